@@ -1,0 +1,30 @@
+"""The table contracts as Arrow schemas, and rows made to fit them. Knows no store and no source of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from kafka_sla.tables import Table
+
+_TYPES: dict[str, pa.DataType] = {
+    "STRING": pa.string(),
+    "INT": pa.int32(),
+    "BIGINT": pa.int64(),
+    "DOUBLE": pa.float64(),
+    "BOOLEAN": pa.bool_(),
+    "TIMESTAMP": pa.timestamp("us", "UTC"),
+    "MAP<INT, BIGINT>": pa.map_(pa.int32(), pa.int64()),
+}
+
+
+def arrow_schema(table: Table) -> pa.Schema:
+    """The Arrow schema of a table contract, columns in contract order."""
+    return pa.schema([pa.field(c.name, _TYPES[c.type], c.nullable) for c in table.columns])
+
+
+def arrow_rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """Rows (one mapping each, missing nullable columns are null) as an Arrow table that fits the contract."""
+    return pa.Table.from_pylist([dict(row) for row in rows], arrow_schema(table))

@@ -1,0 +1,33 @@
+"""Every error that a user can meet. Messages say what is wrong, where, and what to do; nothing here knows any other room."""
+
+
+class KafkaSlaError(Exception):
+    """Base of all errors that this project raises on purpose; the command line prints it without a traceback."""
+
+
+class SettingsError(KafkaSlaError):
+    """The configuration file is wrong; the message lists every mistake at once."""
+
+
+class ConnectionMissing(KafkaSlaError):
+    """A connection id named in the configuration is not defined where this process looks for connections."""
+
+
+class KafkaUnreachable(KafkaSlaError):
+    """A cluster did not answer, refused the credentials, or lacks a permission."""
+
+
+class BadImport(KafkaSlaError):
+    """An imported file has rows that cannot be facts; the message names file, row, column and value."""
+
+
+class StoreError(KafkaSlaError):
+    """The table store or the SQL database refused an operation."""
+
+
+class ValidationFailed(KafkaSlaError):
+    """A critical expectation failed: nothing was published and the last published data stays readable."""
+
+
+class MissOpen(KafkaSlaError):
+    """An SLA with `on_miss: fail` has a miss in the evaluated interval; raised after everybody was notified."""

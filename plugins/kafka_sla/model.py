@@ -1,0 +1,193 @@
+"""The nouns that cross rooms, as frozen values. Knows no Kafka, no Spark, no Airflow, no file format and no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+Verdict = Literal["good", "bad", "excused", "unknown"]
+OnMiss = Literal["notify", "fail"]
+Period = Literal["day", "week", "month", "quarter", "year"]
+FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Interval:
+    """A half-open span of UTC time [start, end)."""
+
+    start: datetime
+    end: datetime
+
+    def __post_init__(self) -> None:
+        if self.start.tzinfo is None or self.end.tzinfo is None:
+            raise ValueError("an interval needs time zones; give UTC datetimes")
+        if self.end <= self.start:
+            raise ValueError(f"an interval must end after it starts: {self.start:%FT%TZ} .. {self.end:%FT%TZ}")
+
+    def overlaps(self, other: Interval) -> bool:
+        return self.start < other.end and other.start < self.end
+
+    def covers(self, other: Interval) -> bool:
+        return self.start <= other.start and other.end <= self.end
+
+    def windows(self, width_ms: int) -> Iterator[Interval]:
+        """Epoch-aligned windows of `width_ms` that begin inside this interval."""
+        width = timedelta(milliseconds=width_ms)
+        start = floor_time(self.start, width_ms)
+        if start < self.start:
+            start += width
+        while start < self.end:
+            yield Interval(start, start + width)
+            start += width
+
+    def __str__(self) -> str:
+        return f"{self.start:%Y-%m-%dT%H:%M:%SZ}/{self.end:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def floor_time(at: datetime, width_ms: int) -> datetime:
+    """The last multiple of `width_ms` since the epoch that is not after `at`."""
+    return datetime.fromtimestamp(epoch_ms(at) // width_ms * width_ms / 1000, UTC)
+
+
+def epoch_ms(at: datetime) -> int:
+    """Whole milliseconds since 1970-01-01 UTC."""
+    return (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Where an outside system is and how to log in. `password` and `extra` are secret: never log or print them."""
+
+    id: str
+    host: str | None = None
+    port: int | None = None
+    login: str | None = None
+    password: str | None = field(default=None, repr=False)
+    schema: str | None = None
+    conn_type: str | None = None
+    extra: dict[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """Names that a configuration selects: `orders`, a glob `orders-*`, or `/regex/`; `exclude` wins. Compiled to regexes."""
+
+    include: tuple[str, ...] = (".*",)
+    exclude: tuple[str, ...] = ()
+
+    def matches(self, name: str) -> bool:
+        import re
+
+        return any(re.fullmatch(p, name) for p in self.include) and not any(re.fullmatch(p, name) for p in self.exclude)
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """One Kafka cluster. `connection` is an Airflow connection id, or None when its facts are only imported."""
+
+    name: str
+    connection: str | None
+    groups: Patterns = Patterns()
+    topics: Patterns = Patterns()
+
+
+@dataclass(frozen=True, slots=True)
+class SteadyState:
+    """When a bootstrapping consumer counts as steady; all in milliseconds."""
+
+    caught_up_within_ms: int
+    grace_ms: int | None = None
+    expire_group_ms: int = 7 * 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Maintenance:
+    """One planned maintenance: a single span, or a weekly one expanded by the settings for the asked interval."""
+
+    span: Interval
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notifier:
+    """Any Airflow notifier: dotted class path and its keyword arguments (templated by Airflow)."""
+
+    path: str
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sla:
+    """One promise: every record of these groups and topics is consumed within `max_latency_ms`."""
+
+    name: str
+    cluster: str
+    groups: Patterns
+    topics: Patterns
+    max_latency_ms: int
+    for_ms: int
+    objective: float
+    """Share of time slices that must be good, 0..1 (99.9 % is 0.999)."""
+    steady_state: SteadyState
+    period: Period = "month"
+    time_zone: str = "UTC"
+    maintenance: tuple[Maintenance, ...] = ()
+    recipients: tuple[str, ...] = ()
+    on_miss: OnMiss = "notify"
+    notifiers: tuple[Notifier, ...] = ()
+    description: str = ""
+    team: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SlaWindow:
+    """The verdict on one SLA in one window; latencies in milliseconds, None where unknown.
+
+    `worst_*` is the steady partition with the largest max(records latency, backlog age). `certain`: a bad window whose
+    low bound exceeds the threshold too, or a good one whose high bound does not; False for excused and unknown.
+    """
+
+    sla: str
+    window: Interval
+    verdict: Verdict
+    certain: bool
+    reason: str
+    """Why it is excused or unknown; empty for good and bad."""
+    worst_latency_ms: float | None = None
+    worst_latency_low_ms: float | None = None
+    worst_latency_high_ms: float | None = None
+    worst_group: str | None = None
+    worst_topic: str | None = None
+    worst_partition: int | None = None
+    steady_partitions: int = 0
+    bootstrapping_partitions: int = 0
+    unknown_partitions: int = 0
+    records_consumed: int = 0
+    records_over: int = 0
+    """Records of steady partitions consumed later than the threshold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A run of bad windows at least `for` long. `end` is None while it is open."""
+
+    id: str
+    sla: str
+    cluster: str
+    start: datetime
+    end: datetime | None
+    opened_at: datetime
+    """End of the window in which the run became `for` long."""
+    bad_windows: int
+    certain: bool
+    worst_latency_ms: float
+    worst_latency_low_ms: float | None
+    worst_latency_high_ms: float | None
+    worst_at: datetime
+    worst_group: str
+    worst_topic: str
+    worst_partition: int
+    evidence: dict[str, Any] = field(default_factory=dict)
+    """Figures that explain the miss, JSON-able; keys are documented in docs/reference/sla_misses.md."""
