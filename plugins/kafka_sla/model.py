@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import Any, Literal
+from zoneinfo import ZoneInfo
 
 Verdict = Literal["good", "bad", "excused", "unknown"]
 OnMiss = Literal["notify", "fail"]
@@ -104,10 +105,49 @@ class SteadyState:
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """One planned maintenance: a single span, or a weekly one expanded by the settings for the asked interval."""
+    """One planned maintenance that happens once."""
 
     span: Interval
     reason: str
+
+    def spans(self, interval: Interval) -> Iterator[Interval]:
+        """The spans of this maintenance that overlap `interval`."""
+        if self.span.overlaps(interval):
+            yield self.span
+
+
+@dataclass(frozen=True, slots=True)
+class WeeklyMaintenance:
+    """A planned maintenance on some weekdays (0 is Monday), by the clock of a time zone; past midnight when `end` <= `start`."""
+
+    weekdays: tuple[int, ...]
+    start: time
+    end: time
+    time_zone: str
+    reason: str
+
+    def spans(self, interval: Interval) -> Iterator[Interval]:
+        """The spans of this maintenance that overlap `interval`."""
+        zone = ZoneInfo(self.time_zone)
+        day = interval.start.astimezone(zone).date() - timedelta(days=1)
+        while day <= interval.end.astimezone(zone).date():
+            if day.weekday() in self.weekdays:
+                until = day + timedelta(days=self.end <= self.start)
+                start = datetime.combine(day, self.start, zone).astimezone(UTC)
+                end = datetime.combine(until, self.end, zone).astimezone(UTC)
+                if start < end and Interval(start, end).overlaps(interval):
+                    yield Interval(start, end)
+            day += timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class LookUps:
+    """How finely Kafka is asked for the time of offsets: gaps wider than `max_gap_ms` or curved are split, none below `floor_ms`."""
+
+    floor_ms: int = 250
+    per_pass: int = 200_000
+    """Look-ups that one snapshot of one cluster may spend; what it leaves undone shows as wider bounds."""
+    max_gap_ms: int = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +173,8 @@ class Sla:
     steady_state: SteadyState
     period: Period = "month"
     time_zone: str = "UTC"
-    maintenance: tuple[Maintenance, ...] = ()
+    maintenance: tuple[Maintenance | WeeklyMaintenance, ...] = ()
+    """Planned maintenances; ask each for its `spans(interval)`."""
     recipients: tuple[str, ...] = ()
     on_miss: OnMiss = "notify"
     notifiers: tuple[Notifier, ...] = ()
