@@ -1,0 +1,95 @@
+"""What one Spark application is asked to do, as a file: written by the pipeline, read by `spark_jobs.measure`. No I/O but that file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kafka_sla.model import Cluster, Interval, Patterns, Sla, SteadyState
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Where the facts of one cluster are picked up: carried rows end at `carry_at`, None: from the beginning."""
+
+    cluster: Cluster
+    carry_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One load: measure `interval` for these clusters into `output`, from these files.
+
+    `facts`, `carry` and `commit_records` name Parquet files; `carry` holds the published rows whose window ends at
+    `Replay.carry_at`. `output` is a folder (or URI) that gets one sub-folder a table.
+    """
+
+    load_id: str
+    interval: Interval
+    window_ms: int
+    replays: tuple[Replay, ...]
+    slas: tuple[Sla, ...]
+    facts: dict[str, list[str]]
+    carry: dict[str, list[str]]
+    commit_records: dict[str, list[str]]
+    """Raw records of `__consumer_offsets` per cluster."""
+    output: str
+    facts_seq: dict[str, int]
+    """Newest landing of facts per cluster that these files contain."""
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        return tuple(r.cluster.name for r in self.replays)
+
+    def write(self, path: Path) -> None:
+        path.write_text(json.dumps(asdict(self), default=_to_json, indent=1))
+
+
+def read_job(path: str | Path) -> Job:
+    """The job that `Job.write` wrote; only what Spark needs of an SLA travels."""
+    raw = json.loads(Path(path).read_text())
+    return Job(
+        load_id=raw["load_id"],
+        interval=Interval(_time(raw["interval"]["start"]), _time(raw["interval"]["end"])),
+        window_ms=raw["window_ms"],
+        replays=tuple(Replay(_cluster(r["cluster"]), r["carry_at"] and _time(r["carry_at"])) for r in raw["replays"]),
+        slas=tuple(_sla(s) for s in raw["slas"]),
+        facts=raw["facts"],
+        carry=raw["carry"],
+        commit_records=raw["commit_records"],
+        output=raw["output"],
+        facts_seq=raw["facts_seq"],
+    )
+
+
+def _to_json(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    return str(value)
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _patterns(raw: dict[str, list[str]]) -> Patterns:
+    return Patterns(tuple(raw["include"]), tuple(raw["exclude"]))
+
+
+def _cluster(raw: dict[str, object]) -> Cluster:
+    return Cluster(str(raw["name"]), None, _patterns(raw["groups"]), _patterns(raw["topics"]))  # type: ignore[arg-type]
+
+
+def _sla(raw: dict[str, object]) -> Sla:
+    return Sla(
+        name=str(raw["name"]),
+        cluster=str(raw["cluster"]),
+        groups=_patterns(raw["groups"]),  # type: ignore[arg-type]
+        topics=_patterns(raw["topics"]),  # type: ignore[arg-type]
+        max_latency_ms=int(raw["max_latency_ms"]),  # type: ignore[call-overload]
+        for_ms=int(raw["for_ms"]),  # type: ignore[call-overload]
+        objective=float(raw["objective"]),  # type: ignore[arg-type]
+        steady_state=SteadyState(**raw["steady_state"]),  # type: ignore[arg-type]
+    )

@@ -1,0 +1,140 @@
+"""Sorted Arrow batches of facts, gathered into chunks of whole topic-partitions. Knows the event layout, no metric.
+
+An *event* is a produced point, a carry-over position or a commit; `EVENTS` is the layout that `facts.events` makes and
+the metric kernels read. Events arrive sorted by (cluster, topic, partition, group, at, offset), points (no group) first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_jobs.timeline import NONE, Bools, Ints, Timeline
+
+EVENTS = (
+    "cluster STRING, topic STRING, `partition` INT, `group` STRING, at BIGINT, offset BIGINT, log_start BIGINT, "
+    "polled BOOLEAN, carried BOOLEAN, carry STRING"
+)
+"""`at` in µs; offset null: the commit was deleted; `polled`: a snapshot saw it; `carry`: JSON of the steady states."""
+
+_CHUNK_ROWS = 2_000_000
+"""Events gathered before a kernel runs: large enough that NumPy's per-call cost vanishes, about 200 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Whole topic-partitions: the produced timeline of each and the commits of each group on each.
+
+    Arrays are one entry per commit (sorted by group-partition, time) or one per group-partition (`keys`, `gp_partition`).
+    """
+
+    timeline: Timeline
+    keys: pa.Table
+    """cluster, group, topic, partition: one row per group-partition."""
+    gp_partition: Ints
+    """Index of the topic-partition of each group-partition."""
+    gp: Ints
+    at: Ints
+    offset: Ints
+    """-1: the committed offset was deleted."""
+    carried: Bools
+    """A position carried over from before the replayed facts, not a commit of theirs."""
+    carry: pa.Array
+    """JSON of the carried steady states, null elsewhere."""
+    carried_log_start: Ints
+    """Log start offset known at the carry-over, one entry per group-partition; -1 without."""
+
+
+def chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[Chunk]:
+    """Cut a sorted stream of events into chunks at borders of topic-partitions."""
+    held: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        if rows >= _CHUNK_ROWS:
+            table = pa.Table.from_batches(held)
+            cut = _last_border(table)
+            if cut:
+                yield _chunk(table.slice(0, cut))
+                held = table.slice(cut).to_batches()
+                rows = table.num_rows - cut
+    if rows:
+        yield _chunk(pa.Table.from_batches(held))
+
+
+def _last_border(table: pa.Table) -> int:
+    """First row of the last topic-partition; 0 when the table holds only one."""
+    border = np.flatnonzero(_changes(table, ["cluster", "topic", "partition"]))
+    return int(border[-1]) if len(border) else 0
+
+
+def _changes(table: pa.Table, names: list[str]) -> Bools:
+    """True where any of the columns differs from the row before; False in the first row."""
+    changed = np.zeros(table.num_rows, dtype=np.bool_)
+    for name in names:
+        column = table.column(name).combine_chunks()
+        column = pc.fill_null(column, "") if pa.types.is_string(column.type) else column
+        changed[1:] |= pc.not_equal(column.slice(1), column.slice(0, len(column) - 1)).to_numpy(zero_copy_only=False)
+    return changed
+
+
+def _ints(table: pa.Table, name: str) -> Ints:
+    """A BIGINT column as int64 with -1 for null."""
+    return pc.fill_null(table.column(name), -1).to_numpy().astype(np.int64, copy=False)
+
+
+def _chunk(table: pa.Table) -> Chunk:
+    partition = np.cumsum(_changes(table, ["cluster", "topic", "partition"]))
+    is_point = pc.is_null(table.column("group")).to_numpy()
+    points, commits = table.filter(pa.array(is_point)), table.filter(pa.array(~is_point))
+    timeline = Timeline(
+        int(partition[-1]) + 1,
+        partition[is_point],
+        _ints(points, "at"),
+        _ints(points, "offset"),
+        _ints(points, "log_start"),
+        points.column("polled").to_numpy(),
+    )
+    return _with_commits(timeline, commits, partition[~is_point])
+
+
+def _with_commits(timeline: Timeline, commits: pa.Table, partition: Ints) -> Chunk:
+    changed = _changes(commits, ["cluster", "topic", "partition", "group"])
+    gp = np.cumsum(changed)
+    first = np.flatnonzero(np.concatenate([[True], changed[1:]])) if commits.num_rows else np.zeros(0, dtype=np.int64)
+    keep = _evidence(gp, commits)
+    kept = commits.filter(pa.array(keep))
+    carried_start = np.full(len(first), NONE)
+    np.maximum.at(carried_start, gp, _ints(commits, "log_start"))
+    return Chunk(
+        timeline,
+        commits.select(["cluster", "group", "topic", "partition"]).take(pa.array(first)),
+        partition[first],
+        gp[keep],
+        _ints(kept, "at"),
+        _ints(kept, "offset"),
+        kept.column("carried").to_numpy(),
+        kept.column("carry").combine_chunks(),
+        carried_start,
+    )
+
+
+def _evidence(gp: Ints, commits: pa.Table) -> Bools:
+    """Drop polled positions once the commit log speaks of a group-partition, and repeats of the same commit.
+
+    The commit log has every commit with the broker's own time; a poll taken by another clock between two of them would
+    look like a rewind.
+    """
+    at, offset = _ints(commits, "at"), _ints(commits, "offset")
+    polled = commits.column("polled").to_numpy()
+    logged = ~polled & ~commits.column("carried").to_numpy()
+    first_logged = np.full(int(gp.max(initial=0)) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(first_logged, gp[logged], at[logged])
+    repeat = np.zeros(len(gp), dtype=np.bool_)
+    repeat[1:] = (gp[1:] == gp[:-1]) & (at[1:] == at[:-1]) & (offset[1:] == offset[:-1]) & (offset[1:] != NONE)
+    return ~(polled & (at >= first_logged[gp])) & ~repeat

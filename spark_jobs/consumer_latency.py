@@ -1,0 +1,159 @@
+"""The table `consumer_latency`: latency, lag and backlog age per group-partition and window (KIP-489). Columns only."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_sla.arrow import arrow_schema
+from kafka_sla.tables import CONSUMER_LATENCY
+from spark_jobs.chunks import Chunk
+from spark_jobs.histogram import histograms
+from spark_jobs.segments import Segments, Steps
+from spark_jobs.timeline import METHODS, NONE, Bools, Floats, Ints
+from spark_jobs.windows import Ends, Rows
+
+NO_LOG_END = "no log end offset is known in this window"
+NO_POSITION = "the topic was created again and the group has not committed since"
+
+
+def measure(chunk: Chunk, step: Steps, parts: Segments, grid: Rows, end: Ends) -> pa.Table:
+    """One row per group-partition and window, in the columns of `tables.CONSUMER_LATENCY`.
+
+    Latency of a record: commit time of the first commit beyond it, less its produced time (KIP-489, "Proposed
+    Changes"); the bounds follow design "Bounds, not guesses".
+    """
+    total = len(grid.gp)
+    row = grid.of_commit[parts.commit]
+    consumed = _sum(row, parts.records, total)
+    latency = _latency(row, parts, total)
+    lag_max = np.maximum(np.where(end.known, end.lag, NONE), _lag_before_commits(chunk, step, grid, total))
+    backlog = {
+        "": _worse(latency["records_latency_max_ms"], np.where(end.known, end.age_ms, np.nan)),
+        "low_": _worse(latency["records_latency_max_low_ms"], np.where(end.known, end.age_low_ms, np.nan)),
+        "high_": _worse(latency["records_latency_max_high_ms"], np.where(end.known, end.age_high_ms, np.nan)),
+    }
+    columns: dict[str, pa.Array] = {
+        **{name: chunk.keys.column(name).combine_chunks().take(pa.array(grid.gp)) for name in chunk.keys.column_names},
+        "window_start": _times(grid.start),
+        "window_end": _times(grid.end),
+        "records_consumed": pa.array(consumed),
+        **{name: _floats(values) for name, values in latency.items()},
+        **_counts(row, parts, total),
+        "records_lag": _offsets(end.lag, end.known),
+        "records_lag_max": _offsets(lag_max, lag_max != NONE),
+        "backlog_age_ms": _floats(np.where(end.known, end.age_ms, np.nan)),
+        "backlog_age_low_ms": _floats(np.where(end.known, end.age_low_ms, np.nan)),
+        "backlog_age_high_ms": _floats(np.where(end.known, end.age_high_ms, np.nan)),
+        **{f"backlog_age_max_{which}ms": _floats(values) for which, values in backlog.items()},
+        "committed_offset": _offsets(chunk.offset[grid.last], chunk.offset[grid.last] != NONE),
+        "effective_position": _offsets(end.effective, end.known),
+        "log_start_offset": _offsets(end.log_start, end.log_start != NONE),
+        "log_end_offset": _offsets(end.log_end, end.log_end != NONE),
+        "last_commit_at": _times(chunk.at[grid.last]),
+        "method": _method(row, parts, total),
+        "unknown_reason": _reasons(end),
+    }
+    schema = arrow_schema(CONSUMER_LATENCY)
+    return pa.table([columns[f.name].cast(f.type) for f in schema], schema=schema)
+
+
+def _latency(row: Ints, parts: Segments, total: int) -> dict[str, Floats]:
+    """Latest, largest and mean latency of each row with bounds, over the records that have one."""
+    good = ~parts.negative & ~np.isnan(parts.first_ms)
+    row, n = row[good], parts.records[good]
+    first, last, low, high = parts.first_ms[good], parts.last_ms[good], parts.low_ms[good], parts.high_ms[good]
+    weight = _sum(row, n, total)
+    ending = np.flatnonzero(np.append(row[1:] != row[:-1], True)) if len(row) else np.zeros(0, dtype=np.int64)
+    result = {
+        "records_latency_ms": _place(row[ending], last[ending], total),
+        "records_latency_low_ms": _place(row[ending], low[ending], total),
+        "records_latency_high_ms": _place(row[ending], high[ending], total),
+        "records_latency_max_ms": _max(row, first, total),
+        "records_latency_max_low_ms": _max(row, low, total),
+        "records_latency_max_high_ms": _max(row, high, total),
+    }
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for name, value in (("", (first + last) / 2), ("low_", low), ("high_", high)):
+            result[f"records_latency_avg_{name}ms"] = _sum(row, value * n, total) / weight
+    return result
+
+
+def _counts(row: Ints, parts: Segments, total: int) -> dict[str, pa.Array]:
+    """Histogram, and the records that are in no histogram."""
+    unknown = ~parts.negative & np.isnan(parts.first_ms)
+    good = ~parts.negative & ~unknown
+    offsets, buckets, counts = histograms(
+        row[good], parts.first_ms[good], parts.last_ms[good], parts.records[good], total
+    )
+    maps = pa.MapArray.from_arrays(pa.array(offsets.astype(np.int32)), pa.array(buckets.astype(np.int32)), pa.array(counts))
+    return {
+        "latency_histogram": maps,
+        "negative_latency_records": pa.array(_sum(row[parts.negative], parts.records[parts.negative], total)),
+        "unknown_latency_records": pa.array(_sum(row[unknown], parts.records[unknown], total)),
+    }
+
+
+def _lag_before_commits(chunk: Chunk, step: Steps, grid: Rows, total: int) -> Ints:
+    """Largest lag just before each commit of a row, from the last log end offset known at that instant; -1 without."""
+    t = chunk.timeline
+    inside = (grid.of_commit != NONE) & step.known & (chunk.offset != NONE)
+    inside &= step.end > step.begin
+    epoch = step.epoch[inside]
+    latest = t.last_until(epoch, chunk.at[inside])
+    seen = t.offset[np.clip(latest, 0, None)] if len(t.at) else np.full(len(latest), NONE)
+    log_end = np.maximum(np.where(latest >= t.lo[epoch], seen, NONE), step.end[inside])
+    result = np.full(total, NONE)
+    np.maximum.at(result, grid.of_commit[inside], log_end - step.begin[inside])
+    return result
+
+
+def _sum(row: Ints, values: np.ndarray[tuple[int], np.dtype[np.int64 | np.float64]], total: int) -> np.ndarray:  # type: ignore[type-arg]
+    """Sum of values per row; integers stay exact."""
+    result = np.zeros(total, dtype=values.dtype)
+    np.add.at(result, row, values)
+    return result
+
+
+def _max(row: Ints, values: Floats, total: int) -> Floats:
+    result = np.full(total, np.nan)
+    np.fmax.at(result, row, values)
+    return result
+
+
+def _place(row: Ints, values: Floats, total: int) -> Floats:
+    result = np.full(total, np.nan)
+    result[row] = values
+    return result
+
+
+def _worse(latency: Floats, age: Floats) -> Floats:
+    """A backlog is as old as the record that was then consumed last: the larger of the two."""
+    return np.fmax(latency, age)
+
+
+def _floats(values: Floats) -> pa.Array:
+    """Rounded to µs; NaN (unknown) and inf (unbounded) become null."""
+    return pa.array(np.round(values, 3), mask=~np.isfinite(values))
+
+
+def _offsets(values: Ints, known: Bools) -> pa.Array:
+    return pa.array(values, mask=~known)
+
+
+def _times(values: Ints) -> pa.Array:
+    return pa.array(values, type=pa.timestamp("us", "UTC"))
+
+
+def _method(row: Ints, parts: Segments, total: int) -> pa.Array:
+    """The weakest evidence among a row's segments."""
+    worst = np.full(total, NONE)
+    np.maximum.at(worst, row, parts.method)
+    return pa.array(METHODS).take(pa.array(worst, mask=worst == NONE))
+
+
+def _reasons(end: Ends) -> pa.Array:
+    """Why lag and backlog age are null."""
+    why = pa.array([NO_POSITION, NO_LOG_END]).take(pa.array((~end.fresh).astype(np.int8)))
+    return pc.if_else(pa.array(end.known), pa.scalar(None, pa.string()), why)

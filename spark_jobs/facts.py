@@ -1,0 +1,102 @@
+"""The reading of fact files and their union into one sorted stream of events. Knows the fact tables, no metric."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kafka_sla.job import Job
+from kafka_sla.model import Patterns
+from kafka_sla.tables import Table
+from spark_jobs.chunks import EVENTS
+
+_ORDER = ("cluster", "topic", "partition", "group", "at", "offset")
+
+
+def read(spark: SparkSession, table: Table, files: list[str]) -> DataFrame:
+    """Rows of Parquet files in the columns of a table contract; an empty list gives an empty frame."""
+    if not files:
+        return spark.createDataFrame([], table.ddl)
+    return spark.read.parquet(*files).select([F.col(c.name).cast(c.type).alias(c.name) for c in table.columns])
+
+
+def selected(frame: DataFrame, job: Job) -> DataFrame:
+    """Rows of the job's clusters whose group and topic that cluster's patterns select."""
+    wanted = F.lit(False)
+    for replay in job.replays:
+        one = F.col("cluster") == replay.cluster.name
+        one = one & _matches("topic", replay.cluster.topics)
+        if "group" in frame.columns:
+            one = one & _matches("group", replay.cluster.groups)
+        wanted = wanted | one
+    return frame.where(wanted)
+
+
+def _matches(column: str, patterns: Patterns) -> Column:
+    include = [F.col(column).rlike(f"^(?:{p})$") for p in patterns.include]
+    exclude = [F.col(column).rlike(f"^(?:{p})$") for p in patterns.exclude]
+    found = F.lit(False)
+    for one in include:
+        found = found | one
+    for one in exclude:
+        found = found & ~one
+    return found
+
+
+def commits_of(job: Job, committed: DataFrame) -> DataFrame:
+    """Committed offsets that the job replays: from each cluster's carry-over to the interval's end."""
+    wanted = F.lit(False)
+    for replay in job.replays:
+        one = (F.col("cluster") == replay.cluster.name) & (F.col("at") < F.lit(job.interval.end))
+        if replay.carry_at:
+            one = one & (F.col("at") >= F.lit(replay.carry_at))
+        wanted = wanted | one
+    return committed.where(wanted)
+
+
+def events(job: Job, log: DataFrame, committed: DataFrame, latency: DataFrame, steady: DataFrame) -> DataFrame:
+    """All events (chunks.EVENTS) of a job, whole topic-partitions together and in order.
+
+    `log`, `committed`: facts. `latency`, `steady`: the carried rows of `consumer_latency` and `steady_state`.
+    """
+    points = log.where(F.col("at") <= F.lit(job.interval.end)).select(
+        "cluster", "topic", "partition", F.lit(None).cast("string").alias("group"), _micros("at"),
+        F.col("log_end_offset").alias("offset"), F.col("log_start_offset").alias("log_start"),
+        (~F.col("source").isin("list_offsets", "record")).alias("polled"),
+        F.lit(False).alias("carried"), F.lit(None).cast("string").alias("carry"),
+    )  # fmt: skip
+    commits = commits_of(job, committed).select(
+        "cluster", "topic", "partition", "group", _micros("at"), F.col("committed_offset").alias("offset"),
+        F.lit(None).cast("bigint").alias("log_start"), (F.col("source") == "snapshot").alias("polled"),
+        F.lit(False).alias("carried"), F.lit(None).cast("string").alias("carry"),
+    )  # fmt: skip
+    together = points.unionByName(commits).unionByName(_carried(latency, steady))
+    return (
+        together.select([F.col(f"`{name}`") for name in _names()])
+        .repartition("cluster", "topic", "partition")
+        .sortWithinPartitions(*[F.col(f"`{name}`").asc_nulls_first() for name in _ORDER])
+    )
+
+
+def _names() -> list[str]:
+    return [part.strip().split()[0].strip("`") for part in EVENTS.split(",")]
+
+
+def _micros(column: str) -> Column:
+    return F.unix_micros(F.col(column)).alias(column)
+
+
+def _carried(latency: DataFrame, steady: DataFrame) -> DataFrame:
+    """One event per group-partition: its last commit before the replay, and its steady states as JSON by SLA."""
+    key = ["cluster", "topic", "partition", "group"]
+    state = F.struct("state", F.unix_micros("since").alias("since"), "reason")
+    states = steady.groupBy(*key).agg(F.to_json(F.map_from_entries(F.collect_list(F.struct("sla", state)))).alias("carry"))
+    return (
+        latency.where(F.col("committed_offset").isNotNull())
+        .join(states, key, how="left")
+        .select(
+            *key, F.unix_micros("last_commit_at").alias("at"), F.col("committed_offset").alias("offset"),
+            F.col("log_start_offset").alias("log_start"), F.lit(False).alias("polled"),
+            F.lit(True).alias("carried"), F.coalesce("carry", F.lit("{}")).alias("carry"),
+        )
+    )  # fmt: skip

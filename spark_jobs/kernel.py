@@ -1,0 +1,40 @@
+"""The one pass over all events: from sorted Arrow batches to rows of latency with their steady states. No session, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_sla.model import Sla
+from kafka_sla.tables import CONSUMER_LATENCY
+from spark_jobs import consumer_latency, steady_state
+from spark_jobs.chunks import Chunk, chunks
+from spark_jobs.segments import segments, steps
+from spark_jobs.windows import Scope, alive, ends, rows
+
+MEASURED = f"{CONSUMER_LATENCY.ddl.replace(' NOT NULL', '')}, states {steady_state.STATES}"
+"""Schema of the kernel's rows: `consumer_latency` and the states of each row."""
+
+
+def kernel(scope: Scope, slas: tuple[Sla, ...]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A function for `DataFrame.mapInArrow`: events of whole topic-partitions in, rows of MEASURED out."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for chunk in chunks(batches):
+            if chunk.keys.num_rows:
+                yield from measure_chunk(chunk, scope, slas).to_batches(max_chunksize=50_000)
+
+    return run
+
+
+def measure_chunk(chunk: Chunk, scope: Scope, slas: tuple[Sla, ...]) -> pa.Table:
+    """All rows of a chunk."""
+    step = steps(chunk, scope.window)
+    grid = rows(chunk, scope)
+    parts = segments(chunk, step, np.flatnonzero(grid.of_commit >= 0))
+    end = ends(chunk, step, grid)
+    table = consumer_latency.measure(chunk, step, parts, grid, end)
+    states = steady_state.states(chunk, step, parts, grid, slas)
+    return table.append_column("states", states).filter(pa.array(alive(chunk, grid, end, scope)))

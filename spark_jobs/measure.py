@@ -1,0 +1,149 @@
+"""The Spark application of one load: decode commits, measure, stage the tables, validate what was staged.
+
+    spark-submit measure.py --job job.json
+
+Everything is written below the job's output folder, one sub-folder a table, and stays invisible until the pipeline
+publishes it. A second run of the same job overwrites its own folder only. Knows no catalog and no SQL database.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kafka_sla import suites
+from kafka_sla.job import Job, read_job
+from kafka_sla.model import epoch_ms
+from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, LOG_OFFSETS, QUARANTINE, STEADY_STATE, TABLES, VALIDATION_RESULTS, Table
+from spark_jobs import commit_log, facts
+from spark_jobs.kernel import MEASURED, kernel
+from spark_jobs.windows import Scope
+
+_LARGE_FILE_ROWS = 2_000_000
+
+
+def main(job: Job, spark: SparkSession) -> dict[str, int]:
+    """Run the job; returns the number of rows staged per table."""
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+    decoded = _decode(spark, job)
+    stored = facts.selected(facts.read(spark, COMMITTED_OFFSETS, job.facts[COMMITTED_OFFSETS.name]), job)
+    committed = stored.unionByName(facts.selected(decoded, job)).distinct()
+    log = facts.selected(facts.read(spark, LOG_OFFSETS, job.facts[LOG_OFFSETS.name]), job).distinct()
+    measured = _measure(spark, job, log, committed).persist(StorageLevel.MEMORY_AND_DISK)
+    rows = {
+        CONSUMER_LATENCY.name: _stage(job, CONSUMER_LATENCY, measured),
+        STEADY_STATE.name: _stage(job, STEADY_STATE, steady_rows(measured)),
+    }
+    measured.unpersist()
+    return rows | _validate(spark, job, log, committed)
+
+
+def steady_rows(measured: DataFrame) -> DataFrame:
+    """Rows of `tables.STEADY_STATE` from the kernel's rows: one per row and SLA."""
+    state = measured.withColumn("state_of", F.explode("states"))
+    own = {"sla", "state", "since", "reason", "steady_throughout", "records_over"}
+    return state.select(
+        [F.col(f"state_of.{n}").alias(n) if n in own else F.col(f"`{n}`") for n in STEADY_STATE.names]
+    )
+
+
+def _decode(spark: SparkSession, job: Job) -> DataFrame:
+    """Committed offsets of all clusters' raw records; staged, because they become facts. Says what it could not read."""
+    rows = spark.createDataFrame([], COMMITTED_OFFSETS.ddl)
+    for cluster, files in job.commit_records.items():
+        if files:
+            found, strange = commit_log.committed_offsets(spark.read.parquet(*files), cluster)
+            rows = rows.unionByName(found.distinct())
+            unreadable = strange.count()
+            if unreadable:
+                print(f"commit log of {cluster}: {unreadable} records of an unknown version or length were set aside")
+                strange.write.mode("overwrite").parquet(f"{job.output}/unreadable_commit_records/{cluster}")
+    rows.coalesce(1).write.mode("overwrite").parquet(f"{job.output}/{COMMITTED_OFFSETS.name}")
+    return facts.read(spark, COMMITTED_OFFSETS, [f"{job.output}/{COMMITTED_OFFSETS.name}"])
+
+
+def _measure(spark: SparkSession, job: Job, log: DataFrame, committed: DataFrame) -> DataFrame:
+    """The kernel's rows (kernel.MEASURED) of the job's interval."""
+    latency = facts.read(spark, CONSUMER_LATENCY, job.carry[CONSUMER_LATENCY.name])
+    steady = facts.read(spark, STEADY_STATE, job.carry[STEADY_STATE.name])
+    carried = [_at_carry(job, frame) for frame in (latency, steady)]
+    stream = facts.events(job, log, committed, *carried)
+    expire = max([s.steady_state.expire_group_ms for s in job.slas], default=7 * 86_400_000)
+    scope = Scope(
+        epoch_ms(job.interval.start) * 1000, epoch_ms(job.interval.end) * 1000, job.window_ms * 1000, expire * 1000
+    )
+    return stream.mapInArrow(kernel(scope, job.slas), MEASURED)
+
+
+def _at_carry(job: Job, frame: DataFrame) -> DataFrame:
+    """Published rows whose window ends where the replay of their cluster begins."""
+    wanted = F.lit(False)
+    for replay in job.replays:
+        if replay.carry_at:
+            own = (F.col("cluster") == replay.cluster.name) & (F.col("window_end") == F.lit(replay.carry_at))
+            wanted = wanted | own
+    return facts.selected(frame.where(wanted), job)
+
+
+def _stage(job: Job, table: Table, rows: DataFrame) -> int:
+    """Write one table of the load; returns its rows."""
+    path = f"{job.output}/{table.name}"
+    key = [F.col(f"`{n}`") for n in table.key]
+    contract = rows.select([F.col(f"`{n}`") for n in table.names])
+    total = contract.count()
+    pieces = max(1, total // _LARGE_FILE_ROWS)
+    (
+        contract.coalesce(pieces)
+        .sortWithinPartitions(*key)
+        .withColumn("interval_start", F.lit(job.interval.start).cast("timestamp"))
+        .withColumn("load_id", F.lit(job.load_id))
+        .write.mode("overwrite")
+        .parquet(path)
+    )
+    return total
+
+
+def _validate(spark: SparkSession, job: Job, log: DataFrame, committed: DataFrame) -> dict[str, int]:
+    """Validate the staged tables and the interval's facts; stages results and quarantined rows."""
+    inside = (F.col("at") >= F.lit(job.interval.start)) & (F.col("at") <= F.lit(job.interval.end))
+    frames = {
+        t.name: facts.read(spark, t, [f"{job.output}/{t.name}"]) for t in (CONSUMER_LATENCY, STEADY_STATE)
+    } | {LOG_OFFSETS.name: log.where(inside), COMMITTED_OFFSETS.name: committed.where(inside)}
+    frames |= {
+        name: facts.read(spark, TABLES[name], files).where(inside)
+        for name, files in job.facts.items()
+        if name not in frames
+    }
+    outcome = suites.validate(
+        spark, frames, load_id=job.load_id, interval=job.interval, window_ms=job.window_ms, slas=job.slas
+    )
+    for table, rows in ((VALIDATION_RESULTS, outcome.results), (QUARANTINE, outcome.quarantine)):
+        _write_rows(spark, job, table, rows)
+    return {VALIDATION_RESULTS.name: len(outcome.results), QUARANTINE.name: len(outcome.quarantine)}
+
+
+def _write_rows(spark: SparkSession, job: Job, table: Table, rows: Sequence[dict[str, object]]) -> None:
+    values = [tuple(row.get(name) for name in table.names) for row in rows]
+    frame = spark.createDataFrame(values, table.ddl)
+    frame.coalesce(1).write.mode("overwrite").parquet(f"{job.output}/{table.name}")
+
+
+def _arguments(arguments: Sequence[str] | None = None) -> Job:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--job", required=True, type=read_job, help="path of the job file that the pipeline wrote")
+    return parser.parse_args(arguments).job  # type: ignore[no-any-return]
+
+
+if __name__ == "__main__":
+    asked = _arguments()
+    began = datetime.now(UTC)
+    session = SparkSession.builder.appName(f"kafka_sla {asked.interval}").getOrCreate()
+    staged = main(asked, session)
+    print(f"staged {staged} for {asked.interval} in {(datetime.now(UTC) - began).total_seconds():.1f} s")
+    session.stop()

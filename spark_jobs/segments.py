@@ -1,0 +1,128 @@
+"""Segments: runs of records that one commit consumed and one bracket produced. NumPy only; knows no windows' tables.
+
+Latency falls linearly inside a segment, so count, maximum, mean and histogram of all its records follow from its ends.
+Cost grows with commits and points, never with records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from spark_jobs.chunks import Chunk
+from spark_jobs.timeline import FAR, NONE, Bools, Floats, Ints
+
+_MS = 1_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What each commit did, one entry per commit of a chunk; times in µs."""
+
+    epoch: Ints
+    horizon: Ints
+    """End of the commit's window: only points up to it may answer."""
+    begin: Ints
+    """First offset that the commit consumed (never below the log start); equals `end` where it consumed nothing."""
+    end: Ints
+    before: Ints
+    """Time of the commit before: until then nothing of this step was consumed."""
+    known: Bools
+    """There is a position before it in the same life of the topic."""
+    rewound: Bools
+    recreated: Bools
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """One entry per segment: `commit` indexes the chunk's commits; latencies in ms, NaN where unknown."""
+
+    commit: Ints
+    records: Ints
+    first_ms: Floats
+    """Latency of its first (longest waiting) record."""
+    last_ms: Floats
+    low_ms: Floats
+    """No record waited less."""
+    high_ms: Floats
+    """No record waited longer; inf where nothing bounds it."""
+    negative: Bools
+    """Produced after it was consumed even at best: clocks disagree."""
+    method: Ints
+
+
+def steps(chunk: Chunk, window_us: int) -> Steps:
+    """Compare every commit with the one before it in its group-partition."""
+    t = chunk.timeline
+    same = np.zeros(len(chunk.gp), dtype=np.bool_)
+    same[1:] = chunk.gp[1:] == chunk.gp[:-1]
+    previous = np.where(same, np.roll(chunk.offset, 1), NONE)
+    epoch = t.epoch_of(chunk.gp_partition[chunk.gp], chunk.at)
+    moved = same & (np.roll(epoch, 1) != epoch)
+    known = (previous != NONE) & ~moved
+    horizon = (chunk.at // window_us + 1) * window_us
+    start = log_start_at(chunk, chunk.gp, epoch, chunk.at)
+    consumes = known & (chunk.offset > previous)
+    end = np.where(consumes, chunk.offset, 0)
+    begin = np.where(consumes, np.minimum(np.maximum(previous, start), chunk.offset), 0)
+    return Steps(
+        epoch, horizon, begin, end, np.where(same, np.roll(chunk.at, 1), NONE), known,
+        known & (chunk.offset != NONE) & (chunk.offset < previous), moved,
+    )  # fmt: skip
+
+
+def log_start_at(chunk: Chunk, gp: Ints, epoch: Ints, at: Ints) -> Ints:
+    """Log start offset of group-partitions known at each instant; -1 where neither a point nor the carry-over tells."""
+    t = chunk.timeline
+    index = t.last_until(epoch, at)
+    usable = index >= t.lo[epoch]
+    seen = np.where(usable, t.log_start[np.clip(index, 0, None)] if len(t.at) else NONE, NONE)
+    first_epoch = np.searchsorted(t.epoch_partition, chunk.gp_partition[gp])
+    return np.maximum(seen, np.where(epoch == first_epoch, chunk.carried_log_start[gp], NONE))
+
+
+def segments(chunk: Chunk, step: Steps, selected: Ints) -> Segments:
+    """Cut what the `selected` commits consumed at every produced point inside it."""
+    t = chunk.timeline
+    commit = selected[step.end[selected] > step.begin[selected]]
+    epoch, begin, end = step.epoch[commit], step.begin[commit], step.end[commit]
+    latest = t.last_until(epoch, step.horizon[commit])
+    lo = t.beyond(epoch, begin)
+    hi = np.maximum(np.minimum(t.beyond(epoch, end, "left"), latest + 1), lo)
+    pieces = hi - lo + 1
+    owner = np.repeat(np.arange(len(commit)), pieces)
+    nth = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    point = np.clip(lo[owner] + nth, 0, max(len(t.at) - 1, 0))
+    cut = t.offset[point] if len(t.at) else np.zeros(len(owner), dtype=np.int64)
+    stop = np.where(nth == pieces[owner] - 1, end[owner], cut)
+    start = np.where(nth == 0, begin[owner], np.roll(stop, 1))
+    full = stop > start
+    return _measure(chunk, step, commit[owner[full]], start[full], stop[full])
+
+
+def _measure(chunk: Chunk, step: Steps, commit: Ints, start: Ints, stop: Ints) -> Segments:
+    """Latency and bounds of the records [start, stop) that each commit consumed."""
+    t = chunk.timeline
+    epoch, consumed = step.epoch[commit], chunk.at[commit]
+    found = t.produced(epoch, start, step.horizon[commit])
+    negative = found.low > consumed
+    first = np.minimum(t.estimate(epoch, start + 0.5, found), consumed)
+    last = np.minimum(t.estimate(epoch, stop - 0.5, found), consumed)
+    first, last = _between(first, last, found.low, np.minimum(found.high, consumed), stop - start)
+    latest_production = np.minimum(found.high, consumed)
+    low = np.maximum(0, step.before[commit] - latest_production) / _MS
+    high = np.where(found.low > -FAR, (consumed - found.low) / _MS, np.inf)
+    return Segments(
+        commit, stop - start, (consumed - first) / _MS, (consumed - last) / _MS, low, high, negative, found.method
+    )
+
+
+def _between(first: Floats, last: Floats, low: Ints, high: Ints, records: Ints) -> tuple[Floats, Floats]:
+    """Keep estimates inside their bracket; where no slope is known, spread the records evenly over the bracket."""
+    lower = np.where(low > -FAR, low, np.nan).astype(np.float64)
+    half = (high - lower) / (2 * records)
+    first = np.where(np.isnan(first), lower + half, first)
+    last = np.where(np.isnan(last), high - half, last)
+    last = np.where(np.isnan(first), np.nan, last)
+    return np.fmin(np.fmax(first, lower), high), np.fmin(np.fmax(last, lower), high)

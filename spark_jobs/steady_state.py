@@ -1,0 +1,159 @@
+"""The table `steady_state`: is a group-partition bootstrapping or steady under each SLA, since when and why.
+
+A group-partition bootstraps from its first commit, a rewind, a reset, a return after `expire_group` or a topic created
+again, until the first commit that leaves it caught up (or `grace` is over). Then it is steady, whatever happens next
+except another of those events (KIP-489, "Using Latency Metric for SLAs").
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_sla.model import Sla
+from spark_jobs.chunks import Chunk
+from spark_jobs.histogram import count_over
+from spark_jobs.segments import Segments, Steps
+from spark_jobs.timeline import FAR, NONE, Bools, Floats, Ints
+from spark_jobs.windows import Rows, backlog_age
+
+REASONS = ("", "first_commit", "rewind", "offset_reset", "returned", "topic_recreated", "caught_up", "grace_over")
+_CODE = {name: code for code, name in enumerate(REASONS)}
+STATES = "ARRAY<STRUCT<sla: STRING, state: STRING, since: TIMESTAMP, reason: STRING, steady_throughout: BOOLEAN, records_over: BIGINT>>"
+"""How the states of one row travel beside its latency, one entry per SLA that covers the group-partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Lives:
+    """One entry per commit: the bootstrapping that it belongs to; µs."""
+
+    began: Ints
+    why: Ints
+    steady_at: Ints
+    steady_why: Ints
+
+
+def states(chunk: Chunk, step: Steps, parts: Segments, grid: Rows, slas: tuple[Sla, ...]) -> pa.Array:
+    """Per row the list of its states (type STATES), in the order of `slas`."""
+    caught_age, _, _ = backlog_age(chunk, step.epoch, chunk.offset, chunk.at, step.horizon)
+    found = [_of_sla(sla, chunk, step, parts, grid, caught_age) for sla in slas]
+    rows = np.concatenate([f[0] for f in found]) if found else np.zeros(0, dtype=np.int64)
+    structs = pa.concat_arrays([f[1] for f in found]) if found else pa.array([], _struct())
+    order = np.argsort(rows, kind="stable")
+    offsets = np.searchsorted(rows[order], np.arange(len(grid.gp) + 1)).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), structs.take(pa.array(order)))
+
+
+def _struct() -> pa.DataType:
+    stamp = pa.timestamp("us", "UTC")
+    return pa.struct([
+        ("sla", pa.string()), ("state", pa.string()), ("since", stamp), ("reason", pa.string()),
+        ("steady_throughout", pa.bool_()), ("records_over", pa.int64()),
+    ])  # fmt: skip
+
+
+def _of_sla(
+    sla: Sla, chunk: Chunk, step: Steps, parts: Segments, grid: Rows, caught_age: Floats
+) -> tuple[Ints, pa.Array]:
+    """The rows that an SLA covers, and their states."""
+    covered = np.array([_covers(sla, key) for key in chunk.keys.to_pylist()], dtype=np.bool_)
+    rows = np.flatnonzero(covered[grid.gp]) if len(covered) else np.zeros(0, dtype=np.int64)
+    lives = _lives(sla, chunk, step, caught_age)
+    last, start, end = grid.last[rows], grid.start[rows], grid.end[rows]
+    steady = lives.steady_at[last] < end
+    since = np.where(steady, lives.steady_at[last], lives.began[last])
+    why = np.where(steady, lives.steady_why[last], lives.why[last])
+    over = _records_over(sla.max_latency_ms, parts, grid)
+    throughout = lives.steady_at[last] <= start
+    return rows, pa.StructArray.from_arrays(
+        [
+            pa.array([sla.name] * len(rows), pa.string()),
+            pa.array(np.where(steady, "steady", "bootstrapping"), pa.string()),
+            pa.array(since, pa.timestamp("us", "UTC")),
+            pa.array(REASONS).take(pa.array(why)),
+            pa.array(throughout),
+            pa.array(over[rows]),
+        ],
+        fields=list(_struct()),
+    )
+
+
+def _covers(sla: Sla, key: dict[str, str]) -> bool:
+    return sla.cluster == key["cluster"] and sla.groups.matches(key["group"]) and sla.topics.matches(key["topic"])
+
+
+def _records_over(threshold_ms: int, parts: Segments, grid: Rows) -> Ints:
+    good = ~parts.negative & ~np.isnan(parts.first_ms)
+    n = len(parts.records[good])
+    counts = count_over(np.full(n, float(threshold_ms)), parts.first_ms[good], parts.last_ms[good], parts.records[good])
+    total = np.zeros(len(grid.gp), dtype=np.int64)
+    np.add.at(total, grid.of_commit[parts.commit[good]], counts)
+    return total
+
+
+def _lives(sla: Sla, chunk: Chunk, step: Steps, caught_age: Floats) -> _Lives:
+    """Which event each commit lives under, and when that life became steady."""
+    event, began = _events(sla, chunk, step)
+    index = np.arange(len(event))
+    life = np.maximum.accumulate(np.where(event > 0, index, 0)) if len(event) else index
+    caught = (caught_age <= sla.steady_state.caught_up_within_ms) & (chunk.offset != NONE) & ~chunk.carried
+    ends_life = np.append(event[1:] > 0, True) if len(event) else caught
+    first = _first_true_from(caught, ends_life)
+    caught_at = np.where(first[life] >= 0, chunk.at[np.maximum(first[life], 0)], FAR)
+    steady_at, steady_why = np.minimum(caught_at, FAR), np.full(len(event), _CODE["caught_up"])
+    if sla.steady_state.grace_ms is not None:
+        over = began[life] + sla.steady_state.grace_ms * 1_000
+        steady_why = np.where(over < steady_at, _CODE["grace_over"], steady_why)
+        steady_at = np.minimum(steady_at, over)
+    carried_at, carried_why = _carried_steady(sla, chunk)
+    steady_at = np.where(carried_at[life] != NONE, carried_at[life], steady_at)
+    steady_why = np.where(carried_at[life] != NONE, carried_why[life], steady_why)
+    return _Lives(began[life], event[life], steady_at, steady_why)
+
+
+def _events(sla: Sla, chunk: Chunk, step: Steps) -> tuple[Ints, Ints]:
+    """Code of the event at each commit (0: none) and when it began."""
+    first = np.append(True, chunk.gp[1:] != chunk.gp[:-1]) if len(chunk.gp) else np.zeros(0, dtype=np.bool_)
+    event = np.zeros(len(chunk.gp), dtype=np.int64)
+    event[step.rewound] = _CODE["rewind"]
+    gap = ~first & (chunk.at - step.before > sla.steady_state.expire_group_ms * 1_000)
+    event[gap] = _CODE["returned"]
+    event[~first & ~step.known] = _CODE["offset_reset"]
+    event[step.recreated] = _CODE["topic_recreated"]
+    event[first] = _CODE["first_commit"]
+    began = chunk.at.copy()
+    for at, state in _carried(sla, chunk):
+        event[at], began[at] = _CODE[state["reason"]] if state["state"] == "bootstrapping" else event[at], state["since"]
+    return event, began
+
+
+def _carried(sla: Sla, chunk: Chunk) -> list[tuple[int, dict[str, str | int]]]:
+    """(commit index, state of this SLA) of the carried positions."""
+    found = []
+    for at in np.flatnonzero(chunk.carried):
+        state = json.loads(chunk.carry[int(at)].as_py() or "{}").get(sla.name)
+        if state:
+            found.append((int(at), state))
+    return found
+
+
+def _carried_steady(sla: Sla, chunk: Chunk) -> tuple[Ints, Ints]:
+    """Per commit the instant and reason of a carried steady state, NONE elsewhere."""
+    at, why = np.full(len(chunk.gp), NONE), np.zeros(len(chunk.gp), dtype=np.int64)
+    for index, state in _carried(sla, chunk):
+        if state["state"] == "steady":
+            at[index], why[index] = state["since"], _CODE[str(state["reason"])]
+    return at, why
+
+
+def _first_true_from(flag: Bools, ends_life: Bools) -> Ints:
+    """Index of the first True at or after each position within its life; -1 where none."""
+    n = len(flag)
+    found = np.where(flag, np.arange(n), n)
+    following = np.minimum.accumulate(found[::-1])[::-1] if n else found
+    life_end = np.where(ends_life, np.arange(n), n)
+    life_end = np.minimum.accumulate(life_end[::-1])[::-1] if n else life_end
+    return np.where(following <= life_end, following, NONE)

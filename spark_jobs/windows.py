@@ -1,0 +1,118 @@
+"""The grid of rows: group-partitions × windows of an interval, and each row's state at its end. NumPy only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from spark_jobs.chunks import Chunk
+from spark_jobs.segments import Steps, log_start_at
+from spark_jobs.timeline import FAR, NONE, Bools, Floats, Ints
+
+_MS = 1_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What one run measures; µs."""
+
+    start: int
+    end: int
+    window: int
+    expire: int
+    """A lagging group-partition without a commit for so long is gone for good (Burrow's expire-group)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """One entry per row, ordered by (group-partition, window); µs and offsets, -1 for unknown."""
+
+    gp: Ints
+    start: Ints
+    end: Ints
+    of_commit: Ints
+    """Row of each commit of the chunk, -1 for commits outside the grid."""
+    last: Ints
+    """Last commit before the row's end, an index into the chunk's commits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Where a group-partition stands at each row's end."""
+
+    fresh: Bools
+    """A point of the produced timeline lies in the window."""
+    known: Bools
+    """Fresh, and the group has a position in the topic that lives now."""
+    log_start: Ints
+    log_end: Ints
+    effective: Ints
+    lag: Ints
+    age_ms: Floats
+    age_low_ms: Floats
+    age_high_ms: Floats
+
+
+def rows(chunk: Chunk, scope: Scope) -> Rows:
+    """Windows of every group-partition from its first known position on."""
+    count = chunk.keys.num_rows
+    first = np.searchsorted(chunk.gp, np.arange(count))
+    begin = np.maximum(chunk.at[first] // scope.window * scope.window, scope.start) if count else first
+    width = np.maximum((scope.end - begin) // scope.window, 0)
+    gp = np.repeat(np.arange(count), width)
+    base = np.cumsum(width) - width
+    start = begin[gp] + (np.arange(width.sum()) - base[gp]) * scope.window
+    inside = (chunk.at >= scope.start) & (chunk.at < scope.end)
+    of_commit = np.where(inside, base[chunk.gp] + (chunk.at - begin[chunk.gp]) // scope.window, NONE)
+    return Rows(gp, start, start + scope.window, of_commit, _last_before(chunk, gp, start + scope.window))
+
+
+def _last_before(chunk: Chunk, gp: Ints, end: Ints) -> Ints:
+    """Last commit of each group-partition with a time before `end`; one exists in every row of the grid."""
+    origin = min(chunk.at.min(initial=0), end.min(initial=0))
+    span = max(chunk.at.max(initial=0), end.max(initial=0)) - origin + 2
+    clock = chunk.gp * span + (chunk.at - origin)
+    return np.searchsorted(clock, gp * span + (end - origin), side="left") - 1
+
+
+def ends(chunk: Chunk, step: Steps, grid: Rows) -> Ends:
+    """Lag and backlog age at the rows' ends, from what is known at that instant."""
+    t = chunk.timeline
+    epoch = t.epoch_of(chunk.gp_partition[grid.gp], grid.end)
+    latest = t.last_until(epoch, grid.end)
+    seen = np.clip(latest, 0, max(len(t.at) - 1, 0))
+    fresh = (latest >= t.lo[epoch]) & ((t.at[seen] >= grid.start) if len(t.at) else False)
+    position = np.where(step.epoch[grid.last] == epoch, chunk.offset[grid.last], NONE)
+    known = fresh & (position != NONE)
+    log_start = log_start_at(chunk, grid.gp, epoch, grid.end)
+    log_end = np.where(latest >= t.lo[epoch], t.offset[seen] if len(t.at) else NONE, NONE)
+    effective = np.maximum(position, log_start)
+    age, low, high = backlog_age(chunk, epoch, effective, grid.end, grid.end)
+    # Caught up with the last known end: a record may have been produced since that point was taken.
+    high = np.where(effective >= log_end, (grid.end - (t.at[seen] if len(t.at) else 0)) / _MS, high)
+    return Ends(fresh, known, log_start, log_end, effective, np.maximum(log_end - effective, 0), age, low, high)
+
+
+def alive(chunk: Chunk, grid: Rows, end: Ends, scope: Scope) -> Bools:
+    """Rows of group-partitions that still exist: neither deleted nor expired while lagging."""
+    deleted = chunk.offset[grid.last] == NONE
+    silent = grid.end - chunk.at[grid.last] > scope.expire
+    return ~deleted & ~(silent & end.known & (end.lag > 0))
+
+
+def backlog_age(
+    chunk: Chunk, epoch: Ints, position: Ints, at: Ints, horizon: Ints
+) -> tuple[Floats, Floats, Floats]:
+    """Age at `at` of the record at `position`: (estimate, low, high) in ms; 0 where it is not known to exist."""
+    t = chunk.timeline
+    found = t.produced(epoch, position, horizon)
+    exists = found.high < FAR
+    when = t.estimate(epoch, position + 0.5, found)
+    when = np.where(np.isnan(when), np.minimum(found.high, at), when)
+    when = np.fmax(when, np.where(found.low > -FAR, found.low, -np.inf))
+    age = np.where(exists, np.maximum(at - when, 0), 0) / _MS
+    low = np.where(exists, np.maximum(at - found.high, 0), 0) / _MS
+    high = np.where(exists & (found.low == -FAR), np.inf, np.maximum(at - found.low, 0) / _MS)
+    high = np.where(exists, high, 0.0)
+    return np.maximum(age, low), low, np.maximum(high, age)
