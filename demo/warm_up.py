@@ -1,0 +1,30 @@
+"""Waiting until a fresh broker really takes commits. Knows only Kafka's admin client."""
+
+from __future__ import annotations
+
+import time
+
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+_NAME = "warm-up"
+
+
+def warm_up(client: dict[str, str], seconds: float = 30) -> None:
+    """Commit until no partition answers with an error: the first commits on a fresh broker fail without raising."""
+    admin = AdminClient({**client, "log_level": 0})  # silent when the broker goes away later
+    admin.create_topics([NewTopic(_NAME, 1, 1)])[_NAME].result(seconds)
+    deadline = time.monotonic() + seconds
+    while error := _commit_error(admin, seconds):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"the broker still refuses commits after {seconds:.0f} s: {error}")
+        time.sleep(0.05)
+    admin.delete_consumer_groups([_NAME])[_NAME].result(seconds)
+    admin.delete_topics([_NAME])[_NAME].result(seconds)
+
+
+def _commit_error(admin: AdminClient, seconds: float) -> object:
+    request = ConsumerGroupTopicPartitions(_NAME, [TopicPartition(_NAME, 0, 0)])
+    (answer,) = admin.alter_consumer_group_offsets([request]).values()
+    return next((p.error for p in answer.result(seconds).topic_partitions if p.error), None)

@@ -1,0 +1,36 @@
+"""Real brokers for the tests that ask for one, each started once per test session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from demo.broker import Cluster, archive_classes
+
+
+@pytest.fixture(scope="session")
+def kafka_classes() -> None:
+    """Kafka's jars, and the archive that makes nodes start fast."""
+    archive_classes()
+
+
+@pytest.fixture(scope="session")
+def kafka(kafka_classes: None) -> Iterator[Cluster]:
+    """One node, no security."""
+    with Cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def kafka3(kafka_classes: None) -> Iterator[Cluster]:
+    """Three nodes, for tests about coordinators, leaders and failures; offsets are spread over three partitions."""
+    with Cluster(3, properties={"offsets.topic.num.partitions": "3"}) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def kafka_sasl(kafka_classes: None) -> Iterator[Cluster]:
+    """One node behind TLS, SASL and access lists: `client("admin")` may do all, `client("reader")` nothing yet."""
+    with Cluster(secure=True) as cluster:
+        yield cluster
