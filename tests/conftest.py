@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from demo.broker import Cluster, archive_classes
+# `demo` is not installed. Appended, never inserted: what is installed (the built wheel under `make test`) must win.
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from demo.broker import Cluster, archive_classes  # noqa: E402
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,63 @@
+# kafka_sla: everything a developer or a CI runs. Bare `make` prints the targets.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(BIN)/uv --quiet
+DEPENDENCIES := $(VENV)/.dependencies
+EDITABLE := $(VENV)/.editable
+TYPED := plugins/kafka_sla spark_jobs demo
+SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
+
+.DEFAULT_GOAL := help
+.PHONY: help setup check format test wheel demo clean
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(EDITABLE) ## install everything into .venv and fetch Kafka's jars (once)
+	@$(BIN)/python -c "from demo.broker import archive_classes; archive_classes()"
+
+check: $(EDITABLE) ## format, lint and types, as CI checks them
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy $(TYPED)
+
+format: $(EDITABLE) ## format the code and repair what the linter can
+	$(BIN)/ruff check --fix --quiet .
+	$(BIN)/ruff format .
+
+wheel: $(DEPENDENCIES) ## build the wheel into dist/
+	@rm -rf dist build
+	@$(UV) build --wheel --no-build-isolation --python $(BIN)/python --out-dir dist
+
+# The wheel replaces the editable install while the tests run, so that they prove what people install.
+test: setup check wheel ## all checks, then all tests against the built wheel
+	@rm -f $(EDITABLE)
+	@$(UV) pip install --python $(BIN)/python --no-deps --reinstall --compile-bytecode dist/*.whl
+	$(BIN)/pytest $(PYTEST); status=$$?; $(MAKE) --no-print-directory $(EDITABLE); exit $$status
+
+demo: setup ## Kafka, consumers, Airflow and a mailbox on this machine; ONCE=1 ends after one round
+	@ONCE=$(ONCE) $(BIN)/python -m demo
+
+clean: ## remove everything that make made, except .cache (Kafka's jars)
+	rm -rf $(VENV) .work dist build *.egg-info plugins/*.egg-info .mypy_cache .pytest_cache .ruff_cache
+	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/uv: constraints.txt
+	@command -v java >/dev/null || test -x "$$JAVA_HOME/bin/java" || { echo "Java 17 is needed: install it, or set JAVA_HOME"; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is needed; another name: make setup PYTHON=/path/to/python3.11"; exit 1; }
+	@echo "making $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
+	@touch $@
+
+$(DEPENDENCIES): $(BIN)/uv setup.cfg constraints.txt
+	@echo "installing dependencies (about a minute, once)"
+	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt setuptools
+	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt --compile-bytecode \
+		--no-build-isolation --editable '.[test]'
+	@touch $@
+
+$(EDITABLE): $(DEPENDENCIES) pyproject.toml
+	@$(UV) pip install --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
