@@ -1,0 +1,121 @@
+"""Builders for the Spark jobs' tests: facts with defaults, one real local session, and the measured rows of a job."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from kafka_sla.arrow import arrow_rows
+from kafka_sla.job import Job, Replay
+from kafka_sla.model import Cluster, Interval, Patterns, Sla, SteadyState
+from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, LOG_OFFSETS, STEADY_STATE
+from spark_jobs import facts
+from spark_jobs.kernel import MEASURED, kernel
+from spark_jobs.windows import Scope
+
+EPOCH = datetime(2026, 11, 1, tzinfo=UTC)
+Row = dict[str, Any]
+
+
+def at(seconds: float) -> datetime:
+    """An instant some seconds after the tests' epoch, a whole minute."""
+    return EPOCH + timedelta(milliseconds=round(seconds * 1000))
+
+
+def point(seconds: float, offset: int, **more: Any) -> Row:
+    """A row of log_offsets: topic orders, partition 0, polled."""
+    row = {"cluster": "prod", "topic": "orders", "partition": 0, "at": at(seconds), "log_end_offset": offset}
+    return row | {"source": "snapshot"} | more
+
+
+def record(seconds: float, offset: int) -> list[Row]:
+    """The exact produced time of one record, as the two points around it."""
+    return [point(seconds, offset, source="record"), point(seconds, offset + 1, source="record")]
+
+
+def commit(seconds: float, offset: int | None, **more: Any) -> Row:
+    """A row of committed_offsets: group billing on orders-0, from the commit log."""
+    row = {"cluster": "prod", "group": "billing", "topic": "orders", "partition": 0, "at": at(seconds)}
+    return row | {"committed_offset": offset, "source": "commit_log"} | more
+
+
+def sla(max_latency_s: float = 30, **more: Any) -> Sla:
+    """An SLA over everything of cluster prod; `within`, `grace`, `expire` in seconds."""
+    within = more.pop("within", max_latency_s)
+    grace, expire = more.pop("grace", None), more.pop("expire", 7 * 86_400)
+    rules = SteadyState(int(within * 1000), grace and int(grace * 1000), int(expire * 1000))
+    return Sla("promise", "prod", Patterns(), Patterns(), int(max_latency_s * 1000), 0, 0.99, rules, **more)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """A real local Spark with the settings that matter to results."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # the workers must see the packages of this environment
+    session = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+        .getOrCreate()
+    )
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def measure(spark: SparkSession, tmp_path: Path) -> Callable[..., list[Row]]:
+    """measure(points, commits, start, end, …) → rows with `states`, ordered by group-partition and window."""
+
+    def run(
+        points: list[Row],
+        commits: list[Row],
+        start: float = 0,
+        end: float = 60,
+        *,
+        slas: tuple[Sla, ...] = (),
+        window: float = 60,
+        carried: tuple[float, list[Row]] | None = None,
+    ) -> list[Row]:
+        carry_at = at(carried[0]) if carried else None
+        job = _job(Interval(at(start), at(end)), slas or (sla(),), carry_at)
+        latency, steady = _carry_frames(spark, carried[1] if carried else [])
+        stream = facts.events(
+            job, _frame(spark, LOG_OFFSETS, points), _frame(spark, COMMITTED_OFFSETS, commits), latency, steady
+        )
+        micros = [int((t - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1e6) for t in (at(start), at(end))]
+        scope = Scope(*micros, int(window * 1e6), max(s.steady_state.expire_group_ms for s in job.slas) * 1000)
+        table = stream.mapInArrow(kernel(scope, job.slas), MEASURED).toArrow()
+        return sorted(_rows(table), key=lambda r: (r["group"], r["topic"], r["partition"], r["window_start"]))
+
+    return run
+
+
+def _job(interval: Interval, slas: tuple[Sla, ...], carry_at: datetime | None) -> Job:
+    replay = Replay(Cluster("prod", None), carry_at)
+    return Job("load", interval, 60_000, (replay,), slas, {}, {}, {}, "", {})
+
+
+def _rows(table: pa.Table) -> list[Row]:
+    return [row | {"latency_histogram": dict(row["latency_histogram"] or [])} for row in table.to_pylist()]
+
+
+def _frame(spark: SparkSession, table: Any, rows: list[Row]) -> Any:
+    return spark.createDataFrame(arrow_rows(table, rows))
+
+
+def _carry_frames(spark: SparkSession, rows: list[Row]) -> tuple[Any, Any]:
+    """The carried tables from measured rows of an earlier run."""
+    latency = _frame(spark, CONSUMER_LATENCY, [{n: r[n] for n in CONSUMER_LATENCY.names} for r in rows])
+    steady = [{n: (r | s)[n] for n in STEADY_STATE.names} for r in rows for s in r["states"]]
+    return latency, _frame(spark, STEADY_STATE, steady)

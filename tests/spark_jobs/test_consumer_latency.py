@@ -1,0 +1,167 @@
+"""`consumer_latency` against flows whose truth is known."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kafka_sla.tables import LATENCY_BUCKET_GAMMA
+from tests.spark_jobs.conftest import Row, at, commit, point, record
+
+Measure = Callable[..., list[Row]]
+
+
+def test_a_consumer_that_commits_what_was_polled_has_latency_from_the_polled_bracket(measure: Measure) -> None:
+    rows = measure([point(0, 0), point(10, 100), point(60, 100)], [commit(1, 0), commit(12, 100)])
+    (row,) = rows
+    assert (row["records_consumed"], row["method"]) == (100, "bracketed")
+    assert row["records_latency_max_ms"] == pytest.approx(12_000 - 50)
+    assert row["records_latency_ms"] == pytest.approx(2_050)
+    assert row["records_latency_avg_ms"] == pytest.approx(7_000)
+    assert (row["records_latency_max_low_ms"], row["records_latency_max_high_ms"]) == (0, 12_000)
+    assert (row["records_lag"], row["backlog_age_ms"], row["backlog_age_high_ms"]) == (0, 0, 0)
+
+
+def test_record_timestamps_give_exact_latency(measure: Measure) -> None:
+    points = [*record(10, 0), *record(20, 1), point(60, 2)]
+    (row,) = measure(points, [commit(5, 0), commit(25, 2)])
+    assert row["method"] == "record"
+    assert (row["records_latency_max_ms"], row["records_latency_ms"]) == (15_000, 5_000)
+    assert (row["records_latency_max_low_ms"], row["records_latency_max_high_ms"]) == (0, 15_000)
+
+
+def test_the_histogram_holds_every_record_within_one_percent(measure: Measure) -> None:
+    (row,) = measure([point(0, 0), point(10, 1000), point(60, 1000)], [commit(1, 0), commit(20, 1000)])
+    buckets = row["latency_histogram"]
+    assert sum(buckets.values()) == row["records_consumed"] == 1000
+    median = _quantile(buckets, 0.5)
+    assert median == pytest.approx(15_000, rel=0.01)
+
+
+def _quantile(buckets: dict[int, int], share: float) -> float:
+    rank, seen = share * sum(buckets.values()), 0
+    for bucket in sorted(buckets):
+        seen += buckets[bucket]
+        if seen >= rank:
+            return float(2 * LATENCY_BUCKET_GAMMA**bucket / (LATENCY_BUCKET_GAMMA + 1))
+    raise AssertionError("an empty histogram has no quantile")
+
+
+def test_a_stopped_consumer_is_judged_by_the_age_of_its_oldest_unread_record(measure: Measure) -> None:
+    points = [point(t, t * 10) for t in range(0, 181, 10)]
+    commits = [commit(t, t * 10) for t in range(0, 31, 10)]
+    rows = measure(points, commits, 0, 180)
+    assert [r["backlog_age_ms"] for r in rows] == [pytest.approx(29_950), pytest.approx(89_950), pytest.approx(149_950)]
+    assert [r["records_lag"] for r in rows] == [300, 900, 1500]
+    assert [r["records_consumed"] for r in rows] == [300, 0, 0]
+    assert rows[1]["backlog_age_low_ms"] <= 90_000 <= rows[1]["backlog_age_high_ms"]
+
+
+def test_an_idle_topic_keeps_quiet(measure: Measure) -> None:
+    points = [point(t, 7) for t in range(0, 181, 60)]
+    rows = measure(points, [commit(0, 7)], 0, 180)
+    assert [(r["records_lag"], r["backlog_age_ms"], r["records_latency_max_ms"]) for r in rows] == [(0, 0.0, None)] * 3
+
+
+def test_without_a_log_end_offset_in_the_window_lag_and_age_are_null_with_a_reason(measure: Measure) -> None:
+    rows = measure([point(0, 0), point(30, 10)], [commit(1, 0), commit(31, 10)], 0, 120)
+    assert [r["unknown_reason"] is None for r in rows] == [True, False]
+    assert (rows[1]["records_lag"], rows[1]["backlog_age_ms"], rows[1]["log_end_offset"]) == (None, None, 10)
+
+
+def test_records_produced_after_their_commit_are_negative_and_in_no_latency(measure: Measure) -> None:
+    points = [point(0, 0), *record(40, 0), *record(50, 1), point(60, 2)]
+    (row,) = measure(points, [commit(1, 0), commit(20, 2)])
+    assert (row["negative_latency_records"], row["records_consumed"]) == (2, 2)
+    assert (row["records_latency_max_ms"], row["latency_histogram"]) == (None, {})
+
+
+def test_records_that_retention_removed_are_not_consumed(measure: Measure) -> None:
+    points = [point(0, 100, log_start_offset=0), point(30, 100, log_start_offset=60), point(60, 100, log_start_offset=60)]
+    (row,) = measure(points, [commit(1, 10), commit(40, 100)])
+    assert (row["records_consumed"], row["log_start_offset"]) == (40, 60)
+
+
+def test_a_position_below_the_log_start_is_moved_there_and_both_are_kept(measure: Measure) -> None:
+    points = [point(0, 100, log_start_offset=0), point(60, 100, log_start_offset=60)]
+    (row,) = measure(points, [commit(1, 10)])
+    assert (row["committed_offset"], row["effective_position"], row["records_lag"]) == (10, 60, 40)
+
+
+def test_a_rewound_consumer_consumes_its_records_again(measure: Measure) -> None:
+    points = [point(0, 0), point(10, 100), point(60, 100)]
+    (row,) = measure(points, [commit(1, 0), commit(12, 100), commit(20, 50), commit(30, 100)])
+    assert row["records_consumed"] == 150
+
+
+def test_a_recreated_topic_starts_a_new_timeline(measure: Measure) -> None:
+    points = [point(0, 1000), point(30, 5), point(60, 50), point(90, 60), point(120, 60)]
+    rows = measure(points, [commit(1, 1000), commit(70, 10), commit(95, 60)], 0, 120)
+    assert rows[0]["unknown_reason"] is not None
+    assert (rows[1]["records_consumed"], rows[1]["records_lag"]) == (50, 0)
+
+
+def test_a_deleted_committed_offset_ends_the_rows(measure: Measure) -> None:
+    points = [point(t, 10) for t in range(0, 181, 60)]
+    rows = measure(points, [commit(1, 10), commit(70, None)], 0, 180)
+    assert [r["window_start"] for r in rows] == [at(0)]
+
+
+def test_polled_positions_count_only_until_the_commit_log_speaks(measure: Measure) -> None:
+    polled = commit(20, 40, source="snapshot")
+    (row,) = measure([point(0, 0), point(10, 100), point(60, 100)], [commit(1, 0), commit(12, 100), polled])
+    assert (row["records_consumed"], row["committed_offset"]) == (100, 100)
+
+
+def test_truth_lies_inside_the_bounds_for_random_flows(measure: Measure) -> None:
+    points, commits, truth = _random_flow(random.Random(7), seconds=600)
+    rows = measure(points, commits, 0, 600)
+    assert sum(r["records_consumed"] for r in rows) == sum(len(v) for v in truth.values())
+    for row in rows:
+        latencies = truth.get(row["window_start"], [])
+        if latencies:
+            assert row["records_latency_max_low_ms"] - 0.01 <= max(latencies) <= row["records_latency_max_high_ms"] + 0.01
+            mean = sum(latencies) / len(latencies)
+            assert row["records_latency_avg_low_ms"] - 0.01 <= mean <= row["records_latency_avg_high_ms"] + 0.01
+            assert row["records_latency_max_low_ms"] <= row["records_latency_max_ms"] <= row["records_latency_max_high_ms"]
+
+
+def _random_flow(luck: random.Random, seconds: int) -> tuple[list[Row], list[Row], dict[Any, list[float]]]:
+    """Bursty production, a consumer with a random delay, a coarse poll; truth: ms per window."""
+    produced = sorted(luck.uniform(b, b + 3) for b in range(0, seconds - 20, 20) for _ in range(luck.randrange(1, 40)))
+    points = [point(t, sum(p < t for p in produced)) for t in range(0, seconds + 1, 15)]
+    commits, truth, done, now = [commit(0, 0)], {}, 0, 0.0
+    while now < seconds - 5:
+        now = round(now + luck.uniform(0.5, 6), 3)
+        ready = sum(p < now - luck.uniform(0, 4) for p in produced)
+        if ready > done and now < seconds:
+            window = at(now // 60 * 60)
+            truth.setdefault(window, []).extend((now - produced[i]) * 1000 for i in range(done, ready))
+            commits.append(commit(now, ready))
+            done = ready
+    return points, commits, truth
+
+
+def test_one_long_interval_gives_the_rows_of_many_short_ones_with_carry_over(measure: Measure) -> None:
+    points, commits, _ = _random_flow(random.Random(11), seconds=600)
+    whole = measure(points, commits, 0, 600)
+    pieces: list[Row] = []
+    for start in range(0, 600, 120):
+        carried = (start, [r for r in pieces if r["window_end"] == at(start)]) if pieces else None
+        pieces += measure(points, commits, start, start + 120, carried=carried)
+    assert pieces == whole
+
+
+def test_groups_topics_and_partitions_do_not_mix(measure: Measure) -> None:
+    points = [point(t, t * k, topic=topic, partition=k) for topic in ("a", "b") for k in (1, 2, 3) for t in (0, 30, 60)]
+    commits = [
+        commit(t, t * k, topic=topic, partition=k, group=group)
+        for topic in ("a", "b") for k in (1, 2, 3) for group in ("x", "y") for t in (1, 31)
+    ]  # fmt: skip
+    rows = measure(points, commits)
+    assert [(r["group"], r["topic"], r["partition"], r["records_consumed"]) for r in rows] == [
+        (g, t, k, 30 * k) for g in ("x", "y") for t in ("a", "b") for k in (1, 2, 3)
+    ]

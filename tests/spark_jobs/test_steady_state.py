@@ -1,0 +1,85 @@
+"""`steady_state`: what begins and what ends bootstrapping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.spark_jobs.conftest import Row, at, commit, point, sla
+
+Measure = Callable[..., list[Row]]
+
+STEADY_FLOW = [point(t, t * 10) for t in range(0, 601, 10)]
+
+
+def _states(rows: list[Row]) -> list[tuple[Any, ...]]:
+    return [(s["state"], s["reason"], s["since"], s["steady_throughout"]) for r in rows for s in r["states"]]
+
+
+def test_a_consumer_that_is_caught_up_at_its_first_commit_is_steady_from_then_on(measure: Measure) -> None:
+    rows = measure(STEADY_FLOW, [commit(t, t * 10) for t in range(5, 120, 5)], 0, 120)
+    assert _states(rows) == [("steady", "caught_up", at(5), False), ("steady", "caught_up", at(5), True)]
+
+
+def test_a_new_group_on_old_records_bootstraps_until_it_is_caught_up(measure: Measure) -> None:
+    commits = [commit(300, 0), commit(340, 1000), commit(430, 4300)]
+    rows = measure(STEADY_FLOW, commits, 300, 540)
+    assert _states(rows) == [
+        ("bootstrapping", "first_commit", at(300), False),
+        ("bootstrapping", "first_commit", at(300), False),
+        ("steady", "caught_up", at(430), False),
+        ("steady", "caught_up", at(430), True),
+    ]
+
+
+def test_a_consumer_that_falls_behind_stays_steady(measure: Measure) -> None:
+    rows = measure(STEADY_FLOW, [commit(5, 50), commit(400, 60)], 0, 540)
+    assert {s[0] for s in _states(rows)} == {"steady"}
+
+
+def test_a_rewind_begins_bootstrapping_until_caught_up(measure: Measure) -> None:
+    rows = measure(STEADY_FLOW, [commit(5, 50), commit(130, 1300), commit(190, 0), commit(250, 2500)], 0, 360)
+    assert _states(rows)[3] == ("bootstrapping", "rewind", at(190), False)
+    assert _states(rows)[4] == ("steady", "caught_up", at(250), False)
+
+
+def test_a_deleted_offset_is_a_reset_and_a_long_silence_a_return(measure: Measure) -> None:
+    reset = measure(STEADY_FLOW, [commit(5, 50), commit(70, None), commit(130, 100)], 0, 180)
+    assert _states(reset)[-1] == ("bootstrapping", "offset_reset", at(130), False)
+    rows = measure(STEADY_FLOW, [commit(5, 50), commit(130, 100)], 0, 180, slas=(sla(30, expire=60),))
+    assert _states(rows)[-1] == ("bootstrapping", "returned", at(130), False)
+
+
+def test_grace_bounds_how_long_bootstrapping_excuses(measure: Measure) -> None:
+    rows = measure(STEADY_FLOW, [commit(300, 0), commit(420, 100)], 300, 540, slas=(sla(30, grace=90),))
+    assert [s[1] for s in _states(rows)] == ["first_commit", "grace_over", "grace_over", "grace_over"]
+    assert _states(rows)[1][2] == at(390)
+
+
+def test_a_recreated_topic_bootstraps_again(measure: Measure) -> None:
+    points = [point(0, 1000), point(60, 5), point(120, 500), point(180, 600), point(240, 600)]
+    rows = measure(points, [commit(1, 1000), commit(130, 5)], 0, 240)
+    assert _states(rows)[-1][:2] == ("bootstrapping", "topic_recreated")
+
+
+def test_carried_states_go_on_where_they_stood(measure: Measure) -> None:
+    commits = [commit(300, 0), commit(340, 1000), commit(430, 4300), commit(500, 5000)]
+    first = measure(STEADY_FLOW, commits, 300, 360)
+    second = measure(STEADY_FLOW, commits, 360, 540, carried=(360, first))
+    assert first + second == measure(STEADY_FLOW, commits, 300, 540)
+
+
+def test_records_over_the_threshold_are_counted_exactly(measure: Measure) -> None:
+    commits = [commit(0, 0), commit(40, 400)]
+    rows = measure(STEADY_FLOW, commits, 0, 60, slas=(sla(30), sla(10)))
+    assert [s["records_over"] for s in rows[0]["states"]] == [100, 300]
+
+
+def test_only_slas_that_cover_a_group_and_topic_have_its_state(measure: Measure) -> None:
+    from dataclasses import replace
+
+    from kafka_sla.model import Patterns
+
+    other = replace(sla(30), name="other", groups=Patterns(("nobody",)))
+    rows = measure(STEADY_FLOW, [commit(0, 0)], 0, 60, slas=(sla(30), other))
+    assert [s["sla"] for r in rows for s in r["states"]] == ["promise"]
