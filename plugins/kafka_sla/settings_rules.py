@@ -1,0 +1,151 @@
+"""Rules that span several keys, checked on raw values so that one mistake hides no other. Reads no file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from kafka_sla.durations import duration_text, parse_duration
+from kafka_sla.instants import parse_instant
+from kafka_sla.patterns import is_exact, parse_patterns
+from kafka_sla.yaml_lines import KeyPath
+
+Found = tuple[KeyPath, str]
+"""Where, and what is wrong with what is allowed."""
+SECRET_ADDRESS = re.compile(r"://[^/\s]*:[^/\s]*@")
+_SECRET_KEY = re.compile(
+    r"pass(word|wd|phrase)?$|pwd|secret|token|api_?key|private_?key|credential|jaas", re.IGNORECASE
+)
+_SCHEDULE_MS = 300_000
+_DAY_MS = 86_400_000
+_SHORTEST_PERIOD_DAYS = {"day": 1, "week": 7, "month": 28, "quarter": 90, "year": 365}
+_TWINS = {"group": "groups", "groups": "group", "topic": "topics", "topics": "topic"}
+
+
+def merged_slas(values: dict[str, Any]) -> list[dict[str, Any]]:
+    """Raw SLAs with `defaults` filled in; a key that an SLA gives replaces the default as a whole."""
+    defaults, slas = _mapping(values.get("defaults")), values.get("slas")
+    merged = []
+    for sla in slas if isinstance(slas, list) else []:
+        own = {key: value for key, value in _mapping(sla).items() if value is not None}
+        merged.append({**{key: value for key, value in defaults.items() if _TWINS.get(key) not in own}, **own})
+    return merged
+
+
+def broken_rules(values: dict[str, Any]) -> Iterator[Found]:
+    """Every broken rule of the values of a configuration file."""
+    window = _valid(parse_duration, values.get("window")) or 60_000
+    yield from _window_rules(values, window)
+    names: set[str] = set()
+    for i, sla in enumerate(merged_slas(values)):
+        rules = (_key_rules(sla, names), _for_rules(sla, window), _maintenance_rules(sla), _cluster_rules(sla, values))
+        yield from ((("slas", i, *path), text) for rule in rules for path, text in rule)
+
+
+def secrets(value: Any, path: KeyPath = ()) -> Iterator[Found]:
+    """Every key or value that looks like a secret. The value itself is never repeated."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        plain = isinstance(inner, str | int | float) and not isinstance(inner, bool) and "{{" not in str(inner)
+        named = isinstance(key, str) and _SECRET_KEY.search(key) and not key.endswith(("conn_id", "connection"))
+        if plain and (named or SECRET_ADDRESS.search(str(inner))):
+            yield (
+                (*path, key),
+                "secrets do not belong in this file; put it into an Airflow connection and name its id here",
+            )
+        yield from secrets(inner, (*path, key))
+
+
+def did_you_mean(name: str, known: Any) -> str:
+    """` did you mean 'x'?` when something known is near, else nothing."""
+    near = get_close_matches(name, [str(one) for one in known], 1, 0.6)
+    return f" did you mean {near[0]!r}?" if near else ""
+
+
+def _window_rules(values: dict[str, Any], window: int) -> Iterator[Found]:
+    if _SCHEDULE_MS % window or window % 1000:
+        yield (
+            ("window",),
+            f"{duration_text(window)!r} does not divide 5m; allowed: whole seconds that do, such as 10s, 30s, 1m, 5m",
+        )
+    look_ups = _mapping(values.get("look_ups"))
+    floor = _valid(parse_duration, look_ups.get("floor")) or 250
+    if floor > (_valid(parse_duration, look_ups.get("max_gap")) or window):
+        yield ("look_ups", "floor"), f"{duration_text(floor)!r} is longer than max_gap; allowed: max_gap at most"
+
+
+def _key_rules(sla: dict[str, Any], names: set[str]) -> Iterator[Found]:
+    name = sla.get("name")
+    if isinstance(name, str) and name in names:
+        yield ("name",), f"{name!r} names two SLAs; allowed: a name that no other SLA has"
+    names.add(str(name))
+    if sla.get("max_latency") is None:
+        yield (), "required key 'max_latency' is missing; allowed: a duration, such as max_latency: 30s"
+    if sla.get("group") is None and sla.get("groups") is None:
+        yield (), "required key 'groups' is missing; allowed: names or patterns, such as groups: [payments-service]"
+    for one, many in (("group", "groups"), ("topic", "topics")):
+        if sla.get(one) is not None and sla.get(many) is not None:
+            yield (one,), f"given together with {many!r}; allowed: one of the two"
+
+
+def _for_rules(sla: dict[str, Any], window: int) -> Iterator[Found]:
+    length = _valid(parse_duration, sla.get("for"))
+    days = _SHORTEST_PERIOD_DAYS.get(str(sla.get("period", "month")), 365)
+    if length is not None and length < window:
+        yield (
+            ("for",),
+            f"{duration_text(length)!r} is shorter than a window; allowed: {duration_text(window)} or longer",
+        )
+    if length is not None and length > days * _DAY_MS:
+        yield ("for",), f"{duration_text(length)!r} is longer than the SLA's period; allowed: {days}d at most"
+
+
+def _maintenance_rules(sla: dict[str, Any]) -> Iterator[Found]:
+    entries = sla.get("maintenance")
+    for i, entry in enumerate(entries if isinstance(entries, list) else []):
+        given = {key for key in ("from", "to", "every") if _mapping(entry).get(key) is not None}
+        if given not in ({"from", "to"}, {"every"}):
+            yield ("maintenance", i), "not a maintenance; allowed: both 'from' and 'to', or 'every' alone"
+        elif "from" in given:
+            named = entry.get("time_zone") or sla.get("time_zone")
+            zone = named if _valid(ZoneInfo, named) else "UTC"
+            start, end = (_valid(parse_instant, entry[key], zone) for key in ("from", "to"))
+            if start and end and end <= start:
+                yield ("maintenance", i, "to"), f"{entry['to']!r} is not after 'from'; allowed: a later time"
+
+
+def _cluster_rules(sla: dict[str, Any], values: dict[str, Any]) -> Iterator[Found]:
+    clusters = _mapping(values.get("clusters"))
+    name = sla.get("cluster") or (next(iter(clusters)) if len(clusters) == 1 else None)
+    known = ", ".join(map(str, clusters)) or "none, since clusters is empty"
+    if name is None:
+        yield (), f"required key 'cluster' is missing; allowed: {known}"
+    elif isinstance(name, str) and name not in clusters:
+        yield ("cluster",), f"unknown cluster {name!r};{did_you_mean(name, clusters)} allowed: {known}"
+    elif isinstance(name, str):
+        yield from _selection_rules(sla, name, _mapping(clusters[name]))
+
+
+def _selection_rules(sla: dict[str, Any], name: str, cluster: dict[str, Any]) -> Iterator[Found]:
+    for one, many in (("group", "groups"), ("topic", "topics")):
+        selected = _valid(parse_patterns, cluster.get(many) or ["*"])
+        listed = sla[many] if isinstance(sla.get(many), list) else [sla.get(one)]
+        for text in listed if selected else []:
+            if is_exact(text) and not selected.matches(text):
+                at = (many,) if sla.get(many) else (one,)
+                yield at, f"{text!r} is not selected by clusters.{name}.{many}; allowed: names that it selects"
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _valid(parse: Callable[..., Any], *given: Any) -> Any:
+    """The parsed value, or None where the value is wrong by itself: the schema names that mistake."""
+    try:
+        return parse(*given)
+    except (ValueError, TypeError, LookupError, OSError, AttributeError):
+        return None

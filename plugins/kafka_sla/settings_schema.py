@@ -1,0 +1,186 @@
+"""The shape of the configuration file, and its JSON Schema. Knows no file and no rule that spans two keys."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from kafka_sla.settings_values import (
+    ClassPath,
+    ClusterName,
+    ConnectionId,
+    Duration,
+    Email,
+    Every,
+    Instant,
+    Names,
+    Objective,
+    Pattern,
+    SlaName,
+    TimeZone,
+    WebAddress,
+)
+
+
+def _written(text: str, description: str, alias: str | None = None) -> Any:
+    """A field whose default is written as people write it, so that the JSON Schema shows it that way."""
+    return Field(default=text, validate_default=True, description=description, alias=alias)
+
+
+class Section(BaseModel):
+    """A mapping of the file: unknown keys are mistakes, a key without a value counts as not given."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _given(cls, data: Any) -> Any:
+        return {key: value for key, value in data.items() if value is not None} if isinstance(data, dict) else data
+
+
+class ClusterKeys(Section):
+    """One Kafka cluster."""
+
+    connection: ConnectionId | None = Field(
+        default=None, description="Airflow connection to the brokers; left out: facts are only imported."
+    )
+    groups: Names = Field(
+        default=["*"], description="Consumer groups to measure: names, globs, /regexes/; !name leaves out."
+    )
+    topics: Names = Field(
+        default=["*"], description="Topics to measure. A glob that begins with * leaves internal topics (__*) out."
+    )
+
+
+class SteadyStateKeys(Section):
+    """When a consumer that starts, rewinds or returns counts as steady, so that the SLA applies."""
+
+    caught_up_within: Duration | None = Field(
+        default=None, description="Backlog age that counts as caught up; default: max_latency."
+    )
+    grace: Duration | None = Field(
+        default=None, description="Longest time that bootstrapping excuses; default: no limit."
+    )
+    expire_group: Duration = _written("7d", description="A group silent for longer bootstraps again when it returns.")
+
+
+class MaintenanceKeys(Section):
+    """A planned maintenance: once (`from` and `to`), or weekly (`every`)."""
+
+    from_: Instant | None = Field(default=None, alias="from", description="Start of a maintenance that happens once.")
+    to: Instant | None = Field(default=None, description="End of a maintenance that happens once.")
+    every: Every | None = Field(default=None, description="Weekly maintenance.")
+    time_zone: TimeZone | None = Field(
+        default=None, description="Clock of `every`, and of times without an offset; default: the SLA's."
+    )
+    reason: str | None = Field(default=None, description="Shown in reports.")
+
+
+class NotifierKeys(Section):
+    """An Airflow notifier that also hears of opened and recovered misses."""
+
+    path: ClassPath = Field(description="Class of the notifier.")
+    kwargs: dict[str, Any] = Field(default={}, description="Its arguments, templated by Airflow.")
+
+
+class SlaDefaults(Section):
+    """Keys of an SLA that may also stand in `defaults`."""
+
+    cluster: ClusterName | None = Field(
+        default=None, description="A name under clusters; may be left out when there is only one."
+    )
+    group: Pattern | None = Field(default=None, description="One consumer group (or pattern).")
+    groups: Names | None = Field(default=None, description="Consumer groups (names or patterns).")
+    topic: Pattern | None = Field(default=None, description="One topic (or pattern).")
+    topics: Names | None = Field(
+        default=None, description="Topics (names or patterns); default: all that the groups read."
+    )
+    max_latency: Duration | None = Field(
+        default=None, description="The promise: every record is consumed within this time."
+    )
+    for_: Duration = _written("5m", alias="for", description="Bad time after which a miss opens.")
+    objective: Objective = _written("99.9%", description="Share of the windows of a period that must be good.")
+    period: Literal["day", "week", "month", "quarter", "year"] = Field(
+        default="month", description="Calendar period of the objective."
+    )
+    time_zone: TimeZone = Field(default="UTC", description="Time zone of the calendar period.")
+    steady_state: SteadyStateKeys = Field(default_factory=SteadyStateKeys, description="When the SLA applies.")
+    maintenance: list[MaintenanceKeys] = Field(
+        default=[], description="Planned maintenances: bad windows in them are excused."
+    )
+    recipients: list[Email] = Field(default=[], description="Who is mailed when a miss opens and recovers.")
+    on_miss: Literal["notify", "fail"] = Field(
+        default="notify", description="fail: the SLA's Airflow task turns red as well."
+    )
+    notifiers: list[NotifierKeys] = Field(default=[], description="Airflow notifiers besides e-mail.")
+    description: str = Field(default="", description="Shown in mails and reports.")
+    team: str = Field(default="", description="Who owns the consumer.")
+
+
+class SlaKeys(SlaDefaults):
+    """One promise."""
+
+    name: SlaName = Field(description="Unique name, shown in the grid, in mails and reports.")
+
+
+class LookUpKeys(Section):
+    """How finely Kafka is asked for the time of offsets."""
+
+    floor: Duration = _written("250ms", description="Gaps narrower than this are never split.")
+    per_pass: int = Field(
+        default=200_000, ge=1, le=100_000_000, description="Look-ups that one snapshot of a cluster may spend."
+    )
+    max_gap: Duration | None = Field(
+        default=None, description="Gaps wider than this are always split; default: window."
+    )
+
+
+def _cluster(value: Any) -> Any:
+    return {} if value is None else value
+
+
+class Document(Section):
+    """Configuration of kafka_sla: clusters, and the promises that their consumers make."""
+
+    clusters: dict[ClusterName, Annotated[ClusterKeys, BeforeValidator(_cluster)]] = Field(
+        min_length=1, description="Kafka clusters by name."
+    )
+    slas: list[SlaKeys] = Field(default=[], description="The promises.")
+    defaults: SlaDefaults = Field(
+        default_factory=SlaDefaults, description="Keys for every SLA that does not give them itself."
+    )
+    window: Duration = _written(
+        "1m", description="Width of the windows that metrics and verdicts are made for; divides 5m."
+    )
+    base_url: WebAddress | None = Field(
+        default=None, description="Airflow UI, for links in mails; default: Airflow's own setting."
+    )
+    smtp_connection: ConnectionId | None = Field(
+        default="smtp_default", description="Airflow connection to the mail server."
+    )
+    store_connection: ConnectionId = Field(
+        default="kafka_sla_store", description="Airflow connection to the table store."
+    )
+    look_ups: LookUpKeys = Field(
+        default_factory=LookUpKeys, description="How finely Kafka is asked for the time of offsets."
+    )
+
+
+SECTIONS: dict[tuple[str, ...], type[Section]] = {
+    (): Document,
+    ("clusters", "*"): ClusterKeys,
+    ("slas", "*"): SlaKeys,
+    ("defaults",): SlaDefaults,
+    ("look_ups",): LookUpKeys,
+    **{(*at, "steady_state"): SteadyStateKeys for at in (("slas", "*"), ("defaults",))},
+    **{(*at, "maintenance", "*"): MaintenanceKeys for at in (("slas", "*"), ("defaults",))},
+    **{(*at, "notifiers", "*"): NotifierKeys for at in (("slas", "*"), ("defaults",))},
+}
+"""Which model rules at which key path; * stands for any index or name."""
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema of the configuration file, for editors."""
+    schema = Document.model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
