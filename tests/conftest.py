@@ -1,17 +1,21 @@
-"""Real brokers for the tests that ask for one, each started once per test session."""
+"""Real brokers and a real Spark for the tests that ask for one, each started once per test session."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 # `demo` is not installed. Appended, never inserted: what is installed (the built wheel under `make test`) must win.
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from demo.broker import Cluster, archive_classes  # noqa: E402
+from demo.broker import Cluster, archive_classes
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @pytest.fixture(scope="session")
@@ -39,3 +43,22 @@ def kafka_sasl(kafka_classes: None) -> Iterator[Cluster]:
     """One node behind TLS, SASL and access lists: `client("admin")` may do all, `client("reader")` nothing yet."""
     with Cluster(secure=True) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """A local Spark with the settings that matter to results; the process has one, whoever asks first."""
+    from pyspark.sql import SparkSession
+
+    session = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+        .getOrCreate()
+    )
+    yield session
+    session.stop()

@@ -1,0 +1,79 @@
+"""For every row rule of every suite the rows that break it: what differs from the good row of the table."""
+
+from __future__ import annotations
+
+from tests.expectations.rows import Row, at
+
+_KEYS = {"keys_unique": [{}, {}], "required_known": [{"cluster": None}]}
+_WINDOWS = {
+    "windows_aligned": [{"window_start": at(30), "window_end": at(90)}, {"window_end": at(120)}],
+    "windows_in_interval": [
+        {"window_start": at(-60), "window_end": at(0)},
+        {"window_start": at(300), "window_end": at(360)},
+    ],
+    "windows_at_most": [
+        {"window_start": at(60 * i), "window_end": at(60 * i + 60), "last_commit_at": at(0)} for i in range(6)
+    ],
+}
+
+BROKEN: dict[str, dict[str, list[Row]]] = {
+    "log_offsets": _KEYS
+    | {
+        "offsets_not_negative": [{"log_end_offset": -1, "log_start_offset": None}],
+        "end_not_below_start": [{"log_start_offset": 101}],
+        "source_named": [{"source": " "}],
+        "fresh": [{"at": at(239)}],
+    },
+    "committed_offsets": _KEYS | {"offsets_not_negative": [{"committed_offset": -1}], "source_named": [{"source": ""}]},
+    "group_states": _KEYS
+    | {
+        "members_not_negative": [{"members": -1}],
+        "type_known": [{"type": "quorum"}],
+        "state_known": [{"state": "Confused"}],
+    },
+    "topic_configs": _KEYS
+    | {
+        "partitions_positive": [{"partitions": 0}],
+        "retention_not_negative": [{"retention_ms": -1}],
+        "cleanup_policy_known": [{"cleanup_policy": "shred"}],
+        "timestamp_type_known": [{"message_timestamp_type": "NoTimestampType"}],
+    },
+    "consumer_latency": _KEYS
+    | _WINDOWS
+    | {
+        "counts_not_negative": [{"negative_latency_records": -1, "unknown_latency_records": 3}],
+        "histogram_sums": [{"records_consumed": 13}, {"latency_histogram": None}],
+        "histogram_counts_positive": [{"latency_histogram": {340: 10, 381: 0}}, {"latency_histogram": {-1: 10}}],
+        "latency_not_negative": [{"backlog_age_low_ms": -1.0}],
+        "latency_bounds_ordered": [{"records_latency_low_ms": 901.0}, {"records_latency_high_ms": 899.0}],
+        "latency_max_bounds_ordered": [{"records_latency_max_low_ms": 1_901.0}],
+        "latency_avg_bounds_ordered": [{"records_latency_avg_high_ms": 1_199.0}],
+        "backlog_bounds_ordered": [{"backlog_age_low_ms": 401.0}],
+        "backlog_max_bounds_ordered": [{"backlog_age_max_high_ms": 1_899.0}],
+        "max_is_largest": [{"records_latency_ms": 1_950.0, "records_latency_high_ms": None}],
+        "latency_known_when_counted": [
+            {"records_latency_max_ms": None},
+            {"records_consumed": 2, "latency_histogram": None},
+        ],
+        "method_known": [
+            {"method": "guessed"},
+            {"records_consumed": 0, "latency_histogram": None, "unknown_latency_records": 0},
+        ],
+        "lag_not_negative": [{"records_lag": -1}, {"records_lag_max": 4}],
+        "backlog_max_is_largest": [{"backlog_age_max_ms": 399.0}],
+        "caught_up_has_no_age": [{"records_lag": 0}],
+        "unknown_has_a_reason": [{"backlog_age_ms": None}, {"unknown_reason": "no log end"}],
+        "end_not_below_start": [{"log_start_offset": 101}],
+        "position_is_effective": [{"effective_position": 94}, {"log_start_offset": 96}],
+        "commit_before_end": [{"last_commit_at": at(61)}],
+        "clocks_agree": [{"negative_latency_records": 2, "unknown_latency_records": 0}],
+    },
+    "steady_state": _KEYS
+    | _WINDOWS
+    | {
+        "state_known": [{"state": "drifting"}, {"reason": "rewind"}],
+        "since_before_end": [{"since": at(61), "steady_throughout": False}],
+        "throughout_is_steady": [{"since": at(1)}, {"state": "bootstrapping", "reason": "rewind"}],
+        "records_over_not_negative": [{"records_over": -1}],
+    },
+}

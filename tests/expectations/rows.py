@@ -1,0 +1,98 @@
+"""One good row of every validated table, for tests that break it in one place. Times are seconds after START."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from kafka_sla.model import Interval
+
+START = datetime(2026, 11, 1, 10, tzinfo=UTC)
+INTERVAL = Interval(START, START + timedelta(minutes=5))
+WINDOW_MS = 60_000
+Row = dict[str, Any]
+
+
+def at(seconds: float) -> datetime:
+    return START + timedelta(seconds=seconds)
+
+
+_PARTITION: Row = {"cluster": "prod", "topic": "orders", "partition": 0}
+_WINDOW: Row = _PARTITION | {"group": "billing", "window_start": at(0), "window_end": at(60)}
+_LATENCY: Row = {
+    "records_latency_ms": 900.0,
+    "records_latency_low_ms": 800.0,
+    "records_latency_high_ms": 1_000.0,
+    "records_latency_max_ms": 1_900.0,
+    "records_latency_max_low_ms": 1_800.0,
+    "records_latency_max_high_ms": 2_000.0,
+    "records_latency_avg_ms": 1_200.0,
+    "records_latency_avg_low_ms": 1_100.0,
+    "records_latency_avg_high_ms": 1_300.0,
+    "backlog_age_ms": 400.0,
+    "backlog_age_low_ms": 300.0,
+    "backlog_age_high_ms": 500.0,
+    "backlog_age_max_ms": 1_900.0,
+    "backlog_age_max_low_ms": 1_800.0,
+    "backlog_age_max_high_ms": 2_000.0,
+}
+_POSITION: Row = {
+    "records_lag": 5,
+    "records_lag_max": 12,
+    "committed_offset": 95,
+    "effective_position": 95,
+    "log_start_offset": 10,
+    "log_end_offset": 100,
+    "last_commit_at": at(59),
+}
+_COUNTS: Row = {
+    "records_consumed": 12,
+    "latency_histogram": {340: 7, 381: 3},
+    "negative_latency_records": 0,
+    "unknown_latency_records": 2,
+    "method": "bracketed",
+    "unknown_reason": None,
+}
+_STEADY: Row = {
+    "sla": "payments",
+    "state": "steady",
+    "since": at(-30),
+    "reason": "caught_up",
+    "steady_throughout": True,
+    "records_over": 0,
+}
+_TOPIC: Row = {
+    "partitions": 3,
+    "topic_id": "q1",
+    "cleanup_policy": "delete",
+    "retention_ms": None,
+    "message_timestamp_type": "CreateTime",
+}
+
+GOOD: dict[str, Row] = {
+    "log_offsets": _PARTITION | {"at": at(300), "log_start_offset": 10, "log_end_offset": 100, "source": "snapshot"},
+    "committed_offsets": _PARTITION
+    | {"group": "billing", "at": at(59), "committed_offset": 95, "source": "commit_log"},
+    "group_states": {
+        "cluster": "prod", "group": "billing", "at": at(300), "type": "classic", "state": "Stable", "members": 2,
+    },
+    "topic_configs": {"cluster": "prod", "topic": "orders", "at": at(300)} | _TOPIC,
+    "consumer_latency": _WINDOW | _LATENCY | _POSITION | _COUNTS,
+    "steady_state": _WINDOW | _STEADY,
+}  # fmt: skip
+"""A good row by table name."""
+
+IDENTITY = {
+    "log_offsets": "topic",
+    "committed_offsets": "group",
+    "group_states": "group",
+    "topic_configs": "topic",
+    "consumer_latency": "group",
+    "steady_state": "group",
+}
+"""The key column that tests give another value to tell rows apart."""
+
+
+def good(table: str, name: str = "good", **more: Any) -> Row:
+    """A row that breaks nothing, known by `name`, save for what `more` says."""
+    return GOOD[table] | {IDENTITY[table]: name} | more
