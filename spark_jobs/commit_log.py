@@ -33,9 +33,9 @@ def committed_offsets(records: DataFrame, cluster: str) -> tuple[DataFrame, Data
     known = keyed.where(F.col("_version").isin(0, 1))
     decoded = _values(_keys(known))
     readable = F.col("_offset").isNotNull() & F.col("_at").isNotNull() | F.col("value").isNull()
-    readable = readable & F.col("_topic").isNotNull() & F.col("_partition").isNotNull()
+    readable = readable & F.col("_key_whole")
     rows = decoded.where(readable).select(_contract(cluster))
-    strange = decoded.where(~readable | readable.isNull()).select("key", "value", "appended_at")
+    strange = decoded.where(~readable).select("key", "value", "appended_at")
     return rows, strange
 
 
@@ -59,7 +59,7 @@ def _keys(records: DataFrame) -> DataFrame:
         .withColumn("_topic_length", F.expr(f"cast({_int('key', '5 + _group_length', 2)} AS INT)"))
         .withColumn("_topic", F.expr(_text("key", "7 + _group_length", "_topic_length")))
         .withColumn("_partition", F.expr(f"cast({_int('key', '7 + _group_length + _topic_length', 4)} AS INT)"))
-        .where("length(key) = 10 + _group_length + _topic_length OR _partition IS NULL")
+        .withColumn("_key_whole", F.expr("coalesce(length(key) = 10 + _group_length + _topic_length, false)"))
     )
 
 
@@ -68,17 +68,17 @@ def _values(records: DataFrame) -> DataFrame:
     meta = "if(_value_version >= 3, 15, 11)"
     string_length = f"cast({_int('value', meta, 2)} AS INT)"
     byte = [f"cast({_int('value', f'{meta} + {k}', 1)} AS INT)" for k in range(3)]
-    compact = (
-        f"CASE WHEN {byte[0]} < 128 THEN struct(1 AS used, {byte[0]} - 1 AS size) "
-        f"WHEN {byte[1]} < 128 THEN struct(2, {byte[0]} % 128 + {byte[1]} * 128 - 1) "
-        f"ELSE struct(3, {byte[0]} % 128 + {byte[1]} % 128 * 128 + {byte[2]} * 16384 - 1) END"
+    varint = (
+        f"CASE WHEN {byte[0]} < 128 THEN {byte[0]} WHEN {byte[1]} < 128 THEN {byte[0]} % 128 + {byte[1]} * 128 "
+        f"ELSE {byte[0]} % 128 + {byte[1]} % 128 * 128 + {byte[2]} * 16384 END"
     )
-    plain = f"struct(2 AS used, if({string_length} >= 32768, 0, {string_length}) AS size)"
-    time_at = f"{meta} + _metadata.used + greatest(_metadata.size, 0)"
+    varint_bytes = f"CASE WHEN {byte[0]} < 128 THEN 1 WHEN {byte[1]} < 128 THEN 2 ELSE 3 END"
+    length = f"if(_value_version >= 4, {varint} - 1, if({string_length} >= 32768, 0, {string_length}))"
+    time_at = f"{meta} + if(_value_version >= 4, {varint_bytes}, 2) + _metadata_length"
     expected = f"{time_at} + 7 + if(_value_version = 1, 8, 0)"
     return (
         records.withColumn("_value_version", F.expr(_int("value", "1", 2)))
-        .withColumn("_metadata", F.expr(f"if(_value_version >= 4, {compact}, {plain})"))
+        .withColumn("_metadata_length", F.expr(f"greatest({length}, 0)"))
         .withColumn("_whole", F.expr(f"length(value) = {expected} OR _value_version = 4 AND length(value) > {expected}"))
         .withColumn("_known", F.expr("_value_version BETWEEN 0 AND 4 AND coalesce(_whole, false)"))
         .withColumn("_offset", F.expr(f"if(_known, {_int('value', '3', 8)}, NULL)"))

@@ -43,13 +43,25 @@ def _matches(column: str, patterns: Patterns) -> Column:
     return found
 
 
+def carried(spark: SparkSession, job: Job, table: Table) -> DataFrame:
+    """Published rows of a metric table whose window ends where the replay of their cluster begins."""
+    files = job.carry.get(table.name, [])
+    wanted = F.lit(False)
+    for replay in job.replays:
+        if replay.carried:
+            own = (F.col("cluster") == replay.cluster.name) & (F.col("load_id") == replay.carried.load_id)
+            wanted = wanted | own & (F.col("window_end") == F.lit(replay.carried.at))
+    rows = spark.read.parquet(*files).where(wanted) if files else spark.createDataFrame([], table.ddl)
+    return selected(rows.select([F.col(f"`{c.name}`").cast(c.type) for c in table.columns]), job)
+
+
 def commits_of(job: Job, committed: DataFrame) -> DataFrame:
     """Committed offsets that the job replays: from each cluster's carry-over to the interval's end."""
     wanted = F.lit(False)
     for replay in job.replays:
         one = (F.col("cluster") == replay.cluster.name) & (F.col("at") < F.lit(job.interval.end))
-        if replay.carry_at:
-            one = one & (F.col("at") >= F.lit(replay.carry_at))
+        if replay.carried:
+            one = one & (F.col("at") >= F.lit(replay.carried.at))
         wanted = wanted | one
     return committed.where(wanted)
 

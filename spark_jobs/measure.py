@@ -70,25 +70,13 @@ def _decode(spark: SparkSession, job: Job) -> DataFrame:
 
 def _measure(spark: SparkSession, job: Job, log: DataFrame, committed: DataFrame) -> DataFrame:
     """The kernel's rows (kernel.MEASURED) of the job's interval."""
-    latency = facts.read(spark, CONSUMER_LATENCY, job.carry[CONSUMER_LATENCY.name])
-    steady = facts.read(spark, STEADY_STATE, job.carry[STEADY_STATE.name])
-    carried = [_at_carry(job, frame) for frame in (latency, steady)]
+    carried = [facts.carried(spark, job, table) for table in (CONSUMER_LATENCY, STEADY_STATE)]
     stream = facts.events(job, log, committed, *carried)
     expire = max([s.steady_state.expire_group_ms for s in job.slas], default=7 * 86_400_000)
     scope = Scope(
         epoch_ms(job.interval.start) * 1000, epoch_ms(job.interval.end) * 1000, job.window_ms * 1000, expire * 1000
     )
     return stream.mapInArrow(kernel(scope, job.slas), MEASURED)
-
-
-def _at_carry(job: Job, frame: DataFrame) -> DataFrame:
-    """Published rows whose window ends where the replay of their cluster begins."""
-    wanted = F.lit(False)
-    for replay in job.replays:
-        if replay.carry_at:
-            own = (F.col("cluster") == replay.cluster.name) & (F.col("window_end") == F.lit(replay.carry_at))
-            wanted = wanted | own
-    return facts.selected(frame.where(wanted), job)
 
 
 def _stage(job: Job, table: Table, rows: DataFrame) -> int:

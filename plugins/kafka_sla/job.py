@@ -11,19 +11,27 @@ from kafka_sla.model import Cluster, Interval, Patterns, Sla, SteadyState
 
 
 @dataclass(frozen=True, slots=True)
+class Carried:
+    """Published rows that stand for everything before `at`: those of the load whose windows end then."""
+
+    at: datetime
+    load_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Replay:
-    """Where the facts of one cluster are picked up: carried rows end at `carry_at`, None: from the beginning."""
+    """Where the facts of one cluster are picked up: after the carried rows, or from the beginning (None)."""
 
     cluster: Cluster
-    carry_at: datetime | None
+    carried: Carried | None
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """One load: measure `interval` for these clusters into `output`, from these files.
 
-    `facts`, `carry` and `commit_records` name Parquet files; `carry` holds the published rows whose window ends at
-    `Replay.carry_at`. `output` is a folder (or URI) that gets one sub-folder a table.
+    `facts`, `carry` and `commit_records` name Parquet files; `carry` are those of the carried loads. `output` is a folder
+    (or URI) that gets one sub-folder a table.
     """
 
     load_id: str
@@ -54,7 +62,7 @@ def read_job(path: str | Path) -> Job:
         load_id=raw["load_id"],
         interval=Interval(_time(raw["interval"]["start"]), _time(raw["interval"]["end"])),
         window_ms=raw["window_ms"],
-        replays=tuple(Replay(_cluster(r["cluster"]), r["carry_at"] and _time(r["carry_at"])) for r in raw["replays"]),
+        replays=tuple(Replay(_cluster(r["cluster"]), _carried(r["carried"])) for r in raw["replays"]),
         slas=tuple(_sla(s) for s in raw["slas"]),
         facts=raw["facts"],
         carry=raw["carry"],
@@ -72,6 +80,10 @@ def _to_json(value: object) -> str:
 
 def _time(text: str) -> datetime:
     return datetime.fromisoformat(text)
+
+
+def _carried(raw: dict[str, str] | None) -> Carried | None:
+    return Carried(_time(raw["at"]), raw["load_id"]) if raw else None
 
 
 def _patterns(raw: dict[str, list[str]]) -> Patterns:

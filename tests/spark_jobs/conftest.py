@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_sla.arrow import arrow_rows
-from kafka_sla.job import Job, Replay
+from kafka_sla.job import Carried, Job, Replay
 from kafka_sla.model import Cluster, Interval, Patterns, Sla, SteadyState
 from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, LOG_OFFSETS, STEADY_STATE
 from spark_jobs import facts
@@ -102,7 +102,7 @@ def measure(spark: SparkSession, tmp_path: Path) -> Callable[..., list[Row]]:
 
 
 def _job(interval: Interval, slas: tuple[Sla, ...], carry_at: datetime | None) -> Job:
-    replay = Replay(Cluster("prod", None), carry_at)
+    replay = Replay(Cluster("prod", None), Carried(carry_at, "before") if carry_at else None)
     return Job("load", interval, 60_000, (replay,), slas, {}, {}, {}, "", {})
 
 
