@@ -1,0 +1,47 @@
+"""# kafka_sla: were the promises about Kafka's consumers kept in the last five minutes?
+
+**Makes** the tables `consumer_latency`, `steady_state`, `sla_windows` and `sla_misses` of the interval, one mail when a
+miss opens and one when it is over. **Read by** the SLA page, reports, `kafka-sla export`, and whoever the mails go to.
+
+**Each run**: `plan` decides what to measure, `snapshot` reads each cluster, `measure` is one Spark application for all
+metrics, `validate` stops before anybody reads bad data, `publish` shows the whole interval at once, `evaluate` judges
+each SLA, `notify` sends the mails, and `outcome` is red when anything above is.
+
+**When a task is red**
+
+- `plan`: the configuration, a connection or the form is wrong. Its log names what, and what is allowed.
+- `snapshot` of a cluster: it did not answer or refused; the others went on. `kafka-sla check` finds the cause.
+- `measure`: Spark failed, nothing became visible. Its log ends with Spark's error; long ranges need `driver_memory`.
+- `validate`: a critical expectation failed, and the last published data stays. Look at the log, then at
+  `kafka-sla export validation_results` and `kafka-sla export quarantine`.
+- `evaluate` of an SLA: **the SLA is missed**, and it says `on_miss: fail`. Look at the mail, or at `kafka-sla misses`.
+- `notify`: the mail server refused. Put it right and clear the task; what was sent is not sent again.
+
+**Run it again** as often as you like: clear a run, or trigger one with *From* and *To*. An interval is replaced as a
+whole, and a miss is mailed once. **History**: `airflow backfill create --dag-id kafka_sla_history ...`, a day per run.
+"""
+
+from datetime import UTC, datetime, timedelta
+
+from airflow.sdk import DAG, CronDataIntervalTimetable
+
+from kafka_sla.tasks.configuration import configuration_path, menu
+from kafka_sla.tasks.flow import DEFAULTS, sla_flow
+from kafka_sla.tasks.form import form, runbook
+
+MENU = menu(configuration_path(__file__))
+
+with DAG(
+    dag_id="kafka_sla",
+    dag_display_name="Kafka SLAs",
+    description="Latency of Kafka consumers against their SLAs, every five minutes",
+    schedule=CronDataIntervalTimetable("*/5 * * * *", timezone="UTC"),
+    start_date=datetime(2020, 1, 1, tzinfo=UTC),
+    catchup=False,
+    max_active_runs=3,
+    default_args=DEFAULTS,
+    params=form(MENU, tells=True),
+    doc_md=runbook(__doc__, MENU),
+    tags=["kafka", "sla"],
+):
+    sla_flow(every=timedelta(minutes=5), watches=True)

@@ -1,0 +1,45 @@
+"""The wiring of the steps, shared by the DAGs. Knows the order and who waits for whom, nothing of what a step does.
+
+plan → snapshot (per cluster) → prepare → measure → validate → publish → evaluate (per SLA) → notify → outcome
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.sdk import TriggerRule
+
+from kafka_sla.tasks import steps
+from kafka_sla.tasks.spark import measure
+
+DEFAULTS: dict[str, Any] = {
+    "owner": "kafka_sla",
+    "retries": 2,
+    "retry_delay": timedelta(seconds=20),
+    "retry_policy": steps.PATIENCE,
+    "execution_timeout": timedelta(hours=1),
+}
+
+
+def sla_flow(*, every: timedelta, watches: bool) -> None:
+    """Wire one DAG. `every`: the length of its interval; `watches`: it takes snapshots and mails, else it settles.
+
+    A red `evaluate` or `snapshot` does not keep the others from their work. `outcome` is the only leaf, so that the run
+    ends red when anything above is red, although `notify` and `settle` ran.
+    """
+    clusters: Any = steps.plan(every_seconds=int(every.total_seconds()), watches=watches)
+    plan = clusters["plan"]
+    snapshots = steps.snapshot.partial(plan=plan).expand(cluster=clusters)
+    job = steps.prepare(plan, snapshots)
+    measured = measure(job="{{ ti.xcom_pull(task_ids='prepare') }}")
+    validated = steps.validate(job)
+    published = steps.publish(job)
+    evaluated = steps.evaluate.partial(plan=plan).expand(sla=steps.slas(plan))
+    last = steps.notify() if watches else steps.settle()
+    outcome = EmptyOperator(
+        task_id="outcome", trigger_rule=TriggerRule.NONE_FAILED, doc="Red when anything above is red."
+    )
+    job >> measured >> validated >> published >> evaluated >> last >> outcome
+    [snapshots, evaluated] >> outcome

@@ -1,0 +1,79 @@
+"""The trigger form and the runbook that the Airflow UI shows. Ranges are checked by the plan, not here."""
+
+from __future__ import annotations
+
+from airflow.sdk import Param
+
+from kafka_sla.tasks.configuration import Menu
+
+WHEN = "Which time"
+WHAT = "Which promises"
+HOW = "How"
+
+
+def form(menu: Menu, *, tells: bool) -> dict[str, Param]:
+    """The form of a manual run; `tells`: this DAG sends mails, so the form asks whether to."""
+    fields = {
+        "from": _instant(
+            "From (UTC)", "Start of the time to measure. Leave both empty for the last complete interval."
+        ),
+        "to": _instant("To (UTC)", "End of the time to measure, exclusive. Both must be whole minutes in the past."),
+        "clusters": _names("Clusters", "Empty: all clusters.", menu.clusters),
+        "slas": _names("SLAs", "Empty: all SLAs of the chosen clusters.", menu.slas),
+    }
+    return (
+        fields
+        | ({"notify": _notify()} if tells else {})
+        | {
+            "driver_memory": Param(
+                "1g",
+                type="string",
+                pattern="^[1-9][0-9]*[mg]$",
+                title="Spark driver memory",
+                description="As Spark writes it, such as 800m or 4g. Long ranges of many partitions need more.",
+                section=HOW,
+            )
+        }
+    )
+
+
+def runbook(text: str | None, menu: Menu) -> str:
+    """The DAG's documentation, headed by what is wrong with the configuration, if anything is."""
+    if menu.problem is None:
+        return text or ""
+    warning = "## The configuration cannot be used\n\nEvery run fails until this is put right:"
+    return f"{warning}\n\n```\n{menu.problem}\n```\n\n{text}"
+
+
+def _instant(title: str, description: str) -> Param:
+    return Param(None, type=["null", "string"], format="date-time", title=title, description=description, section=WHEN)
+
+
+def _names(title: str, description: str, names: tuple[str, ...]) -> Param:
+    items = {"type": "string"} | ({"enum": list(names)} if names else {})
+    return Param(
+        [],
+        type="array",
+        items=items,
+        examples=list(names),
+        uniqueItems=True,
+        title=title,
+        description=description,
+        section=WHAT,
+    )
+
+
+def _notify() -> Param:
+    return Param(
+        "auto",
+        type="string",
+        enum=["auto", "always", "never"],
+        values_display={
+            "auto": "As a scheduled run: only for the interval that just ended",
+            "always": "Yes, also for the past time asked for",
+            "never": "No",
+        },
+        title="Send mails",
+        description="A miss is told once, however often a run is repeated. A backfill never tells.",
+        section=HOW,
+    )

@@ -1,0 +1,59 @@
+"""The code that Spark needs, as one zip named after its content. Knows no Airflow and no Spark."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import uuid
+import zipfile
+from pathlib import Path
+
+from kafka_sla.errors import SettingsError
+
+PACKAGES = ("kafka_sla", "spark_jobs", "expectations")
+SUFFIXES = (".py", ".json")
+
+
+def application() -> Path:
+    """The file that spark-submit runs."""
+    return _folder("spark_jobs") / "measure.py"
+
+
+def code_zip(folder: Path | None = None) -> Path:
+    """A zip of the packages that Spark imports, made once per version of the code."""
+    files = {f"{package}/{path}": data for package in PACKAGES for path, data in _files(_folder(package))}
+    digest = hashlib.sha256(b"".join(name.encode() + b"\0" + data + b"\0" for name, data in files.items())).hexdigest()
+    target = (folder or _cache()) / f"kafka_sla-{digest[:16]}.zip"
+    if not target.exists():
+        _write(target, files)
+    return target
+
+
+def _files(folder: Path) -> list[tuple[str, bytes]]:
+    found = sorted(p for p in folder.rglob("*") if p.suffix in SUFFIXES and p.is_file())
+    return [(path.relative_to(folder).as_posix(), path.read_bytes()) for path in found]
+
+
+def _write(target: Path, files: dict[str, bytes]) -> None:
+    """Write beside and rename, so that no other task ever reads half a zip."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_suffix(f".{uuid.uuid4().hex}")
+    with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(zipfile.ZipInfo(name), data)
+    part.replace(target)
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kafka_sla"
+
+
+def _folder(package: str) -> Path:
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise SettingsError(
+            f"the package {package} cannot be imported here; install kafka-sla with pip where Airflow runs,"
+            " or put the repository's folder on PYTHONPATH"
+        )
+    return Path(spec.submodule_search_locations[0])

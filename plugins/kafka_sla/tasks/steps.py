@@ -1,0 +1,233 @@
+"""The steps of `pipeline` as Airflow tasks: each reads its run from the context, calls one step and says what it did.
+
+Knows Airflow and the pipeline's doors, nothing of Kafka, tables or mails. Heavy imports stay inside the tasks, because
+this module is imported each time a DAG file is parsed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+
+from airflow.sdk import (
+    Context,
+    ExceptionRetryPolicy,
+    RetryAction,
+    RetryRule,
+    TriggerRule,
+    conf,
+    get_current_context,
+    task,
+)
+from airflow.sdk.exceptions import AirflowSkipException
+
+from kafka_sla import errors
+from kafka_sla.model import Interval
+from kafka_sla.settings import Settings, load_settings
+from kafka_sla.tasks.configuration import configuration_path
+from kafka_sla.tasks.connections import connection, store
+from kafka_sla.tasks.plan import BadRange, Plan, Request, is_live, planned
+from kafka_sla.tasks.plan import plan as decide
+
+log = logging.getLogger(__name__)
+
+PATIENCE = ExceptionRetryPolicy(
+    rules=[
+        RetryRule(
+            exception=[
+                errors.SettingsError,
+                errors.ConnectionMissing,
+                errors.ValidationFailed,
+                errors.MissOpen,
+                BadRange,
+            ],
+            action=RetryAction.FAIL,
+            reason="the next try would end the same way",
+        )
+    ]
+)
+"""Retry what may heal by itself (a broker, a database, a mail server), nothing else."""
+
+
+@task
+def plan(every_seconds: int, watches: bool) -> list[str]:
+    """Decide which interval, clusters and SLAs this run is about, and refuse what cannot be measured.
+
+    The plan travels under the XCom key "plan". What is returned are its clusters: Airflow maps tasks over nothing else.
+    """
+    settings = _settings()
+    request = _request(timedelta(seconds=every_seconds), watches)
+    made = decide(settings, request, now := datetime.now(UTC))
+    connection("spark_default")
+    store(settings)
+    log.info("Measuring %s: clusters %s; SLAs %s.", planned(made), _list(made["clusters"]), _list(made["slas"]))
+    log.info("Snapshot of now: %s. Mails: %s.", _word(is_live(made, now)), _word(made["notify"]))
+    get_current_context()["ti"].xcom_push(key="plan", value=made)
+    return made["clusters"]
+
+
+@task
+def slas(plan: Plan) -> list[str]:
+    """The SLAs of the plan, one mapped task each."""
+    return plan["slas"]
+
+
+@task(map_index_template="{{ task.op_kwargs['cluster'] }}")
+def snapshot(plan: Plan, cluster: str) -> dict[str, Any]:
+    """Read what one cluster knows about the interval, and land it as facts."""
+    from kafka_sla import pipeline
+
+    settings = _settings()
+    chosen, interval = settings.cluster(cluster), planned(plan)
+    live = is_live(plan, datetime.now(UTC))
+    login = connection(chosen.connection) if chosen.connection else None
+    found = pipeline.snapshot(settings, store(settings), cluster, login, interval, live=live)
+    _say(f"Read {cluster} for {interval}", found)
+    return found
+
+
+@task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS)
+def prepare(plan: Plan, snapshots: Iterable[dict[str, Any]]) -> str:
+    """Write the job of the Spark application, for the clusters that could be read."""
+    from kafka_sla import pipeline
+
+    settings, read = _settings(), list(snapshots)
+    clusters = [name for name in plan["clusters"] if name in {s["cluster"] for s in read}]
+    if not clusters:
+        raise errors.KafkaUnreachable("no cluster could be read; the logs of the snapshot tasks say why")
+    if left_out := [name for name in plan["clusters"] if name not in clusters]:
+        log.warning("Going on without %s: not read in this run, so its last published data stays.", _list(left_out))
+    job = pipeline.prepare(settings, store(settings), planned(plan), clusters, read)
+    log.info("Spark is to measure %s for %s: %s", _list(clusters), planned(plan), job)
+    return job
+
+
+@task
+def validate(job: str) -> dict[str, Any]:
+    """Keep what the expectations said of the staged tables; a critical failure stops the run here."""
+    from kafka_sla import pipeline
+
+    found = pipeline.validate(store(_settings()), job)
+    _say("Expectations", found)
+    return found
+
+
+@task
+def publish(job: str) -> dict[str, Any]:
+    """Make the whole interval readable at once."""
+    from kafka_sla import pipeline
+
+    found = pipeline.publish(store(_settings()), job)
+    _say("Published", found)
+    return found
+
+
+@task(map_index_template="{{ task.op_kwargs['sla'] }}")
+def evaluate(plan: Plan, sla: str) -> dict[str, Any]:
+    """Judge one SLA: red when it is missed and says `on_miss: fail`, else green, a miss noted in log and XCom."""
+    from kafka_sla import pipeline
+
+    settings = _settings()
+    found = pipeline.evaluate(settings, store(settings), sla, planned(plan))
+    _say(sla, found)
+    if note := _missed(found):
+        get_current_context()["ti"].xcom_push(key="note", value=note)
+        if plan["alarm"] and settings.sla(sla).on_miss == "fail":
+            raise errors.MissOpen(f"{sla}: {note}")
+        log.warning("%s: %s", sla, note)
+    return found
+
+
+@task(trigger_rule=TriggerRule.ALL_DONE)
+def notify() -> dict[str, Any]:
+    """Tell of opened and recovered misses, each once, also when an SLA's task above is red."""
+    from kafka_sla import pipeline
+
+    context = get_current_context()
+    plan: Plan | None = context["ti"].xcom_pull(task_ids="plan", key="plan")
+    if not context["ti"].xcom_pull(task_ids="publish"):
+        raise AirflowSkipException("nothing was published in this run, so there is nothing to tell")
+    if not plan or not plan["notify"]:
+        raise AirflowSkipException("this run tells nobody: a backfill, a past range, or the form said so")
+    settings = _settings()
+    smtp = connection(settings.smtp_connection) if settings.smtp_connection else None
+    found = pipeline.notify(settings, store(settings), plan["slas"], planned(plan), smtp, _run_url(settings, context))
+    _say("Told", found)
+    return found
+
+
+@task(trigger_rule=TriggerRule.ALL_DONE)
+def settle() -> dict[str, Any]:
+    """Tidy the lake: drop what newer loads replaced or a killed run left behind, compact, expire old snapshots."""
+    from kafka_sla.lake import Lake
+
+    found = Lake(store(_settings())).settle()
+    _say("Settled", found)
+    return found
+
+
+def _request(every: timedelta, watches: bool) -> Request:
+    """The run as Airflow describes it. A run triggered without a logical date has no data interval."""
+    context = get_current_context()
+    run, params = context["dag_run"], context["params"]
+    start, end = context.get("data_interval_start"), context.get("data_interval_end")
+    return Request(
+        every=every,
+        watches=watches,
+        run_after=run.run_after,
+        backfill=run.run_type == "backfill",
+        data_interval=Interval(_plain(start), _plain(end)) if start and end and start < end else None,
+        start=_instant(params["from"]),
+        end=_instant(params["to"]),
+        clusters=tuple(params["clusters"]),
+        slas=tuple(params["slas"]),
+        tell=params.get("notify", "auto"),
+    )
+
+
+def _settings() -> Settings:
+    """The configuration, read where this task runs: KAFKA_SLA_CONFIG, or the file beside this worker's DAG file."""
+    return load_settings(configuration_path(get_current_context()["dag"].fileloc))
+
+
+def _plain(at: datetime) -> datetime:
+    """Airflow's pendulum instants as plain UTC datetimes."""
+    return datetime.fromtimestamp(at.timestamp(), UTC)
+
+
+def _instant(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
+
+
+def _missed(found: dict[str, Any]) -> str | None:
+    """What to say of a miss in the interval, if there is one."""
+    if not (ids := [*found["open"], *found["closed"]]):
+        return None
+    state = "open" if found["open"] else "over"
+    return f"missed in this interval and {state} ({_list(ids)})"
+
+
+def _run_url(settings: Settings, context: Context) -> str:
+    base = settings.base_url or conf.get("api", "base_url", fallback="http://localhost:8080")
+    return f"{base.rstrip('/')}/dags/{context['dag'].dag_id}/runs/{quote(context['run_id'], safe='')}"
+
+
+def _say(what: str, found: dict[str, Any]) -> None:
+    """Log counts and notes in plain words."""
+    counts = ", ".join(
+        f"{key.replace('_', ' ')} {value}" for key, value in found.items() if isinstance(value, int | str)
+    )
+    log.info("%s: %s", what, counts or "nothing to do")
+    for note in found.get("notes", ()):
+        log.warning("%s: %s", what, note)
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+def _word(yes: bool) -> str:
+    return "yes" if yes else "no"

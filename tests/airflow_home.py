@@ -1,0 +1,21 @@
+"""An Airflow of its own for the tests that need one; import this before anything of airflow is imported."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+HOME = Path(os.environ.setdefault("KAFKA_SLA_TEST_HOME", tempfile.mkdtemp(prefix="kafka_sla-airflow-")))
+
+os.environ.update(
+    AIRFLOW_HOME=str(HOME),
+    AIRFLOW__CORE__DAGS_FOLDER=str(ROOT / "dags"),
+    AIRFLOW__CORE__PLUGINS_FOLDER=str(HOME / "plugins"),
+    AIRFLOW__CORE__LOAD_EXAMPLES="False",
+    AIRFLOW__CORE__UNIT_TEST_MODE="True",
+    AIRFLOW__DATABASE__SQL_ALCHEMY_CONN=f"sqlite:///{HOME}/airflow.db",
+    AIRFLOW__API__BASE_URL="http://airflow.example:8080",
+    AIRFLOW__LOGGING__BASE_LOG_FOLDER=str(HOME / "logs"),
+)

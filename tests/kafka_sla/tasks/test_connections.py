@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from airflow.sdk.log import redact
+
+from kafka_sla.errors import ConnectionMissing
+from kafka_sla.settings import Settings
+from kafka_sla.store import Store
+from kafka_sla.tasks.connections import connection, store
+
+KAFKA = {
+    "conn_type": "kafka",
+    "extra": {"bootstrap.servers": "broker:9092", "sasl.username": "sla", "sasl.password": "swordfish-7"},
+}
+STORE = {
+    "conn_type": "generic",
+    "extra": {"warehouse": "/lake", "database_url": "postgresql://sla:hunter-22@db/sla"},
+}
+
+
+def define(monkeypatch: pytest.MonkeyPatch, conn_id: str, value: dict[str, object]) -> None:
+    monkeypatch.setenv(f"AIRFLOW_CONN_{conn_id.upper()}", json.dumps(value))
+
+
+def test_a_connection_keeps_what_airflow_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    define(
+        monkeypatch, "smtp_default", {"conn_type": "smtp", "host": "mail", "port": 25, "login": "me", "password": "x"}
+    )
+
+    found = connection("smtp_default")
+
+    assert (found.host, found.port, found.login, found.password) == ("mail", 25, "me", "x")
+
+
+def test_a_missing_connection_is_named_with_ways_to_add_it() -> None:
+    with pytest.raises(ConnectionMissing, match="'kafka_nowhere' is not defined.*AIRFLOW_CONN_KAFKA_NOWHERE"):
+        connection("kafka_nowhere")
+
+
+@pytest.mark.parametrize(("value", "secret"), [(KAFKA, "swordfish-7"), (STORE, "hunter-22")])
+def test_secrets_of_the_extra_never_show(
+    monkeypatch: pytest.MonkeyPatch, value: dict[str, object], secret: str
+) -> None:
+    define(monkeypatch, "some", value)
+
+    found = connection("some")
+
+    assert secret not in repr(found)
+    assert secret not in str(redact(f"log line: {found.extra} or only {secret}"))
+
+
+def test_the_store_is_the_one_that_its_connection_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    define(monkeypatch, "kafka_sla_store", STORE)
+
+    assert store(Settings(clusters=())).warehouse == "/lake"
+
+
+def test_without_that_connection_the_store_is_the_folder_that_the_environment_names(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("KAFKA_SLA_STORE", str(tmp_path))
+
+    assert store(Settings(clusters=())) == Store.embedded(tmp_path)
+
+
+def test_without_either_the_connection_is_asked_for() -> None:
+    with pytest.raises(ConnectionMissing, match="kafka_sla_store"):
+        store(Settings(clusters=()))
