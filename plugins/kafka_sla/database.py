@@ -1,0 +1,126 @@
+"""The SQL database as short transactions that survive other processes writing at once. Knows no table of this project."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import tenacity
+from sqlalchemy import Connection, DateTime, Dialect, Engine, MetaData, create_engine, event, func, make_url, select
+from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
+from sqlalchemy.pool import NullPool
+from sqlalchemy.types import TypeDecorator
+
+from kafka_sla.errors import StoreError
+from kafka_sla.store import Store
+
+BUSY_SECONDS = 60
+"""How long a SQLite writer waits for the one before it; a notice being mailed holds the lock for seconds."""
+
+T = TypeVar("T")
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """Aware UTC times in any database: SQLite keeps no zone, Postgres answers in the session's."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        utc = value.astimezone(UTC)
+        return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Database:
+    """One SQL database and the tables of `metadata` in it, made on first use."""
+
+    def __init__(self, store: Store, metadata: MetaData) -> None:
+        self._metadata = metadata
+        self._ready = False
+        self.engine = _engine(store)
+        self.is_sqlite = self.engine.dialect.name == "sqlite"
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A consistent view: everything read inside it is of one moment."""
+        self._prepare()
+        options = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        with self.engine.connect().execution_options(**options) as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def writing(self, lock: str | None = None) -> Iterator[Connection]:
+        """One transaction. Writers that name the same lock run one after the other (on SQLite all writers do)."""
+        self._prepare()
+        engine = self.engine.execution_options(writes=True)
+        with engine.begin() as connection:
+            if lock and not self.is_sqlite:
+                connection.execute(select(func.pg_advisory_xact_lock(zlib.crc32(f"kafka_sla {lock}".encode()))))
+            yield connection
+
+    def _prepare(self) -> None:
+        """Make the tables; several processes may do so at once, the slower ones find them made."""
+        if not self._ready:
+            retrying(self._create, (OperationalError, ProgrammingError, IntegrityError))
+            self._ready = True
+
+    def _create(self) -> None:
+        with self.engine.execution_options(writes=True).begin() as connection:
+            self._metadata.create_all(connection)
+
+
+def retrying(attempt: Callable[[], T], errors: tuple[type[Exception], ...], seconds: float = 120) -> T:
+    """The result of `attempt`, repeated while it loses races against other processes."""
+    retry = tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type(errors),
+        wait=tenacity.wait_random_exponential(multiplier=0.05, max=2),
+        stop=tenacity.stop_after_delay(seconds),
+        reraise=True,
+    )
+    return retry(attempt)
+
+
+def _engine(store: Store) -> Engine:
+    url = make_url(store.database_url)
+    if url.get_backend_name() != "sqlite":
+        return create_engine(url, poolclass=NullPool)
+    if not url.database:
+        raise StoreError("an in-memory SQLite database is lost between processes: name a file")
+    Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": BUSY_SECONDS})
+    event.listen(engine, "connect", _on_sqlite_connect)
+    event.listen(engine, "begin", _on_sqlite_begin)
+    return engine
+
+
+def _on_sqlite_connect(connection: sqlite3.Connection, _: Any) -> None:
+    """Take transactions from the driver's hands, and let readers go on while somebody writes."""
+    connection.isolation_level = None
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError:  # the switch to WAL does not wait for others, unlike every other statement
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+def _on_sqlite_begin(connection: Connection) -> None:
+    """A writer takes the lock before it reads: a reader that turns writer later would be refused at once."""
+    writes = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -1,0 +1,100 @@
+"""Where tables and state are kept: a warehouse of files and a SQL database. Knows no table and opens nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from kafka_sla.errors import StoreError
+from kafka_sla.model import Connection
+
+_POSTGRES = ("postgres", "postgresql")
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A warehouse (folder path or URI) and the SQLAlchemy URL of the database; the URL may hold a password and is never shown."""
+
+    warehouse: str
+    database_url: str = field(repr=False)
+
+    @classmethod
+    def embedded(cls, folder: Path) -> Store:
+        """A store in one folder, with nothing else running."""
+        folder = Path(folder).absolute()
+        return cls(str(folder / "warehouse"), f"sqlite:///{folder / 'kafka_sla.db'}")
+
+    @classmethod
+    def from_connection(cls, connection: Connection) -> Store:
+        """The store that a connection names: type postgres, sqlite or generic; `extra` holds `warehouse` and may hold `database_url`."""
+        url = _database_url(connection)
+        warehouse = connection.extra.get("warehouse")
+        if not warehouse and url.get_backend_name() == "sqlite" and url.database:
+            warehouse = str(Path(url.database).absolute().parent / "warehouse")
+        if not warehouse:
+            raise StoreError(
+                f"connection {connection.id!r} names no warehouse: "
+                'set "warehouse" in its extra to a folder or URI that all workers share'
+            )
+        return cls(_absolute(str(warehouse)), url.render_as_string(hide_password=False))
+
+
+def _absolute(warehouse: str) -> str:
+    return warehouse.rstrip("/") if "://" in warehouse else str(Path(warehouse).absolute())
+
+
+def _database_url(connection: Connection) -> URL:
+    extra: dict[str, Any] = connection.extra
+    if extra.get("database_url"):
+        return _checked(connection.id, str(extra["database_url"]))
+    if connection.conn_type in _POSTGRES:
+        return _postgres_url(connection)
+    if connection.conn_type == "sqlite":
+        return _sqlite_url(connection)
+    raise StoreError(
+        f"connection {connection.id!r} of type {connection.conn_type!r} names no database: "
+        'use type postgres or sqlite, or set "database_url" in its extra to a SQLAlchemy URL'
+    )
+
+
+def _postgres_url(connection: Connection) -> URL:
+    if not connection.host:
+        raise StoreError(f"connection {connection.id!r} has no host: set the host of the Postgres server")
+    return URL.create(
+        "postgresql+psycopg2",
+        username=connection.login,
+        password=connection.password,
+        host=connection.host,
+        port=connection.port,
+        database=connection.schema or "postgres",
+        query={k: str(v) for k, v in connection.extra.items() if k.startswith("ssl")},
+    )
+
+
+def _sqlite_url(connection: Connection) -> URL:
+    path = connection.host or connection.schema
+    if not path:
+        raise StoreError(f"connection {connection.id!r} has no host: set it to the path of the SQLite file")
+    return URL.create("sqlite", database=str(Path(path).absolute()))
+
+
+def _checked(connection_id: str, text: str) -> URL:
+    """The URL, spelt the way SQLAlchemy wants it; the text itself may hold a password and is not repeated in the error."""
+    try:
+        url = make_url(text)
+    except ArgumentError:
+        raise StoreError(
+            f'"database_url" in the extra of connection {connection_id!r} is no SQLAlchemy URL: '
+            "write postgresql://login:password@host:5432/database or sqlite:////path/file.db"
+        ) from None
+    if url.drivername in _POSTGRES:
+        return url.set(drivername="postgresql+psycopg2")
+    if url.get_backend_name() not in ("postgresql", "sqlite"):
+        raise StoreError(
+            f"connection {connection_id!r} names a {url.get_backend_name()} database: use Postgres or SQLite"
+        )
+    return url
