@@ -13,7 +13,7 @@ def span(ms: float | None) -> str:
     if ms is None:
         return UNKNOWN
     if ms < 0:
-        return f"−{span(-ms)}"  # noqa: RUF001
+        return f"−{span(-ms)}"
     if ms < 999.5:
         return f"{ms:.0f} ms"
     if ms < 59_950:

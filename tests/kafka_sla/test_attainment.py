@@ -33,33 +33,38 @@ def hours(letters: str, start: datetime = START, **changes: Any) -> list[SlaWind
 def test_excused_and_unknown_time_counts_neither_as_good_nor_as_bad() -> None:
     found = attainment(promise(), hours("gggbeeuu"), START + 8 * HOUR)
 
-    assert (0.75, 0.75, False) == (found.attained, found.coverage, found.met)
+    assert (found.attained, found.coverage, found.met) == (0.75, 0.75, False)
 
 
 def test_time_that_was_never_judged_is_unknown() -> None:
     found = attainment(promise(), hours("gg"), START + 8 * HOUR)
 
-    assert (1.0, 0.25, 6 * 3_600_000) == (found.attained, found.coverage, found.unknown_ms)
+    assert (found.attained, found.coverage, found.unknown_ms) == (1.0, 0.25, 6 * 3_600_000)
 
 
 def test_without_any_known_time_nothing_is_claimed() -> None:
     found = attainment(promise(), hours("uu"), START + 2 * HOUR)
 
-    assert (None, None, 0.0, None, None) == (
-        found.attained, found.records_attained, found.coverage, found.met, found.burn_rate)  # fmt: skip
+    assert (found.attained, found.records_attained, found.coverage, found.met, found.burn_rate) == (
+        None,
+        None,
+        0.0,
+        None,
+        None,
+    )
 
 
 def test_attainment_in_records_leaves_out_excused_and_unknown_time() -> None:
     windows = [*hours("gb", records_consumed=100, records_over=10),
                *hours("eu", START + 2 * HOUR, records_consumed=100, records_over=100)]  # fmt: skip
 
-    assert 0.9 == attainment(promise(), windows, START + 4 * HOUR).records_attained
+    assert attainment(promise(), windows, START + 4 * HOUR).records_attained == 0.9
 
 
 def test_the_budget_is_what_the_objective_allows_of_the_whole_period_less_excused_time() -> None:
     found = attainment(promise(), hours("bgggeeee"), START + 8 * HOUR)
 
-    assert (2.0, 1.0) == (round(found.budget_ms / 3_600_000, 9), round(found.budget_left_ms / 3_600_000, 9))
+    assert (round(found.budget_ms / 3_600_000, 9), round(found.budget_left_ms / 3_600_000, 9)) == (2.0, 1.0)
 
 
 def test_an_overspent_budget_is_negative() -> None:
@@ -71,13 +76,13 @@ def test_a_burn_rate_of_one_spends_exactly_the_budget() -> None:
 
     rates = [attainment(promise(), hours(letters), START + 10 * HOUR).burn_rate for letters in spent]
 
-    assert [1.0, 2.0] == [rate and round(rate, 9) for rate in rates]
+    assert [rate and round(rate, 9) for rate in rates] == [1.0, 2.0]
 
 
 def test_an_objective_of_all_has_no_budget_and_no_burn_rate() -> None:
     found = attainment(promise(objective=1.0), hours("gggg"), START + 4 * HOUR)
 
-    assert (0.0, None, True) == (found.budget_ms, found.burn_rate, found.met)
+    assert (found.budget_ms, found.burn_rate, found.met) == (0.0, None, True)
 
 
 def test_windows_outside_the_period_or_after_the_asked_instant_are_ignored() -> None:
@@ -85,7 +90,7 @@ def test_windows_outside_the_period_or_after_the_asked_instant_are_ignored() -> 
 
     found = attainment(promise(), windows, START + 2 * HOUR)
 
-    assert (2 * 3_600_000, 0) == (found.good_ms, found.bad_ms)
+    assert (found.good_ms, found.bad_ms) == (2 * 3_600_000, 0)
 
 
 def test_at_the_end_of_a_period_it_is_that_period_that_is_told() -> None:

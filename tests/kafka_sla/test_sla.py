@@ -110,23 +110,23 @@ def test_a_stopped_consumer_is_bad_by_its_backlog_though_it_consumed_nothing() -
 
     (found,) = judged(promise(), 1, [stopped])
 
-    assert ("bad", True, 60_000.0, 50_000.0, 70_000.0) == (
+    assert (
         found.verdict, found.certain, found.worst_latency_ms, found.worst_latency_low_ms, found.worst_latency_high_ms,
-    )  # fmt: skip
+    ) == ("bad", True, 60_000.0, 50_000.0, 70_000.0)  # fmt: skip
 
 
 def test_a_bad_window_is_certain_only_when_a_low_bound_is_above_the_threshold_too() -> None:
     doubtful = late(backlog_age_max_low_ms=29_000.0)
     sure = late(partition=1, backlog_age_max_ms=40_000.0, backlog_age_max_low_ms=31_000.0)
 
-    assert [False, True] == [judged(promise(), 1, rows)[0].certain for rows in ([doubtful], [doubtful, sure])]
+    assert [judged(promise(), 1, rows)[0].certain for rows in ([doubtful], [doubtful, sure])] == [False, True]
 
 
 @pytest.mark.parametrize("high", [30_001.0, None])
 def test_a_good_window_is_not_certain_when_a_high_bound_is_above_the_threshold_or_unbounded(high: float | None) -> None:
     (found,) = judged(promise(), 1, [latency(), latency(partition=1, records_latency_max_high_ms=high)])
 
-    assert ("good", False) == (found.verdict, found.certain)
+    assert (found.verdict, found.certain) == ("good", False)
 
 
 def test_bootstrapping_partitions_cannot_make_a_window_bad() -> None:
@@ -134,14 +134,18 @@ def test_bootstrapping_partitions_cannot_make_a_window_bad() -> None:
 
     (found,) = judged(promise(), 1, rows, [state(rows[0]), state(rows[1], throughout=False)])
 
-    assert ("good", 1, 1, 100) == (
-        found.verdict, found.steady_partitions, found.bootstrapping_partitions, found.records_consumed)  # fmt: skip
+    assert (found.verdict, found.steady_partitions, found.bootstrapping_partitions, found.records_consumed) == (
+        "good",
+        1,
+        1,
+        100,
+    )
 
 
 def test_a_window_with_nothing_but_bootstrapping_partitions_is_excused() -> None:
     (found,) = judged(promise(), 1, [late()], [state(late(), throughout=False, state="bootstrapping")])
 
-    assert ("excused", "bootstrapping: all 1 partitions", False) == (found.verdict, found.reason, found.certain)
+    assert (found.verdict, found.reason, found.certain) == ("excused", "bootstrapping: all 1 partitions", False)
 
 
 def test_weekly_maintenance_excuses_its_hours_by_the_clock_of_its_time_zone() -> None:
@@ -149,7 +153,7 @@ def test_weekly_maintenance_excuses_its_hours_by_the_clock_of_its_time_zone() ->
 
     found = judged(promise(maintenance=(weekly,)), 4, [late(minute) for minute in range(4)])
 
-    assert ["bad", "excused", "excused", "bad"] == verdicts(found)
+    assert verdicts(found) == ["bad", "excused", "excused", "bad"]
 
 
 def test_maintenance_excuses_every_window_that_it_touches_whatever_happens_in_them() -> None:
@@ -158,9 +162,9 @@ def test_maintenance_excuses_every_window_that_it_touches_whatever_happens_in_th
 
     found = judged(sla, 4, [late(minute) for minute in range(4)])
 
-    assert ["bad", "excused", "excused", "bad"] == verdicts(found)
-    assert "maintenance: broker upgrade" == found[1].reason
-    assert 60_000.0 == found[1].worst_latency_ms
+    assert verdicts(found) == ["bad", "excused", "excused", "bad"]
+    assert found[1].reason == "maintenance: broker upgrade"
+    assert found[1].worst_latency_ms == 60_000.0
 
 
 def test_unknown_partitions_are_never_counted_as_good() -> None:
@@ -168,27 +172,32 @@ def test_unknown_partitions_are_never_counted_as_good() -> None:
 
     (found,) = judged(promise(), 1, rows)
 
-    assert ("unknown", "1 of 2 partitions: pay orders-1: no end offset", 1) == (
-        found.verdict, found.reason, found.unknown_partitions)  # fmt: skip
+    assert (found.verdict, found.reason, found.unknown_partitions) == (
+        "unknown",
+        "1 of 2 partitions: pay orders-1: no end offset",
+        1,
+    )
 
 
 def test_records_without_a_produced_time_make_a_steady_partition_unknown() -> None:
     (found,) = judged(promise(), 1, [latency(unknown_latency_records=3)])
 
-    assert ("unknown", "1 of 1 partitions: pay orders-0: 3 records without a produced time") == (
-        found.verdict, found.reason)  # fmt: skip
+    assert (found.verdict, found.reason) == (
+        "unknown",
+        "1 of 1 partitions: pay orders-0: 3 records without a produced time",
+    )
 
 
 def test_a_row_whose_steady_state_is_missing_is_unknown_even_when_it_is_late() -> None:
     (found,) = judged(promise(), 1, [late()], [])
 
-    assert ("unknown", "1 of 1 partitions: pay orders-0: no steady state") == (found.verdict, found.reason)
+    assert (found.verdict, found.reason) == ("unknown", "1 of 1 partitions: pay orders-0: no steady state")
 
 
 def test_a_bad_partition_outweighs_an_unknown_one() -> None:
     unknown = latency(partition=1, unknown_reason="no end offset", backlog_age_max_ms=None)
 
-    assert ["bad"] == verdicts(judged(promise(), 1, [late(), unknown]))
+    assert verdicts(judged(promise(), 1, [late(), unknown])) == ["bad"]
 
 
 def test_a_partition_is_expected_from_its_first_row_on_and_unknown_where_it_has_none() -> None:
@@ -196,28 +205,28 @@ def test_a_partition_is_expected_from_its_first_row_on_and_unknown_where_it_has_
 
     found = judged(promise(), 4, rows)
 
-    assert ["good", "good", "unknown", "good"] == verdicts(found)
-    assert "1 of 2 partitions: pay orders-1: no data" == found[2].reason
+    assert verdicts(found) == ["good", "good", "unknown", "good"]
+    assert found[2].reason == "1 of 2 partitions: pay orders-1: no data"
 
 
 def test_a_partition_given_as_expected_is_unknown_from_the_start() -> None:
     found = judged(promise(), 2, [latency(0), latency(1), latency(1, partition=1)],
                    expected=[("pay", "orders", 1), ("other", "orders", 0)])  # fmt: skip
 
-    assert ["unknown", "good"] == verdicts(found)
+    assert verdicts(found) == ["unknown", "good"]
 
 
 def test_a_steady_state_row_without_a_latency_row_is_unknown() -> None:
     rows = [latency(), latency(partition=1)]
 
-    assert ["unknown"] == verdicts(judged(promise(), 1, rows[:1], [state(row) for row in rows]))
+    assert verdicts(judged(promise(), 1, rows[:1], [state(row) for row in rows])) == ["unknown"]
 
 
 def test_without_any_row_every_window_is_unknown() -> None:
     found = judged(promise(), 3, [])
 
-    assert ["unknown"] * 3 == verdicts(found)
-    assert "no data: no group and topic of this SLA has been seen" == found[0].reason
+    assert verdicts(found) == ["unknown"] * 3
+    assert found[0].reason == "no data: no group and topic of this SLA has been seen"
 
 
 def test_names_that_the_sla_spells_out_are_unknown_until_they_have_rows() -> None:
@@ -225,13 +234,13 @@ def test_names_that_the_sla_spells_out_are_unknown_until_they_have_rows() -> Non
 
     found = judged(sla, 2, [latency(0), latency(1), latency(1, group="audit-log")])
 
-    assert [("unknown", "no data for group audit-log"), ("good", "")] == [(w.verdict, w.reason) for w in found]
+    assert [(w.verdict, w.reason) for w in found] == [("unknown", "no data for group audit-log"), ("good", "")]
 
 
 def test_all_spelled_out_names_that_have_no_rows_are_named() -> None:
     sla = promise(groups=Patterns(("pay",)), topics=Patterns(("orders",)))
 
-    assert "no data for group pay, topic orders" == judged(sla, 1, [])[0].reason
+    assert judged(sla, 1, [])[0].reason == "no data for group pay, topic orders"
 
 
 def test_rows_of_other_clusters_slas_groups_topics_and_times_are_ignored() -> None:
@@ -241,13 +250,13 @@ def test_rows_of_other_clusters_slas_groups_topics_and_times_are_ignored() -> No
 
     (found,) = judged(promise(), 1, [ours, *others], states)
 
-    assert ("good", 1) == (found.verdict, found.steady_partitions)
+    assert (found.verdict, found.steady_partitions) == ("good", 1)
 
 
 def test_excluded_groups_are_no_part_of_the_promise() -> None:
     sla = promise(groups=Patterns(("pay.*",), exclude=("pay-test",)))
 
-    assert ["good"] == verdicts(judged(sla, 1, [latency(), late(group="pay-test")]))
+    assert verdicts(judged(sla, 1, [latency(), late(group="pay-test")])) == ["good"]
 
 
 def test_records_above_the_threshold_are_counted_over_steady_partitions_only() -> None:
@@ -256,7 +265,7 @@ def test_records_above_the_threshold_are_counted_over_steady_partitions_only() -
 
     (found,) = judged(promise(), 1, rows, states)
 
-    assert (42, 200) == (found.records_over, found.records_consumed)
+    assert (found.records_over, found.records_consumed) == (42, 200)
 
 
 def test_rows_in_any_order_give_the_same_verdicts_and_of_equally_bad_partitions_the_first() -> None:
@@ -267,7 +276,7 @@ def test_rows_in_any_order_give_the_same_verdicts_and_of_equally_bad_partitions_
     found = judged(promise(), 3, shuffled)
 
     assert judged(promise(), 3, rows) == found
-    assert ("pay", 0) == (found[0].worst_group, found[0].worst_partition)
+    assert (found[0].worst_group, found[0].worst_partition) == ("pay", 0)
 
 
 def test_a_day_gives_the_same_verdicts_as_its_five_minute_runs() -> None:
@@ -307,11 +316,21 @@ def test_a_day_of_ten_thousand_partitions_by_five_minutes_is_judged_in_seconds()
 def test_bad_windows_for_long_enough_are_a_miss_that_closes_with_the_first_good_one() -> None:
     (miss,) = misses(promise(), [*run("gbb"), window(3, "bad", worst=90_000.0), window(4, "good")], WINDOW_MS)
 
-    assert (START + MINUTE, START + 4 * MINUTE, START + 3 * MINUTE, 3) == (
-        miss.start, miss.end, miss.opened_at, miss.bad_windows)  # fmt: skip
-    assert (90_000.0, 80_000.0, 100_000.0, START + 3 * MINUTE, "pay", "orders", 0) == (
-        miss.worst_latency_ms, miss.worst_latency_low_ms, miss.worst_latency_high_ms, miss.worst_at,
-        miss.worst_group, miss.worst_topic, miss.worst_partition)  # fmt: skip
+    assert (miss.start, miss.end, miss.opened_at, miss.bad_windows) == (
+        START + MINUTE,
+        START + 4 * MINUTE,
+        START + 3 * MINUTE,
+        3,
+    )
+    assert (
+        miss.worst_latency_ms,
+        miss.worst_latency_low_ms,
+        miss.worst_latency_high_ms,
+        miss.worst_at,
+        miss.worst_group,
+        miss.worst_topic,
+        miss.worst_partition,
+    ) == (90_000.0, 80_000.0, 100_000.0, START + 3 * MINUTE, "pay", "orders", 0)
 
 
 @pytest.mark.parametrize(("letters", "spans"), [
@@ -335,23 +354,23 @@ def test_runs_of_bad_windows(letters: str, spans: list[tuple[int, int | None]]) 
 
 
 def test_without_a_for_one_bad_window_is_a_miss() -> None:
-    assert [START + 2 * MINUTE] == [m.opened_at for m in misses(promise(for_ms=0), run("gbg"), WINDOW_MS)]
+    assert [m.opened_at for m in misses(promise(for_ms=0), run("gbg"), WINDOW_MS)] == [START + 2 * MINUTE]
 
 
 def test_a_for_that_is_no_multiple_of_the_window_needs_the_next_whole_window() -> None:
-    assert [0, 1] == [len(misses(promise(for_ms=61_000), run(letters), WINDOW_MS)) for letters in ("bg", "bbg")]
+    assert [len(misses(promise(for_ms=61_000), run(letters), WINDOW_MS)) for letters in ("bg", "bbg")] == [0, 1]
 
 
 def test_windows_that_were_never_judged_count_as_unknown() -> None:
     (miss,) = misses(promise(), [window(0, "bad"), window(60, "bad"), window(61, "good")], WINDOW_MS)
 
-    assert (START, START + 61 * MINUTE, 2) == (miss.start, miss.end, miss.bad_windows)
+    assert (miss.start, miss.end, miss.bad_windows) == (START, START + 61 * MINUTE, 2)
 
 
 def test_a_miss_is_certain_when_all_its_bad_windows_are() -> None:
     windows = [window(0, "bad"), window(1, "bad", certain=False), window(2, "good"), window(3, "bad"), window(4, "bad")]
 
-    assert [False, True] == [m.certain for m in misses(promise(), windows, WINDOW_MS)]
+    assert [m.certain for m in misses(promise(), windows, WINDOW_MS)] == [False, True]
 
 
 def test_the_id_of_a_miss_stays_when_it_grows_and_closes_and_differs_between_slas_and_starts() -> None:
@@ -359,7 +378,7 @@ def test_the_id_of_a_miss_stays_when_it_grows_and_closes_and_differs_between_sla
         return [m.id for m in misses(promise(**changes), run(letters), WINDOW_MS)]
 
     assert ids("bb") == ids("bbbbb") == ids("bbbg")
-    assert 3 == len({*ids("bb"), *ids("gbb"), *ids("bb", name="other")})
+    assert len({*ids("bb"), *ids("gbb"), *ids("bb", name="other")}) == 3
 
 
 def test_a_bad_window_that_does_not_say_where_is_refused() -> None:
