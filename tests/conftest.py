@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,6 +51,7 @@ def spark() -> Iterator[SparkSession]:
     """A local Spark with the settings that matter to results; the process has one, whoever asks first."""
     from pyspark.sql import SparkSession
 
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers take whatever python3 is on the path
     session = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")

@@ -192,7 +192,7 @@ def _results(
     import kafka_sla.suite_rules  # noqa: F401  registers its expectation types
 
     asked = ExpectationSuite(name=name, expectations=list(rules))
-    expectations = {expectation.id: expectation for expectation in asked.expectations}
+    expectations: dict[str, Any] = {str(expectation.id): expectation for expectation in asked.expectations}
     if lost := [rule["id"] for rule in rules if rule["id"] not in expectations]:
         raise ValidationFailed(f"expectations/{name}.json: no valid expectation: {', '.join(lost)}; see the log above")
     checked = batch.validate(asked, result_format=form, expectation_parameters=parameters)

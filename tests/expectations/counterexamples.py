@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.expectations.rows import Row, at
 
-_KEYS = {"keys_unique": [{}, {}], "required_known": [{"cluster": None}]}
-_WINDOWS = {
+_KEYS: dict[str, list[Row]] = {"keys_unique": [{}, {}], "required_known": [{"cluster": None}]}
+_WINDOWS: dict[str, list[Row]] = {
     "windows_aligned": [{"window_start": at(30), "window_end": at(90)}, {"window_end": at(120)}],
     "windows_in_interval": [
         {"window_start": at(-60), "window_end": at(0)},

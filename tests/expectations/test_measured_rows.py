@@ -1,0 +1,85 @@
+"""What the Spark job measures from messy facts breaks no critical rule: the suites and the metrics agree on the contract."""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from kafka_sla.arrow import arrow_rows
+from kafka_sla.job import Job, Replay
+from kafka_sla.model import Cluster, Patterns, Sla, SteadyState
+from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, LOG_OFFSETS, STEADY_STATE, TABLES, Table
+from spark_jobs import measure
+from tests.expectations.rows import INTERVAL, START, WINDOW_MS, Row
+
+
+def _points(chance: random.Random, topic: str) -> list[Row]:
+    """A produced timeline with bursts, gaps, retention, look-ups and a word of an imported file."""
+    rows, offset, start, seconds = [], chance.randrange(3) * 1_000, 0, -200.0
+    while seconds < 400:
+        source = chance.choice(["snapshot", "list_offsets", "record", "our archive"])
+        log_start = start if source == "snapshot" else None
+        rows.append({"at": START + timedelta(seconds=round(seconds, 3)), "log_end_offset": offset, "source": source,
+                     "log_start_offset": log_start})  # fmt: skip
+        offset += chance.choice([0, 1, 7, 500])
+        start = max(start, offset - chance.choice([200, 100_000]))
+        seconds += chance.choice([0.2, 3, 30, 130])
+    return [row | {"cluster": "prod", "topic": topic, "partition": 0} for row in rows]
+
+
+def _commits(chance: random.Random, topic: str, group: str, points: list[Row]) -> list[Row]:
+    """Commits that follow the timeline, lag, overtake it (clock skew), rewind, stop, and are deleted."""
+    rows, seconds = [], chance.uniform(-300, 200)
+    while seconds < chance.choice([100, 350]):
+        seen = [p["log_end_offset"] for p in points if p["at"] <= START + timedelta(seconds=seconds)] or [0]
+        offset = chance.choice([seen[-1], seen[-1], seen[len(seen) // 2], seen[0], seen[-1] + 50])
+        rows.append({"at": START + timedelta(seconds=round(seconds, 3)), "source": "commit_log",
+                     "committed_offset": None if chance.random() < 0.03 else offset})  # fmt: skip
+        seconds += chance.choice([0.5, 5, 50])
+    return [row | {"cluster": "prod", "topic": topic, "partition": 0, "group": group} for row in rows]
+
+
+def _sla(name: str, grace_ms: int | None) -> Sla:
+    rules = SteadyState(5_000, grace_ms, 200_000)
+    return Sla(name, "prod", Patterns(), Patterns(), 30_000, 60_000, 0.999, rules)
+
+
+def _file(folder: Path, table: Table, rows: list[Row]) -> list[str]:
+    pq.write_table(arrow_rows(table, rows), folder / f"{table.name}.parquet")
+    return [str(folder / f"{table.name}.parquet")]
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    chance, points, commits = random.Random(7), list[Row](), list[Row]()
+    for topic in (f"topic-{i}" for i in range(40)):
+        own = _points(chance, topic)
+        points += own
+        for group in ("billing", "audit"):
+            commits += _commits(chance, topic, group, own)
+    found = {
+        LOG_OFFSETS.name: _file(tmp_path, LOG_OFFSETS, points),
+        COMMITTED_OFFSETS.name: _file(tmp_path, COMMITTED_OFFSETS, commits),
+    }
+    return Job(
+        "l1", INTERVAL, WINDOW_MS, (Replay(Cluster("prod", None), None),), (_sla("strict", None), _sla("kind", 60_000)),
+        found, {CONSUMER_LATENCY.name: [], STEADY_STATE.name: []}, {}, str(tmp_path / "out"), {},
+    )  # fmt: skip
+
+
+def test_measured_rows_break_no_critical_rule(spark: SparkSession, job: Job) -> None:
+    staged = measure.main(job, spark)
+
+    results = spark.read.parquet(f"{job.output}/{TABLES['validation_results'].name}").collect()
+    broken = {
+        (row["table_name"], row["expectation_id"]): row["observed"]
+        for row in results
+        if not row["success"] and row["severity"] == "critical"
+    }
+    assert broken == {}
+    assert staged[CONSUMER_LATENCY.name] > 200, "the facts must give the rules something to look at"
