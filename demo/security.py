@@ -19,7 +19,7 @@ _LOGIN = "org.apache.kafka.common.security.{}.{}LoginModule required"
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """SASL/PLAIN and (for users who are given such credentials) SCRAM-SHA-512 over TLS; what no list allows is denied."""
+    """SASL/PLAIN and (for users given such credentials) SCRAM-SHA-512 over TLS; what no list allows is denied."""
 
     folder: Path
     passwords: dict[str, str] = field(
