@@ -1,4 +1,4 @@
-"""What the Spark job measures from messy facts breaks no critical rule: the suites and the metrics agree on the contract."""
+"""What the Spark job measures from messy facts breaks no critical rule: suites and metrics agree on the contract."""
 
 from __future__ import annotations
 
