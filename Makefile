@@ -9,7 +9,7 @@ TYPED := plugins/kafka_sla spark_jobs demo
 SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check format test wheel demo clean
+.PHONY: help setup check format docs test wheel demo clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ check: $(EDITABLE) ## format, lint and types, as CI checks them
 format: $(EDITABLE) ## format the code and repair what the linter can
 	$(BIN)/ruff check --fix --quiet .
 	$(BIN)/ruff format .
+
+docs: $(EDITABLE) ## write docs/reference/tables.md anew from the code
+	$(BIN)/python -m kafka_sla.table_docs > docs/reference/tables.md
 
 wheel: $(DEPENDENCIES) ## build the wheel into dist/
 	@rm -rf dist build

@@ -25,17 +25,16 @@ FLOORS: tuple[dict[str, str], ...] = (
     },
     {
         "kafka": "kafka",
-        "store": "database export fact_loads import_facts lake ledger ledger_tables outbox publications rollup sla_ledger"
-        " validation_ledger",
+        "store": "database export fact_loads import_facts lake ledger ledger_tables outbox publications rollup"
+        " sla_ledger validation_ledger",
         "suites": "suites suite_rules",
         "judging": "attainment evidence miss_figures sla window_figures",
-        "table docs": "table_docs",
     },
     {"charts": "charts"},
     {"report": "report"},
     {"notify": "notify"},
     {"pipeline": "pipeline preparation"},
-    {"tasks": "tasks", "web": "web", "cli": "check cli runs spark_submit status workplace"},
+    {"tasks": "tasks", "web": "web", "table docs": "table_docs", "cli": "check cli runs spark_submit status workplace"},
 )
 """Rooms of plugins/kafka_sla from the ground up. A room imports from the floors below it; never from its own floor."""
 
