@@ -34,7 +34,7 @@ FLOORS: tuple[dict[str, str], ...] = (
     {"report": "report"},
     {"notify": "notify"},
     {"pipeline": "pipeline preparation"},
-    {"tasks": "tasks", "web": "web", "table docs": "table_docs", "cli": "check cli runs spark_submit status workplace"},
+    {"tasks": "tasks", "web": "web", "table docs": "table_docs", "cli": "arguments check cli runs spark_submit status workplace"},
 )
 """Rooms of plugins/kafka_sla from the ground up. A room imports from the floors below it; never from its own floor."""
 

@@ -31,3 +31,15 @@ class ValidationFailed(KafkaSlaError):
 
 class MissOpen(KafkaSlaError):
     """An SLA with `on_miss: fail` has a miss in the evaluated interval; raised after everybody was notified."""
+
+
+class SparkFailed(KafkaSlaError):
+    """The Spark application did not start or did not end well: nothing was published."""
+
+
+class BadRequest(KafkaSlaError):
+    """A command asks for a time, name or file that cannot be; the message says what to ask for."""
+
+
+class MailRefused(KafkaSlaError):
+    """The mail server did not answer, refused the login or the mail, or its connection lacks something."""

@@ -47,6 +47,10 @@ class Interval:
         return f"{self.start:%Y-%m-%dT%H:%M:%SZ}/{self.end:%Y-%m-%dT%H:%M:%SZ}"
 
 
+EVERYTHING = Interval(datetime(1970, 1, 1, tzinfo=UTC), datetime(9998, 1, 1, tzinfo=UTC))
+"""All the time that rows may have."""
+
+
 def floor_time(at: datetime, width_ms: int) -> datetime:
     """The last multiple of `width_ms` since the epoch that is not after `at`."""
     return datetime.fromtimestamp(epoch_ms(at) // width_ms * width_ms / 1000, UTC)
