@@ -178,5 +178,6 @@ def _legend(figure: Figure, axes: Axes, sla: Sla, windows: Sequence[SlaWindow], 
     seen = {w.verdict for w in windows}
     handles += [Patch(facecolor=face, edgecolor=edge, hatch=hatch, linewidth=0, label=label)
                 for verdict, (label, face, edge, hatch) in _HATCHES.items() if verdict in seen]  # fmt: skip
-    figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), fontsize=8, frameon=False,
+    columns = len(handles) if figure.get_figwidth() >= 7 else 3
+    figure.legend(handles=handles, loc="outside upper left", ncols=columns, fontsize=8, frameon=False,
                   labelcolor=_INK, handlelength=1.6, columnspacing=1.2, borderaxespad=0.2)  # fmt: skip

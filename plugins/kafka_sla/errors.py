@@ -1,4 +1,4 @@
-"""Every error that a user can meet. Messages say what is wrong, where, and what to do; nothing here knows any other room."""
+"""Every error that a user can meet. Messages say what is wrong, where, and what to do. Knows no other room."""
 
 
 class KafkaSlaError(Exception):
