@@ -9,6 +9,8 @@ from kafka_sla.tasks.configuration import Menu
 WHEN = "Which time"
 WHAT = "Which promises"
 HOW = "How"
+_INSTANT = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?$"
+"""Airflow itself checks the format date-time only where an optional package is installed."""
 
 
 def form(menu: Menu, *, tells: bool) -> dict[str, Param]:
@@ -17,7 +19,7 @@ def form(menu: Menu, *, tells: bool) -> dict[str, Param]:
         "from": _instant(
             "From (UTC)", "Start of the time to measure. Leave both empty for the last complete interval."
         ),
-        "to": _instant("To (UTC)", "End of the time to measure, exclusive. Both must be whole minutes in the past."),
+        "to": _instant("To (UTC)", "End of the time to measure, exclusive; not in the future."),
         "clusters": _names("Clusters", "Empty: all clusters.", menu.clusters),
         "slas": _names("SLAs", "Empty: all SLAs of the chosen clusters.", menu.slas),
     }
@@ -46,7 +48,15 @@ def runbook(text: str | None, menu: Menu) -> str:
 
 
 def _instant(title: str, description: str) -> Param:
-    return Param(None, type=["null", "string"], format="date-time", title=title, description=description, section=WHEN)
+    return Param(
+        None,
+        type=["null", "string"],
+        format="date-time",
+        pattern=_INSTANT,
+        title=title,
+        description=description,
+        section=WHEN,
+    )
 
 
 def _names(title: str, description: str, names: tuple[str, ...]) -> Param:

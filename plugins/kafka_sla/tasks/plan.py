@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal, TypedDict
 
-from kafka_sla.errors import KafkaSlaError
+from kafka_sla.errors import BadRequest
 from kafka_sla.model import Interval, floor_time
 from kafka_sla.settings import Settings
 
@@ -14,10 +14,6 @@ NEWS = timedelta(hours=1)
 """A miss that a late run finds in an interval older than this is history: it is recorded and shown, not mailed."""
 LONGEST = timedelta(days=31)
 Tell = Literal["auto", "always", "never"]
-
-
-class BadRange(KafkaSlaError):
-    """The form of a run asks for a time, clusters or SLAs that cannot be measured; the message says what to ask for."""
 
 
 class Plan(TypedDict):
@@ -52,7 +48,7 @@ class Request:
 
 
 def plan(settings: Settings, request: Request, now: datetime) -> Plan:
-    """Decide; BadRange or SettingsError say what to ask for instead."""
+    """Decide; BadRequest or SettingsError say what to ask for instead."""
     interval = _interval(request, settings.window_ms, now)
     clusters, slas = _scope(settings, request)
     watches = request.watches and not request.backfill
@@ -88,7 +84,7 @@ def _interval(request: Request, window_ms: int, now: datetime) -> Interval:
         return request.data_interval or _last_complete(request)
     if request.start is None or request.end is None:
         missing = "From" if request.start is None else "To"
-        raise BadRange(f"{missing} is empty; give both From and To, or neither for the last complete interval")
+        raise BadRequest(f"{missing} is empty; give both From and To, or neither for the last complete interval")
     return _checked(request.start, request.end, window_ms, now)
 
 
@@ -100,19 +96,21 @@ def _last_complete(request: Request) -> Interval:
 def _checked(start: datetime, end: datetime, window_ms: int, now: datetime) -> Interval:
     start, end = _utc(start), _utc(end)
     if end <= start:
-        raise BadRange(f"To ({end:%F %T}) must be after From ({start:%F %T}); exchange them?")
+        raise BadRequest(f"To ({end:%F %T}) must be after From ({start:%F %T}); exchange them?")
     if end > now:
         latest = floor_time(now, window_ms)
-        raise BadRange(f"To ({end:%F %T} UTC) is in the future; the latest that can be measured is {latest:%F %T} UTC")
+        raise BadRequest(
+            f"To ({end:%F %T} UTC) is in the future; the latest that can be measured is {latest:%F %T} UTC"
+        )
     for name, at in (("From", start), ("To", end)):
         if (whole := floor_time(at, window_ms)) != at:
             after = whole + timedelta(milliseconds=window_ms)
-            raise BadRange(
+            raise BadRequest(
                 f"{name} ({at:%F %T} UTC) is not at the edge of a window of {window_ms // 1000} s;"
                 f" give {whole:%F %T} or {after:%F %T}"
             )
     if end - start > LONGEST:
-        raise BadRange(
+        raise BadRequest(
             f"{start:%F} to {end:%F} is more than {LONGEST.days} days for one run; backfill it a day per run:"
             f" airflow backfill create --dag-id kafka_sla_history --from-date {start:%F} --to-date {end:%F}"
         )
@@ -132,5 +130,5 @@ def _scope(settings: Settings, request: Request) -> tuple[list[str], list[str]]:
     clusters = clusters or [c.name for c in settings.clusters]
     for sla in asked:
         if sla.cluster not in clusters:
-            raise BadRange(f"the SLA {sla.name!r} is about the cluster {sla.cluster!r}; choose that cluster too")
+            raise BadRequest(f"the SLA {sla.name!r} is about the cluster {sla.cluster!r}; choose that cluster too")
     return clusters, [sla.name for sla in asked or settings.slas if sla.cluster in clusters]

@@ -49,6 +49,7 @@ def measure(job: str) -> MeasureOperator:
         conf=dict(CONF),
         pool=os.environ.get(POOL, "default_pool"),
         max_active_tis_per_dag=1,
+        durable=False,  # a retry starts anew: it overwrites its own folder only, and YARN's cluster mode refuses True
         execution_timeout=timedelta(hours=2),
     )
 

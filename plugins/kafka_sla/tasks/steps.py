@@ -7,7 +7,7 @@ this module is imported each time a DAG file is parsed.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
@@ -29,7 +29,7 @@ from kafka_sla.model import Interval
 from kafka_sla.settings import Settings, load_settings
 from kafka_sla.tasks.configuration import configuration_path
 from kafka_sla.tasks.connections import connection, store
-from kafka_sla.tasks.plan import BadRange, Plan, Request, is_live, planned
+from kafka_sla.tasks.plan import Plan, Request, is_live, planned
 from kafka_sla.tasks.plan import plan as decide
 
 log = logging.getLogger(__name__)
@@ -39,10 +39,10 @@ PATIENCE = ExceptionRetryPolicy(
         RetryRule(
             exception=[
                 errors.SettingsError,
+                errors.BadRequest,
                 errors.ConnectionMissing,
                 errors.ValidationFailed,
                 errors.MissOpen,
-                BadRange,
             ],
             action=RetryAction.FAIL,
             reason="the next try would end the same way",
@@ -180,8 +180,8 @@ def _request(every: timedelta, watches: bool) -> Request:
         run_after=run.run_after,
         backfill=run.run_type == "backfill",
         data_interval=Interval(_plain(start), _plain(end)) if start and end and start < end else None,
-        start=_instant(params["from"]),
-        end=_instant(params["to"]),
+        start=_instant(params, "from"),
+        end=_instant(params, "to"),
         clusters=tuple(params["clusters"]),
         slas=tuple(params["slas"]),
         tell=params.get("notify", "auto"),
@@ -198,8 +198,13 @@ def _plain(at: datetime) -> datetime:
     return datetime.fromtimestamp(at.timestamp(), UTC)
 
 
-def _instant(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None
+def _instant(params: Mapping[str, Any], name: str) -> datetime | None:
+    if not (text := params[name]):
+        return None
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        raise errors.BadRequest(f"{name} is {text!r}, which is no time; write it as 2026-11-21T10:00:00Z") from error
 
 
 def _missed(found: dict[str, Any]) -> str | None:

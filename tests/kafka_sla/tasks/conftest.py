@@ -1,3 +1,3 @@
-"""These tests import airflow: they need its home set first."""
+"""These tests import airflow, whose home must be set first."""
 
-import tests.airflow_home
+import tests.airflow_home  # noqa: F401

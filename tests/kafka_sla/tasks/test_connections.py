@@ -36,7 +36,7 @@ def test_a_connection_keeps_what_airflow_knows(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_missing_connection_is_named_with_ways_to_add_it() -> None:
-    with pytest.raises(ConnectionMissing, match="'kafka_nowhere' is not defined.*AIRFLOW_CONN_KAFKA_NOWHERE"):
+    with pytest.raises(ConnectionMissing, match=r"'kafka_nowhere' is not defined.*AIRFLOW_CONN_KAFKA_NOWHERE"):
         connection("kafka_nowhere")
 
 

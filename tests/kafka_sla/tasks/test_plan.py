@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kafka_sla.errors import SettingsError
+from kafka_sla.errors import BadRequest, SettingsError
 from kafka_sla.model import Cluster, Interval, Patterns, Sla, SteadyState
 from kafka_sla.settings import Settings
-from kafka_sla.tasks.plan import BadRange, Request, is_live, plan
+from kafka_sla.tasks.plan import Request, is_live, plan
 
 
 def at(clock: str, day: int = 21) -> datetime:
@@ -50,7 +50,7 @@ def test_the_form_wins_over_the_data_interval() -> None:
 
 
 def test_times_of_the_form_without_an_offset_are_utc() -> None:
-    asked = replace(MANUAL, start=datetime(2026, 11, 21, 8), end=datetime(2026, 11, 21, 9))
+    asked = replace(MANUAL, start=at("08:00").replace(tzinfo=None), end=at("09:00").replace(tzinfo=None))
 
     assert plan(SETTINGS, asked, at("10:07"))["end"] == "2026-11-21T09:00:00+00:00"
 
@@ -67,7 +67,7 @@ def test_times_of_the_form_without_an_offset_are_utc() -> None:
     ],
 )
 def test_a_bad_range_is_refused_with_what_to_ask_for(start: datetime | None, end: datetime | None, cure: str) -> None:
-    with pytest.raises(BadRange) as refused:
+    with pytest.raises(BadRequest) as refused:
         plan(SETTINGS, replace(MANUAL, start=start, end=end), at("10:07:31"))
     assert cure in str(refused.value)
 
@@ -81,7 +81,7 @@ def test_clusters_bring_all_their_slas_and_slas_bring_their_clusters() -> None:
 
 
 def test_an_sla_of_a_cluster_that_was_not_chosen_is_refused() -> None:
-    with pytest.raises(BadRange, match="'clicks' is about the cluster 'us'; choose that cluster too"):
+    with pytest.raises(BadRequest, match="'clicks' is about the cluster 'us'; choose that cluster too"):
         plan(SETTINGS, replace(MANUAL, clusters=("eu",), slas=("clicks",)), at("10:07"))
 
 

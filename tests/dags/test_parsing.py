@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.airflow_home import ROOT
+from tests.dags.conftest import DAGS
+
+HEAVY = ("pyspark", "great_expectations", "pyiceberg", "duckdb", "matplotlib", "kafka", "pandas")
+
+
+def test_both_dags_are_imported_without_errors(parsed: Any) -> None:
+    assert parsed.import_errors == {}
+    assert sorted(parsed.dags) == ["kafka_sla", "kafka_sla_history"]
+
+
+def test_both_dags_survive_serialization(parsed: Any) -> None:
+    from airflow.serialization.serialized_objects import DagSerialization
+
+    for dag in parsed.dags.values():
+        copy = DagSerialization.from_dict(DagSerialization.to_dict(dag))
+        assert sorted(copy.task_ids) == sorted(dag.task_ids)
+
+
+def test_intervals_are_five_minutes_and_a_day_long(parsed: Any) -> None:
+    from airflow.serialization.encoders import coerce_to_core_timetable
+    from pendulum import datetime
+
+    lengths = {
+        name: (
+            i := coerce_to_core_timetable(dag.timetable).infer_manual_data_interval(run_after=datetime(2026, 11, 21, 3))
+        )
+        and (i.end - i.start).total_seconds()
+        for name, dag in parsed.dags.items()
+    }
+    assert lengths == {"kafka_sla": 300, "kafka_sla_history": 86_400}
+
+
+def test_nothing_is_caught_up_by_itself(parsed: Any) -> None:
+    assert not any(dag.catchup for dag in parsed.dags.values())
+
+
+def test_clusters_and_slas_are_named_in_the_grid(parsed: Any) -> None:
+    for dag in parsed.dags.values():
+        assert "op_kwargs['cluster']" in dag.get_task("snapshot").partial_kwargs["map_index_template"]
+        assert "op_kwargs['sla']" in dag.get_task("evaluate").partial_kwargs["map_index_template"]
+
+
+def test_history_mails_nobody_and_settles(parsed: Any) -> None:
+    assert "notify" not in parsed.dags["kafka_sla_history"].task_ids
+    assert "settle" in parsed.dags["kafka_sla_history"].task_ids
+
+
+def test_the_runbook_is_shown_in_the_ui(parsed: Any) -> None:
+    assert parsed.dags["kafka_sla"].doc_md.startswith("# kafka_sla: were the promises")
+
+
+def test_a_broken_configuration_is_shown_and_the_dags_stay(airflow_database: None, broken_configuration: Path) -> None:
+    from airflow.dag_processing.dagbag import DagBag
+
+    found = DagBag(dag_folder=str(DAGS))
+
+    assert found.import_errors == {}
+    for dag in found.dags.values():
+        assert dag.doc_md.startswith("## The configuration cannot be used")
+        assert str(broken_configuration) in dag.doc_md
+
+
+@pytest.mark.parametrize("name", ["dags/kafka_sla.py", "dags/kafka_sla_history.py", "plugins/kafka_sla_plugin.py"])
+def test_parsing_imports_nothing_heavy(name: str) -> None:
+    code = (
+        "import runpy, sys; import tests.airflow_home;"
+        f"runpy.run_path({str(ROOT / name)!r});"
+        f"print([m for m in {HEAVY} if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert found.stdout.splitlines()[-1] == "[]"
