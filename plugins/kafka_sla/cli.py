@@ -59,13 +59,13 @@ def _schema(place: Workplace, asked: argparse.Namespace) -> int:
 
 
 def _import(place: Workplace, asked: argparse.Namespace) -> int:
+    if not asked.log_offsets and not asked.committed_offsets:
+        raise BadRequest("nothing to import: name files with --log-offsets or --committed-offsets")
     from kafka_sla.import_facts import import_committed_offsets, import_log_offsets
     from kafka_sla.lake import Lake
     from kafka_sla.ledger import Ledger
     from kafka_sla.progress import step
 
-    if not asked.log_offsets and not asked.committed_offsets:
-        raise BadRequest("nothing to import: name files with --log-offsets or --committed-offsets")
     clusters = [cluster.name for cluster in place.settings.clusters]
     lake, ledger = Lake(place.store), Ledger(place.store)
     for files, read in ((asked.log_offsets, import_log_offsets), (asked.committed_offsets, import_committed_offsets)):

@@ -61,7 +61,8 @@ def secrets(value: Any, path: KeyPath = ()) -> Iterator[Found]:
 
 def did_you_mean(name: str, known: Any) -> str:
     """` did you mean 'x'?` when something known is near, else nothing."""
-    near = get_close_matches(name, [str(one) for one in known], 1, 0.6)
+    names = [str(one) for one in known]
+    near = get_close_matches(name, names, 1, 0.6) or [one for one in names if len(name) > 2 and name in one]
     return f" did you mean {near[0]!r}?" if near else ""
 
 

@@ -183,4 +183,4 @@ SECTIONS: dict[tuple[str, ...], type[Section]] = {
 def json_schema() -> dict[str, Any]:
     """JSON Schema of the configuration file, for editors."""
     schema = Document.model_json_schema(by_alias=True)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "kafka_sla"}

@@ -1,0 +1,113 @@
+"""The command line as people use it: arguments in, text, files and exit codes out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kafka_sla.cli import main
+
+CONFIG = """\
+clusters: {old: {}}
+slas:
+  - {name: payments within 30 s, group: service, topic: payments, max_latency: 30s, for: 2m, objective: 99%}
+"""
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("KAFKA_SLA_CONFIG", "KAFKA_SLA_STORE", "AIRFLOW_CONN_KAFKA_SLA_STORE"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+def configured(text: str = CONFIG, name: str = "kafka_sla.yml") -> None:
+    Path(name).write_text(text)
+
+
+def test_without_a_configuration_one_message_says_what_is_missing(capsys: Captured) -> None:
+    assert main(["status"]) == 2
+    assert capsys.readouterr() == (
+        "",
+        "kafka-sla: cannot read the configuration kafka_sla.yml: No such file or directory; name the file to read\n",
+    )
+
+
+def test_a_wrong_configuration_is_told_without_a_traceback(capsys: Captured) -> None:
+    configured("clusters: {old: {}}\nwindw: 1m\n")
+    assert main(["check"]) == 2
+    assert "line 2: windw: unknown key; did you mean 'window'?" in capsys.readouterr().err
+
+
+def test_configuration_and_store_may_be_named_before_and_after_the_command_and_by_environment(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configured(name="mine.yml")
+    assert main(["--config", "mine.yml", "--store", "here", "status"]) == 0
+    assert main(["status", "--config", "mine.yml", "--store", "there"]) == 0
+    monkeypatch.setenv("KAFKA_SLA_CONFIG", "mine.yml")
+    monkeypatch.setenv("KAFKA_SLA_STORE", "elsewhere")
+    assert main(["status"]) == 0
+    assert [Path(folder).is_dir() for folder in ("here", "there", "elsewhere", "kafka_sla_store")] == [
+        True, True, True, False,
+    ]  # fmt: skip
+    assert capsys.readouterr().out.count("nothing published") == 3
+
+
+def test_the_configured_store_connection_wins_over_the_environments_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    configured()
+    monkeypatch.setenv("KAFKA_SLA_STORE", "folder")
+    monkeypatch.setenv("AIRFLOW_CONN_KAFKA_SLA_STORE", '{"conn_type": "sqlite", "host": "shared/state.db"}')
+    Path("shared").mkdir()
+    assert main(["status"]) == 0
+    assert Path("shared/state.db").exists() and not Path("folder").exists()
+
+
+def test_schema_prints_the_published_schema(capsys: Captured) -> None:
+    assert main(["schema"]) == 0
+    published = Path(__file__).parents[2] / "docs" / "reference" / "kafka_sla.schema.json"
+    assert capsys.readouterr().out == published.read_text("utf-8")
+    assert json.loads(published.read_text("utf-8"))["title"] == "kafka_sla"
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("", "required: COMMAND"),
+        ("frobnicate", "invalid choice: 'frobnicate'"),
+        ("run --from 2026-11-01", "required: --to"),
+        ("run --from yesterday --to 2026-11-01", "'yesterday' is not a time"),
+        ("export nothing", "invalid choice: 'nothing' (choose from"),
+        ("export nothing", "consumer_latency"),
+        ("export sla_misses --format xml", "invalid choice: 'xml'"),
+    ],
+)
+def test_a_wrong_command_line_is_answered_with_what_is_allowed(capsys: Captured, line: str, told: str) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(line.split())
+    assert caught.value.code == 2
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("run --from 2026-11-02 --to 2026-11-01", "--to must be after --from"),
+        ("run --from 2026-11-01T00:00:30Z --to 2026-11-02", "not the edge of a window of 1m"),
+        ("run --from 2026-11-01 --to 9000-01-01", "--to is in the future"),
+        ("run --from 2026-01-01 --to 2026-01-02 --cluster new", "no cluster 'new'; it has: old"),
+        ("misses --sla payment", "no SLA 'payment'; did you mean 'payments within 30 s'?"),
+        ("import", "nothing to import: name files with --log-offsets or --committed-offsets"),
+        ("export sla_misses --by topic", "--by topic sums up consumer_latency only"),
+        ("export sla_misses --format parquet", "name a file with --output"),
+        ("export sla_misses --output no/such/file.csv", "the folder of --output no/such/file.csv does not exist"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_a_cure(capsys: Captured, line: str, told: str) -> None:
+    configured()
+    assert main(line.split()) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err.startswith("kafka-sla: ") and told in captured.err
