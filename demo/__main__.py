@@ -1,0 +1,143 @@
+"""`python -m demo`: start everything, let consumers run well and badly, measure them through Airflow, tell the outcome.
+
+With ONCE=1 in the environment it ends after that, with status 1 when something else than the expected was missed; else
+traffic and Airflow go on until Ctrl-C, and the DAG measures every five minutes. Knows the order of things only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from demo.airflow_client import AirflowClient
+from demo.airflow_server import ROOT, airflow
+from demo.broker import Cluster, archive_classes
+from demo.flows import FIRST_ROUND_SECONDS, FLOWS, TRAFFIC_SECONDS
+from demo.load import Load
+from demo.mailbox import mailbox
+from demo.outcome import Outcome
+from demo.postgres import postgres
+from kafka_sla.model import Interval, floor_time
+from kafka_sla.settings import Settings, load_settings
+from kafka_sla.store import Store
+
+FOLDER = ROOT / ".work" / "demo"
+CONFIGURATION = Path(__file__).with_name("kafka_sla.yml")
+DAG = "kafka_sla"
+_BEGAN = time.monotonic()
+
+
+def say(text: str) -> None:
+    """One line of progress, after the seconds since the start."""
+    print(f"[{time.monotonic() - _BEGAN:5.0f} s] {text}", flush=True)
+
+
+def main() -> int:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    once = os.environ.get("ONCE") == "1"
+    try:
+        return _play(once)
+    except KeyboardInterrupt:
+        say("stopped")
+        return 130 if once else 0
+
+
+def _play(once: bool) -> int:
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    settings = load_settings(CONFIGURATION)
+    with ExitStack() as stack:
+        say("starting Kafka, Postgres and a mailbox")
+        archive_classes()
+        cluster = stack.enter_context(Cluster(folder=FOLDER / "kafka"))
+        databases = stack.enter_context(postgres(FOLDER / "postgres"))
+        box = stack.enter_context(mailbox(FOLDER / "mail"))
+        store = Store(str(FOLDER / "warehouse"), databases["kafka_sla"])
+        say("starting Airflow")
+        connections = _connections(cluster, store, box.port)
+        client = stack.enter_context(airflow(FOLDER / "airflow", databases["airflow"], connections))
+        load = stack.enter_context(Load(cluster.client(), FLOWS))
+        say(f"traffic runs: {len(FLOWS)} topics, {len(FLOWS)} consumer groups")
+        client.wait_until_healthy()
+        client.unpause(DAG)
+        say(f"Airflow is up: {client.address}  login {client.user} / {client.password}")
+        outcome = Outcome(settings, store, _rounds(client, load, settings), box)
+        surprises = _tell(outcome, client)
+        if not once:
+            _stay(client, load)
+    return 1 if surprises else 0
+
+
+def _connections(cluster: Cluster, store: Store, mail_port: int) -> dict[str, str]:
+    """The connections that configuration and DAG name, and the configuration itself, as environment variables."""
+    mail = {"from_email": "kafka-sla@example.com", "disable_ssl": True, "disable_tls": True}
+    named = {
+        "kafka_demo": {"conn_type": "kafka", "extra": cluster.client()},
+        "spark_default": {"conn_type": "spark", "host": "local[2]"},
+        "smtp_default": {"conn_type": "smtp", "host": "127.0.0.1", "port": mail_port, "extra": mail},
+        "kafka_sla_store": {
+            "conn_type": "generic",
+            "extra": {"warehouse": store.warehouse, "database_url": store.database_url},
+        },
+    }
+    found = {f"AIRFLOW_CONN_{name.upper()}": json.dumps(connection) for name, connection in named.items()}
+    return {"KAFKA_SLA_CONFIG": str(CONFIGURATION), **found}
+
+
+def _rounds(client: AirflowClient, load: Load, settings: Settings) -> Interval:
+    """Measure the traffic in two runs: a miss opens in one and recovers in the other. Returns the time of both."""
+    width = timedelta(milliseconds=settings.window_ms)
+    began = floor_time(datetime.now(UTC) - timedelta(seconds=load.seconds), settings.window_ms) + width
+    start = began
+    for until in (FIRST_ROUND_SECONDS, TRAFFIC_SECONDS):
+        _let_run(load, until)
+        end = floor_time(datetime.now(UTC), settings.window_ms)
+        _run(client, Interval(start, end))
+        start = end
+    return Interval(began, start)
+
+
+def _let_run(load: Load, until: float) -> None:
+    told = -1
+    while load.seconds < until:
+        load.check()
+        if (tens := int(load.seconds) // 20) > told:
+            told = tens
+            say(f"traffic: {load.seconds:.0f} of {until:.0f} s")
+        time.sleep(0.5)
+
+
+def _run(client: AirflowClient, interval: Interval) -> None:
+    """One run of the DAG through the form that people use too."""
+    say(f"triggering {DAG} for {interval}")
+    form = {"from": f"{interval.start:%FT%TZ}", "to": f"{interval.end:%FT%TZ}", "notify": "always"}
+    for task in client.follow(DAG, client.trigger(DAG, form)):
+        say(f"  {task.name}: {task.state} ({task.seconds:.1f} s)")
+
+
+def _tell(outcome: Outcome, client: AirflowClient) -> list[str]:
+    surprises = outcome.surprises()
+    print(f"\n{outcome.text()}\n\nAirflow: {client.address}  login {client.user} / {client.password}", flush=True)
+    for surprise in surprises:
+        print(f"WRONG: {surprise}", file=sys.stderr, flush=True)
+    if not surprises:
+        print("As expected: exactly the slow and the stopped consumer missed their SLAs.", flush=True)
+    return surprises
+
+
+def _stay(client: AirflowClient, load: Load) -> None:
+    print("Traffic and Airflow go on; Ctrl-C ends everything.", flush=True)
+    while True:
+        load.check()
+        client.alive()
+        time.sleep(1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

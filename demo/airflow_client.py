@@ -1,0 +1,112 @@
+"""What the demonstration asks of Airflow over its REST API. Knows nothing of how Airflow was started."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+_PARTS = ("metadatabase", "scheduler", "dag_processor", "triggerer")
+_ENDED = ("success", "failed", "upstream_failed", "skipped", "removed")
+# never through a proxy: everything is on this machine
+_OPEN = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEnd:
+    """How one task of a run ended. `name` carries the cluster or the SLA of a mapped task."""
+
+    name: str
+    task_id: str
+    state: str
+    seconds: float
+
+
+@dataclass(slots=True)
+class AirflowClient:
+    """One Airflow. `alive` raises when its process has ended."""
+
+    address: str
+    user: str
+    password: str = field(repr=False)
+    alive: Callable[[], None]
+    _token: str | None = field(default=None, repr=False)
+
+    def wait_until_healthy(self, seconds: float = 180) -> None:
+        self._poll(self._is_healthy, seconds, "Airflow is not healthy")
+
+    def unpause(self, dag_id: str, seconds: float = 120) -> None:
+        """Let a DAG run, as soon as Airflow has parsed it."""
+        self._poll(lambda: self._is_unpaused(dag_id), seconds, f"Airflow did not find the DAG {dag_id}")
+
+    def trigger(self, dag_id: str, conf: dict[str, Any]) -> str:
+        """Start a run with this form; returns its id."""
+        run = self._ask("POST", f"/api/v2/dags/{dag_id}/dagRuns", {"logical_date": None, "conf": conf})
+        return str(run["dag_run_id"])
+
+    def follow(self, dag_id: str, run_id: str, seconds: float = 300) -> Iterator[TaskEnd]:
+        """The tasks of a run as they end, until the run itself has ended."""
+        told: set[tuple[str, int]] = set()
+        deadline = time.monotonic() + seconds
+        path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}"
+        over = False
+        while not over:
+            over = self._ask("GET", path)["state"] in _ENDED
+            for task in self._ask("GET", f"{path}/taskInstances?limit=200")["task_instances"]:
+                key = (task["task_id"], task["map_index"])
+                if task["state"] in _ENDED and key not in told:
+                    told.add(key)
+                    yield _task_end(task)
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"run {run_id} of {dag_id} did not end within {seconds:.0f} s; see {self.address}")
+            time.sleep(0 if over else 1)
+
+    def _poll(self, done: Callable[[], bool], seconds: float, problem: str) -> None:
+        deadline = time.monotonic() + seconds
+        while not done():
+            self.alive()
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{problem} after {seconds:.0f} s")
+            time.sleep(0.5)
+
+    def _is_healthy(self) -> bool:
+        try:
+            with _OPEN(f"{self.address}/api/v2/monitor/health", timeout=5) as answer:
+                health = json.load(answer)
+        except OSError:
+            return False
+        return all((health.get(part) or {}).get("status") == "healthy" for part in _PARTS)
+
+    def _is_unpaused(self, dag_id: str) -> bool:
+        try:
+            self._ask("PATCH", f"/api/v2/dags/{dag_id}", {"is_paused": False})
+        except urllib.error.HTTPError as error:
+            if error.code != 404:
+                raise
+            return False
+        return True
+
+    def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        self.alive()
+        if self._token is None:
+            login = {"username": self.user, "password": self.password}
+            self._token = self._send("POST", "/auth/token", login, {})["access_token"]
+        return self._send(method, path, body, {"Authorization": f"Bearer {self._token}"})
+
+    def _send(self, method: str, path: str, body: Any, headers: dict[str, str]) -> dict[str, Any]:
+        data = json.dumps(body).encode() if body is not None else None
+        request = urllib.request.Request(
+            self.address + path, data, {"Content-Type": "application/json", **headers}, method=method
+        )
+        with _OPEN(request, timeout=30) as answer:
+            return dict(json.load(answer))
+
+
+def _task_end(task: dict[str, Any]) -> TaskEnd:
+    mapped = task.get("rendered_map_index") or task["map_index"]
+    name = task["task_id"] if task["map_index"] < 0 else f"{task['task_id']} [{mapped}]"
+    return TaskEnd(name, task["task_id"], task["state"], float(task.get("duration") or 0))

@@ -1,0 +1,55 @@
+"""What the demonstration found, in words, and whether it is what it should be. Reads the store and the mailbox only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from demo.flows import FLOWS
+from demo.mailbox import Mailbox
+from kafka_sla.ledger import Ledger
+from kafka_sla.model import Interval
+from kafka_sla.settings import Settings
+from kafka_sla.status import interval_text, miss_text
+from kafka_sla.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The rows of the ledger and the mails of one demonstration."""
+
+    settings: Settings
+    store: Store
+    interval: Interval
+    mailbox: Mailbox
+
+    def text(self) -> str:
+        """The SLA table, each miss with its evidence, and the mails."""
+        ledger = Ledger(self.store)
+        mails = zip(self.mailbox.files(), self.mailbox.mails(), strict=True)
+        return "\n\n".join([
+            f"SLAs in {self.interval}",
+            interval_text(self.settings.slas, ledger, self.interval),
+            "Misses",
+            *(miss_text(miss) for miss in ledger.misses(interval=self.interval)),
+            "Mails",
+            "\n".join(f"{path}\n  {mail['subject']}" for path, mail in mails),
+        ])  # fmt: skip
+
+    def surprises(self) -> list[str]:
+        """What differs from what the flows promise; empty when all is as it should be."""
+        expected = {flow.sla for flow in FLOWS if flow.missed}
+        misses = Ledger(self.store).misses(interval=self.interval)
+        missed = {miss.sla for miss in misses}
+        subjects = [str(mail["subject"]) for mail in self.mailbox.mails()]
+        told = sum(2 if miss.end else 1 for miss in misses)
+        return [
+            *(f"{sla} should have been missed and was not" for sla in sorted(expected - missed)),
+            *(f"{sla} should not have been missed and was" for sla in sorted(missed - expected)),
+            *(f"nobody was mailed about {sla}" for sla in sorted(missed) if not _named(sla, subjects)),
+            *([f"{len(subjects)} mails came, not {told}"] if len(subjects) != told else []),
+        ]
+
+
+def _named(sla: str, subjects: Sequence[str]) -> bool:
+    return any(sla in subject for subject in subjects)
