@@ -52,7 +52,10 @@ class Job:
         return tuple(r.cluster.name for r in self.replays)
 
     def write(self, path: Path) -> None:
-        path.write_text(json.dumps(asdict(self), default=_to_json, indent=1))
+        """Write beside and rename: a killed writer leaves the old file or the new one."""
+        part = path.with_suffix(".part")
+        part.write_text(json.dumps(asdict(self), default=_to_json, indent=1))
+        part.replace(path)
 
 
 def read_job(path: str | Path) -> Job:

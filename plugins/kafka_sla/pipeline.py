@@ -1,0 +1,199 @@
+"""The steps of one run as functions, in order; the DAGs and the command line both call these. Knows neither Airflow nor Spark.
+
+    snapshot (each cluster) → prepare → [Spark: spark_jobs.measure] → validate → publish → evaluate (each SLA) → notify
+
+What passes between steps is small and JSON-able: paths, counts, ids. Every step may be repeated after a kill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+
+from kafka_sla import kafka
+from kafka_sla import notify as mail
+from kafka_sla import sla as judging
+from kafka_sla.errors import ValidationFailed
+from kafka_sla.evidence import evidence, evidence_interval
+from kafka_sla.job import Job, read_job
+from kafka_sla.lake import Lake
+from kafka_sla.ledger import Ledger
+from kafka_sla.model import Connection, Interval, Miss, Sla, SlaWindow
+from kafka_sla.outbox import Notice
+from kafka_sla.preparation import job_for
+from kafka_sla.settings import Settings
+from kafka_sla.staging import keep_commit_records, staged, staged_files
+from kafka_sla.store import Store
+from kafka_sla.tables import (
+    COMMITTED_OFFSETS,
+    CONSUMER_LATENCY,
+    GROUP_STATES,
+    LOG_OFFSETS,
+    METRICS,
+    QUARANTINE,
+    STEADY_STATE,
+    TOPIC_CONFIGS,
+    VALIDATION_RESULTS,
+)
+
+_PLOT_BEFORE = timedelta(minutes=30)
+
+
+def snapshot(
+    settings: Settings,
+    store: Store,
+    cluster_name: str,
+    connection: Connection | None,
+    interval: Interval,
+    *,
+    live: bool,
+    progress: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
+    """Read what one cluster knows about the interval and land it as facts.
+
+    Returns the cluster's name, rows landed per table, the path of the raw commit records (None without) and notes.
+    A cluster without a connection has only imported facts: nothing is read.
+    """
+    cluster = settings.cluster(cluster_name)
+    if connection is None:
+        return {"cluster": cluster_name, "commit_records": None, "notes": []}
+    found = kafka.snapshot(
+        cluster, connection, interval, window_ms=settings.window_ms, groups=cluster.groups, topics=cluster.topics,
+        live=live, look_ups=settings.look_ups, progress=progress,
+    )  # fmt: skip
+    facts = {
+        LOG_OFFSETS: found.log_offsets, COMMITTED_OFFSETS: found.committed_offsets,
+        GROUP_STATES: found.group_states, TOPIC_CONFIGS: found.topic_configs,
+    }  # fmt: skip
+    records = keep_commit_records(store, cluster_name, interval, found.commit_records)
+    landed = Lake(store).land({table.name: rows for table, rows in facts.items()}, interval)
+    return {
+        "cluster": cluster_name, "commit_records": records, "look_ups": found.look_ups,
+        "notes": list(found.notes), **landed,
+    }  # fmt: skip
+
+
+def prepare(
+    settings: Settings, store: Store, interval: Interval, clusters: Sequence[str], snapshots: Iterable[Mapping[str, Any]]
+) -> str:
+    """Decide what Spark is to read and write; returns the path of the job file."""
+    records = {s["cluster"]: [s["commit_records"]] for s in snapshots if s.get("commit_records")}
+    lake = Lake(store)
+    job = job_for(settings, lake, Ledger(store), interval, clusters, records)
+    path = Path(job.output) / "job.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    job.write(path)
+    return str(path)
+
+
+def validate(store: Store, job_path: str) -> dict[str, Any]:
+    """Keep the commits that Spark decoded and what the expectations said; ValidationFailed when a critical one broke."""
+    job, ledger = read_job(job_path), Ledger(store)
+    landed = _land_commits(job, job_path, Lake(store), ledger)
+    results = staged(job.output, VALIDATION_RESULTS).to_pylist()
+    quarantined = staged(job.output, QUARANTINE).to_pylist()
+    ledger.store_validation(results, quarantined)
+    broken = [r for r in results if not r["success"]]
+    notes = [f"{r['severity']}: {r['table_name']}: {r['expectation']} (observed {r['observed']})" for r in broken]
+    if any(r["severity"] == "critical" for r in broken):
+        raise ValidationFailed(
+            f"{job.interval} was not published, the last published data stays readable:\n  " + "\n  ".join(notes)
+            + "\nLook at `kafka-sla export quarantine`, correct the facts or the expectation, and run the interval again."
+        )  # fmt: skip
+    return {
+        "expectations": len(results), "broken": len(broken), "quarantined_rows": len(quarantined),
+        "commits_landed": landed, "notes": notes,
+    }  # fmt: skip
+
+
+def _land_commits(job: Job, job_path: str, lake: Lake, ledger: Ledger) -> int:
+    """Append the decoded commits to the facts. This load has measured them, so it may claim to have seen their landing,
+    unless somebody else's landing came in between."""
+    rows = staged(job.output, COMMITTED_OFFSETS)
+    seen, total = dict(job.facts_seq), 0
+    for cluster in job.clusters:
+        mine = rows.filter(pc.equal(rows["cluster"], cluster))
+        total += lake.land({COMMITTED_OFFSETS.name: mine})[COMMITTED_OFFSETS.name]
+        if ledger.facts_seq(cluster) == seen[cluster] + 1:
+            seen[cluster] += 1
+    replace(job, facts_seq=seen).write(Path(job_path))
+    return total
+
+
+def publish(store: Store, job_path: str) -> dict[str, Any]:
+    """Make the load readable: its files join the tables, then one row switches every reader over."""
+    job, lake, ledger = read_job(job_path), Lake(store), Ledger(store)
+    files = {table.name: staged_files(job.output, table) for table in METRICS}
+    lake.add_load(job.load_id, job.interval, files)
+    ledger.publish(job.clusters, job.interval, job.load_id, job.facts_seq)
+    return {"interval": str(job.interval), "clusters": ", ".join(job.clusters), "load_id": job.load_id}
+
+
+def evaluate(settings: Settings, store: Store, sla_name: str, interval: Interval) -> dict[str, Any]:
+    """Judge one SLA in every window of the interval and replace its verdicts and the misses they touch.
+
+    Returns ids of the misses that overlap the interval by state (`open`, `closed`) and counts of the verdicts.
+    """
+    promise, lake, ledger = settings.sla(sla_name), Lake(store), Ledger(store)
+    latency = lake.published(CONSUMER_LATENCY.name, interval, clusters=[promise.cluster])
+    steady = lake.published(STEADY_STATE.name, interval, clusters=[promise.cluster])
+    windows = judging.judge(promise, interval, settings.window_ms, latency, steady)
+
+    def judge_misses(around: Sequence[SlaWindow]) -> list[Miss]:
+        found = judging.misses(promise, around, settings.window_ms)
+        until = max((w.window.end for w in around), default=interval.end)
+        return [_explained(promise, miss, until, lake) for miss in found]
+
+    ledger.replace_sla_windows(promise, interval, windows, judge_misses)
+    touching = ledger.misses(promise, interval)
+    verdicts = [w.verdict for w in windows]
+    return {
+        "sla": sla_name,
+        "open": [m.id for m in touching if m.end is None],
+        "closed": [m.id for m in touching if m.end is not None],
+        **{verdict: verdicts.count(verdict) for verdict in ("good", "bad", "excused", "unknown")},
+    }
+
+
+def _explained(promise: Sla, miss: Miss, until: Any, lake: Lake) -> Miss:
+    """The miss with its evidence from the published rows around it."""
+    around = evidence_interval(promise, miss, until)
+    latency = lake.published(CONSUMER_LATENCY.name, around, clusters=[promise.cluster])
+    steady = lake.published(STEADY_STATE.name, around, clusters=[promise.cluster])
+    return replace(miss, evidence=evidence(promise, miss, latency, steady))
+
+
+def notify(
+    settings: Settings,
+    store: Store,
+    slas: Sequence[str],
+    interval: Interval,
+    smtp: Connection | None,
+    run_url: str | None,
+    tell: Callable[[Sla, Notice], None] | None = None,
+) -> dict[str, Any]:
+    """Queue what is new about misses that overlap the interval, then send all that waits, each notice once.
+
+    `tell` is called for every notice besides the mail (Airflow's notifiers).
+    """
+    ledger = Ledger(store)
+    queued = 0
+    for name in slas:
+        for miss in ledger.misses(name, Interval(interval.start - timedelta(milliseconds=1), interval.end)):
+            queued += ledger.enqueue(Notice("opened", miss, run_url))
+            queued += miss.end is not None and ledger.enqueue(Notice("recovered", miss, run_url))
+
+    def send(notice: Notice) -> None:
+        promise = settings.sla(notice.miss.sla)
+        if tell:
+            tell(promise, notice)
+        if smtp and promise.recipients:
+            around = Interval(notice.miss.start - _PLOT_BEFORE, max(interval.end, notice.miss.opened_at))
+            mail.send(smtp, promise, notice, ledger.sla_windows(promise, around))
+
+    return {"queued": queued, "sent": ledger.deliver(send, slas)}

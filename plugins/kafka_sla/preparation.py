@@ -1,0 +1,93 @@
+"""What one load must read: which facts, from when on, and which published rows it carries over. Starts no Spark.
+
+Rows that were published for the window before stand for all facts before it, as long as nothing older has landed since
+and the rules of the steady state are the same. Otherwise the facts are replayed from the beginning.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+import pyarrow.compute as pc
+
+from kafka_sla.job import Carried, Job, Replay
+from kafka_sla.lake import Lake
+from kafka_sla.ledger import Ledger
+from kafka_sla.model import Interval, Sla
+from kafka_sla.settings import Settings
+from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, FACTS, LOG_OFFSETS, METRICS
+
+_MARGIN = timedelta(minutes=15)
+"""Points kept before the oldest unread record: the nearest poll, and a slope to prolong, lie within it."""
+
+
+def job_for(
+    settings: Settings,
+    lake: Lake,
+    ledger: Ledger,
+    interval: Interval,
+    clusters: Sequence[str],
+    commit_records: Mapping[str, list[str]],
+) -> Job:
+    """The job that measures `interval` for these clusters."""
+    slas = tuple(s for s in settings.slas if s.cluster in clusters)
+    seqs = {name: ledger.facts_seq(name) for name in clusters}
+    replays, since = [], []
+    for name in clusters:
+        ledger.adopt_rules(name, rules_digest([s for s in slas if s.cluster == name]))
+        carried = _carried(ledger, name, interval, settings.window_ms)
+        replays.append(Replay(settings.cluster(name), carried))
+        since.append(_oldest_needed(lake, name, carried, settings.window_ms) if carried else None)
+    start = None if None in since else min(t for t in since if t)
+    load_id = uuid.uuid4().hex
+    return Job(
+        load_id=load_id,
+        interval=interval,
+        window_ms=settings.window_ms,
+        replays=tuple(replays),
+        slas=slas,
+        facts={t.name: lake.fact_files(t, _from(t.name, start, replays, interval), interval.end) for t in FACTS},
+        carry={t.name: lake.metric_files([r.carried.load_id for r in replays if r.carried], t) for t in METRICS},
+        commit_records=dict(commit_records),
+        output=lake.stage_dir(load_id),
+        facts_seq=seqs,
+    )
+
+
+def rules_digest(slas: Sequence[Sla]) -> str:
+    """Changes when the steady states of any SLA may come out differently."""
+    said = [(s.name, s.groups, s.topics, s.max_latency_ms, s.steady_state) for s in sorted(slas, key=lambda s: s.name)]
+    return hashlib.sha256(repr(said).encode()).hexdigest()
+
+
+def _carried(ledger: Ledger, cluster: str, interval: Interval, window_ms: int) -> Carried | None:
+    """The published window that the replay may begin after."""
+    found = ledger.carry(cluster, interval.start, window_ms)
+    if found is None:
+        return None
+    at, _ = found
+    window = Interval(at - timedelta(milliseconds=window_ms), at)
+    slices = ledger.publications([cluster], window)
+    return Carried(at, slices[-1].load_id) if slices else None
+
+
+def _oldest_needed(lake: Lake, cluster: str, carried: Carried, window_ms: int) -> datetime:
+    """Produced time of the oldest record that a group had not read at the carry-over, less a margin."""
+    window = Interval(carried.at - timedelta(milliseconds=window_ms), carried.at)
+    rows = lake.published(CONSUMER_LATENCY.name, window, clusters=[cluster])
+    ages = pc.coalesce(rows["backlog_age_high_ms"], rows["backlog_age_low_ms"])
+    oldest = pc.max(ages).as_py() or 0.0
+    return carried.at - timedelta(milliseconds=oldest) - _MARGIN
+
+
+def _from(table: str, log_since: datetime | None, replays: Sequence[Replay], interval: Interval) -> datetime | None:
+    """From when on a fact table is read."""
+    if table == LOG_OFFSETS.name:
+        return log_since
+    if table == COMMITTED_OFFSETS.name:
+        starts = [r.carried.at if r.carried else None for r in replays]
+        return None if None in starts else min(t for t in starts if t)
+    return interval.start
