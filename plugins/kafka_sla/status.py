@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
+from typing import Any
 
 from kafka_sla.attainment import Attainment, attainment, calendar_period
 from kafka_sla.ledger import Ledger
@@ -82,7 +83,9 @@ def miss_text(miss: Miss) -> str:
         f"  worst {span(miss.worst_latency_ms)} ({bounds(miss.worst_latency_low_ms, miss.worst_latency_high_ms)})"
         f" at {moment(miss.worst_at)}: group {miss.worst_group}, {miss.worst_topic}-{miss.worst_partition}",
     ]
-    return "\n".join([*lines, *([f"  {miss.evidence['sentence']}"] if miss.evidence.get("sentence") else [])])
+    figures = {key: value for key, value in miss.evidence.items() if key != "sentence"}
+    told = [f"  {miss.evidence['sentence']}"] if "sentence" in miss.evidence else []
+    return "\n".join([*lines, *told, *(f"    {key}: {_figure(value)}" for key, value in figures.items())])
 
 
 def _cluster(name: str, spans: Sequence[Interval]) -> ClusterStatus:
@@ -115,17 +118,23 @@ def _clusters_text(clusters: Sequence[ClusterStatus]) -> str:
 
 
 def _slas_text(slas: Sequence[SlaStatus]) -> str:
-    header = ("SLA", "objective", "attained", "period", "coverage", "error budget left", "open misses")
+    header = (
+        "SLA", "objective", "in time", "in records", "period", "coverage",
+        "error budget", "left", "burn rate", "open misses",
+    )  # fmt: skip
     return aligned(header, [_sla_row(status) for status in slas])
 
 
 def _sla_row(status: SlaStatus) -> tuple[str, ...]:
     sla, found = status.sla, status.attainment
     if found is None:
-        return (sla.name, share(sla.objective), "unknown", "", "", "", str(status.open_misses))
-    period = f"{sla.period} from {found.period.start:%Y-%m-%d %H:%M} UTC"
-    figures = (share(found.attained), period, share(found.coverage), span(found.budget_left_ms))
-    return (sla.name, share(sla.objective), *figures, str(status.open_misses))
+        return (sla.name, share(sla.objective), "unknown", *[""] * 6, str(status.open_misses))
+    burn = "unknown" if found.burn_rate is None else f"{found.burn_rate:.3g}"
+    return (
+        sla.name, share(sla.objective), share(found.attained), share(found.records_attained),
+        f"{sla.period} from {found.period.start:%Y-%m-%d %H:%M} UTC", share(found.coverage),
+        span(found.budget_ms), span(found.budget_left_ms), burn, str(status.open_misses),
+    )  # fmt: skip
 
 
 def _validation_text(ledger: Ledger, clusters: Sequence[ClusterStatus]) -> str:
@@ -153,6 +162,12 @@ def _interval_row(sla: Sla, ledger: Ledger, interval: Interval) -> tuple[str, ..
 def _worst(windows: Sequence[SlaWindow]) -> str:
     known = [w.worst_latency_ms for w in windows if w.worst_latency_ms is not None]
     return span(max(known)) if known else "unknown"
+
+
+def _figure(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "unknown" if value is None else str(value)
 
 
 def _length_ms(miss: Miss) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -56,10 +57,17 @@ def test_coverage_counts_gaps_between_published_intervals(ledger: Ledger) -> Non
 
 def test_status_shows_attainment_up_to_the_newest_published_time(ledger: Ledger) -> None:
     ledger.publish(["prod"], minutes(0, 10), "load", 0)
-    judged(ledger, *[window(m, "bad" if m in (3, 4) else "good") for m in range(10)])
+    judged(
+        ledger,
+        *[
+            window(m, "bad" if m in (3, 4) else "good", records_consumed=100, records_over=50 * (m in (3, 4)))
+            for m in range(10)
+        ],
+    )
     line = next(line for line in status_text(SETTINGS, ledger).splitlines() if line.startswith("payments"))
-    assert "99 %       80 %      day from 2026-11-02 00:00 UTC  100 %     12 min 24 s" in line
-    assert line.endswith(" 0")
+    assert (
+        " ".join(line.split()[1:]) == "99 % 80 % 90 % day from 2026-11-02 00:00 UTC 100 % 14 min 24 s 12 min 24 s 20 0"
+    )
 
 
 def test_the_last_validation_names_what_broke(ledger: Ledger) -> None:
@@ -86,8 +94,13 @@ def test_a_run_tells_verdicts_worst_latency_and_misses(ledger: Ledger) -> None:
 def test_a_miss_tells_how_long_how_bad_and_where(ledger: Ledger) -> None:
     judged(ledger, *[window(m, "bad" if m in (1, 2, 3) else "good") for m in range(6)])
     (miss,) = ledger.misses()
-    assert miss_text(miss).splitlines() == [
+    assert miss_text(
+        replace(miss, evidence={"sentence": "It stopped.", "lag_worst": 7, "partitions": [1, 2]})
+    ).splitlines() == [
         f"payments  [{miss.id}]",
         "  missed from 2026-11-02 00:01:00 UTC until 2026-11-02 00:04:00 UTC, 3 min (3 bad windows)",
         "  worst 1 min 30 s (between 1 min 20 s and 1 min 35 s) at 2026-11-02 00:01:00 UTC: group service, payments-3",
+        "  It stopped.",
+        "    lag_worst: 7",
+        "    partitions: 1, 2",
     ]
