@@ -25,16 +25,21 @@ FLOORS: tuple[dict[str, str], ...] = (
     },
     {
         "kafka": "kafka",
-        "store": "database export fact_loads import_facts lake ledger ledger_tables outbox publications rollup"
-        " sla_ledger validation_ledger",
+        "store": "database export fact_loads iceberg import_facts lake ledger ledger_tables outbox parquet_rows"
+        " publications rollup settling sla_ledger staging steady_rules validation_ledger warehouse",
         "suites": "suites suite_rules",
         "judging": "attainment evidence miss_figures sla window_figures",
     },
-    {"charts": "charts"},
+    {"charts": "charts", "rendering": "rendering"},
     {"report": "report"},
-    {"notify": "notify"},
+    {"notify": "mail notify"},
     {"pipeline": "pipeline preparation"},
-    {"tasks": "tasks", "web": "web", "table docs": "table_docs", "cli": "arguments check cli runs spark_submit status workplace"},
+    {
+        "tasks": "tasks",
+        "web": "web",
+        "cli": "arguments check cli runs spark_submit status workplace",
+        "table docs": "table_docs",
+    },
 )
 """Rooms of plugins/kafka_sla from the ground up. A room imports from the floors below it; never from its own floor."""
 
@@ -47,7 +52,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "great_expectations": ("kafka_sla.suites", "kafka_sla.suite_rules"),
     "kafka": ("kafka_sla.kafka", "demo", "tests"),
     "matplotlib": ("kafka_sla.charts", "tests"),
-    "pyiceberg": ("kafka_sla.lake", "kafka_sla.store", "kafka_sla.database", "tests"),
+    "pyiceberg": ("kafka_sla.lake", "kafka_sla.iceberg", "kafka_sla.settling", "tests"),
     "pyspark": ("spark_jobs", "kafka_sla.suites", "kafka_sla.suite_rules", "tests"),
     "smtplib": ("kafka_sla.notify", "tests"),
 }
