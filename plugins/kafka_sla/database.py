@@ -1,4 +1,4 @@
-"""The SQL database as short transactions that survive other processes writing at once. Knows no table of this project."""
+"""The SQL database as short transactions that survive other processes writing at once. Knows no table of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import tenacity
-from sqlalchemy import Connection, DateTime, Dialect, Engine, MetaData, create_engine, event, func, make_url, select
+from sqlalchemy import Connection, DateTime, Dialect, Engine, MetaData, create_engine, event, func, select
 from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
 from sqlalchemy.pool import NullPool
 from sqlalchemy.types import TypeDecorator
@@ -94,7 +94,7 @@ def retrying(attempt: Callable[[], T], errors: tuple[type[Exception], ...], seco
 
 
 def _engine(store: Store) -> Engine:
-    url = make_url(store.database_url)
+    url = store.url
     if url.get_backend_name() != "sqlite":
         return create_engine(url, poolclass=NullPool)
     if not url.database:

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import select
+
 from kafka_sla.database import Database
-from kafka_sla.fact_loads import FactLoads
-from kafka_sla.ledger_tables import METADATA
+from kafka_sla.ledger_tables import DECLARED, METADATA
+from kafka_sla.model import Interval
 from kafka_sla.outbox import Outbox
 from kafka_sla.publications import Publications
 from kafka_sla.sla_ledger import SlaLedger
+from kafka_sla.steady_rules import SteadyRules
 from kafka_sla.store import Store
+from kafka_sla.tables import Table
 from kafka_sla.validation_ledger import ValidationLedger
 
 
-class Ledger(Publications, FactLoads, SlaLedger, ValidationLedger, Outbox):
+class Ledger(Publications, SteadyRules, SlaLedger, ValidationLedger, Outbox):
     """All the small state of one store; the tables are made on first use."""
 
     def __init__(self, store: Store) -> None:
         self._database = Database(store, METADATA)
+
+    def declared_rows(
+        self, table: Table, interval: Interval, clusters: Sequence[str] | None = None
+    ) -> list[dict[str, Any]]:
+        """Rows of a ledger table whose time is in the interval, by key; of all clusters where the table names none."""
+        ours = DECLARED[table.name]
+        rows = select(*(ours.c[name] for name in table.names)).order_by(*(ours.c[name] for name in table.key))
+        rows = rows.where(ours.c[table.time] >= interval.start, ours.c[table.time] < interval.end)
+        if clusters is not None and "cluster" in table.names:
+            rows = rows.where(ours.c.cluster.in_(clusters))
+        with self._database.reading() as connection:
+            return [dict(row._mapping) for row in connection.execute(rows)]

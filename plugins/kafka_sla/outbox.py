@@ -47,8 +47,8 @@ class Outbox:
             return True
 
     def deliver(self, send: Callable[[Notice], None], slas: Sequence[str] | None = None) -> int:
-        """Send what waits, oldest first, each inside its own transaction; answers how many were sent. A notice that could
-        not be sent waits for the next delivery; the others are sent before its error is raised."""
+        """Send what waits, oldest first, each inside its own transaction; answers how many were sent. A notice that
+        could not be sent waits for the next delivery; the others are sent before its error is raised."""
         failed: dict[int, Exception] = {}
         sent = 0
         while True:

@@ -1,8 +1,9 @@
-"""Which load is visible when: publications, one row each, the only switch between a staged load and its readers. Knows no file."""
+"""Which load is visible when: publications, one row each, the only switch a load has. Knows no file."""
 
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,14 +40,16 @@ class Publication:
     """Newest landing of facts that the load had seen."""
 
 
-def visible(publications: Iterable[Publication], interval: Interval | None = None) -> list[tuple[Interval, Publication]]:
+def visible(
+    publications: Iterable[Publication], interval: Interval | None = None
+) -> list[tuple[Interval, Publication]]:
     """Who is visible when, in time order: a sweep over the bounds of the publications of one cluster."""
     clipped = [(span, p) for p in publications if (span := _clip(p.interval, interval))]
     bounds = sorted({at for span, _ in clipped for at in (span.start, span.end)})
     waiting = sorted(clipped, key=lambda c: c[0].start, reverse=True)
     active: list[tuple[int, datetime, Publication]] = []
     found: list[tuple[Interval, Publication]] = []
-    for start, end in zip(bounds, bounds[1:], strict=False):
+    for start, end in itertools.pairwise(bounds):
         while waiting and waiting[-1][0].start <= start:
             span, publication = waiting.pop()
             heapq.heappush(active, (-publication.seq, span.end, publication))
@@ -128,12 +131,21 @@ class Publications:
                     return end, publication.facts_seq
         return None
 
+    def loads_start(self, load_ids: Sequence[str]) -> datetime | None:
+        """Where the first interval of these loads starts; None unless all of them are published."""
+        rows = select(PUBLICATIONS.c.load_id, PUBLICATIONS.c.interval_start).where(PUBLICATIONS.c.load_id.in_(load_ids))
+        with self._database.reading() as connection:
+            starts = {row.load_id: row.interval_start for row in connection.execute(rows)}
+        return min(starts.values()) if starts and len(starts) == len(set(load_ids)) else None
+
     def retired_loads(self, before: datetime) -> list[str]:
         """Loads of which nothing has been visible since `before`."""
         alive = select(PUBLICATIONS.c.load_id)
         late = select(RETIRED_LOADS.c.load_id).where(RETIRED_LOADS.c.retired_at >= before)
-        gone = select(RETIRED_LOADS.c.load_id.distinct()).where(
-            RETIRED_LOADS.c.load_id.not_in(alive), RETIRED_LOADS.c.load_id.not_in(late)
+        gone = (
+            select(RETIRED_LOADS.c.load_id)
+            .distinct()
+            .where(RETIRED_LOADS.c.load_id.not_in(alive), RETIRED_LOADS.c.load_id.not_in(late))
         )
         with self._database.reading() as connection:
             return sorted(connection.execute(gone).scalars())

@@ -1,11 +1,10 @@
-"""Verdicts per SLA and window, and the misses they make, replaced together in one transaction. Judges nothing itself."""
+"""Verdicts per SLA and window, and the misses they make, replaced in one transaction. Judges nothing itself."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, and_, delete, func, insert, or_, select
@@ -91,7 +90,7 @@ def _windows(sla: str) -> Select[Any]:
 
 
 def _neighbourhood(connection: Connection, sla: str, interval: Interval) -> list[SlaWindow]:
-    """Windows from the last good or excused one before the interval to the first one after it: no miss reaches further."""
+    """Windows from the last good or excused one before the interval to the first after it: no miss reaches further."""
     start, known = SLA_WINDOWS.c.window_start, SLA_WINDOWS.c.verdict.in_(("good", "excused"))
     mine = and_(SLA_WINDOWS.c.sla == sla, known)
     first = connection.execute(select(func.max(start)).where(mine, start < interval.start)).scalar_one()

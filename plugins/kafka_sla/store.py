@@ -17,10 +17,16 @@ _POSTGRES = ("postgres", "postgresql")
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A warehouse (folder path or URI) and the SQLAlchemy URL of the database; the URL may hold a password and is never shown."""
+    """A warehouse (folder path or URI) and the SQLAlchemy URL of the database, kept out of the repr."""
 
     warehouse: str
     database_url: str = field(repr=False)
+
+    @property
+    def url(self) -> URL:
+        """The database's URL with the driver that is installed; its own repr hides the password."""
+        url = make_url(self.database_url)
+        return url.set(drivername="postgresql+psycopg2") if url.drivername in _POSTGRES else url
 
     @classmethod
     def embedded(cls, folder: Path) -> Store:
@@ -30,7 +36,8 @@ class Store:
 
     @classmethod
     def from_connection(cls, connection: Connection) -> Store:
-        """The store that a connection names: type postgres, sqlite or generic; `extra` holds `warehouse` and may hold `database_url`."""
+        """The store that a connection of type postgres, sqlite or generic names; `warehouse` is in its extra, where a
+        `database_url` goes before the other fields."""
         url = _database_url(connection)
         warehouse = connection.extra.get("warehouse")
         if not warehouse and url.get_backend_name() == "sqlite" and url.database:
@@ -83,7 +90,7 @@ def _sqlite_url(connection: Connection) -> URL:
 
 
 def _checked(connection_id: str, text: str) -> URL:
-    """The URL, spelt the way SQLAlchemy wants it; the text itself may hold a password and is not repeated in the error."""
+    """The URL as SQLAlchemy wants it; the text itself may hold a password and is not repeated in the error."""
     try:
         url = make_url(text)
     except ArgumentError:
@@ -91,8 +98,8 @@ def _checked(connection_id: str, text: str) -> URL:
             f'"database_url" in the extra of connection {connection_id!r} is no SQLAlchemy URL: '
             "write postgresql://login:password@host:5432/database or sqlite:////path/file.db"
         ) from None
-    if url.drivername in _POSTGRES:
-        return url.set(drivername="postgresql+psycopg2")
+    if url.drivername == "postgres":
+        url = url.set(drivername="postgresql")
     if url.get_backend_name() not in ("postgresql", "sqlite"):
         raise StoreError(
             f"connection {connection_id!r} names a {url.get_backend_name()} database: use Postgres or SQLite"

@@ -53,4 +53,6 @@ class ValidationLedger:
 
 def _distinct(table: tables.Table, rows: Sequence[RowValues]) -> list[dict[str, Any]]:
     """Rows by key, with every column named: one statement inserts them all."""
-    return list({tuple(row[k] for k in table.key): {name: row.get(name) for name in table.names} for row in rows}.values())
+    return list(
+        {tuple(row[k] for k in table.key): {name: row.get(name) for name in table.names} for row in rows}.values()
+    )

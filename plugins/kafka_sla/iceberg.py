@@ -1,0 +1,162 @@
+"""Iceberg tables of one store: made on first use, changed by commits that other processes cannot spoil, planned into
+lists of files. Knows which tables are declared, not what is published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    NamespaceAlreadyExistsError,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+    ValidationException,
+)
+from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.manifest import DataFile
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table as IcebergTable
+from pyiceberg.table import Transaction
+from pyiceberg.transforms import DayTransform, IdentityTransform
+from pyiceberg.types import (
+    BooleanType,
+    DoubleType,
+    IcebergType,
+    IntegerType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    TimestamptzType,
+)
+from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
+
+from kafka_sla.database import BUSY_SECONDS, retrying
+from kafka_sla.store import Store
+from kafka_sla.tables import Column, Table
+
+T = TypeVar("T")
+
+_NAMESPACE = "kafka_sla"
+_LOST_RACES = (CommitFailedException, ValidationException, OperationalError, FileNotFoundError)
+"""What a commit meets when another one came first; FileNotFoundError: the metadata file was outdated and removed."""
+_PROPERTIES = {
+    "commit.retry.num-retries": "0",  # repeating is ours: what to add depends on what the other writer added
+    "commit.manifest-merge.enabled": "true",  # else a year of five-minute runs is a hundred thousand manifests
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "100",
+}
+_TYPES: dict[str, IcebergType] = {
+    "STRING": StringType(),
+    "INT": IntegerType(),
+    "BIGINT": LongType(),
+    "DOUBLE": DoubleType(),
+    "BOOLEAN": BooleanType(),
+    "TIMESTAMP": TimestamptzType(),
+    "MAP<INT, BIGINT>": MapType(1001, IntegerType(), 1002, LongType(), value_required=False),
+}
+_OF_LOADS = (
+    Column("interval_start", "TIMESTAMP", False, "start of the load's interval"),
+    Column("load_id", "STRING", False, "load that measured the row"),
+)
+
+
+class Iceberg:
+    """The catalog of one store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._catalog: SqlCatalog | None = None
+
+    def table(self, table: Table) -> IcebergTable:
+        """The table as it is now."""
+        return retrying(
+            lambda: self._open(table), (OperationalError, ProgrammingError, IntegrityError, FileNotFoundError)
+        )
+
+    def commit(self, table: Table, change: Callable[[IcebergTable, Transaction], T]) -> T:
+        """What `change` answers once committed; called again, on the newer table, when another commit came first."""
+
+        def attempt() -> T:
+            current = self.table(table)
+            with current.transaction() as transaction:
+                return change(current, transaction)
+
+        return retrying(attempt, _LOST_RACES)
+
+    def _open(self, table: Table) -> IcebergTable:
+        catalog = self._connect()
+        name = (_NAMESPACE, table.name)
+        try:
+            return catalog.load_table(name)
+        except NoSuchTableError:
+            return _create(catalog, name, table)
+
+    def _connect(self) -> SqlCatalog:
+        if self._catalog is None:
+            url = self._store.url
+            if url.get_backend_name() == "sqlite":
+                url = url.update_query_dict({"timeout": str(BUSY_SECONDS)})
+                Path(url.database or "").parent.mkdir(parents=True, exist_ok=True)
+            self._catalog = SqlCatalog(
+                _NAMESPACE,
+                uri=url.render_as_string(hide_password=False),
+                warehouse=self._store.warehouse,
+                pool_pre_ping="true",
+            )
+        return self._catalog
+
+
+def between(column: str, start: datetime | None, end: datetime | None, *, inclusive: bool = False) -> str:
+    """Rows whose time is in [start, end), or in [start, end] when inclusive; None is unbounded."""
+    bounds = [f"{column} >= '{iso(start)}'"] if start else []
+    if end:
+        bounds.append(f"{column} {'<=' if inclusive else '<'} '{iso(end)}'")
+    return " AND ".join(bounds)
+
+
+def iso(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def planned_files(table: IcebergTable, *wanted: str) -> list[DataFile]:
+    """The data files that may hold rows which fit all these filters, each once, by path."""
+    fits = " AND ".join(filter(None, wanted))
+    files = {task.file.file_path: task.file for task in table.scan(row_filter=fits or AlwaysTrue()).plan_files()}
+    return [files[path] for path in sorted(files)]
+
+
+def paths(files: Iterable[DataFile]) -> list[str]:
+    return [file.file_path for file in files]
+
+
+def _create(catalog: SqlCatalog, name: tuple[str, str], table: Table) -> IcebergTable:
+    schema = _schema(table)
+    try:
+        if not catalog.namespace_exists(_NAMESPACE):
+            catalog.create_namespace(_NAMESPACE)
+        properties = {**_PROPERTIES, "schema.name-mapping.default": schema.name_mapping.model_dump_json()}
+        return catalog.create_table(name, schema, partition_spec=_partitions(table, schema), properties=properties)
+    except (NamespaceAlreadyExistsError, TableAlreadyExistsError):  # another process was faster
+        return retrying(lambda: catalog.load_table(name), (NoSuchTableError, OperationalError))
+
+
+def _schema(table: Table) -> Schema:
+    """Every column optional: Spark writes nullable columns, which a required one would refuse."""
+    columns = (*table.columns, *(_OF_LOADS if table.kind == "metric" else ()))
+    return Schema(*(NestedField(i, c.name, _TYPES[c.type], required=False) for i, c in enumerate(columns, 1)))
+
+
+def _partitions(table: Table, schema: Schema) -> PartitionSpec:
+    if table.kind == "metric":
+        field = PartitionField(
+            schema.find_field("interval_start").field_id, 1000, IdentityTransform(), "interval_start"
+        )
+    else:
+        field = PartitionField(schema.find_field(table.time).field_id, 1000, DayTransform(), "day")
+    return PartitionSpec(field)

@@ -1,0 +1,188 @@
+"""The door to the table store: facts are appended, loads are staged and added, rows are read by interval. Knows no
+Spark; what is visible it asks the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyiceberg.table import Table as IcebergTable
+from pyiceberg.table import Transaction
+
+from kafka_sla.arrow import arrow_rows, arrow_schema
+from kafka_sla.errors import StoreError
+from kafka_sla.iceberg import Iceberg, between, paths, planned_files
+from kafka_sla.ledger import Ledger
+from kafka_sla.model import Interval
+from kafka_sla.parquet_rows import empty, fact_rows, new_rows, slice_rows
+from kafka_sla.publications import Slice
+from kafka_sla.settling import Settled, Settling
+from kafka_sla.store import Store
+from kafka_sla.tables import TABLES, Table
+from kafka_sla.warehouse import has_rows, write_days
+
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class Lake:
+    """The tables of one store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._ledger = Ledger(store)
+        self._iceberg = Iceberg(store)
+
+    # facts
+
+    def append_facts(self, table: Table, rows: pa.Table) -> int:
+        """Append the rows that are not there yet, by key; answers how many. Safe to repeat and to race."""
+        rows = _fitting(table, rows)
+        return self._append(table, rows) if rows.num_rows else 0
+
+    def land(self, facts: Mapping[str, pa.Table], interval: Interval | None = None) -> dict[str, int]:
+        """Append facts of several tables and record the landing of each cluster that got new rows; answers new rows per
+        table. `interval` is the time that the landing may change; without it, the time of the new rows."""
+        new = {name: self._not_there(TABLES[name], _fitting(TABLES[name], rows)) for name, rows in facts.items()}
+        spans = {cluster: interval or span for cluster, span in _spans(new).items()}
+        landings = [self._ledger.begin_fact_load(cluster, span) for cluster, span in sorted(spans.items())]
+        landed = {name: self.append_facts(TABLES[name], rows) for name, rows in new.items()}
+        for landing in landings:
+            self._ledger.end_fact_load(landing)
+        return landed
+
+    def fact_files(self, table: Table, start: datetime | None, end: datetime) -> list[str]:
+        """Files whose rows may have start <= at <= end; None: from the beginning."""
+        return self._planned(table, between(table.time, start, end, inclusive=True))
+
+    def read_facts(
+        self, table: Table, interval: Interval, clusters: Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:  # fmt: skip
+        """Facts of the interval, by key; None: of all clusters, with all columns."""
+        files = self._planned(table, between(table.time, interval.start, interval.end))
+        return fact_rows(table, files, interval, clusters, columns or table.names)
+
+    # metrics
+
+    def stage_dir(self, load_id: str) -> str:
+        """Where the files of a load are written, one folder a table, before and after it is published."""
+        return f"{self._store.warehouse}/staging/{load_id}"
+
+    def add_load(self, load_id: str, interval: Interval, files: Mapping[str, Sequence[str]]) -> None:
+        """Add a load's staged files to their tables; nobody sees them until the load is published. Safe to repeat."""
+        for name, staged in files.items():
+            if strangers := [path for path in staged if not path.startswith(self.stage_dir(load_id) + "/")]:
+                raise StoreError(f"load {load_id}: {strangers[0]} is not in its folder {self.stage_dir(load_id)}")
+            try:
+                self._add_files(TABLES[name], interval, staged)
+            except (ValueError, FileNotFoundError) as error:
+                raise StoreError(
+                    f"load {load_id} of {interval}: {name} does not take its staged files: {error}. Measure it again"
+                ) from error
+
+    def metric_files(self, load_ids: Sequence[str], table: Table) -> list[str]:
+        """The files of these loads, published or not."""
+        return self._files_of(table, load_ids, between("interval_start", self._ledger.loads_start(load_ids), None))
+
+    def published_files(self, table: Table, slices: Sequence[Slice]) -> list[str]:
+        """Files that hold the rows of these slices; each may also hold rows of other clusters and times."""
+        if not slices:
+            return []
+        start, end = min(s.interval.start for s in slices), max(s.interval.end for s in slices)
+        load_ids = sorted({s.load_id for s in slices})
+        loads = between("interval_start", self._ledger.loads_start(load_ids), end)
+        return self._files_of(table, load_ids, loads, between(table.time, start, end))
+
+    # reading
+
+    def published(
+        self, name: str, interval: Interval, clusters: Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:  # fmt: skip
+        """Rows of any table whose time is in the interval, by key; of metrics the published ones. None: all clusters,
+        all columns."""
+        table = TABLES[name]
+        if table.kind == "fact":
+            return self.read_facts(table, interval, clusters, columns)
+        if table.kind == "metric":
+            return self.read(table, self._ledger.publications(clusters, interval), columns)
+        rows = self._ledger.declared_rows(table, interval, clusters)
+        return arrow_rows(table, rows).select(list(columns or table.names))
+
+    def read(self, table: Table, slices: Sequence[Slice], columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows of a metric table that these slices show, by key."""
+        names = columns or table.names
+        files = self.published_files(table, slices)
+        return slice_rows(table, files, slices, names) if files else empty(table, names)
+
+    def settle(
+        self, now: datetime | None = None, *, grace: timedelta = timedelta(days=1),
+        orphan_age: timedelta = timedelta(days=1),
+    ) -> Settled:  # fmt: skip
+        """Tidy up: see `settling`."""
+        now = now or datetime.now(UTC)
+        return Settling(self._store, self._iceberg, self._ledger, now - grace, now - orphan_age).run()
+
+    # inside
+
+    def _planned(self, table: Table, *wanted: str) -> list[str]:
+        return paths(planned_files(self._iceberg.table(table), *wanted))
+
+    def _files_of(self, table: Table, load_ids: Sequence[str], *wanted: str) -> list[str]:
+        folders = tuple(self.stage_dir(load_id) + "/" for load_id in load_ids)
+        return [path for path in self._planned(table, *wanted) if path.startswith(folders)]
+
+    def _not_there(self, table: Table, rows: pa.Table, current: IcebergTable | None = None) -> pa.Table:
+        if not rows.num_rows:
+            return rows
+        first, last = _extent(table, rows)
+        there = planned_files(current or self._iceberg.table(table), between(table.time, first, last, inclusive=True))
+        return new_rows(table, rows, paths(there))
+
+    def _append(self, table: Table, rows: pa.Table) -> int:
+        def change(current: IcebergTable, transaction: Transaction) -> int:
+            new = self._not_there(table, rows, current)
+            if new.num_rows:
+                files = write_days(f"{self._store.warehouse}/facts/{table.name}", new, table.time)
+                transaction.add_files(files, check_duplicate_files=False)
+            return int(new.num_rows)
+
+        return self._iceberg.commit(table, change)
+
+    def _add_files(self, table: Table, interval: Interval, staged: Sequence[str]) -> None:
+        def change(current: IcebergTable, transaction: Transaction) -> None:
+            same = between("interval_start", interval.start, interval.start, inclusive=True)
+            there = set(paths(planned_files(current, same)))
+            if new := [path for path in staged if path not in there and has_rows(path)]:
+                transaction.add_files(new, check_duplicate_files=False)
+
+        self._iceberg.commit(table, change)
+
+
+def _fitting(table: Table, rows: pa.Table) -> pa.Table:
+    """The rows with the contract's columns and types; null where one may not be is refused."""
+    if missing := [name for name in table.names if name not in rows.column_names]:
+        raise StoreError(f"rows for {table.name} lack the columns {', '.join(missing)}")
+    fitting = rows.select(list(table.names)).cast(arrow_schema(table))
+    if nulls := [c.name for c in table.columns if not c.nullable and fitting[c.name].null_count]:
+        raise StoreError(f"rows for {table.name} hold nulls in {', '.join(nulls)}: these columns may not be null")
+    return fitting
+
+
+def _extent(table: Table, rows: pa.Table) -> tuple[datetime, datetime]:
+    """The first and the last time of the rows."""
+    bounds = pc.min_max(rows[table.time]).as_py()
+    return bounds["min"], bounds["max"]
+
+
+def _spans(facts: Mapping[str, pa.Table]) -> dict[str, Interval]:
+    """The time that the rows of each cluster cover."""
+    spans: dict[str, Interval] = {}
+    for name, rows in facts.items():
+        for cluster in pc.unique(rows["cluster"]).to_pylist():
+            first, last = _extent(TABLES[name], rows.filter(pc.equal(rows["cluster"], cluster)))
+            known = spans.get(cluster, Interval(first, last + _MICROSECOND))
+            spans[cluster] = Interval(min(first, known.start), max(last + _MICROSECOND, known.end))
+    return spans

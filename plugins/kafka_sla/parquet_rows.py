@@ -1,0 +1,112 @@
+"""Rows of Parquet files as Arrow tables, through DuckDB. Knows no catalog and no publication."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.dataset
+
+from kafka_sla.arrow import arrow_schema
+from kafka_sla.model import Interval
+from kafka_sla.tables import Table
+
+_SLICES = pa.schema(
+    [
+        ("cluster", pa.string()),
+        ("load_id", pa.string()),
+        ("start_at", pa.timestamp("us", "UTC")),
+        ("end_at", pa.timestamp("us", "UTC")),
+    ]
+)
+
+
+def fact_rows(
+    table: Table, files: Sequence[str], interval: Interval, clusters: Sequence[str] | None, names: Sequence[str]
+) -> pa.Table:
+    """Rows of the interval (None: of all clusters), by key."""
+    time = quoted_name(table.time)
+    wanted = f"{time} >= $start_at AND {time} < $end_at"
+    values: dict[str, Any] = {"start_at": interval.start, "end_at": interval.end}
+    if clusters is not None:
+        wanted += " AND list_contains($clusters, cluster)"
+        values["clusters"] = list(clusters)
+    return _rows(table, files, names, f"WHERE {wanted} ORDER BY {quoted(table.key)}", values)
+
+
+def distinct_rows(table: Table, files: Sequence[str]) -> pa.Table:
+    """All rows, one a key, by key."""
+    key = quoted(table.key)
+    return _rows(table, files, table.names, f"ORDER BY {key}", {}, distinct=f"DISTINCT ON ({key})")
+
+
+def slice_rows(
+    table: Table, files: Sequence[str], slices: Sequence[tuple[str, Interval, str]], names: Sequence[str]
+) -> pa.Table:
+    """The rows of each slice (cluster, interval, load id), by key."""
+    spans = [{"cluster": s[0], "start_at": s[1].start, "end_at": s[1].end, "load_id": s[2]} for s in slices]
+    tail = f"""
+        JOIN slices ON slices.cluster = files.cluster AND slices.load_id = files.load_id
+         AND files.{table.time} >= slices.start_at AND files.{table.time} < slices.end_at
+        ORDER BY {quoted(table.key, "files.")}"""
+    return _rows(table, files, names, tail, {}, slices=pa.Table.from_pylist(spans, _SLICES))
+
+
+def new_rows(table: Table, rows: pa.Table, files: Sequence[str]) -> pa.Table:
+    """Those of `rows` whose key is not in the files, one a key, by key."""
+    key = quoted(table.key)
+    with _duckdb() as connection:
+        connection.register("rows", rows)
+        found = f"SELECT DISTINCT ON ({key}) {quoted(table.names)} FROM rows"
+        if files:
+            _register(connection, files)
+            same = " AND ".join(f"files.{k} IS NOT DISTINCT FROM rows.{k}" for k in map(quoted_name, table.key))
+            found += f" ANTI JOIN files ON {same}"
+        return _arrow(table, table.names, connection.sql(f"{found} ORDER BY {key}"))
+
+
+def quoted(names: Sequence[str], prefix: str = "") -> str:
+    return ", ".join(prefix + quoted_name(name) for name in names)
+
+
+def quoted_name(name: str) -> str:
+    return f'"{name}"'
+
+
+def _rows(
+    table: Table, files: Sequence[str], names: Sequence[str], tail: str, values: dict[str, Any], *,
+    distinct: str = "", slices: pa.Table | None = None,
+) -> pa.Table:  # fmt: skip
+    if not files:
+        return empty(table, names)
+    with _duckdb() as connection:
+        _register(connection, files)
+        if slices is not None:
+            connection.register("slices", slices)
+        query = f"SELECT {distinct} {quoted(names, 'files.')} FROM files {tail}"
+        return _arrow(table, names, connection.sql(query, params=values))
+
+
+def empty(table: Table, names: Sequence[str]) -> pa.Table:
+    return arrow_schema(table).empty_table().select(list(names))
+
+
+def _duckdb() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+def _register(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> None:
+    """The files as the view `files`: local ones by DuckDB's own reader, others through Arrow's filesystems."""
+    if "://" in files[0]:
+        connection.register("files", pyarrow.dataset.dataset(list(files), format="parquet"))
+    else:
+        connection.read_parquet(list(files)).create_view("files")
+
+
+def _arrow(table: Table, names: Sequence[str], found: duckdb.DuckDBPyRelation) -> pa.Table:
+    schema = pa.schema([arrow_schema(table).field(name) for name in names])
+    return found.to_arrow_table().cast(schema)

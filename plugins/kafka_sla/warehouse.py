@@ -1,0 +1,62 @@
+"""Files of the warehouse, on a disk or behind a URI: write, count, list, remove. Knows no table format."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from datetime import datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow.fs import FileSelector, FileSystem, FileType
+
+
+def write_days(folder: str, rows: pa.Table, time: str) -> list[str]:
+    """One new Parquet file below `folder` for each UTC day that the rows touch."""
+    days = pc.strftime(rows[time], format="%Y-%m-%d")
+    written = []
+    for day in sorted(pc.unique(days).to_pylist()):
+        written.append(f"{folder}/{day}/{uuid.uuid4().hex}.parquet")
+        write_rows(written[-1], rows.filter(pc.equal(days, day)))
+    return written
+
+
+def write_rows(path: str, rows: pa.Table) -> None:
+    """Write one Parquet file that Spark, DuckDB and Iceberg read alike."""
+    filesystem, inside = FileSystem.from_uri(path)
+    filesystem.create_dir(inside.rsplit("/", 1)[0], recursive=True)
+    pq.write_table(rows, inside, filesystem=filesystem, compression="zstd", coerce_timestamps="us")
+
+
+def has_rows(path: str) -> bool:
+    """Does this Parquet file hold any row? Spark writes an empty file for an empty table."""
+    filesystem, inside = FileSystem.from_uri(path)
+    with filesystem.open_input_file(inside) as source:
+        return bool(pq.read_metadata(source).num_rows)
+
+
+def files_below(folder: str) -> dict[str, datetime]:
+    """Every file below the folder, by full path or URI, and when it was last written."""
+    folder = folder.rstrip("/")
+    filesystem, inside = FileSystem.from_uri(folder)
+    found = filesystem.get_file_info(FileSelector(inside, allow_not_found=True, recursive=True))
+    return {folder + info.path.removeprefix(inside): info.mtime for info in found if info.type == FileType.File}
+
+
+def remove_files(files: Iterable[str]) -> int:
+    """Delete these files; one that is gone already is no error. Answers how many there were."""
+    removed = 0
+    for path in files:
+        filesystem, inside = FileSystem.from_uri(path)
+        if filesystem.get_file_info(inside).type == FileType.File:
+            filesystem.delete_file(inside)
+            removed += 1
+    return removed
+
+
+def remove_empty_folder(folder: str) -> None:
+    """Delete a folder that holds no file any more, with the empty folders in it."""
+    filesystem, inside = FileSystem.from_uri(folder)
+    if filesystem.get_file_info(inside).type == FileType.Directory and not files_below(folder):
+        filesystem.delete_dir(inside)
