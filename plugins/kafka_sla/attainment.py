@@ -12,7 +12,7 @@ from kafka_sla.model import Interval, Period, Sla, SlaWindow, Verdict
 
 @dataclass(frozen=True, slots=True)
 class Attainment:
-    """One SLA from the start of a calendar period until `at`; shares are 0..1, None where nothing is known."""
+    """One SLA from the start of a period until `at`; shares are 0..1, None where nothing is known."""
 
     sla: str
     period: Interval
@@ -68,7 +68,12 @@ class Attainment:
 
 def attainment(sla: Sla, windows: Sequence[SlaWindow], at: datetime) -> Attainment:
     """The calendar period that holds the instant just before `at`, up to `at`; windows of other times are ignored."""
-    period = calendar_period(sla.period, sla.time_zone, at - timedelta(microseconds=1))
+    return attained_in(sla, windows, calendar_period(sla.period, sla.time_zone, at - timedelta(microseconds=1)), at)
+
+
+def attained_in(sla: Sla, windows: Sequence[SlaWindow], period: Interval, at: datetime | None = None) -> Attainment:
+    """Any span of time, up to `at` or all of it; windows of other times are ignored."""
+    at = at or period.end
     inside = [w for w in windows if period.start <= w.window.start and w.window.end <= at]
     spent = {verdict: _length_ms(inside, verdict) for verdict in ("good", "bad", "excused")}
     judged = [w for w in inside if w.verdict in ("good", "bad")]

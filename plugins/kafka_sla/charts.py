@@ -169,10 +169,13 @@ def _legend(figure: Figure, axes: Axes, sla: Sla, windows: Sequence[SlaWindow], 
     """Only what the picture shows."""
     promised = f"promised {span(sla.max_latency_ms)}"
     handles: list[Line2D | Patch] = [
-        Line2D([], [], color=_LINE, linewidth=1.6, label="worst latency"),
-        Patch(facecolor=_BAND, alpha=0.75, label="its bounds"),
-        Line2D([], [], color=_PROMISE, linewidth=1.3, linestyle=(0, (5, 3)), label=promised),
+        Line2D([], [], color=_PROMISE, linewidth=1.3, linestyle=(0, (5, 3)), label=promised)
     ]
+    if any(w.worst_latency_ms is not None for w in windows):
+        handles += [
+            Line2D([], [], color=_LINE, linewidth=1.6, label="worst latency"),
+            Patch(facecolor=_BAND, alpha=0.75, label="its bounds"),
+        ]
     if misses:
         handles.append(Patch(facecolor=_MISS, alpha=0.75, label="miss"))
     seen = {w.verdict for w in windows}

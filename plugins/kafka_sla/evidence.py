@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
 import pyarrow as pa
 
-from kafka_sla.instants import instant_text
+from kafka_sla.instants import instant_text, parse_instant
 from kafka_sla.miss_figures import WindowSum, late_partitions, longest_stall, phase_rates, window_sums
 from kafka_sla.model import Interval, Miss, Sla
 from kafka_sla.wording import count, moment, plural, rate
@@ -109,6 +109,20 @@ def evidence(sla: Sla, miss: Miss, latency: pa.Table, steady: pa.Table) -> dict[
 def evidence_interval(sla: Sla, miss: Miss, until: datetime) -> Interval:
     """The time whose rows `evidence` wants; `until`: end of the newest judged window, for a miss that is still open."""
     return Interval(miss.start - timedelta(milliseconds=sla.max_latency_ms) - LOOK_BACK, miss.end or until)
+
+
+def evidence_rows(found: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """The figures in words: what, before the trouble, during it. Nothing for a miss without evidence."""
+    if not found:
+        return []
+    last = found["last_commit_at"]
+    return [
+        ("Produced", rate(found["produce_rate_before"]), rate(found["produce_rate_during"])),
+        ("Consumed", rate(found["consume_rate_before"]), rate(found["consume_rate_during"])),
+        ("Records waiting", count(found["lag_at_start"]), count(found["lag_worst"])),
+        ("Last commit", "", moment(parse_instant(last) if last else None)),
+        ("Late partitions", "", count(found["late_partitions"])),
+    ]
 
 
 def _built_from(sla: Sla, miss: Miss, sums: Sequence[WindowSum]) -> datetime:
