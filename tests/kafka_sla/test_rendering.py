@@ -9,7 +9,8 @@ from kafka_sla.rendering import render, visible
 
 
 @pytest.mark.parametrize(("text", "shown"), [
-    ("a\r\nb", "a\ufffd\ufffdb"), ("a\u202eb", "a\ufffdb"), ("a\x00", "a\ufffd"), ("\u2028", "\ufffd"), ("zähl 注文 🙂", "zähl 注文 🙂"),
+    ("a\r\nb", "a\ufffd\ufffdb"), ("a\u202eb", "a\ufffdb"), ("a\x00", "a\ufffd"), ("\u2028", "\ufffd"),
+    ("zähl 注文 🙂", "zähl 注文 🙂"),
 ])  # fmt: skip
 def test_every_character_of_a_name_can_be_seen(text: str, shown: str) -> None:
     assert shown == visible(text)
