@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import tenacity
-from sqlalchemy import Connection, DateTime, Dialect, Engine, MetaData, create_engine, event, func, select
+from sqlalchemy import Connection, DateTime, Dialect, Engine, MetaData, create_engine, event, func, inspect, select
 from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
 from sqlalchemy.pool import NullPool
 from sqlalchemy.types import TypeDecorator
@@ -78,6 +78,9 @@ class Database:
             self._ready = True
 
     def _create(self) -> None:
+        with self.engine.connect() as connection:
+            if set(self._metadata.tables) <= set(inspect(connection).get_table_names()):
+                return  # without the writers' lock, which this very process may hold
         with self.engine.execution_options(writes=True).begin() as connection:
             self._metadata.create_all(connection)
 

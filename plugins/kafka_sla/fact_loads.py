@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, update
 
 from kafka_sla.database import Database
 from kafka_sla.ledger_tables import FACT_LOADS, PUBLICATIONS
@@ -19,13 +19,13 @@ class FactLoads:
         self._database = database
 
     def begin_fact_load(self, cluster: str, interval: Interval) -> int:
-        """Announce that facts of this time are about to appear."""
+        """Announce that facts of this time are about to appear; answers the landing's number in its cluster."""
         return self._record(cluster, interval, landed=False)
 
-    def end_fact_load(self, seq: int) -> None:
+    def end_fact_load(self, cluster: str, seq: int) -> None:
         """Confirm that an announced landing is readable."""
         with self._database.writing("fact_loads") as connection:
-            connection.execute(update(FACT_LOADS).where(FACT_LOADS.c.seq == seq).values(landed=True))
+            connection.execute(update(FACT_LOADS).where(_is(cluster, seq)).values(landed=True))
 
     def record_fact_load(self, cluster: str, interval: Interval) -> int:
         """Record facts that are readable already; its number is newer than that of every measurement so far."""
@@ -34,12 +34,11 @@ class FactLoads:
     def facts_seq(self, cluster: str) -> int:
         """The number up to which every landing is readable now: read it before listing files."""
         mine = FACT_LOADS.c.cluster == cluster
-        newest = select(func.max(FACT_LOADS.c.seq)).where(mine)
         pending = select(func.min(FACT_LOADS.c.seq)).where(mine, ~FACT_LOADS.c.landed)
         with self._database.reading() as connection:
             first_pending = connection.execute(pending).scalar_one()
-            newest_seq: int = connection.execute(newest).scalar_one() or 0
-        return newest_seq if first_pending is None else first_pending - 1
+            newest = _newest(connection, cluster)
+        return newest if first_pending is None else first_pending - 1
 
     def facts_changed_since(self, cluster: str, seq: int, before: datetime) -> bool:
         """Have facts older than `before` landed after number `seq`?"""
@@ -52,8 +51,8 @@ class FactLoads:
         stale = select(FACT_LOADS).where(~FACT_LOADS.c.landed, FACT_LOADS.c.recorded_at < before)
         with self._database.writing("fact_loads") as connection:
             for row in connection.execute(stale).all():
-                connection.execute(delete(FACT_LOADS).where(FACT_LOADS.c.seq == row.seq))
                 _insert(connection, row.cluster, Interval(row.from_at, row.to_at), landed=True)
+                connection.execute(delete(FACT_LOADS).where(_is(row.cluster, row.seq)))
             _forget_seen(connection)
 
     def _record(self, cluster: str, interval: Interval, *, landed: bool) -> int:
@@ -68,12 +67,23 @@ def landings_after(connection: Connection, cluster: str, after: int) -> list[tup
 
 
 def _insert(connection: Connection, cluster: str, interval: Interval, *, landed: bool) -> int:
+    """Record a landing under the next number of its cluster; the lock keeps two from taking the same."""
+    seq = _newest(connection, cluster) + 1
     values = {
-        "cluster": cluster, "from_at": interval.start, "to_at": interval.end,
+        "cluster": cluster, "seq": seq, "from_at": interval.start, "to_at": interval.end,
         "landed": landed, "recorded_at": datetime.now(UTC),
     }  # fmt: skip
-    seq: int = connection.execute(insert(FACT_LOADS).values(**values).returning(FACT_LOADS.c.seq)).scalar_one()
+    connection.execute(insert(FACT_LOADS).values(**values))
     return seq
+
+
+def _newest(connection: Connection, cluster: str) -> int:
+    newest = select(func.max(FACT_LOADS.c.seq)).where(FACT_LOADS.c.cluster == cluster)
+    return connection.execute(newest).scalar_one() or 0
+
+
+def _is(cluster: str, seq: int) -> ColumnElement[bool]:
+    return and_(FACT_LOADS.c.cluster == cluster, FACT_LOADS.c.seq == seq)
 
 
 def _forget_seen(connection: Connection) -> None:
@@ -81,7 +91,7 @@ def _forget_seen(connection: Connection) -> None:
     oldest = select(PUBLICATIONS.c.cluster, func.min(PUBLICATIONS.c.facts_seq)).group_by(PUBLICATIONS.c.cluster)
     for cluster, seen in connection.execute(oldest).all():
         mine = FACT_LOADS.c.cluster == cluster
-        newest = connection.execute(select(func.max(FACT_LOADS.c.seq)).where(mine)).scalar_one() or 0
+        newest = _newest(connection, cluster)
         connection.execute(
             delete(FACT_LOADS).where(mine, FACT_LOADS.c.landed, FACT_LOADS.c.seq <= seen, FACT_LOADS.c.seq < newest)
         )

@@ -46,10 +46,10 @@ class Lake:
         table. `interval` is the time that the landing may change; without it, the time of the new rows."""
         new = {name: self._not_there(TABLES[name], _fitting(TABLES[name], rows)) for name, rows in facts.items()}
         spans = {cluster: interval or span for cluster, span in _spans(new).items()}
-        landings = [self._ledger.begin_fact_load(cluster, span) for cluster, span in sorted(spans.items())]
+        landings = {cluster: self._ledger.begin_fact_load(cluster, span) for cluster, span in sorted(spans.items())}
         landed = {name: self.append_facts(TABLES[name], rows) for name, rows in new.items()}
-        for landing in landings:
-            self._ledger.end_fact_load(landing)
+        for cluster, seq in landings.items():
+            self._ledger.end_fact_load(cluster, seq)
         return landed
 
     def fact_files(self, table: Table, start: datetime | None, end: datetime) -> list[str]:

@@ -94,14 +94,12 @@ RETIRED_LOADS = Table(
 FACT_LOADS = Table(
     "fact_loads",
     METADATA,
-    Column("seq", _SEQ, primary_key=True, autoincrement=True),
-    Column("cluster", Text, nullable=False),
+    Column("cluster", Text, primary_key=True),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
     Column("from_at", UtcTime, nullable=False),
     Column("to_at", UtcTime, nullable=False),
     Column("landed", Boolean, nullable=False),
     Column("recorded_at", UtcTime, nullable=False),
-    Index("fact_loads_by_cluster", "cluster", "seq"),
-    sqlite_autoincrement=True,
 )
 NOTICES = Table(
     "notices",
