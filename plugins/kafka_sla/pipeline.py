@@ -52,7 +52,7 @@ def snapshot(
     interval: Interval,
     *,
     live: bool,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Read what one cluster knows about the interval and land it as facts.
 
