@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import reduce
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
@@ -36,12 +37,11 @@ def main(job: Job, spark: SparkSession) -> dict[str, int]:
     committed = stored.unionByName(facts.selected(decoded, job)).distinct()
     log = facts.selected(facts.read(spark, LOG_OFFSETS, job.facts[LOG_OFFSETS.name]), job).distinct()
     measured = _measure(spark, job, log, committed).persist(StorageLevel.MEMORY_AND_DISK)
-    rows = {
-        CONSUMER_LATENCY.name: _stage(job, CONSUMER_LATENCY, measured),
-        STEADY_STATE.name: _stage(job, STEADY_STATE, steady_rows(measured)),
-    }
+    rows = measured.count()
+    _stage(job, CONSUMER_LATENCY, measured, rows)
+    _stage(job, STEADY_STATE, steady_rows(measured), rows * len(job.slas))
     measured.unpersist()
-    return rows | _validate(spark, job, log, committed)
+    return {CONSUMER_LATENCY.name: rows} | _validate(spark, job, log, committed)
 
 
 def steady_rows(measured: DataFrame) -> DataFrame:
@@ -54,18 +54,23 @@ def steady_rows(measured: DataFrame) -> DataFrame:
 
 
 def _decode(spark: SparkSession, job: Job) -> DataFrame:
-    """Committed offsets of all clusters' raw records; staged, because they become facts. Says what it could not read."""
-    rows = spark.createDataFrame([], COMMITTED_OFFSETS.ddl)
-    for cluster, files in job.commit_records.items():
-        if files:
-            found, strange = commit_log.committed_offsets(spark.read.parquet(*files), cluster)
-            rows = rows.unionByName(found.distinct())
-            unreadable = strange.count()
-            if unreadable:
-                print(f"commit log of {cluster}: {unreadable} records of an unknown version or length were set aside")
-                strange.write.mode("overwrite").parquet(f"{job.output}/unreadable_commit_records/{cluster}")
-    rows.coalesce(1).write.mode("overwrite").parquet(f"{job.output}/{COMMITTED_OFFSETS.name}")
-    return facts.read(spark, COMMITTED_OFFSETS, [f"{job.output}/{COMMITTED_OFFSETS.name}"])
+    """Committed offsets of all clusters' raw records; staged, because they become facts."""
+    path = f"{job.output}/{COMMITTED_OFFSETS.name}"
+    decoded = [_readable(spark, job, cluster, files) for cluster, files in job.commit_records.items()]
+    if not decoded:
+        return facts.read(spark, COMMITTED_OFFSETS, [])
+    reduce(DataFrame.unionByName, decoded).coalesce(1).write.mode("overwrite").parquet(path)
+    return facts.read(spark, COMMITTED_OFFSETS, [path])
+
+
+def _readable(spark: SparkSession, job: Job, cluster: str, files: list[str]) -> DataFrame:
+    """Decoded commits of one cluster; records that cannot be read are kept beside and counted."""
+    found, strange = commit_log.committed_offsets(spark.read.parquet(*files), cluster)
+    unreadable = strange.count()
+    if unreadable:
+        print(f"commit log of {cluster}: {unreadable} records of an unknown version or length were set aside")
+        strange.write.mode("overwrite").parquet(f"{job.output}/unreadable_commit_records/{cluster}")
+    return found.distinct()
 
 
 def _measure(spark: SparkSession, job: Job, log: DataFrame, committed: DataFrame) -> DataFrame:
@@ -79,22 +84,18 @@ def _measure(spark: SparkSession, job: Job, log: DataFrame, committed: DataFrame
     return stream.mapInArrow(kernel(scope, job.slas), MEASURED)
 
 
-def _stage(job: Job, table: Table, rows: DataFrame) -> int:
-    """Write one table of the load; returns its rows."""
-    path = f"{job.output}/{table.name}"
+def _stage(job: Job, table: Table, rows: DataFrame, at_most: int) -> None:
+    """Write one table of the load, which has at most so many rows: one file unless it is large."""
     key = [F.col(f"`{n}`") for n in table.key]
-    contract = rows.select([F.col(f"`{n}`") for n in table.names])
-    total = contract.count()
-    pieces = max(1, total // _LARGE_FILE_ROWS)
     (
-        contract.coalesce(pieces)
+        rows.select([F.col(f"`{n}`") for n in table.names])
+        .coalesce(max(1, at_most // _LARGE_FILE_ROWS))
         .sortWithinPartitions(*key)
         .withColumn("interval_start", F.lit(job.interval.start).cast("timestamp"))
         .withColumn("load_id", F.lit(job.load_id))
         .write.mode("overwrite")
-        .parquet(path)
+        .parquet(f"{job.output}/{table.name}")
     )
-    return total
 
 
 def _validate(spark: SparkSession, job: Job, log: DataFrame, committed: DataFrame) -> dict[str, int]:
@@ -106,7 +107,7 @@ def _validate(spark: SparkSession, job: Job, log: DataFrame, committed: DataFram
     frames |= {
         name: facts.read(spark, TABLES[name], files).where(inside)
         for name, files in job.facts.items()
-        if name not in frames
+        if files and name not in frames
     }
     outcome = suites.validate(
         spark, frames, load_id=job.load_id, interval=job.interval, window_ms=job.window_ms, slas=job.slas
