@@ -63,15 +63,14 @@ def _import(place: Workplace, asked: argparse.Namespace) -> int:
         raise BadRequest("nothing to import: name files with --log-offsets or --committed-offsets")
     from kafka_sla.import_facts import import_committed_offsets, import_log_offsets
     from kafka_sla.lake import Lake
-    from kafka_sla.ledger import Ledger
     from kafka_sla.progress import step
 
     clusters = [cluster.name for cluster in place.settings.clusters]
-    lake, ledger = Lake(place.store), Ledger(place.store)
+    lake = Lake(place.store)
     for files, read in ((asked.log_offsets, import_log_offsets), (asked.committed_offsets, import_committed_offsets)):
         for file in files:
             with step(f"import {file}"):
-                landed = read(lake, ledger, file, clusters)
+                landed = read(lake, file, clusters)
             print(f"{file}: {landed} new rows")
     return 0
 

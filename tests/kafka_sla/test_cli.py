@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from kafka_sla.cli import main
+from kafka_sla.instants import instant_text
+from kafka_sla.tables import TABLES
 
 CONFIG = """\
 clusters: {old: {}}
@@ -111,3 +114,73 @@ def test_what_cannot_be_done_is_refused_with_a_cure(capsys: Captured, line: str,
     assert main(line.split()) == 2
     captured = capsys.readouterr()
     assert captured.out == "" and captured.err.startswith("kafka-sla: ") and told in captured.err
+
+
+START = datetime(2026, 11, 1, 8, tzinfo=UTC)
+STOPPED, BACK = 480.0, 840.0
+"""Seconds: the consumer commits a second after production, but nothing between these two."""
+
+
+def stamp(seconds: float) -> str:
+    return instant_text(START + timedelta(seconds=seconds))
+
+
+def write_history() -> None:
+    """Ten records a second for twenty minutes, looked at every ten seconds; a consumer that stops for six minutes."""
+    looks = [f"old,payments,0,{stamp(s)},0,{s * 10},exporter" for s in range(0, 1201, 10)]
+    Path("log.csv").write_text("\n".join(["cluster,topic,partition,at,log_start_offset,log_end_offset,source", *looks]))
+    seconds = [s for s in range(1, 1200, 5) if not STOPPED < s < BACK]
+    commits = [f"old,service,payments,0,{stamp(s)},{(s - 1) * 10},exporter" for s in seconds]
+    Path("commits.csv").write_text("\n".join(["cluster,group,topic,partition,at,committed_offset,source", *commits]))
+
+
+def test_history_from_files_becomes_a_miss_and_rows_to_export(capsys: Captured) -> None:
+    configured()
+    write_history()
+    assert main(["import", "--log-offsets", "log.csv", "--committed-offsets", "commits.csv"]) == 0
+    assert capsys.readouterr().out == "log.csv: 121 new rows\ncommits.csv: 168 new rows\n"
+    assert main(["import", "--log-offsets", "log.csv"]) == 0
+    assert capsys.readouterr().out == "log.csv: 0 new rows\n"
+
+    assert main(["run", "--from", "2026-11-01T08:00Z", "--to", "2026-11-01T08:20Z"]) == 0
+    captured = capsys.readouterr()
+    assert "measure 2026-11-01T08:00:00Z/2026-11-01T08:20:00Z with Spark: " in captured.err
+    line = captured.out.splitlines()[-1]
+    assert line.startswith("payments within 30 s") and "(over)" in line
+
+    assert main(["misses"]) == 0
+    miss = capsys.readouterr().out
+    assert "missed from 2026-11-01 08:08:00 UTC until 2026-11-01 08:15:00 UTC" in miss
+    assert "cause: stopped" in miss
+
+    assert main(["status"]) == 0
+    assert "old      2026-11-01 08:00:00 UTC  2026-11-01 08:20:00 UTC  100 %    0" in capsys.readouterr().out
+
+    assert main(["export", "consumer_latency", "--format", "json", "--by", "topic"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["window_start"] for row in rows] == [stamp(60 * m) for m in range(20)]
+    assert sum(row["records_consumed"] for row in rows) == 11_950
+    assert main(["export", "sla_misses", "--output", "misses.csv"]) == 0
+    header, row = Path("misses.csv").read_text().splitlines()
+    assert header.startswith("miss_id,sla,cluster,state") and ",old,closed,2026-11-01T08:08:00.000Z," in row
+    exported = sorted(path.name for path in Path.cwd().iterdir())
+    assert exported == ["commits.csv", "kafka_sla.yml", "kafka_sla_store", "log.csv", "misses.csv"]
+
+
+def test_every_table_can_be_exported_from_an_empty_store(capsys: Captured) -> None:
+    configured()
+    for table in TABLES.values():
+        assert main(["export", table.name]) == 0
+        assert capsys.readouterr().out == ",".join(table.names) + "\n"
+
+
+def test_a_file_with_a_row_that_cannot_be_is_refused_as_a_whole(capsys: Captured) -> None:
+    configured()
+    write_history()
+    with Path("log.csv").open("a") as log:
+        log.write("\nold,payments,zero,yesterday,0,1,exporter\n")
+    assert main(["import", "--log-offsets", "log.csv"]) == 1
+    captured = capsys.readouterr()
+    assert "zero" in captured.err and "yesterday" in captured.err and captured.out == ""
+    assert main(["export", "log_offsets"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
