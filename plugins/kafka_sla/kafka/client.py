@@ -1,0 +1,154 @@
+"""The wire to one cluster for one pass: requests out, pipelined and to all brokers at once, answers or errors back.
+
+Knows no offsets, groups or timelines. A client serves one pass only: a long-lived one never finds its coordinators
+again after a rolling restart of the brokers.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from kafka.errors import KafkaError, NodeNotReadyError
+from kafka.net.manager import KafkaConnectionManager
+from kafka.net.selector import NetworkSelector
+
+from kafka_sla.errors import KafkaUnreachable
+from kafka_sla.kafka.diagnosis import why_unreachable
+from kafka_sla.kafka.login import client_configuration
+from kafka_sla.model import Cluster, Connection
+
+IN_FLIGHT = 48
+"""Requests that one broker is given before its first answer is awaited: one round trip then costs next to nothing."""
+_PAUSE_MS, _PATIENCE_MS = 50, 10_000
+"""How long throttled or reconnecting brokers are waited for: at a time, and in the whole pass."""
+
+# At its usual levels the library logs every failed attempt, and in debug the configuration with its password.
+logging.getLogger("kafka").setLevel(logging.CRITICAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request to one broker; `node` None means any broker."""
+
+    node: int | None
+    request: Any
+
+
+class Client:
+    """Open inside its `with` block; opening raises KafkaUnreachable with cause and cure."""
+
+    def __init__(self, cluster: Cluster, connection: Connection, timeout_ms: int = 15_000) -> None:
+        self.cluster, self.connection = cluster, connection
+        self._configuration = {
+            "client_id": "kafka-sla",
+            **client_configuration(cluster.name, connection),
+            "request_timeout_ms": 60_000,
+            "receive_message_max_bytes": 200_000_000,
+            # room above IN_FLIGHT for the client's own metadata requests: at its limit it refuses instead of waiting
+            "max_in_flight_requests_per_connection": 2 * IN_FLIGHT,
+            # its warnings about long steps mean nothing here: decoding 10,000 answers is one step
+            "slow_task_threshold_secs": 0,
+        }
+        self._timeout_ms = timeout_ms
+        self._patience_ms = _PATIENCE_MS
+        self._net = NetworkSelector(**self._configuration)
+        self._manager = KafkaConnectionManager(self._net, **self._configuration)
+
+    def __enter__(self) -> Client:
+        try:
+            self._manager.bootstrap(self._timeout_ms)
+        except (KafkaError, OSError, ValueError) as error:
+            self._close()
+            raise self.unreachable(why_unreachable(self._configuration, error)) from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+
+    @property
+    def brokers(self) -> list[int]:
+        return sorted(int(broker.node_id) for broker in self._manager.cluster.brokers())
+
+    @property
+    def broker_version(self) -> tuple[int, ...]:
+        """The release that the broker's API versions belong to, such as (4, 3)."""
+        return tuple(self._manager.broker_version)
+
+    def unreachable(self, cause: str) -> KafkaUnreachable:
+        """The error for this cluster; `cause` says what happened and what to do."""
+        return KafkaUnreachable(f"cluster {self.cluster.name!r} (connection {self.connection.id!r}): {cause}")
+
+    def ask(self, asks: Sequence[Ask]) -> list[Any]:
+        """The answers in the order of the requests; a request that failed has its KafkaError in place of the answer."""
+        answers: list[Any] = [None] * len(asks)
+        by_node: dict[int | None, list[int]] = {}
+        for index, ask in enumerate(asks):
+            by_node.setdefault(ask.node, []).append(index)
+        if asks:
+            self._manager.run(self._ask_all, asks, by_node, answers)
+        return answers
+
+    def pause(self, seconds: float) -> None:
+        """Wait while connections stay alive, and look again which brokers there are."""
+        self._manager.run(self._net_pause, seconds)
+
+    def ask_one(self, request: Any, node: int | None = None) -> Any:
+        """One answer; raises its KafkaError."""
+        (answer,) = self.ask([Ask(node, request)])
+        if isinstance(answer, KafkaError):
+            raise answer
+        return answer
+
+    async def _net_pause(self, seconds: float) -> None:
+        await self._net.sleep(seconds)
+        await self._manager.cluster.refresh_metadata()
+
+    async def _ask_all(self, asks: Sequence[Ask], by_node: dict[int | None, list[int]], answers: list[Any]) -> None:
+        running = [
+            self._manager.call_soon(self._ask_node, node, [(i, asks[i].request) for i in indexes], answers)
+            for node, indexes in by_node.items()
+        ]
+        for each in running:
+            await each
+
+    async def _ask_node(self, node: int | None, requests: list[tuple[int, Any]], answers: list[Any]) -> None:
+        in_flight: deque[tuple[int, Any, Any]] = deque()
+        for index, request in requests:
+            if len(in_flight) >= IN_FLIGHT:
+                await self._take(node, answers, *in_flight.popleft())
+            in_flight.append((index, request, self._send(node, request)))
+        while in_flight:
+            await self._take(node, answers, *in_flight.popleft())
+
+    async def _take(self, node: int | None, answers: list[Any], index: int, request: Any, sent: Any) -> None:
+        """Await one answer; what a throttled or reconnecting broker would not take is sent again, with patience."""
+        answers[index] = await _outcome(sent)
+        while isinstance(answers[index], NodeNotReadyError) and self._patience_ms > 0:
+            self._patience_ms -= _PAUSE_MS
+            await self._net.sleep(_PAUSE_MS / 1_000)
+            answers[index] = await _outcome(self._send(node, request))
+
+    def _send(self, node: int | None, request: Any) -> Any:
+        try:
+            return self._manager.send(request, node_id=node)
+        except KafkaError as error:
+            return error
+
+    def _close(self) -> None:
+        self._manager.close()
+        self._net.close()
+
+
+async def _outcome(sent: Any) -> Any:
+    """What became of a sent request: its answer, or its error as a value."""
+    try:
+        return sent if isinstance(sent, KafkaError) else await sent
+    except KafkaError as error:
+        return error

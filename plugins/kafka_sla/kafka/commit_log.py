@@ -1,0 +1,177 @@
+"""Offset commits as `__consumer_offsets` keeps them, and the positions they tell. Joins no group, decodes no value.
+
+Only committed records are read: an aborted transaction's commits never counted. Keys and the offset inside a value are
+looked at (both lie at fixed places in all versions), the rest is decoded by the Spark job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from struct import Struct
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from kafka.errors import KafkaError, OffsetOutOfRangeError, UnknownTopicOrPartitionError, for_code
+
+from kafka_sla.kafka.client import Client
+from kafka_sla.kafka.fetching import fetch
+from kafka_sla.kafka.offsets import Offsets
+from kafka_sla.kafka.record_batches import Record, read_batches, read_records
+from kafka_sla.kafka.topics import TopicPartition, read_topic
+from kafka_sla.model import Patterns
+
+TOPIC = "__consumer_offsets"
+SCHEMA = pa.schema([
+    pa.field("key", pa.binary(), nullable=False),
+    pa.field("value", pa.binary()),
+    pa.field("appended_at", pa.timestamp("us", "UTC"), nullable=False),
+])  # fmt: skip
+_BYTES_PER_FETCH = 4 * 1024**2
+_SHORT = Struct(">h")
+_INT = Struct(">i")
+_OFFSET = Struct(">q")
+_VALUE_OFFSET_AT = 2
+_COMMIT_KEYS = (0, 1)
+
+
+class Reader(NamedTuple):
+    """A group and a partition that it reads."""
+
+    group: str
+    tp: TopicPartition
+
+
+@dataclass(slots=True)
+class Commits:
+    """The commits that were read: raw rows for Spark, and what each reader's position was when."""
+
+    log: dict[Reader, list[tuple[int, int | None]]] = field(default_factory=dict)
+    """By reader, in log order: time (ms) and the next offset to read; None where it was deleted."""
+    later: set[Reader] = field(default_factory=set)
+    """Readers that committed after the interval too."""
+    held_back: int = 0
+    """Partitions of the log whose end is held back by a transaction that is still open."""
+    _keys: list[bytes] = field(default_factory=list)
+    _values: list[bytes | None] = field(default_factory=list)
+    _times: list[int] = field(default_factory=list)
+
+    def add(self, reader: Reader, record: Record) -> None:
+        self._keys.append(record.key or b"")
+        self._values.append(record.value)
+        self._times.append(record.timestamp * 1000)
+        offset = None if record.value is None else _OFFSET.unpack_from(record.value, _VALUE_OFFSET_AT)[0]
+        self.log.setdefault(reader, []).append((record.timestamp, offset))
+
+    def table(self) -> pa.Table:
+        return pa.Table.from_arrays(
+            [pa.array(self._keys, pa.binary()), pa.array(self._values, pa.binary()),
+             pa.array(self._times, pa.timestamp("us", "UTC"))], schema=SCHEMA,
+        )  # fmt: skip
+
+
+def read_commits(client: Client, groups: Patterns, topics: Patterns, start: int, end: int, *, to_now: bool) -> Commits:
+    """All commits with `start` ≤ time < `end` (ms). `to_now` also looks at who committed later, without keeping it.
+
+    Raises the broker's AuthorizationError when the log may not be read. Where nobody has ever committed there is none.
+    """
+    try:
+        log = read_topic(client, TOPIC)
+    except UnknownTopicOrPartitionError:
+        return Commits()
+    offsets = Offsets(client, {TOPIC: log})
+    spans = _spans(offsets, start, end, to_now)
+    readers = _Readers(groups, topics)
+    commits = Commits()
+    while spans:
+        asks = [
+            fetch(log.leaders[tp.partition], tp, at, _BYTES_PER_FETCH, committed=True) for tp, (at, _) in spans.items()
+        ]
+        answers = client.ask(asks)
+        left = {}
+        for (tp, (at, stop)), answer in zip(spans.items(), answers, strict=True):
+            if isinstance(answer, KafkaError):
+                raise answer
+            going_on = _take(answer.responses[0].partitions[0], at, readers, commits, start, end)
+            if going_on is not None and going_on < stop:
+                left[tp] = (going_on, stop)
+        spans = left
+    return commits
+
+
+def _spans(offsets: Offsets, start: int, end: int, to_now: bool) -> dict[TopicPartition, tuple[int, int]]:
+    """First and last offset (exclusive) of each partition of the log that hold the time from start to end."""
+    ends = offsets.ends()
+    answers = offsets.at(dict.fromkeys(ends, (start, end)))
+    if missing := offsets.notes():
+        raise KafkaError("; ".join(missing))
+    spans = {}
+    for tp, last in ends.items():
+        first, beyond = answers[tp][start].offset, answers[tp][end].offset
+        stop = last if to_now or beyond < 0 else beyond
+        if 0 <= first < stop:
+            spans[tp] = (first, stop)
+    return spans
+
+
+def _take(partition: Any, at: int, readers: _Readers, commits: Commits, start: int, end: int) -> int | None:
+    """Adds what one answer holds; returns the offset to go on from, None at the end of what may be read."""
+    error = for_code(partition.error_code)
+    if partition.error_code and error is not OffsetOutOfRangeError:
+        raise error()
+    data = partition.records or b""
+    going_on = None
+    for batch in read_batches(data):
+        going_on = batch.last_offset + 1
+    for record in _committed(data, partition.aborted_transactions or []):
+        if record.offset < at or record.timestamp < start or record.key is None:
+            continue
+        reader = readers.of(record.key)
+        if reader and record.timestamp < end:
+            commits.add(reader, record)
+        elif reader:
+            commits.later.add(reader)
+    if going_on is None and partition.last_stable_offset < partition.high_watermark:
+        commits.held_back += 1
+    return going_on
+
+
+def _committed(data: bytes, aborted: list[Any]) -> Iterator[Record]:
+    """The records of all batches but those of aborted transactions and the markers that end transactions."""
+    begins = sorted(((entry.first_offset, entry.producer_id) for entry in aborted), reverse=True)
+    open_aborted: set[int] = set()
+    for batch in read_batches(data):
+        while begins and begins[-1][0] <= batch.last_offset:
+            open_aborted.add(begins.pop()[1])
+        if batch.control:
+            open_aborted.discard(batch.producer_id)
+        elif not (batch.transactional and batch.producer_id in open_aborted):
+            yield from read_records(batch)
+
+
+class _Readers:
+    """Which reader a raw key names; each key is decoded once."""
+
+    def __init__(self, groups: Patterns, topics: Patterns) -> None:
+        self._groups, self._topics = groups, topics
+        self._known: dict[bytes, Reader | None] = {}
+
+    def of(self, key: bytes) -> Reader | None:
+        """None for keys that are no commit, or of a group or topic that was not asked for."""
+        if key not in self._known:
+            self._known[key] = self._decode(key)
+        return self._known[key]
+
+    def _decode(self, key: bytes) -> Reader | None:
+        if _SHORT.unpack_from(key)[0] not in _COMMIT_KEYS:
+            return None
+        group, at = _text(key, 2)
+        topic, at = _text(key, at)
+        if not (self._groups.matches(group) and self._topics.matches(topic)):
+            return None
+        return Reader(group, TopicPartition(topic, _INT.unpack_from(key, at)[0]))
+
+
+def _text(data: bytes, at: int) -> tuple[str, int]:
+    (length,) = _SHORT.unpack_from(data, at)
+    return data[at + 2 : at + 2 + length].decode(), at + 2 + length

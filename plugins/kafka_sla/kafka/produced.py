@@ -1,0 +1,150 @@
+"""The produced timeline of an interval, asked from Kafka: drives the searches of all partitions round by round.
+
+Knows requests and searches, not tables. Works through long intervals hour by hour, so that memory stays small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kafka_sla.kafka.commit_log import Reader
+from kafka_sla.kafka.offsets import Asked, Offsets
+from kafka_sla.kafka.positions import Step, Track, falls_back, positions_at
+from kafka_sla.kafka.record_times import RecordTimes
+from kafka_sla.kafka.timeline import Point, Rule, Search
+from kafka_sla.kafka.topics import TopicPartition
+
+_SLICE_MS = 3_600_000
+
+Progress = Callable[[str], None]
+Searches = dict[TopicPartition, Search]
+
+
+class Produced(NamedTuple):
+    """A point of one partition's produced timeline."""
+
+    tp: TopicPartition
+    point: Point
+
+
+@dataclass(slots=True)
+class Looking:
+    """What one pass looks with, and what it found out on the way."""
+
+    offsets: Offsets
+    times: RecordTimes
+    rule: Rule
+    per_slice: int
+    """Look-ups that each hour may spend; a shorter interval is one slice too."""
+    now: int
+    """When the pass began (ms): what Kafka has no record after yet is known until then only."""
+    compacted: Callable[[str], bool]
+    tracks: Mapping[Reader, Track]
+    progress: Progress
+    unfinished: int = field(default=0)
+    """Gaps that were left wide because the look-ups were spent."""
+
+
+def produced_points(looking: Looking, start: int, end: int) -> Iterator[Produced]:
+    """All true points for [start, end] (ms): at window boundaries, where traffic bends, at lagging readers' positions."""
+    for begin, stop in _slices(start, end):
+        searches = {tp: Search(looking.rule, log_end) for tp, log_end in looking.offsets.ends().items()}
+        for search in searches.values():
+            search.grid(begin, stop)
+        budget = _run(looking, searches, looking.per_slice)
+        steps = _lagging(looking, searches, begin, stop, first=begin == start)
+        _run(looking, searches, budget)
+        starts = looking.offsets.starts()
+        exact = looking.times.at((tp, max(at, starts.get(tp, 0))) for (_, tp), _, at in steps)
+        for tp, search in searches.items():
+            points = list(search.points(starts[tp], looking.now)) if tp in starts else []
+            yield from (Produced(tp, point) for point in _true(looking, tp, points))
+        for (tp, _), found in exact.items():
+            yield Produced(tp, Point(found.timestamp, found.offset, exact=True))
+            yield Produced(tp, Point(found.timestamp, found.offset + 1, exact=True))
+        looking.progress(f"{looking.offsets.look_ups:,} look-ups of offsets")
+
+
+def _slices(start: int, end: int) -> Iterator[tuple[int, int]]:
+    begin = start
+    while begin < end:
+        stop = min(end, begin // _SLICE_MS * _SLICE_MS + _SLICE_MS)
+        yield begin, stop
+        begin = stop
+
+
+def _run(looking: Looking, searches: Searches, budget: int) -> int:
+    """Ask in rounds until all searches are settled or the budget is spent; returns what is left of it."""
+    waiting = dict(searches)
+    while waiting:
+        wanted = {tp: wants for tp, search in waiting.items() if (wants := search.wanted())}
+        asked = _within(wanted, budget)
+        answers = looking.offsets.at(asked) if asked else {}
+        waiting = {}
+        for tp, wants in wanted.items():
+            searches[tp].take(answers.get(tp, {}))
+            if len(answers.get(tp, {})) == len(wants):
+                waiting[tp] = searches[tp]
+            else:
+                looking.unfinished += len(wants) - len(asked.get(tp, ()))
+                searches[tp].give_up()
+        budget -= sum(len(times) for times in asked.values())
+    return budget
+
+
+def _within(wanted: Mapping[TopicPartition, Mapping[int, int]], budget: int) -> Asked:
+    """As many of the wanted times as the budget allows, those of the widest gaps first."""
+    if sum(len(wants) for wants in wanted.values()) <= budget:
+        return {tp: list(wants) for tp, wants in wanted.items()}
+    ranked = sorted((-width, tp, at) for tp, wants in wanted.items() for at, width in wants.items())
+    asked: dict[TopicPartition, list[int]] = {}
+    for _, tp, at in ranked[: max(0, budget)]:
+        asked.setdefault(tp, []).append(at)
+    return dict(asked)
+
+
+def _lagging(looking: Looking, searches: Searches, begin: int, stop: int, *, first: bool) -> list[Step]:
+    """Positions that lay more than a window back at a window's end; sets the searches to look at the backlogs' past.
+
+    The past is looked at from the interval's start, and from each rewind or beginning. Later moments need no look of
+    their own: what they would ask for was asked from an earlier one, or lies inside the interval.
+    """
+    width = looking.rule.window_ms
+    moments = sorted({begin, stop, *range(-(-begin // width) * width, stop + 1, width)})
+    for search in searches.values():
+        search.examine(begin - width)
+    _run(looking, searches, len(searches))
+    steps = [step for step in positions_at(looking.tracks, moments) if step.reader.tp in searches]
+    lagging = [step for step in steps if _behind(searches, step, step.at - width)]
+    for step in lagging:
+        if first and step.at == begin:
+            searches[step.reader.tp].look_back(step.position, begin)
+    for step in falls_back(looking.tracks, begin, stop):
+        moment = step.at // width * width
+        if step.reader.tp in searches and _behind(searches, step, moment):
+            searches[step.reader.tp].look_back(step.position, moment)
+    return lagging
+
+
+def _behind(searches: Searches, step: Step, moment: int) -> bool:
+    offset = searches[step.reader.tp].offset_at(moment)
+    return offset is not None and step.position < offset
+
+
+def _true(looking: Looking, tp: TopicPartition, points: list[Point]) -> Iterator[Point]:
+    """The points that are true even if the topic is compacted.
+
+    There an answer is the first record that was *kept*, and those removed before it may be younger than the asked time.
+    The point is true when the record just before it still exists, since that one is older.
+    """
+    if not looking.compacted(tp.topic):
+        yield from points
+        return
+    before = {(tp, point.offset - 1) for point in points if not point.exact and point.offset > 0}
+    kept = looking.times.at(sorted(before))
+    for point in points:
+        found = kept.get((tp, point.offset - 1))
+        if point.exact or point.offset == 0 or (found and found.offset == point.offset - 1):
+            yield point

@@ -1,0 +1,134 @@
+"""Kafka's record batches (format 2, Kafka ≥ 0.11) as bytes: headers, timestamps, keys and values. Knows no requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from struct import Struct
+from typing import NamedTuple
+
+import pyarrow as pa
+
+_HEADER = Struct(">qiibIhiqqqhii")
+"""base offset, length, leader epoch, magic, checksum, attributes, last offset delta, base and largest timestamp,
+producer id, producer epoch, base sequence, count: 61 bytes."""
+_BEFORE_LENGTH_ENDS = 12
+_FORMAT = 2
+_INT = Struct(">i")
+_STREAM_CODECS = {1: "gzip", 3: "lz4", 4: "zstd"}
+_SNAPPY = 2
+_XERIAL = b"\x82SNAPPY\x00"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    base_offset: int
+    last_offset: int
+    base_timestamp: int
+    max_timestamp: int
+    attributes: int
+    producer_id: int
+    payload: memoryview
+
+    @property
+    def log_append_time(self) -> bool:
+        """All its records carry the largest timestamp: the time the broker appended them."""
+        return bool(self.attributes & 0x08)
+
+    @property
+    def transactional(self) -> bool:
+        return bool(self.attributes & 0x10)
+
+    @property
+    def control(self) -> bool:
+        """It holds no data but the marker that ends a transaction."""
+        return bool(self.attributes & 0x20)
+
+
+class Record(NamedTuple):
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+
+
+def read_batches(data: bytes | memoryview) -> Iterator[Batch]:
+    """The whole batches of a Fetch answer; the last one may be cut off and is then left out, as are formats 0 and 1."""
+    view, at = memoryview(data), 0
+    while at + _HEADER.size <= len(view):
+        base, length, _, magic, _, attributes, delta, base_ts, max_ts, producer, _, _, _ = _HEADER.unpack_from(view, at)
+        end = at + _BEFORE_LENGTH_ENDS + length
+        if end > len(view):
+            return
+        if magic == _FORMAT:
+            payload = view[at + _HEADER.size : end]
+            yield Batch(base, base + delta, base_ts, max_ts, attributes, producer, payload)
+        at = end
+
+
+def read_records(batch: Batch) -> Iterator[Record]:
+    """The records of a batch in order, headers left out."""
+    data, at = _plain(batch), 0
+    while at < len(data):
+        length, at = _varint(data, at)
+        end = at + length
+        timestamp_delta, at = _varint(data, at + 1)
+        offset_delta, at = _varint(data, at)
+        key, at = _field(data, at)
+        value, _ = _field(data, at)
+        timestamp = batch.max_timestamp if batch.log_append_time else batch.base_timestamp + timestamp_delta
+        yield Record(batch.base_offset + offset_delta, timestamp, key, value)
+        at = end
+
+
+def _field(data: bytes, at: int) -> tuple[bytes | None, int]:
+    length, at = _varint(data, at)
+    return (None, at) if length < 0 else (data[at : at + length], at + length)
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """A zigzag variable-length integer and the position after it."""
+    byte = data[at]
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), at + 1
+    value, shift = byte & 0x7F, 7
+    while True:
+        at += 1
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), at + 1
+        shift += 7
+
+
+def _plain(batch: Batch) -> bytes:
+    """The payload without its compression; Arrow brings all of Kafka's codecs."""
+    codec = batch.attributes & 0x07
+    if codec == 0:
+        return bytes(batch.payload)
+    if codec == _SNAPPY:
+        return _unsnap(bytes(batch.payload))
+    with pa.CompressedInputStream(pa.BufferReader(batch.payload), _STREAM_CODECS[codec]) as stream:
+        return bytes(stream.read())
+
+
+def _unsnap(data: bytes) -> bytes:
+    """Raw snappy (librdkafka) or the Java client's framing of it: a 16-byte header, then blocks with their lengths."""
+    if not data.startswith(_XERIAL):
+        return _unsnap_block(data)
+    blocks, at = [], 16
+    while at < len(data):
+        (length,) = _INT.unpack_from(data, at)
+        blocks.append(_unsnap_block(data[at + 4 : at + 4 + length]))
+        at += 4 + length
+    return b"".join(blocks)
+
+
+def _unsnap_block(data: bytes) -> bytes:
+    size = shift = 0
+    for byte in data:
+        size |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            break
+    return bytes(pa.decompress(data, decompressed_size=size, codec="snappy", asbytes=True))

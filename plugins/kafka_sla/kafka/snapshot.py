@@ -1,0 +1,203 @@
+"""One pass over one cluster: what Kafka knows of an interval, as facts. Knows no store, no schedule and no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+from kafka.errors import AuthorizationError, KafkaError
+
+from kafka_sla.kafka import fact_rows
+from kafka_sla.kafka.client import Client
+from kafka_sla.kafka.commit_log import TOPIC, Commits, Reader, read_commits
+from kafka_sla.kafka.diagnosis import words_of
+from kafka_sla.kafka.fact_rows import Row, fact_table
+from kafka_sla.kafka.groups import count_members, list_groups, read_committed
+from kafka_sla.kafka.offsets import Offsets
+from kafka_sla.kafka.positions import Track
+from kafka_sla.kafka.produced import Looking, produced_points
+from kafka_sla.kafka.record_times import RecordTimes
+from kafka_sla.kafka.timeline import Rule
+from kafka_sla.kafka.topics import Topic, TopicConfig, TopicPartition, read_configs, read_topics
+from kafka_sla.model import Cluster, Connection, Interval, LookUps, Patterns, epoch_ms
+from kafka_sla.tables import COMMITTED_OFFSETS, GROUP_STATES, LOG_OFFSETS, TOPIC_CONFIGS
+
+LOOK_BACK = timedelta(hours=1)
+"""How long before an interval its commits are read too, so that the last commit before it is known."""
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Facts that fit their table contracts, and raw commits for Spark to decode."""
+
+    log_offsets: pa.Table
+    committed_offsets: pa.Table
+    group_states: pa.Table
+    topic_configs: pa.Table
+    commit_records: pa.Table
+    """key, value (null: a tombstone), appended_at of offset commits from LOOK_BACK before the interval to its end."""
+    notes: tuple[str, ...]
+    """What could not be read and why, for people."""
+    look_ups: int
+
+
+@dataclass(slots=True)
+class _Now:
+    """What is there now. Empty when the pass is not live."""
+
+    ends: list[Row] = field(default_factory=list)
+    groups: list[Row] = field(default_factory=list)
+    configs: list[Row] = field(default_factory=list)
+    committed: list[Row] = field(default_factory=list)
+    positions: dict[Reader, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """What one pass is about and asks with."""
+
+    client: Client
+    interval: Interval
+    groups: Patterns
+    matching: Patterns
+    """Which topics."""
+    topics: Mapping[str, Topic]
+    configs: Mapping[str, TopicConfig]
+    offsets: Offsets
+    notes: list[str]
+
+    def may_be_compacted(self, topic: str) -> bool:
+        """True also where the settings may not be read."""
+        return topic not in self.configs or self.configs[topic].compacted
+
+
+def snapshot(
+    cluster: Cluster, connection: Connection, interval: Interval, *, window_ms: int, groups: Patterns,
+    topics: Patterns, live: bool, look_ups: LookUps, progress: Progress | None = None,
+) -> Snapshot:  # fmt: skip
+    """Everything that Kafka can tell of the interval. Raises KafkaUnreachable when it cannot be asked.
+
+    `live` also observes what is there now: commits first and ends second, so that lag may be overstated but is never
+    negative. Without it the answer depends on Kafka's logs alone, not on when it is asked.
+    """
+    rule = Rule(window_ms, look_ups.floor_ms, look_ups.max_gap_ms)
+    with Client(cluster, connection) as client:
+        try:
+            scope = _scope(client, interval, groups, topics)
+            return _read(scope, rule, look_ups.per_pass, live, progress or _silent)
+        except KafkaError as error:
+            raise client.unreachable(
+                f"{words_of(error)}; run it again, and see the broker's log if that does not help"
+            ) from error
+
+
+def _scope(client: Client, interval: Interval, groups: Patterns, matching: Patterns) -> _Scope:
+    topics = read_topics(client, matching)
+    configs, notes = read_configs(client, topics)
+    if not topics:
+        notes.append(
+            "no topic matches, or none may be seen: correct the configuration, or grant DESCRIBE on the topics"
+        )
+    return _Scope(client, interval, groups, matching, topics, configs, Offsets(client, topics), notes)
+
+
+def _read(scope: _Scope, rule: Rule, per_slice: int, live: bool, progress: Progress) -> Snapshot:
+    began, cluster = _now_ms(), scope.client.cluster.name
+    now = _observe(scope) if live else _Now()
+    progress(f"{len(scope.topics)} topics, {len(now.groups)} groups, {len(now.positions)} committed offsets")
+    commits = _commits(scope, live)
+    unchanged = _unchanged(scope, now, commits)
+    times = RecordTimes(scope.client, scope.topics)
+    tracks = _tracks(scope, now, commits, unchanged)
+    looking = Looking(scope.offsets, times, rule, per_slice, began, scope.may_be_compacted, tracks, progress)
+    found = produced_points(looking, epoch_ms(scope.interval.start), epoch_ms(scope.interval.end))
+    return Snapshot(
+        log_offsets=fact_table(LOG_OFFSETS, cluster, [*now.ends, *fact_rows.produced(found)]),
+        committed_offsets=fact_table(COMMITTED_OFFSETS, cluster, [*now.committed, *unchanged]),
+        group_states=fact_table(GROUP_STATES, cluster, now.groups),
+        topic_configs=fact_table(TOPIC_CONFIGS, cluster, now.configs),
+        commit_records=(commits or Commits()).table(),
+        notes=(*scope.notes, *scope.offsets.notes(), *times.notes(), *_unfinished(looking)),
+        look_ups=scope.offsets.look_ups + times.look_ups,
+    )
+
+
+def _observe(scope: _Scope) -> _Now:
+    groups = list_groups(scope.client, scope.groups)
+    if not groups:
+        scope.notes.append(
+            "no group matches, or none may be seen: correct the configuration, or grant DESCRIBE on the groups"
+        )
+    members = count_members(scope.client, groups)
+    committed = read_committed(scope.client, groups, scope.matching)
+    committed_at = _now_ms()
+    ends = scope.offsets.ends()
+    ends_at = _now_ms()
+    scope.notes.extend(committed.notes)
+    return _Now(
+        ends=list(fact_rows.ends_seen(ends, scope.offsets.starts(), ends_at)),
+        groups=list(fact_rows.groups_seen(groups, members, committed_at)),
+        configs=list(fact_rows.topics_seen(scope.topics, scope.configs, ends_at)),
+        committed=list(fact_rows.committed_seen(committed.offsets, committed_at)),
+        positions={Reader(group, tp): at for group, seen in committed.offsets.items() for tp, at in seen.items()},
+    )  # fmt: skip
+
+
+def _commits(scope: _Scope, live: bool) -> Commits | None:
+    """The commit log around the interval; None, with a note, where it may not be read."""
+    start, end = epoch_ms(scope.interval.start - LOOK_BACK), epoch_ms(scope.interval.end)
+    try:
+        commits = read_commits(scope.client, scope.groups, scope.matching, start, end, to_now=live)
+    except AuthorizationError as error:
+        scope.notes.append(
+            f"the commit log {TOPIC} may not be read ({words_of(error)}): committed offsets are known from snapshots of"
+            f" now only, at five-minute steps instead of at every commit; grant READ on topic {TOPIC}"
+        )
+        return None
+    if commits.held_back:
+        scope.notes.append(
+            f"{commits.held_back} partitions of {TOPIC} end in a transaction that is still open: commits behind it are"
+            " read by the next pass"
+        )
+    return commits
+
+
+def _unchanged(scope: _Scope, now: _Now, commits: Commits | None) -> list[Row]:
+    """Rows for readers that have not committed since LOOK_BACK: where they are now is where they were at its start."""
+    if commits is None or commits.held_back:
+        return []
+    since = epoch_ms(scope.interval.start - LOOK_BACK)
+    return [
+        (reader.group, *reader.tp, since, position, fact_rows.SNAPSHOT)
+        for reader, position in now.positions.items()
+        if reader not in commits.log and reader not in commits.later
+    ]
+
+
+def _tracks(scope: _Scope, now: _Now, commits: Commits | None, unchanged: list[Row]) -> dict[Reader, Track]:
+    """Positions over time: from commits, and for readers without any from where they are now."""
+    if commits is None:
+        return {reader: [(0, position)] for reader, position in now.positions.items()}
+    still = {Reader(row[0], TopicPartition(row[1], row[2])): [(row[3], row[4])] for row in unchanged}
+    return {**commits.log, **still}
+
+
+def _unfinished(looking: Looking) -> list[str]:
+    if not looking.unfinished:
+        return []
+    return [
+        f"{looking.unfinished} gaps were left wide because {looking.per_slice} look-ups per hour were spent;"
+        " raise look_ups.per_pass or select fewer topics"
+    ]
+
+
+def _now_ms() -> int:
+    return epoch_ms(datetime.now(UTC))
+
+
+def _silent(_: str) -> None:
+    """Progress that nobody watches."""
