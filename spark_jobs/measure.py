@@ -12,6 +12,7 @@ import argparse
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import reduce
+from threading import Thread
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
@@ -132,6 +133,7 @@ def _arguments(arguments: Sequence[str] | None = None) -> Job:
 if __name__ == "__main__":
     asked = _arguments()
     began = datetime.now(UTC)
+    Thread(target=suites.load, daemon=True).start()
     session = SparkSession.builder.appName(f"kafka_sla {asked.interval}").getOrCreate()
     staged = main(asked, session)
     print(f"staged {staged} for {asked.interval} in {(datetime.now(UTC) - began).total_seconds():.1f} s")

@@ -5,6 +5,7 @@ Must not know where frames come from, where results go, or what a rule means: ru
 
 from __future__ import annotations
 
+import importlib
 import importlib.resources
 import json
 import os
@@ -68,6 +69,12 @@ def validate(
         finally:
             checked.unpersist()
     return ValidationOutcome(tuple(results), tuple(quarantine))
+
+
+def load() -> None:
+    """Import Great Expectations, which takes seconds: start it in a thread while Spark starts and measures."""
+    os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
+    importlib.import_module("great_expectations")
 
 
 def _promise(sla: Sla) -> dict[str, Any]:
@@ -173,7 +180,7 @@ def _run(name: str, frame: DataFrame, slas: Sequence[Sla]) -> list[_Verdict]:
 
 def _batch(name: str, frame: DataFrame) -> Any:
     """The frame as Great Expectations' batch, in a context that lives in memory and talks to nobody."""
-    os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
+    load()
     import great_expectations
     from great_expectations.data_context.types.base import ProgressBarsConfig
 
