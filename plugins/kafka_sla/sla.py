@@ -27,9 +27,10 @@ def judge(
 ) -> tuple[SlaWindow, ...]:
     """One verdict per window of the interval, from rows of `consumer_latency` and `steady_state`.
 
-    Rows of other clusters, SLAs, groups, topics and times are ignored. A partition is expected from its first row of
-    the interval on, or in every window when it is in `expected`; so is each name that the SLA spells out. Where an
-    expected one has no row the window is unknown, unless another partition makes it bad.
+    Rows of other clusters, SLAs, groups, topics and times are ignored. A known partition has a row in every window
+    until its group deletes its offset or is gone for good, so one without a row is asked for nothing, except the ones
+    in `expected` and the names that the SLA spells out: where these have no row the window is unknown, unless another
+    partition makes it bad. Nothing depends on where the interval begins.
     """
     names = (_spelled_out(sla.groups), _spelled_out(sla.topics))
     planned = [(span, planned.reason) for planned in sla.maintenance for span in planned.spans(interval)]

@@ -144,26 +144,23 @@ _PAIRS = f"""
 _PARTITIONS = f"""
     CREATE TABLE partitions AS
     SELECT row_number() OVER (ORDER BY "group", topic, partition)::INT AS id, * FROM (
-        SELECT "group", topic, partition, min(start) AS first_at FROM (
-            SELECT "group", topic, partition, min(window_start) AS start FROM latency_rows WHERE {_OURS} GROUP BY ALL
-            UNION ALL
-            SELECT "group", topic, partition, min(window_start) FROM steady_rows
-            WHERE {_OURS} AND sla = getvariable('sla') GROUP BY ALL
-            UNION ALL SELECT "group", topic, partition, getvariable('start') FROM named
+        SELECT "group", topic, partition, bool_or(named) AS named FROM (
+            SELECT DISTINCT "group", topic, partition, false AS named FROM latency_rows WHERE {_OURS}
+            UNION ALL SELECT "group", topic, partition, true FROM named
         ) AS named_or_seen SEMI JOIN pairs USING ("group", topic) GROUP BY ALL)
 """
 
 _JUDGED = f"""
     CREATE VIEW judged AS
     WITH latency AS (
-        SELECT id, window_start AS start, * FROM latency_rows JOIN partitions USING ("group", topic, partition)
+        SELECT id, named, window_start AS start, * FROM latency_rows JOIN partitions USING ("group", topic, partition)
         WHERE {_OURS}
     ), state AS (
         SELECT id, window_start AS start, steady_throughout, records_over
         FROM steady_rows JOIN partitions USING ("group", topic, partition)
         WHERE {_OURS} AND sla = getvariable('sla')
     ), measured AS (
-        SELECT id, start, "group", topic, partition, records_consumed, coalesce(records_over, 0) AS records_over,
+        SELECT id, named, start, "group", topic, partition, records_consumed, coalesce(records_over, 0) AS records_over,
             coalesce(steady_throughout, false) AS steady,
             greatest(records_latency_max_ms, backlog_age_max_ms) AS latency_ms,
             greatest(records_latency_max_low_ms, backlog_age_max_low_ms) AS low_ms,
@@ -182,7 +179,7 @@ _JUDGED = f"""
 
 _FIGURES = """
     WITH sums AS (
-        SELECT start, count(*) AS seen,
+        SELECT start, count(*) AS seen, count(*) FILTER (NOT named) AS unasked,
             count(*) FILTER (steady AND (over OR why IS NULL)) AS steady,
             count(*) FILTER (NOT steady AND why IS NULL) AS bootstrapping,
             count(*) FILTER (over) AS over,
@@ -195,11 +192,10 @@ _FIGURES = """
             sum(records_over) FILTER (steady)::BIGINT AS records_over,
             min({id: id, why: why}) FILTER (NOT over AND why IS NOT NULL) AS unknown
         FROM judged GROUP BY start
-    ), firsts AS (
-        SELECT windows.start, count(id) AS expected
-        FROM windows LEFT JOIN partitions ON first_at <= windows.start GROUP BY ALL
+    ), asked AS (
+        SELECT start, (SELECT count(*) FROM partitions WHERE named) AS partitions FROM windows
     )
-    SELECT start, expected, coalesce(seen, 0) AS seen,
+    SELECT start, asked.partitions + coalesce(unasked, 0) AS expected, coalesce(seen, 0) AS seen,
         coalesce(steady, 0) AS steady, coalesce(bootstrapping, 0) AS bootstrapping, coalesce(over, 0) AS over,
         coalesce(certain_over, 0) AS certain_over, coalesce(certain_within, 0) AS certain_within,
         coalesce(records_consumed, 0) AS records_consumed, coalesce(records_over, 0) AS records_over,
@@ -207,14 +203,14 @@ _FIGURES = """
             "group": w."group", topic: w.topic, partition: w.partition} END AS worst,
         CASE WHEN unknown IS NOT NULL THEN {"group": u."group", topic: u.topic, partition: u.partition,
             why: unknown.why} END AS unknown
-    FROM firsts LEFT JOIN sums USING (start)
+    FROM asked LEFT JOIN sums USING (start)
     LEFT JOIN partitions w ON w.id = -worst.id LEFT JOIN partitions u ON u.id = unknown.id
     ORDER BY start
 """
 
 _MISSING = """
     SELECT start, "group", topic, partition, 'no data' AS why FROM (
-        SELECT windows.start, min(id) AS id FROM windows JOIN partitions ON first_at <= windows.start
+        SELECT windows.start, min(id) AS id FROM windows JOIN partitions ON named
         ANTI JOIN judged ON judged.start = windows.start AND judged.id = partitions.id GROUP BY windows.start
     ) JOIN partitions USING (id)
 """

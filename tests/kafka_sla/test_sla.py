@@ -200,13 +200,10 @@ def test_a_bad_partition_outweighs_an_unknown_one() -> None:
     assert verdicts(judged(promise(), 1, [late(), unknown])) == ["bad"]
 
 
-def test_a_partition_is_expected_from_its_first_row_on_and_unknown_where_it_has_none() -> None:
-    rows = [latency(0), latency(1), latency(1, partition=1), latency(2), latency(3), latency(3, partition=1)]
+def test_a_partition_whose_rows_end_is_gone_not_unknown_wherever_the_interval_begins() -> None:
+    rows = [latency(0), latency(0, partition=1), latency(1), latency(2)]
 
-    found = judged(promise(), 4, rows)
-
-    assert verdicts(found) == ["good", "good", "unknown", "good"]
-    assert found[2].reason == "1 of 2 partitions: pay orders-1: no data"
+    assert verdicts(judged(promise(), 3, rows)) == ["good", "good", "good"]
 
 
 def test_a_partition_given_as_expected_is_unknown_from_the_start() -> None:
@@ -214,12 +211,6 @@ def test_a_partition_given_as_expected_is_unknown_from_the_start() -> None:
                    expected=[("pay", "orders", 1), ("other", "orders", 0)])  # fmt: skip
 
     assert verdicts(found) == ["unknown", "good"]
-
-
-def test_a_steady_state_row_without_a_latency_row_is_unknown() -> None:
-    rows = [latency(), latency(partition=1)]
-
-    assert verdicts(judged(promise(), 1, rows[:1], [state(row) for row in rows])) == ["unknown"]
 
 
 def test_without_any_row_every_window_is_unknown() -> None:
