@@ -36,6 +36,7 @@ def parser() -> argparse.ArgumentParser:
     _run(_command(commands, "run", "measure, publish and judge an interval, without Airflow"))
     _command(commands, "status", "show what is published, how the promises stand, and the last validation")
     _misses(_command(commands, "misses", "show misses with their evidence"))
+    _report(_command(commands, "report", "write an HTML report of how promises were kept"))
     _export(_command(commands, "export", "write published rows of a table"))
     return made
 
@@ -80,6 +81,12 @@ def _misses(command: argparse.ArgumentParser) -> None:
     _interval(command, required=False)
     command.add_argument("--sla", metavar="NAME", help="of this SLA only")
     command.add_argument("--open", action="store_true", help="only those that are still open")
+
+
+def _report(command: argparse.ArgumentParser) -> None:
+    _interval(command, required=True)
+    _repeated(command, "--sla", "of this SLA only (repeat for more)")
+    command.add_argument("--output", type=Path, required=True, metavar="FILE", help="HTML file to write")
 
 
 def _export(command: argparse.ArgumentParser) -> None:

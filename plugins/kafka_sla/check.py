@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from kafka_sla.connections import environment_connection
 from kafka_sla.errors import KafkaSlaError
 from kafka_sla.model import Cluster
+from kafka_sla.wording import plural
 from kafka_sla.workplace import Workplace
 
 _JAVA = (17, 21)
@@ -31,7 +33,8 @@ class Checked:
 def findings(place: Workplace) -> Iterator[Checked]:
     """Everything worth a look, in order. A wrong configuration raises SettingsError: nothing else can be looked at."""
     settings = place.settings
-    yield Checked(True, f"configuration: {len(settings.clusters)} cluster(s), {len(settings.slas)} SLA(s)")
+    told = f"{plural(len(settings.clusters), 'cluster')}, {plural(len(settings.slas), 'SLA')}"
+    yield Checked(True, f"configuration: {told}")
     yield _java()
     yield _spark()
     yield _store(place)
@@ -96,7 +99,7 @@ def _cluster(place: Workplace, cluster: Cluster) -> Iterator[Checked]:
     from kafka_sla import kafka
 
     try:
-        found = kafka.probe(cluster, environment) if (environment := place.login(cluster)) else []
+        found = kafka.probe(cluster, environment_connection(cluster.connection))
     except KafkaSlaError as error:
         yield Checked(False, f"cluster {cluster.name}: {error}")
         return

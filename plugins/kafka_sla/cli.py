@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_sla.arguments import parser
@@ -105,6 +106,16 @@ def _misses(place: Workplace, asked: argparse.Namespace) -> int:
     return 0
 
 
+def _report(place: Workplace, asked: argparse.Namespace) -> int:
+    from kafka_sla.ledger import Ledger
+    from kafka_sla.report import write_report
+
+    _check_output(asked.output)
+    slas = [place.settings.sla(name) for name in asked.sla] or place.settings.slas
+    print(write_report(asked.output, Ledger(place.store), slas, _interval(asked)))
+    return 0
+
+
 def _export(place: Workplace, asked: argparse.Namespace) -> int:
     from kafka_sla.export import write_file, write_stream
     from kafka_sla.lake import Lake
@@ -127,7 +138,8 @@ def _export(place: Workplace, asked: argparse.Namespace) -> int:
 def _form(asked: argparse.Namespace) -> Format:
     """The format that was asked for, else the one that the file's name ends in, else CSV."""
     ending = asked.output.suffix.lower() if asked.output else ""
-    form: Format = asked.format or {".json": "json", ".parquet": "parquet"}.get(ending, "csv")
+    endings: dict[str, Format] = {".json": "json", ".parquet": "parquet"}
+    form: Format = asked.format or endings.get(ending, "csv")
     return form
 
 
@@ -136,10 +148,15 @@ def _check_export(asked: argparse.Namespace, form: str) -> None:
         raise BadRequest(f"--by {asked.by} sums up consumer_latency only; leave it out for {asked.table}")
     if asked.output is None and form == "parquet":
         raise BadRequest("Parquet is not for terminals: name a file with --output")
-    if asked.output is not None and not asked.output.absolute().parent.is_dir():
-        raise BadRequest(f"the folder of --output {asked.output} does not exist; make it first")
-    if asked.output is not None and asked.output.is_dir():
-        raise BadRequest(f"--output {asked.output} is a folder; name a file in it")
+    if asked.output is not None:
+        _check_output(asked.output)
+
+
+def _check_output(target: Path) -> None:
+    if not target.absolute().parent.is_dir():
+        raise BadRequest(f"the folder of --output {target} does not exist; make it first")
+    if target.is_dir():
+        raise BadRequest(f"--output {target} is a folder; name a file in it")
 
 
 def _interval(asked: argparse.Namespace) -> Interval:
@@ -151,5 +168,5 @@ def _interval(asked: argparse.Namespace) -> Interval:
 
 _COMMANDS = {
     "check": _check, "schema": _schema, "import": _import, "run": _run,
-    "status": _status, "misses": _misses, "export": _export,
+    "status": _status, "misses": _misses, "report": _report, "export": _export,
 }  # fmt: skip

@@ -7,20 +7,28 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 Say = Callable[[str], None]
 
 
 @contextmanager
 def step(title: str) -> Iterator[Say]:
-    """Show a step while it runs, and its time when it is done. What is yielded changes its words."""
-    console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-    began = time.monotonic()
-    with console.status(title) as status:
-        yield lambda words: status.update(f"{title}: {words}")
+    """Show a step while it runs, and its time when it is done. What is yielded adds words to it."""
+    console, began = _console(), time.monotonic()
+    if not console.is_terminal:
+        console.print(f"{title} ...")
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
+        task = shown.add_task(title)
+        yield lambda words: shown.update(task, description=f"{title}: {words}")
     console.print(f"{title}: {time.monotonic() - began:.1f} s")
 
 
 def note(text: str) -> None:
     """One remark about the work."""
-    Console(stderr=True, highlight=False, markup=False, soft_wrap=True).print(f"  note: {text}")
+    _console().print(f"  note: {text}")
+
+
+def _console() -> Console:
+    return Console(stderr=True, highlight=False, markup=False, soft_wrap=True)

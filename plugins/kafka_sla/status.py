@@ -76,7 +76,7 @@ def interval_text(slas: Sequence[Sla], ledger: Ledger, interval: Interval) -> st
 def miss_text(miss: Miss) -> str:
     """One miss with its evidence, a few lines."""
     until = f"until {moment(miss.end)}, {span(_length_ms(miss))}" if miss.end else "open"
-    doubt = "" if miss.certain else "; within the bounds the promise may have been kept"
+    doubt = "" if miss.certain else "; by their bounds not all of them are certain"
     lines = [
         f"{miss.sla}  [{miss.id}]",
         f"  missed from {moment(miss.start)} {until} ({plural(miss.bad_windows, 'bad window')}{doubt})",

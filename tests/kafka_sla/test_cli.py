@@ -160,11 +160,13 @@ def test_history_from_files_becomes_a_miss_and_rows_to_export(capsys: Captured) 
     rows = json.loads(capsys.readouterr().out)
     assert [row["window_start"] for row in rows] == [stamp(60 * m) for m in range(20)]
     assert sum(row["records_consumed"] for row in rows) == 11_950
+    assert main(["report", "--from", "2026-11-01T08:00Z", "--to", "2026-11-01T08:20Z", "--output", "r.html"]) == 0
+    assert "payments within 30 s" in Path("r.html").read_text("utf-8")
     assert main(["export", "sla_misses", "--output", "misses.csv"]) == 0
     header, row = Path("misses.csv").read_text().splitlines()
     assert header.startswith("miss_id,sla,cluster,state") and ",old,closed,2026-11-01T08:08:00.000Z," in row
     exported = sorted(path.name for path in Path.cwd().iterdir())
-    assert exported == ["commits.csv", "kafka_sla.yml", "kafka_sla_store", "log.csv", "misses.csv"]
+    assert exported == ["commits.csv", "kafka_sla.yml", "kafka_sla_store", "log.csv", "misses.csv", "r.html"]
 
 
 def test_every_table_can_be_exported_from_an_empty_store(capsys: Captured) -> None:

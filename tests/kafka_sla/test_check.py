@@ -1,0 +1,102 @@
+"""`kafka-sla check` against what is there and what is not."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from demo.broker import Cluster, free_ports
+from kafka_sla.cli import main
+from kafka_sla.instants import instant_text
+from kafka_sla.model import floor_time
+
+Captured = pytest.CaptureFixture[str]
+Connect = Callable[[str, dict[str, object]], None]
+CONFIG = """\
+clusters: {prod: {connection: kafka_prod, groups: [cli-reader], topics: [cli-orders]}}
+window: 5s
+slas: [{name: orders, group: cli-reader, topic: cli-orders, max_latency: 30s}]
+"""
+
+
+@pytest.fixture
+def connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Connect:
+    """An empty folder with a configuration; connect(id, fields) defines a connection."""
+    monkeypatch.chdir(tmp_path)
+    for variable in ("KAFKA_SLA_CONFIG", "KAFKA_SLA_STORE", "AIRFLOW_CONN_KAFKA_SLA_STORE", "AIRFLOW_CONN_KAFKA_PROD"):
+        monkeypatch.delenv(variable, raising=False)
+    Path("kafka_sla.yml").write_text(CONFIG)
+    return lambda name, fields: monkeypatch.setenv(f"AIRFLOW_CONN_{name.upper()}", json.dumps(fields))
+
+
+def read_and_commit(broker: Cluster) -> None:
+    """A hundred records of now, read and committed by a real group; its first commit, at ten, only says where it is."""
+    admin = AdminClient(broker.client())
+    admin.create_topics([NewTopic("cli-orders", 1, 1)])["cli-orders"].result(20)
+    producer = Producer(broker.client())
+    for number in range(100):
+        producer.produce("cli-orders", str(number).encode())
+    producer.flush(20)
+    consumer = Consumer({**broker.client(), "group.id": "cli-reader", "auto.offset.reset": "earliest"})
+    consumer.subscribe(["cli-orders"])
+    for count in (10, 90):
+        assert len(consumer.consume(count, 30)) == count
+        consumer.commit(asynchronous=False)
+    consumer.close()
+
+
+def test_a_real_cluster_is_found_in_order_then_measured_and_judged(
+    kafka: Cluster, connect: Connect, capsys: Captured
+) -> None:
+    connect("kafka_prod", {"conn_type": "kafka", "extra": kafka.client()})
+    start = floor_time(datetime.now(UTC), 5_000)
+    read_and_commit(kafka)
+
+    assert main(["check"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert all(line.startswith("ok   ") for line in lines), lines
+    assert "ok   cluster prod: __consumer_offsets may be read: every commit is known, also of the past" in lines
+
+    end = floor_time(datetime.now(UTC), 5_000) + timedelta(seconds=5)
+    time.sleep(max(0.0, (end - datetime.now(UTC)).total_seconds()) + 0.1)
+    assert main(["run", "--from", instant_text(start), "--to", instant_text(end)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith("none")
+    assert main(["export", "consumer_latency", "--by", "group", "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert (sum(row["records_consumed"] for row in rows), rows[-1]["records_lag"]) == (90, 0)
+
+
+def test_a_broker_that_does_not_answer_fails_with_its_cure(connect: Connect, capsys: Captured) -> None:
+    (port,) = free_ports(1)
+    connect("kafka_prod", {"conn_type": "kafka", "host": "127.0.0.1", "port": port})
+    assert main(["check"]) == 1
+    out = capsys.readouterr().out
+    assert f"nothing answers at 127.0.0.1:{port}" in out and "\n     correct the connection" in out
+
+
+def test_a_connection_that_is_not_defined_fails_and_the_rest_is_looked_at(connect: Connect, capsys: Captured) -> None:
+    assert main(["check"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "ok   configuration: 1 cluster, 1 SLA"
+    assert (
+        "FAIL cluster prod: the connection 'kafka_prod' is not defined here: set the environment variable" in lines[-1]
+    )
+    assert any(line.startswith("ok   store: ") for line in lines)
+
+
+def test_recipients_need_a_mail_server(connect: Connect, capsys: Captured) -> None:
+    text = CONFIG.replace("connection: kafka_prod, ", "").replace("30s}", "30s, recipients: [a@example.com]}")
+    Path("kafka_sla.yml").write_text(text)
+    (port,) = free_ports(1)
+    extra = {"from_email": "sla@example.com", "disable_ssl": True, "disable_tls": True, "timeout": 2}
+    connect("smtp_default", {"conn_type": "smtp", "host": "127.0.0.1", "port": port, "extra": extra})
+    assert main(["check"]) == 1
+    assert f"FAIL mail: mail server 127.0.0.1:{port}" in capsys.readouterr().out.splitlines()[-1]
