@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
@@ -84,7 +85,7 @@ def snapshot(plan: Plan, cluster: str) -> dict[str, Any]:
     chosen, interval = settings.cluster(cluster), planned(plan)
     live = is_live(plan, datetime.now(UTC))
     login = connection(chosen.connection) if chosen.connection else None
-    found = pipeline.snapshot(settings, store(settings), cluster, login, interval, live=live)
+    found = pipeline.snapshot(settings, store(settings), cluster, login, interval, live=live, progress=log.info)
     _say(f"Read {cluster} for {interval}", found)
     return found
 
@@ -164,7 +165,7 @@ def settle() -> dict[str, Any]:
     """Tidy the lake: drop what newer loads replaced or a killed run left behind, compact, expire old snapshots."""
     from kafka_sla.lake import Lake
 
-    found = Lake(store(_settings())).settle()
+    found = asdict(Lake(store(_settings())).settle())
     _say("Settled", found)
     return found
 

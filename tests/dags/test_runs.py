@@ -1,0 +1,190 @@
+"""Real runs of the DAGs: a real broker with consumers that keep up and stop, real Spark, a real mail server."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demo.broker import Cluster
+from demo.flows import Flow, steady
+from demo.load import Load
+from demo.mailbox import Mailbox, mailbox
+from kafka_sla.lake import Lake
+from kafka_sla.ledger import Ledger
+from kafka_sla.model import Interval, floor_time
+from kafka_sla.store import Store
+from tests.dags.conftest import DAGS
+from tests.dags.spark_cluster import spark_cluster
+
+WINDOW = timedelta(seconds=5)
+STOPS, FIRST_LOOK, RETURNS, SECOND_LOOK = 6, 28, 30, 48
+FLOWS = (
+    Flow("kept", "dag-kept", "dag-keeps-up", steady(20)),
+    Flow("stopped", "dag-stopped", "dag-stops", steady(20), absent=(STOPS, RETURNS)),
+)
+CONFIGURATION = """
+clusters:
+  real: {connection: kafka_real, groups: ["dag-*"], topics: ["dag-*"]}
+  gone: {connection: kafka_gone}
+window: 5s
+defaults: {cluster: real, max_latency: 4s, for: 10s, recipients: [on-call@example.com]}
+slas:
+  - {name: kept, group: dag-keeps-up, topic: dag-kept, on_miss: fail}
+  - {name: stopped, group: dag-stops, topic: dag-stopped, on_miss: fail}
+  - {name: also stopped, group: dag-stops, topic: dag-stopped, on_miss: notify}
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a run ended. `tasks`: states by task id, or `task id [cluster or SLA]`."""
+
+    state: str
+    tasks: dict[str, str]
+
+
+@dataclass(frozen=True)
+class World:
+    """What the runs of this module work on."""
+
+    store: Store
+    mailbox: Mailbox
+    bad: Interval
+    """Ends while the consumer is stopped."""
+    good: Interval
+    """The consumer is back and has caught up."""
+
+    def run(self, dag_id: str = "kafka_sla", **form: Any) -> Run:
+        """One run of a DAG, parsed now, with this form."""
+        from airflow.dag_processing.dagbag import DagBag
+
+        ended = DagBag(dag_folder=str(DAGS)).dags[dag_id].test(run_conf=form)
+        return Run(str(ended.state), {task_name(t): str(t.state) for t in ended.get_task_instances()})
+
+
+@pytest.fixture(scope="module")
+def world(airflow_database: None, kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("world")
+    (folder / "kafka_sla.yml").write_text(CONFIGURATION)
+    with pytest.MonkeyPatch.context() as patch, mailbox(folder / "mail") as box:
+        patch.setenv("KAFKA_SLA_CONFIG", str(folder / "kafka_sla.yml"))
+        patch.setenv("KAFKA_SLA_STORE", str(folder / "store"))
+        for name, connection in connections(kafka, box.port).items():
+            patch.setenv(f"AIRFLOW_CONN_{name.upper()}", json.dumps(connection))
+        bad, good = traffic(kafka)
+        yield World(Store.embedded(folder / "store"), box, bad, good)
+
+
+def connections(kafka: Cluster, mail_port: int) -> dict[str, dict[str, Any]]:
+    mail = {"from_email": "sla@example.com", "disable_ssl": True, "disable_tls": True}
+    return {
+        "kafka_real": {"conn_type": "kafka", "extra": kafka.client()},
+        "spark_default": {"conn_type": "spark", "host": "local[2]"},
+        "smtp_default": {"conn_type": "smtp", "host": "127.0.0.1", "port": mail_port, "extra": mail},
+    }
+
+
+def traffic(kafka: Cluster) -> tuple[Interval, Interval]:
+    """Let the consumers run, stop and come back; the intervals before and after the return."""
+    width = round(WINDOW.total_seconds() * 1000)
+    with Load(kafka.client(), FLOWS) as load:
+        start = floor_time(datetime.now(UTC), width)
+        while load.seconds < FIRST_LOOK:
+            time.sleep(0.1)
+        middle = floor_time(datetime.now(UTC), width)
+        while load.seconds < SECOND_LOOK:
+            time.sleep(0.1)
+    return Interval(start, middle), Interval(middle, floor_time(datetime.now(UTC), width))
+
+
+def task_name(task: Any) -> str:
+    return str(task.task_id) if task.map_index < 0 else f"{task.task_id} [{task.rendered_map_index}]"
+
+
+def form_of(interval: Interval, **more: Any) -> dict[str, Any]:
+    return {"from": interval.start.isoformat(), "to": interval.end.isoformat(), "clusters": ["real"], **more}
+
+
+def published(store: Store, interval: Interval) -> dict[str, list[dict[str, Any]]]:
+    names = ("consumer_latency", "steady_state", "sla_windows", "sla_misses")
+    return {name: Lake(store).published(name, interval).to_pylist() for name in names}
+
+
+@pytest.fixture(scope="module")
+def opened(world: World) -> Run:
+    """A run over the interval in which the miss opens."""
+    return world.run(**form_of(world.bad, notify="always"))
+
+
+@pytest.fixture(scope="module")
+def repeated(world: World, opened: Run, tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Any, Any]:
+    """The same interval once more, on a Spark cluster by another connection only; what was published before and after."""
+    before = published(world.store, world.bad)
+    with spark_cluster(tmp_path_factory.mktemp("spark")) as port, pytest.MonkeyPatch.context() as patch:
+        master = {"conn_type": "spark", "host": "spark://127.0.0.1", "port": port}
+        patch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(master))
+        again = world.run(**form_of(world.bad, notify="always"))
+    return again, before, published(world.store, world.bad)
+
+
+@pytest.fixture(scope="module")
+def recovered(world: World, repeated: Any) -> Run:
+    """A run over the interval in which the consumer comes back."""
+    return world.run(**form_of(world.good, notify="always"))
+
+
+def test_a_missed_sla_fails_its_own_task_and_the_run_and_everybody_is_told(world: World, opened: Run) -> None:
+    assert opened.tasks == {
+        "plan": "success", "slas": "success", "snapshot [real]": "success", "prepare": "success", "measure": "success",
+        "validate": "success", "publish": "success", "evaluate [kept]": "success", "evaluate [stopped]": "failed",
+        "evaluate [also stopped]": "success", "notify": "success", "outcome": "upstream_failed",
+    }  # fmt: skip
+    assert opened.state == "failed"
+    assert len(Ledger(world.store).misses(open_only=True)) == 2
+
+
+def test_an_opened_miss_is_mailed_once_however_often_the_run_is_repeated(world: World, repeated: Any) -> None:
+    again, _, _ = repeated
+
+    assert again.tasks["notify"] == "success"
+    assert sorted(mail["Subject"] for mail in world.mailbox.mails()[:2]) == sorted({m["Subject"] for m in world.mailbox.mails()[:2]})
+    assert len(world.mailbox.mails()) == 2
+
+
+def test_a_spark_cluster_measures_what_local_spark_measures(repeated: tuple[Run, Any, Any]) -> None:
+    _, before, after = repeated
+
+    assert before["consumer_latency"]
+    assert after == before
+
+
+def test_a_recovered_miss_is_mailed_once_and_the_run_says_what_was_missed(world: World, recovered: Run) -> None:
+    assert recovered.tasks["evaluate [kept]"] == "success"
+    assert len(world.mailbox.mails()) == 4
+    assert not Ledger(world.store).misses(open_only=True)
+
+
+def test_mails_link_to_the_run(world: World, recovered: Run) -> None:
+    html = world.mailbox.mails()[0].get_body(("html",))
+
+    assert html is not None
+    assert "http://airflow.example:8080/dags/kafka_sla/runs/" in html.get_content()
+
+
+def test_history_gives_the_same_figures_for_the_whole_time_and_mails_nobody(world: World, recovered: Run) -> None:
+    whole = Interval(world.bad.start, world.good.end)
+    before, mails = published(world.store, whole), len(world.mailbox.mails())
+
+    history = world.run("kafka_sla_history", **form_of(whole))
+
+    assert history.state == "success"
+    assert history.tasks["evaluate [stopped]"] == "success"
+    assert published(world.store, whole) == before
+    assert len(world.mailbox.mails()) == mails
