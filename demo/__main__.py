@@ -60,13 +60,15 @@ def _play(once: bool) -> int:
         box = stack.enter_context(mailbox(FOLDER / "mail"))
         store = Store(str(FOLDER / "warehouse"), databases["kafka_sla"])
         say("starting Airflow")
-        connections = _connections(cluster, store, box.port)
-        client = stack.enter_context(airflow(FOLDER / "airflow", databases["airflow"], connections))
+        environment = _connections(cluster, store, box.port)
+        if once:  # only the two runs that are triggered below
+            environment["AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE"] = "False"
+        client = stack.enter_context(airflow(FOLDER / "airflow", databases["airflow"], environment))
         load = stack.enter_context(Load(cluster.client(), FLOWS))
         say(f"traffic runs: {len(FLOWS)} topics, {len(FLOWS)} consumer groups")
         client.wait_until_healthy()
         client.unpause(DAG)
-        say(f"Airflow is up: {client.address}  login {client.user} / {client.password}")
+        say(f"Airflow is up: {_login(client)}")
         outcome = Outcome(settings, store, _rounds(client, load, settings), box)
         surprises = _tell(outcome, client)
         if not once:
@@ -118,12 +120,20 @@ def _run(client: AirflowClient, interval: Interval) -> None:
     say(f"triggering {DAG} for {interval}")
     form = {"from": f"{interval.start:%FT%TZ}", "to": f"{interval.end:%FT%TZ}", "notify": "always"}
     for task in client.follow(DAG, client.trigger(DAG, form)):
-        say(f"  {task.name}: {task.state} ({task.seconds:.1f} s)")
+        say(f"  {task.name}: {task.state} ({task.seconds:.1f} s){_indented(task.problem)}")
+
+
+def _login(client: AirflowClient) -> str:
+    return f"{client.address}  user {client.user}, password {client.password}"
+
+
+def _indented(text: str) -> str:
+    return "".join(f"\n            {line}" for line in text.splitlines())
 
 
 def _tell(outcome: Outcome, client: AirflowClient) -> list[str]:
     surprises = outcome.surprises()
-    print(f"\n{outcome.text()}\n\nAirflow: {client.address}  login {client.user} / {client.password}", flush=True)
+    print(f"\n{outcome.text(FOLDER / 'report.html')}\n\nAirflow\n{_login(client)}", flush=True)
     for surprise in surprises:
         print(f"WRONG: {surprise}", file=sys.stderr, flush=True)
     if not surprises:

@@ -24,6 +24,8 @@ class TaskEnd:
     task_id: str
     state: str
     seconds: float
+    problem: str = ""
+    """What a failed task said."""
 
 
 @dataclass(slots=True)
@@ -48,7 +50,7 @@ class AirflowClient:
         run = self._ask("POST", f"/api/v2/dags/{dag_id}/dagRuns", {"logical_date": None, "conf": conf})
         return str(run["dag_run_id"])
 
-    def follow(self, dag_id: str, run_id: str, seconds: float = 300) -> Iterator[TaskEnd]:
+    def follow(self, dag_id: str, run_id: str, seconds: float = 900) -> Iterator[TaskEnd]:
         """The tasks of a run as they end, until the run itself has ended."""
         told: set[tuple[str, int]] = set()
         deadline = time.monotonic() + seconds
@@ -60,10 +62,23 @@ class AirflowClient:
                 key = (task["task_id"], task["map_index"])
                 if task["state"] in _ENDED and key not in told:
                     told.add(key)
-                    yield _task_end(task)
+                    yield self._task_end(path, task)
             if time.monotonic() > deadline:
                 raise TimeoutError(f"run {run_id} of {dag_id} did not end within {seconds:.0f} s; see {self.address}")
             time.sleep(0 if over else 1)
+
+    def _task_end(self, path: str, task: dict[str, Any]) -> TaskEnd:
+        task_id, mapped = task["task_id"], task["map_index"] >= 0
+        name = f"{task_id} [{task.get('rendered_map_index') or task['map_index']}]" if mapped else task_id
+        problem = self._problem(path, task) if task["state"] == "failed" else ""
+        return TaskEnd(name, task_id, task["state"], float(task.get("duration") or 0), problem)
+
+    def _problem(self, path: str, task: dict[str, Any]) -> str:
+        """The exceptions in the log of a task's last try."""
+        log = f"{path}/taskInstances/{task['task_id']}/logs/{task['try_number']}?map_index={task['map_index']}"
+        entries = self._ask("GET", log)["content"]
+        errors = [error for entry in entries for error in entry.get("error_detail") or ()]
+        return "\n".join(f"{error['exc_type']}: {error['exc_value']}" for error in errors)
 
     def _poll(self, done: Callable[[], bool], seconds: float, problem: str) -> None:
         deadline = time.monotonic() + seconds
@@ -100,13 +115,10 @@ class AirflowClient:
     def _send(self, method: str, path: str, body: Any, headers: dict[str, str]) -> dict[str, Any]:
         data = json.dumps(body).encode() if body is not None else None
         request = urllib.request.Request(
-            self.address + path, data, {"Content-Type": "application/json", **headers}, method=method
+            self.address + path,
+            data,
+            {"Content-Type": "application/json", "Accept": "application/json", **headers},
+            method=method,
         )
         with _OPEN(request, timeout=30) as answer:
             return dict(json.load(answer))
-
-
-def _task_end(task: dict[str, Any]) -> TaskEnd:
-    mapped = task.get("rendered_map_index") or task["map_index"]
-    name = task["task_id"] if task["map_index"] < 0 else f"{task['task_id']} [{mapped}]"
-    return TaskEnd(name, task["task_id"], task["state"], float(task.get("duration") or 0))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from demo.flows import FLOWS
 from demo.mailbox import Mailbox
 from kafka_sla.ledger import Ledger
 from kafka_sla.model import Interval
+from kafka_sla.report import write_report
 from kafka_sla.settings import Settings
 from kafka_sla.status import interval_text, miss_text
 from kafka_sla.store import Store
@@ -23,8 +25,8 @@ class Outcome:
     interval: Interval
     mailbox: Mailbox
 
-    def text(self) -> str:
-        """The SLA table, each miss with its evidence, and the mails."""
+    def text(self, report: Path) -> str:
+        """The SLA table, each miss with its evidence, the mails, and the report, which is written to that path."""
         ledger = Ledger(self.store)
         mails = zip(self.mailbox.files(), self.mailbox.mails(), strict=True)
         return "\n\n".join([
@@ -34,6 +36,7 @@ class Outcome:
             *(miss_text(miss) for miss in ledger.misses(interval=self.interval)),
             "Mails",
             "\n".join(f"{path}\n  {mail['subject']}" for path, mail in mails),
+            f"Report\n{write_report(report, ledger, self.settings.slas, self.interval)}",
         ])  # fmt: skip
 
     def surprises(self) -> list[str]:

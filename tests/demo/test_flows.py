@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from demo.flows import FIRST_ROUND_SECONDS, FLOWS, TRAFFIC_SECONDS, bursts, once, steady
+from kafka_sla.settings import load_settings
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_every_flow_has_its_sla_and_every_sla_its_flow() -> None:
+    settings = load_settings(ROOT / "demo" / "kafka_sla.yml")
+
+    promised = {
+        sla.name: [(f.group, f.topic) for f in FLOWS if sla.groups.matches(f.group) and sla.topics.matches(f.topic)]
+        for sla in settings.slas
+    }
+
+    assert {flow.sla: [(flow.group, flow.topic)] for flow in FLOWS} == promised
+
+
+def test_exactly_the_slow_and_the_stopped_consumer_are_to_miss() -> None:
+    assert {"payments: too slow", "shipments: stopped"} == {flow.sla for flow in FLOWS if flow.missed}
+
+
+def test_the_bootstrapping_consumer_cannot_catch_up_while_it_is_watched() -> None:
+    (flow,) = (flow for flow in FLOWS if flow.history)
+
+    assert flow.reads_per_second is not None
+    assert flow.history > 2 * flow.reads_per_second * TRAFFIC_SECONDS
+
+
+def test_the_stopped_consumer_misses_in_the_first_round_and_returns_in_the_second() -> None:
+    (flow,) = (flow for flow in FLOWS if flow.absent)
+    assert flow.absent is not None
+    settings = load_settings(ROOT / "demo" / "kafka_sla.yml")
+    sla = settings.sla(flow.sla)
+    stops, returns = flow.absent
+
+    assert stops + (sla.max_latency_ms + sla.for_ms + 2 * settings.window_ms) / 1000 <= FIRST_ROUND_SECONDS
+    assert FIRST_ROUND_SECONDS < returns < TRAFFIC_SECONDS - 3 * settings.window_ms / 1000
+
+
+def test_rates_say_how_many_records_are_due() -> None:
+    assert [0, 5, 50] == [steady(5)(seconds) for seconds in (0, 1, 10)]
+    assert [300, 300, 600] == [bursts(300, every=15)(seconds) for seconds in (0, 14.9, 15)]
+    assert [3, 3] == [once(3)(seconds) for seconds in (0, 100)]
