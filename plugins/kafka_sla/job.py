@@ -46,6 +46,8 @@ class Job:
     output: str
     facts_seq: dict[str, int]
     """Newest landing of facts per cluster that these files contain."""
+    input_bytes: int
+    """Size of all these files."""
 
     @property
     def clusters(self) -> tuple[str, ...]:
@@ -72,6 +74,7 @@ def read_job(path: str | Path) -> Job:
         commit_records=raw["commit_records"],
         output=raw["output"],
         facts_seq=raw["facts_seq"],
+        input_bytes=raw["input_bytes"],
     )
 
 

@@ -10,6 +10,7 @@ import hashlib
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import chain
 
 import pyarrow.compute as pc
 
@@ -19,6 +20,7 @@ from kafka_sla.ledger import Ledger
 from kafka_sla.model import Interval, Sla
 from kafka_sla.settings import Settings
 from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, FACTS, LOG_OFFSETS, METRICS
+from kafka_sla.warehouse import bytes_of
 
 _MARGIN = timedelta(minutes=15)
 """Points kept before the oldest unread record: the nearest poll, and a slope to prolong, lie within it."""
@@ -43,17 +45,21 @@ def job_for(
         since.append(_oldest_needed(lake, name, carried, settings.window_ms) if carried else None)
     start = None if None in since else min(t for t in since if t)
     load_id = uuid.uuid4().hex
+    facts = {t.name: lake.fact_files(t, _from(t.name, start, replays, interval), interval.end) for t in FACTS}
+    carry = {t.name: lake.metric_files([r.carried.load_id for r in replays if r.carried], t) for t in METRICS}
+    files = chain.from_iterable([*facts.values(), *carry.values(), *commit_records.values()])
     return Job(
         load_id=load_id,
         interval=interval,
         window_ms=settings.window_ms,
         replays=tuple(replays),
         slas=slas,
-        facts={t.name: lake.fact_files(t, _from(t.name, start, replays, interval), interval.end) for t in FACTS},
-        carry={t.name: lake.metric_files([r.carried.load_id for r in replays if r.carried], t) for t in METRICS},
+        facts=facts,
+        carry=carry,
         commit_records=dict(commit_records),
         output=lake.stage_dir(load_id),
         facts_seq=seqs,
+        input_bytes=bytes_of(files),
     )
 
 

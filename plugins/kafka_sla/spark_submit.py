@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -11,17 +10,10 @@ import tempfile
 from pathlib import Path
 
 from kafka_sla.errors import SparkFailed
+from kafka_sla.spark_code import PACKAGES, application, package_folder
+from kafka_sla.spark_conf import spark_conf
 
-_CONF = {
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
-    "spark.log.level": "WARN",
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.shuffle.partitions": "4",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-}
+_HERE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 _TOLD_LINES = 12
 
 
@@ -47,15 +39,15 @@ def _need_java() -> None:
 
 
 def _command(job_path: str, memory: str) -> list[str]:
-    submit = _folder("pyspark") / "bin" / "spark-submit"
-    conf = [part for key, value in _CONF.items() for part in ("--conf", f"{key}={value}")]
-    application = _folder("spark_jobs") / "measure.py"
-    return [str(submit), "--master", "local[*]", "--driver-memory", memory, *conf, str(application), "--job", job_path]
+    submit = package_folder("pyspark") / "bin" / "spark-submit"
+    conf = [part for key, value in (spark_conf(job_path) | _HERE).items() for part in ("--conf", f"{key}={value}")]
+    job = [str(application()), "--job", job_path]
+    return [str(submit), "--master", "local[*]", "--driver-memory", memory, *conf, *job]
 
 
 def _environment() -> dict[str, str]:
     """This Python for the driver and its workers, with the packages where this process found them."""
-    packages = dict.fromkeys(str(_folder(name).parent) for name in ("kafka_sla", "spark_jobs", "expectations"))
+    packages = dict.fromkeys(str(package_folder(name).parent) for name in PACKAGES)
     path = [*packages, *filter(None, [os.environ.get("PYTHONPATH")])]
     own = {
         "PYTHONPATH": os.pathsep.join(path),
@@ -64,13 +56,6 @@ def _environment() -> dict[str, str]:
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
     return {**os.environ, **own}
-
-
-def _folder(package: str) -> Path:
-    found = importlib.util.find_spec(package)
-    if found is None or not found.submodule_search_locations:
-        raise SparkFailed(f"the package {package} is not installed here: install kafka-sla with pip")
-    return Path(next(iter(found.submodule_search_locations)))
 
 
 def _end_of(log: Path) -> str:

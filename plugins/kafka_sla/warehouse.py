@@ -36,6 +36,15 @@ def has_rows(path: str) -> bool:
         return bool(pq.read_metadata(source).num_rows)
 
 
+def bytes_of(files: Iterable[str]) -> int:
+    """The size of all these files together."""
+    total = 0
+    for path in files:
+        filesystem, inside = FileSystem.from_uri(path)
+        total += filesystem.get_file_info(inside).size or 0
+    return total
+
+
 def files_below(folder: str) -> dict[str, datetime]:
     """Every file below the folder, by full path or URI, and when it was last written."""
     folder = folder.rstrip("/")

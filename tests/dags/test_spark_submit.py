@@ -3,12 +3,15 @@ from __future__ import annotations
 import json
 import re
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from kafka_sla.job import Job
+from kafka_sla.model import Interval
 from tests.airflow_home import ROOT
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -28,12 +31,21 @@ def test_spark_is_submitted_as_it_should_be(
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(spark))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
-    line = submitted(parsed.dags["kafka_sla"].get_task("measure"), monkeypatch)
+    job = tmp_path / "job.json"
+    a_job().write(job)
+
+    line = submitted(parsed.dags["kafka_sla"].get_task("measure"), str(job), monkeypatch)
 
     assert (GOLDEN / f"spark-submit-{name}.txt").read_text() == line
 
 
-def submitted(task: Any, monkeypatch: pytest.MonkeyPatch) -> str:
+def a_job() -> Job:
+    """A job of the usual size."""
+    interval = Interval(datetime(2026, 11, 21, 10, tzinfo=UTC), datetime(2026, 11, 21, 10, 5, tzinfo=UTC))
+    return Job("4f1c", interval, 60_000, (), (), {}, {}, {}, "/warehouse/staging/4f1c", {}, 1_000_000)
+
+
+def submitted(task: Any, job: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """The command that the task would start, one argument a line, without this machine's paths."""
     from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
@@ -46,7 +58,7 @@ def submitted(task: Any, monkeypatch: pytest.MonkeyPatch) -> str:
     context = {
         "run_id": "scheduled__2026-11-21T10:00:00+00:00",
         "params": {"driver_memory": "1g"},
-        "ti": SimpleNamespace(xcom_pull=lambda task_ids: "/warehouse/staging/4f1c/job.json"),
+        "ti": SimpleNamespace(xcom_pull=lambda task_ids: job),
     }
     task = task.prepare_for_execution()
     task.render_template_fields(context)
@@ -54,4 +66,5 @@ def submitted(task: Any, monkeypatch: pytest.MonkeyPatch) -> str:
     text = "\n".join(commands[0]) + "\n"
     text = re.sub(r"/\S+/kafka_sla-[0-9a-f]{16}\.zip", "<code>.zip", text)
     text = re.sub(r"/\S+/spark_jobs/", "<code>/spark_jobs/", text)
+    text = text.replace(job, "<job>")
     return text.replace(str(Path(sys.executable).parent), "<bin>").replace(str(ROOT), "<root>")

@@ -68,7 +68,7 @@ def job(tmp_path: Path) -> Job:
     }
     return Job(
         "l1", INTERVAL, WINDOW_MS, (Replay(Cluster("prod", None), None),), (_sla("strict", None), _sla("kind", 60_000)),
-        found, {CONSUMER_LATENCY.name: [], STEADY_STATE.name: []}, {}, str(tmp_path / "out"), {},
+        found, {CONSUMER_LATENCY.name: [], STEADY_STATE.name: []}, {}, str(tmp_path / "out"), {}, 0,
     )  # fmt: skip
 
 

@@ -1,10 +1,8 @@
-"""Builders for the Spark jobs' tests: facts with defaults, one real local session, and the measured rows of a job."""
+"""Builders for the Spark jobs' tests: facts with defaults, and the measured rows of a job."""
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -55,24 +53,6 @@ def sla(max_latency_s: float = 30, **more: Any) -> Sla:
     return Sla("promise", "prod", Patterns(), Patterns(), int(max_latency_s * 1000), 0, 0.99, rules, **more)
 
 
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    """A real local Spark with the settings that matter to results."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable  # the workers must see the packages of this environment
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-        .getOrCreate()
-    )
-    yield session
-    session.stop()
-
-
 @pytest.fixture
 def measure(spark: SparkSession, tmp_path: Path) -> Callable[..., list[Row]]:
     """measure(points, commits, start, end, …) → rows with `states`, ordered by group-partition and window."""
@@ -103,7 +83,7 @@ def measure(spark: SparkSession, tmp_path: Path) -> Callable[..., list[Row]]:
 
 def _job(interval: Interval, slas: tuple[Sla, ...], carry_at: datetime | None) -> Job:
     replay = Replay(Cluster("prod", None), Carried(carry_at, "before") if carry_at else None)
-    return Job("load", interval, 60_000, (replay,), slas, {}, {}, {}, "", {})
+    return Job("load", interval, 60_000, (replay,), slas, {}, {}, {}, "", {}, 0)
 
 
 def _rows(table: pa.Table) -> list[Row]:

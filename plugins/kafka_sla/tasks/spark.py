@@ -11,22 +11,13 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import Context
 
 from kafka_sla.model import Connection
+from kafka_sla.spark_code import application, code_zip
+from kafka_sla.spark_conf import spark_conf
 from kafka_sla.tasks.connections import connection
-from kafka_sla.tasks.spark_code import application, code_zip
 
 CONNECTION = "spark_default"
 POOL = "KAFKA_SLA_SPARK_POOL"
 """Environment variable: the Airflow pool whose slots bound how many Spark applications of all DAGs run at once."""
-CONF = {
-    "spark.driver.memory": "{{ params.driver_memory }}",
-    "spark.log.level": "WARN",
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.shuffle.partitions": "4",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-}
-"""Cheap for the usual five minutes; Spark's adaptive execution splits what is larger."""
 
 
 class MeasureOperator(SparkSubmitOperator):
@@ -35,6 +26,7 @@ class MeasureOperator(SparkSubmitOperator):
     def execute(self, context: Context) -> None:
         self.application = str(application())
         self.py_files = str(code_zip())
+        self.conf = spark_conf(self.application_args[-1]) | self.conf
         self.env_vars = client_environment(connection(self._conn_id))
         super().execute(context)
 
@@ -46,7 +38,7 @@ def measure(job: str) -> MeasureOperator:
         conn_id=CONNECTION,
         name="kafka_sla {{ run_id }}",
         application_args=["--job", job],
-        conf=dict(CONF),
+        conf={"spark.driver.memory": "{{ params.driver_memory }}"},
         pool=os.environ.get(POOL, "default_pool"),
         max_active_tis_per_dag=1,
         durable=False,  # a retry starts anew: it overwrites its own folder only, and YARN's cluster mode refuses True

@@ -146,6 +146,7 @@ def evaluate(plan: Plan, sla: str) -> dict[str, Any]:
 def notify() -> dict[str, Any]:
     """Tell of opened and recovered misses, each once, also when an SLA's task above is red."""
     from kafka_sla import pipeline
+    from kafka_sla.tasks.notifiers import caller
 
     context = get_current_context()
     plan: Plan | None = context["ti"].xcom_pull(task_ids="plan", key="plan")
@@ -155,7 +156,8 @@ def notify() -> dict[str, Any]:
         raise AirflowSkipException("this run tells nobody: a backfill, a past range, or the form said so")
     settings = _settings()
     smtp = connection(settings.smtp_connection) if settings.smtp_connection else None
-    found = pipeline.notify(settings, store(settings), plan["slas"], planned(plan), smtp, _run_url(settings, context))
+    address, call = _run_url(settings, context), caller(context)
+    found = pipeline.notify(settings, store(settings), plan["slas"], planned(plan), smtp, address, call)
     _say("Told", found)
     return found
 

@@ -17,12 +17,12 @@ SUFFIXES = (".py", ".json")
 
 def application() -> Path:
     """The file that spark-submit runs."""
-    return _folder("spark_jobs") / "measure.py"
+    return package_folder("spark_jobs") / "measure.py"
 
 
 def code_zip(folder: Path | None = None) -> Path:
     """A zip of the packages that Spark imports, made once per version of the code."""
-    files = {f"{package}/{path}": data for package in PACKAGES for path, data in _files(_folder(package))}
+    files = {f"{package}/{path}": data for package in PACKAGES for path, data in _files(package_folder(package))}
     digest = hashlib.sha256(b"".join(name.encode() + b"\0" + data + b"\0" for name, data in files.items())).hexdigest()
     target = (folder or _cache()) / f"kafka_sla-{digest[:16]}.zip"
     if not target.exists():
@@ -49,7 +49,8 @@ def _cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kafka_sla"
 
 
-def _folder(package: str) -> Path:
+def package_folder(package: str) -> Path:
+    """Where a package is imported from."""
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise SettingsError(

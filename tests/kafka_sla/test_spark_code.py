@@ -5,7 +5,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from kafka_sla.tasks.spark_code import application, code_zip
+from kafka_sla.spark_code import application, code_zip
 
 
 def test_the_same_code_gives_the_same_zip(tmp_path: Path) -> None:

@@ -1,0 +1,50 @@
+"""An empty store for each test that asks for one, in SQLite and in Postgres."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, make_url, text
+
+from demo.postgres import postgres
+from kafka_sla.lake import Lake
+from kafka_sla.ledger import Ledger
+from kafka_sla.store import Store
+
+_NUMBERS = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with postgres(tmp_path_factory.mktemp("postgres") / "data") as urls:
+        yield urls["kafka_sla"]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    """One of each database; the warehouse is a folder."""
+    if request.param == "sqlite":
+        return Store.embedded(tmp_path)
+    return Store(str(tmp_path / "warehouse"), _empty_database(request.getfixturevalue("postgres_url")))
+
+
+@pytest.fixture
+def ledger(store: Store) -> Ledger:
+    return Ledger(store)
+
+
+@pytest.fixture
+def lake(store: Store) -> Lake:
+    return Lake(store)
+
+
+def _empty_database(url: str) -> str:
+    name = f"test_{next(_NUMBERS)}"
+    engine = create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    engine.dispose()
+    return make_url(url).set(database=name).render_as_string(hide_password=False)
