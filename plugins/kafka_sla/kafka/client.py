@@ -7,13 +7,21 @@ again after a rolling restart of the brokers.
 from __future__ import annotations
 
 import logging
+import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from kafka.errors import KafkaError, NodeNotReadyError
+from kafka.errors import (
+    AuthorizationError,
+    KafkaConnectionError,
+    KafkaError,
+    NodeNotReadyError,
+    SaslAuthenticationFailedError,
+    UnsupportedSaslMechanismError,
+)
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
@@ -24,6 +32,10 @@ from kafka_sla.model import Cluster, Connection
 
 IN_FLIGHT = 48
 """Requests that one broker is given before its first answer is awaited: one round trip then costs next to nothing."""
+_KNOCK_S, _BOOTSTRAP_MS = 3, 30_000
+"""How long a cluster is tried that does not let us in, and how long one that does may take to tell its brokers."""
+_REFUSALS = (SaslAuthenticationFailedError, UnsupportedSaslMechanismError, AuthorizationError)
+"""Errors that trying again does not cure."""
 _PAUSE_MS, _PATIENCE_MS = 50, 10_000
 """How long throttled or reconnecting brokers are waited for: at a time, and in the whole pass."""
 
@@ -42,7 +54,7 @@ class Ask:
 class Client:
     """Open inside its `with` block; opening raises KafkaUnreachable with cause and cure."""
 
-    def __init__(self, cluster: Cluster, connection: Connection, timeout_ms: int = 15_000) -> None:
+    def __init__(self, cluster: Cluster, connection: Connection) -> None:
         self.cluster, self.connection = cluster, connection
         self._configuration = {
             "client_id": "kafka-sla",
@@ -54,15 +66,15 @@ class Client:
             # its warnings about long steps mean nothing here: decoding 10,000 answers is one step
             "slow_task_threshold_secs": 0,
         }
-        self._timeout_ms = timeout_ms
         self._patience_ms = _PATIENCE_MS
         self._net = NetworkSelector(**self._configuration)
         self._manager = KafkaConnectionManager(self._net, **self._configuration)
 
     def __enter__(self) -> Client:
         try:
-            self._manager.bootstrap(self._timeout_ms)
-        except (KafkaError, OSError, ValueError) as error:
+            self._manager.run(self._knock)
+            self._manager.bootstrap(_BOOTSTRAP_MS)
+        except (KafkaError, OSError, ValueError, RuntimeError) as error:
             self._close()
             raise self.unreachable(why_unreachable(self._configuration, error)) from error
         return self
@@ -105,6 +117,27 @@ class Client:
         if isinstance(answer, KafkaError):
             raise answer
         return answer
+
+    async def _knock(self) -> None:
+        """Connect to any of the named brokers; the library's own way tries until its timeout and tells no reason."""
+        deadline = time.monotonic() + _KNOCK_S
+        outcome: Exception | None = KafkaConnectionError("no broker is named")
+        while outcome:
+            for broker in self._manager.cluster.bootstrap_brokers():
+                if outcome := await self._reached(broker.node_id):
+                    continue
+                return
+            if isinstance(outcome, _REFUSALS) or time.monotonic() > deadline:
+                raise outcome
+            await self._net.sleep(0.3)
+
+    async def _reached(self, node: str) -> Exception | None:
+        """None when this broker let us in, else why not."""
+        try:
+            await self._manager.get_connection(node, pop_on_close=True, refresh_metadata_on_err=False)
+        except (KafkaError, OSError) as error:
+            return error
+        return None
 
     async def _net_pause(self, seconds: float) -> None:
         await self._net.sleep(seconds)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 from kafka.errors import KafkaError, OffsetOutOfRangeError, UnknownTopicOrPartitionError, for_code
@@ -17,6 +17,7 @@ from kafka.errors import KafkaError, OffsetOutOfRangeError, UnknownTopicOrPartit
 from kafka_sla.kafka.client import Client
 from kafka_sla.kafka.fetching import fetch
 from kafka_sla.kafka.offsets import Offsets
+from kafka_sla.kafka.positions import Reader, Track
 from kafka_sla.kafka.record_batches import Record, read_batches, read_records
 from kafka_sla.kafka.topics import TopicPartition, read_topic
 from kafka_sla.model import Patterns
@@ -35,19 +36,11 @@ _VALUE_OFFSET_AT = 2
 _COMMIT_KEYS = (0, 1)
 
 
-class Reader(NamedTuple):
-    """A group and a partition that it reads."""
-
-    group: str
-    tp: TopicPartition
-
-
 @dataclass(slots=True)
 class Commits:
     """The commits that were read: raw rows for Spark, and what each reader's position was when."""
 
-    log: dict[Reader, list[tuple[int, int | None]]] = field(default_factory=dict)
-    """By reader, in log order: time (ms) and the next offset to read; None where it was deleted."""
+    tracks: dict[Reader, Track] = field(default_factory=dict)
     later: set[Reader] = field(default_factory=set)
     """Readers that committed after the interval too."""
     held_back: int = 0
@@ -56,12 +49,14 @@ class Commits:
     _values: list[bytes | None] = field(default_factory=list)
     _times: list[int] = field(default_factory=list)
 
-    def add(self, reader: Reader, record: Record) -> None:
-        self._keys.append(record.key or b"")
+    def add(self, reader: Reader, key: bytes, record: Record) -> None:
+        self._keys.append(key)
         self._values.append(record.value)
         self._times.append(record.timestamp * 1000)
         offset = None if record.value is None else _OFFSET.unpack_from(record.value, _VALUE_OFFSET_AT)[0]
-        self.log.setdefault(reader, []).append((record.timestamp, offset))
+        if reader not in self.tracks:
+            self.tracks[reader] = Track()
+        self.tracks[reader].add(record.timestamp, offset)
 
     def table(self) -> pa.Table:
         return pa.Table.from_arrays(
@@ -126,11 +121,11 @@ def _take(partition: Any, at: int, readers: _Readers, commits: Commits, start: i
     for record in _committed(data, partition.aborted_transactions or []):
         if record.offset < at or record.timestamp < start or record.key is None:
             continue
-        reader = readers.of(record.key)
-        if reader and record.timestamp < end:
-            commits.add(reader, record)
-        elif reader:
-            commits.later.add(reader)
+        found = readers.of(record.key)
+        if found and record.timestamp < end:
+            commits.add(*found, record)
+        elif found:
+            commits.later.add(found[0])
     if going_on is None and partition.last_stable_offset < partition.high_watermark:
         commits.held_back += 1
     return going_on
@@ -154,12 +149,13 @@ class _Readers:
 
     def __init__(self, groups: Patterns, topics: Patterns) -> None:
         self._groups, self._topics = groups, topics
-        self._known: dict[bytes, Reader | None] = {}
+        self._known: dict[bytes, tuple[Reader, bytes] | None] = {}
 
-    def of(self, key: bytes) -> Reader | None:
-        """None for keys that are no commit, or of a group or topic that was not asked for."""
+    def of(self, key: bytes) -> tuple[Reader, bytes] | None:
+        """The reader, and the key in the one copy that is kept; None for what was not asked for or is no commit."""
         if key not in self._known:
-            self._known[key] = self._decode(key)
+            reader = self._decode(key)
+            self._known[key] = (reader, key) if reader else None
         return self._known[key]
 
     def _decode(self, key: bytes) -> Reader | None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import socket
 import ssl
+import struct
 from typing import Any
 
-from kafka.errors import KafkaError, SaslAuthenticationFailedError, UnsupportedSaslMechanismError
+from kafka.errors import KafkaError, SaslAuthenticationFailedError
+from kafka.protocol.sasl import SaslHandshakeRequest, SaslHandshakeResponse
 
 _SECONDS = 3.0
 
@@ -14,12 +16,9 @@ _SECONDS = 3.0
 def why_unreachable(configuration: dict[str, Any], error: Exception) -> str:
     """One sentence or two: the cause as far as it can be told, and what to do. Never holds a secret."""
     if isinstance(error, SaslAuthenticationFailedError):
-        return (
-            f"the broker refused the login of {configuration.get('sasl_plain_username')!r};"
-            " check sasl.mechanism, sasl.username and sasl.password of the connection"
-        )
-    if isinstance(error, UnsupportedSaslMechanismError):
-        return f"the broker does not offer the SASL mechanism {configuration['sasl_mechanism']}; set sasl.mechanism"
+        return _refused(configuration)
+    if isinstance(error, RuntimeError):
+        return f"{error}; install it, or use another sasl.mechanism"  # a mechanism's library
     tried = [_try_address(address, configuration) for address in configuration["bootstrap_servers"]]
     return "; ".join(dict.fromkeys(tried))
 
@@ -44,19 +43,53 @@ def _try_address(address: str, configuration: dict[str, Any]) -> str:
 def _try_protocol(address: str, opened: socket.socket, configuration: dict[str, Any]) -> str:
     protocol = configuration.get("security_protocol", "PLAINTEXT")
     if not protocol.endswith("SSL"):
-        return (
-            f"{address} accepts connections but does not talk Kafka over {protocol};"
-            " if it expects TLS or a login, set security.protocol to SSL or SASL_SSL"
-        )
+        return _try_login(address, opened, configuration)
     context = ssl.create_default_context(cafile=configuration.get("ssl_cafile"))
     context.check_hostname = configuration.get("ssl_check_hostname", True)
     try:
-        with context.wrap_socket(opened, server_hostname=address.rpartition(":")[0].strip("[]")):
-            return f"{address} accepts TLS but did not answer as a Kafka broker; if it wants a login, set SASL_SSL"
+        with context.wrap_socket(opened, server_hostname=address.rpartition(":")[0].strip("[]")) as secured:
+            return _try_login(address, secured, configuration)
     except ssl.SSLCertVerificationError as error:
         return (
             f"the certificate of {address} is not trusted ({error.verify_message});"
             " set ssl.ca.location to the authority that signed it, and use a host name that it holds"
         )
-    except (ssl.SSLError, OSError) as error:
+    except OSError as error:
         return f"{address} does not talk TLS ({error}); set security.protocol to PLAINTEXT or SASL_PLAINTEXT"
+
+
+def _try_login(address: str, opened: socket.socket, configuration: dict[str, Any]) -> str:
+    """A broker hangs up with its refusal, and the client may see only that: the handshake is made again by hand."""
+    protocol, mechanism = configuration.get("security_protocol", "PLAINTEXT"), configuration.get("sasl_mechanism")
+    offered = _mechanisms(opened, mechanism) if mechanism else []
+    if mechanism and not offered:
+        return f"{address} does not take a login over {protocol}; set security.protocol to what this listener speaks"
+    if mechanism and mechanism not in offered:
+        return f"{address} does not offer the SASL mechanism {mechanism}; set sasl.mechanism to {' or '.join(offered)}"
+    if mechanism:
+        return _refused(configuration)
+    return (
+        f"{address} accepts connections but does not talk Kafka over {protocol};"
+        " if it expects TLS or a login, set security.protocol to SSL, SASL_SSL or SASL_PLAINTEXT"
+    )
+
+
+def _mechanisms(opened: socket.socket, mechanism: str) -> list[str]:
+    """What the listener offers for logging in; nothing when it does not answer."""
+    request = SaslHandshakeRequest(mechanism=mechanism, version=1)
+    request.with_header(correlation_id=1, client_id="kafka-sla")
+    try:
+        opened.settimeout(_SECONDS)
+        opened.sendall(request.encode(framed=True, header=True))
+        with opened.makefile("rb") as answer:
+            size = int.from_bytes(answer.read(4))
+            return list(SaslHandshakeResponse.decode(answer.read(size), version=1, header=True).mechanisms)
+    except (OSError, ValueError, struct.error, IndexError):
+        return []
+
+
+def _refused(configuration: dict[str, Any]) -> str:
+    return (
+        f"the broker refused the login of {configuration.get('sasl_plain_username')!r} with"
+        f" {configuration['sasl_mechanism']}; check sasl.username and sasl.password of the connection"
+    )

@@ -2,14 +2,49 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kafka_sla.kafka.commit_log import Reader
+from kafka_sla.kafka.topics import TopicPartition
 
-Track = Sequence[tuple[int, int | None]]
-"""Times (ms) and the next offset to read from then on, in the order of the commits; None: deleted."""
+_DELETED = -1
+
+
+class Reader(NamedTuple):
+    """A group and a partition that it reads."""
+
+    group: str
+    tp: TopicPartition
+
+
+@dataclass(slots=True)
+class Track:
+    """A reader's positions over time, in the order of its commits; plain integers, as a day may hold millions."""
+
+    times: array[int] = field(default_factory=lambda: array("q"))
+    positions: array[int] = field(default_factory=lambda: array("q"))
+
+    def add(self, time_ms: int, position: int | None) -> None:
+        """From this time on the reader stands there; None: its offset was deleted."""
+        self.times.append(time_ms)
+        self.positions.append(_DELETED if position is None else position)
+
+    def at(self, moment: int) -> int | None:
+        index = bisect_right(self.times, moment)
+        return self._position(index - 1)
+
+    def falls_back(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Rewinds and beginnings in [start, end): commits that lie before the one before them, or have none."""
+        for index in range(bisect_left(self.times, start), bisect_left(self.times, end)):
+            before, position = self._position(index - 1), self._position(index)
+            if position is not None and (before is None or position < before):
+                yield self.times[index], position
+
+    def _position(self, index: int) -> int | None:
+        return None if index < 0 or self.positions[index] == _DELETED else self.positions[index]
 
 
 class Step(NamedTuple):
@@ -23,19 +58,13 @@ class Step(NamedTuple):
 def positions_at(tracks: Mapping[Reader, Track], moments: Sequence[int]) -> Iterator[Step]:
     """Every reader's position at each moment that its commits reach."""
     for reader, track in tracks.items():
-        times = [time_ms for time_ms, _ in track]
         for moment in moments:
-            index = bisect_right(times, moment)
-            position = track[index - 1][1] if index else None
-            if position is not None:
+            if (position := track.at(moment)) is not None:
                 yield Step(reader, moment, position)
 
 
 def falls_back(tracks: Mapping[Reader, Track], start: int, end: int) -> Iterator[Step]:
-    """Rewinds and beginnings: commits in [start, end) that lie before the one before them, or have none before them."""
+    """Every rewind and beginning in [start, end)."""
     for reader, track in tracks.items():
-        previous: int | None = None
-        for time_ms, position in track:
-            if position is not None and start <= time_ms < end and (previous is None or position < previous):
-                yield Step(reader, time_ms, position)
-            previous = position
+        for time_ms, position in track.falls_back(start, end):
+            yield Step(reader, time_ms, position)

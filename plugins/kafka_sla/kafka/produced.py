@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kafka_sla.kafka.commit_log import Reader
 from kafka_sla.kafka.offsets import Asked, Offsets
-from kafka_sla.kafka.positions import Step, Track, falls_back, positions_at
+from kafka_sla.kafka.positions import Reader, Step, Track, falls_back, positions_at
 from kafka_sla.kafka.record_times import RecordTimes
 from kafka_sla.kafka.timeline import Point, Rule, Search
 from kafka_sla.kafka.topics import TopicPartition
@@ -48,7 +47,7 @@ class Looking:
 
 
 def produced_points(looking: Looking, start: int, end: int) -> Iterator[Produced]:
-    """All true points for [start, end] (ms): at window boundaries, where traffic bends, at lagging readers' positions."""
+    """All true points for [start, end] (ms): window boundaries, where traffic bends, lagging readers' positions."""
     for begin, stop in _slices(start, end):
         searches = {tp: Search(looking.rule, log_end) for tp, log_end in looking.offsets.ends().items()}
         for search in searches.values():

@@ -11,12 +11,12 @@ from kafka.errors import AuthorizationError, KafkaError
 
 from kafka_sla.kafka import fact_rows
 from kafka_sla.kafka.client import Client
-from kafka_sla.kafka.commit_log import TOPIC, Commits, Reader, read_commits
+from kafka_sla.kafka.commit_log import TOPIC, Commits, read_commits
 from kafka_sla.kafka.diagnosis import words_of
 from kafka_sla.kafka.fact_rows import Row, fact_table
 from kafka_sla.kafka.groups import count_members, list_groups, read_committed
 from kafka_sla.kafka.offsets import Offsets
-from kafka_sla.kafka.positions import Track
+from kafka_sla.kafka.positions import Reader, Track
 from kafka_sla.kafka.produced import Looking, produced_points
 from kafka_sla.kafka.record_times import RecordTimes
 from kafka_sla.kafka.timeline import Rule
@@ -174,16 +174,22 @@ def _unchanged(scope: _Scope, now: _Now, commits: Commits | None) -> list[Row]:
     return [
         (reader.group, *reader.tp, since, position, fact_rows.SNAPSHOT)
         for reader, position in now.positions.items()
-        if reader not in commits.log and reader not in commits.later
+        if reader not in commits.tracks and reader not in commits.later
     ]
 
 
 def _tracks(scope: _Scope, now: _Now, commits: Commits | None, unchanged: list[Row]) -> dict[Reader, Track]:
     """Positions over time: from commits, and for readers without any from where they are now."""
     if commits is None:
-        return {reader: [(0, position)] for reader, position in now.positions.items()}
-    still = {Reader(row[0], TopicPartition(row[1], row[2])): [(row[3], row[4])] for row in unchanged}
-    return {**commits.log, **still}
+        return {reader: _standing(0, position) for reader, position in now.positions.items()}
+    still = {Reader(group, TopicPartition(*tp)): _standing(at, position) for group, *tp, at, position, _ in unchanged}
+    return {**commits.tracks, **still}
+
+
+def _standing(since: int, position: int) -> Track:
+    track = Track()
+    track.add(since, position)
+    return track
 
 
 def _unfinished(looking: Looking) -> list[str]:
