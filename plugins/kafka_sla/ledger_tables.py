@@ -107,6 +107,7 @@ NOTICES = Table(
     Column("seq", _SEQ, primary_key=True, autoincrement=True),
     Column("miss_id", String(64), nullable=False),
     Column("kind", String(16), nullable=False),
+    Column("channel", Text, nullable=False),
     Column("sla", Text, nullable=False),
     Column("thread", String(64), nullable=False),
     Column("start_at", UtcTime, nullable=False),
@@ -114,7 +115,7 @@ NOTICES = Table(
     Column("notice", Text, nullable=False),
     Column("queued_at", UtcTime, nullable=False),
     Column("sent_at", UtcTime),
-    UniqueConstraint("miss_id", "kind"),
+    UniqueConstraint("miss_id", "kind", "channel"),
     CheckConstraint("kind IN ('opened', 'recovered')", name="notices_kind"),
     Index("notices_by_sla", "sla", "start_at"),
 )

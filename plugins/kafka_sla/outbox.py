@@ -15,6 +15,7 @@ from kafka_sla.ledger_tables import NOTICES, SLA_MISSES
 from kafka_sla.model import Miss
 
 NoticeKind = Literal["opened", "recovered"]
+MAIL = "mail"
 _TIMES = ("start", "end", "opened_at", "worst_at")
 
 
@@ -28,6 +29,8 @@ class Notice:
     thread: str = ""
     """Id of the miss under which the incident was first told; another than the miss's own when late facts moved its
     start. The outbox sets it."""
+    channel: str = MAIL
+    """Who is told; each channel is told on its own, so that one that fails makes no other tell twice."""
 
 
 class Outbox:
@@ -39,21 +42,23 @@ class Outbox:
     def enqueue(self, notice: Notice) -> bool:
         """Queue a notice unless the incident was told already; a recovery only when its opening was. Was it queued?"""
         with self._database.writing(f"notices {notice.miss.sla}") as connection:
-            told = _told(connection, notice.miss)
+            told = _told(connection, notice)
             if any(row.kind == notice.kind for row in told) or (notice.kind == "recovered" and not told):
                 return False
             thread = told[0].thread if told else notice.miss.id
             connection.execute(insert(NOTICES).values(**_row(notice, thread)))
             return True
 
-    def deliver(self, send: Callable[[Notice], None], slas: Sequence[str] | None = None) -> int:
+    def deliver(
+        self, send: Callable[[Notice], None], slas: Sequence[str] | None = None, channels: Sequence[str] | None = None
+    ) -> int:
         """Send what waits, oldest first, each inside its own transaction; answers how many were sent. A notice that
-        could not be sent waits for the next delivery; the others are sent before its error is raised."""
+        could not be sent waits for the next delivery; the others are sent before its error is raised. None: all."""
         failed: dict[int, Exception] = {}
         sent = 0
         while True:
             with self._database.writing() as connection:
-                row = connection.execute(_next(slas, list(failed))).first()
+                row = connection.execute(_next(slas, channels, list(failed))).first()
                 if row is None:
                     break
                 try:
@@ -76,26 +81,32 @@ class Outbox:
             return [_notice(row) for row in connection.execute(rows)]
 
 
-def _told(connection: Connection, miss: Miss) -> list[Row[Any]]:
-    """Notices of this miss, or of one that overlapped it in time and is no miss of its own any more: late facts moved
-    the start of the same incident, and with it the id."""
+def _told(connection: Connection, notice: Notice) -> list[Row[Any]]:
+    """What the notice's channel heard of this miss, or of one that overlapped it in time and is no miss of its own any
+    more: late facts moved the start of the same incident, and with it the id."""
+    miss = notice.miss
     current = exists().where(SLA_MISSES.c.miss_id == NOTICES.c.miss_id)
     moved = (NOTICES.c.known_until > miss.start) & ~current
     if miss.end is not None:
         moved &= NOTICES.c.start_at < miss.end
     rows = select(NOTICES).where(NOTICES.c.sla == miss.sla, or_(NOTICES.c.miss_id == miss.id, moved))
-    return list(connection.execute(rows.order_by(NOTICES.c.seq)))
+    return list(connection.execute(rows.where(NOTICES.c.channel == notice.channel).order_by(NOTICES.c.seq)))
 
 
-def _next(slas: Sequence[str] | None, failed: Sequence[int]) -> Any:
+def _next(slas: Sequence[str] | None, channels: Sequence[str] | None, failed: Sequence[int]) -> Any:
     """The oldest notice that waits and that nobody else is sending; never a recovery before its opening is sent."""
     opening = NOTICES.alias("opening")
     unsent = exists().where(
-        opening.c.thread == NOTICES.c.thread, opening.c.seq < NOTICES.c.seq, opening.c.sent_at.is_(None)
+        opening.c.thread == NOTICES.c.thread,
+        opening.c.channel == NOTICES.c.channel,
+        opening.c.seq < NOTICES.c.seq,
+        opening.c.sent_at.is_(None),
     )
     rows = select(NOTICES).where(NOTICES.c.sent_at.is_(None), NOTICES.c.seq.not_in(failed), ~unsent)
     if slas is not None:
         rows = rows.where(NOTICES.c.sla.in_(slas))
+    if channels is not None:
+        rows = rows.where(NOTICES.c.channel.in_(channels))
     return rows.order_by(NOTICES.c.seq).limit(1).with_for_update(of=NOTICES, skip_locked=True)
 
 
@@ -108,6 +119,7 @@ def _row(notice: Notice, thread: str) -> dict[str, Any]:
     return {
         "miss_id": miss.id,
         "kind": notice.kind,
+        "channel": notice.channel,
         "sla": miss.sla,
         "thread": thread,
         "start_at": miss.start,
@@ -122,4 +134,4 @@ def _notice(row: Row[Any]) -> Notice:
     miss = told["miss"]
     for name in _TIMES:
         miss[name] = datetime.fromisoformat(miss[name]) if miss[name] else None
-    return Notice(row.kind, Miss(**miss), told["run_url"], row.thread)
+    return Notice(row.kind, Miss(**miss), told["run_url"], row.thread, row.channel)

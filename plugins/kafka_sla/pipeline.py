@@ -23,8 +23,8 @@ from kafka_sla.evidence import evidence, evidence_interval
 from kafka_sla.job import Job, read_job
 from kafka_sla.lake import Lake
 from kafka_sla.ledger import Ledger
-from kafka_sla.model import Connection, Interval, Miss, Sla, SlaWindow
-from kafka_sla.outbox import Notice
+from kafka_sla.model import Connection, Interval, Miss, Notifier, Sla, SlaWindow
+from kafka_sla.outbox import MAIL, Notice
 from kafka_sla.preparation import job_for
 from kafka_sla.settings import Settings
 from kafka_sla.staging import keep_commit_records, staged, staged_files
@@ -175,25 +175,38 @@ def notify(
     interval: Interval,
     smtp: Connection | None,
     run_url: str | None,
-    tell: Callable[[Sla, Notice], None] | None = None,
+    call: Callable[[Notifier, Sla, Notice], None] | None = None,
 ) -> dict[str, Any]:
     """Queue what is new about misses that overlap the interval, then send all that waits, each notice once.
 
-    `tell` is called for every notice besides the mail (Airflow's notifiers).
+    `call` runs an SLA's notifier; without it only mails are sent, and the notifiers wait for who can call them.
     """
     ledger = Ledger(store)
-    queued = 0
-    for name in slas:
-        for miss in ledger.misses(name, Interval(interval.start - timedelta(milliseconds=1), interval.end)):
-            queued += ledger.enqueue(Notice("opened", miss, run_url))
-            queued += miss.end is not None and ledger.enqueue(Notice("recovered", miss, run_url))
+    queued = sum(_queue(ledger, settings.sla(name), interval, run_url) for name in slas)
 
     def send(notice: Notice) -> None:
         promise = settings.sla(notice.miss.sla)
-        if tell:
-            tell(promise, notice)
-        if smtp and promise.recipients:
+        notifier = _notifiers(promise).get(notice.channel)
+        if notifier and call:
+            call(notifier, promise, notice)
+        elif notice.channel == MAIL and smtp and promise.recipients:
             around = Interval(notice.miss.start - _PLOT_BEFORE, max(interval.end, notice.miss.opened_at))
             mail.send(smtp, promise, notice, ledger.sla_windows(promise, around))
 
-    return {"queued": queued, "sent": ledger.deliver(send, slas)}
+    return {"queued": queued, "sent": ledger.deliver(send, slas, None if call else [MAIL])}
+
+
+def _queue(ledger: Ledger, promise: Sla, interval: Interval, run_url: str | None) -> int:
+    """Queue what each channel of the SLA has not heard yet of misses that overlap the interval; answers how much."""
+    queued = 0
+    for miss in ledger.misses(promise, Interval(interval.start - timedelta(milliseconds=1), interval.end)):
+        for channel in (MAIL, *_notifiers(promise)):
+            queued += ledger.enqueue(Notice("opened", miss, run_url, channel=channel))
+            queued += miss.end is not None and ledger.enqueue(Notice("recovered", miss, run_url, channel=channel))
+    return queued
+
+
+def _notifiers(promise: Sla) -> dict[str, Notifier]:
+    """The notifiers of an SLA by channel: the class, numbered where the same one is there twice."""
+    paths = [notifier.path for notifier in promise.notifiers]
+    return {f"{n.path}#{paths[:i].count(n.path) + 1}": n for i, n in enumerate(promise.notifiers)}

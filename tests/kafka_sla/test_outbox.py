@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -142,3 +143,24 @@ def test_four_processes_at_once_send_each_notice_once(store: Store, tmp_path: Pa
         task.join()
     assert [task.exitcode for task in tasks] == [0] * 4
     assert sorted(Path(file).read_text().split()) == sorted(f"m{number}" for number in range(20))
+
+
+def test_each_channel_is_told_on_its_own(ledger: Ledger) -> None:
+    for channel in ("mail", "chat"):
+        ledger.enqueue(replace(notice(), channel=channel))
+
+    def mail_only(sent: Notice) -> None:
+        if sent.channel == "chat":
+            raise ConnectionError("the chat is down")
+
+    with pytest.raises(ConnectionError):
+        ledger.deliver(mail_only)
+    assert [waiting.channel for waiting in ledger.waiting()] == ["chat"]
+    assert not ledger.enqueue(replace(notice(), channel="mail"))
+
+
+def test_a_channel_that_is_not_asked_for_waits(ledger: Ledger) -> None:
+    ledger.enqueue(replace(notice(), channel="chat"))
+
+    assert ledger.deliver(lambda _: None, channels=["mail"]) == 0
+    assert [waiting.channel for waiting in ledger.waiting()] == ["chat"]

@@ -31,8 +31,8 @@ def sla_flow(*, every: timedelta, watches: bool) -> None:
     """
     clusters: Any = steps.plan(every_seconds=int(every.total_seconds()), watches=watches)
     plan = clusters["plan"]
-    snapshots = steps.snapshot.partial(plan=plan).expand(cluster=clusters)
-    job = steps.prepare(plan, snapshots)
+    snapshots: Any = steps.snapshot.partial(plan=plan).expand(cluster=clusters)
+    job: Any = steps.prepare(plan, snapshots)
     measured = measure(job="{{ ti.xcom_pull(task_ids='prepare') }}")
     validated = steps.validate(job)
     published = steps.publish(job)

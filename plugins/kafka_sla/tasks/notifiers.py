@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import asdict
+from importlib import import_module
 from typing import Any, cast
 
 from airflow.sdk import Context
-from airflow.sdk.module_loading import import_string
 
 from kafka_sla.errors import SettingsError
 from kafka_sla.model import Notifier, Sla
@@ -51,9 +51,10 @@ def message(sla: Sla, notice: Notice) -> str:
 
 
 def _made(notifier: Notifier, sla: Sla) -> Callable[[Context], None]:
+    module, _, name = notifier.path.rpartition(".")
     try:
-        made: Callable[[Context], None] = import_string(notifier.path)(**notifier.kwargs)
-    except (ImportError, TypeError) as error:
+        made: Callable[[Context], None] = getattr(import_module(module), name)(**notifier.kwargs)
+    except (ImportError, AttributeError, TypeError) as error:
         raise SettingsError(
             f"the notifier {notifier.path} of the SLA {sla.name!r} cannot be made: {error}; see path and kwargs in the"
             " configuration, and whether its provider is installed"

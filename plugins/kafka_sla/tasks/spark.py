@@ -26,7 +26,8 @@ class MeasureOperator(SparkSubmitOperator):
     def execute(self, context: Context) -> None:
         self.application = str(application())
         self.py_files = str(code_zip())
-        self.conf = spark_conf(self.application_args[-1]) | self.conf
+        *_, job = self.application_args or [""]
+        self.conf = {**spark_conf(job), **(self.conf or {})}
         self.env_vars = client_environment(connection(self._conn_id))
         super().execute(context)
 

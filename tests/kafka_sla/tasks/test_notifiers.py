@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from airflow.sdk import BaseNotifier
+
+from kafka_sla.errors import SettingsError
+from kafka_sla.model import Notifier, Patterns, Sla, SteadyState
+from kafka_sla.outbox import Notice
+from kafka_sla.tasks.notifiers import caller
+from tests.kafka_sla.misses import miss
+
+HEARD: list[str] = []
+SLA = Sla("orders", "eu", Patterns(), Patterns(), 30_000, 300_000, 0.999, SteadyState(30_000), team="Shop")
+
+
+class Chat(BaseNotifier):
+    """A chat that keeps what it is told."""
+
+    template_fields = ("text",)
+
+    def __init__(self, text: str, channel: str) -> None:
+        super().__init__()
+        self.text, self.channel = text, channel
+
+    def notify(self, context: Any) -> None:
+        HEARD.append(f"{self.channel}: {self.text}")
+
+
+def test_a_notifier_is_called_with_its_arguments_templated() -> None:
+    HEARD.clear()
+    chat = Notifier(
+        f"{__name__}.Chat", {"text": "{{ kind }} {{ sla }} ({{ team }}) {{ miss.id }} {{ run_id }}", "channel": "#ops"}
+    )
+
+    caller({"run_id": "manual"})(chat, SLA, Notice("opened", found := miss()))  # type: ignore[typeddict-item]
+
+    assert HEARD == [f"#ops: opened orders (Shop) {found.id} manual"]
+
+
+def test_the_message_says_what_was_promised_how_bad_and_where() -> None:
+    HEARD.clear()
+    chat = Notifier(f"{__name__}.Chat", {"text": "{{ message }}", "channel": "#ops"})
+
+    for notice in (Notice("opened", miss()), Notice("recovered", miss())):
+        caller({})(chat, SLA, notice)
+
+    opened, recovered = HEARD
+    assert opened.startswith("#ops: SLA missed: orders since ") and "promised 30 s, worst " in opened
+    assert recovered.startswith("#ops: SLA recovered: orders, missed from ")
+
+
+@pytest.mark.parametrize(
+    ("path", "kwargs"), [("nowhere.at.All", {}), (f"{__name__}.Talk", {}), (f"{__name__}.Chat", {"colour": "red"})]
+)
+def test_a_notifier_that_cannot_be_made_is_named(path: str, kwargs: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError, match=f"the notifier {path} of the SLA 'orders' cannot be made"):
+        caller({})(Notifier(path, kwargs), SLA, Notice("opened", miss()))
