@@ -150,7 +150,7 @@ class LookUps:
 
     floor_ms: int = 250
     per_pass: int = 200_000
-    """Look-ups that one snapshot of one cluster may spend; what it leaves undone shows as wider bounds."""
+    """Look-ups that one snapshot of one cluster may spend on each started hour; what it leaves undone shows as wider bounds."""
     max_gap_ms: int = 60_000
 
 
