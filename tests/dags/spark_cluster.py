@@ -39,7 +39,11 @@ def _start(folder: Path, name: str, *arguments: str) -> subprocess.Popen[bytes]:
     spec = importlib.util.find_spec("pyspark")
     assert spec is not None and spec.submodule_search_locations
     home = Path(spec.submodule_search_locations[0])
-    environment = os.environ | {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    environment = os.environ | {
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable,
+    }
     with (folder / f"{name.rpartition('.')[2]}.log").open("wb") as log:
         return subprocess.Popen(
             [str(home / "bin" / "spark-class"), name, "--host", "127.0.0.1", *arguments],
