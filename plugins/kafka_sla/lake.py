@@ -77,7 +77,7 @@ class Lake:
                 raise StoreError(f"load {load_id}: {strangers[0]} is not in its folder {self.stage_dir(load_id)}")
             try:
                 self._add_files(TABLES[name], interval, staged)
-            except (ValueError, FileNotFoundError) as error:
+            except ValueError as error:
                 raise StoreError(
                     f"load {load_id} of {interval}: {name} does not take its staged files: {error}. Measure it again"
                 ) from error
@@ -165,10 +165,10 @@ def _fitting(table: Table, rows: pa.Table) -> pa.Table:
     """The rows with the contract's columns and types; null where one may not be is refused."""
     if missing := [name for name in table.names if name not in rows.column_names]:
         raise StoreError(f"rows for {table.name} lack the columns {', '.join(missing)}")
-    fitting = rows.select(list(table.names)).cast(arrow_schema(table))
-    if nulls := [c.name for c in table.columns if not c.nullable and fitting[c.name].null_count]:
-        raise StoreError(f"rows for {table.name} hold nulls in {', '.join(nulls)}: these columns may not be null")
-    return fitting
+    try:
+        return rows.select(list(table.names)).cast(arrow_schema(table))
+    except ValueError as error:
+        raise StoreError(f"rows for {table.name} do not fit its columns: {error}") from error
 
 
 def _extent(table: Table, rows: pa.Table) -> tuple[datetime, datetime]:

@@ -11,6 +11,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow.fs import FileSelector, FileSystem, FileType
 
+from kafka_sla.errors import StoreError
+
 
 def write_days(folder: str, rows: pa.Table, time: str) -> list[str]:
     """One new Parquet file below `folder` for each UTC day that the rows touch."""
@@ -32,6 +34,8 @@ def write_rows(path: str, rows: pa.Table) -> None:
 def has_rows(path: str) -> bool:
     """Does this Parquet file hold any row? Spark writes an empty file for an empty table."""
     filesystem, inside = FileSystem.from_uri(path)
+    if filesystem.get_file_info(inside).type != FileType.File:
+        raise StoreError(f"{path} is not there any more: measure its interval again")
     with filesystem.open_input_file(inside) as source:
         return bool(pq.read_metadata(source).num_rows)
 

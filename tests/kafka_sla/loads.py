@@ -70,7 +70,7 @@ def _metric_row(table: Table, cluster: str, partition: int, window: Interval) ->
     }  # fmt: skip
     if table is CONSUMER_LATENCY:
         return row | {
-            "records_consumed": minute, "latency_histogram": {35: 3, 70: minute}.items(),
+            "records_consumed": minute, "latency_histogram": [(35, 3), (70, minute)],
             "negative_latency_records": 0, "unknown_latency_records": 0,
         }  # fmt: skip
     return row | {

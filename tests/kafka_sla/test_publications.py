@@ -70,8 +70,10 @@ def test_each_cluster_has_its_own_publications(ledger: Ledger) -> None:
     ledger.publish(["a", "b"], DAY_SPAN, "both", {"a": 0, "b": 0})
     ledger.publish(["b"], span("1:00", "24:00"), "only b", {"b": 0})
     assert ledger.publications(None, DAY_SPAN) == [
-        Slice("a", DAY_SPAN, "both"), Slice("b", span("0:00", "1:00"), "both"), Slice("b", span("1:00", "24:00"), "only b"),
-    ]  # fmt: skip
+        Slice("a", DAY_SPAN, "both"),
+        Slice("b", span("0:00", "1:00"), "both"),
+        Slice("b", span("1:00", "24:00"), "only b"),
+    ]
     assert ledger.publications(["b"], span("2:00", "3:00")) == [Slice("b", span("2:00", "3:00"), "only b")]
 
 

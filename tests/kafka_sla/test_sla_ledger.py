@@ -146,8 +146,12 @@ def test_the_judge_may_read_the_store_while_it_judges(store: Store, ledger: Ledg
     assert spans(ledger.misses()) == [("10:01", None)]
 
 
-@pytest.mark.parametrize("change", [update(SLA_WINDOWS).values(verdict="fine"), update(SLA_MISSES).values(state="shut")])
-def test_the_database_refuses_words_that_are_no_verdict_and_no_state(store: Store, ledger: Ledger, change: object) -> None:
+@pytest.mark.parametrize(
+    "change", [update(SLA_WINDOWS).values(verdict="fine"), update(SLA_MISSES).values(state="shut")]
+)
+def test_the_database_refuses_words_that_are_no_verdict_and_no_state(
+    store: Store, ledger: Ledger, change: object
+) -> None:
     put(ledger, "10:00", "10:05", "gbbbb")
     with pytest.raises(IntegrityError), Database(store, METADATA).writing() as connection:
         connection.execute(change)  # type: ignore[call-overload]

@@ -19,7 +19,9 @@ def result(load_id: str = "one", **changes: Any) -> dict[str, Any]:
 
 
 def bad_row(load_id: str = "one", row: str = '{"partition": 0}') -> dict[str, Any]:
-    kept = {k: v for k, v in result(load_id).items() if k not in ("expectation", "success", "observed", "unexpected_rows")}
+    kept = {
+        k: v for k, v in result(load_id).items() if k not in ("expectation", "success", "observed", "unexpected_rows")
+    }
     return kept | {"row": row}
 
 
