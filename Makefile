@@ -5,7 +5,6 @@ BIN := $(VENV)/bin
 UV := $(BIN)/uv --quiet
 DEPENDENCIES := $(VENV)/.dependencies
 EDITABLE := $(VENV)/.editable
-FIRST := kafka_sla_first.pth
 TYPED := plugins/kafka_sla spark_jobs demo
 SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
 
@@ -36,7 +35,7 @@ wheel: $(DEPENDENCIES) ## build the wheel into dist/
 
 # The wheel replaces the editable install while the tests run, so that they prove what people install.
 test: setup check wheel ## all checks, then all tests against the built wheel
-	@rm -f $(EDITABLE) $(VENV)/lib/python*/site-packages/$(FIRST)
+	@rm -f $(EDITABLE)
 	@$(UV) pip install --python $(BIN)/python --no-deps --reinstall --compile-bytecode dist/*.whl
 	$(BIN)/pytest $(PYTEST); status=$$?; $(MAKE) --no-print-directory $(EDITABLE); exit $$status
 
@@ -62,9 +61,6 @@ $(DEPENDENCIES): $(BIN)/uv setup.cfg constraints.txt
 		--no-build-isolation --editable '.[test]'
 	@touch $@
 
-# An editable install is searched last, after Airflow's dags folder, whose kafka_sla.py would pass for the package:
-# a line in a .pth file puts plugins/ before it. The wheel needs none.
 $(EDITABLE): $(DEPENDENCIES) pyproject.toml
 	@$(UV) pip install --python $(BIN)/python --no-deps --no-build-isolation --editable .
-	@for packages in $(VENV)/lib/python*/site-packages; do echo "$(CURDIR)/plugins" > $$packages/$(FIRST); done
 	@touch $@
