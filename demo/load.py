@@ -62,7 +62,7 @@ class Load:
         # by Kafka's default the history's old timestamps would be deleted within minutes
         keep = {"retention.ms": "-1"}
         topics = [NewTopic(flow.topic, flow.partitions, 1, config=keep) for flow in self._flows]
-        admin = AdminClient({**self._client})
+        admin = AdminClient({**self._client, "log_level": 3})
         for made in admin.create_topics(topics).values():
             made.result(30)
 
