@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, delete, func, insert, or_, select
+from sqlalchemy import Connection, Row, Select, and_, delete, func, insert, or_, select, update
 
 from kafka_sla.database import Database
-from kafka_sla.ledger_tables import SLA_MISSES, SLA_WINDOWS
+from kafka_sla.ledger_tables import NOTICES, SLA_MISSES, SLA_WINDOWS
 from kafka_sla.model import Interval, Miss, Sla, SlaWindow
 
 JudgeMisses = Callable[[Sequence[SlaWindow]], Sequence[Miss]]
@@ -54,11 +55,15 @@ class SlaLedger:
         mine = SLA_WINDOWS.c.sla == sla.name
         inside = and_(SLA_WINDOWS.c.window_start >= interval.start, SLA_WINDOWS.c.window_start < interval.end)
         with self._database.writing(f"sla {sla.name}") as connection:
+            last_bad = select(func.max(SLA_WINDOWS.c.window_end)).where(mine, SLA_WINDOWS.c.verdict == "bad")
+            open_until = connection.execute(last_bad).scalar_one()
             connection.execute(delete(SLA_WINDOWS).where(mine, inside))
             if windows:
                 connection.execute(insert(SLA_WINDOWS), [_window_row(sla, window) for window in windows])
             around = _neighbourhood(connection, sla.name, interval)
-            return _replace_misses(connection, sla, interval, around, judge_misses(around))
+            change = _replace_misses(connection, sla, interval, around, judge_misses(around))
+            _remember_extent(connection, change, open_until)
+            return change
 
     def sla_windows(self, sla: str | Sla, interval: Interval) -> tuple[SlaWindow, ...]:
         """The windows that start in the interval, in time order."""
@@ -114,6 +119,15 @@ def _replace_misses(
     if misses:
         connection.execute(insert(SLA_MISSES), [_miss_row(sla, miss) for miss in misses])
     return MissChange(tuple(_miss(row) for row in old), tuple(sorted(misses, key=lambda m: m.start)))
+
+
+def _remember_extent(connection: Connection, change: MissChange, open_until: datetime | None) -> None:
+    """Keep how far misses reached that were told and are gone: what is judged in their place is the same incident."""
+    left = {miss.id for miss in change.after}
+    for gone in change.before:
+        if gone.id not in left:
+            reached = max(gone.opened_at, gone.end or open_until or gone.opened_at)
+            connection.execute(update(NOTICES).where(NOTICES.c.miss_id == gone.id).values(known_until=reached))
 
 
 def _window_row(sla: Sla, window: SlaWindow) -> dict[str, Any]:

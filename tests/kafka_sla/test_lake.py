@@ -89,7 +89,7 @@ class TestFacts:
         with pytest.raises(StoreError, match="rows for log_offsets lack the columns source"):
             lake.append_facts(LOG_OFFSETS, rows.drop_columns(["source"]))
         timeless = rows.drop_columns(["at"]).append_column("at", pa.nulls(1, pa.timestamp("us", "UTC")))
-        with pytest.raises(StoreError, match="rows for log_offsets do not fit its columns: .* 'at' with null values"):
+        with pytest.raises(StoreError, match=r"rows for log_offsets do not fit its columns: .* 'at' with null values"):
             lake.append_facts(LOG_OFFSETS, timeless)
 
 
@@ -175,7 +175,7 @@ class TestLoads:
         if wrong == "columns":
             pq.write_table(pq.read_table(path).append_column("more", pa.nulls(60, pa.int64())), path)
         with pytest.raises(
-            StoreError, match="is not in its folder|does not take its staged files|is not there any more"
+            StoreError, match=r"is not in its folder|does not take its staged files|is not there any more"
         ):
             lake.add_load("other" if wrong == "elsewhere" else "one", hour, {"consumer_latency": [path]})
 
@@ -216,7 +216,7 @@ def test_processes_that_write_at_once_lose_and_double_nothing(store: Store) -> N
 
 
 def rewrite_for_ever(store: Store, started: Path) -> None:
-    """Land, stage, add, publish and settle the same two intervals again and again, as killed tasks would be run again."""
+    """Land, stage, add, publish and settle the same two intervals again and again, as killed tasks are run again."""
     lake, ledger = Lake(store), Ledger(store)
     started.touch()
     for turn in itertools.count(int(started.name) * 1_000_000):

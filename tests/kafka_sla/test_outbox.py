@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kafka_sla.ledger import Ledger
-from kafka_sla.model import Interval, Miss, Patterns, Sla, SteadyState
+from kafka_sla.model import Interval, Miss, Patterns, Sla, SlaWindow, SteadyState
 from kafka_sla.outbox import Notice, NoticeKind
 from kafka_sla.store import Store
 from tests.kafka_sla.loads import MINUTE, at
@@ -36,9 +36,10 @@ def told(ledger: Ledger) -> list[tuple[str, str, str]]:
     return [(n.kind, n.miss.id, n.thread) for n in sent]
 
 
-def now_judged(ledger: Ledger, *misses: Miss) -> None:
-    """These are the misses of the SLA at present."""
-    ledger.replace_sla_windows(SLA, Interval(at("0:00"), at("24:00")), [], lambda _: misses)
+def now_judged(ledger: Ledger, *misses: Miss, bad: tuple[str, str] = ("10:00", "10:01")) -> None:
+    """These are the misses of the SLA at present, and bad windows in this time."""
+    windows = [SlaWindow("payments", w, "bad", True, "") for w in Interval(at(bad[0]), at(bad[1])).windows(60_000)]
+    ledger.replace_sla_windows(SLA, Interval(at("0:00"), at("24:00")), windows, lambda _: misses)
 
 
 def test_a_notice_comes_out_as_it_went_in_with_its_thread(ledger: Ledger) -> None:
@@ -71,6 +72,17 @@ def test_a_miss_whose_start_was_moved_by_late_facts_is_not_told_again(ledger: Le
     assert told(ledger) == [("opened", "m1", "m1"), ("recovered", "m2", "m1")]
     now_judged(ledger, miss("m3", "9:50", "10:10"))
     assert not ledger.enqueue(notice("recovered", id="m3", start="9:50", end="10:10"))
+
+
+def test_a_miss_whose_first_minutes_were_good_after_all_is_not_told_again(ledger: Ledger) -> None:
+    now_judged(ledger, miss("m1", "10:00"), bad=("10:00", "10:35"))
+    ledger.enqueue(notice(id="m1", start="10:00"))
+    now_judged(ledger, miss("m2", "10:30"), bad=("10:30", "10:40"))
+    assert not ledger.enqueue(notice(id="m2", start="10:30"))
+    now_judged(ledger, miss("m2", "10:30", "10:40"))
+    assert ledger.enqueue(notice("recovered", id="m2", start="10:30", end="10:40"))
+    now_judged(ledger, miss("m2", "10:30", "10:40"), miss("m3", "10:50"))
+    assert ledger.enqueue(notice(id="m3", start="10:50"))
 
 
 def test_the_next_miss_is_told_although_the_last_one_was_open_when_told(ledger: Ledger) -> None:
