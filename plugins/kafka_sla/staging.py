@@ -33,6 +33,6 @@ def keep_commit_records(store: Store, cluster: str, interval: Interval, records:
     if not records.num_rows:
         return None
     span = f"{epoch_ms(interval.start)}-{epoch_ms(interval.end)}"
-    path = f"{store.warehouse}/staging/commit_records/{cluster}/{span}.parquet"
+    path = f"{store.warehouse}/commit_records/{cluster}/{span}.parquet"
     write_rows(path, records)
     return path

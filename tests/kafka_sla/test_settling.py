@@ -13,6 +13,7 @@ import pytest
 from kafka_sla.lake import Lake
 from kafka_sla.ledger import Ledger
 from kafka_sla.settling import Settled
+from kafka_sla.staging import keep_commit_records
 from kafka_sla.store import Store
 from kafka_sla.tables import CONSUMER_LATENCY, LOG_OFFSETS
 from kafka_sla.warehouse import files_below
@@ -76,6 +77,14 @@ def test_a_folder_still_written_to_is_left_alone_with_all_its_files(lake: Lake) 
     os.utime(files["consumer_latency"][0], (old, old))
     lake.settle()
     assert Path(files["consumer_latency"][0]).exists()
+
+
+def test_commit_records_go_one_by_one_when_they_are_old(store: Store, lake: Lake) -> None:
+    kept = [keep_commit_records(store, "a", span(f"{h}:00", f"{h + 1}:00"), points("10:00")) for h in (1, 2)]
+    old = (now() - 2 * DAYS).timestamp()
+    os.utime(str(kept[0]), (old, old))
+    assert lake.settle().removed_files == 1
+    assert [Path(str(path)).exists() for path in kept] == [False, True]
 
 
 def test_facts_of_a_day_become_one_file_with_the_same_rows(store: Store, lake: Lake) -> None:
