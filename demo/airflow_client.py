@@ -50,6 +50,11 @@ class AirflowClient:
         run = self._ask("POST", f"/api/v2/dags/{dag_id}/dagRuns", {"logical_date": None, "conf": conf})
         return str(run["dag_run_id"])
 
+    def runs(self, dag_id: str) -> dict[str, str]:
+        """States of the DAG's runs by id, of the newest hundred."""
+        found = self._ask("GET", f"/api/v2/dags/{dag_id}/dagRuns?limit=100&order_by=-run_after")["dag_runs"]
+        return {run["dag_run_id"]: run["state"] for run in found}
+
     def follow(self, dag_id: str, run_id: str, seconds: float = 900) -> Iterator[TaskEnd]:
         """The tasks of a run as they end, until the run itself has ended."""
         told: set[tuple[str, int]] = set()

@@ -99,11 +99,12 @@ def longest_stall(sums: Sequence[WindowSum], start: datetime) -> Stall | None:
 def _stall(sums: Sequence[WindowSum], first: int, after: int) -> Stall:
     begin = sums[first].start
     known = [w.last_commit_at for w in sums[: first + 1] if w.last_commit_at and w.last_commit_at <= begin]
-    last = sums[after - 1].last_commit_at
+    committing = [w for w in sums[first:after] if w.last_commit_at and w.last_commit_at >= w.start]
     return Stall(
         since=max(known, default=begin),
         until=sums[after].start if after < len(sums) else None,
-        committed=last is not None and last > begin,
+        # Not one commit of a member that starts again, or that says good-bye: most of the windows.
+        committed=2 * len(committing) > after - first,
     )
 
 

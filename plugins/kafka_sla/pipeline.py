@@ -13,6 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_sla import kafka
@@ -140,8 +141,7 @@ def evaluate(settings: Settings, store: Store, sla_name: str, interval: Interval
     Returns ids of the misses that overlap the interval by state (`open`, `closed`) and counts of the verdicts.
     """
     promise, lake, ledger = settings.sla(sla_name), Lake(store), Ledger(store)
-    latency = lake.published(CONSUMER_LATENCY.name, interval, clusters=[promise.cluster])
-    steady = lake.published(STEADY_STATE.name, interval, clusters=[promise.cluster])
+    latency, steady = _measured(promise, lake, interval)
     windows = judging.judge(promise, interval, settings.window_ms, latency, steady)
 
     def judge_misses(around: Sequence[SlaWindow]) -> list[Miss]:
@@ -160,11 +160,16 @@ def evaluate(settings: Settings, store: Store, sla_name: str, interval: Interval
     }
 
 
+def _measured(promise: Sla, lake: Lake, interval: Interval) -> tuple[pa.Table, pa.Table]:
+    """The published latency, without the histograms that no verdict needs, and the steady states."""
+    columns = [name for name in CONSUMER_LATENCY.names if name != "latency_histogram"]
+    latency = lake.published(CONSUMER_LATENCY.name, interval, [promise.cluster], columns)
+    return latency, lake.published(STEADY_STATE.name, interval, [promise.cluster])
+
+
 def _explained(promise: Sla, miss: Miss, until: Any, lake: Lake) -> Miss:
     """The miss with its evidence from the published rows around it."""
-    around = evidence_interval(promise, miss, until)
-    latency = lake.published(CONSUMER_LATENCY.name, around, clusters=[promise.cluster])
-    steady = lake.published(STEADY_STATE.name, around, clusters=[promise.cluster])
+    latency, steady = _measured(promise, lake, evidence_interval(promise, miss, until))
     return replace(miss, evidence=evidence(promise, miss, latency, steady))
 
 

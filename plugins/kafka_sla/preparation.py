@@ -36,10 +36,11 @@ def job_for(
 ) -> Job:
     """The job that measures `interval` for these clusters."""
     slas = tuple(s for s in settings.slas if s.cluster in clusters)
+    for name in clusters:
+        ledger.adopt_rules(name, rules_digest([s for s in slas if s.cluster == name]))
     seqs = {name: ledger.facts_seq(name) for name in clusters}
     replays, since = [], []
     for name in clusters:
-        ledger.adopt_rules(name, rules_digest([s for s in slas if s.cluster == name]))
         carried = _carried(ledger, name, interval, settings.window_ms)
         replays.append(Replay(settings.cluster(name), carried))
         since.append(_oldest_needed(lake, name, carried, settings.window_ms) if carried else None)
@@ -83,7 +84,8 @@ def _carried(ledger: Ledger, cluster: str, interval: Interval, window_ms: int) -
 def _oldest_needed(lake: Lake, cluster: str, carried: Carried, window_ms: int) -> datetime:
     """Produced time of the oldest record that a group had not read at the carry-over, less a margin."""
     window = Interval(carried.at - timedelta(milliseconds=window_ms), carried.at)
-    rows = lake.published(CONSUMER_LATENCY.name, window, clusters=[cluster])
+    bounds = ["backlog_age_high_ms", "backlog_age_low_ms"]
+    rows = lake.published(CONSUMER_LATENCY.name, window, [cluster], bounds)
     ages = pc.coalesce(rows["backlog_age_high_ms"], rows["backlog_age_low_ms"])
     oldest = pc.max(ages).as_py() or 0.0
     return carried.at - timedelta(milliseconds=oldest) - _MARGIN
