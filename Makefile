@@ -9,7 +9,7 @@ TYPED := plugins/kafka_sla spark_jobs demo
 SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check format docs test wheel demo clean
+.PHONY: help setup check format docs test wheel demo truth clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ test: setup check wheel ## all checks, then all tests against the built wheel
 
 demo: setup ## Kafka, consumers, Airflow and a mailbox on this machine; ONCE=1 ends after one round
 	@ONCE=$(ONCE) $(BIN)/python -m demo
+
+truth: setup ## what real clients did against what is measured, as tables (about 5 minutes)
+	@$(BIN)/python -m benchmarks.truth
 
 clean: ## remove everything that make made, except .cache (Kafka's jars)
 	rm -rf $(VENV) .work dist build *.egg-info plugins/*.egg-info .mypy_cache .pytest_cache .ruff_cache

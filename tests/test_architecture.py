@@ -47,7 +47,7 @@ SPARK_MAY_IMPORT = {"kafka_sla.model", "kafka_sla.tables", "kafka_sla.arrow", "k
 
 OUTSIDE: dict[str, tuple[str, ...]] = {
     "airflow": ("kafka_sla.tasks", "kafka_sla.web", "kafka_sla_plugin", "dags", "tests", "demo"),
-    "confluent_kafka": ("demo", "tests"),
+    "confluent_kafka": ("benchmarks", "demo", "tests"),
     "fastapi": ("kafka_sla.web",),
     "great_expectations": ("kafka_sla.suites", "kafka_sla.suite_rules"),
     "kafka": ("kafka_sla.kafka", "demo", "tests"),

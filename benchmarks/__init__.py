@@ -1,0 +1,1 @@
+"""Experiments that anybody can repeat with one command, and whose tables stand in docs/reference."""

@@ -1,0 +1,103 @@
+"""`python -m benchmarks.truth`: is what the package says of consumers true?
+
+Starts a real broker, lets real clients write down what they do, measures the finished interval from what Kafka
+remembers (snapshot, Spark, publication, as `kafka-sla run` does), and prints both as Markdown. Exit status 1 when the
+truth left any bounds, or a flow's 99th percentile is off by more than 5 % and 250 ms. Knows the order of things only.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from benchmarks.lag_exporter import LagExporter
+from benchmarks.truth_flows import FLOWS
+from benchmarks.truth_log import truth
+from benchmarks.truth_table import Comparison, Row, compare, markdown
+from benchmarks.truth_traffic import Traffic, commits_kept
+from demo.broker import Cluster as Broker
+from demo.broker import archive_classes
+from kafka_sla import pipeline
+from kafka_sla.lake import Lake
+from kafka_sla.model import Cluster, Connection, Interval, LookUps, Patterns, floor_time
+from kafka_sla.settings import Settings
+from kafka_sla.spark_submit import run_spark
+from kafka_sla.store import Store
+from kafka_sla.tables import CONSUMER_LATENCY
+
+WINDOW_MS = 10_000
+TRAFFIC_SECONDS = 180
+_BEGAN = time.monotonic()
+
+
+def main() -> int:
+    """Run the experiment; 1 when it shows something untrue."""
+    archive_classes()
+    with Broker(properties={"log.cleaner.backoff.ms": "1000"}) as broker:
+        client = broker.client()
+        with Traffic(client, FLOWS) as traffic, LagExporter(client, FLOWS) as exporter:
+            interval = _act(traffic)
+        kept = commits_kept(client)
+        rows, look_ups = _measured(client, interval)
+    found = [
+        compare(
+            flow.name, interval, WINDOW_MS, truth(flow.name, traffic.logs[flow.name], kept[flow.group, flow.topic]),
+            rows[flow.name], exporter.samples[flow.name], look_ups[flow.name],
+        )
+        for flow in FLOWS
+    ]  # fmt: skip
+    print(markdown(found))
+    return _complain(found)
+
+
+def _act(traffic: Traffic) -> Interval:
+    """Wait for the whole windows after every group's first commit."""
+    while not traffic.all_committed:
+        time.sleep(0.1)
+    start = floor_time(datetime.now(UTC), WINDOW_MS) + timedelta(milliseconds=WINDOW_MS)
+    _say(f"{len(FLOWS)} flows run for {TRAFFIC_SECONDS} s")
+    while traffic.seconds < TRAFFIC_SECONDS:
+        time.sleep(0.5)
+    return Interval(start, floor_time(datetime.now(UTC), WINDOW_MS))
+
+
+def _measured(client: dict[str, str], interval: Interval) -> tuple[dict[str, list[Row]], dict[str, int]]:
+    """Published rows of `consumer_latency` and look-ups by flow. A flow is a cluster here: it is counted alone."""
+    settings = Settings(
+        tuple(Cluster(flow.name, "broker", Patterns(), Patterns((re.escape(flow.topic),))) for flow in FLOWS),
+        window_ms=WINDOW_MS, look_ups=LookUps(max_gap_ms=WINDOW_MS),
+    )  # fmt: skip
+    names, login = [flow.name for flow in FLOWS], Connection("broker", extra={**client})
+    with tempfile.TemporaryDirectory(prefix="kafka_sla-truth-") as folder:
+        store = Store.embedded(Path(folder))
+        snapshots = [pipeline.snapshot(settings, store, name, login, interval, live=False) for name in names]
+        _say(f"{sum(s['look_ups'] for s in snapshots)} look-ups of offsets; measuring with Spark")
+        job = pipeline.prepare(settings, store, interval, names, snapshots)
+        run_spark(job)
+        pipeline.validate(store, job)
+        pipeline.publish(store, job)
+        published = Lake(store).published(CONSUMER_LATENCY.name, interval).to_pylist()
+    rows = {name: [row for row in published if row["cluster"] == name] for name in names}
+    return rows, {s["cluster"]: s["look_ups"] for s in snapshots}
+
+
+def _complain(found: list[Comparison]) -> int:
+    for one in found:
+        for text in one.outside:
+            _say(f"{one.name}: outside its bounds: {text}")
+        if not one.p99_holds:
+            _say(f"{one.name}: p99 is {one.ours.p99}, in truth {one.true.p99}")
+    return int(any(one.outside or not one.p99_holds for one in found))
+
+
+def _say(text: str) -> None:
+    """Progress on standard error, so that standard output is the tables."""
+    print(f"[{time.monotonic() - _BEGAN:4.0f} s] {text}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
