@@ -1,12 +1,12 @@
 """Sorted Arrow batches of facts, gathered into chunks of whole topic-partitions. Knows the event layout, no metric.
 
-An *event* is a produced point, a carry-over position or a commit; `EVENTS` is the layout that `facts.events` makes and
-the metric kernels read. Events arrive sorted by (cluster, topic, partition, group, at, offset), points (no group) first.
+An *event* is a produced point, a carry-over position or a commit; `EVENTS` is the layout that `facts.events` makes
+and the kernel reads. Events arrive sorted by (cluster, topic, partition, group, at, offset), points (no group) first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +29,8 @@ _CHUNK_ROWS = 2_000_000
 class Chunk:
     """Whole topic-partitions: the produced timeline of each and the commits of each group on each.
 
-    Arrays are one entry per commit (sorted by group-partition, time) or one per group-partition (`keys`, `gp_partition`).
+    Arrays have one entry per commit (sorted by group-partition, time), `keys` and `gp_partition` one per
+    group-partition.
     """
 
     timeline: Timeline
@@ -49,7 +50,7 @@ class Chunk:
     """Log start offset known at the carry-over, one entry per group-partition; -1 without."""
 
 
-def chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[Chunk]:
+def chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[Chunk]:
     """Cut a sorted stream of events into chunks at borders of topic-partitions."""
     held: list[pa.RecordBatch] = []
     rows = 0
@@ -85,11 +86,12 @@ def _changes(table: pa.Table, names: list[str]) -> Bools:
 
 def _ints(table: pa.Table, name: str) -> Ints:
     """A BIGINT column as int64 with -1 for null."""
-    return pc.fill_null(table.column(name), -1).to_numpy().astype(np.int64, copy=False)
+    values: Ints = pc.fill_null(table.column(name), -1).to_numpy().astype(np.int64, copy=False)
+    return values
 
 
 def _chunk(table: pa.Table) -> Chunk:
-    partition = np.cumsum(_changes(table, ["cluster", "topic", "partition"]))
+    partition = np.cumsum(_changes(table, ["cluster", "topic", "partition"]), dtype=np.int64)
     is_point = pc.is_null(table.column("group")).to_numpy()
     points, commits = table.filter(pa.array(is_point)), table.filter(pa.array(~is_point))
     timeline = Timeline(
@@ -105,7 +107,7 @@ def _chunk(table: pa.Table) -> Chunk:
 
 def _with_commits(timeline: Timeline, commits: pa.Table, partition: Ints) -> Chunk:
     changed = _changes(commits, ["cluster", "topic", "partition", "group"])
-    gp = np.cumsum(changed)
+    gp = np.cumsum(changed, dtype=np.int64)
     first = np.flatnonzero(np.concatenate([[True], changed[1:]])) if commits.num_rows else np.zeros(0, dtype=np.int64)
     keep = _evidence(gp, commits)
     kept = commits.filter(pa.array(keep))
@@ -137,4 +139,5 @@ def _evidence(gp: Ints, commits: pa.Table) -> Bools:
     np.minimum.at(first_logged, gp[logged], at[logged])
     repeat = np.zeros(len(gp), dtype=np.bool_)
     repeat[1:] = (gp[1:] == gp[:-1]) & (at[1:] == at[:-1]) & (offset[1:] == offset[:-1]) & (offset[1:] != NONE)
-    return ~(polled & (at >= first_logged[gp])) & ~repeat
+    evidence: Bools = ~(polled & (at >= first_logged[gp])) & ~repeat
+    return evidence

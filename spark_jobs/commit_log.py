@@ -79,7 +79,9 @@ def _values(records: DataFrame) -> DataFrame:
     return (
         records.withColumn("_value_version", F.expr(_int("value", "1", 2)))
         .withColumn("_metadata_length", F.expr(f"greatest({length}, 0)"))
-        .withColumn("_whole", F.expr(f"length(value) = {expected} OR _value_version = 4 AND length(value) > {expected}"))
+        .withColumn(
+            "_whole", F.expr(f"length(value) = {expected} OR _value_version = 4 AND length(value) > {expected}")
+        )
         .withColumn("_known", F.expr("_value_version BETWEEN 0 AND 4 AND coalesce(_whole, false)"))
         .withColumn("_offset", F.expr(f"if(_known, {_int('value', '3', 8)}, NULL)"))
         .withColumn("_at", F.expr(f"if(_known, {_int('value', time_at, 8)}, NULL)"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -61,7 +63,9 @@ def measure(chunk: Chunk, step: Steps, parts: Segments, grid: Rows, end: Ends) -
 
 def _latency(row: Ints, parts: Segments, total: int) -> dict[str, Floats]:
     """Latest, largest and mean latency of each row with bounds, over the records that have one."""
-    good = ~parts.negative & ~np.isnan(parts.first_ms)
+    known = ~np.isnan(parts.first_ms)
+    good = ~parts.negative & known
+    of_unknown = row[~parts.negative & ~known]
     row, n = row[good], parts.records[good]
     first, last, low, high = parts.first_ms[good], parts.last_ms[good], parts.low_ms[good], parts.high_ms[good]
     weight = _sum(row, n, total)
@@ -77,6 +81,7 @@ def _latency(row: Ints, parts: Segments, total: int) -> dict[str, Floats]:
     with np.errstate(divide="ignore", invalid="ignore"):
         for name, value in (("", (first + last) / 2), ("low_", low), ("high_", high)):
             result[f"records_latency_avg_{name}ms"] = _sum(row, value * n, total) / weight
+    result["records_latency_max_high_ms"][of_unknown] = np.inf  # one of them may have waited longer than all others
     return result
 
 
@@ -87,7 +92,9 @@ def _counts(row: Ints, parts: Segments, total: int) -> dict[str, pa.Array]:
     offsets, buckets, counts = histograms(
         row[good], parts.first_ms[good], parts.last_ms[good], parts.records[good], total
     )
-    maps = pa.MapArray.from_arrays(pa.array(offsets.astype(np.int32)), pa.array(buckets.astype(np.int32)), pa.array(counts))
+    maps = pa.MapArray.from_arrays(
+        pa.array(offsets.astype(np.int32)), pa.array(buckets.astype(np.int32)), pa.array(counts)
+    )
     return {
         "latency_histogram": maps,
         "negative_latency_records": pa.array(_sum(row[parts.negative], parts.records[parts.negative], total)),
@@ -109,7 +116,7 @@ def _lag_before_commits(chunk: Chunk, step: Steps, grid: Rows, total: int) -> In
     return result
 
 
-def _sum(row: Ints, values: np.ndarray[tuple[int], np.dtype[np.int64 | np.float64]], total: int) -> np.ndarray:  # type: ignore[type-arg]
+def _sum(row: Ints, values: Any, total: int) -> Any:
     """Sum of values per row; integers stay exact."""
     result = np.zeros(total, dtype=values.dtype)
     np.add.at(result, row, values)

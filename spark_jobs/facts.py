@@ -102,7 +102,9 @@ def _carried(latency: DataFrame, steady: DataFrame) -> DataFrame:
     """One event per group-partition: its last commit before the replay, and its steady states as JSON by SLA."""
     key = ["cluster", "topic", "partition", "group"]
     state = F.struct("state", F.unix_micros("since").alias("since"), "reason")
-    states = steady.groupBy(*key).agg(F.to_json(F.map_from_entries(F.collect_list(F.struct("sla", state)))).alias("carry"))
+    states = steady.groupBy(*key).agg(
+        F.to_json(F.map_from_entries(F.collect_list(F.struct("sla", state)))).alias("carry")
+    )
     return (
         latency.where(F.col("committed_offset").isNotNull())
         .join(states, key, how="left")

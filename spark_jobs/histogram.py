@@ -21,7 +21,7 @@ def bucket_of(latency_ms: Floats) -> Ints:
         bucket = np.ceil(np.log(np.maximum(latency_ms, 1.0)) / _LOG_GAMMA).astype(np.int64)
     above = edge_of(bucket) < latency_ms  # rounding of the logarithm may miss by one
     below = (bucket > 0) & (edge_of(bucket - 1) >= latency_ms)
-    return bucket + above - below
+    return np.asarray(bucket + above - below, dtype=np.int64)
 
 
 def edge_of(bucket: Ints) -> Floats:

@@ -1,8 +1,8 @@
-"""The one pass over all events: from sorted Arrow batches to rows of latency with their steady states. No session, no I/O."""
+"""The one pass over all events: sorted Arrow batches in, rows of latency with steady states out. No session, no I/O."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +18,10 @@ MEASURED = f"{CONSUMER_LATENCY.ddl.replace(' NOT NULL', '')}, states {steady_sta
 """Schema of the kernel's rows: `consumer_latency` and the states of each row."""
 
 
-def kernel(scope: Scope, slas: tuple[Sla, ...]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def kernel(scope: Scope, slas: tuple[Sla, ...]) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
     """A function for `DataFrame.mapInArrow`: events of whole topic-partitions in, rows of MEASURED out."""
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for chunk in chunks(batches):
             if chunk.keys.num_rows:
                 yield from measure_chunk(chunk, scope, slas).to_batches(max_chunksize=50_000)

@@ -21,7 +21,16 @@ from pyspark.sql import functions as F
 from kafka_sla import suites
 from kafka_sla.job import Job, read_job
 from kafka_sla.model import epoch_ms
-from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, LOG_OFFSETS, QUARANTINE, STEADY_STATE, TABLES, VALIDATION_RESULTS, Table
+from kafka_sla.tables import (
+    COMMITTED_OFFSETS,
+    CONSUMER_LATENCY,
+    LOG_OFFSETS,
+    QUARANTINE,
+    STEADY_STATE,
+    TABLES,
+    VALIDATION_RESULTS,
+    Table,
+)
 from spark_jobs import commit_log, facts
 from spark_jobs.kernel import MEASURED, kernel
 from spark_jobs.windows import Scope
@@ -49,9 +58,7 @@ def steady_rows(measured: DataFrame) -> DataFrame:
     """Rows of `tables.STEADY_STATE` from the kernel's rows: one per row and SLA."""
     state = measured.withColumn("state_of", F.explode("states"))
     own = {"sla", "state", "since", "reason", "steady_throughout", "records_over"}
-    return state.select(
-        [F.col(f"state_of.{n}").alias(n) if n in own else F.col(f"`{n}`") for n in STEADY_STATE.names]
-    )
+    return state.select([F.col(f"state_of.{n}").alias(n) if n in own else F.col(f"`{n}`") for n in STEADY_STATE.names])
 
 
 def _decode(spark: SparkSession, job: Job) -> DataFrame:
@@ -102,9 +109,10 @@ def _stage(job: Job, table: Table, rows: DataFrame, at_most: int) -> None:
 def _validate(spark: SparkSession, job: Job, log: DataFrame, committed: DataFrame) -> dict[str, int]:
     """Validate the staged tables and the interval's facts; stages results and quarantined rows."""
     inside = (F.col("at") >= F.lit(job.interval.start)) & (F.col("at") <= F.lit(job.interval.end))
-    frames = {
-        t.name: facts.read(spark, t, [f"{job.output}/{t.name}"]) for t in (CONSUMER_LATENCY, STEADY_STATE)
-    } | {LOG_OFFSETS.name: log.where(inside), COMMITTED_OFFSETS.name: committed.where(inside)}
+    frames = {t.name: facts.read(spark, t, [f"{job.output}/{t.name}"]) for t in (CONSUMER_LATENCY, STEADY_STATE)} | {
+        LOG_OFFSETS.name: log.where(inside),
+        COMMITTED_OFFSETS.name: committed.where(inside),
+    }
     frames |= {
         name: facts.read(spark, TABLES[name], files).where(inside)
         for name, files in job.facts.items()

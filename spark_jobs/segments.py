@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spark_jobs.chunks import Chunk
-from spark_jobs.timeline import FAR, NONE, Bools, Floats, Ints
+from spark_jobs.timeline import FAR, NONE, Bools, Floats, Ints, middle
 
 _MS = 1_000.0
 
@@ -107,8 +107,8 @@ def _measure(chunk: Chunk, step: Steps, commit: Ints, start: Ints, stop: Ints) -
     epoch, consumed = step.epoch[commit], chunk.at[commit]
     found = t.produced(epoch, start, step.horizon[commit])
     negative = found.low > consumed
-    first = np.minimum(t.estimate(epoch, start + 0.5, found), consumed)
-    last = np.minimum(t.estimate(epoch, stop - 0.5, found), consumed)
+    first = np.minimum(t.estimate(epoch, middle(start), found), consumed)
+    last = np.minimum(t.estimate(epoch, middle(stop - 1), found), consumed)
     first, last = _between(first, last, found.low, np.minimum(found.high, consumed), stop - start)
     latest_production = np.minimum(found.high, consumed)
     low = np.maximum(0, step.before[commit] - latest_production) / _MS
@@ -119,10 +119,14 @@ def _measure(chunk: Chunk, step: Steps, commit: Ints, start: Ints, stop: Ints) -
 
 
 def _between(first: Floats, last: Floats, low: Ints, high: Ints, records: Ints) -> tuple[Floats, Floats]:
-    """Keep estimates inside their bracket; where no slope is known, spread the records evenly over the bracket."""
+    """Keep estimates inside their bracket; where no slope is known, spread the records evenly over the bracket.
+
+    Without slope and bracket nothing is known: NaN.
+    """
     lower = np.where(low > -FAR, low, np.nan).astype(np.float64)
     half = (high - lower) / (2 * records)
     first = np.where(np.isnan(first), lower + half, first)
     last = np.where(np.isnan(last), high - half, last)
-    last = np.where(np.isnan(first), np.nan, last)
-    return np.fmin(np.fmax(first, lower), high), np.fmin(np.fmax(last, lower), high)
+    unknown = np.isnan(first)
+    first, last = np.fmin(np.fmax(first, lower), high), np.fmin(np.fmax(last, lower), high)
+    return np.where(unknown, np.nan, first), np.where(unknown, np.nan, last)

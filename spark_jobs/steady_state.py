@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -22,8 +23,19 @@ from spark_jobs.windows import Rows, backlog_age
 
 REASONS = ("", "first_commit", "rewind", "offset_reset", "returned", "topic_recreated", "caught_up", "grace_over")
 _CODE = {name: code for code, name in enumerate(REASONS)}
-STATES = "ARRAY<STRUCT<sla: STRING, state: STRING, since: TIMESTAMP, reason: STRING, steady_throughout: BOOLEAN, records_over: BIGINT>>"
+STATES = (
+    "ARRAY<STRUCT<sla: STRING, state: STRING, since: TIMESTAMP, reason: STRING, steady_throughout: BOOLEAN, "
+    "records_over: BIGINT>>"
+)
 """How the states of one row travel beside its latency, one entry per SLA that covers the group-partition."""
+
+
+class _State(TypedDict):
+    """A carried state; `since` in µs."""
+
+    state: str
+    since: int
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +108,8 @@ def _records_over(threshold_ms: int, parts: Segments, grid: Rows) -> Ints:
 
 def _lives(sla: Sla, chunk: Chunk, step: Steps, caught_age: Floats) -> _Lives:
     """Which event each commit lives under, and when that life became steady."""
-    event, began = _events(sla, chunk, step)
+    carried = _carried(sla, chunk)
+    event, began = _events(sla, chunk, step, carried)
     index = np.arange(len(event))
     life = np.maximum.accumulate(np.where(event > 0, index, 0)) if len(event) else index
     caught = (caught_age <= sla.steady_state.caught_up_within_ms) & (chunk.offset != NONE) & ~chunk.carried
@@ -108,13 +121,13 @@ def _lives(sla: Sla, chunk: Chunk, step: Steps, caught_age: Floats) -> _Lives:
         over = began[life] + sla.steady_state.grace_ms * 1_000
         steady_why = np.where(over < steady_at, _CODE["grace_over"], steady_why)
         steady_at = np.minimum(steady_at, over)
-    carried_at, carried_why = _carried_steady(sla, chunk)
+    carried_at, carried_why = _carried_steady(carried, len(event))
     steady_at = np.where(carried_at[life] != NONE, carried_at[life], steady_at)
     steady_why = np.where(carried_at[life] != NONE, carried_why[life], steady_why)
     return _Lives(began[life], event[life], steady_at, steady_why)
 
 
-def _events(sla: Sla, chunk: Chunk, step: Steps) -> tuple[Ints, Ints]:
+def _events(sla: Sla, chunk: Chunk, step: Steps, carried: dict[int, _State]) -> tuple[Ints, Ints]:
     """Code of the event at each commit (0: none) and when it began."""
     first = np.append(True, chunk.gp[1:] != chunk.gp[:-1]) if len(chunk.gp) else np.zeros(0, dtype=np.bool_)
     event = np.zeros(len(chunk.gp), dtype=np.int64)
@@ -125,27 +138,25 @@ def _events(sla: Sla, chunk: Chunk, step: Steps) -> tuple[Ints, Ints]:
     event[step.recreated] = _CODE["topic_recreated"]
     event[first] = _CODE["first_commit"]
     began = chunk.at.copy()
-    for at, state in _carried(sla, chunk):
-        event[at], began[at] = _CODE[state["reason"]] if state["state"] == "bootstrapping" else event[at], state["since"]
+    for index, state in carried.items():
+        began[index] = state["since"]
+        if state["state"] == "bootstrapping":
+            event[index] = _CODE[state["reason"]]
     return event, began
 
 
-def _carried(sla: Sla, chunk: Chunk) -> list[tuple[int, dict[str, str | int]]]:
-    """(commit index, state of this SLA) of the carried positions."""
-    found = []
-    for at in np.flatnonzero(chunk.carried):
-        state = json.loads(chunk.carry[int(at)].as_py() or "{}").get(sla.name)
-        if state:
-            found.append((int(at), state))
-    return found
+def _carried(sla: Sla, chunk: Chunk) -> dict[int, _State]:
+    """The state of this SLA at the commits that are carried positions."""
+    every = {int(at): json.loads(chunk.carry[int(at)].as_py() or "{}") for at in np.flatnonzero(chunk.carried)}
+    return {at: states[sla.name] for at, states in every.items() if sla.name in states}
 
 
-def _carried_steady(sla: Sla, chunk: Chunk) -> tuple[Ints, Ints]:
+def _carried_steady(carried: dict[int, _State], commits: int) -> tuple[Ints, Ints]:
     """Per commit the instant and reason of a carried steady state, NONE elsewhere."""
-    at, why = np.full(len(chunk.gp), NONE), np.zeros(len(chunk.gp), dtype=np.int64)
-    for index, state in _carried(sla, chunk):
+    at, why = np.full(commits, NONE), np.zeros(commits, dtype=np.int64)
+    for index, state in carried.items():
         if state["state"] == "steady":
-            at[index], why[index] = state["since"], _CODE[str(state["reason"])]
+            at[index], why[index] = state["since"], _CODE[state["reason"]]
     return at, why
 
 

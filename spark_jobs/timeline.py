@@ -1,14 +1,14 @@
 """The produced timelines of many topic-partitions at once, and when an offset was produced. NumPy only; knows no Spark.
 
-A point (at, offset) says: records with a smaller offset were produced before `at`, the others not before it. A topic that
-was deleted and created again starts a new *epoch*: its offsets begin anew, so no bracket may span the two.
+A point (at, offset) says: records with a smaller offset were produced before `at`, the others not before it. A topic
+that was deleted and created again starts a new *epoch*: its offsets begin anew, so no bracket may span the two.
 Times are int64 microseconds since the epoch (UTC), offsets are int64.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +44,9 @@ class Produced:
 class Timeline:
     """Points of topic-partitions 0..n-1, cut into epochs; built from arrays sorted by (partition, at, offset)."""
 
-    def __init__(self, partitions: int, partition: Ints, at: Ints, offset: Ints, log_start: Ints, polled: Bools) -> None:
+    def __init__(
+        self, partitions: int, partition: Ints, at: Ints, offset: Ints, log_start: Ints, polled: Bools
+    ) -> None:
         self.at = at
         starts = _epoch_starts(partition, offset, polled)
         first_of = np.searchsorted(partition, np.arange(partitions))
@@ -67,14 +69,12 @@ class Timeline:
         self.log_start: Ints = np.where(
             start_rank > self._base[epoch], start_rank - self._base[epoch] + self._min[epoch] - 1, NONE
         )
-        self._origin = np.int64(min(at.min(initial=0), self.epoch_at.min(initial=0)))
-        self._span = np.int64(at.max(initial=0) - self._origin + 2)
+        self._origin, self._span = extent(at)
         self._clock: Ints = epoch * self._span + (at - self._origin) + 1
 
     def epoch_of(self, partition: Ints, at: Ints) -> Ints:
         """The epoch that was alive in `partition` at time `at`."""
-        origin = np.int64(min(self.epoch_at.min(initial=0), at.min(initial=0)))
-        span = np.int64(max(self.epoch_at.max(initial=0), at.max(initial=0)) - origin + 2)
+        origin, span = extent(self.epoch_at, at)
         keys = self.epoch_partition * span + (self.epoch_at - origin)
         found = np.searchsorted(keys, partition * span + (at - origin), side="right") - 1
         first = np.searchsorted(self.epoch_partition, partition)
@@ -83,13 +83,13 @@ class Timeline:
     def last_until(self, epoch: Ints, at: Ints) -> Ints:
         """Index of the last point of `epoch` with time ≤ `at`; lo - 1 where there is none."""
         key = epoch * self._span + np.clip(at - self._origin + 1, 0, self._span - 1)
-        return np.searchsorted(self._clock, key, side="right") - 1
+        return np.asarray(np.searchsorted(self._clock, key, side="right") - 1, dtype=np.int64)
 
-    def beyond(self, epoch: Ints, offset: Ints, side: str = "right") -> Ints:
+    def beyond(self, epoch: Ints, offset: Ints, side: Literal["left", "right"] = "right") -> Ints:
         """Index of the first point with a larger offset (side "right"), or one at least as large (side "left")."""
         rank = np.clip(offset - self._min[epoch] + 1, 0, self._range[epoch] - 1)
         key = self._base[epoch] + rank
-        return np.searchsorted(self._rank, key, side="right" if side == "right" else "left")
+        return np.asarray(np.searchsorted(self._rank, key, side=side), dtype=np.int64)
 
     def produced(self, epoch: Ints, offset: Ints, horizon: Ints) -> Produced:
         """Bounds on when the record at each offset was produced, from points not later than `horizon` only.
@@ -146,6 +146,21 @@ class Timeline:
         return np.where(usable, np.where(forward, slope_back, line), np.nan)
 
 
+def extent(*times: Ints) -> tuple[int, int]:
+    """(first instant, room for one more than all instants after it): what one key of many takes on a joint axis.
+
+    Counted from the first instant, not from 1970: a thousand years of them still fit side by side into 64 bits.
+    """
+    found = [t for t in times if len(t)]
+    first = min((int(t.min()) for t in found), default=0)
+    return first, max((int(t.max()) for t in found), default=0) - first + 2
+
+
+def middle(offset: Ints) -> Floats:
+    """The position of a record between its offset and the next one."""
+    return np.asarray(offset + 0.5, dtype=np.float64)
+
+
 def _take(values: Any, index: Ints) -> Any:
     """values[index] with out-of-range indexes clamped: callers mask what they must not use."""
     if len(values) == 0:
@@ -173,7 +188,7 @@ def _number_epochs(partitions: int, partition: Ints, at: Ints, begins: Ints) -> 
     owners, los = owners[order], los[order]
     first = np.concatenate([[True], owners[1:] != owners[:-1]]) if len(owners) else np.zeros(0, dtype=np.bool_)
     when = _take(at, los) if len(at) else np.zeros(len(los), dtype=np.int64)
-    floor = at.min(initial=0) if len(at) else np.int64(0)
+    floor = extent(at)[0]
     return owners, np.where(first, floor, when).astype(np.int64), los
 
 

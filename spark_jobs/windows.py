@@ -8,7 +8,7 @@ import numpy as np
 
 from spark_jobs.chunks import Chunk
 from spark_jobs.segments import Steps, log_start_at
-from spark_jobs.timeline import FAR, NONE, Bools, Floats, Ints
+from spark_jobs.timeline import FAR, NONE, Bools, Floats, Ints, extent, middle
 
 _MS = 1_000.0
 
@@ -70,10 +70,9 @@ def rows(chunk: Chunk, scope: Scope) -> Rows:
 
 def _last_before(chunk: Chunk, gp: Ints, end: Ints) -> Ints:
     """Last commit of each group-partition with a time before `end`; one exists in every row of the grid."""
-    origin = min(chunk.at.min(initial=0), end.min(initial=0))
-    span = max(chunk.at.max(initial=0), end.max(initial=0)) - origin + 2
+    origin, span = extent(chunk.at, end)
     clock = chunk.gp * span + (chunk.at - origin)
-    return np.searchsorted(clock, gp * span + (end - origin), side="left") - 1
+    return np.asarray(np.searchsorted(clock, gp * span + (end - origin), side="left") - 1, dtype=np.int64)
 
 
 def ends(chunk: Chunk, step: Steps, grid: Rows) -> Ends:
@@ -98,17 +97,15 @@ def alive(chunk: Chunk, grid: Rows, end: Ends, scope: Scope) -> Bools:
     """Rows of group-partitions that still exist: neither deleted nor expired while lagging."""
     deleted = chunk.offset[grid.last] == NONE
     silent = grid.end - chunk.at[grid.last] > scope.expire
-    return ~deleted & ~(silent & end.known & (end.lag > 0))
+    return np.asarray(~deleted & ~(silent & end.known & (end.lag > 0)), dtype=np.bool_)
 
 
-def backlog_age(
-    chunk: Chunk, epoch: Ints, position: Ints, at: Ints, horizon: Ints
-) -> tuple[Floats, Floats, Floats]:
+def backlog_age(chunk: Chunk, epoch: Ints, position: Ints, at: Ints, horizon: Ints) -> tuple[Floats, Floats, Floats]:
     """Age at `at` of the record at `position`: (estimate, low, high) in ms; 0 where it is not known to exist."""
     t = chunk.timeline
     found = t.produced(epoch, position, horizon)
     exists = found.high < FAR
-    when = t.estimate(epoch, position + 0.5, found)
+    when = t.estimate(epoch, middle(position), found)
     when = np.where(np.isnan(when), np.minimum(found.high, at), when)
     when = np.fmax(when, np.where(found.low > -FAR, found.low, -np.inf))
     age = np.where(exists, np.maximum(at - when, 0), 0) / _MS

@@ -16,7 +16,10 @@ SOURCES = ("plugins", "spark_jobs", "expectations", "dags", "demo", "tests", "be
 
 FLOORS: tuple[dict[str, str], ...] = (
     {
-        "nouns": "errors model tables arrow job durations instants patterns wording progress text_table spark_code spark_conf",
+        "nouns": "errors model tables arrow job durations instants patterns wording progress text_table",
+    },
+    {
+        "submission": "spark_code spark_conf",
     },
     {
         "settings": "connections maintenance settings settings_mistakes settings_rules settings_schema settings_values"

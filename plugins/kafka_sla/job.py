@@ -1,4 +1,4 @@
-"""What one Spark application is asked to do, as a file: written by the pipeline, read by `spark_jobs.measure`. No I/O but that file."""
+"""What one Spark application is asked to do, as a file between the pipeline and `spark_jobs.measure`. No other I/O."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Replay:
 class Job:
     """One load: measure `interval` for these clusters into `output`, from these files.
 
-    `facts`, `carry` and `commit_records` name Parquet files; `carry` are those of the carried loads. `output` is a folder
-    (or URI) that gets one sub-folder a table.
+    `facts`, `carry` and `commit_records` name Parquet files; `carry` are those of the carried loads. `output` is a
+    folder (or URI) that gets one sub-folder a table.
     """
 
     load_id: str

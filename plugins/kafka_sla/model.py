@@ -77,7 +77,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class Patterns:
-    """Names that a configuration selects: `orders`, a glob `orders-*`, or `/regex/`; `exclude` wins. Compiled to regexes."""
+    """Names that a configuration selects, as regexes; `exclude` wins."""
 
     include: tuple[str, ...] = (".*",)
     exclude: tuple[str, ...] = ()
@@ -122,7 +122,10 @@ class Maintenance:
 
 @dataclass(frozen=True, slots=True)
 class WeeklyMaintenance:
-    """A planned maintenance on some weekdays (0 is Monday), by the clock of a time zone; past midnight when `end` <= `start`."""
+    """A planned maintenance on some weekdays (0 is Monday), by the clock of a time zone.
+
+    Past midnight when `end` <= `start`.
+    """
 
     weekdays: tuple[int, ...]
     start: time
@@ -146,11 +149,14 @@ class WeeklyMaintenance:
 
 @dataclass(frozen=True, slots=True)
 class LookUps:
-    """How finely Kafka is asked for the time of offsets: gaps wider than `max_gap_ms` or curved are split, none below `floor_ms`."""
+    """How finely Kafka is asked for the time of offsets.
+
+    Gaps wider than `max_gap_ms` or curved are split, none below `floor_ms`.
+    """
 
     floor_ms: int = 250
     per_pass: int = 200_000
-    """Look-ups that one snapshot of one cluster may spend on each started hour; what it leaves undone shows as wider bounds."""
+    """Look-ups that one snapshot of one cluster may spend on each started hour; the rest shows as wider bounds."""
     max_gap_ms: int = 60_000
 
 

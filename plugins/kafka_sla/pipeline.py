@@ -1,4 +1,4 @@
-"""The steps of one run as functions, in order; the DAGs and the command line both call these. Knows neither Airflow nor Spark.
+"""The steps of one run as functions, in order, for DAGs and command line alike. Knows neither Airflow nor Spark.
 
     snapshot (each cluster) → prepare → [Spark: spark_jobs.measure] → validate → publish → evaluate (each SLA) → notify
 
@@ -80,7 +80,11 @@ def snapshot(
 
 
 def prepare(
-    settings: Settings, store: Store, interval: Interval, clusters: Sequence[str], snapshots: Iterable[Mapping[str, Any]]
+    settings: Settings,
+    store: Store,
+    interval: Interval,
+    clusters: Sequence[str],
+    snapshots: Iterable[Mapping[str, Any]],
 ) -> str:
     """Decide what Spark is to read and write; returns the path of the job file."""
     records = {s["cluster"]: [s["commit_records"]] for s in snapshots if s.get("commit_records")}
@@ -93,7 +97,7 @@ def prepare(
 
 
 def validate(store: Store, job_path: str) -> dict[str, Any]:
-    """Keep the commits that Spark decoded and what the expectations said; ValidationFailed when a critical one broke."""
+    """Keep the decoded commits and what the expectations said; ValidationFailed when a critical one broke."""
     job, ledger = read_job(job_path), Ledger(store)
     landed = _land_commits(job, job_path, Lake(store), ledger)
     results = staged(job.output, VALIDATION_RESULTS).to_pylist()
@@ -104,7 +108,7 @@ def validate(store: Store, job_path: str) -> dict[str, Any]:
     if any(r["severity"] == "critical" for r in broken):
         raise ValidationFailed(
             f"{job.interval} was not published, the last published data stays readable:\n  " + "\n  ".join(notes)
-            + "\nLook at `kafka-sla export quarantine`, correct the facts or the expectation, and run the interval again."
+            + "\nLook at `kafka-sla export quarantine`, correct facts or expectation, and run it again."
         )  # fmt: skip
     return {
         "expectations": len(results), "broken": len(broken), "quarantined_rows": len(quarantined),

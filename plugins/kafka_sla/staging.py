@@ -1,4 +1,4 @@
-"""What lies in the staging area of a load between its steps: Spark's files, and the raw commit records for it. No catalog."""
+"""What lies between the steps of a load: the files that Spark wrote, and raw commit records for it. No catalog."""
 
 from __future__ import annotations
 

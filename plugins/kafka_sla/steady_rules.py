@@ -10,7 +10,9 @@ from kafka_sla.fact_loads import FactLoads
 from kafka_sla.ledger_tables import METADATA
 from kafka_sla.model import Interval
 
-STEADY_RULES = Table("steady_rules", METADATA, Column("cluster", Text, primary_key=True), Column("digest", Text, nullable=False))
+STEADY_RULES = Table(
+    "steady_rules", METADATA, Column("cluster", Text, primary_key=True), Column("digest", Text, nullable=False)
+)
 
 _ALWAYS = Interval(datetime(1970, 1, 1, tzinfo=UTC), datetime(9998, 1, 1, tzinfo=UTC))
 

@@ -1,4 +1,4 @@
-"""Every table that this project writes: name, columns (Spark DDL), key and time column. Knows no engine and does no I/O."""
+"""Every table that this project writes: name, columns (Spark DDL), key, time column. Knows no engine, does no I/O."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ STEADY_STATE = Table(
         window_end TIMESTAMP NOT NULL           -- end of the window, exclusive
         state STRING NOT NULL                   -- steady, or bootstrapping, at the window's end
         since TIMESTAMP NOT NULL                -- instant of the last change of state
-        reason STRING NOT NULL                  -- what changed it: first_commit, new_partition, rewind, offset_reset, returned, topic_recreated; caught_up, grace_over
+        reason STRING NOT NULL                  -- what changed it: first_commit, rewind, offset_reset, returned, topic_recreated; caught_up, grace_over
         steady_throughout BOOLEAN NOT NULL      -- steady during the whole window: only such windows can break an SLA
         records_over BIGINT NOT NULL            -- records consumed in the window with a latency above max_latency
     """))  # fmt: skip

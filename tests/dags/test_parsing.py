@@ -70,7 +70,9 @@ def test_a_broken_configuration_is_shown_and_the_dags_stay(airflow_database: Non
         assert str(broken_configuration) in dag.doc_md
 
 
-@pytest.mark.parametrize("name", ["dags/kafka_sla_watch.py", "dags/kafka_sla_history.py", "plugins/kafka_sla_plugin.py"])
+@pytest.mark.parametrize(
+    "name", ["dags/kafka_sla_watch.py", "dags/kafka_sla_history.py", "plugins/kafka_sla_plugin.py"]
+)
 def test_parsing_imports_nothing_heavy(name: str) -> None:
     code = (
         "import runpy, sys; import tests.airflow_home;"

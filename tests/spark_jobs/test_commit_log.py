@@ -40,7 +40,8 @@ def _value(version: int, offset: int = 42, metadata: str = "", tags: bytes = b"\
 
 def _decode(spark: SparkSession, *records: tuple[bytes, bytes | None]) -> tuple[list[dict[str, Any]], int]:
     frame = spark.createDataFrame(
-        [(bytearray(k), v and bytearray(v), APPENDED) for k, v in records], "key BINARY, value BINARY, appended_at TIMESTAMP"
+        [(bytearray(k), v and bytearray(v), APPENDED) for k, v in records],
+        "key BINARY, value BINARY, appended_at TIMESTAMP",
     )
     rows, strange = committed_offsets(frame, "prod")
     return rows.toArrow().to_pylist(), strange.count()
@@ -82,7 +83,13 @@ def test_names_with_any_utf8_are_read(spark: SparkSession) -> None:
 
 
 def test_unknown_versions_and_garbage_are_set_aside_not_guessed(spark: SparkSession) -> None:
-    garbage = [(_key(), _value(3)[:-3]), (_key(), b"\0\x09abc"), (_key(), b""), (_key(), b"\xff" * 40), (_key(), _value(0) + b"x")]
+    garbage = [
+        (_key(), _value(3)[:-3]),
+        (_key(), b"\0\x09abc"),
+        (_key(), b""),
+        (_key(), b"\xff" * 40),
+        (_key(), _value(0) + b"x"),
+    ]
     rows, strange = _decode(spark, *garbage, (_key(), _value(3)))
     assert (len(rows), strange) == (1, len(garbage))
 

@@ -79,8 +79,24 @@ def test_records_produced_after_their_commit_are_negative_and_in_no_latency(meas
     assert (row["records_latency_max_ms"], row["latency_histogram"]) == (None, {})
 
 
+def test_records_that_no_point_tells_a_time_of_are_unknown_and_not_instant(measure: Measure) -> None:
+    (row,) = measure([], [commit(1, 0), commit(20, 100)])
+    assert (row["unknown_latency_records"], row["records_consumed"]) == (100, 100)
+    assert (row["records_latency_max_ms"], row["records_latency_avg_ms"], row["latency_histogram"]) == (None, None, {})
+
+
+def test_a_window_with_unknown_latencies_has_no_high_bound(measure: Measure) -> None:
+    (row,) = measure([point(30, 100), point(60, 100)], [commit(1, 0), commit(20, 100)])
+    assert (row["unknown_latency_records"], row["records_latency_max_high_ms"]) == (100, None)
+    assert (row["backlog_age_max_ms"], row["backlog_age_max_high_ms"]) == (0, None)
+
+
 def test_records_that_retention_removed_are_not_consumed(measure: Measure) -> None:
-    points = [point(0, 100, log_start_offset=0), point(30, 100, log_start_offset=60), point(60, 100, log_start_offset=60)]
+    points = [
+        point(0, 100, log_start_offset=0),
+        point(30, 100, log_start_offset=60),
+        point(60, 100, log_start_offset=60),
+    ]
     (row,) = measure(points, [commit(1, 10), commit(40, 100)])
     assert (row["records_consumed"], row["log_start_offset"]) == (40, 60)
 
@@ -123,10 +139,14 @@ def test_truth_lies_inside_the_bounds_for_random_flows(measure: Measure) -> None
     for row in rows:
         latencies = truth.get(row["window_start"], [])
         if latencies:
-            assert row["records_latency_max_low_ms"] - 0.01 <= max(latencies) <= row["records_latency_max_high_ms"] + 0.01
+            assert (
+                row["records_latency_max_low_ms"] - 0.01 <= max(latencies) <= row["records_latency_max_high_ms"] + 0.01
+            )
             mean = sum(latencies) / len(latencies)
             assert row["records_latency_avg_low_ms"] - 0.01 <= mean <= row["records_latency_avg_high_ms"] + 0.01
-            assert row["records_latency_max_low_ms"] <= row["records_latency_max_ms"] <= row["records_latency_max_high_ms"]
+            assert (
+                row["records_latency_max_low_ms"] <= row["records_latency_max_ms"] <= row["records_latency_max_high_ms"]
+            )
 
 
 def _random_flow(luck: random.Random, seconds: int) -> tuple[list[Row], list[Row], dict[Any, list[float]]]:
@@ -165,3 +185,13 @@ def test_groups_topics_and_partitions_do_not_mix(measure: Measure) -> None:
     assert [(r["group"], r["topic"], r["partition"], r["records_consumed"]) for r in rows] == [
         (g, t, k, 30 * k) for g in ("x", "y") for t in ("a", "b") for k in (1, 2, 3)
     ]
+
+
+def test_ten_thousand_group_partitions_in_one_chunk_keep_their_own_times(measure: Measure) -> None:
+    points = [point(t, 10 * t, partition=k) for k in range(2_500) for t in (0, 60)]
+    commits = [
+        commit(t, 10 * t, partition=k, group=f"g{g}") for k in range(2_500) for g in range(4) for t in (0, 30 + k % 30)
+    ]
+    rows = measure(points, commits)
+    assert len(rows) == 10_000
+    assert {(r["partition"] % 30, r["records_consumed"]) for r in rows} == {(k, 300 + 10 * k) for k in range(30)}

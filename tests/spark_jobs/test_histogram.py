@@ -16,7 +16,9 @@ def _latencies(first: float, last: float, records: int) -> np.ndarray[tuple[int]
 
 
 def test_every_value_lies_in_its_bucket() -> None:
-    values = np.concatenate([[0.0, 0.5, 1.0], LATENCY_BUCKET_GAMMA ** np.arange(1, 900), np.random.default_rng(3).uniform(1, 1e9, 5000)])
+    values = np.concatenate(
+        [[0.0, 0.5, 1.0], LATENCY_BUCKET_GAMMA ** np.arange(1, 900), np.random.default_rng(3).uniform(1, 1e9, 5000)]
+    )
     bucket = bucket_of(values)
     assert np.all(values <= edge_of(bucket))
     assert np.all((values > edge_of(bucket - 1)) | (bucket == 0))

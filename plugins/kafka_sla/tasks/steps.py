@@ -7,7 +7,7 @@ this module is imported each time a DAG file is parsed.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -91,11 +91,11 @@ def snapshot(plan: Plan, cluster: str) -> dict[str, Any]:
 
 
 @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS)
-def prepare(plan: Plan, snapshots: Iterable[dict[str, Any]]) -> str:
+def prepare(plan: Plan, snapshots: Sequence[dict[str, Any]]) -> str:
     """Write the job of the Spark application, for the clusters that could be read."""
     from kafka_sla import pipeline
 
-    settings, read = _settings(), list(snapshots)
+    settings, read = _settings(), snapshots[:]  # a slice asks Airflow once, where a loop asks until it errs
     clusters = [name for name in plan["clusters"] if name in {s["cluster"] for s in read}]
     if not clusters:
         raise errors.KafkaUnreachable("no cluster could be read; the logs of the snapshot tasks say why")
