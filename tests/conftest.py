@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,11 @@ from demo.broker import Cluster, archive_classes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+def pytest_unconfigure() -> None:
+    """Spark and Postgres log a farewell when the process ends, to streams that pytest has closed: no error."""
+    logging.raiseExceptions = False
 
 
 @pytest.fixture(scope="session")

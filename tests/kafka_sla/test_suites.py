@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+import expectations
 from kafka_sla import suites
 from kafka_sla.arrow import arrow_rows
 from kafka_sla.errors import ValidationFailed
@@ -128,13 +129,13 @@ def test_rows_without_a_column_of_their_contract_are_refused(spark: SparkSession
 
 
 def test_suites_are_found_inside_the_zip_that_spark_gets(tmp_path: Path) -> None:
-    root = Path(suites.__file__).parents[2]
+    code, rules = Path(suites.__file__).parent, Path(expectations.__file__).parent
     package = tmp_path / "project.zip"
     with zipfile.ZipFile(package, "w") as archive:
         for file in ("__init__", "errors", "model", "tables", "suites"):
-            archive.write(root / f"plugins/kafka_sla/{file}.py", f"kafka_sla/{file}.py")
-        archive.write(root / "expectations/__init__.py", "expectations/__init__.py")
-        archive.write(root / "expectations/log_offsets.json", "expectations/log_offsets.json")
+            archive.write(code / f"{file}.py", f"kafka_sla/{file}.py")
+        archive.write(rules / "__init__.py", "expectations/__init__.py")
+        archive.write(rules / "log_offsets.json", "expectations/log_offsets.json")
     program = "from kafka_sla import suites; print(suites.__file__, suites.suite('log_offsets')['name'])"
 
     done = subprocess.run(
