@@ -55,6 +55,15 @@ class AirflowClient:
         found = self._ask("GET", f"/api/v2/dags/{dag_id}/dagRuns?limit=100&order_by=-run_after")["dag_runs"]
         return {run["dag_run_id"]: run["state"] for run in found}
 
+    def wait_for_backfills(self, dag_id: str, seconds: float = 900) -> None:
+        """Until Airflow counts every backfill of the DAG as complete, which it looks at every 30 seconds."""
+        path = f"/api/v2/backfills?dag_id={dag_id}"
+        self._poll(
+            lambda: all(one["completed_at"] for one in self._ask("GET", path)["backfills"]),
+            seconds,
+            f"the backfill of {dag_id} is not complete",
+        )
+
     def follow(self, dag_id: str, run_id: str, seconds: float = 900) -> Iterator[TaskEnd]:
         """The tasks of a run as they end, until the run itself has ended."""
         told: set[tuple[str, int]] = set()

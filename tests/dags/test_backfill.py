@@ -1,0 +1,121 @@
+"""`airflow backfill create` on a real Airflow with its scheduler and Postgres, over days of imported facts."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demo.airflow_client import AirflowClient
+from demo.airflow_server import airflow
+from demo.postgres import postgres
+from kafka_sla.import_facts import import_committed_offsets, import_log_offsets
+from kafka_sla.lake import Lake
+from kafka_sla.model import Interval
+from kafka_sla.store import Store
+from tests.airflow_home import ROOT
+
+DAYS = Interval(datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 11, 3, tzinfo=UTC))
+STOPPED = Interval(datetime(2026, 11, 2, 10, tzinfo=UTC), datetime(2026, 11, 2, 10, 20, tzinfo=UTC))
+CONFIGURATION = """
+clusters: {old: {}}
+slas:
+  - {name: kept, group: keeps-up, topic: orders, max_latency: 2m, recipients: [on-call@example.com], on_miss: fail}
+  - {name: stopped, group: stops, topic: orders, max_latency: 2m, recipients: [on-call@example.com], on_miss: fail}
+"""
+
+
+@dataclass(frozen=True)
+class World:
+    """A running Airflow, and the store that its DAGs fill."""
+
+    client: AirflowClient
+    store: Store
+    environment: dict[str, str]
+
+    def backfill(self, dag_id: str, first: str, last: str, *more: str) -> None:
+        """What a person types; must work at the first try."""
+        command = ["backfill", "create", "--dag-id", dag_id, "--from-date", first, "--to-date", last, *more]
+        program = "from airflow.__main__ import main; main()"
+        subprocess.run([sys.executable, "-c", program, *command], env=os.environ | self.environment, check=True)
+
+    def ended(self, dag_id: str) -> list[str]:
+        """States of the DAG's backfill runs, once all have ended."""
+        self.client.wait_for_backfills(dag_id)
+        return [state for name, state in self.client.runs(dag_id).items() if name.startswith("backfill__")]
+
+    def published(self) -> dict[str, list[dict[str, Any]]]:
+        names = ("consumer_latency", "steady_state", "sla_windows", "sla_misses")
+        return {name: Lake(self.store).published(name, DAYS).to_pylist() for name in names}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("backfill")
+    (folder / "kafka_sla.yml").write_text(CONFIGURATION)
+    with postgres(folder / "postgres") as databases:
+        store = Store(str(folder / "warehouse"), databases["kafka_sla"])
+        import_history(store, folder)
+        extra = {"warehouse": store.warehouse, "database_url": store.database_url}
+        environment = {
+            "KAFKA_SLA_CONFIG": str(folder / "kafka_sla.yml"),
+            "AIRFLOW_CONN_KAFKA_SLA_STORE": json.dumps({"conn_type": "generic", "extra": extra}),
+            "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
+            "AIRFLOW_CONN_SMTP_DEFAULT": json.dumps({"conn_type": "smtp", "host": "127.0.0.1", "port": 1}),
+        }
+        own = {
+            "AIRFLOW_HOME": str(folder / "airflow"),
+            "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
+            "AIRFLOW__CORE__UNIT_TEST_MODE": "False",
+            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": databases["airflow"],
+        }
+        with airflow(
+            folder / "airflow", databases["airflow"], environment | {"AIRFLOW__CORE__UNIT_TEST_MODE": "False"}
+        ) as client:
+            client.wait_until_healthy()
+            yield World(client, store, environment | own)
+
+
+def import_history(store: Store, folder: Path) -> None:
+    """One record a second; both groups commit every minute, one of them not while it is stopped."""
+    minutes = [DAYS.start + timedelta(minutes=m) for m in range(2 * 24 * 60)]
+    log, commits = folder / "log.csv", folder / "commits.csv"
+    log.write_text(
+        "cluster,topic,partition,at,log_start_offset,log_end_offset,source\n"
+        + "".join(f"old,orders,0,{at:%FT%TZ},0,{60 * m},exporter\n" for m, at in enumerate(minutes))
+    )
+    commits.write_text(
+        "cluster,group,topic,partition,at,committed_offset,source\n"
+        + "".join(
+            f"old,{group},orders,0,{at:%FT%TZ},{60 * m},exporter\n"
+            for m, at in enumerate(minutes)
+            for group in ("keeps-up", "stops")
+            if group == "keeps-up" or not STOPPED.start <= at < STOPPED.end
+        )
+    )
+    import_log_offsets(Lake(store), log, ["old"])
+    import_committed_offsets(Lake(store), commits, ["old"])
+
+
+def test_days_that_have_passed_are_backfilled_at_the_first_try_and_twice_with_the_same_tables(world: World) -> None:
+    world.client.unpause("kafka_sla_history")
+    world.backfill("kafka_sla_history", "2026-11-01", "2026-11-02")
+    first = world.ended("kafka_sla_history")
+    once = world.published()
+
+    world.backfill("kafka_sla_history", "2026-11-01", "2026-11-02", "--reprocess-behavior", "completed")
+    second = world.ended("kafka_sla_history")
+
+    assert first == second == ["success", "success"]
+    assert len(once["sla_windows"]) == 2 * 2 * 24 * 60
+    assert [(miss["sla"], miss["state"]) for miss in once["sla_misses"]] == [("stopped", "closed")]
+    assert once["sla_misses"][0]["end_at"] == STOPPED.end + timedelta(minutes=1)  # its first commit is late
+    assert world.published() == once
