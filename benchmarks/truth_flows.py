@@ -28,10 +28,15 @@ class Flow:
     """When the group is set back by `rewind_records`."""
     rewind_records: int = 500
     transaction_seconds: float | None = None
-    """Records are written in transactions of this length, every fourth of which is aborted."""
+    """Records are written in transactions of this length."""
     ahead_ms: tuple[int, ...] = (0,)
     """How far the clocks of the topic's producers are ahead; they take turns."""
-    keys: int = 1
+    aborts_every: int | None = None
+    """Every so manieth transaction is aborted."""
+    hot_keys: int | None = None
+    """Two thirds of the records have one of so many keys, the others keys of their own; None: no keys."""
+    limit: str = ""
+    """Why the figures cannot be right here; without one, the experiment fails when they are not."""
     config: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -64,7 +69,9 @@ FLOWS = (
     Flow("rewound", steady(30), rewinds=(70, 130)),
     Flow("slow", steady(30), reads_per_second=15),
     Flow("transactional", steady(30), transaction_seconds=0.5),
-    Flow("compacted", steady(30), commit_seconds=2, keys=20, config=COMPACTED),
+    Flow("transactional, idle", bursts(40, every=60), transaction_seconds=0.5),
+    Flow("transactional, aborting", steady(30), transaction_seconds=0.5, aborts_every=4, limit="aborted records"),
+    Flow("compacted", steady(30), commit_seconds=2, hot_keys=20, config=COMPACTED),
     Flow("skewed clock", steady(20), commit_seconds=2, ahead_ms=(700,)),
-    Flow("two clocks", steady(20), commit_seconds=2, ahead_ms=(0, 700)),
+    Flow("two clocks", steady(20), commit_seconds=2, ahead_ms=(0, 700), limit="timestamps that run backwards"),
 )

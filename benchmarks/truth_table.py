@@ -35,6 +35,7 @@ class Comparison:
     """One flow: figures of the whole interval, and mean absolute errors of the windows' max, mean and p99 (ms)."""
 
     name: str
+    limit: str
     windows: int
     outside: tuple[str, ...]
     """Figures that the truth left the bounds of."""
@@ -54,7 +55,7 @@ class Comparison:
 
 
 def compare(
-    name: str, interval: Interval, window_ms: int, truth: Truth, rows: Sequence[Row],
+    name: str, limit: str, interval: Interval, window_ms: int, truth: Truth, rows: Sequence[Row],
     samples: Sequence[tuple[float, float]], look_ups: int,
 ) -> Comparison:  # fmt: skip
     """Compare one flow; `rows`: its published windows, `samples`: time and lag that Kafka Lag Exporter told."""
@@ -82,26 +83,33 @@ def compare(
         (r["records_latency_max_ms"] for r in inside if r["records_latency_max_ms"] is not None), default=None
     )
     ours_whole = Figures(_histogram_quantile(inside, 0.5), _histogram_quantile(inside, 0.99), largest)
-    return Comparison(
-        name, len(windows), tuple(outside), len(latencies), _figures(_possible(latencies)), ours_whole, _figures(whole),
-        _means(errors["ours"]), _means(errors["exporter"]), look_ups,
-    )  # fmt: skip
+    figures = _figures(_possible(latencies)), ours_whole, _figures(whole)
+    means = _means(errors["ours"]), _means(errors["exporter"])
+    return Comparison(name, limit, len(windows), tuple(outside), len(latencies), *figures, *means, look_ups)
 
 
 def _left_bounds(found: list[int], truth: Truth, row: Row) -> list[str]:
-    """Which bounds of a window the truth left. Impossible (negative) latencies count as 0, as far as they are told."""
+    """Which bounds of a window the truth left. Impossible (negative) latencies count as 0, as far as they are told.
+
+    The mean is that of all offsets: it is checked where each of them is a record.
+    """
     end = epoch_ms(row["window_end"])
     checks = {"backlog_age": float(truth.backlog_age(end))}
-    told = len(found) - row["negative_latency_records"] - row["unknown_latency_records"]
+    told = len(found) - row["negative_latency_records"]
     if found and row["records_latency_max_ms"] is not None:
         checks["records_latency_max"] = float(max(0, *found, 0))
-        checks["records_latency_avg"] = sum(_possible(found)) / max(1, told)
+        if row["records_consumed"] == len(found) and not row["unknown_latency_records"]:
+            checks["records_latency_avg"] = sum(_possible(found)) / max(1, told)
     left = [
         f"{name}: true {value:.0f}, bounds {_ms(row[f'{name}_low_ms'])} .. {_ms(row[f'{name}_high_ms'])}"
         for name, value in checks.items()
         if not (row[f"{name}_low_ms"] or 0) - _ROUNDING_MS <= value <= _bound(row[f"{name}_high_ms"]) + _ROUNDING_MS
     ]
-    if any(value >= 0 for value in found) and row["records_latency_max_ms"] is None:
+    if (
+        any(value >= 0 for value in found)
+        and row["records_latency_max_ms"] is None
+        and not row["unknown_latency_records"]
+    ):
         left.append("records were read, and no latency is told")
     if row["negative_latency_records"] > sum(value < 0 for value in found):
         left.append(f"{row['negative_latency_records']} records are said to be negative")
@@ -145,14 +153,14 @@ def _means(errors: Sequence[tuple[float, ...]]) -> tuple[float | None, ...]:
 def markdown(found: Sequence[Comparison]) -> str:
     """Both tables: the whole interval of each flow, then the errors of its windows."""
     whole: dict[str, Callable[[Comparison], object]] = {
-        "flow": lambda c: c.name, "windows": lambda c: c.windows, "records": lambda c: c.records,
+        "flow": _titled, "windows": lambda c: c.windows, "records": lambda c: c.records,
         "truth inside bounds": lambda c: f"{1 - len({o[:8] for o in c.outside}) / c.windows:.0%}",
         "true p50 / p99 / max, ms": lambda c: c.true, "ours": lambda c: c.ours, "Lag Exporter": lambda c: c.exporter,
         "p99 off: ours": lambda c: _off(c.ours, c.true), "Lag Exporter's": lambda c: _off(c.exporter, c.true),
         "look-ups": lambda c: c.look_ups,
     }  # fmt: skip
     each: dict[str, Callable[[Comparison], object]] = {
-        "flow": lambda c: c.name,
+        "flow": _titled,
         "ours: max / mean / p99 off by, ms": lambda c: " / ".join(map(_ms, c.our_errors)),
         "Lag Exporter: max / mean / p99 off by, ms": lambda c: " / ".join(map(_ms, c.exporter_errors)),
     }
@@ -162,6 +170,10 @@ def markdown(found: Sequence[Comparison]) -> str:
 def _table(columns: Mapping[str, Callable[[Comparison], object]], found: Sequence[Comparison]) -> str:
     lines = [list(columns), ["---"] * len(columns), *([str(tell(one)) for tell in columns.values()] for one in found)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _titled(one: Comparison) -> str:
+    return f"{one.name} (limit: {one.limit})" if one.limit else one.name
 
 
 def _off(told: Figures, true: Figures) -> str:

@@ -18,7 +18,6 @@ from benchmarks.truth_log import ClientLog, Commit, Record
 
 _TICK_SECONDS = 0.02
 _KEPT = {"retention.ms": "-1"}
-_ABORTED_EVERY = 4
 _SHORT, _LONG = Struct(">h"), Struct(">q")
 
 
@@ -88,11 +87,11 @@ class Traffic:
                 producer.poll(0)
             producer.flush(30)
             number += 1
-            if number % _ABORTED_EVERY:
+            if flow.aborts_every and number % flow.aborts_every == 0:
+                producer.abort_transaction(30)
+            else:
                 producer.commit_transaction(30)
                 self.logs[flow.name].written += written
-            else:
-                producer.abort_transaction(30)
 
     def _read(self, flow: Flow) -> None:
         rewinds = list(flow.rewinds)
@@ -163,7 +162,7 @@ def _produce(producer: Producer, flow: Flow, number: int, written: list[Record])
             written.append(_seen(message))
 
     at = _now_ms() + flow.ahead_ms[number % len(flow.ahead_ms)]
-    key = str(number % flow.keys)
+    key = None if flow.hot_keys is None else str(number if number % 3 == 0 else number % flow.hot_keys - flow.hot_keys)
     producer.produce(flow.topic, b"x" * 20, key, partition=0, timestamp=at, on_delivery=acknowledged)
 
 

@@ -113,8 +113,8 @@ class Timeline:
     def estimate(self, epoch: Ints, position: Floats, found: Produced) -> Floats:
         """Time at which each position (offset + 0.5: the middle of a record) was reached; NaN where nothing tells.
 
-        Between two points linear. Outside them the slope of the nearest two points of different offsets is
-        prolonged, as Kafka Lag Exporter does with its table (KIP-489, "Kafka Lag Exporter", step 2a).
+        Between two points linear. Outside them the slope of the nearest two points of different offsets and
+        times is prolonged, as Kafka Lag Exporter does with its table (KIP-489, "Kafka Lag Exporter", step 2a).
         """
         inside = (found.low > -FAR) & (found.high < FAR)
         left = np.where(found.index >= 0, found.index, self.lo[epoch])
@@ -137,8 +137,10 @@ class Timeline:
 
     def _prolong(self, epoch: Ints, anchor: Ints, position: Floats, forward: Bools, latest: Ints) -> Floats:
         """Prolong the slope behind (forward) or ahead of (backward) the anchor point."""
-        behind = self.beyond(epoch, _take(self.offset, anchor), "left") - 1
-        ahead = self.beyond(epoch, _take(self.offset, anchor), "right")
+        # of another time, too: the two points of one record are no slope
+        at = _take(self.at, anchor)
+        behind = np.minimum(self.beyond(epoch, _take(self.offset, anchor), "left") - 1, self.last_until(epoch, at - 1))
+        ahead = np.maximum(self.beyond(epoch, _take(self.offset, anchor)), self.last_until(epoch, at) + 1)
         other = np.where(forward, behind, ahead)
         usable = (other >= self.lo[epoch]) & (other <= latest)
         line = self._line(anchor, np.where(usable, other, anchor), position)

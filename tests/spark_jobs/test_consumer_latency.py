@@ -33,6 +33,13 @@ def test_record_timestamps_give_exact_latency(measure: Measure) -> None:
     assert (row["records_latency_max_low_ms"], row["records_latency_max_high_ms"]) == (0, 15_000)
 
 
+def test_the_two_points_of_one_record_are_no_slope_to_prolong(measure: Measure) -> None:
+    points = [*record(10, 0), *record(20, 100)]
+    (row,) = measure(points, [commit(5, 0), commit(40, 201)])
+    assert row["method"] == "extrapolated"
+    assert row["records_latency_ms"] == pytest.approx(10_000, abs=200)
+
+
 def test_the_histogram_holds_every_record_within_one_percent(measure: Measure) -> None:
     (row,) = measure([point(0, 0), point(10, 1000), point(60, 1000)], [commit(1, 0), commit(20, 1000)])
     buckets = row["latency_histogram"]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kafka_sla.kafka.markers import before_markers, transactional_topics
 from kafka_sla.kafka.offsets import Asked, Offsets
 from kafka_sla.kafka.positions import Reader, Step, Track, falls_back, positions_at
 from kafka_sla.kafka.record_times import RecordTimes
@@ -48,8 +49,10 @@ class Looking:
 
 def produced_points(looking: Looking, start: int, end: int) -> Iterator[Produced]:
     """All true points for [start, end] (ms): window boundaries, where traffic bends, lagging readers' positions."""
+    read = {reader.tp for reader in looking.tracks}
     for begin, stop in _slices(start, end):
-        searches = {tp: Search(looking.rule, log_end) for tp, log_end in looking.offsets.ends().items()}
+        ends = looking.offsets.ends()
+        searches = {tp: Search(looking.rule, log_end) for tp, log_end in ends.items()}
         for search in searches.values():
             search.grid(begin, stop)
         budget = _run(looking, searches, looking.per_slice)
@@ -57,12 +60,17 @@ def produced_points(looking: Looking, start: int, end: int) -> Iterator[Produced
         _run(looking, searches, budget)
         starts = looking.offsets.starts()
         exact = looking.times.at((tp, max(at, starts.get(tp, 0))) for (_, tp), _, at in steps)
+        of_readers: dict[TopicPartition, list[Point]] = {}
+        for (tp, _), found in exact.items():
+            of_readers.setdefault(tp, []).extend(
+                Point(found.timestamp, offset, exact=True) for offset in (found.offset, found.offset + 1)
+            )
+        transactional = transactional_topics(looking.times, read, ends)
         for tp, search in searches.items():
             points = list(search.points(starts[tp], looking.now)) if tp in starts else []
-            yield from (Produced(tp, point) for point in _true(looking, tp, points))
-        for (tp, _), found in exact.items():
-            yield Produced(tp, Point(found.timestamp, found.offset, exact=True))
-            yield Produced(tp, Point(found.timestamp, found.offset + 1, exact=True))
+            told = _true(looking, tp, [*points, *of_readers.get(tp, [])])
+            told = _before_markers(looking, tp, list(told)) if tp.topic in transactional else told
+            yield from (Produced(tp, point) for point in told)
         looking.progress(f"{looking.offsets.look_ups:,} look-ups of offsets")
 
 
@@ -147,3 +155,8 @@ def _true(looking: Looking, tp: TopicPartition, points: list[Point]) -> Iterator
         found = kept.get((tp, point.offset - 1))
         if point.exact or point.offset == 0 or (found and found.offset == point.offset - 1):
             yield point
+
+
+def _before_markers(looking: Looking, tp: TopicPartition, points: list[Point]) -> Iterator[Point]:
+    told = before_markers(looking.times, tp, {point.offset for point in points})
+    return (point._replace(offset=told[point.offset]) for point in points)

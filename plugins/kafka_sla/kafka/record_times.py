@@ -28,6 +28,8 @@ class RecordTimes:
     def __init__(self, client: Client, topics: Mapping[str, Topic]) -> None:
         self._client, self._topics = client, topics
         self._known: dict[Position, Found | None] = {}
+        self._transactional: set[Position] = set()
+        self._markers: set[Position] = set()
         self._refused: set[str] = set()
         self._bytes = 0
         self.look_ups = 0
@@ -41,6 +43,14 @@ class RecordTimes:
             self._read(unknown[start : start + _CHUNK])
         found = {position: self._known.get(position) for position in wanted}
         return {position: record for position, record in found.items() if record}
+
+    def transactional(self, position: Position) -> bool:
+        """What `at` found there was written in a transaction, or ends one."""
+        return position in self._transactional
+
+    def marker(self, position: Position) -> bool:
+        """What `at` found there is no record but the marker that ends a transaction."""
+        return position in self._markers
 
     def notes(self) -> list[str]:
         """What was not answered and why, for people."""
@@ -75,6 +85,11 @@ class RecordTimes:
         records = partition.records or b""
         self._bytes += len(records)
         self._known[position] = _first_record(records, offset)
+        batch = next((batch for batch in read_batches(records) if batch.last_offset >= offset), None)
+        if batch and batch.transactional:
+            self._transactional.add(position)
+            if batch.control and batch.base_offset <= offset:
+                self._markers.add(position)
 
 
 def _first_record(data: bytes | memoryview, offset: int) -> Found | None:

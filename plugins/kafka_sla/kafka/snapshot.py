@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -15,6 +15,7 @@ from kafka_sla.kafka.commit_log import TOPIC, Commits, read_commits
 from kafka_sla.kafka.diagnosis import words_of
 from kafka_sla.kafka.fact_rows import Row, fact_table
 from kafka_sla.kafka.groups import count_members, list_groups, read_committed
+from kafka_sla.kafka.markers import before_markers, transactional_topics
 from kafka_sla.kafka.offsets import Offsets
 from kafka_sla.kafka.positions import Reader, Track
 from kafka_sla.kafka.produced import Looking, produced_points
@@ -114,9 +115,10 @@ def _read(scope: _Scope, rule: Rule, per_slice: int, live: bool, progress: Progr
     times = RecordTimes(scope.client, scope.topics)
     tracks = _tracks(scope, now, commits, unchanged)
     looking = Looking(scope.offsets, times, rule, per_slice, began, scope.may_be_compacted, tracks, progress)
-    found = produced_points(looking, epoch_ms(scope.interval.start), epoch_ms(scope.interval.end))
+    points = produced_points(looking, epoch_ms(scope.interval.start), epoch_ms(scope.interval.end))
+    found = list(fact_rows.produced(points))
     return Snapshot(
-        log_offsets=fact_table(LOG_OFFSETS, cluster, [*now.ends, *fact_rows.produced(found)]),
+        log_offsets=fact_table(LOG_OFFSETS, cluster, [*_ends_of_records(looking, now.ends), *found]),
         committed_offsets=fact_table(COMMITTED_OFFSETS, cluster, [*now.committed, *unchanged]),
         group_states=fact_table(GROUP_STATES, cluster, now.groups),
         topic_configs=fact_table(TOPIC_CONFIGS, cluster, now.configs),
@@ -190,6 +192,17 @@ def _standing(since: int, position: int) -> Track:
     track = Track()
     track.add(since, position)
     return track
+
+
+def _ends_of_records(looking: Looking, rows: list[Row]) -> Iterator[Row]:
+    """The ends that were seen, before the markers of transactions where groups read."""
+    ends = {TopicPartition(topic, partition): end for topic, partition, _, _, end, _ in rows}
+    transactional = transactional_topics(looking.times, {reader.tp for reader in looking.tracks}, ends)
+    for topic, partition, at, start, end, source in rows:
+        told = {end: end}
+        if topic in transactional:
+            told = before_markers(looking.times, TopicPartition(topic, partition), told)
+        yield topic, partition, at, start, told[end], source
 
 
 def _unfinished(looking: Looking) -> list[str]:

@@ -206,6 +206,23 @@ def test_transactions_count_with_their_markers(kafka: Broker) -> None:
     assert max(offset for _, offset in points(seen, "snapshot")) == 4
 
 
+def test_a_marker_that_nobody_reads_is_not_waiting(kafka: Broker) -> None:
+    """A group whose position stays before the last marker has read all, for as long as the topic is idle."""
+    name, now = topic(kafka), epoch_ms(datetime.now(UTC))
+    producer = Producer({**kafka.client(), "transactional.id": name})
+    producer.init_transactions(20)
+    for _ in range(2):
+        producer.begin_transaction()
+        producer.produce(name, b"x", timestamp=now)
+        producer.commit_transaction(20)
+    commit(kafka, f"g-{name}", name, 3)
+
+    seen = look(kafka, this_minute(), name, groups=f"g-{name}", live=True)
+
+    assert max(offset for _, offset in points(seen, "snapshot")) == 3
+    assert max(offset for _, offset in points(seen)) == 3
+
+
 def test_an_open_transaction_is_part_of_the_end(kafka: Broker) -> None:
     name = topic(kafka)
     producer = Producer({**kafka.client(), "transactional.id": name})
