@@ -77,7 +77,7 @@ def _last_border(table: pa.Table) -> int:
 def _changes(table: pa.Table, names: list[str]) -> Bools:
     """True where any of the columns differs from the row before; False in the first row."""
     changed = np.zeros(table.num_rows, dtype=np.bool_)
-    for name in names:
+    for name in names if table.num_rows else []:
         column = table.column(name).combine_chunks()
         column = pc.fill_null(column, "") if pa.types.is_string(column.type) else column
         changed[1:] |= pc.not_equal(column.slice(1), column.slice(0, len(column) - 1)).to_numpy(zero_copy_only=False)

@@ -33,6 +33,10 @@ def test_record_timestamps_give_exact_latency(measure: Measure) -> None:
     assert (row["records_latency_max_low_ms"], row["records_latency_max_high_ms"]) == (0, 15_000)
 
 
+def test_topics_that_nobody_reads_yet_have_no_rows(measure: Measure) -> None:
+    assert [] == measure([point(0, 0), point(30, 10)], [])
+
+
 def test_the_two_points_of_one_record_are_no_slope_to_prolong(measure: Measure) -> None:
     points = [*record(10, 0), *record(20, 100)]
     (row,) = measure(points, [commit(5, 0), commit(40, 201)])
