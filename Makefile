@@ -40,7 +40,7 @@ test: setup check wheel ## all checks, then all tests against the built wheel
 	$(BIN)/pytest $(PYTEST); status=$$?; $(MAKE) --no-print-directory $(EDITABLE); exit $$status
 
 demo: setup ## Kafka, consumers, Airflow and a mailbox on this machine; ONCE=1 ends after one round
-	@ONCE=$(ONCE) $(BIN)/python -m demo
+	@ONCE=$(ONCE) exec $(BIN)/python -m demo
 
 truth: setup ## what real clients did against what is measured, as tables (about 5 minutes)
 	@$(BIN)/python -m benchmarks.truth

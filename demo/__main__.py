@@ -40,7 +40,8 @@ def say(text: str) -> None:
 
 
 def main() -> int:
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for ending in (signal.SIGINT, signal.SIGTERM):  # a script's background process ignores the first otherwise
+        signal.signal(ending, signal.default_int_handler)
     once = os.environ.get("ONCE") == "1"
     try:
         return _play(once)
