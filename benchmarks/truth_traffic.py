@@ -74,7 +74,7 @@ class Traffic:
         producer.flush(30)
 
     def _write_transactions(self, flow: Flow) -> None:
-        producer, made, number = Producer({**self._client, "transactional.id": flow.topic}), 0, 0
+        producer, made, number = Producer({**self._client, "transactional.id": flow.topic, "log_level": 3}), 0, 0
         producer.init_transactions(30)
         while not self._stopping.is_set():
             written: list[Record] = []
