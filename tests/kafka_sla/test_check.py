@@ -53,25 +53,46 @@ def read_and_commit(broker: Cluster) -> None:
     consumer.close()
 
 
-def test_a_real_cluster_is_found_in_order_then_measured_and_judged(
-    kafka: Cluster, connect: Connect, capsys: Captured
+TWO_CLUSTERS = """\
+clusters:
+  prod: {connection: kafka_prod, groups: [cli-reader], topics: [cli-orders]}
+  secure: {connection: kafka_secure, groups: [cli-reader], topics: [cli-orders]}
+window: 5s
+defaults: {group: cli-reader, topic: cli-orders, max_latency: 30s}
+slas: [{name: orders, cluster: prod}, {name: secure orders, cluster: secure}]
+"""
+
+
+def test_a_plain_and_a_secured_cluster_are_found_in_order_then_measured_and_judged(
+    kafka: Cluster, kafka_sasl: Cluster, connect: Connect, capsys: Captured
 ) -> None:
+    """SASL over TLS on one of two real clusters; the password stays where it was put."""
+    Path("kafka_sla.yml").write_text(TWO_CLUSTERS)
     connect("kafka_prod", {"conn_type": "kafka", "extra": kafka.client()})
+    connect("kafka_secure", {"conn_type": "kafka", "extra": kafka_sasl.client()})
     start = floor_time(datetime.now(UTC), 5_000)
-    read_and_commit(kafka)
+    for broker in (kafka, kafka_sasl):
+        read_and_commit(broker)
 
     assert main(["check"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert all(line.startswith("ok   ") for line in lines), lines
-    assert "ok   cluster prod: __consumer_offsets may be read: every commit is known, also of the past" in lines
+    for name in ("prod", "secure"):
+        assert f"ok   cluster {name}: __consumer_offsets may be read: every commit is known, also of the past" in lines
 
     end = floor_time(datetime.now(UTC), 5_000) + timedelta(seconds=5)
     time.sleep(max(0.0, (end - datetime.now(UTC)).total_seconds()) + 0.1)
     assert main(["run", "--from", instant_text(start), "--to", instant_text(end)]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].endswith("none")
+    told = capsys.readouterr()
+    assert [line.endswith("none") for line in told.out.splitlines()[-2:]] == [True, True]
     assert main(["export", "consumer_latency", "--by", "group", "--format", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)
-    assert (sum(row["records_consumed"] for row in rows), rows[-1]["records_lag"]) == (90, 0)
+    for name in ("prod", "secure"):
+        mine = [row for row in rows if row["cluster"] == name]
+        assert (sum(row["records_consumed"] for row in mine), mine[-1]["records_lag"]) == (90, 0)
+    password = kafka_sasl.client()["sasl.password"]
+    assert password not in told.out + told.err
+    assert [f for f in Path().rglob("*") if f.is_file() and password.encode() in f.read_bytes()] == []
 
 
 def test_a_broker_that_does_not_answer_fails_with_its_cure(connect: Connect, capsys: Captured) -> None:
