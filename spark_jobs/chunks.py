@@ -110,7 +110,7 @@ def _with_commits(timeline: Timeline, commits: pa.Table, partition: Ints) -> Chu
     gp = np.cumsum(changed, dtype=np.int64)
     first = np.flatnonzero(np.concatenate([[True], changed[1:]])) if commits.num_rows else np.zeros(0, dtype=np.int64)
     keep = _evidence(gp, commits)
-    kept = commits.filter(pa.array(keep))
+    kept = _rewinds_last(gp[keep], commits.filter(pa.array(keep)))
     carried_start = np.full(len(first), NONE)
     np.maximum.at(carried_start, gp, _ints(commits, "log_start"))
     return Chunk(
@@ -141,3 +141,21 @@ def _evidence(gp: Ints, commits: pa.Table) -> Bools:
     repeat[1:] = (gp[1:] == gp[:-1]) & (at[1:] == at[:-1]) & (offset[1:] == offset[:-1]) & (offset[1:] != NONE)
     evidence: Bools = ~(polled & (at >= first_logged[gp])) & ~repeat
     return evidence
+
+
+def _rewinds_last(gp: Ints, commits: pa.Table) -> pa.Table:
+    """Put rewinds behind other commits of the same millisecond.
+
+    A group that commits and is set back at once is told in the order of its offsets, which would read as a jump back
+    and a return to where it was, and what it then reads again as read in no time.
+    """
+    at, offset = _ints(commits, "at"), _ints(commits, "offset")
+    tied = np.zeros(len(gp), dtype=np.bool_)
+    tied[1:] = (gp[1:] == gp[:-1]) & (at[1:] == at[:-1])
+    if not tied.any():
+        return commits
+    first = np.maximum.accumulate(np.where(tied, 0, np.arange(len(gp))))
+    before = np.maximum(first - 1, 0)
+    known = (first > 0) & (gp[before] == gp) & (offset != NONE)
+    back = known & (offset < offset[before])
+    return commits.take(pa.array(np.lexsort((offset, back, at, gp))))

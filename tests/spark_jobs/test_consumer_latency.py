@@ -124,6 +124,12 @@ def test_a_rewound_consumer_consumes_its_records_again(measure: Measure) -> None
     assert row["records_consumed"] == 150
 
 
+def test_a_rewind_in_the_millisecond_of_a_commit_comes_after_it(measure: Measure) -> None:
+    points = [point(0, 0), point(10, 100), point(60, 100)]
+    (row,) = measure(points, [commit(1, 0), commit(12, 80), commit(20, 100), commit(20, 50), commit(30, 100)])
+    assert (row["records_consumed"], row["records_latency_max_ms"]) == (150, pytest.approx(30_000 - 5_050))
+
+
 def test_a_recreated_topic_starts_a_new_timeline(measure: Measure) -> None:
     points = [point(0, 1000), point(30, 5), point(60, 50), point(90, 60), point(120, 60)]
     rows = measure(points, [commit(1, 1000), commit(70, 10), commit(95, 60)], 0, 120)
