@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -47,10 +48,15 @@ class World:
         program = "from airflow.__main__ import main; main()"
         subprocess.run([sys.executable, "-c", program, *command], env=os.environ | self.environment, check=True)
 
-    def ended(self, dag_id: str) -> list[str]:
+    def ended(self, dag_id: str, seconds: float = 600) -> list[str]:
         """States of the DAG's backfill runs, once all have ended."""
-        self.client.wait_for_backfills(dag_id)
-        return [state for name, state in self.client.runs(dag_id).items() if name.startswith("backfill__")]
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            states = [state for name, state in self.client.runs(dag_id).items() if name.startswith("backfill__")]
+            if set(states) <= {"success", "failed"}:
+                return states
+            time.sleep(1)
+        raise TimeoutError(f"the backfill of {dag_id} did not end: {states}")
 
     def published(self) -> dict[str, list[dict[str, Any]]]:
         names = ("consumer_latency", "steady_state", "sla_windows", "sla_misses")
@@ -111,7 +117,8 @@ def test_days_that_have_passed_are_backfilled_at_the_first_try_and_twice_with_th
     first = world.ended("kafka_sla_history")
     once = world.published()
 
-    world.backfill("kafka_sla_history", "2026-11-01", "2026-11-02", "--reprocess-behavior", "completed")
+    world.client.wait_for_backfills("kafka_sla_history")  # Airflow takes one backfill of a DAG at a time
+    world.backfill("kafka_sla_history", "2026-11-02", "2026-11-02", "--reprocess-behavior", "completed")
     second = world.ended("kafka_sla_history")
 
     assert first == second == ["success", "success"]
