@@ -2,7 +2,8 @@
 
     snapshot (each cluster) → prepare → [Spark: spark_jobs.measure] → validate → publish → evaluate (each SLA) → notify
 
-What passes between steps is small and JSON-able: paths, counts, ids. Every step may be repeated after a kill.
+What passes between steps is small and JSON-able: paths, counts, ids. Every step may be repeated after a kill. Each step
+may be a process of its own: what only one needs and is slow to import, it imports itself.
 """
 
 from __future__ import annotations
@@ -16,8 +17,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_sla import kafka
-from kafka_sla import notify as mail
 from kafka_sla import sla as judging
 from kafka_sla.errors import ValidationFailed
 from kafka_sla.evidence import evidence, evidence_interval
@@ -60,6 +59,8 @@ def snapshot(
     Returns the cluster's name, rows landed per table, the path of the raw commit records (None without) and notes.
     A cluster without a connection has only imported facts: nothing is read.
     """
+    from kafka_sla import kafka
+
     cluster = settings.cluster(cluster_name)
     if connection is None:
         return {"cluster": cluster_name, "commit_records": None, "notes": []}
@@ -190,6 +191,8 @@ def notify(
 
     `call` runs an SLA's notifier; without it only mails are sent, and the notifiers wait for who can call them.
     """
+    from kafka_sla import notify as mail
+
     ledger = Ledger(store)
     queued = sum(_queue(ledger, settings.sla(name), interval, run_url) for name in slas)
 
