@@ -130,7 +130,7 @@ def _evidence(gp: Ints, commits: pa.Table) -> Bools:
     """Drop polled positions once the commit log speaks of a group-partition, and repeats of the same commit.
 
     The commit log has every commit with the broker's own time; a poll taken by another clock between two of them would
-    look like a rewind.
+    look like a rewind. A poll that finds the position where it was is no commit: a stopped group would seem alive.
     """
     at, offset = _ints(commits, "at"), _ints(commits, "offset")
     polled = commits.column("polled").to_numpy()
@@ -138,7 +138,8 @@ def _evidence(gp: Ints, commits: pa.Table) -> Bools:
     first_logged = np.full(int(gp.max(initial=0)) + 1, np.iinfo(np.int64).max)
     np.minimum.at(first_logged, gp[logged], at[logged])
     repeat = np.zeros(len(gp), dtype=np.bool_)
-    repeat[1:] = (gp[1:] == gp[:-1]) & (at[1:] == at[:-1]) & (offset[1:] == offset[:-1]) & (offset[1:] != NONE)
+    repeat[1:] = (gp[1:] == gp[:-1]) & (offset[1:] == offset[:-1]) & (offset[1:] != NONE)
+    repeat[1:] &= polled[1:] | (at[1:] == at[:-1])
     evidence: Bools = ~(polled & (at >= first_logged[gp])) & ~repeat
     return evidence
 

@@ -149,6 +149,12 @@ def test_polled_positions_count_only_until_the_commit_log_speaks(measure: Measur
     assert (row["records_consumed"], row["committed_offset"]) == (100, 100)
 
 
+def test_a_poll_that_finds_the_same_position_is_no_commit(measure: Measure) -> None:
+    polls = [commit(t, 10, source="snapshot") for t in (5, 65, 125)]
+    rows = measure([point(t, 10 + t) for t in range(0, 181, 60)], polls, 0, 180)
+    assert [r["last_commit_at"] for r in rows] == [at(5)] * 3
+
+
 def test_truth_lies_inside_the_bounds_for_random_flows(measure: Measure) -> None:
     points, commits, truth = _random_flow(random.Random(7), seconds=600)
     rows = measure(points, commits, 0, 600)

@@ -68,10 +68,17 @@ def produced_points(looking: Looking, start: int, end: int) -> Iterator[Produced
         transactional = transactional_topics(looking.times, read, ends)
         for tp, search in searches.items():
             points = list(search.points(starts[tp], looking.now)) if tp in starts else []
+            points = _without_prehistory(points, begin)
             told = _true(looking, tp, [*points, *of_readers.get(tp, [])])
             told = _before_markers(looking, tp, list(told)) if tp.topic in transactional else told
             yield from (Produced(tp, point) for point in told)
         looking.progress(f"{looking.offsets.look_ups:,} look-ups of offsets")
+
+
+def _without_prehistory(points: list[Point], begin: int) -> list[Point]:
+    """Of the times before `begin` at which the partition was still empty, keep the last: the others say less."""
+    empty = [point.at for point in points if not point.exact and point.offset == 0 and point.at < begin]
+    return [point for point in points if point.at >= max(empty, default=point.at) or point.exact or point.offset]
 
 
 def _slices(start: int, end: int) -> Iterator[tuple[int, int]]:
