@@ -7,31 +7,26 @@ this module is imported each time a DAG file is parsed.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from urllib.parse import quote
 
 from airflow.sdk import (
-    Context,
     ExceptionRetryPolicy,
     RetryAction,
     RetryRule,
     TriggerRule,
-    conf,
     get_current_context,
     task,
 )
 from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_sla import errors
-from kafka_sla.model import Interval
-from kafka_sla.settings import Settings, load_settings
-from kafka_sla.tasks.configuration import configuration_path
 from kafka_sla.tasks.connections import connection, store
-from kafka_sla.tasks.plan import Plan, Request, is_live, planned
+from kafka_sla.tasks.plan import Plan, is_live, planned
 from kafka_sla.tasks.plan import plan as decide
+from kafka_sla.tasks.run import request_of_run, run_url, settings_here
 
 log = logging.getLogger(__name__)
 
@@ -59,8 +54,8 @@ def plan(every_seconds: int, watches: bool) -> list[str]:
 
     The plan travels under the XCom key "plan". What is returned are its clusters: Airflow maps tasks over nothing else.
     """
-    settings = _settings()
-    request = _request(timedelta(seconds=every_seconds), watches)
+    settings = settings_here()
+    request = request_of_run(timedelta(seconds=every_seconds), watches)
     made = decide(settings, request, now := datetime.now(UTC))
     connection("spark_default")
     store(settings)
@@ -81,7 +76,7 @@ def snapshot(plan: Plan, cluster: str) -> dict[str, Any]:
     """Read what one cluster knows about the interval, and land it as facts."""
     from kafka_sla import pipeline
 
-    settings = _settings()
+    settings = settings_here()
     chosen, interval = settings.cluster(cluster), planned(plan)
     live = is_live(plan, datetime.now(UTC))
     login = connection(chosen.connection) if chosen.connection else None
@@ -95,7 +90,7 @@ def prepare(plan: Plan, snapshots: Sequence[dict[str, Any]]) -> str:
     """Write the job of the Spark application, for the clusters that could be read."""
     from kafka_sla import pipeline
 
-    settings, read = _settings(), snapshots[:]  # a slice asks Airflow once, where a loop asks until it errs
+    settings, read = settings_here(), snapshots[:]  # a slice asks Airflow once, where a loop asks until it errs
     clusters = [name for name in plan["clusters"] if name in {s["cluster"] for s in read}]
     if not clusters:
         raise errors.KafkaUnreachable("no cluster could be read; the logs of the snapshot tasks say why")
@@ -111,7 +106,7 @@ def validate(job: str) -> dict[str, Any]:
     """Keep what the expectations said of the staged tables; a critical failure stops the run here."""
     from kafka_sla import pipeline
 
-    found = pipeline.validate(store(_settings()), job)
+    found = pipeline.validate(store(settings_here()), job)
     _say("Expectations", found)
     return found
 
@@ -121,7 +116,7 @@ def publish(job: str) -> dict[str, Any]:
     """Make the whole interval readable at once."""
     from kafka_sla import pipeline
 
-    found = pipeline.publish(store(_settings()), job)
+    found = pipeline.publish(store(settings_here()), job)
     _say("Published", found)
     return found
 
@@ -131,7 +126,7 @@ def evaluate(plan: Plan, sla: str) -> dict[str, Any]:
     """Judge one SLA: red when it is missed and says `on_miss: fail`, else green, a miss noted in log and XCom."""
     from kafka_sla import pipeline
 
-    settings = _settings()
+    settings = settings_here()
     found = pipeline.evaluate(settings, store(settings), sla, planned(plan))
     _say(sla, found)
     if note := _missed(found):
@@ -154,9 +149,10 @@ def notify() -> dict[str, Any]:
         raise AirflowSkipException("nothing was published in this run, so there is nothing to tell")
     if not plan or not plan["notify"]:
         raise AirflowSkipException("this run tells nobody: a backfill, a past range, or the form said so")
-    settings = _settings()
-    smtp = connection(settings.smtp_connection) if settings.smtp_connection else None
-    address, call = _run_url(settings, context), caller(context)
+    settings = settings_here()
+    mailed = any(settings.sla(name).recipients for name in plan["slas"])
+    smtp = connection(settings.smtp_connection) if mailed and settings.smtp_connection else None
+    address, call = run_url(settings), caller(context)
     found = pipeline.notify(settings, store(settings), plan["slas"], planned(plan), smtp, address, call)
     _say("Told", found)
     return found
@@ -167,47 +163,9 @@ def settle() -> dict[str, Any]:
     """Tidy the lake: drop what newer loads replaced or a killed run left behind, compact, expire old snapshots."""
     from kafka_sla.lake import Lake
 
-    found = asdict(Lake(store(_settings())).settle())
+    found = asdict(Lake(store(settings_here())).settle())
     _say("Settled", found)
     return found
-
-
-def _request(every: timedelta, watches: bool) -> Request:
-    """The run as Airflow describes it. A run triggered without a logical date has no data interval."""
-    context = get_current_context()
-    run, params = context["dag_run"], context["params"]
-    start, end = context.get("data_interval_start"), context.get("data_interval_end")
-    return Request(
-        every=every,
-        watches=watches,
-        run_after=run.run_after,
-        backfill=run.run_type == "backfill",
-        data_interval=Interval(_plain(start), _plain(end)) if start and end and start < end else None,
-        start=_instant(params, "from"),
-        end=_instant(params, "to"),
-        clusters=tuple(params["clusters"]),
-        slas=tuple(params["slas"]),
-        tell=params.get("notify", "auto"),
-    )
-
-
-def _settings() -> Settings:
-    """The configuration, read where this task runs: KAFKA_SLA_CONFIG, or the file beside this worker's DAG file."""
-    return load_settings(configuration_path(get_current_context()["dag"].fileloc))
-
-
-def _plain(at: datetime) -> datetime:
-    """Airflow's pendulum instants as plain UTC datetimes."""
-    return datetime.fromtimestamp(at.timestamp(), UTC)
-
-
-def _instant(params: Mapping[str, Any], name: str) -> datetime | None:
-    if not (text := params[name]):
-        return None
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError as error:
-        raise errors.BadRequest(f"{name} is {text!r}, which is no time; write it as 2026-11-21T10:00:00Z") from error
 
 
 def _missed(found: dict[str, Any]) -> str | None:
@@ -216,11 +174,6 @@ def _missed(found: dict[str, Any]) -> str | None:
         return None
     state = "open" if found["open"] else "over"
     return f"missed in this interval and {state} ({_list(ids)})"
-
-
-def _run_url(settings: Settings, context: Context) -> str:
-    base = settings.base_url or conf.get("api", "base_url", fallback="http://localhost:8080")
-    return f"{base.rstrip('/')}/dags/{context['dag'].dag_id}/runs/{quote(context['run_id'], safe='')}"
 
 
 def _say(what: str, found: dict[str, Any]) -> None:
