@@ -1,4 +1,4 @@
-"""Waiting until a fresh broker really takes commits. Knows only Kafka's admin client."""
+"""Waiting until a fresh broker takes commits and a fresh topic is known. Knows only Kafka's admin client."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NAME = "warm-up"
 def warm_up(client: dict[str, str], seconds: float = 30) -> None:
     """Commit until no partition answers with an error: the first commits on a fresh broker fail without raising."""
     admin = AdminClient({**client, "log_level": 0})  # silent when the broker goes away later
-    admin.create_topics([NewTopic(_NAME, 1, 1)])[_NAME].result(seconds)
+    create_topic(admin, NewTopic(_NAME, 1, 1), seconds)
     deadline = time.monotonic() + seconds
     while error := _commit_error(admin, seconds):
         if time.monotonic() > deadline:
@@ -22,6 +22,21 @@ def warm_up(client: dict[str, str], seconds: float = 30) -> None:
         time.sleep(0.05)
     admin.delete_consumer_groups([_NAME])[_NAME].result(seconds)
     admin.delete_topics([_NAME])[_NAME].result(seconds)
+
+
+def create_topic(admin: AdminClient, topic: NewTopic, seconds: float = 30) -> None:
+    """Create a topic and wait until brokers tell its leaders: for a moment after its creation they do not know it."""
+    admin.create_topics([topic])[topic.topic].result(seconds)
+    deadline = time.monotonic() + seconds
+    while not _has_leaders(admin, topic):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"the topic {topic.topic} has no leaders after {seconds:.0f} s")
+        time.sleep(0.02)
+
+
+def _has_leaders(admin: AdminClient, topic: NewTopic) -> bool:
+    known = admin.list_topics(topic.topic, timeout=10).topics[topic.topic]
+    return len(known.partitions) == topic.num_partitions and all(p.leader >= 0 for p in known.partitions.values())
 
 
 def _commit_error(admin: AdminClient, seconds: float) -> object:

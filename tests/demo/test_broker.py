@@ -9,6 +9,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from demo.broker import Cluster, free_ports
+from demo.warm_up import create_topic
 
 
 def _client(cluster: Cluster, user: str = "admin", **more: str) -> dict[str, Any]:
@@ -16,8 +17,7 @@ def _client(cluster: Cluster, user: str = "admin", **more: str) -> dict[str, Any
 
 
 def _create(cluster: Cluster, topic: str) -> None:
-    admin = AdminClient(_client(cluster))
-    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(10)
+    create_topic(AdminClient(_client(cluster)), NewTopic(topic, 1, 1))
 
 
 def _write(cluster: Cluster, topic: str, records: int) -> None:
@@ -65,7 +65,7 @@ def test_a_killed_node_comes_back_with_its_records_and_nothing_stays_after_the_b
 
 def test_three_nodes_share_a_topic(kafka3: Cluster) -> None:
     admin = AdminClient(_client(kafka3))
-    admin.create_topics([NewTopic("shared", 3, 3)])["shared"].result(10)
+    create_topic(admin, NewTopic("shared", 3, 3))
 
     leaders = {p.leader for p in admin.list_topics("shared", timeout=10).topics["shared"].partitions.values()}
 

@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from demo.broker import Cluster, free_ports
+from demo.warm_up import create_topic
 from kafka_sla.cli import main
 from kafka_sla.instants import instant_text
 from kafka_sla.model import floor_time
@@ -39,8 +40,7 @@ def connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Connect:
 
 def read_and_commit(broker: Cluster) -> None:
     """A hundred records of now, read and committed by a real group; its first commit, at ten, only says where it is."""
-    admin = AdminClient(broker.client())
-    admin.create_topics([NewTopic("cli-orders", 1, 1)])["cli-orders"].result(20)
+    create_topic(AdminClient(broker.client()), NewTopic("cli-orders", 1, 1))
     producer = Producer(broker.client())
     for number in range(100):
         producer.produce("cli-orders", str(number).encode())

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from demo.broker import Cluster as Broker
+from demo.warm_up import create_topic
 from kafka_sla.kafka import Snapshot, snapshot
 from kafka_sla.model import Cluster, Connection, Interval, LookUps, Patterns, epoch_ms, floor_time
 
@@ -58,7 +59,7 @@ def topic(broker: Broker, partitions: int = 1, **config: str) -> str:
     """A new topic whose records live for ever unless its settings say otherwise; underscores stand for dots."""
     name = f"t-{uuid.uuid4().hex[:12]}"
     settings = KEPT_FOR_EVER | {key.replace("_", "."): value for key, value in config.items()}
-    admin(broker).create_topics([NewTopic(name, partitions, 1, config=settings)])[name].result(20)
+    create_topic(admin(broker), NewTopic(name, partitions, 1, config=settings))
     return name
 
 
