@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time, timedelta
@@ -83,8 +84,6 @@ class Patterns:
     exclude: tuple[str, ...] = ()
 
     def matches(self, name: str) -> bool:
-        import re
-
         return any(re.fullmatch(p, name) for p in self.include) and not any(re.fullmatch(p, name) for p in self.exclude)
 
 

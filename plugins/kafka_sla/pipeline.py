@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -172,7 +172,7 @@ def _measured(promise: Sla, lake: Lake, interval: Interval) -> tuple[pa.Table, p
     return latency, lake.published(STEADY_STATE.name, interval, [promise.cluster])
 
 
-def _explained(promise: Sla, miss: Miss, until: Any, lake: Lake) -> Miss:
+def _explained(promise: Sla, miss: Miss, until: datetime, lake: Lake) -> Miss:
     """The miss with its evidence from the published rows around it."""
     latency, steady = _measured(promise, lake, evidence_interval(promise, miss, until))
     return replace(miss, evidence=evidence(promise, miss, latency, steady))

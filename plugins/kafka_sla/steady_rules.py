@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from sqlalchemy import Column, Table, Text, insert, select, update
 
 from kafka_sla.fact_loads import FactLoads
 from kafka_sla.ledger_tables import METADATA
-from kafka_sla.model import Interval
+from kafka_sla.model import EVERYTHING
 
 STEADY_RULES = Table(
     "steady_rules", METADATA, Column("cluster", Text, primary_key=True), Column("digest", Text, nullable=False)
 )
-
-_ALWAYS = Interval(datetime(1970, 1, 1, tzinfo=UTC), datetime(9998, 1, 1, tzinfo=UTC))
 
 
 class SteadyRules(FactLoads):
@@ -32,4 +28,4 @@ class SteadyRules(FactLoads):
                 connection.execute(insert(STEADY_RULES).values(cluster=cluster, digest=digest))
                 return
             connection.execute(update(STEADY_RULES).where(mine).values(digest=digest))
-        self.record_fact_load(cluster, _ALWAYS)
+        self.record_fact_load(cluster, EVERYTHING)
