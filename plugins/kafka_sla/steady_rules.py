@@ -19,13 +19,19 @@ class SteadyRules(FactLoads):
     def adopt_rules(self, cluster: str, digest: str) -> None:
         """Measure by these rules from now on. Other rules than before are like facts that landed for all time: rows
         measured earlier do not stand for what is before them any more."""
+        known = self._rules(cluster)
+        if known == digest:
+            return
+        if known is not None:
+            # Before the rules are kept: killed in between, the next run records it once more, and that is harmless.
+            self.record_fact_load(cluster, EVERYTHING)
         mine = STEADY_RULES.c.cluster == cluster
         with self._database.writing("steady_rules") as connection:
-            known = connection.execute(select(STEADY_RULES.c.digest).where(mine)).scalar_one_or_none()
-            if known == digest:
-                return
-            if known is None:
+            if not connection.execute(update(STEADY_RULES).where(mine).values(digest=digest)).rowcount:
                 connection.execute(insert(STEADY_RULES).values(cluster=cluster, digest=digest))
-                return
-            connection.execute(update(STEADY_RULES).where(mine).values(digest=digest))
-        self.record_fact_load(cluster, EVERYTHING)
+
+    def _rules(self, cluster: str) -> str | None:
+        """The digest of the rules adopted last."""
+        with self._database.reading() as connection:
+            mine = select(STEADY_RULES.c.digest).where(STEADY_RULES.c.cluster == cluster)
+            return connection.execute(mine).scalar_one_or_none()
