@@ -25,7 +25,8 @@ def selected(frame: DataFrame, job: Job) -> DataFrame:
     wanted = F.lit(False)
     for replay in job.replays:
         one = F.col("cluster") == replay.cluster.name
-        one = one & _matches("topic", replay.cluster.topics)
+        if "topic" in frame.columns:
+            one = one & _matches("topic", replay.cluster.topics)
         if "group" in frame.columns:
             one = one & _matches("group", replay.cluster.groups)
         wanted = wanted | one

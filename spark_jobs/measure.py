@@ -9,7 +9,7 @@ publishes it. A second run of the same job overwrites its own folder only. Knows
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import reduce
 from threading import Thread
@@ -32,10 +32,14 @@ from kafka_sla.tables import (
     Table,
 )
 from spark_jobs import commit_log, facts
+from spark_jobs.inputs import Inputs
 from spark_jobs.kernel import MEASURED, kernel
 from spark_jobs.windows import Scope
 
 _LARGE_FILE_ROWS = 2_000_000
+
+METRICS_OF_EXPRESSIONS: tuple[tuple[Table, Callable[[Job], bool], Callable[[Inputs], DataFrame]], ...] = ()
+"""Table, whether a job is to fill it, and what makes its rows."""
 
 
 def main(job: Job, spark: SparkSession) -> dict[str, int]:
@@ -51,7 +55,23 @@ def main(job: Job, spark: SparkSession) -> dict[str, int]:
     _stage(job, CONSUMER_LATENCY, measured, rows)
     _stage(job, STEADY_STATE, steady_rows(measured), rows * len(job.slas))
     measured.unpersist()
+    _stage_others(spark, job, {LOG_OFFSETS.name: log, COMMITTED_OFFSETS.name: committed}, rows)
     return {CONSUMER_LATENCY.name: rows} | _validate(spark, job, log, committed)
+
+
+def _stage_others(spark: SparkSession, job: Job, known: dict[str, DataFrame], rows: int) -> None:
+    """The metrics made by Spark expressions, each by its own module; those that nobody asked for are left out."""
+
+    def fact(table: Table) -> DataFrame:
+        if table.name not in known:
+            known[table.name] = facts.selected(facts.read(spark, table, job.facts[table.name]), job).distinct()
+        return known[table.name]
+
+    latency = facts.read(spark, CONSUMER_LATENCY, [f"{job.output}/{CONSUMER_LATENCY.name}"])
+    inputs = Inputs(job, fact, latency, lambda table: facts.carried(spark, job, table))
+    for table, wanted, measure in METRICS_OF_EXPRESSIONS:
+        if wanted(job):
+            _stage(job, table, measure(inputs), rows)
 
 
 def steady_rows(measured: DataFrame) -> DataFrame:
@@ -109,7 +129,8 @@ def _stage(job: Job, table: Table, rows: DataFrame, at_most: int) -> None:
 def _validate(spark: SparkSession, job: Job, log: DataFrame, committed: DataFrame) -> dict[str, int]:
     """Validate the staged tables and the interval's facts; stages results and quarantined rows."""
     inside = (F.col("at") >= F.lit(job.interval.start)) & (F.col("at") <= F.lit(job.interval.end))
-    frames = {t.name: facts.read(spark, t, [f"{job.output}/{t.name}"]) for t in (CONSUMER_LATENCY, STEADY_STATE)} | {
+    made = (CONSUMER_LATENCY, STEADY_STATE, *(table for table, wanted, _ in METRICS_OF_EXPRESSIONS if wanted(job)))
+    frames = {t.name: facts.read(spark, t, [f"{job.output}/{t.name}"]) for t in made} | {
         LOG_OFFSETS.name: log.where(inside),
         COMMITTED_OFFSETS.name: committed.where(inside),
     }

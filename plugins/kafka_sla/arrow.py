@@ -17,6 +17,8 @@ _TYPES: dict[str, pa.DataType] = {
     "BOOLEAN": pa.bool_(),
     "TIMESTAMP": pa.timestamp("us", "UTC"),
     "MAP<INT, BIGINT>": pa.map_(pa.int32(), pa.int64()),
+    "ARRAY<BIGINT>": pa.list_(pa.int64()),
+    "ARRAY<TIMESTAMP>": pa.list_(pa.timestamp("us", "UTC")),
 }
 
 

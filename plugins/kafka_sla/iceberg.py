@@ -3,8 +3,9 @@ lists of files. Knows which tables are declared, not what is published."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,6 +29,7 @@ from pyiceberg.types import (
     DoubleType,
     IcebergType,
     IntegerType,
+    ListType,
     LongType,
     MapType,
     NestedField,
@@ -58,8 +60,8 @@ _TYPES: dict[str, IcebergType] = {
     "DOUBLE": DoubleType(),
     "BOOLEAN": BooleanType(),
     "TIMESTAMP": TimestamptzType(),
-    "MAP<INT, BIGINT>": MapType(1001, IntegerType(), 1002, LongType(), value_required=False),
 }
+_NESTED_IDS_FROM = 1001
 _OF_LOADS = (
     Column("interval_start", "TIMESTAMP", False, "start of the load's interval"),
     Column("load_id", "STRING", False, "load that measured the row"),
@@ -149,7 +151,18 @@ def _create(catalog: SqlCatalog, name: tuple[str, str], table: Table) -> Iceberg
 def _schema(table: Table) -> Schema:
     """Every column optional: Spark writes nullable columns, which a required one would refuse."""
     columns = (*table.columns, *(_OF_LOADS if table.kind == "metric" else ()))
-    return Schema(*(NestedField(i, c.name, _TYPES[c.type], required=False) for i, c in enumerate(columns, 1)))
+    nested = count(_NESTED_IDS_FROM)
+    return Schema(*(NestedField(i, c.name, _type(c.type, nested), required=False) for i, c in enumerate(columns, 1)))
+
+
+def _type(name: str, nested: Iterator[int]) -> IcebergType:
+    """Keys, values and elements are fields too, each with an id of its own from `nested`."""
+    if name.startswith("ARRAY<"):
+        return ListType(next(nested), _TYPES[name[6:-1]], element_required=False)
+    if name.startswith("MAP<"):
+        key, value = name[4:-1].split(", ")
+        return MapType(next(nested), _TYPES[key], next(nested), _TYPES[value], value_required=False)
+    return _TYPES[name]
 
 
 def _partitions(table: Table, schema: Schema) -> PartitionSpec:

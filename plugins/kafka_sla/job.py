@@ -6,8 +6,19 @@ import json
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from kafka_sla.model import Cluster, Interval, Patterns, Sla, SteadyState
+from kafka_sla.model import (
+    Checkpoint,
+    Cluster,
+    Exporter,
+    Interval,
+    Patterns,
+    ReplicationFlow,
+    Sla,
+    StatusRules,
+    SteadyState,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +107,18 @@ def _patterns(raw: dict[str, list[str]]) -> Patterns:
     return Patterns(tuple(raw["include"]), tuple(raw["exclude"]))
 
 
-def _cluster(raw: dict[str, object]) -> Cluster:
-    return Cluster(str(raw["name"]), None, _patterns(raw["groups"]), _patterns(raw["topics"]))  # type: ignore[arg-type]
+def _cluster(raw: dict[str, Any]) -> Cluster:
+    return Cluster(
+        name=raw["name"],
+        connection=None,
+        groups=_patterns(raw["groups"]),
+        topics=_patterns(raw["topics"]),
+        status=StatusRules(**raw["status"]),
+        non_consumed_offsets_groups=tuple((t, tuple(groups)) for t, groups in raw["non_consumed_offsets_groups"]),
+        replication=tuple(ReplicationFlow(**f | {"topics": _patterns(f["topics"])}) for f in raw["replication"]),
+        exporters=tuple(Exporter(**e) for e in raw["exporters"]),
+        checkpoints=tuple(Checkpoint(**c) for c in raw["checkpoints"]),
+    )
 
 
 def _sla(raw: dict[str, object]) -> Sla:

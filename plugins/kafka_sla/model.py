@@ -88,6 +88,57 @@ class Patterns:
 
 
 @dataclass(frozen=True, slots=True)
+class StatusRules:
+    """How the table `consumer_status` judges a cluster's consumers (Burrow)."""
+
+    commits: int = 10
+    """Commits that are evaluated: the length of the sliding window."""
+    allowed_lag: int = 0
+    """Current lag up to which a consumer is fine whatever its commits look like."""
+    min_complete: float = 0.0
+    """Share of the commits that must be there, 0 to 1; with fewer the status is OK and says so."""
+    expire_group_ms: int = 7 * 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicationFlow:
+    """MirrorMaker 2 copying a cluster's topics to another one: a consumer named `name` of the source cluster."""
+
+    name: str
+    target: str
+    """Name of the target cluster in the configuration."""
+    offsets_topic: str | None
+    """Topic on the target in which MirrorMaker keeps its positions; None: ask Connect."""
+    connect: str | None = None
+    """Airflow connection to a Connect worker's REST endpoint."""
+    connector: str = "MirrorSourceConnector"
+    topics: Patterns = Patterns()
+    prefix: str = ""
+    """What the replication policy puts before a topic's name on the target."""
+    refresh_interval_ms: int | None = 15_000
+    """None: the lag of this flow is not reported (-1 in KIP-971)."""
+    ttl_ms: int = 20_000
+    """A last replicated offset seen longer ago is stale."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exporter:
+    """A broker's JMX exporter."""
+
+    broker: int
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A Spark Structured Streaming query that keeps its Kafka offsets in a checkpoint folder."""
+
+    group: str
+    """Consumer group under which its positions appear."""
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class Cluster:
     """One Kafka cluster. `connection` is an Airflow connection id, or None when its facts are only imported."""
 
@@ -95,6 +146,12 @@ class Cluster:
     connection: str | None
     groups: Patterns = Patterns()
     topics: Patterns = Patterns()
+    status: StatusRules = StatusRules()
+    non_consumed_offsets_groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Topic and the groups whose unread records are counted there; other topics: every group with an SLA (KIP-490)."""
+    replication: tuple[ReplicationFlow, ...] = ()
+    exporters: tuple[Exporter, ...] = ()
+    checkpoints: tuple[Checkpoint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +246,8 @@ class Sla:
     notifiers: tuple[Notifier, ...] = ()
     description: str = ""
     team: str = ""
+    unread_expires_within_ms: int | None = None
+    """A window is bad too when unread records of a steady partition expire sooner than this; None: not promised."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ from kafka_sla.warehouse import bytes_of
 
 _MARGIN = timedelta(minutes=15)
 """Points kept before the oldest unread record: the nearest poll, and a slope to prolong, lie within it."""
+_LAST_SEEN = timedelta(hours=1)
+"""How far back states, configurations and broker totals are read, so that the ones before the interval are known."""
 
 
 def job_for(
@@ -98,4 +100,4 @@ def _from(table: str, log_since: datetime | None, replays: Sequence[Replay], int
     if table == COMMITTED_OFFSETS.name:
         starts = [r.carried.at if r.carried else None for r in replays]
         return None if None in starts else min(t for t in starts if t)
-    return interval.start
+    return interval.start - _LAST_SEEN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,11 +10,22 @@ from typing import Any
 
 from kafka_sla.errors import SettingsError
 from kafka_sla.maintenance import parse_maintenance
-from kafka_sla.model import Cluster, LookUps, Notifier, Patterns, Sla, SteadyState
+from kafka_sla.model import (
+    Checkpoint,
+    Cluster,
+    Exporter,
+    LookUps,
+    Notifier,
+    Patterns,
+    ReplicationFlow,
+    Sla,
+    StatusRules,
+    SteadyState,
+)
 from kafka_sla.patterns import parse_patterns
 from kafka_sla.settings_mistakes import mistakes, report
 from kafka_sla.settings_rules import did_you_mean, merged_slas
-from kafka_sla.settings_schema import ClusterKeys, Document, SlaKeys, json_schema
+from kafka_sla.settings_schema import ClusterKeys, Document, ReplicationKeys, SlaKeys, json_schema
 from kafka_sla.yaml_lines import read_yaml
 
 __all__ = ["Settings", "json_schema", "load_settings"]
@@ -81,7 +93,37 @@ def _settings(values: dict[str, Any]) -> Settings:
 
 
 def _cluster(name: str, keys: ClusterKeys) -> Cluster:
-    return Cluster(name, keys.connection, parse_patterns(keys.groups), parse_patterns(keys.topics))
+    """Replication flows and checkpoints are consumer groups of the cluster too, whatever `groups` says."""
+    flows = tuple(_flow(name, flow) for flow in keys.replication)
+    named = [flow.name for flow in flows] + [one.group for one in keys.checkpoints]
+    groups = parse_patterns(keys.groups)
+    status = keys.consumer_status
+    return Cluster(
+        name,
+        keys.connection,
+        Patterns((*groups.include, *map(re.escape, named)), groups.exclude),
+        parse_patterns(keys.topics),
+        StatusRules(status.commits, status.allowed_lag, status.min_complete, status.expire_group),
+        tuple((topic, tuple(listed)) for topic, listed in keys.non_consumed_offsets_groups.items()),
+        flows,
+        tuple(Exporter(int(broker), url) for broker, url in keys.exporters.items()),
+        tuple(Checkpoint(one.group, one.path) for one in keys.checkpoints),
+    )
+
+
+def _flow(source: str, keys: ReplicationKeys) -> ReplicationFlow:
+    topic = None if keys.connect else keys.offsets_topic or f"mm2-offsets.{source}.internal"
+    return ReplicationFlow(
+        name=keys.name or f"{source}->{keys.to}",
+        target=keys.to,
+        offsets_topic=topic,
+        connect=keys.connect,
+        connector=keys.connector,
+        topics=parse_patterns(keys.topics),
+        prefix=f"{source}." if keys.prefix is None else keys.prefix,
+        refresh_interval_ms=None if keys.refresh_interval == -1 else keys.refresh_interval,
+        ttl_ms=keys.ttl,
+    )
 
 
 def _sla(keys: SlaKeys, only_cluster: str) -> Sla:
@@ -103,6 +145,7 @@ def _sla(keys: SlaKeys, only_cluster: str) -> Sla:
         notifiers=tuple(Notifier(n.path, n.kwargs) for n in keys.notifiers),
         description=keys.description,
         team=keys.team,
+        unread_expires_within_ms=keys.unread_expires_within,
     )
 
 

@@ -7,18 +7,21 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from kafka_sla.settings_values import (
+    BrokerId,
     ClassPath,
     ClusterName,
     ConnectionId,
     Duration,
     Email,
     Every,
+    HttpAddress,
     Instant,
     Names,
     Objective,
     Pattern,
     SlaName,
     TimeZone,
+    TopicName,
     WebAddress,
 )
 
@@ -39,6 +42,52 @@ class Section(BaseModel):
         return {key: value for key, value in data.items() if value is not None} if isinstance(data, dict) else data
 
 
+class ConsumerStatusKeys(Section):
+    """How consumers are judged by their last commits (Burrow's rules)."""
+
+    commits: int = Field(default=10, ge=2, le=1_000, description="Commits that are evaluated: the sliding window.")
+    allowed_lag: int = Field(default=0, ge=0, description="Current lag up to which a consumer is OK.")
+    min_complete: float = Field(
+        default=0.0, ge=0, le=1, description="Share of the commits that must be there; with fewer the status is OK."
+    )
+    expire_group: Duration = _written("7d", description="A group silent for longer is gone.")
+
+
+class ReplicationKeys(Section):
+    """MirrorMaker 2 copying this cluster's topics to another cluster."""
+
+    to: ClusterName = Field(description="Target: another name under clusters.")
+    name: SlaName | None = Field(
+        default=None, description="Name of the flow, also of its consumer group; default: source->target."
+    )
+    offsets_topic: TopicName | None = Field(
+        default=None,
+        description="Topic on the target with MirrorMaker's positions; default: mm2-offsets.<source>.internal.",
+    )
+    connect: ConnectionId | None = Field(
+        default=None, description="Airflow connection to Connect's REST endpoint, instead of the offsets topic."
+    )
+    connector: str = Field(default="MirrorSourceConnector", min_length=1, description="Name of the connector.")
+    topics: Names = Field(default=["*"], description="Topics of the flow: names, globs, /regexes/; !name leaves out.")
+    prefix: str | None = Field(
+        default=None,
+        description="What the replication policy puts before a topic's name; default: '<source>.'; '' for identity.",
+    )
+    refresh_interval: Duration | Literal[-1] = _written(
+        "15s", description="How often the lag is taken within a window; -1: not at all."
+    )
+    ttl: Duration = _written(
+        "20s", description="A last replicated offset seen longer ago is stale: the lag is unknown."
+    )
+
+
+class CheckpointKeys(Section):
+    """A Spark Structured Streaming query whose offsets are in a checkpoint folder, not in Kafka."""
+
+    group: str = Field(min_length=1, description="Consumer group under which its positions appear.")
+    path: str = Field(min_length=1, description="Checkpoint folder of the query: a path, or a URI such as s3a://…")
+
+
 class ClusterKeys(Section):
     """One Kafka cluster."""
 
@@ -50,6 +99,20 @@ class ClusterKeys(Section):
     )
     topics: Names = Field(
         default=["*"], description="Topics to measure. A glob that begins with * leaves internal topics (__*) out."
+    )
+    consumer_status: ConsumerStatusKeys = Field(
+        default_factory=ConsumerStatusKeys, description="How consumers are judged by their last commits."
+    )
+    non_consumed_offsets_groups: dict[TopicName, list[str]] = Field(
+        default={},
+        description="Groups whose unread records are counted, by topic; other topics: every group with an SLA.",
+    )
+    replication: list[ReplicationKeys] = Field(default=[], description="MirrorMaker 2 flows out of this cluster.")
+    exporters: dict[BrokerId, HttpAddress] = Field(
+        default={}, description="Address of each broker's JMX exporter, by broker id."
+    )
+    checkpoints: list[CheckpointKeys] = Field(
+        default=[], description="Spark Structured Streaming queries, whose offsets are not in Kafka."
     )
 
 
@@ -100,6 +163,9 @@ class SlaDefaults(Section):
         default=None, description="The promise: every record is consumed within this time."
     )
     for_: Duration = _written("5m", alias="for", description="Bad time after which a miss opens.")
+    unread_expires_within: Duration | None = Field(
+        default=None, description="Also promised: no unread record expires sooner than this."
+    )
     objective: Objective = _written("99.9%", description="Share of the windows of a period that must be good.")
     period: Literal["day", "week", "month", "quarter", "year"] = Field(
         default="month", description="Calendar period of the objective."
@@ -170,6 +236,9 @@ class Document(Section):
 SECTIONS: dict[tuple[str, ...], type[Section]] = {
     (): Document,
     ("clusters", "*"): ClusterKeys,
+    ("clusters", "*", "consumer_status"): ConsumerStatusKeys,
+    ("clusters", "*", "replication", "*"): ReplicationKeys,
+    ("clusters", "*", "checkpoints", "*"): CheckpointKeys,
     ("slas", "*"): SlaKeys,
     ("defaults",): SlaDefaults,
     ("look_ups",): LookUpKeys,

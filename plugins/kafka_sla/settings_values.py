@@ -49,6 +49,13 @@ def _time_zone(name: str) -> None:
         ) from error
 
 
+def _broker_id(value: object) -> int:
+    """YAML has numbers as keys, JSON has not."""
+    if isinstance(value, int | str) and not isinstance(value, bool) and re.fullmatch(r"\d{1,9}", str(value)):
+        return int(value)
+    raise ValueError("not a broker id; allowed: a whole number, such as 1")
+
+
 _NO_CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 _PERCENT = {"type": "string", "pattern": r"^\s*\d{1,3}(\.\d{1,9})?\s*%\s*$"}
 _SHARE = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
@@ -87,4 +94,9 @@ ClassPath = Annotated[
 ]
 WebAddress = Annotated[
     str, Text("the address of the Airflow UI, such as https://airflow.example.com", r"https?://[^\s@]+")
+]
+TopicName = Annotated[str, Text("a topic: letters, digits, _ . -, 249 characters at most", r"[A-Za-z0-9._-]{1,249}")]
+BrokerId = Annotated[int | str, BeforeValidator(_broker_id), WithJsonSchema({"type": "string", "pattern": r"^\d+$"})]
+HttpAddress = Annotated[
+    str, Text("an address without login, such as http://broker-1:9404/metrics", r"https?://[^\s@/]+(/[^\s]*)?")
 ]

@@ -14,7 +14,8 @@ LATENCY_BUCKET_GAMMA = 1.02
 class Column:
     name: str
     type: str
-    """Spark SQL type: STRING, INT, BIGINT, DOUBLE, BOOLEAN, TIMESTAMP (UTC, microseconds), MAP<INT, BIGINT>."""
+    """Spark SQL type: STRING, INT, BIGINT, DOUBLE, BOOLEAN, TIMESTAMP (UTC, microseconds), MAP<INT, BIGINT>, or an ARRAY
+    of BIGINT or TIMESTAMP."""
     nullable: bool
     comment: str
 
@@ -70,7 +71,7 @@ COMMITTED_OFFSETS = Table(
         partition INT NOT NULL           -- partition
         at TIMESTAMP NOT NULL            -- commit time (commit_log) or time it was seen (snapshot), UTC
         committed_offset BIGINT          -- next offset to read; null: the offset was deleted or expired
-        source STRING NOT NULL           -- commit_log (every commit, from __consumer_offsets), snapshot (polled), or an imported file's word
+        source STRING NOT NULL           -- commit_log (every commit, from __consumer_offsets), snapshot (polled), mm2_offsets or connect_rest (a replication flow), spark_checkpoint, or an imported file's word
     """))  # fmt: skip
 
 GROUP_STATES = Table(
@@ -97,6 +98,35 @@ TOPIC_CONFIGS = Table(
         cleanup_policy STRING NOT NULL   -- delete, compact or compact,delete
         retention_ms BIGINT              -- retention.ms; null: unlimited
         message_timestamp_type STRING NOT NULL -- CreateTime or LogAppendTime
+    """))  # fmt: skip
+
+BROKER_REQUESTS = Table(
+    "broker_requests", "fact", ("cluster", "broker", "request", "at"), "at",
+    "Running totals of a broker's own request metrics, as its JMX exporter showed them (KIP-736).",
+    _columns("""
+        cluster STRING NOT NULL          -- cluster name of the configuration
+        broker INT NOT NULL              -- broker id
+        request STRING NOT NULL          -- Kafka's word: FetchFollower (replicas), FetchConsumer
+        at TIMESTAMP NOT NULL            -- when it was seen, UTC
+        started_at TIMESTAMP             -- start of the broker's process: totals begin anew with it; null where the exporter does not tell
+        requests BIGINT NOT NULL         -- requests answered so far
+        total_ms DOUBLE NOT NULL         -- sum of their TotalTimeMs
+        remote_ms DOUBLE NOT NULL        -- sum of their RemoteTimeMs: the wait in the purgatory
+        local_ms DOUBLE NOT NULL         -- sum of their LocalTimeMs
+    """))  # fmt: skip
+
+REPLICA_FETCHES = Table(
+    "replica_fetches", "fact", ("cluster", "follower", "leader", "fetcher", "at"), "at",
+    "Running totals of a follower's fetches from one leader, as the follower's JMX exporter showed them (KIP-736).",
+    _columns("""
+        cluster STRING NOT NULL          -- cluster name of the configuration
+        follower INT NOT NULL            -- id of the broker that fetches
+        leader INT NOT NULL              -- id of the broker that answers
+        fetcher INT NOT NULL             -- number of the fetcher thread: there is one unless num.replica.fetchers is raised
+        at TIMESTAMP NOT NULL            -- when it was seen, UTC
+        started_at TIMESTAMP             -- start of the follower's process; null where the exporter does not tell
+        responses BIGINT NOT NULL        -- answers received so far
+        io_wait_ms DOUBLE NOT NULL       -- time spent waiting for them so far
     """))  # fmt: skip
 
 CONSUMER_LATENCY = Table(
@@ -155,6 +185,107 @@ STEADY_STATE = Table(
         reason STRING NOT NULL                  -- what changed it: first_commit, rewind, offset_reset, returned, topic_recreated; caught_up, grace_over
         steady_throughout BOOLEAN NOT NULL      -- steady during the whole window: only such windows can break an SLA
         records_over BIGINT NOT NULL            -- records consumed in the window with a latency above max_latency
+    """))  # fmt: skip
+
+CONSUMER_STATUS = Table(
+    "consumer_status", "metric", ("cluster", "group", "topic", "partition", "window_start"), "window_start",
+    "Is the consumer alive and keeping up, by Burrow's rules over its last commits, at each window's end.",
+    _columns("""
+        cluster STRING NOT NULL                 -- cluster name of the configuration
+        group STRING NOT NULL                   -- consumer group
+        topic STRING NOT NULL                   -- topic
+        partition INT NOT NULL                  -- partition
+        window_start TIMESTAMP NOT NULL         -- start of the window, UTC, epoch-aligned
+        window_end TIMESTAMP NOT NULL           -- end of the window, exclusive: the instant of the evaluation
+        status STRING NOT NULL                  -- OK, WARNING, STOPPED, STALLED, REWIND or NOTFOUND
+        complete DOUBLE NOT NULL                -- share of the evaluated commits that are there, 0 to 1
+        group_status STRING NOT NULL            -- of all its partitions: OK, WARNING, ERROR or NOTFOUND
+        group_complete DOUBLE NOT NULL          -- of all its partitions, 0 to 1
+        reason STRING NOT NULL                  -- the rule that decided, in words
+        lag BIGINT                              -- log end offset less committed offset at the window's end; null while no log end offset is known
+        last_commit_at TIMESTAMP                -- newest evaluated commit
+        commit_times ARRAY<TIMESTAMP> NOT NULL  -- the evaluated commits, oldest first: when
+        commit_offsets ARRAY<BIGINT> NOT NULL   -- the offset of each
+        commit_lags ARRAY<BIGINT> NOT NULL      -- the lag at each, not below 0; null while no log end offset was known
+    """))  # fmt: skip
+
+NON_CONSUMED = Table(
+    "non_consumed", "metric", ("cluster", "group", "topic", "partition", "window_start"), "window_start",
+    "Records that retention removed before the group read them, and when the next ones expire (KIP-490).",
+    _columns("""
+        cluster STRING NOT NULL                 -- cluster name of the configuration
+        group STRING NOT NULL                   -- consumer group
+        topic STRING NOT NULL                   -- topic
+        partition INT NOT NULL                  -- partition
+        window_start TIMESTAMP NOT NULL         -- start of the window, UTC, epoch-aligned
+        window_end TIMESTAMP NOT NULL           -- end of the window, exclusive
+        non_consumed_low BIGINT                 -- offsets removed unread in the window, at least
+        non_consumed_high BIGINT                -- at most
+        non_consumed_total_low BIGINT           -- since the group-partition was first measured, at least
+        non_consumed_total_high BIGINT          -- at most
+        unread_records BIGINT                   -- readable offsets that the group has not read, at the window's end
+        oldest_unread_at TIMESTAMP              -- when the oldest of them was produced, estimated; null without unread records
+        unread_expires_at TIMESTAMP             -- earliest time at which retention may remove it; null: nothing unread, or unlimited retention
+        unread_expires_in_ms DOUBLE             -- from the window's end until then; 0 when it is due
+        cleanup_policy STRING                   -- delete, compact or compact,delete; null where it could not be read
+        retention_ms BIGINT                     -- retention.ms; null: unlimited or unknown
+        log_start_offset BIGINT                 -- log start offset known at the window's end
+        committed_offset BIGINT                 -- committed offset at the window's end
+        unknown_reason STRING                   -- why the counts are null; null when they are known
+    """))  # fmt: skip
+
+REPLICATION_LAG = Table(
+    "replication_lag", "metric", ("cluster", "flow", "topic", "partition", "window_start"), "window_start",
+    "Records of a source partition that a replication flow has yet to copy, and how late it copied them (KIP-971).",
+    _columns("""
+        cluster STRING NOT NULL                 -- source cluster
+        flow STRING NOT NULL                    -- replication flow of the configuration
+        topic STRING NOT NULL                   -- topic on the source cluster
+        partition INT NOT NULL                  -- partition
+        window_start TIMESTAMP NOT NULL         -- start of the window, UTC, epoch-aligned
+        window_end TIMESTAMP NOT NULL           -- end of the window, exclusive
+        target STRING NOT NULL                  -- target cluster
+        target_topic STRING NOT NULL            -- topic on the target cluster
+        replication_record_lag BIGINT           -- log end offset less (last replicated offset + 1), at the last refresh in the window; 0: all is replicated
+        replication_record_lag_min BIGINT       -- smallest at a refresh in the window
+        replication_record_lag_max BIGINT       -- largest
+        replication_record_lag_avg DOUBLE       -- mean over the refreshes in the window
+        refreshes INT NOT NULL                  -- refreshes in the window at which the lag is known
+        stale_refreshes INT NOT NULL            -- refreshes at which the last replicated offset was older than its time to live
+        last_replicated_offset BIGINT           -- last offset of the source partition that is on the target
+        last_replicated_at TIMESTAMP            -- when that was seen
+        log_end_offset BIGINT                   -- log end offset known at the window's end
+        replication_latency_ms DOUBLE           -- of the last record replicated in the window: seen on the target less produced
+        replication_latency_max_ms DOUBLE       -- largest
+        replication_latency_avg_ms DOUBLE       -- mean
+        unknown_reason STRING                   -- why the lag is null; null when it is known
+    """))  # fmt: skip
+
+FETCH_LATENCY = Table(
+    "fetch_latency", "metric", ("cluster", "leader", "fetcher", "window_start"), "window_start",
+    "How long fetches from a broker take without the wait in its purgatory, per follower and for consumers (KIP-736).",
+    _columns("""
+        cluster STRING NOT NULL                 -- cluster name of the configuration
+        leader INT NOT NULL                     -- id of the broker that answers
+        fetcher STRING NOT NULL                 -- who fetches: the id of a follower, or consumers
+        window_start TIMESTAMP NOT NULL         -- start of the window, UTC, epoch-aligned
+        window_end TIMESTAMP NOT NULL           -- end of the window, exclusive
+        sampled_from TIMESTAMP                  -- the totals are compared from here
+        sampled_until TIMESTAMP                 -- to here
+        fetches BIGINT                          -- answered in that time
+        total_ms DOUBLE                         -- mean round trip of a follower's fetch, the wait included; of consumers: TotalTimeMs at the leader
+        wait_ms DOUBLE                          -- mean wait in the leader's purgatory that was taken off
+        fetch_latency_ms DOUBLE                 -- mean true fetch latency: the round trip without the wait
+        fetch_latency_low_ms DOUBLE             -- its low bound
+        fetch_latency_high_ms DOUBLE            -- its high bound; null: unbounded
+        leader_total_ms DOUBLE                  -- mean TotalTimeMs of such requests at the leader, over all its followers or consumers
+        total_local_ms DOUBLE                   -- mean TotalLocalTime at the leader: TotalTimeMs less RemoteTimeMs
+        method STRING                           -- solved (symmetric pairs), simple (round trip less the leader's mean wait) or leader (consumers)
+        slow BOOLEAN                            -- this pair stands out among the cluster's pairs; null where that cannot be said
+        verdict STRING NOT NULL                 -- of the cluster in this window: even, slow_broker, slow_pair, slow_all or unknown
+        verdict_broker INT                      -- the broker whose every pair is slow
+        confidence DOUBLE                       -- of the verdict, 0 to 1
+        unknown_reason STRING                   -- why the latency is null; null when it is known
     """))  # fmt: skip
 
 SLA_WINDOWS = Table(
@@ -237,8 +368,9 @@ QUARANTINE = Table(
 
 TABLES: dict[str, Table] = {
     t.name: t
-    for t in (LOG_OFFSETS, COMMITTED_OFFSETS, GROUP_STATES, TOPIC_CONFIGS, CONSUMER_LATENCY, STEADY_STATE,
-              SLA_WINDOWS, SLA_MISSES, VALIDATION_RESULTS, QUARANTINE)
+    for t in (LOG_OFFSETS, COMMITTED_OFFSETS, GROUP_STATES, TOPIC_CONFIGS, BROKER_REQUESTS, REPLICA_FETCHES,
+              CONSUMER_LATENCY, STEADY_STATE, CONSUMER_STATUS, NON_CONSUMED, REPLICATION_LAG, FETCH_LATENCY, SLA_WINDOWS,
+              SLA_MISSES, VALIDATION_RESULTS, QUARANTINE)
 }  # fmt: skip
 FACTS = tuple(t for t in TABLES.values() if t.kind == "fact")
 METRICS = tuple(t for t in TABLES.values() if t.kind == "metric")

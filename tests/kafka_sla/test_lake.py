@@ -19,12 +19,14 @@ from kafka_sla.errors import StoreError
 from kafka_sla.lake import Lake
 from kafka_sla.ledger import Ledger
 from kafka_sla.store import Store
-from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, FACTS, LOG_OFFSETS, METRICS, TABLES
+from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, FACTS, LOG_OFFSETS, STEADY_STATE, TABLES
 from tests.kafka_sla.loads import DAY, MINUTE, at, load, points, span, stage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+MEASURED = (CONSUMER_LATENCY, STEADY_STATE)
+"""The tables that `stage` fills."""
 SPAWN = multiprocessing.get_context("spawn")
 
 
@@ -122,9 +124,9 @@ class TestLoads:
     def test_a_load_is_unseen_until_it_is_published_and_then_seen_whole(self, lake: Lake, ledger: Ledger) -> None:
         hour = span("10:00", "11:00")
         lake.add_load("one", hour, stage(lake, "one", hour))
-        assert [lake.published(t.name, hour).num_rows for t in METRICS] == [0, 0]
+        assert [lake.published(t.name, hour).num_rows for t in MEASURED] == [0, 0]
         ledger.publish(["a"], hour, "one", 0)
-        assert [lake.published(t.name, hour).num_rows for t in METRICS] == [60, 60]
+        assert [lake.published(t.name, hour).num_rows for t in MEASURED] == [60, 60]
         assert lake.published("consumer_latency", hour).schema == arrow_schema(CONSUMER_LATENCY)
         first = lake.published("consumer_latency", hour).slice(0, 1).to_pylist()[0]
         assert first["latency_histogram"] == [(35, 3), (70, 600)]
@@ -164,7 +166,7 @@ class TestLoads:
         pq.write_table(pq.read_table(empty).slice(0, 0), empty)
         lake.add_load("one", hour, files)
         ledger.publish(["a"], hour, "one", 0)
-        assert [lake.published(t.name, hour).num_rows for t in METRICS] == [60, 0]
+        assert [lake.published(t.name, hour).num_rows for t in MEASURED] == [60, 0]
 
     @pytest.mark.parametrize("wrong", ["elsewhere", "gone", "columns"])
     def test_files_that_are_not_the_load_s_are_refused(self, lake: Lake, wrong: str) -> None:
@@ -243,7 +245,7 @@ def test_a_reader_sees_a_whole_interval_whenever_a_writer_is_killed(store: Store
         writer.start()
         die = None
         while die is None or time.monotonic() < die:
-            for table in METRICS:
+            for table in MEASURED:
                 assert lake.published(table.name, hour)["window_start"].to_pylist() == whole
             seen |= {s.load_id for s in ledger.publications(["a"], hour)}
             if die is None and started.exists():
