@@ -16,7 +16,7 @@ SOURCES = ("plugins", "spark_jobs", "expectations", "dags", "demo", "tests", "be
 
 FLOORS: tuple[dict[str, str], ...] = (
     {
-        "nouns": "errors model tables arrow job durations instants patterns wording progress text_table",
+        "nouns": "errors model tables arrow job durations instants patterns wording progress stretches text_table",
     },
     {
         "submission": "spark_code spark_conf",
@@ -29,14 +29,15 @@ FLOORS: tuple[dict[str, str], ...] = (
     {
         "kafka": "kafka",
         "store": "database export fact_loads iceberg import_facts lake ledger ledger_tables outbox parquet_rows"
-        " publications rollup settling sla_ledger staging steady_rules validation_ledger warehouse",
+        " publications rollup settling sla_figures sla_ledger staging steady_rules stretch_ledger validation_ledger"
+        " warehouse",
         "suites": "suites suite_rules",
         "judging": "attainment evidence miss_figures sla window_figures",
     },
     {"charts": "charts", "rendering": "rendering"},
     {"report": "report"},
     {"notify": "mail notify"},
-    {"pipeline": "pipeline preparation"},
+    {"pipeline": "pipeline preparation summing"},
     {
         "tasks": "tasks",
         "web": "web",

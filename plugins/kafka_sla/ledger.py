@@ -15,11 +15,12 @@ from kafka_sla.publications import Publications
 from kafka_sla.sla_ledger import SlaLedger
 from kafka_sla.steady_rules import SteadyRules
 from kafka_sla.store import Store
+from kafka_sla.stretch_ledger import StretchLedger
 from kafka_sla.tables import Table
 from kafka_sla.validation_ledger import ValidationLedger
 
 
-class Ledger(Publications, SteadyRules, SlaLedger, ValidationLedger, Outbox):
+class Ledger(Publications, SteadyRules, SlaLedger, ValidationLedger, StretchLedger, Outbox):
     """All the small state of one store; the tables are made on first use."""
 
     def __init__(self, store: Store) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import duckdb
@@ -46,12 +47,11 @@ def slice_rows(
     table: Table, files: Sequence[str], slices: Sequence[tuple[str, Interval, str]], names: Sequence[str]
 ) -> pa.Table:
     """The rows of each slice (cluster, interval, load id), by key."""
-    spans = [{"cluster": s[0], "start_at": s[1].start, "end_at": s[1].end, "load_id": s[2]} for s in slices]
     tail = f"""
         JOIN slices ON slices.cluster = files.cluster AND slices.load_id = files.load_id
          AND files.{table.time} >= slices.start_at AND files.{table.time} < slices.end_at
         ORDER BY {quoted(table.key, "files.")}"""
-    return _rows(table, files, names, tail, {}, slices=pa.Table.from_pylist(spans, _SLICES))
+    return _rows(table, files, names, tail, {}, slices=_slice_table(slices))
 
 
 def new_rows(table: Table, rows: pa.Table, files: Sequence[str]) -> pa.Table:
@@ -73,6 +73,20 @@ def quoted(names: Sequence[str], prefix: str = "") -> str:
 
 def quoted_name(name: str) -> str:
     return f'"{name}"'
+
+
+@contextmanager
+def opened(files: Sequence[str], slices: Sequence[tuple[str, Interval, str]]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB with the views `files` and `slices`, for who sums up rows instead of reading them."""
+    with _duckdb() as connection:
+        _register(connection, files)
+        connection.register("slices", _slice_table(slices))
+        yield connection
+
+
+def _slice_table(slices: Sequence[tuple[str, Interval, str]]) -> pa.Table:
+    spans = [{"cluster": s[0], "start_at": s[1].start, "end_at": s[1].end, "load_id": s[2]} for s in slices]
+    return pa.Table.from_pylist(spans, _SLICES)
 
 
 def _rows(

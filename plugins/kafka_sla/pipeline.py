@@ -29,6 +29,7 @@ from kafka_sla.preparation import job_for
 from kafka_sla.settings import Settings
 from kafka_sla.staging import keep_commit_records, staged, staged_files
 from kafka_sla.store import Store
+from kafka_sla.summing import sum_up
 from kafka_sla.tables import (
     COMMITTED_OFFSETS,
     CONSUMER_LATENCY,
@@ -155,6 +156,7 @@ def evaluate(settings: Settings, store: Store, sla_name: str, interval: Interval
         return [_explained(promise, miss, until, lake) for miss in found]
 
     ledger.replace_sla_windows(promise, interval, windows, judge_misses)
+    sum_up(promise, lake, ledger, interval, settings.window_ms)
     touching = ledger.misses(promise, interval)
     verdicts = [w.verdict for w in windows]
     return {

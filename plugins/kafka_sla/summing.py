@@ -1,0 +1,44 @@
+"""Adding an SLA up after it was judged: whole hours anew, so that the same interval twice changes nothing. Judges
+nothing itself; who draws a year reads what was added up here."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from kafka_sla.lake import Lake
+from kafka_sla.ledger import Ledger
+from kafka_sla.model import Interval, Sla, SlaWindow, floor_time
+from kafka_sla.sla_figures import measured_spans
+from kafka_sla.stretches import DAY_MS, HOUR_MS, SLOT_MS, Measured, Stretch, judged
+
+_SLOT = timedelta(milliseconds=SLOT_MS)
+
+
+def sum_up(sla: Sla, lake: Lake, ledger: Ledger, interval: Interval, window_ms: int) -> None:
+    """Replace the sums of all hours that the interval touches, a day at a time."""
+    for hours in _days(_whole_hours(interval)):
+        ledger.replace_stretches(sla.name, hours, _slots(sla, lake, ledger, hours, window_ms))
+
+
+def _slots(sla: Sla, lake: Lake, ledger: Ledger, hours: Interval, window_ms: int) -> list[Stretch]:
+    windows: dict[datetime, list[SlaWindow]] = defaultdict(list)
+    for window in ledger.sla_windows(sla, hours):
+        windows[floor_time(window.window.start, SLOT_MS)].append(window)
+    measured = measured_spans(lake, ledger, sla, hours, SLOT_MS, window_ms)
+    return [
+        judged(Interval(start, start + _SLOT), windows.get(start, []), measured.get(start, Measured()))
+        for start in sorted(windows.keys() | measured.keys())
+    ]
+
+
+def _whole_hours(interval: Interval) -> Interval:
+    start, last = floor_time(interval.start, HOUR_MS), floor_time(interval.end - timedelta(milliseconds=1), HOUR_MS)
+    return Interval(start, last + timedelta(milliseconds=HOUR_MS))
+
+
+def _days(hours: Interval) -> Iterator[Interval]:
+    """The hours of each day."""
+    for day in Interval(floor_time(hours.start, DAY_MS), hours.end).windows(DAY_MS):
+        yield Interval(max(day.start, hours.start), min(day.end, hours.end))
