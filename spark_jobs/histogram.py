@@ -11,8 +11,8 @@ from kafka_sla.tables import LATENCY_BUCKET_GAMMA
 from spark_jobs.timeline import Floats, Ints
 
 _LOG_GAMMA = np.log(LATENCY_BUCKET_GAMMA)
-_BLOCK_ROWS = 4096
-"""Rows whose histograms are laid out side by side at once: bounds memory to about 100 MB."""
+_BLOCK_ROWS = 1024
+"""Rows whose histograms are laid out side by side at once: few enough to stay in the processor's cache."""
 
 
 def bucket_of(latency_ms: Floats) -> Ints:
@@ -46,25 +46,26 @@ def histograms(row: Ints, first_ms: Floats, last_ms: Floats, records: Ints, rows
     Returns (offsets [rows + 1], buckets, counts): row r owns entries offsets[r]:offsets[r + 1], buckets ascending.
     """
     highest, lowest = bucket_of(first_ms), bucket_of(last_ms)
-    owners, counts, buckets = [], [], []
+    edges = edge_of(np.arange(2 * int(highest.max(initial=0)) + 1))  # a block is as wide as its widest row
+    filled = np.zeros(rows, dtype=np.int64)
+    none = np.zeros(0, dtype=np.int64)
+    buckets, counts = [none], [none]
     for begin in range(0, rows, _BLOCK_ROWS):
         lo, hi = np.searchsorted(row, [begin, begin + _BLOCK_ROWS])
         if hi > lo:
             part = slice(lo, hi)
-            found = _block(row[part] - begin, lowest[part], highest[part], first_ms[part], last_ms[part], records[part])
-            owners.append(found[0] + begin)
-            buckets.append(found[1])
-            counts.append(found[2])
-    owner = np.concatenate([np.zeros(0, dtype=np.int64), *owners])
-    offsets = np.searchsorted(owner, np.arange(rows + 1))
-    none = np.zeros(0, dtype=np.int64)
-    return offsets.astype(np.int64), np.concatenate([none, *buckets]), np.concatenate([none, *counts])
+            found = _block(row[part], lowest[part], highest[part], first_ms[part], last_ms[part], records[part], edges)
+            filled[found[0]] = found[1]
+            buckets.append(found[2])
+            counts.append(found[3])
+    return np.concatenate([[0], np.cumsum(filled)]), np.concatenate(buckets), np.concatenate(counts)
 
 
 def _block(
-    row: Ints, lowest: Ints, highest: Ints, first_ms: Floats, last_ms: Floats, records: Ints
-) -> tuple[Ints, Ints, Ints]:
-    """(row, bucket, count) of a block of rows, by adding up ramps instead of visiting every bucket of every segment.
+    row: Ints, lowest: Ints, highest: Ints, first_ms: Floats, last_ms: Floats, records: Ints, edges: Floats
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """(rows, entries of each, buckets, counts) of a block, by adding up ramps instead of visiting every bucket of
+    every segment.
 
     Of a segment, (first - x) / step + 1/2 records exceed x while x is inside it: a line in x. The lines of all segments
     of a row add up, so each segment only switches its line on at its lowest bucket and off at its highest.
@@ -73,22 +74,47 @@ def _block(
     here = np.cumsum(np.append(False, row[1:] != row[:-1]))
     base = np.minimum.reduceat(lowest, starts)
     width = int((np.maximum.reduceat(highest, starts) - base).max()) + 1
-    on, off = here * width + lowest - base[here], here * width + highest - base[here]
+    shape = (width, len(starts))
+    on, off = (lowest - base[here]) * len(starts) + here, (highest - base[here]) * len(starts) + here
     slope = np.where(highest > lowest, (records - 1) / np.where(highest > lowest, first_ms - last_ms, 1), 0.0)
     height = np.where(highest > lowest, first_ms * slope + 0.5, 0.0)
-    shape = (len(starts), width)
 
-    def running(at_on: Floats, at_off: Floats | None = None) -> Floats:
-        size = shape[0] * width
-        change = np.bincount(on, at_on, size) - (np.bincount(off, at_off, size) if at_off is not None else 0)
-        return np.asarray(np.cumsum(change.reshape(shape), axis=1))
+    def switches(at_on: Floats, at_off: Floats | None = None) -> Floats:
+        change = np.bincount(on, at_on, shape[0] * shape[1])
+        if at_off is not None:
+            change -= np.bincount(off, at_off, shape[0] * shape[1])
+        return np.asarray(change.reshape(shape))
 
-    edges = edge_of(base[:, None] + np.arange(width)[None, :])
-    passed = running(records.astype(np.float64))
-    total = passed[:, -1:]
-    over = np.rint(total - passed + running(height, height) - running(slope, slope) * edges)
-    over = np.minimum.accumulate(np.clip(over, 0, total), axis=1)
-    over[:, -1] = 0
-    count = np.concatenate([total - over[:, :1], over[:, :-1] - over[:, 1:]], axis=1).astype(np.int64)
-    found, bucket = np.nonzero(count)
-    return row[starts][found], base[found] + bucket, count[found, bucket]
+    count = _counts(switches(records.astype(np.float64)), switches(height, height), switches(slope, slope), base, edges)
+    by_row = np.ascontiguousarray(count.T)
+    place = np.flatnonzero(by_row)
+    entries = np.count_nonzero(by_row, axis=1)
+    bucket = place + np.repeat(base - np.arange(len(starts)) * width, entries)
+    return row[starts], entries, bucket, by_row.ravel()[place].astype(np.int64)
+
+
+def _counts(records: Floats, height: Floats, slope: Floats, base: Ints, edges: Floats) -> Floats:
+    """Records of each bucket, one bucket a line, one column a row, from what each bucket switches on and off.
+
+    Line by line, in place: a line stays in the processor's cache, where whole arrays would not.
+    """
+    total = np.sum(records, axis=0)
+    passed, before = np.zeros(len(base)), total.copy()
+    count = np.empty(records.shape)
+    line, over = np.zeros(len(base)), np.zeros(len(base))
+    high, steep = np.zeros(len(base)), np.zeros(len(base))
+    for k in range(len(records) - 1):
+        passed += records[k]
+        high += height[k]
+        steep += slope[k]
+        np.subtract(total, passed, out=over)
+        over += high
+        np.multiply(steep, edges[base + k], out=line)
+        over -= line
+        np.rint(over, out=over)
+        np.maximum(over, 0, out=over)
+        np.minimum(over, before, out=over)
+        np.subtract(before, over, out=count[k])
+        before, over = over, before
+    count[-1] = before
+    return count
