@@ -1,4 +1,7 @@
-"""Apache Kafka's jars, fetched once with the Ivy jar that the PySpark wheel carries. Knows no broker and no test."""
+"""Jars of Apache Kafka and of what runs beside it, fetched once with the Ivy jar that the PySpark wheel carries.
+
+Knows no broker and no test.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +12,44 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 KAFKA_VERSION = "4.3.1"
 """The newest set of jars that is complete in Maven Central; a version, never a range."""
 _LOG4J_VERSION = "2.25.4"
-_IVY_FILE = f"""<ivy-module version="2.0"><info organisation="kafka_sla" module="broker"/>
- <configurations><conf name="default"/></configurations>
- <dependencies defaultconf="default->master,runtime">
-  <dependency org="org.apache.kafka" name="kafka_2.13" rev="{KAFKA_VERSION}"/>
-  <dependency org="org.apache.logging.log4j" name="log4j-slf4j-impl" rev="{_LOG4J_VERSION}"/>
- </dependencies></ivy-module>
-"""
-
+_EXPORTER_VERSION = "1.0.1"
 Say = Callable[[str], None]
 
 
+@dataclass(frozen=True, slots=True)
+class JarSet:
+    """Jars that are fetched together, with what they need."""
+
+    name: str
+    folder: str
+    """Name of its folder in the cache."""
+    variable: str
+    """Environment variable that names a folder in which they already are."""
+    size_mb: int
+    dependencies: tuple[tuple[str, str, str], ...]
+    """Organisation, module, revision: a version, never a range."""
+
+
+KAFKA = JarSet(
+    f"Apache Kafka {KAFKA_VERSION}", f"kafka-{KAFKA_VERSION}", "KAFKA_SLA_JARS", 44,
+    (("org.apache.kafka", "kafka_2.13", KAFKA_VERSION),
+     ("org.apache.logging.log4j", "log4j-slf4j-impl", _LOG4J_VERSION)),
+)  # fmt: skip
+EXPORTER = JarSet(
+    f"the JMX exporter {_EXPORTER_VERSION}", f"jmx-exporter-{_EXPORTER_VERSION}", "KAFKA_SLA_EXPORTER_JARS", 3,
+    (("io.prometheus.jmx", "jmx_prometheus_javaagent", _EXPORTER_VERSION),),
+)  # fmt: skip
+"""The Java agent that shows a broker's metrics to Prometheus; only clusters that are asked for exporters need it."""
+
+
 class JarsMissing(RuntimeError):
-    """Kafka's jars could not be fetched; the message carries Ivy's last words."""
+    """Jars could not be fetched; the message carries Ivy's last words."""
 
 
 def say(text: str) -> None:
@@ -43,21 +66,21 @@ def java() -> str:
     return found
 
 
-def jars_folder() -> Path:
-    """Where the jars are kept: KAFKA_SLA_JARS, else `.cache/kafka-<version>` beside this package."""
-    default = Path(__file__).resolve().parents[1] / ".cache" / f"kafka-{KAFKA_VERSION}"
-    return Path(os.environ.get("KAFKA_SLA_JARS", default))
+def jars_folder(jars: JarSet = KAFKA) -> Path:
+    """Where the jars are kept: the folder that their variable names, else one below `.cache` beside this package."""
+    default = Path(__file__).resolve().parents[1] / ".cache" / jars.folder
+    return Path(os.environ.get(jars.variable, default))
 
 
-def fetch_jars(progress: Say = say) -> Path:
-    """The folder of Kafka's jars, downloaded on first use; it appears whole or not at all."""
-    folder = jars_folder()
+def fetch_jars(progress: Say = say, jars: JarSet = KAFKA) -> Path:
+    """The folder of the jars, downloaded on first use; it appears whole or not at all."""
+    folder = jars_folder(jars)
     if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
         fresh = Path(temporary, "jars")
-        _run_ivy(Path(temporary), fresh, progress)
+        _run_ivy(jars, Path(temporary), fresh, progress)
         try:
             fresh.rename(folder)
         except OSError:
@@ -66,12 +89,20 @@ def fetch_jars(progress: Say = say) -> Path:
     return folder
 
 
-def _run_ivy(work: Path, target: Path, progress: Say) -> None:
-    (work / "ivy.xml").write_text(_IVY_FILE)
+def _ivy_file(jars: JarSet) -> str:
+    wanted = "".join(f'<dependency org="{org}" name="{name}" rev="{rev}"/>' for org, name, rev in jars.dependencies)
+    return f"""<ivy-module version="2.0"><info organisation="kafka_sla" module="demo"/>
+ <configurations><conf name="default"/></configurations>
+ <dependencies defaultconf="default->master,runtime">{wanted}</dependencies></ivy-module>
+"""
+
+
+def _run_ivy(jars: JarSet, work: Path, target: Path, progress: Say) -> None:
+    (work / "ivy.xml").write_text(_ivy_file(jars))
     command = [java(), "-jar", str(_ivy_jar()), "-ivy", str(work / "ivy.xml"), "-cache", str(work / "cache"),
                "-types", "jar", "bundle", "-confs", "default",
                "-retrieve", f"{target}/[artifact]-[revision](-[classifier]).[ext]"]  # fmt: skip
-    progress(f"fetching the jars of Apache Kafka {KAFKA_VERSION} (44 MB, once)")
+    progress(f"fetching the jars of {jars.name} ({jars.size_mb} MB, once)")
     lines: list[str] = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as ivy:
         assert ivy.stdout is not None
@@ -79,11 +110,11 @@ def _run_ivy(work: Path, target: Path, progress: Say) -> None:
             lines.append(line)
             if "[SUCCESSFUL ]" in line:
                 progress(f"  {line.split()[2].rpartition('!')[2]}")
-    jars = len(list(target.glob("*.jar"))) if target.is_dir() else 0
-    if ivy.returncode or not jars:
-        raise JarsMissing(f"Ivy found no Apache Kafka {KAFKA_VERSION} in Maven Central:\n{''.join(lines[-25:])}"
-                          "Check the network, or point KAFKA_SLA_JARS at a folder that holds the jars.")  # fmt: skip
-    progress(f"fetched {jars} jars")
+    found = len(list(target.glob("*.jar"))) if target.is_dir() else 0
+    if ivy.returncode or not found:
+        raise JarsMissing(f"Ivy found {jars.name} not in Maven Central:\n{''.join(lines[-25:])}"
+                          f"Check the network, or point {jars.variable} at a folder that holds the jars.")  # fmt: skip
+    progress(f"fetched {found} jars")
 
 
 def _ivy_jar() -> Path:
