@@ -30,12 +30,14 @@ class BrokerFailed(RuntimeError):
 
 @dataclass(slots=True)
 class Node:
-    """A combined broker and controller with id `number`, whose files live in `folder`."""
+    """A broker, controller or both with id `number`, whose files live in `folder`."""
 
     number: int
     folder: Path
     properties: dict[str, str] = field(repr=False)
     heap_mb: int = 256
+    java_options: tuple[str, ...] = ()
+    """Given at every launch."""
     _process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -65,7 +67,8 @@ class Node:
         memory = [f"-Xms{self.heap_mb}m", f"-Xmx{self.heap_mb}m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
         logging = f"-Dlog4j2.configurationFile={_LOGGING}"
         classes = ["-cp", f"{fetch_jars()}/*", "kafka.Kafka"]
-        command = [java(), *memory, *(java_options or _class_archive()), logging, *classes, str(settings)]
+        command = [java(), *memory, *self.java_options, *(java_options or _class_archive()),
+                   logging, *classes, str(settings)]  # fmt: skip
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
