@@ -18,8 +18,10 @@ from kafka.errors import (
     AuthorizationError,
     KafkaConnectionError,
     KafkaError,
+    LeaderNotAvailableError,
     NodeNotReadyError,
     SaslAuthenticationFailedError,
+    UnknownBrokerIdError,
     UnsupportedSaslMechanismError,
 )
 from kafka.net.manager import KafkaConnectionManager
@@ -32,10 +34,15 @@ from kafka_sla.model import Cluster, Connection
 
 IN_FLIGHT = 48
 """Requests that one broker is given before its first answer is awaited: one round trip then costs next to nothing."""
-_KNOCK_S, _BOOTSTRAP_MS = 3, 30_000
-"""How long a cluster is tried that does not let us in, and how long one that does may take to tell its brokers."""
+_KNOCK_S, _ANSWER_MS, _BOOTSTRAP_MS = 3, 5_000, 30_000
+"""How long a cluster is tried that does not let us in, how long one broker may take to let us in (one that hangs
+accepts connections and never answers), and how long it may then take to tell its fellows."""
+_REQUEST_MS = 30_000
+"""Kafka's own default: what is not answered by then is asked of the broker that has taken over."""
 _REFUSALS = (SaslAuthenticationFailedError, UnsupportedSaslMechanismError, AuthorizationError)
 """Errors that trying again does not cure."""
+TAKE_OVER_S = (0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
+"""Pauses until another broker has taken over; together longer than the 9 s that a dead one is waited for by default."""
 _PAUSE_MS, _PATIENCE_MS = 50, 10_000
 """How long throttled or reconnecting brokers are waited for: at a time, and in the whole pass."""
 
@@ -59,7 +66,7 @@ class Client:
         self._configuration = {
             "client_id": "kafka-sla",
             **client_configuration(cluster.name, connection),
-            "request_timeout_ms": 60_000,
+            "request_timeout_ms": _REQUEST_MS,
             "receive_message_max_bytes": 200_000_000,
             # room above IN_FLIGHT for the client's own metadata requests: at its limit it refuses instead of waiting
             "max_in_flight_requests_per_connection": 2 * IN_FLIGHT,
@@ -72,7 +79,7 @@ class Client:
 
     def __enter__(self) -> Client:
         try:
-            self._manager.run(self._knock)
+            self._keep_to(self._manager.run(self._knock))
             self._manager.bootstrap(_BOOTSTRAP_MS)
         except (KafkaError, OSError, ValueError, RuntimeError) as error:
             self._close()
@@ -112,36 +119,54 @@ class Client:
         self._manager.run(self._net_pause, seconds)
 
     def ask_one(self, request: Any, node: int | None = None) -> Any:
-        """One answer; raises its KafkaError."""
-        (answer,) = self.ask([Ask(node, request)])
-        if isinstance(answer, KafkaError):
-            raise answer
+        """One answer; raises its KafkaError. Where any broker will do, one that fails is replaced by the next."""
+        for left in reversed(range(max(1, len(self.brokers)) if node is None else 1)):
+            (answer,) = self.ask([Ask(node, request)])
+            if not isinstance(answer, KafkaError):
+                break
+            if not left or not answer.retriable:
+                raise answer
         return answer
 
-    async def _knock(self) -> None:
-        """Connect to any of the named brokers; the library's own way tries until its timeout and tells no reason."""
+    async def _knock(self) -> str:
+        """The address of a named broker that lets us in; the library's own way spends all its time on one that hangs,
+        and tells no reason."""
         deadline = time.monotonic() + _KNOCK_S
-        outcome: Exception | None = KafkaConnectionError("no broker is named")
-        while outcome:
+        outcome: Exception = KafkaConnectionError("no broker is named")
+        while True:
             for broker in self._manager.cluster.bootstrap_brokers():
-                if outcome := await self._reached(broker.node_id):
-                    continue
-                return
+                if (refusal := await self._reached(broker.node_id)) is None:
+                    return f"[{broker.host}]:{broker.port}" if ":" in broker.host else f"{broker.host}:{broker.port}"
+                outcome = refusal
             if isinstance(outcome, _REFUSALS) or time.monotonic() > deadline:
                 raise outcome
             await self._net.sleep(0.3)
 
+    def _keep_to(self, address: str) -> None:
+        """Ask this broker, and no other of those named, who its fellows are."""
+        if len(self._configuration["bootstrap_servers"]) == 1:
+            return
+        self._manager.close()
+        self._manager = KafkaConnectionManager(self._net, **{**self._configuration, "bootstrap_servers": [address]})
+
     async def _reached(self, node: str) -> Exception | None:
         """None when this broker let us in, else why not."""
         try:
-            await self._manager.get_connection(node, pop_on_close=True, refresh_metadata_on_err=False)
+            await self._manager.get_connection(node, _ANSWER_MS, pop_on_close=True, refresh_metadata_on_err=False)
         except (KafkaError, OSError) as error:
             return error
         return None
 
     async def _net_pause(self, seconds: float) -> None:
+        """A broker that does not answer is left alone by the library for a while, so that another one is asked next."""
         await self._net.sleep(seconds)
-        await self._manager.cluster.refresh_metadata()
+        for left in reversed(range(len(self.brokers))):
+            try:
+                await self._manager.cluster.refresh_metadata()
+                return
+            except KafkaError:
+                if not left:
+                    raise
 
     async def _ask_all(self, asks: Sequence[Ask], by_node: dict[int | None, list[int]], answers: list[Any]) -> None:
         running = [
@@ -171,6 +196,8 @@ class Client:
     def _send(self, node: int | None, request: Any) -> Any:
         try:
             return self._manager.send(request, node_id=node)
+        except UnknownBrokerIdError:
+            return LeaderNotAvailableError(f"broker {node} is not there now")  # another will take over
         except KafkaError as error:
             return error
 

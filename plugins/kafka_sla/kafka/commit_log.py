@@ -12,14 +12,14 @@ from struct import Struct
 from typing import Any
 
 import pyarrow as pa
-from kafka.errors import KafkaError, OffsetOutOfRangeError, UnknownTopicOrPartitionError, for_code
+from kafka.errors import KafkaError, NoError, OffsetOutOfRangeError, UnknownTopicOrPartitionError, for_code
 
-from kafka_sla.kafka.client import Client
+from kafka_sla.kafka.client import TAKE_OVER_S, Client
 from kafka_sla.kafka.fetching import fetch
 from kafka_sla.kafka.offsets import Offsets
 from kafka_sla.kafka.positions import Reader, Track
 from kafka_sla.kafka.record_batches import Record, read_batches, read_records
-from kafka_sla.kafka.topics import TopicPartition, read_topic
+from kafka_sla.kafka.topics import Topic, TopicPartition, read_topic
 from kafka_sla.model import Patterns
 
 TOPIC = "__consumer_offsets"
@@ -43,6 +43,8 @@ class Commits:
     tracks: dict[Reader, Track] = field(default_factory=dict)
     later: set[Reader] = field(default_factory=set)
     """Readers that committed after the interval too."""
+    standing: dict[Reader, bool] = field(default_factory=dict)
+    """Did the newest commit of each reader, also after the interval, leave it a position? False: it was deleted."""
     held_back: int = 0
     """Partitions of the log whose end is held back by a transaction that is still open."""
     _keys: list[bytes] = field(default_factory=list)
@@ -57,6 +59,10 @@ class Commits:
         if reader not in self.tracks:
             self.tracks[reader] = Track()
         self.tracks[reader].add(record.timestamp, offset)
+
+    def groups(self) -> set[str]:
+        """Who has a position, as far as the log tells."""
+        return {reader.group for reader, stands in self.standing.items() if stands}
 
     def table(self) -> pa.Table:
         return pa.Table.from_arrays(
@@ -78,20 +84,41 @@ def read_commits(client: Client, groups: Patterns, topics: Patterns, start: int,
     spans = _spans(offsets, start, end, to_now)
     readers = _Readers(groups, topics)
     commits = Commits()
+    pauses = list(TAKE_OVER_S)
     while spans:
         asks = [
             fetch(log.leaders[tp.partition], tp, at, _BYTES_PER_FETCH, committed=True) for tp, (at, _) in spans.items()
         ]
-        answers = client.ask(asks)
-        left = {}
-        for (tp, (at, stop)), answer in zip(spans.items(), answers, strict=True):
-            if isinstance(answer, KafkaError):
-                raise answer
+        left, moving = {}, None
+        for (tp, (at, stop)), answer in zip(spans.items(), client.ask(asks), strict=True):
+            if error := _error(answer):
+                left[tp], moving = (at, stop), error
+                continue
             going_on = _take(answer.responses[0].partitions[0], at, readers, commits, start, end)
             if going_on is not None and going_on < stop:
                 left[tp] = (going_on, stop)
+        if moving:
+            log = _moved(client, pauses, moving)
         spans = left
     return commits
+
+
+def _error(answer: Any) -> KafkaError | None:
+    """What keeps a partition from being read, if it heals by itself; anything else is raised."""
+    error = answer if isinstance(answer, KafkaError) else for_code(answer.responses[0].partitions[0].error_code)()
+    if isinstance(error, NoError | OffsetOutOfRangeError):
+        return None
+    if not error.retriable:
+        raise error
+    return error
+
+
+def _moved(client: Client, pauses: list[float], error: KafkaError) -> Topic:
+    """The log with the leaders that it has after a pause; raises the error when patience is at its end."""
+    if not pauses:
+        raise error
+    client.pause(pauses.pop(0))
+    return read_topic(client, TOPIC)
 
 
 def _spans(offsets: Offsets, start: int, end: int, to_now: bool) -> dict[TopicPartition, tuple[int, int]]:
@@ -111,9 +138,6 @@ def _spans(offsets: Offsets, start: int, end: int, to_now: bool) -> dict[TopicPa
 
 def _take(partition: Any, at: int, readers: _Readers, commits: Commits, start: int, end: int) -> int | None:
     """Adds what one answer holds; returns the offset to go on from, None at the end of what may be read."""
-    error = for_code(partition.error_code)
-    if partition.error_code and error is not OffsetOutOfRangeError:
-        raise error()
     data = partition.records or b""
     going_on = None
     for batch in read_batches(data):
@@ -122,6 +146,8 @@ def _take(partition: Any, at: int, readers: _Readers, commits: Commits, start: i
         if record.offset < at or record.timestamp < start or record.key is None:
             continue
         found = readers.of(record.key)
+        if found:
+            commits.standing[found[0]] = record.value is not None
         if found and record.timestamp < end:
             commits.add(*found, record)
         elif found:

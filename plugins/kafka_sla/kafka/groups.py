@@ -18,13 +18,12 @@ from kafka.errors import (
 from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer import OffsetFetchRequest
 
-from kafka_sla.kafka.client import Ask, Client
+from kafka_sla.kafka.client import TAKE_OVER_S, Ask, Client
 from kafka_sla.kafka.diagnosis import words_of
 from kafka_sla.kafka.topics import TopicPartition
 from kafka_sla.model import Patterns
 
 _MOVING = (NotCoordinatorError, CoordinatorLoadInProgressError, CoordinatorNotAvailableError)
-_ATTEMPTS = 4
 _OfGroup = OffsetFetchRequest.OffsetFetchRequestGroup
 _GROUPS_PER_REQUEST = 500
 
@@ -52,17 +51,50 @@ class Committed:
 
 
 def list_groups(client: Client, wanted: Patterns) -> list[Group]:
-    """The groups that match and may be seen. Each broker lists those that it coordinates."""
+    """The groups that match and may be seen. Each broker lists those that it coordinates.
+
+    A broker that is taking over groups lists what it has so far, and says so: all are asked again until none says so,
+    because a group that is missing in the list would be missing in the snapshot without a word.
+    """
+    found: dict[str, Group] = {}
+    moving = _list(client, wanted, found)
+    for pause_s in TAKE_OVER_S:
+        if moving is None:
+            break
+        client.pause(pause_s)
+        moving = _list(client, wanted, found)
+    if moving:
+        raise moving
+    return [found[name] for name in sorted(found)]
+
+
+def _list(client: Client, wanted: Patterns, found: dict[str, Group]) -> KafkaError | None:
+    """Adds to `found` what the brokers list; returns why the list is not whole, raises what waiting does not cure."""
+    moving = None
     brokers = client.brokers
-    answers = client.ask([Ask(node, ListGroupsRequest()) for node in brokers])
-    found = {}
-    for node, answer in zip(brokers, answers, strict=True):
-        _raise_error(answer)
-        for listed in answer.groups:
+    for node, answer in zip(brokers, client.ask([Ask(node, ListGroupsRequest()) for node in brokers]), strict=True):
+        if error := _error(answer):
+            moving = error
+        for listed in () if isinstance(answer, KafkaError) else answer.groups:
             if wanted.matches(listed.group_id):
                 kind = (getattr(listed, "group_type", "") or "classic").lower()
                 found[listed.group_id] = Group(listed.group_id, kind, listed.group_state or "Unknown", node)
-    return [found[name] for name in sorted(found)]
+    return moving
+
+
+def see_groups(client: Client, wanted: Patterns, topics: Patterns) -> tuple[list[Group], Committed]:
+    """The groups that match, with what each has committed.
+
+    They are listed before and after: a group whose coordinator moves is for a moment on no broker's list, and no broker
+    says so.
+    """
+    seen: dict[str, Group] = {}
+    committed = Committed({}, [])
+    while new := [group for group in list_groups(client, wanted) if group.name not in seen]:
+        seen |= {group.name: group for group in new}
+        more = read_committed(client, new, topics)
+        committed = Committed(committed.offsets | more.offsets, [*committed.notes, *more.notes])
+    return [seen[name] for name in sorted(seen)], committed
 
 
 def count_members(client: Client, groups: Iterable[Group]) -> dict[str, int]:
@@ -84,41 +116,39 @@ def read_committed(client: Client, groups: Sequence[Group], topics: Patterns) ->
     """
     offsets: dict[str, dict[TopicPartition, int]] = {}
     failed: dict[str, KafkaError] = {}
-    waiting = [group for group in groups if group.commits]
-    for attempt in range(_ATTEMPTS):
+    waiting = _fetch(client, [group for group in groups if group.commits], topics, offsets, failed)
+    for pause_s in TAKE_OVER_S:
         if not waiting:
             break
-        if attempt:
-            client.pause(0.1 * 2**attempt)
-            listed = {group.name: group for group in list_groups(client, Patterns())}
-            waiting = [listed[group.name] for group in waiting if group.name in listed]
-        failed |= _fetch(client, waiting, topics, offsets)
-        waiting = [group for group in waiting if isinstance(failed.get(group.name), _MOVING)]
+        client.pause(pause_s)
+        listed = {group.name: group for group in list_groups(client, Patterns())}
+        again = _fetch(client, [listed[g.name] for g in waiting if g.name in listed], topics, offsets, failed)
+        waiting = again + [group for group in waiting if group.name not in listed]
     return Committed(offsets, _notes({name: error for name, error in failed.items() if name not in offsets}))
 
 
 def _fetch(
-    client: Client, groups: Sequence[Group], topics: Patterns, offsets: dict[str, dict[TopicPartition, int]]
-) -> dict[str, KafkaError]:
-    """Adds to `offsets` what the coordinators answer; returns the errors by group."""
+    client: Client, groups: Sequence[Group], topics: Patterns, offsets: dict[str, dict[TopicPartition, int]],
+    failed: dict[str, KafkaError],
+) -> list[Group]:  # fmt: skip
+    """Adds what the coordinators answer to `offsets` or `failed`; returns the groups whose coordinator moves."""
     requests = _requests(groups)
     asks = [
         Ask(node, OffsetFetchRequest(groups=[_OfGroup(group_id=name, topics=None) for name in names],
                                      min_version=8, max_version=8))
         for node, names in requests
     ]  # fmt: skip
-    failed: dict[str, KafkaError] = {}
     matching: dict[str, bool] = {}
     for (_, names), answer in zip(requests, client.ask(asks), strict=True):
         if isinstance(answer, KafkaError):
-            failed |= dict.fromkeys(names, _as_moving(answer))
+            failed.update(dict.fromkeys(names, _as_moving(answer)))
             continue
         for group in answer.groups:
             if group.error_code:
                 failed[group.group_id] = for_code(group.error_code)()
             else:
                 offsets[group.group_id] = _positions(group, topics, matching)
-    return failed
+    return [g for g in groups if g.name not in offsets and isinstance(failed.get(g.name), _MOVING)]
 
 
 def _positions(group: Any, topics: Patterns, matching: dict[str, bool]) -> dict[TopicPartition, int]:
@@ -150,12 +180,14 @@ def _as_moving(error: KafkaError) -> KafkaError:
     return CoordinatorNotAvailableError(words_of(error)) if error.retriable else error
 
 
-def _raise_error(answer: Any) -> None:
-    if isinstance(answer, KafkaError):
-        raise answer
-    error = for_code(answer.error_code)
-    if error is not NoError and not issubclass(error, _MOVING):
-        raise error()
+def _error(answer: Any) -> KafkaError | None:
+    """What keeps an answer from being whole, if it heals by itself; anything else is raised."""
+    error = answer if isinstance(answer, KafkaError) else for_code(answer.error_code)()
+    if isinstance(error, NoError):
+        return None
+    if not error.retriable:
+        raise error
+    return error
 
 
 def _notes(failed: dict[str, KafkaError]) -> list[str]:

@@ -7,17 +7,16 @@ open transactions and the markers that end them, because the lag of a group is t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kafka.errors import BrokerResponseError, KafkaError, LeaderNotAvailableError, UnknownBrokerIdError, for_code
+from kafka.errors import BrokerResponseError, KafkaError, for_code
 from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest, OffsetSpec
 
-from kafka_sla.kafka.client import Ask, Client
+from kafka_sla.kafka.client import TAKE_OVER_S, Ask, Client
 from kafka_sla.kafka.diagnosis import words_of
 from kafka_sla.kafka.topics import Topic, TopicPartition, read_topic
 
-_ATTEMPTS = 4
 _Topic = ListOffsetsRequest.ListOffsetsTopic
 _Partition = _Topic.ListOffsetsPartition
 
@@ -37,7 +36,10 @@ class Offsets:
 
     def __init__(self, client: Client, topics: Mapping[str, Topic]) -> None:
         self._client = client
-        self._leaders = {TopicPartition(t.name, p): node for t in topics.values() for p, node in t.leaders.items()}
+        self._leaders: dict[TopicPartition, int] = {}
+        self._offline: set[TopicPartition] = set()
+        for topic in topics.values():
+            self._know(topic)
         self._gone: set[TopicPartition] = set()
         self.look_ups = 0
         self.unanswered: Counter[str] = Counter()
@@ -65,16 +67,14 @@ class Offsets:
         self.look_ups += sum(len(asked) for asked in times.values())
         answers: Answers = {}
         waiting: Asked = {tp: asked for tp, asked in times.items() if asked and tp not in self._gone}
-        errors: dict[TopicPartition, KafkaError] = {}
-        for attempt in range(_ATTEMPTS):
-            if not waiting:
+        errors = self._ask(waiting, answers)
+        for pause_s in TAKE_OVER_S:
+            moving = [tp for tp, error in errors.items() if error.retriable and tp not in self._offline]
+            if not moving:
                 break
-            if attempt:
-                self._find_leaders(waiting, pause_s=0.1 * 2**attempt)
-            errors = self._ask(waiting, answers)
-            waiting = {tp: [t for t in times[tp] if t not in answers.get(tp, {})] for tp in errors}
-            self._gone |= {tp for tp, error in errors.items() if not error.retriable}
-            waiting = {tp: left for tp, left in waiting.items() if tp not in self._gone}
+            self._find_leaders(moving, pause_s)
+            left: Asked = {tp: [t for t in times[tp] if t not in answers.get(tp, {})] for tp in moving}
+            errors = {tp: error for tp, error in errors.items() if tp not in left} | self._ask(left, answers)
         for tp, error in errors.items():
             self._gone.add(tp)
             self._miss(tp, error, len(times[tp]))
@@ -99,8 +99,7 @@ class Offsets:
         errors: dict[TopicPartition, KafkaError] = {}
         for (_, asked), answer in zip(batches, self._client.ask([_request(*batch) for batch in batches]), strict=True):
             if isinstance(answer, KafkaError):
-                gone = LeaderNotAvailableError() if isinstance(answer, UnknownBrokerIdError) else answer
-                errors |= dict.fromkeys(asked, gone)
+                errors |= dict.fromkeys(asked, answer)
                 continue
             for topic in answer.topics:
                 for partition in topic.partitions:
@@ -118,14 +117,19 @@ class Offsets:
                 batches.setdefault((self._leaders[tp], index), {})[tp] = time_ms
         return [(node, asked) for (node, _), asked in batches.items()]
 
-    def _find_leaders(self, waiting: Asked, pause_s: float) -> None:
+    def _find_leaders(self, moving: Iterable[TopicPartition], pause_s: float) -> None:
         self._client.pause(pause_s)
-        for name in {tp.topic for tp in waiting}:
+        for name in {tp.topic for tp in moving}:
             try:
-                leaders = read_topic(self._client, name).leaders
+                topic = read_topic(self._client, name)
             except BrokerResponseError:
                 continue  # the old leader's own error says what is wrong, and is noted
-            self._leaders |= {TopicPartition(name, p): node for p, node in leaders.items()}
+            self._know(topic)
+
+    def _know(self, topic: Topic) -> None:
+        self._leaders |= {TopicPartition(topic.name, p): node for p, node in topic.leaders.items()}
+        self._offline -= set(topic.partitions)
+        self._offline |= {TopicPartition(topic.name, p) for p in topic.offline}
 
     def _miss(self, tp: TopicPartition, error: KafkaError, count: int) -> None:
         cause = words_of(error)

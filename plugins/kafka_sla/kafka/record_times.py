@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kafka.errors import KafkaError, OffsetOutOfRangeError, for_code
+from kafka.errors import AuthorizationError, BrokerResponseError, KafkaError, OffsetOutOfRangeError, for_code
 
-from kafka_sla.kafka.client import Client
+from kafka_sla.kafka.client import TAKE_OVER_S, Client
 from kafka_sla.kafka.diagnosis import words_of
 from kafka_sla.kafka.fetching import ONE_BATCH, fetch
 from kafka_sla.kafka.offsets import Found
 from kafka_sla.kafka.record_batches import read_batches, read_records
-from kafka_sla.kafka.topics import Topic, TopicPartition
+from kafka_sla.kafka.topics import Topic, TopicPartition, read_topic
 
 BYTES_PER_PASS = 256 * 1024**2
 """A batch may be as large as 1 MB and more; this bounds what one pass reads when all are."""
@@ -26,11 +26,13 @@ class RecordTimes:
     """Looks up the first record not before each offset. Remembers answers, counts requests and what stayed open."""
 
     def __init__(self, client: Client, topics: Mapping[str, Topic]) -> None:
-        self._client, self._topics = client, topics
+        self._client, self._topics = client, dict(topics)
         self._known: dict[Position, Found | None] = {}
         self._transactional: set[Position] = set()
         self._markers: set[Position] = set()
         self._refused: set[str] = set()
+        self._lost: set[TopicPartition] = set()
+        """Partitions that no leader came back for: not waited for again in this pass."""
         self._bytes = 0
         self.look_ups = 0
         self.unanswered: Counter[str] = Counter()
@@ -64,24 +66,42 @@ class RecordTimes:
         if self._bytes > BYTES_PER_PASS:
             self.unanswered[f"batches are so large that {BYTES_PER_PASS >> 20} MB were already read"] += len(positions)
             return
+        failed = self._ask(positions)
+        for pause_s in TAKE_OVER_S:
+            moving = {at: error for at, error in failed.items() if error.retriable and at[0] not in self._lost}
+            if not moving:
+                break
+            self._find_leaders({tp.topic for tp, _ in moving}, pause_s)
+            failed = {at: error for at, error in failed.items() if at not in moving} | self._ask(list(moving))
+        self._lost |= {tp for (tp, _), error in failed.items() if error.retriable}
+        self.unanswered.update(words_of(error) for error in failed.values())
+
+    def _ask(self, positions: list[Position]) -> dict[Position, KafkaError]:
+        """Remembers what the leaders answer; returns the errors."""
         positions = [(tp, offset) for tp, offset in positions if tp.topic not in self._refused]
         asks = [fetch(self._topics[tp.topic].leaders[tp.partition], tp, offset, ONE_BATCH) for tp, offset in positions]
         self.look_ups += len(asks)
-        for position, answer in zip(positions, self._client.ask(asks), strict=True):
-            self._take(position, answer)
+        errors = {at: self._take(at, answer) for at, answer in zip(positions, self._client.ask(asks), strict=True)}
+        return {at: error for at, error in errors.items() if error}
 
-    def _take(self, position: Position, answer: Any) -> None:
+    def _find_leaders(self, topics: set[str], pause_s: float) -> None:
+        self._client.pause(pause_s)
+        for name in topics:
+            try:
+                self._topics[name] = read_topic(self._client, name)
+            except BrokerResponseError:
+                continue  # the old leader's own error says what is wrong, and is noted
+
+    def _take(self, position: Position, answer: Any) -> KafkaError | None:
         tp, offset = position
         if isinstance(answer, KafkaError):
-            self.unanswered[words_of(answer)] += 1
-            return
+            return answer
         partition = answer.responses[0].partitions[0]
         error = for_code(partition.error_code)
         if partition.error_code and error is not OffsetOutOfRangeError:
-            self.unanswered[words_of(error())] += 1
-            if "AUTHORIZATION" in words_of(error()):
+            if issubclass(error, AuthorizationError):
                 self._refused.add(tp.topic)
-            return
+            return error()
         records = partition.records or b""
         self._bytes += len(records)
         self._known[position] = _first_record(records, offset)
@@ -90,6 +110,7 @@ class RecordTimes:
             self._transactional.add(position)
             if batch.control and batch.base_offset <= offset:
                 self._markers.add(position)
+        return None
 
 
 def _first_record(data: bytes | memoryview, offset: int) -> Found | None:

@@ -30,6 +30,8 @@ class Topic:
     id: str | None
     leaders: dict[int, int]
     """Node that leads each partition; -1 where there is none now."""
+    offline: frozenset[int] = frozenset()
+    """Partitions that nobody can take over, because every node that holds one is down."""
 
     @property
     def partitions(self) -> list[TopicPartition]:
@@ -87,8 +89,13 @@ def read_configs(client: Client, topics: Iterable[str]) -> tuple[dict[str, Topic
 
 def _topic(topic: Any) -> Topic:
     leaders = {p.partition_index: p.leader_id for p in topic.partitions}
+    offline = {
+        p.partition_index
+        for p in topic.partitions
+        if p.leader_id < 0 and set(p.replica_nodes) <= set(p.offline_replicas)
+    }
     topic_id = topic.topic_id
-    return Topic(str(topic.name), str(topic_id) if topic_id else None, leaders)
+    return Topic(str(topic.name), str(topic_id) if topic_id else None, leaders, frozenset(offline))
 
 
 def _config(values: dict[str, str]) -> TopicConfig:
