@@ -28,6 +28,7 @@ FLOORS: tuple[dict[str, str], ...] = (
     },
     {
         "kafka": "kafka",
+        "exporters": "exporters",
         "store": "database export fact_loads iceberg import_facts lake ledger ledger_tables outbox parquet_rows"
         " publications rollup settling sla_figures sla_ledger staging steady_rules stretch_ledger validation_ledger"
         " warehouse",
@@ -56,8 +57,10 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "great_expectations": ("kafka_sla.suites", "kafka_sla.suite_rules"),
     "kafka": ("kafka_sla.kafka", "demo", "tests"),
     "matplotlib": ("kafka_sla.charts", "tests"),
+    "prometheus_client": ("kafka_sla.exporters",),
     "pyiceberg": ("kafka_sla.lake", "kafka_sla.iceberg", "kafka_sla.settling", "tests"),
     "pyspark": ("spark_jobs", "kafka_sla.suites", "kafka_sla.suite_rules", "tests"),
+    "requests": ("kafka_sla.exporters",),
     "smtplib": ("kafka_sla.notify", "tests"),
 }
 """The one door to each outside world: package → who may import it."""

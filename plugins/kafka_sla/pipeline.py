@@ -31,12 +31,14 @@ from kafka_sla.staging import keep_commit_records, staged, staged_files
 from kafka_sla.store import Store
 from kafka_sla.summing import sum_up
 from kafka_sla.tables import (
+    BROKER_REQUESTS,
     COMMITTED_OFFSETS,
     CONSUMER_LATENCY,
     GROUP_STATES,
     LOG_OFFSETS,
     METRICS,
     QUARANTINE,
+    REPLICA_FETCHES,
     STEADY_STATE,
     TOPIC_CONFIGS,
     VALIDATION_RESULTS,
@@ -73,11 +75,18 @@ def snapshot(
         LOG_OFFSETS: found.log_offsets, COMMITTED_OFFSETS: found.committed_offsets,
         GROUP_STATES: found.group_states, TOPIC_CONFIGS: found.topic_configs,
     }  # fmt: skip
+    told: tuple[str, ...] = ()
+    if live and cluster.exporters:
+        from kafka_sla import exporters
+
+        scraped = exporters.scrape(cluster)
+        facts |= {BROKER_REQUESTS: scraped.broker_requests, REPLICA_FETCHES: scraped.replica_fetches}
+        told = scraped.notes
     records = keep_commit_records(store, cluster_name, interval, found.commit_records)
     landed = Lake(store).land({table.name: rows for table, rows in facts.items()}, interval)
     return {
         "cluster": cluster_name, "commit_records": records, "look_ups": found.look_ups,
-        "notes": list(found.notes), **landed,
+        "notes": [*found.notes, *told], **landed,
     }  # fmt: skip
 
 
