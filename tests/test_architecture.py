@@ -29,7 +29,7 @@ FLOORS: tuple[dict[str, str], ...] = (
     {
         "kafka": "kafka",
         "exporters": "exporters",
-        "store": "database export fact_loads iceberg import_facts lake ledger ledger_tables outbox parquet_rows"
+        "store": "database export fact_loads iceberg import_facts lake digest_ledger ledger ledger_tables outbox parquet_rows"
         " publications rollup settling sla_figures sla_ledger staging steady_rules stretch_ledger validation_ledger"
         " warehouse",
         "suites": "suites suite_rules",
@@ -37,7 +37,8 @@ FLOORS: tuple[dict[str, str], ...] = (
     },
     {"charts": "charts", "rendering": "rendering"},
     {"report": "report"},
-    {"notify": "mail notify"},
+    {"digest": "digest"},
+    {"notify": "digest_mail mail notify"},
     {"pipeline": "pipeline preparation summing"},
     {
         "tasks": "tasks",

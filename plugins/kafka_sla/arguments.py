@@ -37,6 +37,7 @@ def parser() -> argparse.ArgumentParser:
     _command(commands, "status", "show what is published, how the promises stand, and the last validation")
     _misses(_command(commands, "misses", "show misses with their evidence"))
     _report(_command(commands, "report", "write an HTML report of how promises were kept"))
+    _digest(_command(commands, "digest", "make a digest of the configuration, as a file or a mail"))
     _export(_command(commands, "export", "write published rows of a table"))
     return made
 
@@ -87,6 +88,15 @@ def _report(command: argparse.ArgumentParser) -> None:
     _interval(command, required=True)
     _repeated(command, "--sla", "of this SLA only (repeat for more)")
     command.add_argument("--output", type=Path, required=True, metavar="FILE", help="HTML file to write")
+
+
+def _digest(command: argparse.ArgumentParser) -> None:
+    command.add_argument("name", metavar="NAME", help="a digest of the configuration")
+    command.add_argument("--day", metavar="DAY", help="a day of its period, such as 2026-11-21; left out: the last one")
+    command.add_argument(
+        "--output", type=Path, metavar="FILE", help="HTML file to write; else the archive of the store"
+    )
+    command.add_argument("--mail-to", metavar="ADDRESS", help="mail it to this address, and to nobody else")
 
 
 def _export(command: argparse.ArgumentParser) -> None:

@@ -116,6 +116,23 @@ def _report(place: Workplace, asked: argparse.Namespace) -> int:
     return 0
 
 
+def _digest(place: Workplace, asked: argparse.Namespace) -> int:
+    from kafka_sla import digests
+
+    settings, store = place.settings, place.store
+    at = digests.day_asked(settings.digest(asked.name), asked.day, datetime.now(UTC))
+    if asked.output:
+        _check_output(asked.output)
+    made = digests.make_digest(settings, store, asked.name, at, asked.output and str(asked.output.absolute()))
+    print(f"{made['digest']}, {made['period']}: {made['summary']}\n{made['page']}")
+    if asked.mail_to:
+        if place.smtp is None:
+            raise BadRequest("the configuration names no smtp_connection; name one, or leave --mail-to out")
+        digests.mail_digest(settings, store, asked.name, at, place.smtp, to=[asked.mail_to])
+        print(f"mailed to {asked.mail_to}")
+    return 0
+
+
 def _export(place: Workplace, asked: argparse.Namespace) -> int:
     from kafka_sla.export import write_file, write_stream
     from kafka_sla.lake import Lake
@@ -168,5 +185,6 @@ def _interval(asked: argparse.Namespace) -> Interval:
 
 _COMMANDS = {
     "check": _check, "schema": _schema, "import": _import, "run": _run,
-    "status": _status, "misses": _misses, "report": _report, "export": _export,
+    "status": _status, "misses": _misses, "report": _report, "digest": _digest,
+    "export": _export,
 }  # fmt: skip

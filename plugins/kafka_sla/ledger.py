@@ -8,7 +8,9 @@ from typing import Any
 from sqlalchemy import select
 
 from kafka_sla.database import Database
+from kafka_sla.digest_ledger import DigestLedger
 from kafka_sla.ledger_tables import DECLARED, METADATA
+from kafka_sla.ledger_views import LedgerViews
 from kafka_sla.model import Interval
 from kafka_sla.outbox import Outbox
 from kafka_sla.publications import Publications
@@ -20,7 +22,7 @@ from kafka_sla.tables import Table
 from kafka_sla.validation_ledger import ValidationLedger
 
 
-class Ledger(Publications, SteadyRules, SlaLedger, ValidationLedger, StretchLedger, Outbox):
+class Ledger(Publications, SteadyRules, SlaLedger, ValidationLedger, StretchLedger, LedgerViews, DigestLedger, Outbox):
     """All the small state of one store; the tables are made on first use."""
 
     def __init__(self, store: Store) -> None:

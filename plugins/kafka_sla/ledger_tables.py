@@ -119,3 +119,11 @@ NOTICES = Table(
     CheckConstraint("kind IN ('opened', 'recovered')", name="notices_kind"),
     Index("notices_by_sla", "sla", "start_at"),
 )
+SENT_DIGESTS = Table(
+    "sent_digests",
+    METADATA,
+    Column("digest", Text, primary_key=True),
+    Column("period_start", UtcTime, primary_key=True),
+    Column("recipient", Text, primary_key=True),
+    Column("sent_at", UtcTime, nullable=False),
+)

@@ -122,6 +122,20 @@ class ReplicationFlow:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptPosition:
+    """Where a consumer stood from `at_ms` on that keeps its offsets elsewhere than in its cluster's commit log."""
+
+    group: str
+    topic: str
+    partition: int
+    at_ms: int
+    offset: int | None
+    """Next offset to read; None: the position was deleted."""
+    source: str
+    """Word of `committed_offsets.source`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Exporter:
     """A broker's JMX exporter."""
 
@@ -248,6 +262,27 @@ class Sla:
     team: str = ""
     unread_expires_within_ms: int | None = None
     """A window is bad too when unread records of a steady partition expire sooner than this; None: not promised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """A report of a calendar period that is mailed after it, to `recipients` or to everybody whom its SLAs mail."""
+
+    name: str
+    every: Literal["day", "week", "month"]
+    at: time
+    """By the clock of `time_zone`, on the day after the period."""
+    time_zone: str = "UTC"
+    slas: tuple[str, ...] = ()
+    """Names of the SLAs in it; empty: those of `team`, or all."""
+    team: str = ""
+    recipients: tuple[str, ...] = ()
+    """Empty: each recipient of its SLAs gets a digest of the own ones."""
+
+    def holds(self, sla: Sla) -> bool:
+        if self.slas:
+            return sla.name in self.slas
+        return not self.team or sla.team == self.team
 
 
 @dataclass(frozen=True, slots=True)

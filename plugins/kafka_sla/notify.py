@@ -7,6 +7,7 @@ import smtplib
 import ssl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from email.message import EmailMessage
 from email.utils import formatdate
 
 from kafka_sla.errors import MailRefused
@@ -18,13 +19,17 @@ log = logging.getLogger(__name__)
 
 
 def send(smtp: Connection, sla: Sla, notice: Notice, windows: Sequence[SlaWindow]) -> None:
-    """Mail the notice to the recipients of the SLA, nobody if there are none. `windows`: the time that the plot shows.
+    """Mail the notice to the recipients of the SLA, nobody if there are none. `windows`: the time to plot."""
+    if not sla.recipients:
+        return
+    deliver(smtp, compose(sla, notice, windows, sender_of(smtp)))
+
+
+def deliver(smtp: Connection, message: EmailMessage) -> None:
+    """Hand a message to the server; MailRefused when it refuses all recipients or is not there.
 
     A server that takes the mail for some recipients only has sent it: the others are named in the log.
     """
-    if not sla.recipients:
-        return
-    message = compose(sla, notice, windows, _sender(smtp))
     message["Date"] = formatdate()
     with _server(smtp) as server:
         refused = server.send_message(message)
@@ -34,7 +39,7 @@ def send(smtp: Connection, sla: Sla, notice: Notice, windows: Sequence[SlaWindow
 
 def probe(smtp: Connection) -> None:
     """Connect and log in, send nothing; MailRefused when a mail could not be sent."""
-    _sender(smtp)
+    sender_of(smtp)
     with _server(smtp) as server:
         server.noop()
 
@@ -81,7 +86,8 @@ def _tls(smtp: Connection) -> ssl.SSLContext:
     return context
 
 
-def _sender(smtp: Connection) -> str:
+def sender_of(smtp: Connection) -> str:
+    """The address that mails come from; MailRefused when the connection names none."""
     sender = smtp.extra.get("from_email") or smtp.login or ""
     if not smtp.host or "@" not in sender:
         raise MailRefused(f"connection {smtp.id!r} needs a host, and in its extra a from_email such as sla@example.com")

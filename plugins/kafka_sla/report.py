@@ -69,22 +69,21 @@ def reported(ledger: Ledger, sla: Sla, interval: Interval) -> ReportedSla:
 
 def html_report(interval: Interval, slas: Sequence[ReportedSla], validation: Sequence[Mapping[str, Any]]) -> str:
     """The page: a summary of all promises, each with its plot and misses, and what validation said of the data."""
-    told = [_told(number, one) for number, one in enumerate(slas, 1)]
+    told = [{**sla_values(one), "anchor": f"sla-{n}", "plot": _plot(one)} for n, one in enumerate(slas, 1)]
     values = {
         "start": moment(interval.start), "end": moment(interval.end), "length": span(_ms(interval)),
-        "slas": told, "outcomes": Counter(one.outcome for one in slas), "quality": _quality(validation), "many": MANY,
+        "slas": told, "outcomes": Counter(one.outcome for one in slas), "quality": quality(validation), "many": MANY,
     }  # fmt: skip
     return render("report.html.j2", values)
 
 
-def _told(number: int, one: ReportedSla) -> dict[str, Any]:
-    """Every value that the page shows of one SLA."""
+def sla_values(one: ReportedSla) -> dict[str, Any]:
+    """Every value that reports and digests tell of one SLA, in words."""
     within, period = one.within, one.period
     parts = {v: ms for v, ms in zip(VERDICTS, _lengths(within), strict=True) if ms}
     known = [w.worst_latency_ms for w in one.windows if w.worst_latency_ms is not None]
-    plot = b64encode(latency_plot(one.sla, one.windows, one.misses)).decode() if one.windows else None
     return {
-        "anchor": f"sla-{number}", "sla": one.sla, "outcome": one.outcome, "plot": plot,
+        "sla": one.sla, "outcome": one.outcome,
         "promised": span(one.sla.max_latency_ms),
         "lasting": span(one.sla.for_ms) if one.sla.for_ms else None,
         "objective": share(one.sla.objective), "worst": span(max(known)) if known else UNKNOWN,
@@ -96,6 +95,10 @@ def _told(number: int, one: ReportedSla) -> dict[str, Any]:
         "misses": [_miss(m) for m in one.misses[:MANY]], "all_misses": len(one.misses),
         "reasons": _reasons(one.windows),
     }  # fmt: skip
+
+
+def _plot(one: ReportedSla) -> str | None:
+    return b64encode(latency_plot(one.sla, one.windows, one.misses)).decode() if one.windows else None
 
 
 def _lengths(within: Attainment) -> tuple[int, ...]:
@@ -132,7 +135,7 @@ def _reasons(windows: Sequence[SlaWindow]) -> list[tuple[str, str, str]]:
     return [(verdict, reason, span(ms)) for (verdict, reason), ms in lengths.most_common(5)]
 
 
-def _quality(validation: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def quality(validation: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """How many expectations held, of which loads, and the ones that did not: the gravest and newest first."""
     gravity = {"critical": 0, "warning": 1, "info": 2}
     broken = sorted((r for r in validation if not r["success"]), key=lambda r: r["interval_start"], reverse=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from kafka_sla.maintenance import parse_maintenance
 from kafka_sla.model import (
     Checkpoint,
     Cluster,
+    Digest,
     Exporter,
     LookUps,
     Notifier,
@@ -25,7 +27,7 @@ from kafka_sla.model import (
 from kafka_sla.patterns import parse_patterns
 from kafka_sla.settings_mistakes import mistakes, report
 from kafka_sla.settings_rules import did_you_mean, merged_slas
-from kafka_sla.settings_schema import ClusterKeys, Document, ReplicationKeys, SlaKeys, json_schema
+from kafka_sla.settings_schema import ClusterKeys, DigestKeys, Document, ReplicationKeys, SlaKeys, json_schema
 from kafka_sla.yaml_lines import read_yaml
 
 __all__ = ["Settings", "json_schema", "load_settings"]
@@ -37,6 +39,7 @@ class Settings:
 
     clusters: tuple[Cluster, ...]
     slas: tuple[Sla, ...] = ()
+    digests: tuple[Digest, ...] = ()
     window_ms: int = 60_000
     base_url: str | None = None
     smtp_connection: str | None = "smtp_default"
@@ -55,6 +58,13 @@ class Settings:
         known = {sla.name: sla for sla in self.slas}
         if name not in known:
             raise SettingsError(_no_such("SLA", name, known))
+        return known[name]
+
+    def digest(self, name: str) -> Digest:
+        """The digest of that name; SettingsError names those there are."""
+        known = {digest.name: digest for digest in self.digests}
+        if name not in known:
+            raise SettingsError(_no_such("digest", name, known))
         return known[name]
 
 
@@ -84,6 +94,7 @@ def _settings(values: dict[str, Any]) -> Settings:
     return Settings(
         clusters=clusters,
         slas=tuple(_sla(keys, clusters[0].name) for keys in slas),
+        digests=tuple(_digest(keys) for keys in document.digests),
         window_ms=document.window,
         base_url=document.base_url and document.base_url.rstrip("/"),
         smtp_connection=document.smtp_connection,
@@ -146,6 +157,18 @@ def _sla(keys: SlaKeys, only_cluster: str) -> Sla:
         description=keys.description,
         team=keys.team,
         unread_expires_within_ms=keys.unread_expires_within,
+    )
+
+
+def _digest(keys: DigestKeys) -> Digest:
+    return Digest(
+        name=keys.name,
+        every=keys.every,
+        at=time.fromisoformat(keys.at),
+        time_zone=keys.time_zone,
+        slas=tuple(keys.slas),
+        team=keys.team,
+        recipients=tuple(keys.recipients),
     )
 
 

@@ -39,10 +39,42 @@ def broken_rules(values: dict[str, Any]) -> Iterator[Found]:
     """Every broken rule of the values of a configuration file."""
     window = _valid(parse_duration, values.get("window")) or 60_000
     yield from _window_rules(values, window)
+    yield from _digest_rules(values)
     names: set[str] = set()
     for i, sla in enumerate(merged_slas(values)):
         rules = (_key_rules(sla, names), _for_rules(sla, window), _maintenance_rules(sla), _cluster_rules(sla, values))
         yield from ((("slas", i, *path), text) for rule in rules for path, text in rule)
+
+
+def _digest_rules(values: dict[str, Any]) -> Iterator[Found]:
+    slas = merged_slas(values)
+    known = [str(sla["name"]) for sla in slas if isinstance(sla.get("name"), str)]
+    teams = {str(sla["team"]) for sla in slas if sla.get("team")}
+    names: set[str] = set()
+    entries = values.get("digests")
+    for i, digest in enumerate(entries if isinstance(entries, list) else []):
+        given, team = _mapping(digest), _mapping(digest).get("team")
+        name, listed = given.get("name"), given.get("slas")
+        if isinstance(name, str) and name in names:
+            yield ("digests", i, "name"), f"{name!r} names two digests; allowed: a name that no other digest has"
+        names.add(str(name))
+        for k, sla in enumerate(listed if isinstance(listed, list) else []):
+            if isinstance(sla, str) and sla not in known:
+                yield (
+                    ("digests", i, "slas", k),
+                    f"unknown SLA {sla!r};{did_you_mean(sla, known)} allowed: {_all(known)}",
+                )
+        if listed and team:
+            yield ("digests", i, "team"), "given together with 'slas'; allowed: one of the two"
+        if isinstance(team, str) and team and team not in teams:
+            yield (
+                ("digests", i, "team"),
+                f"no SLA is of team {team!r};{did_you_mean(team, teams)} allowed: {_all(teams)}",
+            )
+
+
+def _all(names: Any) -> str:
+    return ", ".join(sorted(names)) or "none, since nothing has one"
 
 
 def secrets(value: Any, path: KeyPath = ()) -> Iterator[Found]:

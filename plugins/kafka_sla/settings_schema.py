@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from kafka_sla.settings_values import (
     BrokerId,
     ClassPath,
+    ClockTime,
     ClusterName,
     ConnectionId,
     Duration,
@@ -190,6 +191,20 @@ class SlaKeys(SlaDefaults):
     name: SlaName = Field(description="Unique name, shown in the grid, in mails and reports.")
 
 
+class DigestKeys(Section):
+    """A report of the day, week or month that ended, by mail."""
+
+    name: SlaName = Field(description="Unique name, shown in the subject and in the archive.")
+    every: Literal["day", "week", "month"] = Field(default="week", description="Calendar period that it tells of.")
+    at: ClockTime = Field(default="07:00", description="When it is mailed on the day after the period, by its clock.")
+    time_zone: TimeZone = Field(default="UTC", description="Clock of the period and of `at`.")
+    slas: list[SlaName] = Field(default=[], description="SLAs in it; default: those of `team`, or all.")
+    team: str = Field(default="", description="SLAs of this team.")
+    recipients: list[Email] = Field(
+        default=[], description="Who is mailed; default: each recipient of its SLAs, about the own ones."
+    )
+
+
 class LookUpKeys(Section):
     """How finely Kafka is asked for the time of offsets."""
 
@@ -216,6 +231,7 @@ class Document(Section):
     defaults: SlaDefaults = Field(
         default_factory=SlaDefaults, description="Keys for every SLA that does not give them itself."
     )
+    digests: list[DigestKeys] = Field(default=[], description="Reports by mail.")
     window: Duration = _written(
         "1m", description="Width of the windows that metrics and verdicts are made for; divides 5m."
     )
@@ -242,6 +258,7 @@ SECTIONS: dict[tuple[str, ...], type[Section]] = {
     ("slas", "*"): SlaKeys,
     ("defaults",): SlaDefaults,
     ("look_ups",): LookUpKeys,
+    ("digests", "*"): DigestKeys,
     **{(*at, "steady_state"): SteadyStateKeys for at in (("slas", "*"), ("defaults",))},
     **{(*at, "maintenance", "*"): MaintenanceKeys for at in (("slas", "*"), ("defaults",))},
     **{(*at, "notifiers", "*"): NotifierKeys for at in (("slas", "*"), ("defaults",))},

@@ -31,6 +31,16 @@ def write_rows(path: str, rows: pa.Table) -> None:
     pq.write_table(rows, inside, filesystem=filesystem, compression="zstd", coerce_timestamps="us")
 
 
+def write_text(path: str, text: str) -> None:
+    """Write one file whole: readers see the old text or the new one."""
+    filesystem, inside = FileSystem.from_uri(path)
+    filesystem.create_dir(inside.rsplit("/", 1)[0], recursive=True)
+    part = f"{inside}.{uuid.uuid4().hex}.part"
+    with filesystem.open_output_stream(part) as target:
+        target.write(text.encode())
+    filesystem.move(part, inside)
+
+
 def has_rows(path: str) -> bool:
     """Does this Parquet file hold any row? Spark writes an empty file for an empty table."""
     filesystem, inside = FileSystem.from_uri(path)

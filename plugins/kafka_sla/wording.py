@@ -59,6 +59,6 @@ def moment(at: datetime | None) -> str:
     return UNKNOWN if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def plural(number: int, noun: str) -> str:
-    """`1 record`, `2 records`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def plural(number: int, noun: str, many: str | None = None) -> str:
+    """`1 record`, `2 records`; `many` where an s does not make the plural."""
+    return f"{number:,} {noun if number == 1 else many or noun + 's'}"

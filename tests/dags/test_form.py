@@ -17,7 +17,7 @@ def trigger(parsed: Any, dag_id: str, conf: dict[str, Any]) -> Any:
     return trigger_dag(dag_id, triggered_by=DagRunTriggeredByType.UI, triggering_user_name="ann", conf=conf)
 
 
-@pytest.mark.parametrize("dag_id", ["kafka_sla", "kafka_sla_history"])
+@pytest.mark.parametrize("dag_id", ["kafka_sla", "kafka_sla_history", "kafka_sla_report"])
 def test_a_form_left_as_it_is_starts_a_run(parsed: Any, dag_id: str) -> None:
     assert trigger(parsed, dag_id, {}).conf == {}
 

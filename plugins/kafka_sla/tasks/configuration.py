@@ -18,6 +18,7 @@ class Menu:
 
     clusters: tuple[str, ...] = ()
     slas: tuple[str, ...] = ()
+    digests: tuple[str, ...] = ()
     problem: str | None = None
 
 
@@ -32,4 +33,8 @@ def menu(path: Path) -> Menu:
         settings = load_settings(path)
     except SettingsError as error:
         return Menu(problem=str(error))
-    return Menu(tuple(c.name for c in settings.clusters), tuple(s.name for s in settings.slas))
+    return Menu(
+        tuple(c.name for c in settings.clusters),
+        tuple(s.name for s in settings.slas),
+        tuple(d.name for d in settings.digests),
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from airflow.sdk import Param
 
 from kafka_sla.tasks.configuration import Menu
@@ -37,6 +39,34 @@ def form(menu: Menu, *, tells: bool) -> dict[str, Param]:
             )
         }
     )
+
+
+def digest_form(menu: Menu) -> dict[str, Param]:
+    """The form of a digest sent by hand."""
+    names: dict[str, Any] = {"enum": [None, *menu.digests]} if menu.digests else {}
+    return {
+        "digest": Param(
+            None, type=["null", "string"], title="Digest", section=WHAT, **names,
+            description="Empty: those that fell due in the run's interval, as a scheduled run does.",
+        ),
+        "day": Param(
+            None, type=["null", "string"], format="date", pattern=r"^\d{4}-\d{2}-\d{2}$", title="Day", section=WHEN,
+            description="Any day of the period to tell of, by the digest's clock. Empty: the last whole period.",
+        ),
+        "send_to": Param(
+            "preview", type="string", enum=["preview", "recipients", "nobody"], title="Send to", section=HOW,
+            values_display={
+                "preview": "Only to the address below",
+                "recipients": "Everybody who gets it, also when they have it already",
+                "nobody": "Nobody: only write the page into the archive",
+            },
+            description="What a digest sent by hand does. It concerns no scheduled run.",
+        ),
+        "preview_to": Param(
+            None, type=["null", "string"], format="email", pattern=r"^[^@\s,;<>]+@[^@\s,;<>]+$", title="Preview to",
+            section=HOW, description="An e-mail address; needed for a preview.",
+        ),
+    }  # fmt: skip
 
 
 def runbook(text: str | None, menu: Menu) -> str:

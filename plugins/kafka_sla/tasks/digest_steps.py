@@ -1,0 +1,70 @@
+"""The making of digests as Airflow tasks. Knows Airflow and the doors of `digests`, nothing of what a digest says."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from airflow.sdk import get_current_context, task
+from airflow.sdk.exceptions import AirflowSkipException
+
+from kafka_sla.errors import BadRequest
+from kafka_sla.model import Interval
+from kafka_sla.tasks.connections import connection, store
+from kafka_sla.tasks.run import settings_here
+
+log = logging.getLogger(__name__)
+
+
+@task
+def due() -> list[dict[str, str]]:
+    """The digests of this run: the one that the form names, else those that fell due in the data interval."""
+    from kafka_sla import digests
+
+    context, settings = get_current_context(), settings_here()
+    asked = context["params"]
+    if asked["digest"]:
+        if asked["send_to"] == "preview" and not asked["preview_to"]:
+            raise BadRequest("Preview to is empty; give an e-mail address, or choose whom else to send to")
+        at = digests.day_asked(settings.digest(asked["digest"]), asked["day"], datetime.now(UTC))
+        return [{"digest": asked["digest"], "at": at.isoformat(), "send_to": asked["send_to"]}]
+    found = digests.digests_due(settings, _interval())
+    log.info("Due: %s.", ", ".join(one["digest"] for one in found) or "nothing")
+    if not found:
+        raise AirflowSkipException("no digest fell due in this interval")
+    return [{**one, "send_to": "readers"} for one in found]
+
+
+@task(map_index_template="{{ task.op_kwargs['wanted']['digest'] }}")
+def digest(wanted: dict[str, str]) -> dict[str, Any]:
+    """Write one digest into the archive, and mail it: a scheduled one to each reader once."""
+    from kafka_sla import digests
+
+    context, settings = get_current_context(), settings_here()
+    place, name, at = store(settings), wanted["digest"], datetime.fromisoformat(wanted["at"])
+    made = digests.make_digest(settings, place, name, at)
+    log.info("%s, %s: %s Page: %s", name, made["period"], made["summary"], made["page"])
+    if wanted["send_to"] == "nobody":
+        return made
+    if not settings.smtp_connection:
+        raise BadRequest("the configuration names no smtp_connection; name one, or send to nobody")
+    to = [context["params"]["preview_to"]] if wanted["send_to"] == "preview" else []
+    again = context["run_id"] if wanted["send_to"] == "recipients" else ""
+    sent = digests.mail_digest(settings, place, name, at, connection(settings.smtp_connection), to=to, again=again)
+    log.info("Mailed to: %s.", "; ".join(sent["mailed"]) or "nobody, all have it already")
+    return made | sent
+
+
+def _interval() -> Interval:
+    """The run's data interval; a run by hand without a logical date has none, and means the hour before it."""
+    context = get_current_context()
+    start, end = context.get("data_interval_start"), context.get("data_interval_end")
+    if start and end and start < end:
+        return Interval(_utc(start), _utc(end))
+    after = _utc(context["dag_run"].run_after)
+    return Interval(after - timedelta(hours=1), after)
+
+
+def _utc(at: datetime) -> datetime:
+    return datetime.fromtimestamp(at.timestamp(), UTC)
