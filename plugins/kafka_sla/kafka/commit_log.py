@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from struct import Struct
+from struct import Struct, error
 from typing import Any
 
 import pyarrow as pa
@@ -34,6 +34,7 @@ _INT = Struct(">i")
 _OFFSET = Struct(">q")
 _VALUE_OFFSET_AT = 2
 _COMMIT_KEYS = (0, 1)
+_COMMIT_VALUES = range(5)
 
 
 @dataclass(slots=True)
@@ -45,20 +46,25 @@ class Commits:
     """Readers that committed after the interval too."""
     standing: dict[Reader, bool] = field(default_factory=dict)
     """Did the newest commit of each reader, also after the interval, leave it a position? False: it was deleted."""
+    unreadable: int = 0
+    """Records that are laid out like no commit that is known."""
     held_back: int = 0
     """Partitions of the log whose end is held back by a transaction that is still open."""
     _keys: list[bytes] = field(default_factory=list)
     _values: list[bytes | None] = field(default_factory=list)
     _times: list[int] = field(default_factory=list)
 
-    def add(self, reader: Reader, key: bytes, record: Record) -> None:
+    def add(self, reader: Reader | None, key: bytes, record: Record) -> None:
+        """Keep a record. What cannot be read is kept too, for Spark to set aside, and tells no position."""
         self._keys.append(key)
         self._values.append(record.value)
         self._times.append(record.timestamp * 1000)
-        offset = None if record.value is None else _OFFSET.unpack_from(record.value, _VALUE_OFFSET_AT)[0]
+        if reader is None or not _readable(record.value):
+            self.unreadable += 1
+            return
         if reader not in self.tracks:
             self.tracks[reader] = Track()
-        self.tracks[reader].add(record.timestamp, offset)
+        self.tracks[reader].add(record.timestamp, _position(record.value))
 
     def groups(self) -> set[str]:
         """Who has a position, as far as the log tells."""
@@ -91,8 +97,8 @@ def read_commits(client: Client, groups: Patterns, topics: Patterns, start: int,
         ]
         left, moving = {}, None
         for (tp, (at, stop)), answer in zip(spans.items(), client.ask(asks), strict=True):
-            if error := _error(answer):
-                left[tp], moving = (at, stop), error
+            if failed := _error(answer):
+                left[tp], moving = (at, stop), failed
                 continue
             going_on = _take(answer.responses[0].partitions[0], at, readers, commits, start, end)
             if going_on is not None and going_on < stop:
@@ -105,18 +111,18 @@ def read_commits(client: Client, groups: Patterns, topics: Patterns, start: int,
 
 def _error(answer: Any) -> KafkaError | None:
     """What keeps a partition from being read, if it heals by itself; anything else is raised."""
-    error = answer if isinstance(answer, KafkaError) else for_code(answer.responses[0].partitions[0].error_code)()
-    if isinstance(error, NoError | OffsetOutOfRangeError):
+    failed = answer if isinstance(answer, KafkaError) else for_code(answer.responses[0].partitions[0].error_code)()
+    if isinstance(failed, NoError | OffsetOutOfRangeError):
         return None
-    if not error.retriable:
-        raise error
-    return error
+    if not failed.retriable:
+        raise failed
+    return failed
 
 
-def _moved(client: Client, pauses: list[float], error: KafkaError) -> Topic:
+def _moved(client: Client, pauses: list[float], failed: KafkaError) -> Topic:
     """The log with the leaders that it has after a pause; raises the error when patience is at its end."""
     if not pauses:
-        raise error
+        raise failed
     client.pause(pauses.pop(0))
     return read_topic(client, TOPIC)
 
@@ -142,22 +148,25 @@ def _take(partition: Any, at: int, readers: _Readers, commits: Commits, start: i
     going_on = None
     for batch in read_batches(data):
         going_on = batch.last_offset + 1
-    for record in _committed(data, partition.aborted_transactions or []):
+    for record in committed_records(data, partition.aborted_transactions or []):
         if record.offset < at or record.timestamp < start or record.key is None:
             continue
         found = readers.of(record.key)
-        if found:
-            commits.standing[found[0]] = record.value is not None
-        if found and record.timestamp < end:
-            commits.add(*found, record)
-        elif found:
-            commits.later.add(found[0])
+        if found is None:
+            continue
+        reader, key = found
+        if reader:
+            commits.standing[reader] = record.value is not None
+        if record.timestamp < end:
+            commits.add(reader, key, record)
+        elif reader:
+            commits.later.add(reader)
     if going_on is None and partition.last_stable_offset < partition.high_watermark:
         commits.held_back += 1
     return going_on
 
 
-def _committed(data: bytes, aborted: list[Any]) -> Iterator[Record]:
+def committed_records(data: bytes, aborted: list[Any]) -> Iterator[Record]:
     """The records of all batches but those of aborted transactions and the markers that end transactions."""
     begins = sorted(((entry.first_offset, entry.producer_id) for entry in aborted), reverse=True)
     open_aborted: set[int] = set()
@@ -171,29 +180,48 @@ def _committed(data: bytes, aborted: list[Any]) -> Iterator[Record]:
 
 
 class _Readers:
-    """Which reader a raw key names; each key is decoded once."""
+    """Which reader a raw key names, None where it cannot be told; each key is decoded once."""
 
     def __init__(self, groups: Patterns, topics: Patterns) -> None:
         self._groups, self._topics = groups, topics
-        self._known: dict[bytes, tuple[Reader, bytes] | None] = {}
+        self._known: dict[bytes, tuple[Reader | None, bytes] | None] = {}
 
-    def of(self, key: bytes) -> tuple[Reader, bytes] | None:
+    def of(self, key: bytes) -> tuple[Reader | None, bytes] | None:
         """The reader, and the key in the one copy that is kept; None for what was not asked for or is no commit."""
         if key not in self._known:
-            reader = self._decode(key)
-            self._known[key] = (reader, key) if reader else None
+            self._known[key] = self._wanted(key)
         return self._known[key]
 
-    def _decode(self, key: bytes) -> Reader | None:
-        if _SHORT.unpack_from(key)[0] not in _COMMIT_KEYS:
-            return None
-        group, at = _text(key, 2)
-        topic, at = _text(key, at)
-        if not (self._groups.matches(group) and self._topics.matches(topic)):
-            return None
-        return Reader(group, TopicPartition(topic, _INT.unpack_from(key, at)[0]))
+    def _wanted(self, key: bytes) -> tuple[Reader | None, bytes] | None:
+        try:
+            if _SHORT.unpack_from(key)[0] not in _COMMIT_KEYS:
+                return None
+            reader = _reader(key)
+        except (error, UnicodeDecodeError):
+            return None, key
+        wanted = self._groups.matches(reader.group) and self._topics.matches(reader.tp.topic)
+        return (reader, key) if wanted else None
+
+
+def _reader(key: bytes) -> Reader:
+    """Raises struct.error or UnicodeDecodeError where the key is laid out otherwise."""
+    group, at = _text(key, 2)
+    topic, at = _text(key, at)
+    if len(key) != at + _INT.size:
+        raise error(f"a key of {len(key)} bytes, where {at + _INT.size} were expected")
+    return Reader(group, TopicPartition(topic, _INT.unpack_from(key, at)[0]))
 
 
 def _text(data: bytes, at: int) -> tuple[str, int]:
     (length,) = _SHORT.unpack_from(data, at)
-    return data[at + 2 : at + 2 + length].decode(), at + 2 + length
+    return data[at + 2 : at + 2 + length].decode(), at + 2 + max(length, 0)
+
+
+def _readable(value: bytes | None) -> bool:
+    if value is None:
+        return True
+    return len(value) >= _VALUE_OFFSET_AT + _OFFSET.size and _SHORT.unpack_from(value)[0] in _COMMIT_VALUES
+
+
+def _position(value: bytes | None) -> int | None:
+    return None if value is None else int(_OFFSET.unpack_from(value, _VALUE_OFFSET_AT)[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -15,6 +15,7 @@ from kafka_sla.kafka.commit_log import TOPIC, Commits, read_commits
 from kafka_sla.kafka.diagnosis import words_of
 from kafka_sla.kafka.fact_rows import Row, fact_table
 from kafka_sla.kafka.groups import count_members, see_groups
+from kafka_sla.kafka.kept import kept_rows, kept_tracks, standing
 from kafka_sla.kafka.markers import before_markers, transactional_topics
 from kafka_sla.kafka.offsets import Offsets
 from kafka_sla.kafka.positions import Reader, Track
@@ -22,7 +23,7 @@ from kafka_sla.kafka.produced import Looking, produced_points
 from kafka_sla.kafka.record_times import RecordTimes
 from kafka_sla.kafka.timeline import Rule
 from kafka_sla.kafka.topics import Topic, TopicConfig, TopicPartition, read_configs, read_topics
-from kafka_sla.model import Cluster, Connection, Interval, LookUps, Patterns, epoch_ms
+from kafka_sla.model import Cluster, Connection, Interval, KeptPosition, LookUps, Patterns, epoch_ms
 from kafka_sla.tables import COMMITTED_OFFSETS, GROUP_STATES, LOG_OFFSETS, TOPIC_CONFIGS
 
 LOOK_BACK = timedelta(hours=1)
@@ -80,17 +81,19 @@ class _Scope:
 def snapshot(
     cluster: Cluster, connection: Connection, interval: Interval, *, window_ms: int, groups: Patterns,
     topics: Patterns, live: bool, look_ups: LookUps, progress: Progress | None = None,
+    kept: Sequence[KeptPosition] = (),
 ) -> Snapshot:  # fmt: skip
     """Everything that Kafka can tell of the interval. Raises KafkaUnreachable when it cannot be asked.
 
     `live` also observes what is there now: commits first and ends second, so that lag may be overstated but is never
-    negative. Without it the answer depends on Kafka's logs alone, not on when it is asked.
+    negative. Without it the answer depends on Kafka's logs alone, not on when it is asked. `kept` are positions of
+    consumers of this cluster that are not in its commit log: they become facts too, and are looked at as closely.
     """
     rule = Rule(window_ms, look_ups.floor_ms, look_ups.max_gap_ms)
     with Client(cluster, connection) as client:
         try:
             scope = _scope(client, interval, groups, topics)
-            return _read(scope, rule, look_ups.per_pass, live, progress or _silent)
+            return _read(scope, rule, look_ups.per_pass, live, kept, progress or _silent)
         except KafkaError as error:
             raise client.unreachable(
                 f"{words_of(error)}; run it again, and see the broker's log if that does not help"
@@ -107,19 +110,26 @@ def _scope(client: Client, interval: Interval, groups: Patterns, matching: Patte
     return _Scope(client, interval, groups, matching, topics, configs, Offsets(client, topics), notes)
 
 
-def _read(scope: _Scope, rule: Rule, per_slice: int, live: bool, progress: Progress) -> Snapshot:
+def _read(
+    scope: _Scope, rule: Rule, per_slice: int, live: bool, kept: Sequence[KeptPosition], progress: Progress
+) -> Snapshot:
     began, cluster = _now_ms(), scope.client.cluster.name
     now, commits = _seen(scope, live)
     progress(f"{len(scope.topics)} topics, {len(now.groups)} groups, {len(now.positions)} committed offsets")
     unchanged = _unchanged(scope, now, commits)
     times = RecordTimes(scope.client, scope.topics)
-    tracks = _tracks(scope, now, commits, unchanged)
+    there = set(scope.offsets.partitions)
+    elsewhere = kept_tracks(kept, there)
+    rows = [*now.committed, *unchanged, *kept_rows(kept, there)]
+    if live:
+        rows += standing(elsewhere, epoch_ms(scope.interval.start), began)
+    tracks = _tracks(scope, now, commits, unchanged) | elsewhere
     looking = Looking(scope.offsets, times, rule, per_slice, began, scope.may_be_compacted, tracks, progress)
     points = produced_points(looking, epoch_ms(scope.interval.start), epoch_ms(scope.interval.end))
     found = list(fact_rows.produced(points))
     return Snapshot(
         log_offsets=fact_table(LOG_OFFSETS, cluster, [*_ends_of_records(looking, now.ends), *found]),
-        committed_offsets=fact_table(COMMITTED_OFFSETS, cluster, [*now.committed, *unchanged]),
+        committed_offsets=fact_table(COMMITTED_OFFSETS, cluster, rows),
         group_states=fact_table(GROUP_STATES, cluster, now.groups),
         topic_configs=fact_table(TOPIC_CONFIGS, cluster, now.configs),
         commit_records=(commits or Commits()).table(),
@@ -181,6 +191,11 @@ def _commits(scope: _Scope, live: bool) -> Commits | None:
             f" now only, at five-minute steps instead of at every commit; grant READ on topic {TOPIC}"
         )
         return None
+    if commits.unreadable:
+        scope.notes.append(
+            f"{commits.unreadable} records of {TOPIC} are laid out like no commit that Kafka 0.9 to 4.3 writes: they"
+            " are set aside, unreadable_commit_records in the folder of the load holds them"
+        )
     if commits.held_back:
         scope.notes.append(
             f"{commits.held_back} partitions of {TOPIC} end in a transaction that is still open: commits behind it are"

@@ -1,0 +1,33 @@
+"""Positions that consumers keep elsewhere, as rows and tracks beside those of the commit log. Pure: asks nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from kafka_sla.kafka.fact_rows import SNAPSHOT, Row
+from kafka_sla.kafka.positions import Reader, Track
+from kafka_sla.kafka.topics import TopicPartition
+from kafka_sla.model import KeptPosition
+
+
+def kept_tracks(kept: Iterable[KeptPosition], there: Collection[TopicPartition]) -> dict[Reader, Track]:
+    """Each reader's positions over time, on partitions that are there."""
+    tracks: dict[Reader, Track] = {}
+    for one in sorted(kept, key=lambda position: position.at_ms):
+        if (tp := TopicPartition(one.topic, one.partition)) in there:
+            tracks.setdefault(Reader(one.group, tp), Track()).add(one.at_ms, one.offset)
+    return tracks
+
+
+def kept_rows(kept: Iterable[KeptPosition], there: Collection[TopicPartition]) -> Iterator[Row]:
+    for one in kept:
+        if (tp := TopicPartition(one.topic, one.partition)) in there:
+            yield one.group, *tp, one.at_ms, one.offset, one.source
+
+
+def standing(tracks: dict[Reader, Track], since: int, now: int) -> Iterator[Row]:
+    """Where readers are now that have not moved since; without it one that was silent for long had no position."""
+    for reader, track in tracks.items():
+        position = track.at(now)
+        if track.times[-1] < since and position is not None:
+            yield reader.group, *reader.tp, now, position, SNAPSHOT
