@@ -136,20 +136,6 @@ class KeptPosition:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptPosition:
-    """Where a consumer stood from `at_ms` on that keeps its offsets elsewhere than in its cluster's commit log."""
-
-    group: str
-    topic: str
-    partition: int
-    at_ms: int
-    offset: int | None
-    """Next offset to read; None: the position was deleted."""
-    source: str
-    """Word of `committed_offsets.source`."""
-
-
-@dataclass(frozen=True, slots=True)
 class Exporter:
     """A broker's JMX exporter."""
 
