@@ -29,7 +29,10 @@ FLOORS: tuple[dict[str, str], ...] = (
     {
         "kafka": "kafka",
         "exporters": "exporters",
-        "store": "database export fact_loads iceberg import_facts lake digest_ledger ledger ledger_tables outbox parquet_rows"
+        "connect": "connect",
+        "checkpoints": "checkpoints",
+        "store": "database export fact_loads iceberg import_facts lake digest_ledger ledger ledger_tables"
+        " ledger_views outbox parquet_rows"
         " publications rollup settling sla_figures sla_ledger staging steady_rules stretch_ledger validation_ledger"
         " warehouse",
         "suites": "suites suite_rules",
@@ -39,7 +42,7 @@ FLOORS: tuple[dict[str, str], ...] = (
     {"report": "report"},
     {"digest": "digest"},
     {"notify": "digest_mail mail notify"},
-    {"pipeline": "pipeline preparation summing"},
+    {"pipeline": "elsewhere pipeline preparation summing"},
     {
         "tasks": "tasks",
         "web": "web",
@@ -61,7 +64,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "prometheus_client": ("kafka_sla.exporters",),
     "pyiceberg": ("kafka_sla.lake", "kafka_sla.iceberg", "kafka_sla.settling", "tests"),
     "pyspark": ("spark_jobs", "kafka_sla.suites", "kafka_sla.suite_rules", "tests"),
-    "requests": ("kafka_sla.exporters",),
+    "requests": ("kafka_sla.connect", "kafka_sla.exporters", "tests"),
     "smtplib": ("kafka_sla.notify", "tests"),
 }
 """The one door to each outside world: package → who may import it."""

@@ -8,6 +8,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,9 +126,10 @@ def unpacked_cells(packed: bytes) -> tuple[bytes, NDArray[np.float32]]:
     return raw[4:end], np.frombuffer(raw, "<f4", offset=end)
 
 
-def places(head: bytes) -> list[Place]:
-    """The partitions of packed cells."""
-    return [(group, topic, number) for group, topic, numbers in json.loads(head) for number in numbers]
+@lru_cache(maxsize=1024)
+def places(head: bytes) -> tuple[Place, ...]:
+    """The partitions of packed cells; the hours of an SLA mostly have the same, so they are read once."""
+    return tuple((group, topic, number) for group, topic, numbers in json.loads(head) for number in numbers)
 
 
 def _sum(values: Sequence[int | None]) -> int | None:

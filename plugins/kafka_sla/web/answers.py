@@ -1,0 +1,147 @@
+"""The typed answers of the read API: every field that a program may rely on. Times are UTC, null is unknown."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+State = Literal["missed", "late", "kept", "excused", "no_data"]
+
+
+class Spark(BaseModel):
+    """A small curve: the worst latency per step."""
+
+    start: datetime
+    step_ms: int
+    worst_ms: list[float | None]
+
+
+class Attained(BaseModel):
+    """A calendar period until `as_of`."""
+
+    period: str = Field(description="day, week, month, quarter or year")
+    start: datetime
+    end: datetime
+    as_of: datetime
+    attained: float | None = Field(description="good time over good and bad time, 0..1; null: nothing known")
+    records_attained: float | None
+    coverage: float = Field(description="share of the elapsed time about which something is known")
+    met: bool | None
+    budget_ms: float
+    budget_left_ms: float = Field(description="negative: overspent")
+    burn_rate: float | None
+    good_ms: int
+    bad_ms: int
+    excused_ms: int
+    unknown_ms: int
+
+
+class SlaNow(BaseModel):
+    """One SLA as the overview shows it."""
+
+    name: str
+    cluster: str
+    team: str
+    description: str
+    groups: list[str]
+    topics: list[str]
+    max_latency_ms: int
+    for_ms: int
+    objective: float
+    state: State = Field(description="missed: a miss is open; late: above the threshold; no_data: says nothing")
+    why: str = Field(description="why there is no data or it is excused")
+    as_of: datetime | None = Field(description="end of the newest judged window")
+    worst_ms: float | None = Field(description="worst latency of that window")
+    open_miss: str | None = Field(description="id of the open miss")
+    open_since: datetime | None
+    period: Attained | None
+    spark: Spark
+
+
+class MissAnswer(BaseModel):
+    """One miss."""
+
+    id: str
+    sla: str
+    cluster: str
+    team: str
+    start: datetime
+    end: datetime | None = Field(description="null: still open")
+    bad_windows: int
+    certain: bool
+    worst_ms: float
+    worst_low_ms: float | None
+    worst_high_ms: float | None = Field(description="null: unbounded")
+    worst_at: datetime
+    worst_group: str
+    worst_topic: str
+    worst_partition: int
+    evidence: dict[str, Any] = Field(description="docs/reference/sla_misses.md")
+
+
+class Timeline(BaseModel):
+    """One SLA over time, as columns of equal length; a step without data is null in all of them."""
+
+    sla: str
+    start: datetime
+    end: datetime
+    step_ms: int
+    resolution: Literal["window", "slot", "hour", "day"] = Field(description="what the steps are made of")
+    threshold_ms: int
+    objective: float
+    at_ms: list[int] = Field(description="start of each step, milliseconds since the epoch")
+    p50_ms: list[float | None]
+    p95_ms: list[float | None]
+    p99_ms: list[float | None]
+    worst_ms: list[float | None] = Field(description="largest latency or backlog age of steady partitions")
+    worst_low_ms: list[float | None]
+    worst_high_ms: list[float | None] = Field(description="null beside a worst latency: unbounded")
+    good: list[float] = Field(description="share of the step, 0..1; what is in none of the four was never judged")
+    bad: list[float]
+    excused: list[float]
+    unknown: list[float]
+    consumed_per_s: list[float | None]
+    produced_per_s: list[float | None]
+    misses: list[MissAnswer]
+
+
+class HeatMap(BaseModel):
+    """The worst latency or backlog age of each partition over time."""
+
+    sla: str
+    start: datetime
+    end: datetime
+    step_ms: int
+    threshold_ms: int
+    at_ms: list[int]
+    partitions: list[str] = Field(description="group topic-partition, the worst first")
+    worst_ms: list[list[float | None]] = Field(description="a row per partition, a value per step")
+    left_out: int = Field(description="partitions that were less bad than those shown")
+
+
+class Quality(BaseModel):
+    """What one expectation said of a load."""
+
+    table_name: str
+    load_id: str
+    interval_start: datetime
+    interval_end: datetime
+    expectation_id: str
+    expectation: str
+    severity: str
+    success: bool
+    observed: str | None
+    unexpected_rows: int | None
+
+
+class CoverageDay(BaseModel):
+    """One cluster and UTC day: shares of the day, 0..1, that add up to the part of it that is over."""
+
+    cluster: str
+    day: str
+    measured: float = Field(description="published, and snapshots were taken at the time")
+    reconstructed: float = Field(description="published from what Kafka still remembered")
+    missing: float = Field(description="over, and nothing is published")
+    ahead: float = Field(description="not over yet")

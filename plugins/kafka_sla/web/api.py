@@ -1,0 +1,91 @@
+"""The read API: JSON behind the same right as the pages. Computes nothing itself."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, HTTPException, Query
+
+from kafka_sla.model import Miss
+from kafka_sla.web.answers import CoverageDay, HeatMap, MissAnswer, Quality, SlaNow, Timeline
+from kafka_sla.web.asked import Chosen, Filter, Here, Promise, Span
+from kafka_sla.web.coverage import coverage_days
+from kafka_sla.web.heat import heat_map
+from kafka_sla.web.overview import overview
+from kafka_sla.web.pieces import pieces
+from kafka_sla.web.place import Place
+from kafka_sla.web.timeline import answer, timeline
+
+router = APIRouter(prefix="/api/v1", tags=["kafka_sla"])
+MOST_STEPS, HEAT_STEPS, MOST_BROKEN = 500, 250, 500
+
+Steps = Annotated[int, Query(ge=10, le=2_000, description="at most so many steps")]
+State = Annotated[Literal["", "open", "closed"], Query(description="only open or only closed misses")]
+
+
+@router.get("/slas", summary="Every SLA as it stands, the worst first")
+def slas(here: Here, chosen: Chosen) -> list[SlaNow]:
+    return overview(here, chosen.chosen(here.settings))
+
+
+@router.get("/slas/{sla:path}/timeline", summary="Latency, verdicts and rates of one SLA over time")
+def sla_timeline(here: Here, sla: Promise, span: Span, steps: Steps = MOST_STEPS) -> Timeline:
+    return timeline(pieces(here, sla, span, steps), here.ledger.misses(sla, span))
+
+
+@router.get("/slas/{sla:path}/partitions", summary="The worst latency of each partition of one SLA over time")
+def sla_partitions(here: Here, sla: Promise, span: Span, steps: Steps = HEAT_STEPS) -> HeatMap:
+    return heat_map(pieces(here, sla, span, steps))
+
+
+@router.get("/slas/{sla:path}", summary="One SLA as it stands")
+def sla_now(here: Here, sla: Promise) -> SlaNow:
+    return overview(here, [sla])[0]
+
+
+@router.get("/misses", summary="Misses that overlap a span, the newest first")
+def misses(here: Here, chosen: Chosen, span: Span, state: State = "") -> list[MissAnswer]:
+    return found_misses(here, chosen, span, state)
+
+
+@router.get("/misses/{miss_id}", summary="One miss")
+def one_miss(here: Here, miss_id: str) -> MissAnswer:
+    found = find_miss(here, miss_id)
+    return answer(next((sla for sla in here.settings.slas if sla.name == found.sla), None), found)
+
+
+@router.get("/quality", summary="What each expectation said of the newest load of each table")
+def quality(here: Here) -> list[Quality]:
+    return [Quality(**row) for row in here.ledger.last_validations()]
+
+
+@router.get("/quality/broken", summary="Expectations that failed for loads of a span, the newest first")
+def broken(here: Here, span: Span) -> list[Quality]:
+    return [Quality(**row) for row in here.ledger.broken_expectations(span, MOST_BROKEN)]
+
+
+@router.get("/quality/quarantine", summary="Rows of a load that broke an expectation, as JSON objects")
+def quarantine(here: Here, load_id: str, expectation_id: str) -> list[str]:
+    return here.ledger.quarantined(load_id, expectation_id, MOST_BROKEN)
+
+
+@router.get("/coverage", summary="What was measured, reconstructed and missing per day; a month at most")
+def coverage(here: Here, span: Span) -> list[CoverageDay]:
+    return coverage_days(here, span)
+
+
+def found_misses(here: Place, chosen: Filter, span: Span, state: str) -> list[MissAnswer]:
+    """Of SLAs that have left the configuration, too, unless something is filtered by."""
+    known = {sla.name: sla for sla in here.settings.slas}
+    wanted = None if chosen == Filter() else {sla.name for sla in chosen.chosen(here.settings)}
+    rows = [miss for miss in here.ledger.misses(None, span) if wanted is None or miss.sla in wanted]
+    rows = [miss for miss in rows if state in ("", "closed" if miss.end else "open")]
+    return [answer(known.get(miss.sla), miss) for miss in sorted(rows, key=lambda m: m.start, reverse=True)]
+
+
+def find_miss(here: Place, miss_id: str) -> Miss:
+    place = here.ledger.sla_of_miss(miss_id)
+    found = next((miss for miss in here.ledger.misses(place[0]) if miss.id == miss_id), None) if place else None
+    if found is None:
+        raise HTTPException(404, f"there is no miss {miss_id}; it may have been judged anew since")
+    return found

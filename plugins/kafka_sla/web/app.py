@@ -1,0 +1,63 @@
+"""The application that Airflow's web server mounts: every route behind one right, strict headers. Knows no figure."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from fastapi import Depends, FastAPI, HTTPException, Request, Response
+from fastapi.responses import JSONResponse
+from starlette.middleware.gzip import GZipMiddleware
+
+from kafka_sla import __version__
+from kafka_sla.errors import BadRequest, KafkaSlaError
+from kafka_sla.web import api
+from kafka_sla.web.access import may_read
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
+    " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'self'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+def create_app() -> FastAPI:
+    """All routes. FastAPI's own pages stay closed: the OpenAPI document is a route like the others."""
+    app = FastAPI(
+        title="kafka_sla", version=__version__, description="Read what was promised, measured and missed.",
+        dependencies=[Depends(may_read)], docs_url=None, redoc_url=None, openapi_url=None,
+    )  # fmt: skip
+    app.include_router(api.router)
+
+    @app.get("/api/v1/openapi.json", include_in_schema=False)
+    def openapi() -> dict[str, Any]:
+        return app.openapi()
+
+    app.add_middleware(GZipMiddleware, minimum_size=2_000, compresslevel=4)
+    app.middleware("http")(_headers)
+    app.exception_handler(KafkaSlaError)(_broken)
+    app.exception_handler(HTTPException)(_refused)
+    return app
+
+
+async def _headers(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
+    response = await call_next(request)
+    for name, value in HEADERS.items():
+        response.headers.setdefault(name, value)
+    return response
+
+
+async def _broken(request: Request, error: Exception) -> Response:
+    """What is wrong and what to do, as every error of this project says; the cause is never the asker's."""
+    return _told(request, 400 if isinstance(error, BadRequest) else 503, str(error))
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return _told(request, error.status_code, str(error.detail))
+
+
+def _told(request: Request, status: int, detail: str) -> Response:
+    return JSONResponse({"detail": detail}, status)

@@ -1,0 +1,73 @@
+"""Airflow's own web server, in this process, over a small world; and who asks it."""
+
+import tests.airflow_home  # noqa: F401  isort: skip  before anything of airflow
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.kafka_sla.web.world import build, whole_minute
+
+
+@pytest.fixture(scope="session")
+def asgi(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Airflow's application with the plugin mounted as Airflow mounts it."""
+    from airflow.api_fastapi.app import create_app
+    from airflow.utils.db import initdb
+
+    initdb()
+    config, store = build(tmp_path_factory.mktemp("world"), whole_minute(), timedelta(hours=3))
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("KAFKA_SLA_CONFIG", str(config))
+        environment.setenv("KAFKA_SLA_STORE", store.warehouse.removesuffix("/warehouse"))
+        yield create_app(apps="core")
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Somebody with a browser or a script."""
+
+    client: Any
+    token: str | None
+
+    def get(self, path: str, **params: Any) -> Any:
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        return self.client.get(f"/kafka-sla{path}", params=params, headers=headers, follow_redirects=False)
+
+    def json(self, path: str, **params: Any) -> Any:
+        answer = self.get(path, **params)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+
+def asker(asgi: Any, role: str | None) -> Asker:
+    """A user of that role, with the token that Airflow's login gives."""
+    from airflow.api_fastapi.app import get_auth_manager
+    from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
+    from starlette.testclient import TestClient
+
+    token = get_auth_manager().generate_jwt(SimpleAuthManagerUser(username="somebody", role=role))
+    return Asker(TestClient(asgi), token)
+
+
+@pytest.fixture(scope="session")
+def reader(asgi: Any) -> Asker:
+    """A user who may read DAGs, and nothing else."""
+    return asker(asgi, "VIEWER")
+
+
+@pytest.fixture(scope="session")
+def outsider(asgi: Any) -> Asker:
+    """A user who is logged in and has no right."""
+    return asker(asgi, None)
+
+
+@pytest.fixture(scope="session")
+def stranger(asgi: Any) -> Asker:
+    """Nobody that Airflow knows."""
+    from starlette.testclient import TestClient
+
+    return Asker(TestClient(asgi), None)

@@ -1,0 +1,166 @@
+"""What the read API says of a small world in which every state occurs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from tests.kafka_sla.web.conftest import Asker
+from tests.kafka_sla.web.world import HOSTILE
+
+PAYMENTS, ORDERS = "payments within 30 seconds", "orders within 5 minutes"
+
+
+def by_name(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {row["name"]: row for row in rows}
+
+
+def test_every_sla_says_its_state_and_open_misses_come_first(reader: Asker) -> None:
+    rows = reader.json("/api/v1/slas")
+
+    assert {ORDERS: "missed", PAYMENTS: "kept", "billing by night": "excused", "search index": "no_data",
+            "clicks in Berlin": "kept", HOSTILE: "kept"} == {row["name"]: row["state"] for row in rows}  # fmt: skip
+    assert ORDERS == rows[0]["name"]
+    assert "no data for group search" in by_name(rows)["search index"]["why"]
+
+
+def test_a_period_shows_what_was_spent(reader: Asker) -> None:
+    period = by_name(reader.json("/api/v1/slas"))[PAYMENTS]["period"]
+
+    assert period["bad_ms"] > 0
+    assert period["attained"] == pytest.approx(period["good_ms"] / (period["good_ms"] + period["bad_ms"]))
+    assert 0.001 * (_at(period["end"]) - _at(period["start"])) * 1000 == pytest.approx(period["budget_ms"])
+    assert period["budget_ms"] - period["bad_ms"] == period["budget_left_ms"]
+    assert not period["met"]
+
+
+def _at(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ({"team": "Orders"}, {ORDERS}),
+        ({"cluster": "dr", "team": "Search"}, {"search index", "clicks in Berlin"}),
+        ({"group": "payments"}, {PAYMENTS}),
+        ({"team": "nobody"}, set()),
+    ],
+)
+def test_slas_are_filtered_by_cluster_group_and_team(reader: Asker, asked: dict[str, str], found: set[str]) -> None:
+    assert found == set(by_name(reader.json("/api/v1/slas", **asked)))
+
+
+def test_a_timeline_has_quantiles_in_order_below_their_maximum(reader: Asker) -> None:
+    line = reader.json(f"/api/v1/slas/{PAYMENTS}/timeline")
+    rows = [row for row in zip(line["p50_ms"], line["p95_ms"], line["p99_ms"], line["worst_ms"], strict=True) if row[0]]
+
+    assert rows
+    assert all(p50 <= p95 <= p99 <= 1.02 * worst for p50, p95, p99, worst in rows)
+    assert "slot" == line["resolution"]
+    assert {PAYMENTS} == {miss["sla"] for miss in line["misses"]}
+
+
+def test_verdicts_of_a_step_add_up_to_what_was_judged(reader: Asker) -> None:
+    line = reader.json("/api/v1/slas/clicks in Berlin/timeline")
+    judged = [sum(row) for row in zip(line["good"], line["bad"], line["excused"], line["unknown"], strict=True)]
+
+    assert {0.0, 1.0} <= {round(total, 2) for total in judged}
+    assert 4 == round(sum(line["unknown"]), 2), "twenty minutes without data are four slots"
+
+
+def test_zooming_in_shows_windows_and_the_same_worst_latency(reader: Asker) -> None:
+    wide = reader.json(f"/api/v1/slas/{ORDERS}/timeline")
+    near = reader.json(f"/api/v1/slas/{ORDERS}/timeline", **{"from": _text(wide["end"], -1), "to": wide["end"]})
+
+    assert ("window", 60_000) == (near["resolution"], near["step_ms"])
+    assert max(v for v in wide["worst_ms"] if v) == pytest.approx(max(v for v in near["worst_ms"] if v))
+    assert max(v for v in wide["p99_ms"] if v) <= max(v for v in near["p99_ms"] if v)
+
+
+def _text(at: str, hours: int) -> str:
+    return datetime.fromtimestamp(_at(at) + 3600 * hours, datetime.fromisoformat(at).tzinfo).isoformat()
+
+
+def test_rates_tell_what_was_produced_and_consumed(reader: Asker) -> None:
+    line = reader.json("/api/v1/slas/clicks in Berlin/timeline", steps=50)
+
+    consumed = [rate for rate in line["consumed_per_s"] if rate is not None]
+    produced = [rate for rate in line["produced_per_s"] if rate is not None]
+    assert 800 < sum(consumed) / len(consumed) < 3_200
+    assert sum(produced) / len(produced) == pytest.approx(sum(consumed) / len(consumed), rel=0.1)
+
+
+def test_the_heat_map_has_a_row_per_partition(reader: Asker) -> None:
+    heat = reader.json(f"/api/v1/slas/{ORDERS}/partitions")
+
+    assert 12 == len(heat["partitions"]) == len(heat["worst_ms"])
+    assert "orders orders-0" == heat["partitions"][0], "the worst is first"
+    assert {len(heat["at_ms"])} == {len(row) for row in heat["worst_ms"]}
+
+
+def test_misses_carry_cause_and_evidence(reader: Asker) -> None:
+    rows = reader.json("/api/v1/misses", sla=ORDERS, state="open")
+
+    (miss,) = rows
+    assert miss["end"] is None
+    assert miss["evidence"]["cause"] in ("stopped", "produce_rate_jumped", "too_slow", "unclear")
+    assert miss == reader.json(f"/api/v1/misses/{miss['id']}")
+
+
+def test_the_newest_miss_is_first(reader: Asker) -> None:
+    starts = [miss["start"] for miss in reader.json("/api/v1/misses")]
+
+    assert len(starts) >= 2
+    assert sorted(starts, reverse=True) == starts
+
+
+@pytest.mark.parametrize(
+    ("params", "status", "words"),
+    [
+        ({"from": "soon"}, 400, "not a time"),
+        ({"from": "2026-03-02", "to": "2026-03-01"}, 400, "exchange"),
+        ({"from": "2001-01-01"}, 400, "five years"),
+    ],
+)
+def test_a_time_that_cannot_be_is_refused_with_what_is_allowed(
+    reader: Asker, params: dict[str, str], status: int, words: str
+) -> None:
+    answer = reader.get("/api/v1/misses", **params)
+
+    assert (status, True) == (answer.status_code, words in answer.json()["detail"])
+
+
+@pytest.mark.parametrize("path", ["/api/v1/slas/none such/timeline", "/api/v1/slas/none such", "/api/v1/misses/0123"])
+def test_what_is_not_there_is_not_found(reader: Asker, path: str) -> None:
+    assert 404 == reader.get(path).status_code
+
+
+def test_quality_tells_the_newest_load_and_its_quarantined_rows(reader: Asker) -> None:
+    rows = reader.json("/api/v1/quality")
+    (broken,) = [row for row in rows if not row["success"]]
+    kept = reader.json("/api/v1/quality/quarantine", load_id=broken["load_id"], expectation_id=broken["expectation_id"])
+
+    assert (6, 3) == (len(rows), len(kept))
+    assert [broken] == reader.json("/api/v1/quality/broken")
+
+
+def test_coverage_tells_measured_from_reconstructed_and_missing(reader: Asker) -> None:
+    days = reader.json("/api/v1/coverage")
+
+    total = {name: sum(day[name] for day in days if day["cluster"] == "prod") for name in ("measured", "reconstructed")}
+    assert total["measured"] * 24 == pytest.approx(3, abs=0.1)
+    assert total["reconstructed"] == pytest.approx(0, abs=0.01)
+    dr = [day for day in days if day["cluster"] == "dr"]
+    assert sum(day["measured"] for day in dr) == 0
+    assert sum(day["reconstructed"] for day in dr) * 24 == pytest.approx(3 - 1 / 3, abs=0.1)
+    for day in days:
+        assert day["measured"] + day["reconstructed"] + day["missing"] + day["ahead"] == pytest.approx(1, abs=0.001)
+
+
+def test_the_document_of_the_api_names_every_route(reader: Asker) -> None:
+    paths = reader.json("/api/v1/openapi.json")["paths"]
+
+    assert {"/api/v1/slas", "/api/v1/slas/{sla}/timeline", "/api/v1/misses/{miss_id}"} <= set(paths)
