@@ -72,7 +72,7 @@ def _measured(client: dict[str, str], interval: Interval) -> tuple[dict[str, lis
     names, login = [flow.name for flow in FLOWS], Connection("broker", extra={**client})
     with tempfile.TemporaryDirectory(prefix="kafka_sla-truth-") as folder:
         store = Store.embedded(Path(folder))
-        snapshots = [pipeline.snapshot(settings, store, name, login, interval, live=False) for name in names]
+        snapshots = [pipeline.snapshot(settings, store, name, lambda _: login, interval, live=False) for name in names]
         _say(f"{sum(s['look_ups'] for s in snapshots)} look-ups of offsets; measuring with Spark")
         job = pipeline.prepare(settings, store, interval, names, snapshots)
         run_spark(job)

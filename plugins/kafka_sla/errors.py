@@ -17,6 +17,14 @@ class KafkaUnreachable(KafkaSlaError):
     """A cluster did not answer, refused the credentials, or lacks a permission."""
 
 
+class ConnectUnreachable(KafkaSlaError):
+    """A Connect worker did not answer, refused the login, or does not show the connector's offsets."""
+
+
+class CheckpointUnreadable(KafkaSlaError):
+    """A Spark query's checkpoint folder is not there, may not be read, or is of an unknown version."""
+
+
 class BadImport(KafkaSlaError):
     """An imported file has rows that cannot be facts; the message names file, row, column and value."""
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_sla import sla as judging
+from kafka_sla.elsewhere import Login, positions_elsewhere
 from kafka_sla.errors import ValidationFailed
 from kafka_sla.evidence import evidence, evidence_interval
 from kafka_sla.job import Job, read_job
@@ -51,7 +52,7 @@ def snapshot(
     settings: Settings,
     store: Store,
     cluster_name: str,
-    connection: Connection | None,
+    login: Login,
     interval: Interval,
     *,
     live: bool,
@@ -60,16 +61,18 @@ def snapshot(
     """Read what one cluster knows about the interval and land it as facts.
 
     Returns the cluster's name, rows landed per table, the path of the raw commit records (None without) and notes.
-    A cluster without a connection has only imported facts: nothing is read.
+    A cluster without a connection has only imported facts: nothing is read. `login` gives the connection of an id: the
+    cluster's own, and those of what keeps positions of its consumers.
     """
     from kafka_sla import kafka
 
     cluster = settings.cluster(cluster_name)
-    if connection is None:
+    if cluster.connection is None:
         return {"cluster": cluster_name, "commit_records": None, "notes": []}
+    elsewhere = positions_elsewhere(settings, cluster, login, interval, live=live)
     found = kafka.snapshot(
-        cluster, connection, interval, window_ms=settings.window_ms, groups=cluster.groups, topics=cluster.topics,
-        live=live, look_ups=settings.look_ups, progress=progress,
+        cluster, login(cluster.connection), interval, window_ms=settings.window_ms, groups=cluster.groups,
+        topics=cluster.topics, live=live, look_ups=settings.look_ups, progress=progress, kept=elsewhere.positions,
     )  # fmt: skip
     facts = {
         LOG_OFFSETS: found.log_offsets, COMMITTED_OFFSETS: found.committed_offsets,
@@ -86,7 +89,7 @@ def snapshot(
     landed = Lake(store).land({table.name: rows for table, rows in facts.items()}, interval)
     return {
         "cluster": cluster_name, "commit_records": records, "look_ups": found.look_ups,
-        "notes": [*found.notes, *told], **landed,
+        "notes": [*found.notes, *elsewhere.notes, *told], **landed,
     }  # fmt: skip
 
 

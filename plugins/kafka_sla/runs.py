@@ -74,9 +74,8 @@ def _publish(place: Workplace, run: Run, piece: Interval) -> None:
 
 
 def _snapshot(place: Workplace, name: str, piece: Interval, live: bool) -> dict[str, object]:
-    login = place.login(place.settings.cluster(name))
     with step(f"snapshot {name}") as say:
-        found = pipeline.snapshot(place.settings, place.store, name, login, piece, live=live, progress=say)
+        found = pipeline.snapshot(place.settings, place.store, name, place.login, piece, live=live, progress=say)
     for text in found["notes"]:
         note(text)
     return found

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from kafka_sla.connections import environment_connection, variable_of
-from kafka_sla.model import Cluster, Connection
+from kafka_sla.model import Connection
 from kafka_sla.settings import Settings, load_settings
 from kafka_sla.store import Store
 
@@ -38,9 +38,9 @@ class Workplace:
             return Store.from_connection(environment_connection(self.settings.store_connection))
         return Store.embedded(Path(os.environ.get(STORE_VARIABLE) or STORE_FOLDER))
 
-    def login(self, cluster: Cluster) -> Connection | None:
-        """How to reach a cluster; None when its facts are only imported."""
-        return environment_connection(cluster.connection) if cluster.connection else None
+    def login(self, conn_id: str) -> Connection:
+        """The connection of that id."""
+        return environment_connection(conn_id)
 
     @property
     def smtp(self) -> Connection | None:

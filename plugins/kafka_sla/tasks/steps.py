@@ -77,10 +77,8 @@ def snapshot(plan: Plan, cluster: str) -> dict[str, Any]:
     from kafka_sla import pipeline
 
     settings = settings_here()
-    chosen, interval = settings.cluster(cluster), planned(plan)
-    live = is_live(plan, datetime.now(UTC))
-    login = connection(chosen.connection) if chosen.connection else None
-    found = pipeline.snapshot(settings, store(settings), cluster, login, interval, live=live, progress=log.info)
+    interval, live = planned(plan), is_live(plan, datetime.now(UTC))
+    found = pipeline.snapshot(settings, store(settings), cluster, connection, interval, live=live, progress=log.info)
     _say(f"Read {cluster} for {interval}", found)
     return found
 
