@@ -108,7 +108,12 @@ def evidence(sla: Sla, miss: Miss, latency: pa.Table, steady: pa.Table) -> dict[
 
 def evidence_interval(sla: Sla, miss: Miss, until: datetime) -> Interval:
     """The time whose rows `evidence` wants; `until`: end of the newest judged window, for a miss that is still open."""
-    return Interval(miss.start - timedelta(milliseconds=sla.max_latency_ms) - LOOK_BACK, miss.end or until)
+    return Interval(miss.start - looks_back(sla), miss.end or until)
+
+
+def looks_back(sla: Sla) -> timedelta:
+    """How much of the time before a miss its evidence tells of: late rows of that time change it."""
+    return timedelta(milliseconds=sla.max_latency_ms) + LOOK_BACK
 
 
 def evidence_rows(found: Mapping[str, Any]) -> list[tuple[str, str, str]]:

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from kafka_sla import sla as judging
 from kafka_sla.elsewhere import Login, positions_elsewhere
 from kafka_sla.errors import ValidationFailed
-from kafka_sla.evidence import evidence, evidence_interval
+from kafka_sla.evidence import evidence, evidence_interval, looks_back
 from kafka_sla.job import Job, read_job
 from kafka_sla.lake import Lake
 from kafka_sla.ledger import Ledger
@@ -167,7 +167,7 @@ def evaluate(settings: Settings, store: Store, sla_name: str, interval: Interval
         until = max((w.window.end for w in around), default=interval.end)
         return [_explained(promise, miss, until, lake) for miss in found]
 
-    ledger.replace_sla_windows(promise, interval, windows, judge_misses)
+    ledger.replace_sla_windows(promise, interval, windows, judge_misses, looks_back(promise))
     sum_up(promise, lake, ledger, interval, settings.window_ms)
     touching = ledger.misses(promise, interval)
     verdicts = [w.verdict for w in windows]

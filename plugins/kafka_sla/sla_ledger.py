@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, and_, delete, func, insert, or_, select, update
@@ -49,9 +49,15 @@ class SlaLedger:
         self._database = database
 
     def replace_sla_windows(
-        self, sla: Sla, interval: Interval, windows: Sequence[SlaWindow], judge_misses: JudgeMisses
+        self,
+        sla: Sla,
+        interval: Interval,
+        windows: Sequence[SlaWindow],
+        judge_misses: JudgeMisses,
+        looks_back: timedelta = timedelta(0),
     ) -> MissChange:
-        """Put these verdicts in the place of all of the interval, and judge the misses that it may have changed."""
+        """Put these verdicts in the place of all of the interval, and judge the misses that it may have changed:
+        also those that begin so soon after it that they look back on it."""
         mine = SLA_WINDOWS.c.sla == sla.name
         inside = and_(SLA_WINDOWS.c.window_start >= interval.start, SLA_WINDOWS.c.window_start < interval.end)
         with self._database.writing(f"sla {sla.name}") as connection:
@@ -60,7 +66,7 @@ class SlaLedger:
             connection.execute(delete(SLA_WINDOWS).where(mine, inside))
             if windows:
                 connection.execute(insert(SLA_WINDOWS), [_window_row(sla, window) for window in windows])
-            around = _neighbourhood(connection, sla.name, interval)
+            around = _neighbourhood(connection, sla.name, interval.start, interval.end + looks_back)
             change = _replace_misses(connection, sla, interval, around, judge_misses(around))
             _remember_extent(connection, change, open_until)
             return change
@@ -94,12 +100,12 @@ def _windows(sla: str) -> Select[Any]:
     return select(SLA_WINDOWS).where(SLA_WINDOWS.c.sla == sla).order_by(SLA_WINDOWS.c.window_start)
 
 
-def _neighbourhood(connection: Connection, sla: str, interval: Interval) -> list[SlaWindow]:
-    """Windows from the last good or excused one before the interval to the first after it: no miss reaches further."""
+def _neighbourhood(connection: Connection, sla: str, begin: datetime, stop: datetime) -> list[SlaWindow]:
+    """Windows from the last good or excused one before this time to the first after it: no miss reaches further."""
     start, known = SLA_WINDOWS.c.window_start, SLA_WINDOWS.c.verdict.in_(("good", "excused"))
     mine = and_(SLA_WINDOWS.c.sla == sla, known)
-    first = connection.execute(select(func.max(start)).where(mine, start < interval.start)).scalar_one()
-    last = connection.execute(select(func.min(start)).where(mine, start >= interval.end)).scalar_one()
+    first = connection.execute(select(func.max(start)).where(mine, start < begin)).scalar_one()
+    last = connection.execute(select(func.min(start)).where(mine, start >= stop)).scalar_one()
     rows = _windows(sla)
     if first is not None:
         rows = rows.where(start >= first)

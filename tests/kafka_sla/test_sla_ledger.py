@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import update
@@ -99,6 +100,22 @@ def test_a_late_interval_moves_the_start_of_a_miss(ledger: Ledger) -> None:
     put(ledger, "10:05", "10:10", "bbbgg")
     change = put(ledger, "10:00", "10:05", "ggbbb")
     assert (spans(change.before), spans(change.after)) == ([("10:05", "10:08")], [("10:02", "10:08")])
+
+
+def test_misses_that_look_back_on_a_late_interval_are_judged_again(ledger: Ledger) -> None:
+    put(ledger, "10:20", "10:30", "ggbbbggbbb")
+    judged: list[str] = []
+
+    def note(found: Sequence[SlaWindow]) -> list[Miss]:
+        judged.extend(f"{miss.start:%H:%M}" for miss in judge(found))
+        return judge(found)
+
+    late = (SLA, span("10:00", "10:05"), windows("10:00", "ggggg"), note)
+    ledger.replace_sla_windows(*late)
+    assert judged == []
+    ledger.replace_sla_windows(*late, looks_back=timedelta(minutes=20))
+    assert judged == ["10:22"]
+    assert spans(ledger.misses()) == [("10:22", "10:25"), ("10:27", None)]
 
 
 def test_judging_again_takes_a_miss_back(ledger: Ledger) -> None:
