@@ -15,6 +15,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from benchmarks.truth_flows import Flow
 from benchmarks.truth_log import ClientLog, Commit, Record
+from demo.warm_up import create_topic
 
 _TICK_SECONDS = 0.02
 _KEPT = {"retention.ms": "-1"}
@@ -33,10 +34,9 @@ class Traffic:
         self.logs = {flow.name: ClientLog() for flow in self._flows}
 
     def __enter__(self) -> Traffic:
-        topics = [NewTopic(flow.topic, 1, 1, config=_KEPT | flow.config) for flow in self._flows]
-        admin = AdminClient({**self._client})  # its answers die with it
-        for made in admin.create_topics(topics).values():
-            made.result(30)
+        admin = AdminClient({**self._client})
+        for flow in self._flows:
+            create_topic(admin, NewTopic(flow.topic, 1, 1, config=_KEPT | flow.config))
         self._began = time.monotonic()
         for flow in self._flows:
             write = self._write_transactions if flow.transaction_seconds else self._write
