@@ -15,6 +15,8 @@ from kafka_sla.tables import LATENCY_BUCKET_GAMMA
 _ROUNDING_MS = 0.01
 _P99_SHARE, _P99_MS = 0.05, 250.0
 """How far off the 99th percentile of a whole flow may be: the larger of the two."""
+_LOOK_UP_MS = 250
+"""As finely as times are looked at: a record this close to its commit may be told to lie after it."""
 Row = Mapping[str, Any]
 
 
@@ -35,7 +37,6 @@ class Comparison:
     """One flow: figures of the whole interval, and mean absolute errors of the windows' max, mean and p99 (ms)."""
 
     name: str
-    limit: str
     windows: int
     outside: tuple[str, ...]
     """Figures that the truth left the bounds of."""
@@ -55,7 +56,7 @@ class Comparison:
 
 
 def compare(
-    name: str, limit: str, interval: Interval, window_ms: int, truth: Truth, rows: Sequence[Row],
+    name: str, interval: Interval, window_ms: int, truth: Truth, rows: Sequence[Row],
     samples: Sequence[tuple[float, float]], look_ups: int,
 ) -> Comparison:  # fmt: skip
     """Compare one flow; `rows`: its published windows, `samples`: time and lag that Kafka Lag Exporter told."""
@@ -86,7 +87,7 @@ def compare(
     ours_whole = Figures(_histogram_quantile(inside, 0.5), _histogram_quantile(inside, 0.99), largest)
     figures = _figures(_possible(latencies)), ours_whole, _figures(whole)
     means = _means(errors["ours"]), _means(errors["exporter"])
-    return Comparison(name, limit, len(windows), tuple(outside), len(latencies), *figures, *means, look_ups)
+    return Comparison(name, len(windows), tuple(outside), len(latencies), *figures, *means, look_ups)
 
 
 def _left_bounds(found: list[int], truth: Truth, row: Row) -> list[str]:
@@ -112,7 +113,7 @@ def _left_bounds(found: list[int], truth: Truth, row: Row) -> list[str]:
         and not row["unknown_latency_records"]
     ):
         left.append("records were read, and no latency is told")
-    if row["negative_latency_records"] > sum(value < 0 for value in found):
+    if row["negative_latency_records"] > sum(value < _LOOK_UP_MS for value in found):
         left.append(f"{row['negative_latency_records']} records are said to be negative")
     return left
 
@@ -154,14 +155,14 @@ def _means(errors: Sequence[tuple[float, ...]]) -> tuple[float | None, ...]:
 def markdown(found: Sequence[Comparison]) -> str:
     """Both tables: the whole interval of each flow, then the errors of its windows."""
     whole: dict[str, Callable[[Comparison], object]] = {
-        "flow": _titled, "windows": lambda c: c.windows, "records": lambda c: c.records,
+        "flow": lambda c: c.name, "windows": lambda c: c.windows, "records": lambda c: c.records,
         "truth inside bounds": lambda c: f"{1 - len({o[:8] for o in c.outside}) / c.windows:.0%}",
         "true p50 / p99 / max, ms": lambda c: c.true, "ours": lambda c: c.ours, "Lag Exporter": lambda c: c.exporter,
         "p99 off: ours": lambda c: _off(c.ours, c.true), "Lag Exporter's": lambda c: _off(c.exporter, c.true),
         "look-ups": lambda c: c.look_ups,
     }  # fmt: skip
     each: dict[str, Callable[[Comparison], object]] = {
-        "flow": _titled,
+        "flow": lambda c: c.name,
         "ours: max / mean / p99 off by, ms": lambda c: " / ".join(map(_ms, c.our_errors)),
         "Lag Exporter: max / mean / p99 off by, ms": lambda c: " / ".join(map(_ms, c.exporter_errors)),
     }
@@ -171,10 +172,6 @@ def markdown(found: Sequence[Comparison]) -> str:
 def _table(columns: Mapping[str, Callable[[Comparison], object]], found: Sequence[Comparison]) -> str:
     lines = [list(columns), ["---"] * len(columns), *([str(tell(one)) for tell in columns.values()] for one in found)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _titled(one: Comparison) -> str:
-    return f"{one.name} (limit: {one.limit})" if one.limit else one.name
 
 
 def _off(told: Figures, true: Figures) -> str:

@@ -1,7 +1,8 @@
 """Sorted Arrow batches of facts, gathered into chunks of whole topic-partitions. Knows the event layout, no metric.
 
-An *event* is a produced point, a carry-over position or a commit; `EVENTS` is the layout that `facts.events` makes
-and the kernel reads. Events arrive sorted by (cluster, topic, partition, group, at, offset), points (no group) first.
+An *event* is a produced point, a range that was read, a carry-over position or a commit; `EVENTS` is the layout that
+`facts.events` makes and the kernel reads. Events arrive sorted by (cluster, topic, partition, group, at, offset), those
+without a group (points and ranges) first.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_jobs.timeline import NONE, Bools, Ints, Timeline
+from spark_jobs.arrays import NONE, Bools, Ints
+from spark_jobs.ranges import Rows
+from spark_jobs.timeline import Timeline
 
 EVENTS = (
     "cluster STRING, topic STRING, `partition` INT, `group` STRING, at BIGINT, offset BIGINT, log_start BIGINT, "
-    "polled BOOLEAN, carried BOOLEAN, carry STRING"
+    "polled BOOLEAN, carried BOOLEAN, carry STRING, until BIGINT, records BIGINT, earliest BIGINT, latest BIGINT"
 )
-"""`at` in µs; offset null: the commit was deleted; `polled`: a snapshot saw it; `carry`: JSON of the steady states."""
+"""Times in µs; offset null: the commit was deleted; `polled`: a snapshot saw it; `carry`: JSON of the steady states;
+`until` and what follows: a range of offsets that was read (ranges.Rows), null elsewhere."""
 
 _CHUNK_ROWS = 2_000_000
 """Events gathered before a kernel runs: large enough that NumPy's per-call cost vanishes, about 200 MB."""
@@ -92,8 +96,10 @@ def _ints(table: pa.Table, name: str) -> Ints:
 
 def _chunk(table: pa.Table) -> Chunk:
     partition = np.cumsum(_changes(table, ["cluster", "topic", "partition"]), dtype=np.int64)
-    is_point = pc.is_null(table.column("group")).to_numpy()
-    points, commits = table.filter(pa.array(is_point)), table.filter(pa.array(~is_point))
+    is_commit = pc.is_valid(table.column("group")).to_numpy()
+    is_range = pc.is_valid(table.column("until")).to_numpy()
+    is_point = ~is_commit & ~is_range
+    points, commits = table.filter(pa.array(is_point)), table.filter(pa.array(is_commit))
     timeline = Timeline(
         int(partition[-1]) + 1,
         partition[is_point],
@@ -101,8 +107,13 @@ def _chunk(table: pa.Table) -> Chunk:
         _ints(points, "offset"),
         _ints(points, "log_start"),
         points.column("polled").to_numpy(),
+        _ranges(table.filter(pa.array(is_range)), partition[is_range]),
     )
-    return _with_commits(timeline, commits, partition[~is_point])
+    return _with_commits(timeline, commits, partition[is_commit])
+
+
+def _ranges(table: pa.Table, partition: Ints) -> Rows:
+    return Rows(partition, *(_ints(table, name) for name in ("at", "offset", "until", "records", "earliest", "latest")))
 
 
 def _with_commits(timeline: Timeline, commits: pa.Table, partition: Ints) -> Chunk:

@@ -10,10 +10,11 @@ import pyarrow.compute as pc
 
 from kafka_sla.arrow import arrow_schema
 from kafka_sla.tables import CONSUMER_LATENCY
+from spark_jobs.arrays import NONE, Bools, Floats, Ints
 from spark_jobs.chunks import Chunk
 from spark_jobs.histogram import histograms
 from spark_jobs.segments import Segments, Steps
-from spark_jobs.timeline import METHODS, NONE, Bools, Floats, Ints
+from spark_jobs.timeline import METHODS
 from spark_jobs.windows import Ends, Rows
 
 NO_LOG_END = "no log end offset is known in this window"

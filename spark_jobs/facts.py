@@ -67,10 +67,12 @@ def commits_of(job: Job, committed: DataFrame) -> DataFrame:
     return committed.where(wanted)
 
 
-def events(job: Job, log: DataFrame, committed: DataFrame, latency: DataFrame, steady: DataFrame) -> DataFrame:
+def events(
+    job: Job, log: DataFrame, ranges: DataFrame, committed: DataFrame, latency: DataFrame, steady: DataFrame
+) -> DataFrame:
     """All events (chunks.EVENTS) of a job, whole topic-partitions together and in order.
 
-    `log`, `committed`: facts. `latency`, `steady`: the carried rows of `consumer_latency` and `steady_state`.
+    `log`, `ranges`, `committed`: facts. `latency`, `steady`: the carried rows of `consumer_latency` and `steady_state`.
     """
     points = log.where(F.col("at") <= F.lit(job.interval.end)).select(
         "cluster", "topic", "partition", F.lit(None).cast("string").alias("group"), _micros("at"),
@@ -84,11 +86,23 @@ def events(job: Job, log: DataFrame, committed: DataFrame, latency: DataFrame, s
         F.lit(False).alias("carried"), F.lit(None).cast("string").alias("carry"),
     )  # fmt: skip
     together = points.unionByName(commits).unionByName(_carried(latency, steady))
+    together = together.unionByName(
+        _read(ranges.where(F.col("at") <= F.lit(job.interval.end))), allowMissingColumns=True
+    )
     return (
         together.select([F.col(f"`{name}`") for name in _names()])
         .repartition("cluster", "topic", "partition")
         .sortWithinPartitions(*[F.col(f"`{name}`").asc_nulls_first() for name in _ORDER])
     )
+
+
+def _read(ranges: DataFrame) -> DataFrame:
+    """One event per range of offsets that was read, or would have had to be."""
+    return ranges.select(
+        "cluster", "topic", "partition", _micros("at"), F.col("first_offset").alias("offset"),
+        F.lit(False).alias("polled"), F.lit(False).alias("carried"), F.col("end_offset").alias("until"), "records",
+        _micros("earliest"), _micros("latest"),
+    )  # fmt: skip
 
 
 def _names() -> list[str]:

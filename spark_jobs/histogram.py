@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafka_sla.tables import LATENCY_BUCKET_GAMMA
-from spark_jobs.timeline import Floats, Ints
+from spark_jobs.arrays import Floats, Ints
 
 _LOG_GAMMA = np.log(LATENCY_BUCKET_GAMMA)
 _BLOCK_ROWS = 1024

@@ -26,6 +26,7 @@ from kafka_sla.tables import (
     CONSUMER_LATENCY,
     LOG_OFFSETS,
     QUARANTINE,
+    RECORD_RANGES,
     STEADY_STATE,
     TABLES,
     VALIDATION_RESULTS,
@@ -50,7 +51,8 @@ def main(job: Job, spark: SparkSession) -> dict[str, int]:
     stored = facts.selected(facts.read(spark, COMMITTED_OFFSETS, job.facts[COMMITTED_OFFSETS.name]), job)
     committed = stored.unionByName(facts.selected(decoded, job)).distinct()
     log = facts.selected(facts.read(spark, LOG_OFFSETS, job.facts[LOG_OFFSETS.name]), job).distinct()
-    measured = _measure(spark, job, log, committed).persist(StorageLevel.MEMORY_AND_DISK)
+    ranges = facts.selected(facts.read(spark, RECORD_RANGES, job.facts[RECORD_RANGES.name]), job).distinct()
+    measured = _measure(spark, job, log, ranges, committed).persist(StorageLevel.MEMORY_AND_DISK)
     rows = measured.count()
     _stage(job, CONSUMER_LATENCY, measured, rows)
     _stage(job, STEADY_STATE, steady_rows(measured), rows * len(job.slas))
@@ -101,10 +103,10 @@ def _readable(spark: SparkSession, job: Job, cluster: str, files: list[str]) -> 
     return found.distinct()
 
 
-def _measure(spark: SparkSession, job: Job, log: DataFrame, committed: DataFrame) -> DataFrame:
+def _measure(spark: SparkSession, job: Job, log: DataFrame, ranges: DataFrame, committed: DataFrame) -> DataFrame:
     """The kernel's rows (kernel.MEASURED) of the job's interval."""
     carried = [facts.carried(spark, job, table) for table in (CONSUMER_LATENCY, STEADY_STATE)]
-    stream = facts.events(job, log, committed, *carried)
+    stream = facts.events(job, log, ranges, committed, *carried)
     expire = max([s.steady_state.expire_group_ms for s in job.slas], default=7 * 86_400_000)
     scope = Scope(
         epoch_ms(job.interval.start) * 1000, epoch_ms(job.interval.end) * 1000, job.window_ms * 1000, expire * 1000

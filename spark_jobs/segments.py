@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from spark_jobs.arrays import FAR, NONE, Bools, Floats, Ints
 from spark_jobs.chunks import Chunk
-from spark_jobs.timeline import FAR, NONE, Bools, Floats, Ints, middle
+from spark_jobs.timeline import Timeline, middle
 
 _MS = 1_000.0
 
@@ -20,6 +21,7 @@ _MS = 1_000.0
 class Steps:
     """What each commit did, one entry per commit of a chunk; times in µs."""
 
+    at: Ints
     epoch: Ints
     horizon: Ints
     """End of the commit's window: only points up to it may answer."""
@@ -48,7 +50,7 @@ class Segments:
     high_ms: Floats
     """No record waited longer; inf where nothing bounds it."""
     negative: Bools
-    """Produced after it was consumed even at best: clocks disagree."""
+    """Produced after it was consumed, even at best or by its own timestamp: clocks disagree."""
     method: Ints
 
 
@@ -67,7 +69,7 @@ def steps(chunk: Chunk, window_us: int) -> Steps:
     end = np.where(consumes, chunk.offset, 0)
     begin = np.where(consumes, np.minimum(np.maximum(previous, start), chunk.offset), 0)
     return Steps(
-        epoch, horizon, begin, end, np.where(same, np.roll(chunk.at, 1), NONE), known,
+        chunk.at, epoch, horizon, begin, end, np.where(same, np.roll(chunk.at, 1), NONE), known,
         known & (chunk.offset != NONE) & (chunk.offset < previous), moved,
     )  # fmt: skip
 
@@ -83,22 +85,53 @@ def log_start_at(chunk: Chunk, gp: Ints, epoch: Ints, at: Ints) -> Ints:
 
 
 def segments(chunk: Chunk, step: Steps, selected: Ints) -> Segments:
-    """Cut what the `selected` commits consumed at every produced point inside it."""
+    """Cut what the `selected` commits consumed at every produced point inside it, and where what was read begins."""
     t = chunk.timeline
     commit = selected[step.end[selected] > step.begin[selected]]
     epoch, begin, end = step.epoch[commit], step.begin[commit], step.end[commit]
     latest = t.last_until(epoch, step.horizon[commit])
     lo = t.beyond(epoch, begin)
     hi = np.maximum(np.minimum(t.beyond(epoch, end, "left"), latest + 1), lo)
+    owner, start, stop = _cut(begin, end, lo, hi, t.offset)
+    parts = commit[owner], start, stop
+    return _measure(chunk, step, *(_cut_at_ranges(t, step, *parts) if len(t.ranges) else parts))
+
+
+def _cut(begin: Ints, end: Ints, lo: Ints, hi: Ints, at: Ints) -> tuple[Ints, Ints, Ints]:
+    """Cut each [begin, end) at the offsets `at[lo:hi]` inside it: (which one, start, stop) of each non-empty piece."""
     pieces = hi - lo + 1
-    owner = np.repeat(np.arange(len(commit)), pieces)
+    owner = np.repeat(np.arange(len(begin)), pieces)
     nth = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-    point = np.clip(lo[owner] + nth, 0, max(len(t.at) - 1, 0))
-    cut = t.offset[point] if len(t.at) else np.zeros(len(owner), dtype=np.int64)
+    point = np.clip(lo[owner] + nth, 0, max(len(at) - 1, 0))
+    cut = at[point] if len(at) else np.zeros(len(owner), dtype=np.int64)
     stop = np.where(nth == pieces[owner] - 1, end[owner], cut)
     start = np.where(nth == 0, begin[owner], np.roll(stop, 1))
     full = stop > start
-    return _measure(chunk, step, commit[owner[full]], start[full], stop[full])
+    return owner[full], start[full], stop[full]
+
+
+def _cut_at_ranges(t: Timeline, step: Steps, commit: Ints, start: Ints, stop: Ints) -> tuple[Ints, Ints, Ints]:
+    """Cut pieces at the borders of ranges that were read, leave out those that hold no records, and cut once more
+    where records begin that were produced only after they were consumed."""
+    ranges, epoch = t.ranges, step.epoch[commit]
+    begin, end = ranges.key(epoch, start), ranges.key(epoch, stop)
+    lo = np.searchsorted(ranges.edges, begin, side="right")
+    hi = np.maximum(np.searchsorted(ranges.edges, end, side="left"), lo)
+    inner, left, right = _cut(begin, end, lo, hi, ranges.edges)
+    commit, epoch = commit[inner], epoch[inner]
+    start = np.where(left == begin[inner], start[inner], ranges.offset_of(epoch, left))
+    stop = np.where(right == end[inner], stop[inner], ranges.offset_of(epoch, right))
+    index = ranges.find(epoch, start, step.horizon[commit])
+    full = ~ranges.void(index)
+    commit, start, stop, index = commit[full], start[full], stop[full], index[full]
+    crossing = np.where(ranges.read(index), ranges.first_after(index, step.at[commit]), start)
+    inside = (crossing > start) & (crossing < stop)
+    piece = np.repeat(np.arange(len(commit)), 1 + inside)
+    second = np.append(False, piece[1:] == piece[:-1]) if len(piece) else np.zeros(0, dtype=np.bool_)
+    cut = crossing[piece]
+    start = np.where(second, cut, start[piece])
+    stop = np.where(inside[piece] & ~second, cut, stop[piece])
+    return commit[piece], start, stop
 
 
 def _measure(chunk: Chunk, step: Steps, commit: Ints, start: Ints, stop: Ints) -> Segments:
@@ -106,11 +139,13 @@ def _measure(chunk: Chunk, step: Steps, commit: Ints, start: Ints, stop: Ints) -
     t = chunk.timeline
     epoch, consumed = step.epoch[commit], chunk.at[commit]
     found = t.produced(epoch, start, step.horizon[commit])
-    negative = found.low > consumed
-    first = np.minimum(t.estimate(epoch, middle(start), found), consumed)
+    read = t.ranges.read(found.range)
+    first = t.estimate(epoch, middle(start), found)
+    negative = np.where(read, first > consumed, found.low > consumed)
+    first = np.minimum(first, consumed)
     last = np.minimum(t.estimate(epoch, middle(stop - 1), found), consumed)
-    first, last = _between(first, last, found.low, np.minimum(found.high, consumed), stop - start)
     latest_production = np.minimum(found.high, consumed)
+    first, last = _between(first, last, found.low, latest_production, stop - start)
     low = np.maximum(0, step.before[commit] - latest_production) / _MS
     high = np.where(found.low > -FAR, (consumed - found.low) / _MS, np.inf)
     return Segments(

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_sla.model import Sla
+from spark_jobs.arrays import FAR, NONE, Bools, Floats, Ints
 from spark_jobs.chunks import Chunk
 from spark_jobs.histogram import count_over
 from spark_jobs.segments import Segments, Steps
-from spark_jobs.timeline import FAR, NONE, Bools, Floats, Ints
 from spark_jobs.windows import Rows, backlog_age
 
 REASONS = ("", "first_commit", "rewind", "offset_reset", "returned", "topic_recreated", "caught_up", "grace_over")

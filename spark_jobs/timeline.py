@@ -11,15 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-
-NONE = np.int64(-1)
-FAR = np.int64(2**62)
-"""An instant before or after everything: a bound that no point gives."""
+from spark_jobs.arrays import FAR, NONE, Bools, Floats, Ints
+from spark_jobs.ranges import Ranges, Rows
 
 RECORD, BRACKETED, INTERPOLATED, EXTRAPOLATED = range(4)
 METHODS = ("record", "bracketed", "interpolated", "extrapolated")
@@ -31,7 +25,7 @@ class Produced:
 
     `low` ≤ true time ≤ `high`; `low` is -FAR where no point lies before, `high` is FAR where none lies after.
     `index` is the last point not beyond the offset (NONE without one), `latest` the last point not later than the
-    horizon, `method` indexes METHODS.
+    horizon, `method` indexes METHODS, `range` the ranges that were read (NONE outside them).
     """
 
     low: Ints
@@ -39,13 +33,14 @@ class Produced:
     index: Ints
     latest: Ints
     method: Ints
+    range: Ints
 
 
 class Timeline:
     """Points of topic-partitions 0..n-1, cut into epochs; built from arrays sorted by (partition, at, offset)."""
 
     def __init__(
-        self, partitions: int, partition: Ints, at: Ints, offset: Ints, log_start: Ints, polled: Bools
+        self, partitions: int, partition: Ints, at: Ints, offset: Ints, log_start: Ints, polled: Bools, read: Rows
     ) -> None:
         self.at = at
         starts = _epoch_starts(partition, offset, polled)
@@ -71,6 +66,7 @@ class Timeline:
         )
         self._origin, self._span = extent(at)
         self._clock: Ints = epoch * self._span + (at - self._origin) + 1
+        self.ranges = Ranges(read, self.epoch_of(read.partition, read.at), len(self.lo))
 
     def epoch_of(self, partition: Ints, at: Ints) -> Ints:
         """The epoch that was alive in `partition` at time `at`."""
@@ -108,7 +104,18 @@ class Timeline:
         doubtful = _take(self.contradicts, after) & has_after | _take(self.contradicts, before) & has_before
         method = np.where(doubtful, INTERPOLATED, method)
         method = np.where(has_before & has_after, method, EXTRAPOLATED)
-        return Produced(low, high, np.where(has_before, before, NONE), latest, method)
+        found = Produced(low, high, np.where(has_before, before, NONE), latest, method, np.full(len(offset), NONE))
+        return self._overruled(found, self.ranges.find(epoch, offset, horizon)) if len(self.ranges) else found
+
+    def _overruled(self, found: Produced, index: Ints) -> Produced:
+        """What points say, overruled where the records were read, or are known to need it and were not."""
+        read, inside = self.ranges.read(index), index >= 0
+        earliest, latest = self.ranges.earliest(index), self.ranges.latest(index)
+        low = np.where(read, earliest, np.where(inside & (earliest == NONE), -FAR, found.low))
+        high = np.where(read, latest, np.where(inside & (latest == NONE), FAR, found.high))
+        exact = np.where(earliest == latest, RECORD, BRACKETED)
+        method = np.where(read, exact, np.where(inside, INTERPOLATED, found.method))
+        return Produced(low, high, found.index, found.latest, method, index)
 
     def estimate(self, epoch: Ints, position: Floats, found: Produced) -> Floats:
         """Time at which each position (offset + 0.5: the middle of a record) was reached; NaN where nothing tells.
@@ -116,16 +123,19 @@ class Timeline:
         Between two points linear. Outside them the slope of the nearest two points of different offsets and
         times is prolonged, as Kafka Lag Exporter does with its table (KIP-489, "Kafka Lag Exporter", step 2a).
         """
-        inside = (found.low > -FAR) & (found.high < FAR)
+        inside = (found.index >= 0) & (found.index < found.latest)
         left = np.where(found.index >= 0, found.index, self.lo[epoch])
         right = np.where(inside, left + 1, left)
         result = self._line(left, right, position)
         outside = ~inside
         if outside.any():
-            forward = found.low[outside] > -FAR
+            forward = found.index[outside] >= 0
             result[outside] = self._prolong(
                 epoch[outside], left[outside], position[outside], forward, found.latest[outside]
             )
+        read = self.ranges.read(found.range)
+        if read.any():
+            result[read] = self.ranges.line(found.range[read], position[read] - 0.5)
         return result
 
     def _line(self, left: Ints, right: Ints, position: Floats) -> Floats:

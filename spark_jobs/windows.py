@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from spark_jobs.arrays import FAR, NONE, Bools, Floats, Ints
 from spark_jobs.chunks import Chunk
 from spark_jobs.segments import Steps, log_start_at
-from spark_jobs.timeline import FAR, NONE, Bools, Floats, Ints, extent, middle
+from spark_jobs.timeline import extent, middle
 
 _MS = 1_000.0
 
@@ -87,10 +88,13 @@ def ends(chunk: Chunk, step: Steps, grid: Rows) -> Ends:
     log_start = log_start_at(chunk, grid.gp, epoch, grid.end)
     log_end = np.where(latest >= t.lo[epoch], t.offset[seen] if len(t.at) else NONE, NONE)
     effective = np.maximum(position, log_start)
-    age, low, high = backlog_age(chunk, epoch, effective, grid.end, grid.end)
+    waiting = t.ranges.skip(epoch, effective, grid.end)
+    age, low, high = backlog_age(chunk, epoch, waiting, grid.end, grid.end)
     # Caught up with the last known end: a record may have been produced since that point was taken.
-    high = np.where(effective >= log_end, (grid.end - (t.at[seen] if len(t.at) else 0)) / _MS, high)
-    return Ends(fresh, known, log_start, log_end, effective, np.maximum(log_end - effective, 0), age, low, high)
+    since = (grid.end - (t.at[seen] if len(t.at) else 0)) / _MS
+    high = np.where(waiting >= log_end, np.maximum(high, since), high)
+    log_end = np.where(age > 0, np.maximum(log_end, waiting + 1), log_end)
+    return Ends(fresh, known, log_start, log_end, effective, np.maximum(log_end - waiting, 0), age, low, high)
 
 
 def alive(chunk: Chunk, grid: Rows, end: Ends, scope: Scope) -> Bools:
@@ -103,8 +107,9 @@ def alive(chunk: Chunk, grid: Rows, end: Ends, scope: Scope) -> Bools:
 def backlog_age(chunk: Chunk, epoch: Ints, position: Ints, at: Ints, horizon: Ints) -> tuple[Floats, Floats, Floats]:
     """Age at `at` of the record at `position`: (estimate, low, high) in ms; 0 where it is not known to exist."""
     t = chunk.timeline
+    position = t.ranges.skip(epoch, position, horizon)
     found = t.produced(epoch, position, horizon)
-    exists = found.high < FAR
+    exists = (found.high < FAR) | (found.range >= 0)
     when = t.estimate(epoch, middle(position), found)
     when = np.where(np.isnan(when), np.minimum(found.high, at), when)
     when = np.fmax(when, np.where(found.low > -FAR, found.low, -np.inf))

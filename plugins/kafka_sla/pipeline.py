@@ -39,6 +39,7 @@ from kafka_sla.tables import (
     LOG_OFFSETS,
     METRICS,
     QUARANTINE,
+    RECORD_RANGES,
     REPLICA_FETCHES,
     STEADY_STATE,
     TOPIC_CONFIGS,
@@ -76,7 +77,7 @@ def snapshot(
     )  # fmt: skip
     facts = {
         LOG_OFFSETS: found.log_offsets, COMMITTED_OFFSETS: found.committed_offsets,
-        GROUP_STATES: found.group_states, TOPIC_CONFIGS: found.topic_configs,
+        RECORD_RANGES: found.record_ranges, GROUP_STATES: found.group_states, TOPIC_CONFIGS: found.topic_configs,
     }  # fmt: skip
     told: tuple[str, ...] = ()
     if live and cluster.exporters:

@@ -19,7 +19,7 @@ from kafka_sla.lake import Lake
 from kafka_sla.ledger import Ledger
 from kafka_sla.model import Interval, Sla
 from kafka_sla.settings import Settings
-from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, FACTS, LOG_OFFSETS, METRICS
+from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, FACTS, LOG_OFFSETS, METRICS, RECORD_RANGES
 from kafka_sla.warehouse import bytes_of
 
 _MARGIN = timedelta(minutes=15)
@@ -95,7 +95,7 @@ def _oldest_needed(lake: Lake, cluster: str, carried: Carried, window_ms: int) -
 
 def _from(table: str, log_since: datetime | None, replays: Sequence[Replay], interval: Interval) -> datetime | None:
     """From when on a fact table is read."""
-    if table == LOG_OFFSETS.name:
+    if table in (LOG_OFFSETS.name, RECORD_RANGES.name):
         return log_since
     if table == COMMITTED_OFFSETS.name:
         starts = [r.carried.at if r.carried else None for r in replays]

@@ -61,6 +61,22 @@ LOG_OFFSETS = Table(
         source STRING NOT NULL           -- snapshot (polled now), list_offsets (looked up by timestamp), record (a record's own timestamp), or an imported file's word
     """))  # fmt: skip
 
+RECORD_RANGES = Table(
+    "record_ranges", "fact",
+    ("cluster", "topic", "partition", "at", "first_offset", "end_offset", "records", "earliest", "latest"), "at",
+    "Ranges of offsets for which points do not suffice: timestamps run backwards there, or not every offset is a record.",
+    _columns("""
+        cluster STRING NOT NULL          -- cluster name of the configuration
+        topic STRING NOT NULL            -- topic
+        partition INT NOT NULL           -- partition
+        at TIMESTAMP NOT NULL            -- end of the window that the range was read for, UTC
+        first_offset BIGINT NOT NULL     -- first offset of the range
+        end_offset BIGINT NOT NULL       -- offset after its last one
+        records BIGINT                   -- records in it, 0: only markers of transactions and what aborted ones wrote; null: not read
+        earliest TIMESTAMP               -- no record of it bears a smaller timestamp; null: not known
+        latest TIMESTAMP                 -- no record of it bears a larger timestamp; null: not known
+    """))  # fmt: skip
+
 COMMITTED_OFFSETS = Table(
     "committed_offsets", "fact", ("cluster", "group", "topic", "partition", "at", "committed_offset", "source"), "at",
     "Points of the committed timeline: from `at` on, committed_offset is the next offset the group reads.",
@@ -139,7 +155,7 @@ CONSUMER_LATENCY = Table(
         partition INT NOT NULL                  -- partition
         window_start TIMESTAMP NOT NULL         -- start of the window, UTC, epoch-aligned
         window_end TIMESTAMP NOT NULL           -- end of the window, exclusive
-        records_consumed BIGINT NOT NULL        -- offsets the group moved over in the window
+        records_consumed BIGINT NOT NULL        -- offsets the group moved over in the window, less those known to be no records
         records_latency_ms DOUBLE               -- latency of the last record consumed in the window
         records_latency_low_ms DOUBLE           -- its low bound
         records_latency_high_ms DOUBLE          -- its high bound; null: unbounded
@@ -150,7 +166,7 @@ CONSUMER_LATENCY = Table(
         records_latency_avg_low_ms DOUBLE       -- its low bound
         records_latency_avg_high_ms DOUBLE      -- its high bound; null: unbounded
         latency_histogram MAP<INT, BIGINT>      -- records per logarithmic bucket i: latency in (1.02^(i-1), 1.02^i] ms, bucket 0 is [0, 1] ms
-        negative_latency_records BIGINT NOT NULL -- records whose produced time is after their commit even at best (clock skew); in no latency
+        negative_latency_records BIGINT NOT NULL -- records whose produced time is after their commit, even at best or by their own timestamp (clock skew); in no latency
         unknown_latency_records BIGINT NOT NULL -- records without any produced time; in no latency
         records_lag BIGINT                      -- log end offset less effective position, at the window's end
         records_lag_max BIGINT                  -- largest lag seen in the window
@@ -368,7 +384,8 @@ QUARANTINE = Table(
 
 TABLES: dict[str, Table] = {
     t.name: t
-    for t in (LOG_OFFSETS, COMMITTED_OFFSETS, GROUP_STATES, TOPIC_CONFIGS, BROKER_REQUESTS, REPLICA_FETCHES,
+    for t in (LOG_OFFSETS, RECORD_RANGES, COMMITTED_OFFSETS, GROUP_STATES, TOPIC_CONFIGS, BROKER_REQUESTS,
+              REPLICA_FETCHES,
               CONSUMER_LATENCY, STEADY_STATE, CONSUMER_STATUS, NON_CONSUMED, REPLICATION_LAG, FETCH_LATENCY, SLA_WINDOWS,
               SLA_MISSES, VALIDATION_RESULTS, QUARANTINE)
 }  # fmt: skip

@@ -24,6 +24,13 @@ BROKEN: dict[str, dict[str, list[Row]]] = {
         "source_named": [{"source": " "}],
         "fresh": [{"at": at(239)}],
     },
+    "record_ranges": _KEYS
+    | {
+        "ranges_not_empty": [{"first_offset": 100, "records": None}, {"first_offset": -1}],
+        "records_fit": [{"records": 11}, {"records": -1, "earliest": None}],
+        "times_ordered": [{"earliest": at(300)}],
+        "read_is_known": [{"latest": None}, {"records": 0}],
+    },
     "committed_offsets": _KEYS | {"offsets_not_negative": [{"committed_offset": -1}], "source_named": [{"source": ""}]},
     "group_states": _KEYS
     | {

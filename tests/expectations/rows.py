@@ -71,6 +71,8 @@ _TOPIC: Row = {
 
 GOOD: dict[str, Row] = {
     "log_offsets": _PARTITION | {"at": at(300), "log_start_offset": 10, "log_end_offset": 100, "source": "snapshot"},
+    "record_ranges": _PARTITION
+    | {"at": at(300), "first_offset": 90, "end_offset": 100, "records": 8, "earliest": at(290), "latest": at(299)},
     "committed_offsets": _PARTITION
     | {"group": "billing", "at": at(59), "committed_offset": 95, "source": "commit_log"},
     "group_states": {
@@ -84,6 +86,7 @@ GOOD: dict[str, Row] = {
 
 IDENTITY = {
     "log_offsets": "topic",
+    "record_ranges": "topic",
     "committed_offsets": "group",
     "group_states": "group",
     "topic_configs": "topic",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from kafka_sla.arrow import arrow_rows
 from kafka_sla.job import Carried, Job, Replay
 from kafka_sla.model import Cluster, Interval, Patterns, Sla, SteadyState
-from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, LOG_OFFSETS, STEADY_STATE
+from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, LOG_OFFSETS, RECORD_RANGES, STEADY_STATE
 from spark_jobs import facts
 from spark_jobs.kernel import MEASURED, kernel
 from spark_jobs.windows import Scope
@@ -37,6 +37,18 @@ def point(seconds: float, offset: int, **more: Any) -> Row:
 def record(seconds: float, offset: int) -> list[Row]:
     """The exact produced time of one record, as the two points around it."""
     return [point(seconds, offset, source="record"), point(seconds, offset + 1, source="record")]
+
+
+def read(known: float, first: int, end: int, earliest: float | None, latest: float | None, **more: Any) -> Row:
+    """A row of record_ranges: offsets first … end - 1, each a record, produced in [earliest, latest]."""
+    row = {"cluster": "prod", "topic": "orders", "partition": 0, "at": at(known), "first_offset": first}
+    times = [None if seconds is None else at(seconds) for seconds in (earliest, latest)]
+    return row | {"end_offset": end, "records": end - first, "earliest": times[0], "latest": times[1]} | more
+
+
+def void(known: float, first: int, end: int) -> Row:
+    """A row of record_ranges: offsets that are no records."""
+    return read(known, first, end, None, None, records=0)
 
 
 def commit(seconds: float, offset: int | None, **more: Any) -> Row:
@@ -65,14 +77,16 @@ def measure(spark: SparkSession, tmp_path: Path) -> Callable[..., list[Row]]:
         *,
         slas: tuple[Sla, ...] = (),
         window: float = 60,
+        ranges: Sequence[Row] = (),
         carried: tuple[float, list[Row]] | None = None,
     ) -> list[Row]:
         carry_at = at(carried[0]) if carried else None
         job = _job(Interval(at(start), at(end)), slas or (sla(),), carry_at)
         latency, steady = _carry_frames(spark, carried[1] if carried else [])
         stream = facts.events(
-            job, _frame(spark, LOG_OFFSETS, points), _frame(spark, COMMITTED_OFFSETS, commits), latency, steady
-        )
+            job, _frame(spark, LOG_OFFSETS, points), _frame(spark, RECORD_RANGES, list(ranges)),
+            _frame(spark, COMMITTED_OFFSETS, commits), latency, steady,
+        )  # fmt: skip
         micros = [int((t - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1e6) for t in (at(start), at(end))]
         scope = Scope(*micros, int(window * 1e6), max(s.steady_state.expire_group_ms for s in job.slas) * 1000)
         table = stream.mapInArrow(kernel(scope, job.slas), MEASURED).toArrow()

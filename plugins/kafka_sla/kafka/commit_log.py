@@ -18,7 +18,7 @@ from kafka_sla.kafka.client import TAKE_OVER_S, Client
 from kafka_sla.kafka.fetching import fetch
 from kafka_sla.kafka.offsets import Offsets
 from kafka_sla.kafka.positions import Reader, Track
-from kafka_sla.kafka.record_batches import Record, read_batches, read_records
+from kafka_sla.kafka.record_batches import Record, read_batches, read_records, told_batches
 from kafka_sla.kafka.topics import Topic, TopicPartition, read_topic
 from kafka_sla.model import Patterns
 
@@ -155,7 +155,7 @@ def _take(partition: Any, at: int, readers: _Readers, commits: Commits, start: i
         if found is None:
             continue
         reader, key = found
-        if reader:
+        if reader and _readable(record.value):
             commits.standing[reader] = record.value is not None
         if record.timestamp < end:
             commits.add(reader, key, record)
@@ -168,14 +168,8 @@ def _take(partition: Any, at: int, readers: _Readers, commits: Commits, start: i
 
 def committed_records(data: bytes, aborted: list[Any]) -> Iterator[Record]:
     """The records of all batches but those of aborted transactions and the markers that end transactions."""
-    begins = sorted(((entry.first_offset, entry.producer_id) for entry in aborted), reverse=True)
-    open_aborted: set[int] = set()
-    for batch in read_batches(data):
-        while begins and begins[-1][0] <= batch.last_offset:
-            open_aborted.add(begins.pop()[1])
-        if batch.control:
-            open_aborted.discard(batch.producer_id)
-        elif not (batch.transactional and batch.producer_id in open_aborted):
+    for batch, counts in told_batches(data, [(entry.first_offset, entry.producer_id) for entry in aborted]):
+        if counts:
             yield from read_records(batch)
 
 
@@ -214,7 +208,9 @@ def _reader(key: bytes) -> Reader:
 
 def _text(data: bytes, at: int) -> tuple[str, int]:
     (length,) = _SHORT.unpack_from(data, at)
-    return data[at + 2 : at + 2 + length].decode(), at + 2 + max(length, 0)
+    if length < 0:
+        raise error("a text that is null")
+    return data[at + 2 : at + 2 + length].decode(), at + 2 + length
 
 
 def _readable(value: bytes | None) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_sla.arrow import arrow_schema
+from kafka_sla.kafka.contents import Told
 from kafka_sla.kafka.groups import Group
 from kafka_sla.kafka.produced import Produced
 from kafka_sla.kafka.topics import Topic, TopicConfig, TopicPartition
@@ -37,6 +38,11 @@ def produced(points: Iterable[Produced]) -> Iterator[Row]:
         yield *tp, point.at, None, point.offset, RECORD if point.exact else LIST_OFFSETS
 
 
+def ranges(told: Iterable[Told]) -> Iterator[Row]:
+    for tp, at, found in told:
+        yield *tp, at, *found
+
+
 def committed_seen(offsets: Mapping[str, Mapping[TopicPartition, int]], at: int) -> Iterator[Row]:
     for group, positions in offsets.items():
         for tp, offset in positions.items():
@@ -57,5 +63,5 @@ def topics_seen(topics: Mapping[str, Topic], configs: Mapping[str, TopicConfig],
 
 def _array(values: Iterable[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_timestamp(kind):
-        return pa.array([value * 1000 for value in values], pa.int64()).cast(kind)
+        return pa.array([None if value is None else value * 1000 for value in values], pa.int64()).cast(kind)
     return pa.array(values, kind)

@@ -50,6 +50,10 @@ class Offsets:
         """All partitions that still answer."""
         return sorted(self._leaders.keys() - self._gone)
 
+    def leader(self, tp: TopicPartition) -> int | None:
+        """The node that leads a partition; None where there is none."""
+        return self._leaders.get(tp)
+
     def ends(self) -> dict[TopicPartition, int]:
         """Log end offset of every partition that answers."""
         return self._extremes(int(OffsetSpec.LATEST))

@@ -36,6 +36,12 @@ class Track:
         index = bisect_right(self.times, moment)
         return self._position(index - 1)
 
+    def last(self, start: int, end: int) -> tuple[int, int] | None:
+        """Time and position of the last commit in [start, end)."""
+        index = bisect_left(self.times, end) - 1
+        position = self._position(index)
+        return None if position is None or self.times[index] < start else (self.times[index], position)
+
     def falls_back(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Rewinds and beginnings in [start, end): commits that lie before the one before them, or have none."""
         for index in range(bisect_left(self.times, start), bisect_left(self.times, end)):

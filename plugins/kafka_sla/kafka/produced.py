@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kafka_sla.kafka.contents import Contents, Told
 from kafka_sla.kafka.markers import before_markers, transactional_topics
 from kafka_sla.kafka.offsets import Asked, Offsets
 from kafka_sla.kafka.positions import Reader, Step, Track, falls_back, positions_at
 from kafka_sla.kafka.record_times import RecordTimes
 from kafka_sla.kafka.timeline import Point, Rule, Search
 from kafka_sla.kafka.topics import TopicPartition
+from kafka_sla.kafka.windows_read import windows_read
 
 _SLICE_MS = 3_600_000
 
@@ -43,8 +45,11 @@ class Looking:
     compacted: Callable[[str], bool]
     tracks: Mapping[Reader, Track]
     progress: Progress
+    contents: Contents
     unfinished: int = field(default=0)
     """Gaps that were left wide because the look-ups were spent."""
+    ranges: list[Told] = field(default_factory=list)
+    """Where points do not suffice, filled while points are told."""
 
 
 def produced_points(looking: Looking, start: int, end: int) -> Iterator[Produced]:
@@ -57,11 +62,17 @@ def produced_points(looking: Looking, start: int, end: int) -> Iterator[Produced
             search.grid(begin, stop)
         budget = _run(looking, searches, looking.per_slice)
         steps = _lagging(looking, searches, begin, stop, first=begin == start)
-        _run(looking, searches, budget)
+        budget = _run(looking, searches, budget)
+        stretches = list(
+            windows_read(looking.tracks, searches, ends, begin, stop, looking.rule.window_ms, first=begin == start)
+        )
+        looking.ranges += looking.contents.of(stretches, budget)
         starts = looking.offsets.starts()
         exact = looking.times.at((tp, max(at, starts.get(tp, 0))) for (_, tp), _, at in steps)
         of_readers: dict[TopicPartition, list[Point]] = {}
         for (tp, _), found in exact.items():
+            if tp in looking.contents.disordered:
+                continue  # records before it may be younger
             of_readers.setdefault(tp, []).extend(
                 Point(found.timestamp, offset, exact=True) for offset in (found.offset, found.offset + 1)
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from struct import Struct
 from typing import NamedTuple
@@ -28,6 +28,7 @@ class Batch:
     max_timestamp: int
     attributes: int
     producer_id: int
+    count: int
     payload: memoryview
 
     @property
@@ -56,14 +57,45 @@ def read_batches(data: bytes | memoryview) -> Iterator[Batch]:
     """The whole batches of a Fetch answer; the last one may be cut off and is then left out, as are formats 0 and 1."""
     view, at = memoryview(data), 0
     while at + _HEADER.size <= len(view):
-        base, length, _, magic, _, attributes, delta, base_ts, max_ts, producer, _, _, _ = _HEADER.unpack_from(view, at)
+        base, length, _, magic, _, attributes, delta, base_ts, max_ts, producer, _, _, count = _HEADER.unpack_from(
+            view, at
+        )
         end = at + _BEFORE_LENGTH_ENDS + length
         if end > len(view):
             return
         if magic == _FORMAT:
             payload = view[at + _HEADER.size : end]
-            yield Batch(base, base + delta, base_ts, max_ts, attributes, producer, payload)
+            yield Batch(base, base + delta, base_ts, max_ts, attributes, producer, count, payload)
         at = end
+
+
+def told_batches(data: bytes | memoryview, aborted: Iterable[tuple[int, int]]) -> Iterator[tuple[Batch, bool]]:
+    """The whole batches of a Fetch answer for committed records, and whether each holds some.
+
+    Markers, and what aborted transactions (first offset, producer id) wrote, are for nobody.
+    """
+    begins, open_aborted = sorted(aborted, reverse=True), set[int]()
+    for batch in read_batches(data):
+        while begins and begins[-1][0] <= batch.last_offset:
+            open_aborted.add(begins.pop()[1])
+        if batch.control:
+            open_aborted.discard(batch.producer_id)
+        yield batch, not batch.control and not (batch.transactional and batch.producer_id in open_aborted)
+
+
+def read_times(batch: Batch) -> list[tuple[int, int]]:
+    """Offset and timestamp of each record of a batch, without looking at what it says."""
+    if batch.count == 1 and batch.base_offset == batch.last_offset:
+        return [(batch.base_offset, batch.max_timestamp)]
+    data, at, times = _plain(batch), 0, []
+    while at < len(data):
+        length, at = _varint(data, at)
+        timestamp_delta, after = _varint(data, at + 1)
+        offset_delta, _ = _varint(data, after)
+        stamp = batch.max_timestamp if batch.log_append_time else batch.base_timestamp + timestamp_delta
+        times.append((batch.base_offset + offset_delta, stamp))
+        at += length
+    return times
 
 
 def read_records(batch: Batch) -> Iterator[Record]:

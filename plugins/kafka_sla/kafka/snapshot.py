@@ -12,6 +12,7 @@ from kafka.errors import AuthorizationError, KafkaError
 from kafka_sla.kafka import fact_rows
 from kafka_sla.kafka.client import TAKE_OVER_S, Client
 from kafka_sla.kafka.commit_log import TOPIC, Commits, read_commits
+from kafka_sla.kafka.contents import Contents
 from kafka_sla.kafka.diagnosis import words_of
 from kafka_sla.kafka.fact_rows import Row, fact_table
 from kafka_sla.kafka.groups import count_members, see_groups
@@ -24,7 +25,7 @@ from kafka_sla.kafka.record_times import RecordTimes
 from kafka_sla.kafka.timeline import Rule
 from kafka_sla.kafka.topics import Topic, TopicConfig, TopicPartition, read_configs, read_topics
 from kafka_sla.model import Cluster, Connection, Interval, KeptPosition, LookUps, Patterns, epoch_ms
-from kafka_sla.tables import COMMITTED_OFFSETS, GROUP_STATES, LOG_OFFSETS, TOPIC_CONFIGS
+from kafka_sla.tables import COMMITTED_OFFSETS, GROUP_STATES, LOG_OFFSETS, RECORD_RANGES, TOPIC_CONFIGS
 
 LOOK_BACK = timedelta(hours=1)
 """How long before an interval its commits are read too, so that the last commit before it is known."""
@@ -37,6 +38,7 @@ class Snapshot:
     """Facts that fit their table contracts, and raw commits for Spark to decode."""
 
     log_offsets: pa.Table
+    record_ranges: pa.Table
     committed_offsets: pa.Table
     group_states: pa.Table
     topic_configs: pa.Table
@@ -124,17 +126,19 @@ def _read(
     if live:
         rows += standing(elsewhere, epoch_ms(scope.interval.start), began)
     tracks = _tracks(scope, now, commits, unchanged) | elsewhere
-    looking = Looking(scope.offsets, times, rule, per_slice, began, scope.may_be_compacted, tracks, progress)
+    contents = Contents(scope.client, scope.offsets.leader, rule.floor_ms)
+    looking = Looking(scope.offsets, times, rule, per_slice, began, scope.may_be_compacted, tracks, progress, contents)
     points = produced_points(looking, epoch_ms(scope.interval.start), epoch_ms(scope.interval.end))
     found = list(fact_rows.produced(points))
     return Snapshot(
         log_offsets=fact_table(LOG_OFFSETS, cluster, [*_ends_of_records(looking, now.ends), *found]),
+        record_ranges=fact_table(RECORD_RANGES, cluster, fact_rows.ranges(looking.ranges)),
         committed_offsets=fact_table(COMMITTED_OFFSETS, cluster, rows),
         group_states=fact_table(GROUP_STATES, cluster, now.groups),
         topic_configs=fact_table(TOPIC_CONFIGS, cluster, now.configs),
         commit_records=(commits or Commits()).table(),
-        notes=(*scope.notes, *scope.offsets.notes(), *times.notes(), *_unfinished(looking)),
-        look_ups=scope.offsets.look_ups + times.look_ups,
+        notes=(*scope.notes, *scope.offsets.notes(), *times.notes(), *contents.notes(), *_unfinished(looking)),
+        look_ups=scope.offsets.look_ups + times.look_ups + contents.look_ups,
     )
 
 

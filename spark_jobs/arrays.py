@@ -1,0 +1,14 @@
+"""The arrays that the kernel computes with, and how they say that there is nothing. Holds names only."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+NONE = np.int64(-1)
+FAR = np.int64(2**62)
+"""An instant before or after everything: a bound that nothing gives."""

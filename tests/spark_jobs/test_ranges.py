@@ -1,0 +1,115 @@
+"""Ranges that were read overrule the points: disorder, aborted transactions, clocks ahead; with known truth."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.spark_jobs.conftest import Row, at, commit, point, read, void
+
+Measure = Callable[..., list[Row]]
+
+
+def test_truth_lies_inside_the_bounds_when_two_clocks_write_one_partition(measure: Measure) -> None:
+    times, points, ranges = _two_clocks(random.Random(3), seconds=300, apart=0.7)
+    commits, truth = _reader(times, every=2.0, seconds=300)
+    rows = measure(points, commits, 0, 300, ranges=ranges)
+    assert [r["window_start"] for r in rows] == [at(t) for t in range(0, 300, 60)]
+    for row in rows:
+        latencies = truth[row["window_start"]]
+        assert row["records_consumed"] == len(latencies)
+        assert row["records_latency_max_low_ms"] <= max(latencies) <= row["records_latency_max_high_ms"] + 0.01
+        assert row["records_latency_max_ms"] == pytest.approx(max(latencies), abs=250)
+        mean = sum(max(0.0, latency) for latency in latencies) / (len(latencies) - row["negative_latency_records"])
+        assert row["records_latency_avg_low_ms"] <= mean <= row["records_latency_avg_high_ms"]
+        assert row["records_latency_avg_ms"] == pytest.approx(mean, rel=0.05)
+        assert row["method"] == "bracketed"
+
+
+def _two_clocks(
+    luck: random.Random, seconds: int, apart: float
+) -> tuple[list[tuple[float, float]], list[Row], list[Row]]:
+    """(written, timestamp) of each record; the points that Kafka's index gives; what reading each ten records tells."""
+    written = sorted(round(luck.uniform(0, seconds), 3) for _ in range(10 * seconds))
+    times = [(at, round(at + apart * luck.randrange(2), 3)) for at in written]
+    points = [point(t, next((o for o, (_, ts) in enumerate(times) if ts >= t), len(times))) for t in range(seconds + 1)]
+    ranges = []
+    for first in range(0, len(times), 10):
+        stamps = [timestamp for _, timestamp in times[first : first + 10]]
+        known = min(stamps) // 60 * 60 + 60
+        ranges.append(read(known, first, first + len(stamps), min(stamps), max(stamps)))
+    return times, points, ranges
+
+
+def _reader(times: list[tuple[float, float]], every: float, seconds: int) -> tuple[list[Row], dict[Any, list[float]]]:
+    """Commits of a reader that keeps up, and the latencies (ms) of each window."""
+    commits, truth, done = [commit(0, 0)], {at(t): list[float]() for t in range(0, seconds, 60)}, 0
+    for beat in range(1, int(seconds / every)):
+        now = beat * every + 0.1
+        ready = sum(written < now for written, _ in times)
+        truth[at(now // 60 * 60)] += [(now - timestamp) * 1000 for _, timestamp in times[done:ready]]
+        commits.append(commit(now, ready))
+        done = ready
+    return commits, truth
+
+
+def test_records_of_a_slower_clock_are_as_old_as_they_say(measure: Measure) -> None:
+    """Record 1 was stamped before record 0: the points alone would have it produced not before second 30."""
+    points = [point(0, 0), point(30, 0), point(31, 2), point(60, 2)]
+    (row,) = measure(points, [commit(1, 0), commit(40, 2)], ranges=[read(60, 0, 1, 30, 30), read(60, 1, 2, 12, 12)])
+    assert (row["records_latency_max_ms"], row["records_latency_max_high_ms"]) == (28_000, 28_000)
+    assert row["method"] == "record"
+
+
+def test_an_unread_record_of_a_slower_clock_is_waiting(measure: Measure) -> None:
+    """Its timestamp lies inside the window although the index of times only finds it behind the window's end."""
+    points = [point(0, 0), point(10, 1), point(60, 1)]
+    (row,) = measure(points, [commit(1, 0), commit(12, 2)], ranges=[read(60, 1, 2, 61, 61), read(60, 2, 3, 50, 50)])
+    assert (row["backlog_age_ms"], row["records_lag"]) == (10_000, 1)
+    assert row["backlog_age_low_ms"] <= 10_000 <= row["backlog_age_high_ms"]
+
+
+def test_what_would_have_had_to_be_read_and_was_not_is_unbounded(measure: Measure) -> None:
+    unread = read(60, 0, 100, None, None, records=None)
+    (row,) = measure([point(0, 0), point(10, 100), point(60, 100)], [commit(1, 0), commit(12, 100)], ranges=[unread])
+    assert row["records_latency_max_ms"] == pytest.approx(12_000 - 50)
+    assert (row["records_latency_max_low_ms"], row["records_latency_max_high_ms"]) == (0, None)
+    assert row["method"] == "interpolated"
+
+
+def test_what_aborted_transactions_wrote_is_no_record(measure: Measure) -> None:
+    points = [point(0, 0), point(10, 10), point(20, 20), point(60, 20)]
+    ranges = [read(60, 0, 5, 1, 5), void(60, 5, 20), read(60, 20, 22, 50, 52)]
+    (row,) = measure(points, [commit(1, 0), commit(6, 5), commit(55, 22)], ranges=ranges)
+    assert (row["records_consumed"], row["unknown_latency_records"]) == (7, 0)
+    assert (row["records_latency_max_ms"], row["records_latency_max_low_ms"]) == (5_000, 0)
+
+
+def test_what_aborted_transactions_wrote_last_waits_for_nobody(measure: Measure) -> None:
+    points = [point(t, 5 if t < 10 else 9) for t in range(0, 181, 5)]
+    ranges = [read(60, 0, 5, 1, 2), void(60, 5, 7), void(60, 7, 9)]
+    rows = measure(points, [commit(1, 0), commit(6, 5)], 0, 180, ranges=ranges)
+    assert [(r["records_lag"], r["backlog_age_ms"]) for r in rows] == [(0, 0)] * 3
+    assert [r["effective_position"] for r in rows] == [5] * 3
+
+
+def test_only_records_stamped_after_their_commit_are_negative(measure: Measure) -> None:
+    """A clock is 4 s ahead: of ten records, stamped from second 10 to 19, a commit in second 15 consumes all."""
+    points = [point(0, 0), point(10, 0), point(20, 10), point(60, 10)]
+    (row,) = measure(points, [commit(5, 0), commit(15.5, 10)], ranges=[read(60, 0, 10, 10, 19)])
+    assert row["negative_latency_records"] == 4
+    assert (row["records_latency_max_ms"], row["records_latency_ms"]) == (5_500, 500)
+    assert row["records_latency_avg_ms"] == pytest.approx(3_000)
+    assert sum(row["latency_histogram"].values()) == 6
+
+
+def test_what_is_read_later_changes_no_row(measure: Measure) -> None:
+    points = [point(0, 0), point(10, 100), point(60, 100), point(120, 100)]
+    commits = [commit(1, 0), commit(12, 100)]
+    alone = measure(points, commits)
+    later = [read(120, 0, 100, 3, 4)]
+    assert measure(points, commits, ranges=later) == alone
+    assert measure(points, commits, ranges=[read(60, 0, 100, 1, 2), *later]) != alone
