@@ -122,6 +122,17 @@ class StretchLedger:
         with self._database.reading() as connection:
             return [_packed(row) for row in connection.execute(_rows(sla, width_ms, interval))]
 
+    def newest_slots(self, slas: Sequence[str]) -> dict[str, Packed]:
+        """The newest slot of five minutes of each SLA that has one."""
+        found = {}
+        newest = _joined().order_by(SLA_STRETCHES.c.start_at.desc()).limit(1)
+        with self._database.reading() as connection:
+            for sla in slas:
+                mine = newest.where(SLA_STRETCHES.c.sla == sla, SLA_STRETCHES.c.width_ms == SLOT_MS)
+                if row := connection.execute(mine).first():
+                    found[sla] = _packed(row)
+        return found
+
     def worst_by_sla(self, slas: Sequence[str], width_ms: int, interval: Interval) -> dict[str, list[tuple[Any, ...]]]:
         """Start and worst latency of each stretch of these SLAs, in time order."""
         t = SLA_STRETCHES.c
@@ -149,13 +160,13 @@ def _of(table: Table, slas: Sequence[str], width_ms: int, interval: Interval) ->
 
 
 def _rows(sla: str, width_ms: int, interval: Interval) -> Select[Any]:
+    return _joined().where(_of(SLA_STRETCHES, [sla], width_ms, interval)).order_by(SLA_STRETCHES.c.start_at)
+
+
+def _joined() -> Select[Any]:
     t, d = SLA_STRETCHES.c, STRETCH_DETAILS.c
     both = and_(t.sla == d.sla, t.width_ms == d.width_ms, t.start_at == d.start_at)
-    joined = SLA_STRETCHES.join(STRETCH_DETAILS, both)
-    return (
-        select(*SLA_STRETCHES.c, d.histogram, d.cells).select_from(joined)
-        .where(_of(SLA_STRETCHES, [sla], width_ms, interval)).order_by(t.start_at)
-    )  # fmt: skip
+    return select(*t, d.histogram, d.cells).select_from(SLA_STRETCHES.join(STRETCH_DETAILS, both))
 
 
 def _put(connection: Connection, sla: str, width_ms: int, interval: Interval, stretches: Iterable[Stretch]) -> None:

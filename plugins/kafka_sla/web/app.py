@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from airflow.api_fastapi.app import get_auth_manager
 from fastapi import Depends, FastAPI, HTTPException, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.middleware.gzip import GZipMiddleware
 
 from kafka_sla import __version__
 from kafka_sla.errors import BadRequest, KafkaSlaError
-from kafka_sla.web import api
+from kafka_sla.web import api, downloads, exposition, pages
 from kafka_sla.web.access import may_read
+from kafka_sla.web.page import Page
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
@@ -29,7 +31,8 @@ def create_app() -> FastAPI:
         title="kafka_sla", version=__version__, description="Read what was promised, measured and missed.",
         dependencies=[Depends(may_read)], docs_url=None, redoc_url=None, openapi_url=None,
     )  # fmt: skip
-    app.include_router(api.router)
+    for one in (downloads, exposition, api, pages):
+        app.include_router(one.router)
 
     @app.get("/api/v1/openapi.json", include_in_schema=False)
     def openapi() -> dict[str, Any]:
@@ -60,4 +63,12 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 def _told(request: Request, status: int, detail: str) -> Response:
-    return JSONResponse({"detail": detail}, status)
+    """For programs as JSON; for people as a page, which lets strangers log in."""
+    if "text/html" not in request.headers.get("accept", ""):
+        return JSONResponse({"detail": detail}, status)
+    login = get_auth_manager().get_url_login(next_url=str(request.url)) if status == 401 else None
+    return Page(request).html("refused", status, title=_TITLES.get(status, "This did not work"), detail=detail,
+                              login=login)  # fmt: skip
+
+
+_TITLES = {401: "Please log in", 403: "You may not see this", 404: "Not found", 503: "The figures cannot be read"}

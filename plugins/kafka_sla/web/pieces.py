@@ -83,7 +83,7 @@ def pieces(here: place.Place, sla: Sla, interval: Interval, at_most: int) -> Pie
     whole = Interval(floor_time(interval.start, step_ms), interval.end)
     if resolution == "window":
         return Pieces(sla, interval, resolution, step_ms, _from_windows(here, sla, whole, step_ms, window_ms))
-    found = [_unpacked(packed) for packed in here.ledger.stretches(sla.name, width_ms, whole)]
+    found = [unpacked(packed) for packed in here.ledger.stretches(sla.name, width_ms, whole)]
     return Pieces(sla, interval, resolution, step_ms, found)
 
 
@@ -104,7 +104,9 @@ def _step(interval: Interval, width_ms: int, at_most: int) -> int:
     return width_ms * handy
 
 
-def _unpacked(packed: Packed) -> Piece:
+def unpacked(packed: Packed) -> Piece:
+    """A stored stretch as a piece."""
+
     def cells() -> tuple[tuple[Place, ...], NDArray[np.float32]]:
         head, worst = unpacked_cells(packed.cells)
         return places(head), worst

@@ -10,7 +10,7 @@ import pytest
 from kafka_sla.web.app import create_app
 from tests.kafka_sla.web.conftest import Asker
 
-VALUES = {"sla": "payments within 30 seconds", "table": "sla_windows", "dag_id": "kafka_sla", "run_id": "manual"}
+VALUES = {"sla": "payments within 30 seconds", "table": "sla_windows", "dag_id": "kafka_sla"}
 
 
 def routes() -> list[str]:

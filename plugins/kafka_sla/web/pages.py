@@ -1,0 +1,121 @@
+"""The pages: server-rendered HTML over the same answers as the API. Decides what a page shows, computes nothing."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, HTTPException, Query, Request
+from fastapi.responses import HTMLResponse, Response
+
+from kafka_sla.model import Interval
+from kafka_sla.web import api, coverage, periods, runs, told
+from kafka_sla.web.asked import Chosen, Filter, Here, Promise, Span
+from kafka_sla.web.overview import attainments, overview
+from kafka_sla.web.page import Page, page
+from kafka_sla.wording import moment
+
+router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
+Paper = Annotated[Page, Depends(page)]
+BEFORE, AFTER = timedelta(minutes=30), timedelta(minutes=15)
+"""What a miss's page shows of the time around it."""
+SHOWN_MISSES = 100
+
+
+@router.get("/")
+def overview_page(here: Here, chosen: Chosen, paper: Paper) -> Response:
+    rows = overview(here, chosen.chosen(here.settings))
+    return paper.html(
+        "overview", title="SLAs now", slas=[told.now(row, paper.link) for row in rows],
+        counts=told.counts(rows), choices=told.choices(here.settings), chosen=chosen,
+        as_of=moment(here.now),
+    )  # fmt: skip
+
+
+@router.get("/slas/{sla:path}")
+def sla_page(here: Here, sla: Promise, span: Span, paper: Paper) -> Response:
+    (row,) = overview(here, [sla])
+    misses = api.found_misses(here, Filter(sla=sla.name), span, "")
+    return paper.html(
+        "sla", title=sla.name, sla=told.now(row, paper.link), promise=told.promise(sla),
+        reached=_reached(here, sla, span), span=periods.shown(span, here.now),
+        periods=periods.choices(span, sla, here.now),
+        misses=[told.miss(miss, paper.link) for miss in misses[:SHOWN_MISSES]], all_misses=len(misses),
+        pieces=runs.pieces(here, sla.cluster, span, paper.airflow),
+    )  # fmt: skip
+
+
+def _reached(here: Here, sla: Promise, span: Span) -> list[dict[str, Any]]:
+    """The calendar period at the end of what is shown; nothing when it is the one that the page's head shows."""
+    found = attainments(here.ledger, [(sla, span.end)]).get(sla.name)
+    return told.period_facts(sla, found) if found and found.period.end <= here.now else []
+
+
+@router.get("/misses")
+def misses_page(here: Here, chosen: Chosen, paper: Paper, request: Request, state: api.State = "") -> Response:
+    span = periods.asked(request, here.now, timedelta(days=30))
+    rows = api.found_misses(here, chosen, span, state)
+    return paper.html(
+        "misses", title="Misses", misses=[told.miss(row, paper.link) for row in rows[:SHOWN_MISSES]],
+        all_misses=len(rows), choices=told.choices(here.settings), chosen=chosen, state=state,
+        span=periods.shown(span, here.now),
+    )  # fmt: skip
+
+
+@router.get("/misses/{miss_id}")
+def miss_page(here: Here, miss_id: str, paper: Paper) -> Response:
+    found = api.find_miss(here, miss_id)
+    answer = api.one_miss(here, miss_id)
+    sla = next((sla for sla in here.settings.slas if sla.name == found.sla), None)
+    newest = here.ledger.newest_verdicts([found.sla])
+    until = found.end or (newest[found.sla].end if found.sla in newest else found.opened_at)
+    around = Interval(found.start - BEFORE, until + AFTER)
+    return paper.html(
+        "miss", title=f"{'SLA recovered' if found.end else 'SLA missed'}: {found.sla}",
+        miss=told.miss(answer, paper.link), promise=told.promise(sla) if sla else None,
+        figures=told.evidence(found), span=periods.shown(around, here.now),
+        pieces=runs.pieces(here, found.cluster, Interval(found.start, until), paper.airflow),
+    )  # fmt: skip
+
+
+@router.get("/quality")
+def quality_page(here: Here, paper: Paper, request: Request) -> Response:
+    span = periods.asked(request, here.now, timedelta(days=7))
+    rows, broken = api.quality(here), api.broken(here, span)
+    return paper.html(
+        "quality", title="Data quality", tables=told.validated(rows, here),
+        broken=[told.expectation(row, here) for row in broken], span=periods.shown(span, here.now),
+    )  # fmt: skip
+
+
+@router.get("/coverage")
+def coverage_page(here: Here, paper: Paper, request: Request) -> Response:
+    span = periods.asked(request, here.now, timedelta(days=31))
+    days = coverage.coverage_days(here, span)
+    return paper.html("coverage", title="Coverage", days=told.coverage(days), span=periods.shown(span, here.now))
+
+
+@router.get("/dags/{dag_id}")
+def dag_page(here: Here, dag_id: str, chosen: Chosen, paper: Paper) -> Response:
+    if dag_id not in runs.DAGS:
+        return paper.html("elsewhere", title="Kafka SLAs", dag=dag_id, dags=runs.DAGS)
+    return overview_page(here, chosen, paper)
+
+
+@router.get("/dags/{dag_id}/runs/{run_id:path}")
+def run_page(here: Here, dag_id: str, run_id: str, paper: Paper) -> Response:
+    if dag_id not in runs.DAGS:
+        return paper.html("elsewhere", title="Kafka SLAs", dag=dag_id, dags=runs.DAGS)
+    measured = runs.measured(dag_id, run_id)
+    if measured is None:
+        raise HTTPException(404, f"the run {run_id} of {dag_id} has no data interval: there is nothing to show")
+    return paper.html(
+        "run", title="What this run judged", span=periods.shown(measured, here.now),
+        slas=[told.judged(here, sla, measured, paper.link) for sla in here.settings.slas],
+    )  # fmt: skip
+
+
+@router.get("/static/{name}")
+def static(name: str, paper: Paper, v: Annotated[str, Query()] = "") -> Response:
+    """Scripts and styles, behind the same right; named with their content's digest, so they may be kept."""
+    return paper.file(name, keep=bool(v))

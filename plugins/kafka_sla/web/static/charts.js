@@ -1,0 +1,211 @@
+// The charts of one SLA: curves by uPlot, zoom by dragging or by keyboard, every figure also as a table. A zoom is a new address.
+"use strict";
+(() => {
+  const { shades, heat } = window.kafkaSla;
+  const host = document.querySelector(".charts");
+  const status = host.querySelector(".status"), readout = host.querySelector(".readout");
+  const LEFT = 76;
+  const CURVES = [ // label, column, colour, dash, width: told apart by more than colour
+    ["worst", "worst_ms", "--line-max", [], 1.8], ["p99", "p99_ms", "--line-p99", [9, 3], 1.6],
+    ["p95", "p95_ms", "--line-p95", [5, 4], 1.6], ["p50", "p50_ms", "--line-p50", [2, 3], 1.6],
+  ];
+  const RATES = [["consumed", "consumed_per_s", "--consumed", [], 1.7], ["produced", "produced_per_s", "--produced", [6, 4], 1.7]];
+
+  const span = (ms) => {
+    if (ms === null || ms === undefined) return "unknown";
+    if (ms < 1000) return `${Math.round(ms)} ms`;
+    if (ms < 60_000) return `${+(ms / 1000).toFixed(1)} s`;
+    for (const [unit, width, small, part] of [["d", 864e5, "h", 36e5], ["h", 36e5, "min", 6e4], ["min", 6e4, "s", 1e3]])
+      if (ms >= width) { const rest = Math.floor(ms % width / part); return `${Math.floor(ms / width)} ${unit}${rest ? ` ${rest} ${small}` : ""}`; }
+  };
+  const rate = (value) => value === null || value === undefined ? "unknown" : value >= 100 ? Math.round(value).toLocaleString("en") : String(+value.toPrecision(3));
+  const moment = (ms) => new Date(ms).toISOString().slice(0, 16).replace("T", " ");
+  const query = () => new URLSearchParams({ from: host.dataset.from, to: host.dataset.to });
+
+  const go = (from, to) => {
+    const minute = (ms) => new Date(Math.round(ms / 60_000) * 60_000).toISOString().slice(0, 16);
+    if (Math.round((to - from) / 60_000) < 1) return;
+    const address = new URL(window.location.href);
+    address.searchParams.set("from", minute(from)); address.searchParams.set("to", minute(to));
+    window.location.assign(address);
+  };
+
+  const ask = async (what) => {
+    const answer = await fetch(`${host.dataset.api}/${what}?${query()}`, { headers: { Accept: "application/json" } });
+    if (!answer.ok) throw new Error((await answer.json().catch(() => ({}))).detail || `The figures could not be read (${answer.status}).`);
+    return answer.json();
+  };
+
+  const TICKS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 3e4, 6e4, 12e4, 3e5, 6e5, 12e5, 18e5, 36e5, 72e5, 216e5, 432e5, 864e5, 1728e5, 6048e5, 2592e6];
+  const axes = (label, values, splits) => [
+    { stroke: shades.colour("--soft"), grid: { stroke: shades.colour("--grid"), width: 1 }, ticks: { stroke: shades.colour("--grid") } },
+    { size: LEFT, stroke: shades.colour("--soft"), values, splits, grid: { stroke: shades.colour("--grid"), width: 1 }, ticks: { stroke: shades.colour("--grid") }, label: undefined },
+  ];
+
+  const latencySplits = (top, steep) => (plot, axis, low, high) => {
+    if (!steep) { const step = TICKS.find((tick) => high / tick <= 6) || 2592e6; return Array.from({ length: Math.floor(high / step) + 1 }, (_, i) => i * step); }
+    const threshold = plot.threshold;
+    const above = TICKS.filter((tick) => tick > threshold * 1.8 && tick <= high);
+    const every = Math.max(1, Math.ceil(above.length / 5));
+    return [0, threshold, ...above.filter((_, i) => i % every === every - 1 || every === 1)];
+  };
+
+  const common = (element, data, height, yAxis, series, hooks, scale) => ({
+    width: element.clientWidth, height, ms: 1e-3, tzDate: (at) => uPlot.tzDate(new Date(at * 1e3), "Etc/UTC"),
+    cursor: { sync: { key: "kafka-sla" }, drag: { x: true, y: false, setScale: false }, points: { size: 6 } },
+    legend: { show: false }, padding: [10, 8, 0, 0],
+    scales: { x: { time: true, min: Date.parse(data.start) / 1000, max: Date.parse(data.end) / 1000, range: () => [Date.parse(data.start) / 1000, Date.parse(data.end) / 1000] }, y: scale },
+    axes: yAxis, series: [{}, ...series],
+    hooks: {
+      drawClear: [(plot) => shades.draw(plot, data)],
+      setSelect: [(plot) => { if (plot.select.width > 3) go(plot.posToVal(plot.select.left, "x") * 1000, plot.posToVal(plot.select.left + plot.select.width, "x") * 1000); }],
+      setCursor: [(plot) => { if (plot.cursor.idx !== null && plot.cursor.idx !== undefined) tell(data, plot.cursor.idx); }],
+      ...hooks,
+    },
+  });
+
+  // Steps, not slopes: a value holds for its whole step.
+  const stepped = uPlot.paths.stepped({ align: 1 });
+  const line = ([label, , stroke, dash, width]) => ({ label, stroke: shades.colour(stroke), dash, width, paths: stepped, points: { show: false }, spanGaps: false });
+
+  const latency = (data) => {
+    const element = document.getElementById("latency");
+    const top = Math.max(data.threshold_ms, ...data.worst_ms.filter((v) => v !== null), ...data.worst_high_ms.filter((v) => v !== null));
+    const steep = top > 8 * data.threshold_ms;
+    const high = steep ? top * 1.4 : top * 1.12;
+    const bound = { stroke: "transparent", paths: stepped, points: { show: false } };
+    const unbounded = data.worst_ms.map((worst, i) => worst !== null && data.worst_high_ms[i] === null ? high : data.worst_high_ms[i]);
+    const options = common(element, data, 320, axes("", (plot, ticks) => ticks.map((v) => v ? span(v) : "0"), latencySplits(top, steep)),
+      [...CURVES.map(line), { ...bound, label: "high" }, { ...bound, label: "low" }],
+      { draw: [(plot) => threshold(plot, data)] },
+      steep ? { distr: 4, asinh: data.threshold_ms / 2, range: () => [0, high] } : { range: () => [0, high] });
+    options.bands = [{ series: [5, 6], fill: shades.colour("--band") }];
+    element.replaceChildren();
+    const plot = new uPlot(options, [data.at_ms.map((at) => at / 1000), ...CURVES.map(([, column]) => data[column]), unbounded, data.worst_low_ms], null);
+    plot.threshold = data.threshold_ms;
+    element.append(plot.root);
+    plot.redraw();
+    return plot;
+  };
+
+  const threshold = (plot, data) => {
+    const { ctx, bbox } = plot;
+    const y = plot.valToPos(data.threshold_ms, "y", true);
+    ctx.save();
+    ctx.strokeStyle = ctx.fillStyle = shades.colour("--promise"); ctx.lineWidth = 1.6 * devicePixelRatio; ctx.setLineDash([10 * devicePixelRatio, 5 * devicePixelRatio]);
+    ctx.beginPath(); ctx.moveTo(bbox.left, y); ctx.lineTo(bbox.left + bbox.width, y); ctx.stroke();
+    ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`; ctx.textAlign = "right"; ctx.textBaseline = "bottom";
+    const words = `promised ${span(data.threshold_ms)}`, width = ctx.measureText(words).width, right = bbox.left + bbox.width - 4;
+    ctx.fillStyle = shades.colour("--card"); ctx.globalAlpha = 0.85; ctx.fillRect(right - width - 4, y - 17 * devicePixelRatio, width + 8, 15 * devicePixelRatio);
+    ctx.globalAlpha = 1; ctx.fillStyle = shades.colour("--promise"); ctx.fillText(words, right, y - 3 * devicePixelRatio);
+    ctx.restore();
+  };
+
+  const rates = (data) => {
+    const element = document.getElementById("rates");
+    const options = common(element, data, 170, axes("", (plot, ticks) => ticks.map(rate)), RATES.map(line), {}, { range: (plot, low, high) => [0, (high || 1) * 1.1] });
+    element.replaceChildren();
+    return new uPlot(options, [data.at_ms.map((at) => at / 1000), ...RATES.map(([, column]) => data[column])], element);
+  };
+
+  const key = (id, curves, kinds) => {
+    const list = document.getElementById(id);
+    list.replaceChildren();
+    const add = (picture, words) => { const one = document.createElement("span"); one.append(picture, words); list.append(one); };
+    for (const [label, , stroke, dash, width] of curves) {
+      const picture = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+      picture.setAttribute("width", 30); picture.setAttribute("height", 10); picture.setAttribute("aria-hidden", "true");
+      const mark = document.createElementNS("http://www.w3.org/2000/svg", "line");
+      for (const [name, value] of Object.entries({ x1: 0, x2: 30, y1: 5, y2: 5, stroke: shades.colour(stroke), "stroke-width": width + 0.4, "stroke-dasharray": dash.join(" ") })) mark.setAttribute(name, value);
+      picture.append(mark); add(picture, label);
+    }
+    for (const kind of kinds) { const picture = shades.swatch(kind); picture.setAttribute("aria-hidden", "true"); add(picture, shades.text(kind)); }
+  };
+
+  const verdict = (data, i) => {
+    const parts = ["good", "bad", "excused", "unknown"].filter((name) => data[name][i] > 0);
+    return parts.length ? parts.map((name) => data[name][i] >= 0.999 ? name : `${name} ${Math.round(data[name][i] * 100)} %`).join(", ") : "not judged";
+  };
+  const bounds = (data, i) => data.worst_ms[i] === null ? "" : ` (${span(data.worst_low_ms[i])} to ${data.worst_high_ms[i] === null ? "unbounded" : span(data.worst_high_ms[i])})`;
+  const tell = (data, i) => {
+    readout.textContent = `${moment(data.at_ms[i])} UTC: ${verdict(data, i)}; worst ${span(data.worst_ms[i])}${bounds(data, i)}, p99 ${span(data.p99_ms[i])}, p95 ${span(data.p95_ms[i])}, p50 ${span(data.p50_ms[i])}; consumed ${rate(data.consumed_per_s[i])}/s, produced ${rate(data.produced_per_s[i])}/s`;
+  };
+
+  const keyboard = (element, data, current) => {
+    let at = null, from = null;
+    const put = () => { const plot = current(); plot.setCursor({ left: plot.valToPos(data.at_ms[at] / 1000 + data.step_ms / 2000, "x"), top: 20 }); };
+    const select = () => {
+      const plot = current();
+      const [first, last] = [Math.min(from, at), Math.max(from, at)];
+      const left = plot.valToPos(data.at_ms[first] / 1000, "x"), right = plot.valToPos((data.at_ms[last] + data.step_ms) / 1000, "x");
+      plot.setSelect({ left, width: right - left, top: 0, height: plot.over.clientHeight }, false);
+    };
+    element.addEventListener("keydown", (event) => {
+      const move = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -1e9, End: 1e9 }[event.key];
+      if (move) {
+        if (event.shiftKey && from === null) from = at ?? 0;
+        if (!event.shiftKey) { from = null; current().setSelect({ left: 0, width: 0, top: 0, height: 0 }, false); }
+        at = Math.max(0, Math.min(data.at_ms.length - 1, (at ?? -1) + move));
+        put(); tell(data, at);
+        if (from !== null) select();
+      } else if (event.key === "Enter" && from !== null) go(data.at_ms[Math.min(from, at)], data.at_ms[Math.max(from, at)] + data.step_ms);
+      else if (event.key === "-") { const start = Date.parse(data.start), length = Date.parse(data.end) - start; go(start - length, start + 2 * length); }
+      else return;
+      event.preventDefault();
+    });
+  };
+
+  const table = (data) => {
+    const details = document.getElementById("figures");
+    details.addEventListener("toggle", () => {
+      if (!details.open || details.querySelector("table")) return;
+      const rows = data.at_ms.map((at, i) => [moment(at), verdict(data, i), span(data.p50_ms[i]), span(data.p95_ms[i]), span(data.p99_ms[i]), span(data.worst_ms[i]) + bounds(data, i), rate(data.consumed_per_s[i]), rate(data.produced_per_s[i])]);
+      const made = document.createElement("table");
+      const head = made.createTHead().insertRow();
+      for (const name of ["From (UTC)", "Verdict", "p50", "p95", "p99", "Worst (bounds)", "Consumed/s", "Produced/s"]) { const cell = document.createElement("th"); cell.scope = "col"; cell.textContent = name; head.append(cell); }
+      const body = made.createTBody();
+      for (const row of rows) { const line = body.insertRow(); for (const text of row) line.insertCell().textContent = text; }
+      details.querySelector(".scroll").append(made);
+    });
+  };
+
+  const heatMap = (data) => {
+    const element = document.getElementById("heat");
+    if (!data.partitions.length) { element.textContent = "No partition was measured in this time."; return; }
+    const drawn = heat.draw(element, data, LEFT, element.clientWidth - LEFT - 8);
+    const say = (r, i) => { if (data.partitions[r] && i >= 0) readout.textContent = `${data.partitions[r]} at ${moment(data.at_ms[i])} UTC: worst ${span(data.worst_ms[r][i])}`; };
+    let row = 0, column = data.at_ms.length - 1;
+    element.onmousemove = (event) => { const box = element.getBoundingClientRect(); say(...drawn.at(event.clientX - box.left, event.clientY - box.top)); };
+    element.onkeydown = (event) => {
+      const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] || [0, 0];
+      if (!down && !right) return;
+      row = Math.max(0, Math.min(data.partitions.length - 1, row + down)); column = Math.max(0, Math.min(data.at_ms.length - 1, column + right));
+      say(row, column); event.preventDefault();
+    };
+    document.getElementById("heat-key").textContent = `The worst partitions are on top${data.left_out ? `, ${data.left_out} better ones are left out` : ""}; darker is later, red with a stroke broke the promise of ${span(data.threshold_ms)}, empty is unknown.`;
+  };
+
+  const show = (data, cells) => {
+    const plots = [[latency(data), "latency"], [rates(data), "rates"]];
+    key("latency-key", [...CURVES], shades.kinds(data));
+    key("rates-key", RATES, []);
+    if (cells) heatMap(cells);
+    return plots;
+  };
+
+  const start = async () => {
+    const wanted = [ask("timeline"), document.getElementById("heat") ? ask("partitions") : null];
+    const [data, cells] = await Promise.all(wanted);
+    let plots = show(data, cells);
+    status.textContent = data.worst_ms.some((v) => v !== null) || data.p50_ms.some((v) => v !== null) ? "" : "Nothing was measured in this time.";
+    plots.forEach(([, id], i) => keyboard(document.getElementById(id), data, () => plots[i][0]));
+    table(data);
+    const again = () => { for (const [plot] of plots) plot.destroy(); plots = show(data, cells); };
+    document.addEventListener("themechange", again);
+    let width = host.clientWidth;
+    new ResizeObserver(() => { if (host.clientWidth !== width) { width = host.clientWidth; again(); } }).observe(host);
+    host.dataset.ready = "yes";
+  };
+
+  start().catch((error) => { status.textContent = error.message; status.classList.add("error"); host.dataset.ready = "failed"; });
+})();

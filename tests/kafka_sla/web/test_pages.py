@@ -1,0 +1,101 @@
+"""The pages as a browser without JavaScript gets them."""
+
+from __future__ import annotations
+
+import html
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from tests.kafka_sla.web.conftest import Asker
+from tests.kafka_sla.web.world import HOSTILE
+
+ORDERS = "orders within 5 minutes"
+PAGES = ["/", "/slas/orders within 5 minutes", f"/slas/{HOSTILE}", "/misses", "/quality", "/coverage",
+         "/dags/kafka_sla", "/dags/other"]  # fmt: skip
+
+
+class Elements(HTMLParser):
+    """Tags with their attributes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_holds_nothing_that_its_policy_forbids(reader: Asker, path: str) -> None:
+    found = Elements(reader.get(path).text)
+
+    assert all(script.get("src", "").startswith("/kafka-sla/static/") for script in found.all("script"))  # type: ignore[union-attr]
+    assert [] == [name for name, attributes in found.found if "style" in attributes]
+    assert [] == [name for name, attributes in found.found if any(key.startswith("on") for key in attributes)]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_hostile_names_are_text(reader: Asker, path: str) -> None:
+    page = reader.get(path).text
+
+    assert HOSTILE not in page
+    assert "alert(" not in re.sub(r"&lt;script&gt;alert\(&#39;x&#39;\)&lt;/script&gt;", "", page)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_link_and_file_of_a_page_leads_somewhere(reader: Asker, path: str) -> None:
+    found = Elements(reader.get(path).text)
+    links = {str(a.get("href")) for a in found.all("a")} | {str(s.get("src")) for s in found.all("script")}
+    own = sorted(link for link in links if link.startswith("/kafka-sla/") and "/api/" not in link)
+
+    assert own
+    assert [] == [link for link in own if reader.get(link.removeprefix("/kafka-sla")).status_code != 200]
+
+
+def test_open_misses_are_first_and_every_state_has_a_word(reader: Asker) -> None:
+    page = reader.get("/").text
+    words = re.findall(r'<span class="badge (\w+)"><span aria-hidden="true">.</span> ([\w ]+)</span></?\w', page)
+
+    assert "orders within 5 minutes" in re.findall(r"<b>([^<]+)</b></a>", page)[0]
+    assert {("missed", "missed"), ("kept", "kept"), ("excused", "excused"), ("no_data", "no data")} <= set(words)
+
+
+def test_a_miss_is_a_page_of_its_own(reader: Asker) -> None:
+    (miss,) = reader.json("/api/v1/misses", state="open")
+    page = html.unescape(reader.get(f"/misses/{miss['id']}").text)
+
+    assert f"<h1>SLA missed: {ORDERS}</h1>" in page
+    assert miss["evidence"]["sentence"] in page
+    assert "every record is consumed within 5 min" in page
+
+
+def test_an_sla_shows_any_period_and_links_to_it(reader: Asker) -> None:
+    page = reader.get(f"/slas/{ORDERS}", **{"from": "2026-03-01T10:00", "to": "2026-03-01T12:00"}).text
+
+    assert "2026-03-01 10:00:00 UTC to 2026-03-01 12:00:00 UTC" in page
+    assert "?from=2026-03-01T10%3A00&amp;to=2026-03-01T12%3A00" in page
+    assert "No miss in this time" in page
+
+
+def test_forms_keep_what_was_chosen(reader: Asker) -> None:
+    page = reader.get("/misses", team="Orders", state="open").text
+
+    assert "<option selected>Orders</option>" in page
+    assert "<option selected>open</option>" in page
+
+
+def test_strangers_with_a_browser_are_shown_the_way_to_the_login(stranger: Asker) -> None:
+    answer = stranger.client.get("/kafka-sla/misses", headers={"accept": "text/html"})
+
+    assert 401 == answer.status_code
+    assert "/auth/login?next=" in answer.text
+
+
+def test_a_tab_of_a_dag_that_measures_nothing_says_so(reader: Asker) -> None:
+    assert "measures no SLA" in reader.get("/dags/other").text
