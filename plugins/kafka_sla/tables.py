@@ -297,10 +297,11 @@ FETCH_LATENCY = Table(
         leader_total_ms DOUBLE                  -- mean TotalTimeMs of such requests at the leader, over all its followers or consumers
         total_local_ms DOUBLE                   -- mean TotalLocalTime at the leader: TotalTimeMs less RemoteTimeMs
         method STRING                           -- solved (symmetric pairs), simple (round trip less the leader's mean wait) or leader (consumers)
-        slow BOOLEAN                            -- this pair stands out among the cluster's pairs; null where that cannot be said
+        slow BOOLEAN                            -- this pair stands out among the cluster's pairs, or all are slow; null where that cannot be said
         verdict STRING NOT NULL                 -- of the cluster in this window: even, slow_broker, slow_pair, slow_all or unknown
+        verdict_reason STRING NOT NULL          -- the verdict in words, with its figures
         verdict_broker INT                      -- the broker whose every pair is slow
-        confidence DOUBLE                       -- of the verdict, 0 to 1
+        confidence DOUBLE                       -- of the verdict among those that were weighed, 0 to 1; null while it is unknown
         unknown_reason STRING                   -- why the latency is null; null when it is known
     """))  # fmt: skip
 

@@ -1,0 +1,55 @@
+"""Airflow assets that other people's DAGs may wait for: published tables and misses. Knows no step and no store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import quote
+
+from airflow.sdk import Asset, AssetAlias, Context
+
+from kafka_sla.model import Interval
+from kafka_sla.outbox import Notice
+from kafka_sla.tables import METRICS
+
+MISSES = AssetAlias("kafka_sla_misses")
+"""Every opened and recovered miss of any SLA is an event of this alias, and of the asset of its SLA."""
+
+
+def table_asset(name: str) -> Asset:
+    """An event each time an interval of the metric table is published; its extra names interval, clusters and load."""
+    return Asset(f"kafka_sla_{name}", uri=f"kafka-sla://tables/{name}")
+
+
+def miss_asset(sla: str) -> Asset:
+    """An event for each opened and recovered miss of the SLA; its extra says which miss."""
+    return Asset(f"kafka_sla_misses of {sla}", uri=f"kafka-sla://misses/{quote(sla, safe='')}")
+
+
+TABLES = tuple(table_asset(table.name) for table in METRICS)
+
+
+def say_published(context: Context, interval: Interval, found: dict[str, str]) -> None:
+    """Tell with the events of TABLES, which the running task has as outlets, what was published."""
+    extra = {"start": interval.start.isoformat(), "end": interval.end.isoformat(), **found}
+    for asset in TABLES:
+        context["outlet_events"][asset].extra = dict(extra)
+
+
+def announcer(context: Context) -> Callable[[Notice], None]:
+    """What the pipeline calls for each miss that nobody's DAG has heard of; the running task has MISSES as outlet."""
+
+    def announce(notice: Notice) -> None:
+        miss = notice.miss
+        extra = {
+            "kind": notice.kind,
+            "miss_id": notice.thread or miss.id,
+            "sla": miss.sla,
+            "cluster": miss.cluster,
+            "start": miss.start.isoformat(),
+            "end": miss.end.isoformat() if miss.end else None,
+            "worst_latency_ms": miss.worst_latency_ms,
+            "cause": miss.evidence.get("sentence"),
+        }
+        context["outlet_events"][MISSES].add(miss_asset(miss.sla), extra=extra)
+
+    return announce

@@ -1,0 +1,103 @@
+"""What one step of a cluster says: rows of differences in, rows with latencies and the cluster's verdict out.
+
+Arrow and Python; the reckoning is in `fetch_mesh`. Knows no table and no window.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from spark_jobs.fetch_equations import Mesh
+from spark_jobs.fetch_mesh import Pairs, solve
+from spark_jobs.fetch_verdict import Finding
+
+Row = dict[str, Any]
+CONSUMERS = "consumers"
+"""Who fetches, where it is not a follower."""
+STEPS = (
+    "cluster STRING, round TIMESTAMP, leader INT, fetcher STRING, sampled_from TIMESTAMP, sampled_until TIMESTAMP, "
+    "fetches DOUBLE, total DOUBLE, requests DOUBLE, leader_total DOUBLE, leader_remote DOUBLE, unknown_reason STRING"
+)
+"""Differences between two samples: fetches and the time that they took in all, as the fetcher and the leader saw it."""
+SAID = (
+    "total_ms DOUBLE, wait_ms DOUBLE, fetch_latency_ms DOUBLE, fetch_latency_low_ms DOUBLE, "
+    "fetch_latency_high_ms DOUBLE, leader_total_ms DOUBLE, total_local_ms DOUBLE, method STRING, slow BOOLEAN, "
+    "verdict STRING, verdict_broker INT, verdict_reason STRING, confidence DOUBLE"
+)
+"""What a step says of its pairs, and of the cluster."""
+_ARROW = {"STRING": pa.string(), "INT": pa.int32(), "DOUBLE": pa.float64(), "BOOLEAN": pa.bool_()}
+_SAID = [pa.field(name, _ARROW[kind]) for name, kind in (column.split() for column in SAID.split(", "))]
+
+
+def said_of(step: pa.Table) -> pa.Table:
+    """The rows of one step (STEPS) with what they say (SAID)."""
+    rows: list[Row] = step.to_pylist()
+    mesh = _mesh(rows)
+    pairs = solve(mesh)
+    cluster = _of_cluster(pairs.finding)
+    said = [row | cluster | (_of_consumers(row) if row["fetcher"] == CONSUMERS else _of_pair(row, mesh, pairs))
+            for row in rows]  # fmt: skip
+    return pa.Table.from_pylist(said, pa.schema([*step.schema, *_SAID]))
+
+
+def _of_cluster(finding: Finding) -> Row:
+    return {
+        "verdict": finding.verdict, "verdict_broker": finding.broker, "verdict_reason": finding.reason,
+        "confidence": finding.confidence,
+    }  # fmt: skip
+
+
+def _of_leader(row: Row) -> Row:
+    if not row["requests"]:
+        return {}
+    total, wait = row["leader_total"] / row["requests"], row["leader_remote"] / row["requests"]
+    return {"leader_total_ms": total, "total_local_ms": max(total - wait, 0.0)}
+
+
+def _of_consumers(row: Row) -> Row:
+    """What lies between leader and consumer nobody measures: the latency is the leader's part, and that at least."""
+    leader = _of_leader(row)
+    if not leader:
+        return {"unknown_reason": row["unknown_reason"] or "no consumer fetched"}
+    local = leader["total_local_ms"]
+    return leader | {
+        "total_ms": leader["leader_total_ms"], "wait_ms": leader["leader_total_ms"] - local, "method": "leader",
+        "fetch_latency_ms": local, "fetch_latency_low_ms": local,
+    }  # fmt: skip
+
+
+def _of_pair(row: Row, mesh: Mesh, pairs: Pairs) -> Row:
+    leader = _of_leader(row)
+    trip = row["total"] / row["fetches"] if row["fetches"] else None
+    if trip is None or not leader:
+        silent = "it fetched nothing" if row["fetches"] == 0 else f"broker {row['leader']} answered no fetches"
+        return leader | {"total_ms": trip, "unknown_reason": row["unknown_reason"] or silent}
+    at = mesh.brokers.index(int(row["fetcher"])), mesh.brokers.index(row["leader"])
+    local, low = leader["total_local_ms"], float(pairs.low[at])
+    high = min(float(pairs.high[at]) + local * row["requests"] / row["fetches"], trip)
+    latency = min(max(float(pairs.network[at]) + local, low), high)
+    return leader | {
+        "total_ms": trip, "wait_ms": trip - latency, "fetch_latency_ms": latency,
+        "fetch_latency_low_ms": min(low, high), "fetch_latency_high_ms": high,
+        "method": "solved" if pairs.solved[at] else "simple",
+        "slow": pairs.slow.get((min(mesh.brokers[i] for i in at), max(mesh.brokers[i] for i in at))),
+    }  # fmt: skip
+
+
+def _mesh(rows: list[Row]) -> Mesh:
+    pairs = [row for row in rows if row["fetcher"] != CONSUMERS]
+    brokers = tuple(sorted({row["leader"] for row in pairs} | {int(row["fetcher"]) for row in pairs}))
+    at, size = {broker: i for i, broker in enumerate(brokers)}, len(brokers)
+    fetches, trip = np.full((size, size), np.nan), np.full((size, size), np.nan)
+    answered, total, wait = (np.full(size, np.nan) for _ in range(3))
+    for row in pairs:
+        follower, leader = at[int(row["fetcher"])], at[row["leader"]]
+        if row["fetches"]:
+            fetches[follower, leader], trip[follower, leader] = row["fetches"], row["total"] / row["fetches"]
+        if row["requests"]:
+            answered[leader] = row["requests"]
+            total[leader], wait[leader] = (row[n] / row["requests"] for n in ("leader_total", "leader_remote"))
+    return Mesh(brokers, fetches, trip, answered, total, wait)
