@@ -25,6 +25,9 @@ EVENTS = (
 """Times in µs; offset null: the commit was deleted; `polled`: a snapshot saw it; `carry`: JSON of the steady states;
 `until` and what follows: a range of offsets that was read (ranges.Rows), null elsewhere."""
 
+_OF_POINTS = ["at", "offset", "log_start", "polled"]
+_OF_RANGES = ["at", "offset", "until", "records", "earliest", "latest"]
+_OF_COMMITS = ["cluster", "group", "topic", "partition", "at", "offset", "log_start", "polled", "carried", "carry"]
 _CHUNK_ROWS = 2_000_000
 """Events gathered before a kernel runs: large enough that NumPy's per-call cost vanishes, about 200 MB."""
 
@@ -99,7 +102,9 @@ def _chunk(table: pa.Table) -> Chunk:
     is_commit = pc.is_valid(table.column("group")).to_numpy()
     is_range = pc.is_valid(table.column("until")).to_numpy()
     is_point = ~is_commit & ~is_range
-    points, commits = table.filter(pa.array(is_point)), table.filter(pa.array(is_commit))
+    points = table.select(_OF_POINTS).filter(pa.array(is_point))
+    commits = table.select(_OF_COMMITS).filter(pa.array(is_commit))
+    ranges = table.select(_OF_RANGES).filter(pa.array(is_range))
     timeline = Timeline(
         int(partition[-1]) + 1,
         partition[is_point],
@@ -107,13 +112,9 @@ def _chunk(table: pa.Table) -> Chunk:
         _ints(points, "offset"),
         _ints(points, "log_start"),
         points.column("polled").to_numpy(),
-        _ranges(table.filter(pa.array(is_range)), partition[is_range]),
+        Rows(partition[is_range], *(_ints(ranges, name) for name in _OF_RANGES)),
     )
     return _with_commits(timeline, commits, partition[is_commit])
-
-
-def _ranges(table: pa.Table, partition: Ints) -> Rows:
-    return Rows(partition, *(_ints(table, name) for name in ("at", "offset", "until", "records", "earliest", "latest")))
 
 
 def _with_commits(timeline: Timeline, commits: pa.Table, partition: Ints) -> Chunk:

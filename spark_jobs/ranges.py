@@ -40,12 +40,15 @@ class Ranges:
         self._lay_out(epoch, rows.offset, rows.until, epochs)
         order = np.lexsort((rows.offset, rows.records == NONE, rows.at, epoch))
         epoch, begin, until = epoch[order], rows.offset[order], rows.until[order]
-        key, end = self.key(epoch, begin), self.key(epoch, until)
+        key, end = self._place(epoch, begin), self._place(epoch, until)
         reached = np.maximum.accumulate(end) if len(end) else end
         key[1:] = np.maximum(key[1:], reached[:-1])
         kept = np.flatnonzero(key < end)
         self._epoch, self._key, self._begin, self._until = epoch[kept], key[kept], begin[kept], until[kept]
-        self.edges: Ints = np.unique(np.concatenate([key[kept], end[kept]]))
+        self._edges: Ints = np.unique(np.concatenate([key[kept], end[kept]]))
+        owner = np.searchsorted(self._base, self._edges, side="right") - 1
+        self.edges: Ints = self._edges - self._base[owner] + self._low[owner] - 1
+        """Offsets at which ranges begin or end, epoch by epoch."""
         self._at, self._records = rows.at[order][kept], rows.records[order][kept]
         self._earliest, self._latest = rows.earliest[order][kept], rows.latest[order][kept]
 
@@ -61,19 +64,22 @@ class Ranges:
     def __len__(self) -> int:
         return len(self._key)
 
-    def key(self, epoch: Ints, offset: Ints) -> Ints:
-        """Where an offset of an epoch lies among `edges`."""
+    def edges_inside(self, epoch: Ints, start: Ints, stop: Ints) -> tuple[Ints, Ints]:
+        """The slice of `edges` that lies inside each run of offsets."""
+        lo = np.searchsorted(self._edges, self._place(epoch, start), side="right")
+        hi = np.searchsorted(self._edges, self._place(epoch, stop), side="left")
+        return np.asarray(lo, dtype=np.int64), np.maximum(lo, hi).astype(np.int64)
+
+    def _place(self, epoch: Ints, offset: Ints) -> Ints:
+        """One number for an offset of an epoch; those beyond all ranges of the epoch share one."""
         rank = np.clip(offset - self._low[epoch] + 1, 0, self._width[epoch] - 1)
         return np.asarray(self._base[epoch] + rank, dtype=np.int64)
-
-    def offset_of(self, epoch: Ints, edge: Ints) -> Ints:
-        return np.asarray(edge - self._base[epoch] + self._low[epoch] - 1, dtype=np.int64)
 
     def find(self, epoch: Ints, offset: Ints, horizon: Ints) -> Ints:
         """Index of the range that holds each offset and was known by the horizon; NONE without."""
         if not len(self):
             return np.full(len(offset), NONE)
-        index = np.searchsorted(self._key, self.key(epoch, offset), side="right") - 1
+        index = np.searchsorted(self._key, self._place(epoch, offset), side="right") - 1
         at = np.clip(index, 0, None)
         holds = (index >= 0) & (self._epoch[at] == epoch) & (offset >= 0) & (offset < self._until[at])
         return np.where(holds & (self._at[at] <= horizon), index, NONE)
@@ -95,12 +101,13 @@ class Ranges:
     def skip(self, epoch: Ints, offset: Ints, horizon: Ints) -> Ints:
         """The first offset not before each one that is no known void: nothing there waits for anybody."""
         found = offset.copy()
-        while True:
+        while len(self):
             index = self.find(epoch, found, horizon)
             void = self.void(index)
             if not void.any():
-                return found
+                break
             found[void] = self._of(self._until, index)[void]
+        return found
 
     def line(self, index: Ints, offset: Floats) -> Floats:
         """When the record at each offset was produced if a range's records are spread evenly from first to last."""

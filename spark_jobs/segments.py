@@ -113,15 +113,10 @@ def _cut(begin: Ints, end: Ints, lo: Ints, hi: Ints, at: Ints) -> tuple[Ints, In
 def _cut_at_ranges(t: Timeline, step: Steps, commit: Ints, start: Ints, stop: Ints) -> tuple[Ints, Ints, Ints]:
     """Cut pieces at the borders of ranges that were read, leave out those that hold no records, and cut once more
     where records begin that were produced only after they were consumed."""
-    ranges, epoch = t.ranges, step.epoch[commit]
-    begin, end = ranges.key(epoch, start), ranges.key(epoch, stop)
-    lo = np.searchsorted(ranges.edges, begin, side="right")
-    hi = np.maximum(np.searchsorted(ranges.edges, end, side="left"), lo)
-    inner, left, right = _cut(begin, end, lo, hi, ranges.edges)
-    commit, epoch = commit[inner], epoch[inner]
-    start = np.where(left == begin[inner], start[inner], ranges.offset_of(epoch, left))
-    stop = np.where(right == end[inner], stop[inner], ranges.offset_of(epoch, right))
-    index = ranges.find(epoch, start, step.horizon[commit])
+    ranges = t.ranges
+    inner, start, stop = _cut(start, stop, *ranges.edges_inside(step.epoch[commit], start, stop), ranges.edges)
+    commit = commit[inner]
+    index = ranges.find(step.epoch[commit], start, step.horizon[commit])
     full = ~ranges.void(index)
     commit, start, stop, index = commit[full], start[full], stop[full], index[full]
     crossing = np.where(ranges.read(index), ranges.first_after(index, step.at[commit]), start)
@@ -139,9 +134,10 @@ def _measure(chunk: Chunk, step: Steps, commit: Ints, start: Ints, stop: Ints) -
     t = chunk.timeline
     epoch, consumed = step.epoch[commit], chunk.at[commit]
     found = t.produced(epoch, start, step.horizon[commit])
-    read = t.ranges.read(found.range)
     first = t.estimate(epoch, middle(start), found)
-    negative = np.where(read, first > consumed, found.low > consumed)
+    negative = found.low > consumed
+    if len(t.ranges):
+        negative = np.where(t.ranges.read(found.range), first > consumed, negative)
     first = np.minimum(first, consumed)
     last = np.minimum(t.estimate(epoch, middle(stop - 1), found), consumed)
     latest_production = np.minimum(found.high, consumed)

@@ -133,8 +133,8 @@ class Timeline:
             result[outside] = self._prolong(
                 epoch[outside], left[outside], position[outside], forward, found.latest[outside]
             )
-        read = self.ranges.read(found.range)
-        if read.any():
+        if len(self.ranges):
+            read = self.ranges.read(found.range)
             result[read] = self.ranges.line(found.range[read], position[read] - 0.5)
         return result
 

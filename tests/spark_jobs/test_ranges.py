@@ -106,6 +106,19 @@ def test_only_records_stamped_after_their_commit_are_negative(measure: Measure) 
     assert sum(row["latency_histogram"].values()) == 6
 
 
+def test_ranges_leave_all_that_lies_outside_them_as_it_is(measure: Measure) -> None:
+    """Neither other partitions, nor what was consumed before, between and behind the ranges of one."""
+    partitions = [{"partition": number} for number in range(4)]
+    points = [point(t, 2 * t, **which) for which in partitions for t in range(0, 61, 20)]
+    commits = [commit(t, 2 * t - 2, **which) for which in partitions for t in (1, 15, 25, 45, 59)]
+    alone = measure(points, commits)
+    as_points_say = [read(60, first, first + 20, first / 2, first / 2 + 9.5, **partitions[2]) for first in (20, 60)]
+    with_ranges = measure(points, commits, ranges=as_points_say)
+    assert [row["records_consumed"] for row in with_ranges] == [116] * 4
+    assert [with_ranges[number] for number in (0, 1, 3)] == [alone[number] for number in (0, 1, 3)]
+    assert with_ranges[2]["records_latency_avg_ms"] == pytest.approx(alone[2]["records_latency_avg_ms"], abs=250)
+
+
 def test_what_is_read_later_changes_no_row(measure: Measure) -> None:
     points = [point(0, 0), point(10, 100), point(60, 100), point(120, 100)]
     commits = [commit(1, 0), commit(12, 100)]
