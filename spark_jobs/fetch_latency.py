@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from kafka_sla.job import Job
 from kafka_sla.model import epoch_ms
 from kafka_sla.tables import BROKER_REQUESTS, FETCH_LATENCY, REPLICA_FETCHES
 from spark_jobs.fetch_pairs import CONSUMERS, SAID, STEPS, said_of
@@ -22,6 +23,11 @@ lie in the hour before a window that every job reads, and rows do not depend on 
 _NOISE = 1e-6
 """Sums are means times counts: they may seem to fall by a rounding error."""
 _LEADER = ("requests", "leader_total", "leader_remote")
+
+
+def wanted(job: Job) -> bool:
+    """Some cluster's brokers have exporters."""
+    return any(replay.cluster.exporters for replay in job.replays)
 
 
 def measure(inputs: Inputs) -> DataFrame:

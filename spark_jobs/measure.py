@@ -24,6 +24,7 @@ from kafka_sla.model import epoch_ms
 from kafka_sla.tables import (
     COMMITTED_OFFSETS,
     CONSUMER_LATENCY,
+    FETCH_LATENCY,
     LOG_OFFSETS,
     QUARANTINE,
     RECORD_RANGES,
@@ -32,14 +33,16 @@ from kafka_sla.tables import (
     VALIDATION_RESULTS,
     Table,
 )
-from spark_jobs import commit_log, facts
+from spark_jobs import commit_log, facts, fetch_latency
 from spark_jobs.inputs import Inputs
 from spark_jobs.kernel import MEASURED, kernel
 from spark_jobs.windows import Scope
 
 _LARGE_FILE_ROWS = 2_000_000
 
-METRICS_OF_EXPRESSIONS: tuple[tuple[Table, Callable[[Job], bool], Callable[[Inputs], DataFrame]], ...] = ()
+METRICS_OF_EXPRESSIONS: tuple[tuple[Table, Callable[[Job], bool], Callable[[Inputs], DataFrame]], ...] = (
+    (FETCH_LATENCY, fetch_latency.wanted, fetch_latency.measure),
+)
 """Table, whether a job is to fill it, and what makes its rows."""
 
 

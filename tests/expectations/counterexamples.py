@@ -45,6 +45,37 @@ BROKEN: dict[str, dict[str, list[Row]]] = {
         "cleanup_policy_known": [{"cleanup_policy": "shred"}],
         "timestamp_type_known": [{"message_timestamp_type": "NoTimestampType"}],
     },
+    "broker_requests": _KEYS
+    | {
+        "required_known": [{"broker": None}],
+        "totals_not_negative": [{"requests": -1}, {"remote_ms": -1.0}],
+        "parts_within_total": [{"remote_ms": 5_017.0}],
+        "request_known": [{"request": "Produce"}],
+        "started_before_seen": [{"started_at": at(301)}],
+    },
+    "replica_fetches": _KEYS
+    | {
+        "required_known": [{"leader": None}],
+        "totals_not_negative": [{"responses": -1}, {"io_wait_ms": -1.0}],
+        "fetched_from_another": [{"leader": 1}],
+        "started_before_seen": [{"started_at": at(301)}],
+    },
+    "fetch_latency": _KEYS
+    | _WINDOWS
+    | {
+        "required_known": [{"verdict_reason": None}],
+        "windows_at_most": [{"window_start": at(60 * i), "window_end": at(60 * i + 60)} for i in range(6)],
+        "figures_not_negative": [{"fetches": -1}, {"fetch_latency_low_ms": -1.0}],
+        "latency_bounds_ordered": [{"fetch_latency_low_ms": 5.1}, {"fetch_latency_high_ms": 4.9}],
+        "latency_is_total_less_wait": [{"wait_ms": 501.0}],
+        "local_within_total": [{"total_local_ms": 503.0}],
+        "unknown_has_a_reason": [{"unknown_reason": "it restarted"}, {"fetch_latency_ms": None, "slow": None}],
+        "method_known": [{"method": "leader"}, {"method": None}, {"fetcher": "consumers", "slow": None}],
+        "verdict_known": [{"verdict": "slow_broker"}, {"verdict": "odd"}, {"verdict_broker": 1}],
+        "confidence_of_a_verdict": [{"confidence": None}, {"confidence": 1.1}],
+        "slow_needs_a_verdict": [{"slow": None}, {"verdict": "unknown", "confidence": None}],
+        "sampled_before_end": [{"sampled_until": at(61)}, {"sampled_from": at(2)}],
+    },
     "consumer_latency": _KEYS
     | _WINDOWS
     | {

@@ -69,6 +69,31 @@ _TOPIC: Row = {
     "message_timestamp_type": "CreateTime",
 }
 
+_BROKER: Row = {"cluster": "prod", "at": at(300), "started_at": at(-9_000)}
+_FETCH: Row = {
+    "leader": 0,
+    "fetcher": "1",
+    "window_start": at(0),
+    "window_end": at(60),
+    "sampled_from": at(-298),
+    "sampled_until": at(2),
+    "fetches": 600,
+    "total_ms": 505.0,
+    "wait_ms": 500.0,
+    "fetch_latency_ms": 5.0,
+    "fetch_latency_low_ms": 4.0,
+    "fetch_latency_high_ms": 6.0,
+    "leader_total_ms": 502.0,
+    "total_local_ms": 2.0,
+    "method": "solved",
+    "slow": False,
+    "verdict": "even",
+    "verdict_reason": "all pairs take about 5 ms",
+    "verdict_broker": None,
+    "confidence": 0.99,
+    "unknown_reason": None,
+}
+
 GOOD: dict[str, Row] = {
     "log_offsets": _PARTITION | {"at": at(300), "log_start_offset": 10, "log_end_offset": 100, "source": "snapshot"},
     "record_ranges": _PARTITION
@@ -79,6 +104,10 @@ GOOD: dict[str, Row] = {
         "cluster": "prod", "group": "billing", "at": at(300), "type": "classic", "state": "Stable", "members": 2,
     },
     "topic_configs": {"cluster": "prod", "topic": "orders", "at": at(300)} | _TOPIC,
+    "broker_requests": _BROKER | {"broker": 0, "request": "FetchFollower", "requests": 10, "total_ms": 5_020.0,
+                                  "remote_ms": 5_000.0, "local_ms": 15.0},
+    "replica_fetches": _BROKER | {"follower": 1, "leader": 0, "fetcher": 0, "responses": 10, "io_wait_ms": 5_050.0},
+    "fetch_latency": _FETCH | {"cluster": "prod"},
     "consumer_latency": _WINDOW | _LATENCY | _POSITION | _COUNTS,
     "steady_state": _WINDOW | _STEADY,
 }  # fmt: skip
@@ -90,6 +119,9 @@ IDENTITY = {
     "committed_offsets": "group",
     "group_states": "group",
     "topic_configs": "topic",
+    "broker_requests": "cluster",
+    "replica_fetches": "cluster",
+    "fetch_latency": "cluster",
     "consumer_latency": "group",
     "steady_state": "group",
 }
