@@ -10,7 +10,10 @@ from kafka_sla.model import Patterns
 from kafka_sla.tables import Table
 from spark_jobs.chunks import EVENTS
 
-_ORDER = ("cluster", "topic", "partition", "group", "at", "offset")
+POLLED = ("snapshot", "connect_rest")
+"""Sources that look at a position now and then instead of hearing of every commit."""
+_TASK_BYTES = 8_000_000
+"""Bytes of fact files to a task: a million commits, which take some hundred MB while they are measured."""
 
 
 def read(spark: SparkSession, table: Table, files: list[str]) -> DataFrame:
@@ -82,7 +85,7 @@ def events(
     )  # fmt: skip
     commits = commits_of(job, committed).select(
         "cluster", "topic", "partition", "group", _micros("at"), F.col("committed_offset").alias("offset"),
-        F.lit(None).cast("bigint").alias("log_start"), (F.col("source") == "snapshot").alias("polled"),
+        F.lit(None).cast("bigint").alias("log_start"), F.col("source").isin(*POLLED).alias("polled"),
         F.lit(False).alias("carried"), F.lit(None).cast("string").alias("carry"),
     )  # fmt: skip
     together = points.unionByName(commits).unionByName(_carried(latency, steady))

@@ -28,19 +28,22 @@ from kafka_sla.tables import (
     LOG_OFFSETS,
     QUARANTINE,
     RECORD_RANGES,
+    REPLICATION_LAG,
     STEADY_STATE,
     TABLES,
     VALIDATION_RESULTS,
     Table,
 )
-from spark_jobs import commit_log, facts, fetch_latency
+from spark_jobs import commit_log, facts, fetch_latency, replication_lag
 from spark_jobs.inputs import Inputs
-from spark_jobs.kernel import MEASURED, kernel
+from spark_jobs.kernel import tables
 from spark_jobs.windows import Scope
+from spark_jobs.writing import WRITTEN, Target, keep, writing
 
 _LARGE_FILE_ROWS = 2_000_000
 
 METRICS_OF_EXPRESSIONS: tuple[tuple[Table, Callable[[Job], bool], Callable[[Inputs], DataFrame]], ...] = (
+    (REPLICATION_LAG, replication_lag.wanted, replication_lag.measure),
     (FETCH_LATENCY, fetch_latency.wanted, fetch_latency.measure),
 )
 """Table, whether a job is to fill it, and what makes its rows."""

@@ -114,4 +114,18 @@ BROKEN: dict[str, dict[str, list[Row]]] = {
         "throughout_is_steady": [{"since": at(1)}, {"state": "bootstrapping", "reason": "rewind"}],
         "records_over_not_negative": [{"records_over": -1}],
     },
+    "replication_lag": _KEYS
+    | _WINDOWS
+    | {
+        "counts_not_negative": [{"stale_refreshes": -1}, {"last_replicated_offset": -1}],
+        "lag_bounds_ordered": [{"replication_record_lag_min": 6}, {"replication_record_lag": 13}],
+        "lag_known_when_refreshed": [
+            {"refreshes": 0, "stale_refreshes": 0},
+            {"replication_record_lag_avg": None},
+        ],
+        "unknown_has_a_reason": [{"replication_record_lag": None}, {"unknown_reason": "stale"}],
+        "replicated_offset_was_seen": [{"last_replicated_at": at(60)}, {"last_replicated_at": None}],
+        "latency_not_negative": [{"replication_latency_ms": 1_901.0}, {"replication_latency_avg_ms": -1.0}],
+        "few_refreshes_stale": [{"refreshes": 1, "stale_refreshes": 3}],
+    },
 }

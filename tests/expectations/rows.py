@@ -69,6 +69,27 @@ _TOPIC: Row = {
     "message_timestamp_type": "CreateTime",
 }
 
+_REPLICATION: Row = {
+    "flow": "A->B",
+    "window_start": at(0),
+    "window_end": at(60),
+    "target": "B",
+    "target_topic": "A.orders",
+    "replication_record_lag": 5,
+    "replication_record_lag_min": 0,
+    "replication_record_lag_max": 12,
+    "replication_record_lag_avg": 5.5,
+    "refreshes": 4,
+    "stale_refreshes": 0,
+    "last_replicated_offset": 94,
+    "last_replicated_at": at(58),
+    "log_end_offset": 100,
+    "replication_latency_ms": 900.0,
+    "replication_latency_max_ms": 1_900.0,
+    "replication_latency_avg_ms": 1_200.0,
+    "unknown_reason": None,
+}
+
 _BROKER: Row = {"cluster": "prod", "at": at(300), "started_at": at(-9_000)}
 _FETCH: Row = {
     "leader": 0,
@@ -110,6 +131,7 @@ GOOD: dict[str, Row] = {
     "fetch_latency": _FETCH | {"cluster": "prod"},
     "consumer_latency": _WINDOW | _LATENCY | _POSITION | _COUNTS,
     "steady_state": _WINDOW | _STEADY,
+    "replication_lag": _PARTITION | _REPLICATION,
 }  # fmt: skip
 """A good row by table name."""
 
@@ -124,6 +146,7 @@ IDENTITY = {
     "fetch_latency": "cluster",
     "consumer_latency": "group",
     "steady_state": "group",
+    "replication_lag": "flow",
 }
 """The key column that tests give another value to tell rows apart."""
 
