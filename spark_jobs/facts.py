@@ -12,8 +12,7 @@ from spark_jobs.chunks import EVENTS
 
 POLLED = ("snapshot", "connect_rest")
 """Sources that look at a position now and then instead of hearing of every commit."""
-_TASK_BYTES = 8_000_000
-"""Bytes of fact files to a task: a million commits, which take some hundred MB while they are measured."""
+_ORDER = ("cluster", "topic", "partition", "group", "at", "offset")
 
 
 def read(spark: SparkSession, table: Table, files: list[str]) -> DataFrame:

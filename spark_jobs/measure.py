@@ -36,9 +36,8 @@ from kafka_sla.tables import (
 )
 from spark_jobs import commit_log, facts, fetch_latency, replication_lag
 from spark_jobs.inputs import Inputs
-from spark_jobs.kernel import tables
+from spark_jobs.kernel import MEASURED, kernel
 from spark_jobs.windows import Scope
-from spark_jobs.writing import WRITTEN, Target, keep, writing
 
 _LARGE_FILE_ROWS = 2_000_000
 
