@@ -11,7 +11,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kafka_sla.tables import COMMITTED_OFFSETS
+from kafka_sla.tables import COMMITTED_OFFSETS, COMPACTED
 
 
 def _int(column: str, position: str, width: int) -> str:
@@ -24,7 +24,7 @@ def _text(column: str, position: str, length: str) -> str:
 
 
 def committed_offsets(records: DataFrame, cluster: str) -> tuple[DataFrame, DataFrame]:
-    """Decode raw records (key BINARY, value BINARY, appended_at TIMESTAMP) of one cluster.
+    """Decode raw records (key BINARY, value BINARY, appended_at TIMESTAMP, earlier_lost BOOLEAN) of one cluster.
 
     Returns (rows of `tables.COMMITTED_OFFSETS`, unreadable records with their key and value). Group metadata records
     are in neither. A tombstone becomes a null committed offset at the time it was appended.
@@ -47,7 +47,7 @@ def _contract(cluster: str) -> list[Column]:
         "partition": F.col("_partition"),
         "at": F.when(F.col("value").isNull(), F.col("appended_at")).otherwise(F.timestamp_millis(F.col("_at"))),
         "committed_offset": F.when(F.col("value").isNotNull(), F.col("_offset")),
-        "source": F.lit("commit_log"),
+        "source": F.when(F.col("earlier_lost"), COMPACTED).otherwise("commit_log"),
     }
     return [found[c.name].cast(c.type).alias(c.name) for c in COMMITTED_OFFSETS.columns]
 

@@ -36,7 +36,7 @@ FLOORS: tuple[dict[str, str], ...] = (
         " publications rollup settling sla_figures sla_ledger staging steady_rules stretch_ledger validation_ledger"
         " warehouse",
         "suites": "suites suite_rules",
-        "judging": "attainment evidence miss_figures sla window_figures",
+        "judging": "attainment evidence lost_commits miss_figures sla window_figures",
     },
     {"charts": "charts", "rendering": "rendering"},
     {"report": "report"},
@@ -63,7 +63,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "matplotlib": ("kafka_sla.charts", "tests"),
     "prometheus_client": ("kafka_sla.exporters",),
     "pyiceberg": ("kafka_sla.lake", "kafka_sla.iceberg", "kafka_sla.settling", "tests"),
-    "pyspark": ("spark_jobs", "kafka_sla.suites", "kafka_sla.suite_rules", "tests"),
+    "pyspark": ("spark_jobs", "kafka_sla.suites", "kafka_sla.suite_rules", "benchmarks", "tests"),
     "requests": ("kafka_sla.connect", "kafka_sla.exporters", "tests"),
     "smtplib": ("kafka_sla.notify", "tests"),
 }

@@ -24,6 +24,7 @@ from kafka_sla.evidence import evidence, evidence_interval, looks_back
 from kafka_sla.job import Job, read_job
 from kafka_sla.lake import Lake
 from kafka_sla.ledger import Ledger
+from kafka_sla.lost_commits import doubted, first_commits
 from kafka_sla.model import Connection, Interval, Miss, Notifier, Sla, SlaWindow
 from kafka_sla.outbox import MAIL, Notice
 from kafka_sla.preparation import job_for
@@ -184,7 +185,10 @@ def _measured(promise: Sla, lake: Lake, interval: Interval) -> tuple[pa.Table, p
     """The published latency, without the histograms that no verdict needs, and the steady states."""
     columns = [name for name in CONSUMER_LATENCY.names if name != "latency_histogram"]
     latency = lake.published(CONSUMER_LATENCY.name, interval, [promise.cluster], columns)
-    return latency, lake.published(STEADY_STATE.name, interval, [promise.cluster])
+    steady = lake.published(STEADY_STATE.name, interval, [promise.cluster])
+    if first := first_commits(steady):
+        steady = doubted(steady, lake.read_facts(COMMITTED_OFFSETS, first, [promise.cluster]))
+    return latency, steady
 
 
 def _explained(promise: Sla, miss: Miss, until: datetime, lake: Lake) -> Miss:

@@ -8,6 +8,8 @@ from typing import Literal
 
 LATENCY_BUCKET_GAMMA = 1.02
 """Ratio of neighbouring histogram bucket edges: a bucket's middle is at most 1 % from any value in it."""
+COMPACTED = "compacted_commit_log"
+"""Source of a commit that may not be its group's first, although no earlier one is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ COMMITTED_OFFSETS = Table(
         partition INT NOT NULL           -- partition
         at TIMESTAMP NOT NULL            -- commit time (commit_log) or time it was seen (snapshot), UTC
         committed_offset BIGINT          -- next offset to read; null: the offset was deleted or expired
-        source STRING NOT NULL           -- commit_log (every commit, from __consumer_offsets), snapshot (polled), mm2_offsets or connect_rest (a replication flow), spark_checkpoint, or an imported file's word
+        source STRING NOT NULL           -- commit_log (every commit, from __consumer_offsets), compacted_commit_log (one of these, the first that is kept; compaction may have removed earlier ones), snapshot (polled), mm2_offsets or connect_rest (a replication flow), spark_checkpoint, or an imported file's word
     """))  # fmt: skip
 
 GROUP_STATES = Table(

@@ -156,7 +156,7 @@ _JUDGED = f"""
         SELECT id, named, window_start AS start, * FROM latency_rows JOIN partitions USING ("group", topic, partition)
         WHERE {_OURS}
     ), state AS (
-        SELECT id, window_start AS start, steady_throughout, records_over
+        SELECT id, window_start AS start, steady_throughout, records_over, reason AS state_reason
         FROM steady_rows JOIN partitions USING ("group", topic, partition)
         WHERE {_OURS} AND sla = getvariable('sla')
     ), measured AS (
@@ -167,7 +167,7 @@ _JUDGED = f"""
             CASE WHEN records_latency_max_ms IS NOT NULL AND records_latency_max_high_ms IS NULL THEN NULL
                  WHEN backlog_age_max_ms IS NOT NULL AND backlog_age_max_high_ms IS NULL THEN NULL
                  ELSE greatest(records_latency_max_high_ms, backlog_age_max_high_ms) END AS high_ms,
-            CASE WHEN steady_throughout IS NULL THEN 'no steady state'
+            CASE WHEN steady_throughout IS NULL THEN coalesce(state_reason, 'no steady state')
                  WHEN unknown_reason IS NOT NULL THEN unknown_reason
                  WHEN backlog_age_max_ms IS NULL THEN 'no backlog age'
                  WHEN steady_throughout AND unknown_latency_records > 0

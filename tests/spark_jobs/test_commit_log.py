@@ -38,10 +38,12 @@ def _value(version: int, offset: int = 42, metadata: str = "", tags: bytes = b"\
     return head + text + struct.pack(">q", COMMITTED_MS) + tail
 
 
-def _decode(spark: SparkSession, *records: tuple[bytes, bytes | None]) -> tuple[list[dict[str, Any]], int]:
+def _decode(
+    spark: SparkSession, *records: tuple[bytes, bytes | None], lost: bool = False
+) -> tuple[list[dict[str, Any]], int]:
     frame = spark.createDataFrame(
-        [(bytearray(k), v and bytearray(v), APPENDED) for k, v in records],
-        "key BINARY, value BINARY, appended_at TIMESTAMP",
+        [(bytearray(k), v and bytearray(v), APPENDED, lost) for k, v in records],
+        "key BINARY, value BINARY, appended_at TIMESTAMP, earlier_lost BOOLEAN",
     )
     rows, strange = committed_offsets(frame, "prod")
     return rows.toArrow().to_pylist(), strange.count()
@@ -65,6 +67,11 @@ def test_every_value_version_is_read_whatever_its_metadata(spark: SparkSession, 
         }
         for k in range(len(texts))
     ]  # fmt: skip
+
+
+def test_a_commit_whose_predecessors_were_compacted_away_says_so(spark: SparkSession) -> None:
+    rows, _ = _decode(spark, (_key(), _value(3)), lost=True)
+    assert [row["source"] for row in rows] == ["compacted_commit_log"]
 
 
 def test_a_tombstone_is_a_deleted_offset_at_the_time_it_was_appended(spark: SparkSession) -> None:

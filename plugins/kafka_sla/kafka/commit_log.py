@@ -18,7 +18,7 @@ from kafka_sla.kafka.client import TAKE_OVER_S, Client
 from kafka_sla.kafka.fetching import fetch
 from kafka_sla.kafka.offsets import Offsets
 from kafka_sla.kafka.positions import Reader, Track
-from kafka_sla.kafka.record_batches import Record, read_batches, read_records, told_batches
+from kafka_sla.kafka.record_batches import Batch, Record, read_batches, read_records, told_batches
 from kafka_sla.kafka.topics import Topic, TopicPartition, read_topic
 from kafka_sla.model import Patterns
 
@@ -27,6 +27,7 @@ SCHEMA = pa.schema([
     pa.field("key", pa.binary(), nullable=False),
     pa.field("value", pa.binary()),
     pa.field("appended_at", pa.timestamp("us", "UTC"), nullable=False),
+    pa.field("earlier_lost", pa.bool_(), nullable=False),
 ])  # fmt: skip
 _BYTES_PER_FETCH = 4 * 1024**2
 _SHORT = Struct(">h")
@@ -50,12 +51,19 @@ class Commits:
     """Records that are laid out like no commit that is known."""
     held_back: int = 0
     """Partitions of the log whose end is held back by a transaction that is still open."""
+    lost: int = 0
+    """Readers whose first commit here may not be their first: compaction removed records before it."""
     _keys: list[bytes] = field(default_factory=list)
     _values: list[bytes | None] = field(default_factory=list)
     _times: list[int] = field(default_factory=list)
+    _lost: list[bool] = field(default_factory=list)
 
-    def add(self, reader: Reader | None, key: bytes, record: Record) -> None:
-        """Keep a record. What cannot be read is kept too, for Spark to set aside, and tells no position."""
+    def add(self, reader: Reader | None, key: bytes, record: Record, *, compacted: bool) -> None:
+        """Keep a record; `compacted`: records before it were removed. What cannot be read is kept too, for Spark to set
+        aside, and tells no position."""
+        lost = compacted and reader is not None and reader not in self.tracks
+        self.lost += lost
+        self._lost.append(lost)
         self._keys.append(key)
         self._values.append(record.value)
         self._times.append(record.timestamp * 1000)
@@ -73,7 +81,7 @@ class Commits:
     def table(self) -> pa.Table:
         return pa.Table.from_arrays(
             [pa.array(self._keys, pa.binary()), pa.array(self._values, pa.binary()),
-             pa.array(self._times, pa.timestamp("us", "UTC"))], schema=SCHEMA,
+             pa.array(self._times, pa.timestamp("us", "UTC")), pa.array(self._lost, pa.bool_())], schema=SCHEMA,
         )  # fmt: skip
 
 
@@ -88,6 +96,8 @@ def read_commits(client: Client, groups: Patterns, topics: Patterns, start: int,
         return Commits()
     offsets = Offsets(client, {TOPIC: log})
     spans = _spans(offsets, start, end, to_now)
+    starts = offsets.starts()
+    gaps = {tp: _Gaps(0 if begin == starts.get(tp) else begin) for tp, (begin, _) in spans.items()}
     readers = _Readers(groups, topics)
     commits = Commits()
     pauses = list(TAKE_OVER_S)
@@ -100,7 +110,7 @@ def read_commits(client: Client, groups: Patterns, topics: Patterns, start: int,
             if failed := _error(answer):
                 left[tp], moving = (at, stop), failed
                 continue
-            going_on = _take(answer.responses[0].partitions[0], at, readers, commits, start, end)
+            going_on = _take(answer.responses[0].partitions[0], at, readers, commits, start, end, gaps[tp])
             if going_on is not None and going_on < stop:
                 left[tp] = (going_on, stop)
         if moving:
@@ -128,8 +138,9 @@ def _moved(client: Client, pauses: list[float], failed: KafkaError) -> Topic:
 
 
 def _spans(offsets: Offsets, start: int, end: int, to_now: bool) -> dict[TopicPartition, tuple[int, int]]:
-    """First and last offset (exclusive) of each partition of the log that hold the time from start to end."""
-    ends = offsets.ends()
+    """First and last offset (exclusive) of each partition of the log that hold the time from start to end. The record
+    before the first is read too, where it is there: if it is not, it was removed."""
+    ends, starts = offsets.ends(), offsets.starts()
     answers = offsets.at(dict.fromkeys(ends, (start, end)))
     if missing := offsets.notes():
         raise KafkaError("; ".join(missing))
@@ -138,15 +149,34 @@ def _spans(offsets: Offsets, start: int, end: int, to_now: bool) -> dict[TopicPa
         first, beyond = answers[tp][start].offset, answers[tp][end].offset
         stop = last if to_now or beyond < 0 else beyond
         if 0 <= first < stop:
-            spans[tp] = (first, stop)
+            spans[tp] = (max(first - 1, starts.get(tp, 0)), stop)
     return spans
 
 
-def _take(partition: Any, at: int, readers: _Readers, commits: Commits, start: int, end: int) -> int | None:
+@dataclass(slots=True)
+class _Gaps:
+    """Whether compaction removed records of one partition of the log: a log has no gaps of its own."""
+
+    expected: int
+    """Offset of the next record, if none is missing."""
+    first: int | None = None
+    """Offset behind the first gap."""
+
+    def look(self, batch: Batch) -> None:
+        holds_all = batch.count == batch.last_offset - batch.base_offset + 1
+        if self.first is None and (batch.base_offset > self.expected or not holds_all):
+            self.first = batch.base_offset
+        self.expected = batch.last_offset + 1
+
+
+def _take(
+    partition: Any, at: int, readers: _Readers, commits: Commits, start: int, end: int, gaps: _Gaps
+) -> int | None:
     """Adds what one answer holds; returns the offset to go on from, None at the end of what may be read."""
     data = partition.records or b""
     going_on = None
     for batch in read_batches(data):
+        gaps.look(batch)
         going_on = batch.last_offset + 1
     for record in committed_records(data, partition.aborted_transactions or []):
         if record.offset < at or record.timestamp < start or record.key is None:
@@ -158,7 +188,7 @@ def _take(partition: Any, at: int, readers: _Readers, commits: Commits, start: i
         if reader and _readable(record.value):
             commits.standing[reader] = record.value is not None
         if record.timestamp < end:
-            commits.add(reader, key, record)
+            commits.add(reader, key, record, compacted=gaps.first is not None and record.offset >= gaps.first)
         elif reader:
             commits.later.add(reader)
     if going_on is None and partition.last_stable_offset < partition.high_watermark:

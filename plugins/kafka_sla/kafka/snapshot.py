@@ -200,6 +200,11 @@ def _commits(scope: _Scope, live: bool) -> Commits | None:
             f"{commits.unreadable} records of {TOPIC} are laid out like no commit that Kafka 0.9 to 4.3 writes: they"
             " are set aside, unreadable_commit_records in the folder of the load holds them"
         )
+    if commits.lost:
+        scope.notes.append(
+            f"{TOPIC} was compacted: what {commits.lost} readers committed before the first commit that is kept of each"
+            " is lost; where that leaves open whether a consumer was bootstrapping, verdicts are unknown"
+        )
     if commits.held_back:
         scope.notes.append(
             f"{commits.held_back} partitions of {TOPIC} end in a transaction that is still open: commits behind it are"

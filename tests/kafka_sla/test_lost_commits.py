@@ -1,0 +1,76 @@
+"""A group whose earlier commits were compacted away is not excused as bootstrapping: its verdict is unknown."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kafka_sla.arrow import arrow_rows
+from kafka_sla.lost_commits import REASON, doubted, first_commits
+from kafka_sla.model import Interval
+from kafka_sla.tables import COMMITTED_OFFSETS, COMPACTED, STEADY_STATE
+from tests.kafka_sla.loads import MINUTE, at
+
+KEY = {"cluster": "a", "group": "g", "topic": "orders", "partition": 0}
+
+
+def state(clock: str, **more: Any) -> dict[str, Any]:
+    """A minute of bootstrapping since 10:00:30."""
+    return KEY | {
+        "sla": "s", "window_start": at(clock), "window_end": at(clock) + MINUTE, "state": "bootstrapping",
+        "since": at("10:00") + timedelta(seconds=30), "reason": "first_commit", "steady_throughout": False,
+        "records_over": 0,
+    } | more  # fmt: skip
+
+
+def commit(source: str, **more: Any) -> dict[str, Any]:
+    since = {"at": at("10:00") + timedelta(seconds=30), "committed_offset": 7, "source": source}
+    return KEY | since | more
+
+
+def told(states: list[dict[str, Any]], commits: list[dict[str, Any]]) -> list[tuple[bool | None, str]]:
+    rows = doubted(arrow_rows(STEADY_STATE, states), arrow_rows(COMMITTED_OFFSETS, commits))
+    return [(row["steady_throughout"], row["reason"]) for row in rows.to_pylist()]
+
+
+def test_bootstrapping_from_a_commit_that_may_not_be_the_first_is_not_known() -> None:
+    assert told([state("10:00"), state("10:01")], [commit(COMPACTED)]) == [(None, REASON), (None, REASON)]
+
+
+@pytest.mark.parametrize(
+    "commits",
+    [
+        [commit("commit_log")],
+        [commit("commit_log"), commit(COMPACTED)],
+        [commit(COMPACTED, group="other")],
+        [commit(COMPACTED, at=at("10:02"))],
+        [],
+    ],
+    ids=["all is kept", "seen before it was compacted", "of another group", "at another time", "nothing"],
+)
+def test_bootstrapping_that_is_known_stays_an_excuse(commits: list[dict[str, Any]]) -> None:
+    assert told([state("10:00")], commits) == [(False, "first_commit")]
+
+
+def test_a_rewind_and_a_steady_state_do_not_rest_on_the_first_commit() -> None:
+    others = [
+        state("10:00", reason="rewind"),
+        state("10:01", state="steady", reason="caught_up", steady_throughout=True),
+    ]
+    assert told(others, [commit(COMPACTED)]) == [(False, "rewind"), (True, "caught_up")]
+
+
+def test_only_the_time_of_first_commits_is_looked_at() -> None:
+    states = [state("10:00"), state("10:05", reason="rewind", since=at("10:05"))]
+    since = at("10:00") + timedelta(seconds=30)
+    assert first_commits(arrow_rows(STEADY_STATE, states)) == Interval(since, since + timedelta(microseconds=1))
+    assert first_commits(arrow_rows(STEADY_STATE, states[1:])) is None
+
+
+def test_the_rows_keep_their_types() -> None:
+    rows = doubted(arrow_rows(STEADY_STATE, [state("10:00")]), arrow_rows(COMMITTED_OFFSETS, []))
+    assert isinstance(rows, pa.Table)
+    assert [field.type for field in rows.schema] == [field.type for field in arrow_rows(STEADY_STATE, []).schema]
