@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, make_url, text
 
 DATABASES = ("airflow", "kafka_sla")
 
@@ -24,6 +24,19 @@ def postgres(folder: Path) -> Iterator[dict[str, str]]:
         yield {name: server.get_uri(name, "psycopg2") for name in DATABASES}
     finally:
         server.cleanup()
+
+
+def with_login(url: str, user: str, password: str) -> str:
+    """The address of the same database for a new user, who is let in with this password only."""
+    engine = create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        rules = Path(str(connection.scalar(text("SHOW hba_file"))))
+        rules.write_text(f"local all {user} scram-sha-256\n{rules.read_text()}")
+        connection.execute(text(f"CREATE ROLE {user} LOGIN PASSWORD '{password}'"))
+        connection.execute(text(f"GRANT ALL ON SCHEMA public TO {user}"))
+        connection.execute(text("SELECT pg_reload_conf()"))
+    engine.dispose()
+    return make_url(url).set(username=user, password=password).render_as_string(hide_password=False)
 
 
 def _create_databases(url: str) -> None:

@@ -36,6 +36,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KafkaSlaError, OSError) as error:
         print(f"kafka-sla: {error}", file=sys.stderr)
         return 2 if isinstance(error, _MISUSE) else 1
+    except ExceptionGroup as several:
+        if several.split((KafkaSlaError, OSError))[1]:
+            raise
+        for one in several.exceptions:
+            print(f"kafka-sla: {one}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("kafka-sla: stopped; what was not published stays invisible, run it again", file=sys.stderr)
         return 130

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 import tenacity
-from sqlalchemy import Connection, DateTime, Dialect, Engine, MetaData, create_engine, event, func, inspect, select
-from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
+from sqlalchemy import URL, Connection, DateTime, Dialect, Engine, MetaData, create_engine, event, func, inspect, select
+from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError, ProgrammingError
 from sqlalchemy.pool import NullPool
 from sqlalchemy.types import TypeDecorator
 
@@ -22,6 +23,13 @@ from kafka_sla.store import Store
 
 BUSY_SECONDS = 60
 """How long a SQLite writer waits for the one before it; a notice being mailed holds the lock for seconds."""
+
+_HOPELESS = (
+    "authentication failed", "no password supplied", "does not exist", "no pg_hba.conf entry", "permission denied",
+    "could not translate host name", "unable to open database file",
+)  # fmt: skip
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -58,7 +66,11 @@ class Database:
         """A consistent view: everything read inside it is of one moment."""
         self._prepare()
         options = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
-        with self.engine.connect().execution_options(**options) as connection, connection.begin():
+        with (
+            self.telling(),
+            self.engine.connect().execution_options(**options) as connection,
+            connection.begin(),
+        ):
             yield connection
 
     @contextmanager
@@ -66,15 +78,20 @@ class Database:
         """One transaction. Writers that name the same lock run one after the other (on SQLite all writers do)."""
         self._prepare()
         engine = self.engine.execution_options(writes=True)
-        with engine.begin() as connection:
+        with self.telling(), engine.begin() as connection:
             if lock and not self.is_sqlite:
                 connection.execute(select(func.pg_advisory_xact_lock(zlib.crc32(f"kafka_sla {lock}".encode()))))
             yield connection
 
+    def telling(self) -> AbstractContextManager[None]:
+        """Turns the database's own words into an error for people; see `telling`."""
+        return telling(self.engine.url)
+
     def _prepare(self) -> None:
         """Make the tables; several processes may do so at once, the slower ones find them made."""
         if not self._ready:
-            retrying(self._create, (OperationalError, ProgrammingError, IntegrityError))
+            with self.telling():
+                retrying(self._create, (OperationalError, ProgrammingError, IntegrityError))
             self._ready = True
 
     def _create(self) -> None:
@@ -85,10 +102,35 @@ class Database:
             self._metadata.create_all(connection)
 
 
+@contextmanager
+def telling(url: URL) -> Iterator[None]:
+    """A database that does not answer, refuses or is full becomes a StoreError: where, why, and what to do. Its own
+    words hold no password; the statement and its values, which SQLAlchemy adds, are left out."""
+    try:
+        yield
+    except (OperationalError, InterfaceError) as error:
+        raise StoreError(
+            f"the database {url.render_as_string(hide_password=True)} cannot be used: {_reason(error)};"
+            " check that it runs, its address and login in the connection of the store, and its free space"
+        ) from error
+
+
+def _reason(error: DBAPIError) -> str:
+    return " ".join(str(error.orig).split())
+
+
+def _heals(error: BaseException) -> bool:
+    """Waiting cures no wrong login and no wrong name."""
+    hopeless = isinstance(error, OperationalError) and any(words in str(error.orig) for words in _HOPELESS)
+    if not hopeless and isinstance(error, OperationalError):
+        log.info("The database is not ready: %s", _reason(error))
+    return not hopeless
+
+
 def retrying(attempt: Callable[[], T], errors: tuple[type[Exception], ...], seconds: float = 120) -> T:
-    """The result of `attempt`, repeated while it loses races against other processes."""
+    """The result of `attempt`, repeated while it loses races against other processes or the database restarts."""
     retry = tenacity.Retrying(
-        retry=tenacity.retry_if_exception_type(errors),
+        retry=tenacity.retry_all(tenacity.retry_if_exception_type(errors), tenacity.retry_if_exception(_heals)),
         wait=tenacity.wait_random_exponential(multiplier=0.05, max=2),
         stop=tenacity.stop_after_delay(seconds),
         reraise=True,

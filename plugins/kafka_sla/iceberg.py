@@ -4,6 +4,7 @@ lists of files. Knows which tables are declared, not what is published."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -38,9 +39,10 @@ from pyiceberg.types import (
 )
 from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
 
-from kafka_sla.database import BUSY_SECONDS, retrying
+from kafka_sla.database import BUSY_SECONDS, retrying, telling
 from kafka_sla.store import Store
 from kafka_sla.tables import Column, Table
+from kafka_sla.warehouse import not_written
 
 T = TypeVar("T")
 
@@ -77,9 +79,10 @@ class Iceberg:
 
     def table(self, table: Table) -> IcebergTable:
         """The table as it is now."""
-        return retrying(
-            lambda: self._open(table), (OperationalError, ProgrammingError, IntegrityError, FileNotFoundError)
-        )
+        with telling(self._store.url), self._telling():
+            return retrying(
+                lambda: self._open(table), (OperationalError, ProgrammingError, IntegrityError, FileNotFoundError)
+            )
 
     def commit(self, table: Table, change: Callable[[IcebergTable, Transaction], T]) -> T:
         """What `change` answers once committed; called again, on the newer table, when another commit came first."""
@@ -89,7 +92,16 @@ class Iceberg:
             with current.transaction() as transaction:
                 return change(current, transaction)
 
-        return retrying(attempt, _LOST_RACES)
+        with telling(self._store.url), self._telling():
+            return retrying(attempt, _LOST_RACES)
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """A warehouse that is full, gone or read-only becomes a StoreError."""
+        try:
+            yield
+        except OSError as error:
+            raise not_written(self._store.warehouse, error) from error
 
     def _open(self, table: Table) -> IcebergTable:
         catalog = self._connect()

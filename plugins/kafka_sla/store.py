@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -46,6 +47,12 @@ class Store:
             raise StoreError(
                 f"connection {connection.id!r} names no warehouse: "
                 'set "warehouse" in its extra to a folder or URI that all workers share'
+            )
+        if "://" in str(warehouse) and urlsplit(str(warehouse)).password:
+            raise StoreError(
+                f"the warehouse of connection {connection.id!r} holds a key of the object store, which would show in"
+                " paths, logs and process lists: take it out of the address, and give it to all workers in the"
+                " store's own environment variables, such as AWS_SECRET_ACCESS_KEY, or as a role of theirs"
             )
         return cls(_absolute(str(warehouse)), url.render_as_string(hide_password=False))
 

@@ -25,10 +25,26 @@ def write_days(folder: str, rows: pa.Table, time: str) -> list[str]:
 
 
 def write_rows(path: str, rows: pa.Table) -> None:
-    """Write one Parquet file that Spark, DuckDB and Iceberg read alike."""
+    """Write one Parquet file that Spark, DuckDB and Iceberg read alike. It is there as a whole or not at all: whoever
+    reads the file that it replaces goes on reading that one, and a full disk leaves no half of one."""
     filesystem, inside = FileSystem.from_uri(path)
-    filesystem.create_dir(inside.rsplit("/", 1)[0], recursive=True)
-    pq.write_table(rows, inside, filesystem=filesystem, compression="zstd", coerce_timestamps="us")
+    part = f"{inside}.{uuid.uuid4().hex}.part"
+    try:
+        filesystem.create_dir(inside.rsplit("/", 1)[0], recursive=True)
+        pq.write_table(rows, part, filesystem=filesystem, compression="zstd", coerce_timestamps="us")
+        filesystem.move(part, inside)
+    except OSError as error:
+        if filesystem.get_file_info(part).type == FileType.File:
+            filesystem.delete_file(part)
+        raise not_written(path, error) from error
+
+
+def not_written(path: str, error: OSError) -> StoreError:
+    """The error for a warehouse that is full, gone or not ours to write."""
+    return StoreError(
+        f"{path} cannot be read or written: {error.strerror or error}; make room or the folder available again, and"
+        " run it again: nothing half-written is left or shown"
+    )
 
 
 def write_text(path: str, text: str) -> None:

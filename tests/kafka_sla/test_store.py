@@ -56,6 +56,10 @@ def test_a_generic_connection_gives_the_url_in_its_extra(scheme: str) -> None:
         ({"conn_type": "sqlite"}, "'kafka_sla_store' has no host: set it to the path of the SQLite file"),
         ({"conn_type": "http"}, "'kafka_sla_store' of type 'http' names no database: use type postgres or sqlite"),
         ({"conn_type": "postgres", "host": "db", "extra": {}}, 'names no warehouse: set "warehouse" in its extra'),
+        (
+            {"conn_type": "postgres", "host": "db", "extra": {"warehouse": "s3://key:secret@bucket/lake"}},
+            "holds a key of the object store, .* AWS_SECRET_ACCESS_KEY",
+        ),
         ({"extra": {"database_url": "mysql://db/lake"}}, "names a mysql database: use Postgres or SQLite"),
         ({"extra": {"database_url": "secret@db"}}, "is no SQLAlchemy URL: write postgresql://"),
     ],
