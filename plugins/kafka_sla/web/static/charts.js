@@ -37,9 +37,14 @@
   };
 
   const TICKS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 3e4, 6e4, 12e4, 3e5, 6e5, 12e5, 18e5, 36e5, 72e5, 216e5, 432e5, 864e5, 1728e5, 6048e5, 2592e6];
-  const axes = (label, values, splits) => [
-    { stroke: shades.colour("--soft"), grid: { stroke: shades.colour("--grid"), width: 1 }, ticks: { stroke: shades.colour("--grid") } },
-    { size: LEFT, stroke: shades.colour("--soft"), values, splits, grid: { stroke: shades.colour("--grid"), width: 1 }, ticks: { stroke: shades.colour("--grid") }, label: undefined },
+  const CLOCK = [ // step in seconds, format, and what is added where a year, a day or a minute begins
+    [31536e3, "{YYYY}", null, null, null, null, null, null, 1], [2419200, "{MMM}", "\n{YYYY}", null, null, null, null, null, 1],
+    [86400, "{D} {MMM}", "\n{YYYY}", null, null, null, null, null, 1], [60, "{HH}:{mm}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
+    [1, "{HH}:{mm}:{ss}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
+  ];
+  const axes = (values, splits) => [
+    { values: CLOCK, space: 70, stroke: shades.colour("--soft"), grid: { stroke: shades.colour("--grid"), width: 1 }, ticks: { stroke: shades.colour("--grid") } },
+    { size: LEFT, filter: (plot, ticks) => ticks, stroke: shades.colour("--soft"), values, splits, grid: { stroke: shades.colour("--grid"), width: 1 }, ticks: { stroke: shades.colour("--grid") } },
   ];
 
   const latencySplits = (top, steep) => (plot, axis, low, high) => {
@@ -75,7 +80,7 @@
     const high = steep ? top * 1.4 : top * 1.12;
     const bound = { stroke: "transparent", paths: stepped, points: { show: false } };
     const unbounded = data.worst_ms.map((worst, i) => worst !== null && data.worst_high_ms[i] === null ? high : data.worst_high_ms[i]);
-    const options = common(element, data, 320, axes("", (plot, ticks) => ticks.map((v) => v ? span(v) : "0"), latencySplits(top, steep)),
+    const options = common(element, data, 320, axes((plot, ticks) => ticks.map((v) => v ? span(v) : "0"), latencySplits(top, steep)),
       [...CURVES.map(line), { ...bound, label: "high" }, { ...bound, label: "low" }],
       { draw: [(plot) => threshold(plot, data)] },
       steep ? { distr: 4, asinh: data.threshold_ms / 2, range: () => [0, high] } : { range: () => [0, high] });
@@ -103,7 +108,7 @@
 
   const rates = (data) => {
     const element = document.getElementById("rates");
-    const options = common(element, data, 170, axes("", (plot, ticks) => ticks.map(rate)), RATES.map(line), {}, { range: (plot, low, high) => [0, (high || 1) * 1.1] });
+    const options = common(element, data, 170, axes((plot, ticks) => ticks.map(rate)), RATES.map(line), {}, { range: (plot, low, high) => [0, (high || 1) * 1.1] });
     element.replaceChildren();
     return new uPlot(options, [data.at_ms.map((at) => at / 1000), ...RATES.map(([, column]) => data[column])], element);
   };
@@ -182,7 +187,7 @@
       row = Math.max(0, Math.min(data.partitions.length - 1, row + down)); column = Math.max(0, Math.min(data.at_ms.length - 1, column + right));
       say(row, column); event.preventDefault();
     };
-    document.getElementById("heat-key").textContent = `The worst partitions are on top${data.left_out ? `, ${data.left_out} better ones are left out` : ""}; darker is later, red with a stroke broke the promise of ${span(data.threshold_ms)}, empty is unknown.`;
+    document.getElementById("heat-key").textContent = `The worst partitions are on top${data.left_out ? `, ${data.left_out} better ones are left out` : ""}; stronger is later, red with a stroke broke the promise of ${span(data.threshold_ms)}, empty is unknown.`;
   };
 
   const show = (data, cells) => {

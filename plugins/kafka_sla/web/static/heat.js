@@ -1,4 +1,4 @@
-// The heat map: a row per partition, a column per step; the darker the later, and a stroke through what broke the promise.
+// The heat map: a row per partition, a column per step; the stronger the later, and a stroke through what broke the promise.
 "use strict";
 window.kafkaSla = window.kafkaSla || {};
 (() => {
