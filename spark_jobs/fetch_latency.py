@@ -1,28 +1,24 @@
 """The table `fetch_latency`: how long fetches between brokers take without the wait in the purgatory (KIP-736).
 
-Two successive samples of the brokers' running totals make a step; a window shows the newest step that ended before it
-did. What a step says of the pairs and of the cluster is worked out in `fetch_pairs`; here are times and totals only.
+Two successive samples of a running total make a step. Here are steps; which of them a window shows is for
+`fetch_rounds` to say, and what they tell of pairs and cluster for `fetch_pairs`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kafka_sla.job import Job
-from kafka_sla.model import epoch_ms
 from kafka_sla.tables import BROKER_REQUESTS, FETCH_LATENCY, REPLICA_FETCHES
-from spark_jobs.fetch_pairs import CONSUMERS, SAID, STEPS, said_of
+from spark_jobs.fetch_pairs import CONSUMERS
+from spark_jobs.fetch_rounds import FOLLOWERS, REACH, rows_of
 from spark_jobs.inputs import Inputs
 
-_REACH_MINUTES = 30
-"""A sample says nothing of windows that end more than 30 minutes later, and is compared with none further back: so both
-lie in the hour before a window that every job reads, and rows do not depend on the interval that is measured."""
 _NOISE = 1e-6
 """Sums are means times counts: they may seem to fall by a rounding error."""
-_LEADER = ("requests", "leader_total", "leader_remote")
+_TOTALS = ("fetches", "total", "wait")
 
 
 def wanted(job: Job) -> bool:
@@ -32,113 +28,52 @@ def wanted(job: Job) -> bool:
 
 def measure(inputs: Inputs) -> DataFrame:
     """Rows of `tables.FETCH_LATENCY` of the job's interval."""
-    requests, fetches = inputs.facts(BROKER_REQUESTS), inputs.facts(REPLICA_FETCHES)
-    rounds = requests.select("cluster", "at").unionByName(fetches.select("cluster", "at")).distinct()
-    start, end = (epoch_ms(t) * 1_000 for t in (inputs.job.interval.start, inputs.job.interval.end))
-    windows = _windows(rounds, inputs.job.window_ms * 1_000, start, end)
-    shown = windows.select("cluster", F.col("at").alias("round")).distinct()
-    steps = _of_pairs(shown, fetches, requests).unionByName(_of_consumers(shown, requests))
-    said = steps.groupBy("cluster", "round").applyInArrow(said_of, f"{STEPS}, {SAID}")
-    rows = windows.withColumnRenamed("at", "round").join(said, ["cluster", "round"], how="inner")
-    return rows.select([F.col(f"`{c.name}`").cast(c.type).alias(c.name) for c in FETCH_LATENCY.columns])
+    steps = _steps(_samples(inputs.facts(BROKER_REQUESTS), inputs.facts(REPLICA_FETCHES)))
+    interval, window_ms = inputs.job.interval, inputs.job.window_ms
+
+    def rows(of_cluster: pa.Table) -> pa.Table:  # Spark reads the annotations: no partial
+        return rows_of(interval, window_ms, of_cluster)
+
+    found = steps.groupBy("cluster").applyInArrow(rows, FETCH_LATENCY.ddl.replace(" NOT NULL", ""))
+    return found.select([F.col(f"`{name}`") for name in FETCH_LATENCY.names])
 
 
-def _windows(rounds: DataFrame, width: int, start: int, end: int) -> DataFrame:
-    """The windows of [start, end) that each round of samples is the newest one for; µs."""
-    following = F.lead("micros").over(Window.partitionBy("cluster").orderBy("micros"))
-    reach = F.col("micros") + _REACH_MINUTES * 60_000_000
-    rounds = rounds.withColumn("micros", F.unix_micros("at"))
-    until = F.least(F.coalesce(following - 1, reach), reach, F.lit(end))
-    first, last = F.ceil(F.greatest("micros", F.lit(start + 1)) / width), F.floor(until / width)
-    spans = rounds.withColumn("first", first).withColumn("last", last).where("first <= last")
-    one = spans.withColumn("ordinal", F.explode(F.sequence("first", "last")))
-    return one.select(
-        "cluster", "at",
-        F.timestamp_micros((F.col("ordinal") - 1) * width).alias("window_start"),
-        F.timestamp_micros(F.col("ordinal") * width).alias("window_end"),
+def _samples(requests: DataFrame, fetches: DataFrame) -> DataFrame:
+    """Totals of a leader's fetches: as it counts them itself, by kind, and as each follower's threads do."""
+    kind = F.when(F.col("request") == "FetchConsumer", CONSUMERS).when(F.col("request") == "FetchFollower", FOLLOWERS)
+    told = requests.select(
+        "cluster", "at", "started_at", F.col("broker").alias("teller"), F.col("broker").alias("leader"),
+        kind.alias("fetcher"), F.lit(0).alias("thread"), F.col("requests").cast("double").alias("fetches"),
+        F.col("total_ms").alias("total"), F.col("remote_ms").alias("wait"),
     )  # fmt: skip
-
-
-def _of_pairs(shown: DataFrame, fetches: DataFrame, requests: DataFrame) -> DataFrame:
-    """What was answered to each follower, and what its leader says of all its followers (fetch_pairs.STEPS)."""
-    threads = _steps(fetches, ["follower", "leader", "fetcher"], ["responses", "io_wait_ms"], F.col("follower"))
-    pairs = threads.groupBy("cluster", "leader", F.col("follower").cast("string").alias("fetcher"), "at").agg(
-        F.sum("responses").alias("fetches"), F.sum("io_wait_ms").alias("total"), F.max("before").alias("before"),
-        F.max("reason").alias("own_reason"),
+    waited = fetches.select(
+        "cluster", "at", "started_at", F.col("follower").alias("teller"), "leader",
+        F.col("follower").cast("string").alias("fetcher"), F.col("fetcher").alias("thread"),
+        F.col("responses").cast("double").alias("fetches"), F.col("io_wait_ms").alias("total"),
+        F.lit(0.0).alias("wait"),
     )  # fmt: skip
-    leaders = _leaders(requests, "FetchFollower")
-    seen = _seen(shown, pairs, ["leader", "fetcher"]).join(
-        leaders.drop("before"), ["cluster", "leader", "at"], how="left"
-    )
-    silent = F.format_string("broker %s shows no totals of its requests", "leader")
-    leading = F.when(F.col("requests").isNull() & F.col("leader_reason").isNull(), silent).otherwise(
-        F.col("leader_reason")
-    )
-    return _said(seen, F.coalesce(_gone("fetcher"), F.col("own_reason"), leading))
+    return told.where(F.col("fetcher").isNotNull()).unionByName(waited)
 
 
-def _of_consumers(shown: DataFrame, requests: DataFrame) -> DataFrame:
-    """What each leader says of its consumers (fetch_pairs.STEPS)."""
-    leaders = _leaders(requests, "FetchConsumer").withColumn("fetcher", F.lit(CONSUMERS))
-    own = leaders.withColumn("fetches", F.col("requests")).withColumn("total", F.col("leader_total"))
-    return _said(_seen(shown, own, ["leader", "fetcher"]), F.coalesce(_gone("leader"), F.col("leader_reason")))
-
-
-def _leaders(requests: DataFrame, request: str) -> DataFrame:
-    own = requests.where(F.col("request") == request).withColumnRenamed("broker", "leader")
-    totals = ["requests", "total_ms", "remote_ms"]
-    return _steps(own, ["leader"], totals, F.col("leader")).select(
-        "cluster", "leader", "at", "before", "requests", F.col("total_ms").alias("leader_total"),
-        F.col("remote_ms").alias("leader_remote"), F.col("reason").alias("leader_reason"),
-    )  # fmt: skip
-
-
-def _steps(samples: DataFrame, key: Sequence[str], totals: Sequence[str], broker: Column) -> DataFrame:
+def _steps(samples: DataFrame) -> DataFrame:
     """Each sample less the one before; null, with a reason, where that says nothing."""
-    own = Window.partitionBy("cluster", *key).orderBy("at")
-    row = samples.withColumn("before", F.lag("at").over(own))
-    late = F.unix_micros("at") - F.unix_micros("before") > _REACH_MINUTES * 60_000_000
-    row = row.withColumn("before", F.when(~late, F.col("before")))
+    own = Window.partitionBy("cluster", "leader", "fetcher", "thread").orderBy("at")
+    last = {name: F.lag(name).over(own).alias(f"{name}_before") for name in ("at", "started_at", *_TOTALS)}
+    row = samples.select("*", *last.values())
+    far = F.unix_micros("at") - F.unix_micros("at_before") > REACH.total_seconds() * 1e6
     fell = F.lit(False)
-    for name in totals:
-        row = row.withColumn(f"{name}_before", F.lag(name).over(own))
+    for name in _TOTALS:
         fell = fell | (F.col(name) < F.col(f"{name}_before") * (1 - _NOISE))
-    restarted = F.col("started_at") != F.lag("started_at").over(own)
     reason = (
-        F.when(F.col("before").isNull(), F.format_string("broker %s was sampled once only so far", broker))
-        .when(restarted, F.format_string("broker %s restarted between the samples", broker))
-        .when(fell, F.format_string("the totals of broker %s began anew between the samples", broker))
+        F.when(F.col("at_before").isNull() | far, _says("broker %s was sampled once only so far"))
+        .when(F.col("started_at") != F.col("started_at_before"), _says("broker %s restarted between the samples"))
+        .when(fell, _says("the totals of broker %s began anew between the samples"))
     )
-    deltas = [
-        F.when(F.col("reason").isNull(), F.greatest(F.col(name) - F.col(f"{name}_before"), F.lit(0))).alias(name)
-        for name in totals
-    ]
-    return row.withColumn("reason", reason).select("cluster", *key, "at", "before", "reason", *deltas)
+    less = [F.greatest(F.col(name) - F.col(f"{name}_before"), F.lit(0.0)) for name in _TOTALS]
+    known = [F.when(reason.isNull(), one).alias(name) for one, name in zip(less, _TOTALS, strict=True)]
+    before = F.when(~far, F.col("at_before")).alias("before")
+    return row.select("cluster", "leader", "fetcher", "at", before, *known, reason.alias("reason"))
 
 
-def _seen(shown: DataFrame, steps: DataFrame, key: Sequence[str]) -> DataFrame:
-    """The newest step of everything that was sampled in the half-hour before a round, the round included."""
-    reach = F.unix_micros("round") - F.unix_micros("at")
-    near = shown.join(steps, "cluster", how="inner").where((reach >= 0) & (reach < _REACH_MINUTES * 60_000_000))
-    newest = F.row_number().over(Window.partitionBy("cluster", "round", *key).orderBy(F.desc("at")))
-    return near.withColumn("nth", newest).where("nth = 1").drop("nth")
-
-
-def _gone(broker: str) -> Column:
-    """Why something that was sampled before was not sampled in the round."""
-    text = F.format_string(
-        "broker %s did not show it at %s", broker, F.date_format("round", "yyyy-MM-dd HH:mm:ss 'UTC'")
-    )
-    return F.when(F.col("at") < F.col("round"), text)
-
-
-def _said(seen: DataFrame, reason: Column) -> DataFrame:
-    """The columns of fetch_pairs.STEPS; without numbers where there is a reason not to trust them."""
-    row = seen.withColumn("unknown_reason", reason)
-    gone = F.col("at") < F.col("round")
-    return row.select(
-        "cluster", "round", "leader", "fetcher",
-        F.when(~gone, F.col("before")).alias("sampled_from"), F.when(~gone, F.col("at")).alias("sampled_until"),
-        *[F.when(~gone, F.col(name).cast("double")).alias(name) for name in ("fetches", "total", *_LEADER)],
-        "unknown_reason",
-    )  # fmt: skip
+def _says(text: str) -> Column:
+    return F.format_string(text, F.col("teller"))

@@ -1,6 +1,6 @@
 """What one step of a cluster says: rows of differences in, rows with latencies and the cluster's verdict out.
 
-Arrow and Python; the reckoning is in `fetch_mesh`. Knows no table and no window.
+The reckoning is in `fetch_mesh`. Knows no window and no Spark.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from spark_jobs.fetch_equations import Mesh
 from spark_jobs.fetch_mesh import Pairs, solve
@@ -17,30 +16,21 @@ from spark_jobs.fetch_verdict import Finding
 Row = dict[str, Any]
 CONSUMERS = "consumers"
 """Who fetches, where it is not a follower."""
-STEPS = (
-    "cluster STRING, round TIMESTAMP, leader INT, fetcher STRING, sampled_from TIMESTAMP, sampled_until TIMESTAMP, "
-    "fetches DOUBLE, total DOUBLE, requests DOUBLE, leader_total DOUBLE, leader_remote DOUBLE, unknown_reason STRING"
-)
-"""Differences between two samples: fetches and the time that they took in all, as the fetcher and the leader saw it."""
-SAID = (
-    "total_ms DOUBLE, wait_ms DOUBLE, fetch_latency_ms DOUBLE, fetch_latency_low_ms DOUBLE, "
-    "fetch_latency_high_ms DOUBLE, leader_total_ms DOUBLE, total_local_ms DOUBLE, method STRING, slow BOOLEAN, "
-    "verdict STRING, verdict_broker INT, verdict_reason STRING, confidence DOUBLE"
-)
-"""What a step says of its pairs, and of the cluster."""
-_ARROW = {"STRING": pa.string(), "INT": pa.int32(), "DOUBLE": pa.float64(), "BOOLEAN": pa.bool_()}
-_SAID = [pa.field(name, _ARROW[kind]) for name, kind in (column.split() for column in SAID.split(", "))]
 
 
-def said_of(step: pa.Table) -> pa.Table:
-    """The rows of one step (STEPS) with what they say (SAID)."""
-    rows: list[Row] = step.to_pylist()
-    mesh = _mesh(rows)
+def said_of(steps: list[Row]) -> list[Row]:
+    """What the steps of one round say, row by row.
+
+    A step: leader and fetcher; `fetches` answered in it and the time that they took in `total`, ms; `requests` that the
+    leader answered, to all followers or consumers, their `leader_total` and the `leader_remote` part of it.
+    """
+    mesh = _mesh(steps)
     pairs = solve(mesh)
     cluster = _of_cluster(pairs.finding)
-    said = [row | cluster | (_of_consumers(row) if row["fetcher"] == CONSUMERS else _of_pair(row, mesh, pairs))
-            for row in rows]  # fmt: skip
-    return pa.Table.from_pylist(said, pa.schema([*step.schema, *_SAID]))
+    return [
+        step | cluster | (_of_consumers(step) if step["fetcher"] == CONSUMERS else _of_pair(step, mesh, pairs))
+        for step in steps
+    ]
 
 
 def _of_cluster(finding: Finding) -> Row:

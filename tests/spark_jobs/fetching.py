@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
-
 from tests.spark_jobs.conftest import Row, at
 
 Figure = Callable[[int, int], float]
@@ -45,18 +43,18 @@ class Fetching:
         fetches = [self._fetches(f, b, t) for t in seconds for f in up for b in range(self.brokers) if f != b]
         return requests, fetches
 
-    def step(self, seconds: float = 300.0) -> pa.Table:
+    def step(self, seconds: float = 300.0) -> list[Row]:
         """What has happened in so much time, as `fetch_pairs` gets it."""
         requests, fetches = self.sampled(0, seconds)
         totals = {(r["broker"], r["at"]): r for r in requests if r["request"] == "FetchFollower"}
         ways = {(r["follower"], r["leader"], r["at"]): r for r in fetches}
-        return pa.Table.from_pylist([
+        return [
             {"leader": b, "fetcher": str(f), "unknown_reason": None}
             | _less(ways[f, b, at(seconds)], ways[f, b, at(0)], {"fetches": "responses", "total": "io_wait_ms"})
             | _less(totals[b, at(seconds)], totals[b, at(0)],
                     {"requests": "requests", "leader_total": "total_ms", "leader_remote": "remote_ms"})
             for f in range(self.brokers) for b in range(self.brokers) if f != b
-        ])  # fmt: skip
+        ]  # fmt: skip
 
     def trip(self, follower: int, leader: int) -> float:
         return self.network(follower, leader) + self.local(leader) + self.wait(follower, leader)
