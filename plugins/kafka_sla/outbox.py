@@ -16,6 +16,8 @@ from kafka_sla.model import Miss
 
 NoticeKind = Literal["opened", "recovered"]
 MAIL = "mail"
+ASSET = "asset"
+"""Other people's DAGs that wait for an Airflow asset."""
 _TIMES = ("start", "end", "opened_at", "worst_at")
 
 
@@ -50,15 +52,21 @@ class Outbox:
             return True
 
     def deliver(
-        self, send: Callable[[Notice], None], slas: Sequence[str] | None = None, channels: Sequence[str] | None = None
+        self,
+        send: Callable[[Notice], None],
+        slas: Sequence[str] | None = None,
+        channels: Sequence[str] | None = None,
+        *,
+        but: Sequence[str] = (),
     ) -> int:
         """Send what waits, oldest first, each inside its own transaction; answers how many were sent. A notice that
-        could not be sent waits for the next delivery; the others are sent before its error is raised. None: all."""
+        could not be sent waits for the next delivery; the others are sent before its error is raised. None: all, `but`
+        those channels."""
         failed: dict[int, Exception] = {}
         sent = 0
         while True:
             with self._database.writing() as connection:
-                row = connection.execute(_next(slas, channels, list(failed))).first()
+                row = connection.execute(_next(slas, channels, but, list(failed))).first()
                 if row is None:
                     break
                 try:
@@ -93,7 +101,7 @@ def _told(connection: Connection, notice: Notice) -> list[Row[Any]]:
     return list(connection.execute(rows.where(NOTICES.c.channel == notice.channel).order_by(NOTICES.c.seq)))
 
 
-def _next(slas: Sequence[str] | None, channels: Sequence[str] | None, failed: Sequence[int]) -> Any:
+def _next(slas: Sequence[str] | None, channels: Sequence[str] | None, but: Sequence[str], failed: Sequence[int]) -> Any:
     """The oldest notice that waits and that nobody else is sending; never a recovery before its opening is sent."""
     opening = NOTICES.alias("opening")
     unsent = exists().where(
@@ -103,6 +111,7 @@ def _next(slas: Sequence[str] | None, channels: Sequence[str] | None, failed: Se
         opening.c.sent_at.is_(None),
     )
     rows = select(NOTICES).where(NOTICES.c.sent_at.is_(None), NOTICES.c.seq.not_in(failed), ~unsent)
+    rows = rows.where(NOTICES.c.channel.not_in(but))
     if slas is not None:
         rows = rows.where(NOTICES.c.sla.in_(slas))
     if channels is not None:

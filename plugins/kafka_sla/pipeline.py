@@ -26,7 +26,7 @@ from kafka_sla.lake import Lake
 from kafka_sla.ledger import Ledger
 from kafka_sla.lost_commits import doubted, first_commits
 from kafka_sla.model import Connection, Interval, Miss, Notifier, Sla, SlaWindow
-from kafka_sla.outbox import MAIL, Notice
+from kafka_sla.outbox import ASSET, MAIL, Notice
 from kafka_sla.preparation import job_for
 from kafka_sla.settings import Settings
 from kafka_sla.staging import keep_commit_records, staged, staged_files
@@ -42,12 +42,15 @@ from kafka_sla.tables import (
     QUARANTINE,
     RECORD_RANGES,
     REPLICA_FETCHES,
+    SHARE_LAGS,
     STEADY_STATE,
     TOPIC_CONFIGS,
     VALIDATION_RESULTS,
 )
 
 _PLOT_BEFORE = timedelta(minutes=30)
+_PIECE = timedelta(days=1)
+"""Longer intervals are judged piece by piece, because the rows of a piece are held in memory."""
 
 
 def snapshot(
@@ -78,7 +81,8 @@ def snapshot(
     )  # fmt: skip
     facts = {
         LOG_OFFSETS: found.log_offsets, COMMITTED_OFFSETS: found.committed_offsets,
-        RECORD_RANGES: found.record_ranges, GROUP_STATES: found.group_states, TOPIC_CONFIGS: found.topic_configs,
+        RECORD_RANGES: found.record_ranges, GROUP_STATES: found.group_states, SHARE_LAGS: found.share_lags,
+        TOPIC_CONFIGS: found.topic_configs,
     }  # fmt: skip
     told: tuple[str, ...] = ()
     if live and cluster.exporters:
@@ -161,8 +165,11 @@ def evaluate(settings: Settings, store: Store, sla_name: str, interval: Interval
     Returns ids of the misses that overlap the interval by state (`open`, `closed`) and counts of the verdicts.
     """
     promise, lake, ledger = settings.sla(sla_name), Lake(store), Ledger(store)
-    latency, steady = _measured(promise, lake, interval)
-    windows = judging.judge(promise, interval, settings.window_ms, latency, steady)
+    windows = [
+        window
+        for piece in interval.pieces(_PIECE)
+        for window in judging.judge(promise, piece, settings.window_ms, *_measured(promise, lake, piece))
+    ]
 
     def judge_misses(around: Sequence[SlaWindow]) -> list[Miss]:
         found = judging.misses(promise, around, settings.window_ms)
@@ -205,15 +212,18 @@ def notify(
     smtp: Connection | None,
     run_url: str | None,
     call: Callable[[Notifier, Sla, Notice], None] | None = None,
+    announce: Callable[[Notice], None] | None = None,
 ) -> dict[str, Any]:
     """Queue what is new about misses that overlap the interval, then send all that waits, each notice once.
 
     `call` runs an SLA's notifier; without it only mails are sent, and the notifiers wait for who can call them.
+    `announce` makes a notice an event that other DAGs wait for; it comes last, when all people are told.
     """
     from kafka_sla import notify as mail
 
     ledger = Ledger(store)
-    queued = sum(_queue(ledger, settings.sla(name), interval, run_url) for name in slas)
+    dags = [ASSET] if announce else []
+    queued = sum(_queue(ledger, settings.sla(name), interval, run_url, dags) for name in slas)
 
     def send(notice: Notice) -> None:
         promise = settings.sla(notice.miss.sla)
@@ -224,14 +234,17 @@ def notify(
             around = Interval(notice.miss.start - _PLOT_BEFORE, max(interval.end, notice.miss.opened_at))
             mail.send(smtp, promise, notice, ledger.sla_windows(promise, around))
 
-    return {"queued": queued, "sent": ledger.deliver(send, slas, None if call else [MAIL])}
+    sent = ledger.deliver(send, slas, None if call else [MAIL], but=[ASSET])
+    if announce:
+        sent += ledger.deliver(announce, slas, [ASSET])
+    return {"queued": queued, "sent": sent}
 
 
-def _queue(ledger: Ledger, promise: Sla, interval: Interval, run_url: str | None) -> int:
+def _queue(ledger: Ledger, promise: Sla, interval: Interval, run_url: str | None, dags: Sequence[str]) -> int:
     """Queue what each channel of the SLA has not heard yet of misses that overlap the interval; answers how much."""
     queued = 0
     for miss in ledger.misses(promise, Interval(interval.start - timedelta(milliseconds=1), interval.end)):
-        for channel in (MAIL, *_notifiers(promise)):
+        for channel in (MAIL, *_notifiers(promise), *dags):
             queued += ledger.enqueue(Notice("opened", miss, run_url, channel=channel))
             queued += miss.end is not None and ledger.enqueue(Notice("recovered", miss, run_url, channel=channel))
     return queued

@@ -176,6 +176,17 @@ def test_a_recovered_miss_is_told_once(world: World, recovered: Run) -> None:
     assert world.chat.read_text() == "opened stopped\nrecovered stopped\n"
 
 
+def test_other_dags_hear_once_of_each_opened_and_recovered_miss_and_of_every_publication(
+    world: World, recovered: Run
+) -> None:
+    assert sorted(told["kind"] + " " + told["sla"] for told in events("kafka_sla_misses of ")) == [
+        "opened also stopped", "opened stopped", "recovered also stopped", "recovered stopped",
+    ]  # fmt: skip
+    published_spans = [(told["start"], told["end"]) for told in events("kafka_sla_consumer_latency")]
+    spans = [(span.start.isoformat(), span.end.isoformat()) for span in (world.bad, world.bad, world.good)]
+    assert published_spans[-3:] == spans
+
+
 def test_a_cluster_that_cannot_be_read_turns_the_run_red_and_stops_no_other(recovered: Run) -> None:
     assert recovered.tasks["snapshot [gone]"] == "failed"
     assert recovered.tasks["evaluate [kept]"] == "success"
@@ -190,16 +201,34 @@ def test_mails_link_to_the_run(world: World, recovered: Run) -> None:
     assert "http://airflow.example:8080/dags/kafka_sla/runs/" in html.get_content()
 
 
-def test_history_gives_the_same_figures_for_the_whole_time_and_tells_nobody(world: World, recovered: Run) -> None:
+def test_history_gives_the_same_figures_from_what_is_stored_without_kafka_and_tells_nobody(
+    world: World, recovered: Run
+) -> None:
     whole = Interval(world.bad.start, world.good.end)
     before, told = published(world.store, whole), (subjects(world), world.chat.read_text())
 
-    history = world.run("kafka_sla_history", **form_of(whole))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(
+            "AIRFLOW_CONN_KAFKA_REAL", json.dumps({"conn_type": "kafka", "extra": {"bootstrap.servers": "x:1"}})
+        )
+        history = world.run("kafka_sla_history", **form_of(whole, facts="stored"))
 
     assert history.state == "success"
     assert history.tasks["evaluate [stopped]"] == "success"
     assert published(world.store, whole) == before
     assert (subjects(world), world.chat.read_text()) == told
+
+
+def events(asset: str) -> list[dict[str, Any]]:
+    """What was told with the events of assets whose name begins so, oldest first."""
+    from airflow.models.asset import AssetEvent, AssetModel
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    with create_session() as session:
+        mine = AssetModel.name.startswith(asset)
+        found = session.scalars(select(AssetEvent).join(AssetModel, AssetEvent.asset_id == AssetModel.id).where(mine))
+        return [event.extra for event in sorted(found, key=lambda event: event.id)]
 
 
 def subjects(world: World) -> list[str]:

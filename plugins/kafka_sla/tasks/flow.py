@@ -35,7 +35,7 @@ def sla_flow(*, every: timedelta, watches: bool) -> None:
     job: Any = steps.prepare(plan, snapshots)
     measured = measure(job="{{ ti.xcom_pull(task_ids='prepare') }}")
     validated = steps.validate(job)
-    published = steps.publish(job)
+    published = steps.publish(plan, job)
     evaluated = steps.evaluate.partial(plan=plan).expand(sla=steps.slas(plan))
     last = steps.notify() if watches else steps.settle()
     outcome = EmptyOperator(

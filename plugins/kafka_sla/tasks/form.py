@@ -22,6 +22,15 @@ def form(menu: Menu, *, tells: bool) -> dict[str, Param]:
             "From (UTC)", "Start of the time to measure. Leave both empty for the last complete interval."
         ),
         "to": _instant("To (UTC)", "End of the time to measure, exclusive; not in the future."),
+        "facts": Param(
+            "ask",
+            type="string",
+            enum=["ask", "stored"],
+            values_display={"ask": "Ask Kafka, and use what is stored", "stored": "Only what is stored"},
+            title="Facts",
+            description="Only what is stored: Kafka is not asked. For an SLA that is new, or was changed.",
+            section=HOW,
+        ),
         "clusters": _names("Clusters", "Empty: all clusters.", menu.clusters),
         "slas": _names("SLAs", "Empty: all SLAs of the chosen clusters.", menu.slas),
     }

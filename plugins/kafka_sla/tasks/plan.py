@@ -13,6 +13,8 @@ from kafka_sla.settings import Settings
 NEWS = timedelta(hours=1)
 """A miss that a late run finds in an interval older than this is history: it is recorded and shown, not mailed."""
 LONGEST = timedelta(days=31)
+LONGEST_STORED = timedelta(days=100)
+"""A quarter: what is stored costs no look-ups, so one run may measure more of it."""
 Tell = Literal["auto", "always", "never"]
 
 
@@ -26,6 +28,8 @@ class Plan(TypedDict):
     live_until: str | None
     """Before this instant, what Kafka says now still belongs to the interval: it ended less than one interval ago."""
     notify: bool
+    stored: bool
+    """Kafka is not asked: the facts that are stored are measured anew."""
     alarm: bool
     """This run may fail an SLA's task; false for backfills and history, which only record."""
 
@@ -45,6 +49,7 @@ class Request:
     clusters: tuple[str, ...] = ()
     slas: tuple[str, ...] = ()
     tell: Tell = "auto"
+    stored: bool = False
 
 
 def plan(settings: Settings, request: Request, now: datetime) -> Plan:
@@ -57,8 +62,9 @@ def plan(settings: Settings, request: Request, now: datetime) -> Plan:
         end=interval.end.isoformat(),
         clusters=clusters,
         slas=slas,
-        live_until=(interval.end + request.every).isoformat() if watches else None,
+        live_until=(interval.end + request.every).isoformat() if watches and not request.stored else None,
         notify=watches and _tells(request, interval, now),
+        stored=request.stored,
         alarm=watches,
     )
 
@@ -85,7 +91,15 @@ def _interval(request: Request, window_ms: int, now: datetime) -> Interval:
     if request.start is None or request.end is None:
         missing = "From" if request.start is None else "To"
         raise BadRequest(f"{missing} is empty; give both From and To, or neither for the last complete interval")
-    return _checked(request.start, request.end, window_ms, now)
+    interval = _checked(request.start, request.end, window_ms, now)
+    longest = LONGEST_STORED if request.stored else LONGEST
+    if interval.end - interval.start > longest:
+        raise BadRequest(
+            f"{interval.start:%F} to {interval.end:%F} is more than {longest.days} days for one run; backfill it a day"
+            f" per run: airflow backfill create --dag-id kafka_sla_history --from-date {interval.start:%F}"
+            f" --to-date {interval.end:%F}"
+        )
+    return interval
 
 
 def _last_complete(request: Request) -> Interval:
@@ -109,11 +123,6 @@ def _checked(start: datetime, end: datetime, window_ms: int, now: datetime) -> I
                 f"{name} ({at:%F %T} UTC) is not at the edge of a window of {window_ms // 1000} s;"
                 f" give {whole:%F %T} or {after:%F %T}"
             )
-    if end - start > LONGEST:
-        raise BadRequest(
-            f"{start:%F} to {end:%F} is more than {LONGEST.days} days for one run; backfill it a day per run:"
-            f" airflow backfill create --dag-id kafka_sla_history --from-date {start:%F} --to-date {end:%F}"
-        )
     return Interval(start, end)
 
 

@@ -32,6 +32,7 @@ def request_of_run(every: timedelta, watches: bool) -> Request:
         clusters=tuple(params["clusters"]),
         slas=tuple(params["slas"]),
         tell=params.get("notify", "auto"),
+        stored=params["facts"] == "stored",
     )
 
 

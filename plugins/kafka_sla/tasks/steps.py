@@ -23,6 +23,7 @@ from airflow.sdk import (
 from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_sla import errors
+from kafka_sla.tasks import assets
 from kafka_sla.tasks.connections import connection, store
 from kafka_sla.tasks.plan import Plan, is_live, planned
 from kafka_sla.tasks.plan import plan as decide
@@ -77,6 +78,9 @@ def snapshot(plan: Plan, cluster: str) -> dict[str, Any]:
     from kafka_sla import pipeline
 
     settings = settings_here()
+    if plan["stored"]:
+        log.info("Kafka is not asked: the run is about what is stored.")
+        return {"cluster": settings.cluster(cluster).name, "commit_records": None, "notes": []}
     interval, live = planned(plan), is_live(plan, datetime.now(UTC))
     found = pipeline.snapshot(settings, store(settings), cluster, connection, interval, live=live, progress=log.info)
     _say(f"Read {cluster} for {interval}", found)
@@ -109,12 +113,13 @@ def validate(job: str) -> dict[str, Any]:
     return found
 
 
-@task
-def publish(job: str) -> dict[str, Any]:
-    """Make the whole interval readable at once."""
+@task(outlets=list(assets.TABLES))
+def publish(plan: Plan, job: str) -> dict[str, Any]:
+    """Make the whole interval readable at once, and tell the DAGs that wait for the tables."""
     from kafka_sla import pipeline
 
     found = pipeline.publish(store(settings_here()), job)
+    assets.say_published(get_current_context(), planned(plan), found)
     _say("Published", found)
     return found
 
@@ -135,7 +140,7 @@ def evaluate(plan: Plan, sla: str) -> dict[str, Any]:
     return found
 
 
-@task(trigger_rule=TriggerRule.ALL_DONE)
+@task(trigger_rule=TriggerRule.ALL_DONE, outlets=[assets.MISSES])
 def notify() -> dict[str, Any]:
     """Tell of opened and recovered misses, each once, also when an SLA's task above is red."""
     from kafka_sla import pipeline
@@ -150,8 +155,10 @@ def notify() -> dict[str, Any]:
     settings = settings_here()
     mailed = any(settings.sla(name).recipients for name in plan["slas"])
     smtp = connection(settings.smtp_connection) if mailed and settings.smtp_connection else None
-    address, call = run_url(settings), caller(context)
-    found = pipeline.notify(settings, store(settings), plan["slas"], planned(plan), smtp, address, call)
+    found = pipeline.notify(
+        settings, store(settings), plan["slas"], planned(plan), smtp, run_url(settings), caller(context),
+        assets.announcer(context),
+    )  # fmt: skip
     _say("Told", found)
     return found
 

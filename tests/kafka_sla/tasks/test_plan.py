@@ -122,3 +122,14 @@ def test_a_past_range_is_told_only_when_the_form_says_always() -> None:
     assert not plan(SETTINGS, past, at("10:07"))["notify"]
     assert plan(SETTINGS, replace(past, tell="always"), at("10:07"))["notify"]
     assert not plan(SETTINGS, replace(MANUAL, tell="never"), at("10:07"))["notify"]
+
+
+def test_a_quarter_of_what_is_stored_is_one_run_and_asks_kafka_for_nothing() -> None:
+    now = at("10:07:31")
+    asked = replace(MANUAL, start=at("10:00") - timedelta(days=92), end=at("10:00"), stored=True)
+
+    made = plan(SETTINGS, asked, now)
+
+    assert (made["stored"], made["live_until"]) == (True, None)
+    with pytest.raises(BadRequest, match="more than 31 days"):
+        plan(SETTINGS, replace(asked, stored=False), now)
