@@ -104,6 +104,22 @@ GROUP_STATES = Table(
         members INT                      -- members; null where the broker does not tell
     """))  # fmt: skip
 
+SHARE_LAGS = Table(
+    "share_lags", "fact", ("cluster", "group", "topic", "partition", "at"), "at",
+    "What a snapshot saw of each share group's partitions (KIP-932): a lag in records, never one in time.",
+    _columns("""
+        cluster STRING NOT NULL          -- cluster name of the configuration
+        group STRING NOT NULL            -- share group
+        topic STRING NOT NULL            -- topic
+        partition INT NOT NULL           -- partition
+        at TIMESTAMP NOT NULL            -- when it was seen, UTC
+        start_offset BIGINT              -- first offset that the group is not done with; null: it has not read yet
+        log_end_offset BIGINT            -- offset the next record gets
+        records_lag BIGINT               -- records that the group is not done with, as the broker counts them
+        unknown_reason STRING            -- why the lag in records is null; null when it is known
+        no_time_lag STRING NOT NULL      -- why there is no lag in time
+    """))  # fmt: skip
+
 TOPIC_CONFIGS = Table(
     "topic_configs", "fact", ("cluster", "topic", "at"), "at",
     "What a snapshot saw of each topic's configuration.",
@@ -387,10 +403,9 @@ QUARANTINE = Table(
 
 TABLES: dict[str, Table] = {
     t.name: t
-    for t in (LOG_OFFSETS, RECORD_RANGES, COMMITTED_OFFSETS, GROUP_STATES, TOPIC_CONFIGS, BROKER_REQUESTS,
-              REPLICA_FETCHES,
-              CONSUMER_LATENCY, STEADY_STATE, CONSUMER_STATUS, NON_CONSUMED, REPLICATION_LAG, FETCH_LATENCY, SLA_WINDOWS,
-              SLA_MISSES, VALIDATION_RESULTS, QUARANTINE)
+    for t in (LOG_OFFSETS, RECORD_RANGES, COMMITTED_OFFSETS, GROUP_STATES, SHARE_LAGS, TOPIC_CONFIGS, BROKER_REQUESTS,
+              REPLICA_FETCHES, CONSUMER_LATENCY, STEADY_STATE, CONSUMER_STATUS, NON_CONSUMED, REPLICATION_LAG,
+              FETCH_LATENCY, SLA_WINDOWS, SLA_MISSES, VALIDATION_RESULTS, QUARANTINE)
 }  # fmt: skip
 FACTS = tuple(t for t in TABLES.values() if t.kind == "fact")
 METRICS = tuple(t for t in TABLES.values() if t.kind == "metric")

@@ -38,6 +38,12 @@ BROKEN: dict[str, dict[str, list[Row]]] = {
         "type_known": [{"type": "quorum"}],
         "state_known": [{"state": "Confused"}],
     },
+    "share_lags": _KEYS
+    | {
+        "offsets_not_negative": [{"start_offset": -1}, {"records_lag": -1}],
+        "lag_known_or_reasoned": [{"records_lag": None}, {"unknown_reason": "not told"}],
+        "lag_fits": [{"records_lag": 6}],
+    },
     "topic_configs": _KEYS
     | {
         "partitions_positive": [{"partitions": 0}],

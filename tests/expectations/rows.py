@@ -124,6 +124,9 @@ GOOD: dict[str, Row] = {
     "group_states": {
         "cluster": "prod", "group": "billing", "at": at(300), "type": "classic", "state": "Stable", "members": 2,
     },
+    "share_lags": _PARTITION
+    | {"group": "pickers", "at": at(300), "start_offset": 95, "log_end_offset": 100, "records_lag": 4,
+       "unknown_reason": None, "no_time_lag": "it has no position"},
     "topic_configs": {"cluster": "prod", "topic": "orders", "at": at(300)} | _TOPIC,
     "broker_requests": _BROKER | {"broker": 0, "request": "FetchFollower", "requests": 10, "total_ms": 5_020.0,
                                   "remote_ms": 5_000.0, "local_ms": 15.0},
@@ -140,6 +143,7 @@ IDENTITY = {
     "record_ranges": "topic",
     "committed_offsets": "group",
     "group_states": "group",
+    "share_lags": "group",
     "topic_configs": "topic",
     "broker_requests": "cluster",
     "replica_fetches": "cluster",

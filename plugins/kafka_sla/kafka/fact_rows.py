@@ -11,6 +11,7 @@ from kafka_sla.arrow import arrow_schema
 from kafka_sla.kafka.contents import Told
 from kafka_sla.kafka.groups import Group
 from kafka_sla.kafka.produced import Produced
+from kafka_sla.kafka.share_groups import NO_TIME_LAG, ShareLag
 from kafka_sla.kafka.topics import Topic, TopicConfig, TopicPartition
 from kafka_sla.tables import Table
 
@@ -52,6 +53,11 @@ def committed_seen(offsets: Mapping[str, Mapping[TopicPartition, int]], at: int)
 def groups_seen(groups: Iterable[Group], members: Mapping[str, int], at: int) -> Iterator[Row]:
     for group in groups:
         yield group.name, at, group.type, group.state, members.get(group.name)
+
+
+def shares_seen(lags: Iterable[ShareLag], ends: Mapping[TopicPartition, int], at: int) -> Iterator[Row]:
+    for group, tp, start, lag, why in lags:
+        yield group, *tp, at, start, ends.get(tp), lag, why, NO_TIME_LAG
 
 
 def topics_seen(topics: Mapping[str, Topic], configs: Mapping[str, TopicConfig], at: int) -> Iterator[Row]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from kafka.errors import (
     NotCoordinatorError,
     for_code,
 )
-from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
+from kafka.protocol.admin import ListGroupsRequest
 from kafka.protocol.consumer import OffsetFetchRequest
 
 from kafka_sla.kafka.client import TAKE_OVER_S, Ask, Client
@@ -97,18 +97,6 @@ def see_groups(client: Client, wanted: Patterns, topics: Patterns) -> tuple[list
     return [seen[name] for name in sorted(seen)], committed
 
 
-def count_members(client: Client, groups: Iterable[Group]) -> dict[str, int]:
-    """Members of classic groups. Others are left out: this request shows KIP-848 groups as dead."""
-    asks = [
-        Ask(node, DescribeGroupsRequest(groups=names, include_authorized_operations=False))
-        for node, names in _requests([group for group in groups if group.type == "classic"])
-    ]
-    answers = [answer for answer in client.ask(asks) if not isinstance(answer, KafkaError)]
-    return {
-        group.group_id: len(group.members) for answer in answers for group in answer.groups if group.error_code == 0
-    }
-
-
 def read_committed(client: Client, groups: Sequence[Group], topics: Patterns) -> Committed:
     """What each group has committed, in one request per coordinator.
 
@@ -132,7 +120,7 @@ def _fetch(
     failed: dict[str, KafkaError],
 ) -> list[Group]:  # fmt: skip
     """Adds what the coordinators answer to `offsets` or `failed`; returns the groups whose coordinator moves."""
-    requests = _requests(groups)
+    requests = by_coordinator(groups)
     asks = [
         Ask(node, OffsetFetchRequest(groups=[_OfGroup(group_id=name, topics=None) for name in names],
                                      min_version=8, max_version=8))
@@ -163,7 +151,7 @@ def _positions(group: Any, topics: Patterns, matching: dict[str, bool]) -> dict[
     return found
 
 
-def _requests(groups: Sequence[Group]) -> list[tuple[int, list[str]]]:
+def by_coordinator(groups: Sequence[Group]) -> list[tuple[int, list[str]]]:
     """Group names per coordinator, in requests of a size that a broker answers at once."""
     by_node: dict[int, list[str]] = {}
     for group in groups:

@@ -15,17 +15,19 @@ from kafka_sla.kafka.commit_log import TOPIC, Commits, read_commits
 from kafka_sla.kafka.contents import Contents
 from kafka_sla.kafka.diagnosis import words_of
 from kafka_sla.kafka.fact_rows import Row, fact_table
-from kafka_sla.kafka.groups import count_members, see_groups
+from kafka_sla.kafka.groups import see_groups
 from kafka_sla.kafka.kept import kept_rows, kept_tracks, standing
 from kafka_sla.kafka.markers import before_markers, transactional_topics
+from kafka_sla.kafka.members import count_members
 from kafka_sla.kafka.offsets import Offsets
 from kafka_sla.kafka.positions import Reader, Track
 from kafka_sla.kafka.produced import Looking, produced_points
 from kafka_sla.kafka.record_times import RecordTimes
+from kafka_sla.kafka.share_groups import read_share_lags
 from kafka_sla.kafka.timeline import Rule
 from kafka_sla.kafka.topics import Topic, TopicConfig, TopicPartition, read_configs, read_topics
 from kafka_sla.model import Cluster, Connection, Interval, KeptPosition, LookUps, Patterns, epoch_ms
-from kafka_sla.tables import COMMITTED_OFFSETS, GROUP_STATES, LOG_OFFSETS, RECORD_RANGES, TOPIC_CONFIGS
+from kafka_sla.tables import COMMITTED_OFFSETS, GROUP_STATES, LOG_OFFSETS, RECORD_RANGES, SHARE_LAGS, TOPIC_CONFIGS
 
 LOOK_BACK = timedelta(hours=1)
 """How long before an interval its commits are read too, so that the last commit before it is known."""
@@ -41,6 +43,7 @@ class Snapshot:
     record_ranges: pa.Table
     committed_offsets: pa.Table
     group_states: pa.Table
+    share_lags: pa.Table
     topic_configs: pa.Table
     commit_records: pa.Table
     """key, value (null: a tombstone), appended_at of offset commits from LOOK_BACK before the interval to its end."""
@@ -55,6 +58,7 @@ class _Now:
 
     ends: list[Row] = field(default_factory=list)
     groups: list[Row] = field(default_factory=list)
+    shares: list[Row] = field(default_factory=list)
     listed: frozenset[str] = frozenset()
     configs: list[Row] = field(default_factory=list)
     committed: list[Row] = field(default_factory=list)
@@ -135,6 +139,7 @@ def _read(
         record_ranges=fact_table(RECORD_RANGES, cluster, fact_rows.ranges(looking.ranges)),
         committed_offsets=fact_table(COMMITTED_OFFSETS, cluster, rows),
         group_states=fact_table(GROUP_STATES, cluster, now.groups),
+        share_lags=fact_table(SHARE_LAGS, cluster, now.shares),
         topic_configs=fact_table(TOPIC_CONFIGS, cluster, now.configs),
         commit_records=(commits or Commits()).table(),
         notes=(*scope.notes, *scope.offsets.notes(), *times.notes(), *contents.notes(), *_unfinished(looking)),
@@ -171,12 +176,14 @@ def _observe(scope: _Scope) -> _Now:
             "no group matches, or none may be seen: correct the configuration, or grant DESCRIBE on the groups"
         )
     members = count_members(scope.client, groups)
+    lags, unread = read_share_lags(scope.client, groups, scope.matching)
     ends = scope.offsets.ends()
     ends_at = _now_ms()
-    scope.notes.extend(committed.notes)
+    scope.notes.extend([*committed.notes, *unread])
     return _Now(
         ends=list(fact_rows.ends_seen(ends, scope.offsets.starts(), ends_at)),
         groups=list(fact_rows.groups_seen(groups, members, committed_at)),
+        shares=list(fact_rows.shares_seen(lags, ends, ends_at)),
         listed=frozenset(group.name for group in groups),
         configs=list(fact_rows.topics_seen(scope.topics, scope.configs, ends_at)),
         committed=list(fact_rows.committed_seen(committed.offsets, committed_at)),

@@ -298,7 +298,8 @@ def test_a_consumer_of_the_new_protocol_is_seen_with_its_type(kafka: Broker) -> 
     seen = look(kafka, this_minute(), name, groups=f"g-{name}", live=True)
     consumer.close()
 
-    assert [(r["type"], r["state"]) for r in seen.group_states.to_pylist()] == [("consumer", "Stable")]
+    states = [(r["type"], r["state"], r["members"]) for r in seen.group_states.to_pylist()]
+    assert states == [("consumer", "Stable", 1)]
     assert [r["committed_offset"] for r in seen.committed_offsets.to_pylist()] == [1]
 
 
@@ -312,18 +313,32 @@ def test_members_of_a_classic_group_are_counted(kafka: Broker) -> None:
     assert [(r["state"], r["members"]) for r in seen.group_states.to_pylist()] == [("Stable", 1)]
 
 
-def test_a_share_group_is_listed_but_has_no_position(kafka: Broker) -> None:
+def test_a_share_group_has_a_lag_in_records_and_none_in_time_but_the_reason(kafka: Broker) -> None:
     name = topic(kafka)
     group = f"share-{name}"
     consumer = ShareConsumer({**kafka.client(), "group.id": group})
     consumer.subscribe([name])
     consumer.poll(3)
+    produce(kafka, name, [ms(i) for i in range(5)])
+    before = look(kafka, this_minute(), name, groups=group, live=True)
+    read = 0
+    while read < 5:
+        read += len(consumer.poll(5))
+    consumer.commit_sync()
+    produce(kafka, name, [ms(6), ms(7), ms(8)])
 
     seen = look(kafka, this_minute(), name, groups=group, live=True)
     consumer.close()
 
-    assert [r["type"] for r in seen.group_states.to_pylist()] == ["share"]
+    assert [(r["type"], r["members"]) for r in seen.group_states.to_pylist()] == [("share", 1)]
     assert seen.committed_offsets.num_rows == 0
+    (lag,) = seen.share_lags.to_pylist()
+    assert (lag["group"], lag["topic"], lag["partition"]) == (group, name, 0)
+    assert (lag["start_offset"], lag["log_end_offset"], lag["records_lag"]) == (5, 8, 3)
+    assert (lag["unknown_reason"], "single records in any order" in lag["no_time_lag"]) == (None, True)
+    assert [(r["records_lag"], r["unknown_reason"]) for r in before.share_lags.to_pylist()] == [
+        (None, "the group has not read from this partition yet")
+    ]
 
 
 def test_a_spent_budget_is_noted_and_leaves_true_points(kafka: Broker) -> None:
