@@ -9,7 +9,7 @@ TYPED := plugins/kafka_sla spark_jobs demo
 SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check format docs test wheel demo truth clean
+.PHONY: help setup check format docs test wheel demo truth brokers clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ demo: setup ## Kafka, consumers, Airflow and a mailbox on this machine; ONCE=1 e
 
 truth: setup ## what real clients did against what is measured, as tables (about 5 minutes)
 	@$(BIN)/python -m benchmarks.truth
+
+brokers: setup ## are slow brokers and pairs told apart, at every load (about 10 minutes)
+	@$(BIN)/python -m benchmarks.brokers
 
 clean: ## remove everything that make made, except .cache (Kafka's jars)
 	rm -rf $(VENV) .work dist build *.egg-info plugins/*.egg-info .mypy_cache .pytest_cache .ruff_cache

@@ -32,6 +32,11 @@ class Links:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="links", daemon=True)
 
+    def slow(self, broker: int | None, pair: frozenset[int], seconds: float) -> None:
+        """Hold back what is sent to a broker, requests between a pair, or both; nothing else any more."""
+        self.delay_into = {} if broker is None else {broker: seconds}
+        self.delay_between = {pair: seconds} if pair else {}
+
     def __enter__(self) -> Links:
         self._thread.start()
         for broker in self._ports:
