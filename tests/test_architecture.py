@@ -42,7 +42,7 @@ FLOORS: tuple[dict[str, str], ...] = (
     {"report": "report"},
     {"digest": "digest"},
     {"notify": "digest_mail mail notify"},
-    {"pipeline": "elsewhere pipeline preparation summing"},
+    {"pipeline": "elsewhere pipeline preparation reach summing"},
     {
         "tasks": "tasks",
         "web": "web",

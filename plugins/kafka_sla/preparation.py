@@ -18,6 +18,7 @@ from kafka_sla.job import Carried, Job, Replay
 from kafka_sla.lake import Lake
 from kafka_sla.ledger import Ledger
 from kafka_sla.model import Interval, Sla
+from kafka_sla.reach import read_since
 from kafka_sla.settings import Settings
 from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, FACTS, LOG_OFFSETS, METRICS, RECORD_RANGES
 from kafka_sla.warehouse import bytes_of
@@ -45,7 +46,7 @@ def job_for(
     for name in clusters:
         carried = _carried(ledger, name, interval, settings.window_ms)
         replays.append(Replay(settings.cluster(name), carried))
-        since.append(_oldest_needed(lake, name, carried, settings.window_ms) if carried else None)
+        since.append(_since(lake, name, carried, interval, settings.window_ms, commit_records.get(name, ())))
     start = None if None in since else min(t for t in since if t)
     load_id = uuid.uuid4().hex
     facts = {t.name: lake.fact_files(t, _from(t.name, start, replays, interval), interval.end) for t in FACTS}
@@ -81,6 +82,16 @@ def _carried(ledger: Ledger, cluster: str, interval: Interval, window_ms: int) -
     window = Interval(at - timedelta(milliseconds=window_ms), at)
     slices = ledger.publications([cluster], window)
     return Carried(at, slices[-1].load_id) if slices else None
+
+
+def _since(
+    lake: Lake, cluster: str, carried: Carried | None, interval: Interval, window_ms: int, records: Sequence[str]
+) -> datetime | None:
+    """From when on the points of a cluster are read; None: from the beginning."""
+    if carried is None:
+        return None
+    oldest = _oldest_needed(lake, cluster, carried, window_ms)
+    return read_since(lake, cluster, carried, interval, window_ms, records, oldest)
 
 
 def _oldest_needed(lake: Lake, cluster: str, carried: Carried, window_ms: int) -> datetime:

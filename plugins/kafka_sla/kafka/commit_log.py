@@ -28,6 +28,9 @@ SCHEMA = pa.schema([
     pa.field("value", pa.binary()),
     pa.field("appended_at", pa.timestamp("us", "UTC"), nullable=False),
     pa.field("earlier_lost", pa.bool_(), nullable=False),
+    pa.field("topic", pa.string()),
+    pa.field("partition", pa.int32()),
+    pa.field("position", pa.int64()),
 ])  # fmt: skip
 _BYTES_PER_FETCH = 4 * 1024**2
 _SHORT = Struct(">h")
@@ -57,6 +60,9 @@ class Commits:
     _values: list[bytes | None] = field(default_factory=list)
     _times: list[int] = field(default_factory=list)
     _lost: list[bool] = field(default_factory=list)
+    _topics: list[str | None] = field(default_factory=list)
+    _partitions: list[int | None] = field(default_factory=list)
+    _positions: list[int | None] = field(default_factory=list)
 
     def add(self, reader: Reader | None, key: bytes, record: Record, *, compacted: bool) -> None:
         """Keep a record; `compacted`: records before it were removed. What cannot be read is kept too, for Spark to set
@@ -64,6 +70,9 @@ class Commits:
         lost = compacted and reader is not None and reader not in self.tracks
         self.lost += lost
         self._lost.append(lost)
+        self._topics.append(reader.tp.topic if reader else None)
+        self._partitions.append(reader.tp.partition if reader else None)
+        self._positions.append(_position(record.value) if _readable(record.value) else None)
         self._keys.append(key)
         self._values.append(record.value)
         self._times.append(record.timestamp * 1000)
@@ -79,10 +88,12 @@ class Commits:
         return {reader.group for reader, stands in self.standing.items() if stands}
 
     def table(self) -> pa.Table:
-        return pa.Table.from_arrays(
-            [pa.array(self._keys, pa.binary()), pa.array(self._values, pa.binary()),
-             pa.array(self._times, pa.timestamp("us", "UTC")), pa.array(self._lost, pa.bool_())], schema=SCHEMA,
+        columns = (
+            self._keys, self._values, self._times, self._lost, self._topics, self._partitions, self._positions
         )  # fmt: skip
+        return pa.Table.from_arrays(
+            [pa.array(column, kind.type) for column, kind in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
+        )
 
 
 def read_commits(client: Client, groups: Patterns, topics: Patterns, start: int, end: int, *, to_now: bool) -> Commits:
