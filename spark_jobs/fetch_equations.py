@@ -81,7 +81,7 @@ def equations(mesh: Mesh) -> Equations:
     """One equation per leader whose fetches are all known, one rough value per pair."""
     rows = [row for leader in range(len(mesh.brokers)) if (row := _of_leader(mesh, leader))]
     names = tuple((mesh.brokers[a], mesh.brokers[b]) for a, b in mesh.pairs)
-    shares = np.array([row[0] for row in rows]).reshape(-1, len(names))
+    shares = np.array([row[0] for row in rows]).reshape(len(rows), len(names))
     means, errors = (np.array([row[i] for row in rows], dtype=float) for i in (1, 2))
     return Equations(mesh.brokers, names, shares, means, errors, *_rough(mesh))
 

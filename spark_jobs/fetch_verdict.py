@@ -111,7 +111,7 @@ def _fit(eq: Equations, slow: Bools, chance: float) -> _Fit:
         # A pair that is known roughly is first drawn to its rough value; the leaders then see what is left open.
         differ = (_UNLIKE * (by_pair @ levels) + _UNLIKE_MS) ** 2
         width = differ + eq.rough_off**2
-        left = np.where(np.isinf(width), 1.0, eq.rough_off**2 / width)
+        left = 1 - differ / width
         root = np.linalg.cholesky((eq.shares * differ * left) @ eq.shares.T + np.diag(eq.off**2))
         columns = np.linalg.solve(root, eq.shares @ (by_pair * left[:, None]))
         target = np.linalg.solve(root, eq.means - eq.shares @ ((1 - left) * eq.rough))

@@ -119,3 +119,12 @@ def test_a_leader_that_answers_others_too_gives_no_equation() -> None:
 
     assert {"simple"} == {row["method"] for row in pairs.values()}
     assert all(row["fetch_latency_high_ms"] - row["fetch_latency_low_ms"] > 400 for row in pairs.values())
+
+
+def test_steps_without_a_figure_of_any_pair_have_no_verdict() -> None:
+    nothing = dict.fromkeys(("fetches", "total", "requests", "leader_total", "leader_remote"))
+
+    pairs = _said([step | nothing | {"unknown_reason": "it restarted"} for step in Fetching().step()])
+
+    assert ("unknown", None) == _verdict(pairs)
+    assert {("it restarted", None)} == {(row["unknown_reason"], row.get("fetch_latency_ms")) for row in pairs.values()}
