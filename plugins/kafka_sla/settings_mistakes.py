@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from kafka_sla.settings_clusters import broken_clusters
 from kafka_sla.settings_rules import SECRET_ADDRESS, Found, broken_rules, did_you_mean, secrets
 from kafka_sla.settings_schema import SECTIONS, Document, Section
 from kafka_sla.yaml_lines import KeyPath, Mistake, YamlFile
@@ -48,7 +49,7 @@ def _mistakes(values: Any) -> list[Found]:
         Document.model_validate(values)
     except ValidationError as error:
         found += [(_path(details), _sentence(details)) for details in error.errors(include_url=False)]
-    found += broken_rules(values)
+    found += [*broken_rules(values), *broken_clusters(values)]
     return [(path, text) for i, (path, text) in enumerate(found) if i < len(secret) or path not in secret]
 
 

@@ -166,10 +166,21 @@ def _selection_rules(sla: dict[str, Any], name: str, cluster: dict[str, Any]) ->
     for one, many in (("group", "groups"), ("topic", "topics")):
         selected = _valid(parse_patterns, cluster.get(many) or ["*"])
         listed = sla[many] if isinstance(sla.get(many), list) else [sla.get(one)]
+        kept = _kept_names(name, cluster) if many == "groups" else []
         for text in listed if selected else []:
-            if is_exact(text) and not selected.matches(text):
+            if is_exact(text) and not selected.matches(text) and text not in kept:
                 at = (many,) if sla.get(many) else (one,)
                 yield at, f"{text!r} is not selected by clusters.{name}.{many}; allowed: names that it selects"
+
+
+def _kept_names(source: str, cluster: dict[str, Any]) -> list[str]:
+    """Replication flows and checkpoints are consumer groups too, whatever `groups` says."""
+    flows, checkpoints = (cluster.get(key) for key in ("replication", "checkpoints"))
+    named = [
+        str(_mapping(flow).get("name") or f"{source}->{_mapping(flow).get('to')}")
+        for flow in (flows if isinstance(flows, list) else [])
+    ]
+    return named + [str(_mapping(one).get("group")) for one in (checkpoints if isinstance(checkpoints, list) else [])]
 
 
 def _mapping(value: Any) -> dict[str, Any]:
