@@ -9,10 +9,10 @@ TYPED := plugins/kafka_sla spark_jobs demo
 SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check format docs test wheel demo truth brokers clean
+.PHONY: help setup check format docs test wheel demo truth checkpoint brokers clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(EDITABLE) ## install everything into .venv and fetch Kafka's jars (once)
 	@$(BIN)/python -c "from demo.broker import archive_classes; archive_classes()"
@@ -44,6 +44,9 @@ demo: setup ## Kafka, consumers, Airflow and a mailbox on this machine; ONCE=1 e
 
 truth: setup ## what real clients did against what is measured, as tables (about 5 minutes)
 	@$(BIN)/python -m benchmarks.truth
+
+checkpoint: setup ## the checkpoint folder of a real Kafka query of Spark, as the tests keep it (about 1 minute)
+	@$(BIN)/python -m benchmarks.checkpoint tests/kafka_sla/checkpoint
 
 brokers: setup ## are slow brokers and pairs told apart, at every load (about 10 minutes)
 	@$(BIN)/python -m benchmarks.brokers
