@@ -1,4 +1,4 @@
-"""The reading of fact files and their union into one sorted stream of events. Knows the fact tables, no metric."""
+"""The reading of fact files and their union into one stream of events. Knows the fact tables, no metric."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from spark_jobs.chunks import EVENTS
 
 POLLED = ("snapshot", "connect_rest")
 """Sources that look at a position now and then instead of hearing of every commit."""
-_ORDER = ("cluster", "topic", "partition", "group", "at", "offset")
+_TASK_BYTES = 8_000_000
+"""Bytes of fact files to a task: a million commits, which take some hundred MB while they are measured."""
 
 
 def read(spark: SparkSession, table: Table, files: list[str]) -> DataFrame:
@@ -72,7 +73,7 @@ def commits_of(job: Job, committed: DataFrame) -> DataFrame:
 def events(
     job: Job, log: DataFrame, ranges: DataFrame, committed: DataFrame, latency: DataFrame, steady: DataFrame
 ) -> DataFrame:
-    """All events (chunks.EVENTS) of a job, whole topic-partitions together and in order.
+    """All events (chunks.EVENTS) of a job, whole topic-partitions together.
 
     `log`, `ranges`, `committed`: facts. `latency`, `steady`: the carried rows of `consumer_latency` and `steady_state`.
     """
@@ -91,10 +92,8 @@ def events(
     together = together.unionByName(
         _read(ranges.where(F.col("at") <= F.lit(job.interval.end))), allowMissingColumns=True
     )
-    return (
-        together.select([F.col(f"`{name}`") for name in _names()])
-        .repartition("cluster", "topic", "partition")
-        .sortWithinPartitions(*[F.col(f"`{name}`").asc_nulls_first() for name in _ORDER])
+    return together.select([F.col(f"`{name}`") for name in _names()]).repartition(
+        1 + job.input_bytes // _TASK_BYTES, "cluster", "topic", "partition"
     )
 
 

@@ -1,4 +1,4 @@
-"""The one pass over all events: sorted Arrow batches in, rows of latency with steady states out. No session, no I/O."""
+"""The one pass over all events: Arrow batches in, rows of latency with steady states out. No session, no I/O."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_sla.model import Sla
-from kafka_sla.tables import CONSUMER_LATENCY
+from kafka_sla.tables import CONSUMER_LATENCY, STEADY_STATE, Table
 from spark_jobs import consumer_latency, steady_state
 from spark_jobs.chunks import Chunk, chunks
+from spark_jobs.order import in_order
 from spark_jobs.segments import segments, steps
 from spark_jobs.windows import Scope, alive, ends, rows
 
@@ -22,11 +23,28 @@ def kernel(scope: Scope, slas: tuple[Sla, ...]) -> Callable[[Iterable[pa.RecordB
     """A function for `DataFrame.mapInArrow`: events of whole topic-partitions in, rows of MEASURED out."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for chunk in chunks(batches):
-            if chunk.keys.num_rows:
-                yield from measure_chunk(chunk, scope, slas).to_batches(max_chunksize=50_000)
+        for measured in _measured(batches, scope, slas):
+            yield from measured.to_batches(max_chunksize=50_000)
 
     return run
+
+
+def tables(
+    scope: Scope, slas: tuple[Sla, ...]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[dict[Table, pa.Table]]]:
+    """The same rows, as rows of the tables that they belong to."""
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[Table, pa.Table]]:
+        for measured in _measured(batches, scope, slas):
+            yield {CONSUMER_LATENCY: measured, STEADY_STATE: steady_state.rows(measured)}
+
+    return run
+
+
+def _measured(batches: Iterable[pa.RecordBatch], scope: Scope, slas: tuple[Sla, ...]) -> Iterator[pa.Table]:
+    for chunk in chunks(in_order(batches)):
+        if chunk.keys.num_rows:
+            yield measure_chunk(chunk, scope, slas)
 
 
 def measure_chunk(chunk: Chunk, scope: Scope, slas: tuple[Sla, ...]) -> pa.Table:

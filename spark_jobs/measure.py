@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from functools import reduce
 from threading import Thread
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -36,8 +35,9 @@ from kafka_sla.tables import (
 )
 from spark_jobs import commit_log, facts, fetch_latency, replication_lag
 from spark_jobs.inputs import Inputs
-from spark_jobs.kernel import MEASURED, kernel
+from spark_jobs.kernel import tables
 from spark_jobs.windows import Scope
+from spark_jobs.writing import WRITTEN, Target, keep, writing
 
 _LARGE_FILE_ROWS = 2_000_000
 
@@ -52,16 +52,12 @@ def main(job: Job, spark: SparkSession) -> dict[str, int]:
     """Run the job; returns the number of rows staged per table."""
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-    decoded = _decode(spark, job)
-    stored = facts.selected(facts.read(spark, COMMITTED_OFFSETS, job.facts[COMMITTED_OFFSETS.name]), job)
-    committed = stored.unionByName(facts.selected(decoded, job)).distinct()
-    log = facts.selected(facts.read(spark, LOG_OFFSETS, job.facts[LOG_OFFSETS.name]), job).distinct()
-    ranges = facts.selected(facts.read(spark, RECORD_RANGES, job.facts[RECORD_RANGES.name]), job).distinct()
-    measured = _measure(spark, job, log, ranges, committed).persist(StorageLevel.MEMORY_AND_DISK)
-    rows = measured.count()
-    _stage(job, CONSUMER_LATENCY, measured, rows)
-    _stage(job, STEADY_STATE, steady_rows(measured), rows * len(job.slas))
-    measured.unpersist()
+    committed = facts.selected(facts.read(spark, COMMITTED_OFFSETS, job.facts[COMMITTED_OFFSETS.name]), job)
+    if job.commit_records:  # the store holds every fact once, but what the commit log tells may be there already
+        committed = committed.unionByName(facts.selected(_decode(spark, job), job)).distinct().persist()
+    log = facts.selected(facts.read(spark, LOG_OFFSETS, job.facts[LOG_OFFSETS.name]), job)
+    ranges = facts.selected(facts.read(spark, RECORD_RANGES, job.facts[RECORD_RANGES.name]), job)
+    rows = _measure(spark, job, log, ranges, committed)
     _stage_others(spark, job, {LOG_OFFSETS.name: log, COMMITTED_OFFSETS.name: committed}, rows)
     return {CONSUMER_LATENCY.name: rows} | _validate(spark, job, log, committed)
 
@@ -81,19 +77,10 @@ def _stage_others(spark: SparkSession, job: Job, known: dict[str, DataFrame], ro
             _stage(job, table, measure(inputs), rows)
 
 
-def steady_rows(measured: DataFrame) -> DataFrame:
-    """Rows of `tables.STEADY_STATE` from the kernel's rows: one per row and SLA."""
-    state = measured.withColumn("state_of", F.explode("states"))
-    own = {"sla", "state", "since", "reason", "steady_throughout", "records_over"}
-    return state.select([F.col(f"state_of.{n}").alias(n) if n in own else F.col(f"`{n}`") for n in STEADY_STATE.names])
-
-
 def _decode(spark: SparkSession, job: Job) -> DataFrame:
     """Committed offsets of all clusters' raw records; staged, because they become facts."""
     path = f"{job.output}/{COMMITTED_OFFSETS.name}"
     decoded = [_readable(spark, job, cluster, files) for cluster, files in job.commit_records.items()]
-    if not decoded:
-        return facts.read(spark, COMMITTED_OFFSETS, [])
     reduce(DataFrame.unionByName, decoded).coalesce(1).write.mode("overwrite").parquet(path)
     return facts.read(spark, COMMITTED_OFFSETS, [path])
 
@@ -108,15 +95,19 @@ def _readable(spark: SparkSession, job: Job, cluster: str, files: list[str]) -> 
     return found.distinct()
 
 
-def _measure(spark: SparkSession, job: Job, log: DataFrame, ranges: DataFrame, committed: DataFrame) -> DataFrame:
-    """The kernel's rows (kernel.MEASURED) of the job's interval."""
+def _measure(spark: SparkSession, job: Job, log: DataFrame, ranges: DataFrame, committed: DataFrame) -> int:
+    """Measure the job's interval, and stage its latency and steady states; answers the rows of latency."""
     carried = [facts.carried(spark, job, table) for table in (CONSUMER_LATENCY, STEADY_STATE)]
     stream = facts.events(job, log, ranges, committed, *carried)
     expire = max([s.steady_state.expire_group_ms for s in job.slas], default=7 * 86_400_000)
     scope = Scope(
         epoch_ms(job.interval.start) * 1000, epoch_ms(job.interval.end) * 1000, job.window_ms * 1000, expire * 1000
     )
-    return stream.mapInArrow(kernel(scope, job.slas), MEASURED)
+    target = Target(job.output, job.interval.start, job.load_id)
+    written = stream.mapInArrow(writing(target, tables(scope, job.slas)), WRITTEN).collect()
+    for table in (CONSUMER_LATENCY, STEADY_STATE):
+        keep(target, table, [file["path"] for file in written if file["name"] == table.name])
+    return sum(int(file["rows"]) for file in written if file["name"] == CONSUMER_LATENCY.name)
 
 
 def _stage(job: Job, table: Table, rows: DataFrame, at_most: int) -> None:

@@ -13,8 +13,10 @@ from typing import TypedDict
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafka_sla.model import Sla
+from kafka_sla.tables import STEADY_STATE
 from spark_jobs.arrays import FAR, NONE, Bools, Floats, Ints
 from spark_jobs.chunks import Chunk
 from spark_jobs.histogram import count_over
@@ -51,12 +53,22 @@ class _Lives:
 def states(chunk: Chunk, step: Steps, parts: Segments, grid: Rows, slas: tuple[Sla, ...]) -> pa.Array:
     """Per row the list of its states (type STATES), in the order of `slas`."""
     caught_age, _, _ = backlog_age(chunk, step.epoch, chunk.offset, chunk.at, step.horizon)
-    found = [_of_sla(sla, chunk, step, parts, grid, caught_age) for sla in slas]
+    every = {int(at): json.loads(chunk.carry[int(at)].as_py() or "{}") for at in np.flatnonzero(chunk.carried)}
+    found = [_of_sla(sla, chunk, step, parts, grid, caught_age, _carried(sla, every)) for sla in slas]
     rows = np.concatenate([f[0] for f in found]) if found else np.zeros(0, dtype=np.int64)
     structs = pa.concat_arrays([f[1] for f in found]) if found else pa.array([], _struct())
     order = np.argsort(rows, kind="stable")
     offsets = np.searchsorted(rows[order], np.arange(len(grid.gp) + 1)).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), structs.take(pa.array(order)))
+
+
+def rows(measured: pa.Table) -> pa.Table:
+    """Rows of `tables.STEADY_STATE` from rows with `states`: one per row and SLA."""
+    states = measured.column("states").combine_chunks()
+    of_row = measured.select([n for n in STEADY_STATE.names if n in measured.column_names])
+    of_row = of_row.take(pc.list_parent_indices(states))
+    own = dict(zip([field.name for field in _struct()], states.flatten().flatten(), strict=True))
+    return pa.table({n: own[n] if n in own else of_row.column(n) for n in STEADY_STATE.names})
 
 
 def _struct() -> pa.DataType:
@@ -68,12 +80,12 @@ def _struct() -> pa.DataType:
 
 
 def _of_sla(
-    sla: Sla, chunk: Chunk, step: Steps, parts: Segments, grid: Rows, caught_age: Floats
+    sla: Sla, chunk: Chunk, step: Steps, parts: Segments, grid: Rows, caught_age: Floats, carried: dict[int, _State]
 ) -> tuple[Ints, pa.Array]:
     """The rows that an SLA covers, and their states."""
     covered = np.array([_covers(sla, key) for key in chunk.keys.to_pylist()], dtype=np.bool_)
     rows = np.flatnonzero(covered[grid.gp]) if len(covered) else np.zeros(0, dtype=np.int64)
-    lives = _lives(sla, chunk, step, caught_age)
+    lives = _lives(sla, chunk, step, caught_age, carried)
     last, start, end = grid.last[rows], grid.start[rows], grid.end[rows]
     steady = lives.steady_at[last] < end
     since = np.where(steady, lives.steady_at[last], lives.began[last])
@@ -106,9 +118,8 @@ def _records_over(threshold_ms: int, parts: Segments, grid: Rows) -> Ints:
     return total
 
 
-def _lives(sla: Sla, chunk: Chunk, step: Steps, caught_age: Floats) -> _Lives:
+def _lives(sla: Sla, chunk: Chunk, step: Steps, caught_age: Floats, carried: dict[int, _State]) -> _Lives:
     """Which event each commit lives under, and when that life became steady."""
-    carried = _carried(sla, chunk)
     event, began = _events(sla, chunk, step, carried)
     index = np.arange(len(event))
     life = np.maximum.accumulate(np.where(event > 0, index, 0)) if len(event) else index
@@ -145,9 +156,8 @@ def _events(sla: Sla, chunk: Chunk, step: Steps, carried: dict[int, _State]) -> 
     return event, began
 
 
-def _carried(sla: Sla, chunk: Chunk) -> dict[int, _State]:
+def _carried(sla: Sla, every: dict[int, dict[str, _State]]) -> dict[int, _State]:
     """The state of this SLA at the commits that are carried positions."""
-    every = {int(at): json.loads(chunk.carry[int(at)].as_py() or "{}") for at in np.flatnonzero(chunk.carried)}
     return {at: states[sla.name] for at, states in every.items() if sla.name in states}
 
 

@@ -44,6 +44,14 @@ class Interval:
             yield Interval(start, start + width)
             start += width
 
+    def pieces(self, length: timedelta) -> Iterator[Interval]:
+        """This interval cut into pieces of at most that length."""
+        start = self.start
+        while start < self.end:
+            end = min(start + length, self.end)
+            yield Interval(start, end)
+            start = end
+
     def __str__(self) -> str:
         return f"{self.start:%Y-%m-%dT%H:%M:%SZ}/{self.end:%Y-%m-%dT%H:%M:%SZ}"
 

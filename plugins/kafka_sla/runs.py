@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -48,7 +48,7 @@ def plan(settings: Settings, interval: Interval, clusters: Sequence[str], slas: 
 def execute(place: Workplace, run: Run) -> None:
     """Snapshot, measure, validate and publish the interval, judge every SLA, and tell of misses where asked to."""
     smtp = place.smtp if run.notify and any(sla.recipients for sla in run.slas) else None
-    for piece in _pieces(run.interval):
+    for piece in run.interval.pieces(_PIECE):
         _publish(place, run, piece)
     for sla in run.slas:
         with step(f"evaluate {sla.name}"):
@@ -92,11 +92,3 @@ def _check_interval(interval: Interval, window_ms: int, now: datetime) -> None:
             )
     if interval.end > newest:
         raise BadRequest(f"--to is in the future; the newest whole window ended at {instant_text(newest)}")
-
-
-def _pieces(interval: Interval) -> Iterator[Interval]:
-    start = interval.start
-    while start < interval.end:
-        end = min(start + _PIECE, interval.end)
-        yield Interval(start, end)
-        start = end
