@@ -34,6 +34,8 @@ class JarSet:
     size_mb: int
     dependencies: tuple[tuple[str, str, str], ...]
     """Organisation, module, revision: a version, never a range."""
+    alone: bool = False
+    """These modules only, without what they say that they need."""
 
 
 KAFKA = JarSet(
@@ -46,6 +48,18 @@ EXPORTER = JarSet(
     (("io.prometheus.jmx", "jmx_prometheus_javaagent", _EXPORTER_VERSION),),
 )  # fmt: skip
 """The Java agent that shows a broker's metrics to Prometheus; only clusters that are asked for exporters need it."""
+MIRROR = JarSet(
+    f"MirrorMaker {KAFKA_VERSION}", f"mirror-{KAFKA_VERSION}", "KAFKA_SLA_MIRROR_JARS", 31,
+    (("org.apache.kafka", "connect-mirror", KAFKA_VERSION), ("org.apache.kafka", "connect-runtime", KAFKA_VERSION)),
+)  # fmt: skip
+"""Connect and MirrorMaker 2, which copies topics between clusters; used beside Kafka's own jars."""
+SPARK_KAFKA = JarSet(
+    "Spark's Kafka connector 4.1.3", "spark-kafka-4.1.3", "KAFKA_SLA_SPARK_KAFKA_JARS", 10,
+    (("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.1.3"),
+     ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.1.0-preview1"),
+     ("org.apache.kafka", "kafka-clients", "3.9.1"), ("org.apache.commons", "commons-pool2", "2.12.1")), alone=True,
+)  # fmt: skip
+"""For queries whose checkpoints are looked at. The token provider of 4.1.3 itself is missing in Maven Central."""
 
 
 class JarsMissing(RuntimeError):
@@ -90,7 +104,10 @@ def fetch_jars(progress: Say = say, jars: JarSet = KAFKA) -> Path:
 
 
 def _ivy_file(jars: JarSet) -> str:
-    wanted = "".join(f'<dependency org="{org}" name="{name}" rev="{rev}"/>' for org, name, rev in jars.dependencies)
+    alone = ' transitive="false"' if jars.alone else ""
+    wanted = "".join(
+        f'<dependency org="{org}" name="{name}" rev="{rev}"{alone}/>' for org, name, rev in jars.dependencies
+    )
     return f"""<ivy-module version="2.0"><info organisation="kafka_sla" module="demo"/>
  <configurations><conf name="default"/></configurations>
  <dependencies defaultconf="default->master,runtime">{wanted}</dependencies></ivy-module>
