@@ -9,7 +9,7 @@ TYPED := plugins/kafka_sla spark_jobs demo
 SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check format docs test wheel demo truth checkpoint brokers clean
+.PHONY: help setup check format docs test wheel demo truth checkpoint brokers speed clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ checkpoint: setup ## the checkpoint folder of a real Kafka query of Spark, as th
 
 brokers: setup ## are slow brokers and pairs told apart, at every load (about 10 minutes)
 	@$(BIN)/python -m benchmarks.brokers
+
+speed: setup ## how fast it is, beside what, into docs/reference (an hour and more); ONLY=merge for one table
+	@$(BIN)/python -m benchmarks.speed $(ONLY)
 
 clean: ## remove everything that make made, except .cache (Kafka's jars)
 	rm -rf $(VENV) .work dist build *.egg-info plugins/*.egg-info .mypy_cache .pytest_cache .ruff_cache

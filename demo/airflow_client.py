@@ -64,6 +64,11 @@ class AirflowClient:
             f"the backfill of {dag_id} is not complete",
         )
 
+    def instances(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
+        """The task instances of a run, as Airflow tells them."""
+        path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances?limit=200"
+        return list(self._ask("GET", path)["task_instances"])
+
     def follow(self, dag_id: str, run_id: str, seconds: float = 900) -> Iterator[TaskEnd]:
         """The tasks of a run as they end, until the run itself has ended."""
         told: set[tuple[str, int]] = set()

@@ -1,0 +1,60 @@
+"""`python -m benchmarks.speed [what …]`: how fast is it, beside what? One table a question, into docs/reference/.
+
+Without names all are answered, in the order below. Each answer replaces the one between its markers in the page, and is
+printed. Sizes are the ones that the promises are about; KAFKA_SLA_BENCHMARK_DAYS shortens the longest. Knows the
+questions only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks import speed_history, speed_mail, speed_merge, speed_recompute, speed_scale, speed_snapshot
+from benchmarks.speed_table import machine, say
+
+_PAGES = Path(__file__).resolve().parents[1] / "docs" / "reference"
+_DAYS = float(os.environ.get("KAFKA_SLA_BENCHMARK_DAYS", "30"))
+_ASKED: dict[str, tuple[str, Callable[[], str]]] = {
+    "snapshot": ("speed.md", speed_snapshot.compare),
+    "merge": ("speed.md", speed_merge.compare),
+    "growth": ("speed.md", lambda: speed_recompute.growth(_PAGES)),
+    "past": ("speed.md", lambda: speed_recompute.past(_DAYS)),
+    "mail": ("speed.md", speed_mail.delay),
+    "history": ("speed.md", speed_history.day),
+    "wire": ("scale.md", speed_snapshot.wire),
+    "scale": ("scale.md", speed_scale.interval),
+}
+"""By name: the page that the answer stands in, and what answers."""
+
+
+def main(names: list[str]) -> int:
+    if strangers := [name for name in names if name not in _ASKED]:
+        print(f"no benchmark is called {strangers[0]!r}; there are: {', '.join(_ASKED)}", file=sys.stderr)
+        return 2
+    for name in names or list(_ASKED):
+        page, answer = _ASKED[name]
+        say(f"{name} …")
+        text = answer() + f"\n\n<sub>{datetime.now(UTC):%Y-%m-%d}, {machine()}</sub>"
+        _write(_PAGES / page, name, text)
+        print(f"## {name}\n\n{text}\n", flush=True)
+    return 0
+
+
+def _write(page: Path, name: str, text: str) -> None:
+    """Put the answer between its markers."""
+    between = re.compile(rf"(<!-- make speed ONLY={name} -->\n).*?(<!-- end -->)", re.DOTALL)
+    before = page.read_text(encoding="utf-8")
+    if not between.search(before):
+        raise LookupError(
+            f"{page} has no place for {name}: put '<!-- make speed ONLY={name} -->' and '<!-- end -->' in"
+        )
+    page.write_text(between.sub(lambda found: f"{found[1]}{text}\n{found[2]}", before), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,127 @@
+"""Files and bytes that a day of history takes, and what the nightly settling does to them.
+
+One measured stretch of the day gives the rows; they are stored interval by interval, through the same doors as runs do.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from benchmarks.speed_facts import CLUSTER, START, Shape, committed_offsets, log_offsets
+from benchmarks.speed_recompute import store_facts, workplace
+from benchmarks.speed_table import megabytes, say, seconds, table, timed
+from kafka_sla.lake import Lake
+from kafka_sla.ledger import Ledger
+from kafka_sla.model import Interval
+from kafka_sla.runs import Run, execute
+from kafka_sla.store import Store
+from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, LOG_OFFSETS, METRICS
+from kafka_sla.warehouse import bytes_of, files_below, write_rows
+from kafka_sla.workplace import Workplace
+
+_RUN = timedelta(minutes=5)
+_HOUR = Interval(START, START + timedelta(hours=1))
+
+
+def day(intervals: int = 288, group_partitions: int = 1_000) -> str:
+    """A day of five-minute runs, before and after its night."""
+    shape = Shape(group_partitions)
+    with tempfile.TemporaryDirectory(prefix="kafka_sla-history-") as folder:
+        measured = _measured(workplace(Path(folder, "measured")), shape)
+        store = Store.embedded(Path(folder, "day"))
+        spent: dict[str, float] = {}
+        with timed(f"storing {intervals} runs", spent):
+            for number in range(intervals):
+                _store(store, shape, START + number * _RUN, measured)
+        before, read_before = _inventory(store), _read_seconds(store, intervals)
+        with timed("settling", spent):
+            settled = Lake(store).settle(
+                datetime.now(UTC) + timedelta(days=2), grace=timedelta(days=1), orphan_age=timedelta(days=1)
+            )
+        after, read_after = _inventory(store), _read_seconds(store, intervals)
+    rows = [
+        (kind, f"{before[kind][0]:,}", megabytes(before[kind][1]), f"{after[kind][0]:,}", megabytes(after[kind][1]))
+        for kind in sorted(before | after)
+    ]
+    head = ["what", "files", "bytes", "files after the night", "bytes after the night"]
+    return (
+        f"{intervals} five-minute runs of {group_partitions:,} group-partitions. Storing one takes"
+        f" {seconds(spent[f'storing {intervals} runs'] / intervals)} besides Spark; settling took"
+        f" {seconds(spent['settling'])}: {settled}. Reading an hour of `consumer_latency`:"
+        f" {seconds(read_before)} before, {seconds(read_after)} after.\n\n" + table(head, rows)
+    )
+
+
+def _measured(place: Workplace, shape: Shape) -> dict[str, pa.Table]:
+    """Published rows of one hour of every metric table."""
+    store_facts(place, shape, 1 / 24)
+    execute(place, Run(_HOUR, (CLUSTER,), place.settings.slas, live=False))
+    lake = Lake(place.store)
+    return {of.name: lake.published(of.name, _HOUR) for of in METRICS}
+
+
+def _store(store: Store, shape: Shape, start: datetime, measured: Mapping[str, pa.Table]) -> None:
+    """What a run stores of its interval: facts, the files of its load, and the row that publishes it."""
+    interval, lake = Interval(start, start + _RUN), Lake(store)
+    load_id = f"load-{start:%d-%H%M}"
+    lake.land(
+        {LOG_OFFSETS.name: log_offsets(shape, interval), COMMITTED_OFFSETS.name: committed_offsets(shape, interval)}
+    )
+    files = {}
+    for name, hour in measured.items():
+        files[name] = [f"{lake.stage_dir(load_id)}/{name}/part-0.parquet"]
+        write_rows(files[name][0], _shifted(hour, interval, load_id))
+    lake.add_load(load_id, interval, files)
+    Ledger(store).publish([CLUSTER], interval, load_id, Ledger(store).facts_seq(CLUSTER))
+    if start.minute == 0:
+        say(f"stored {start:%H:%M}")
+
+
+def _shifted(hour: pa.Table, interval: Interval, load_id: str) -> pa.Table:
+    """The rows of the same minutes of the measured hour, moved to this interval."""
+    moved = interval.start.replace(minute=0) - START
+    part = Interval(interval.start - moved, interval.end - moved)
+    rows = hour.filter((pc.field("window_start") >= part.start) & (pc.field("window_start") < part.end))
+    for name in ("window_start", "window_end"):
+        at = rows.schema.get_field_index(name)
+        rows = rows.set_column(at, name, pc.add(rows[name], pa.scalar(moved, pa.duration("us"))))
+    stamp = pa.scalar(interval.start, pa.timestamp("us", "UTC"))
+    rows = rows.append_column("interval_start", pa.repeat(stamp, rows.num_rows))
+    return rows.append_column("load_id", pa.repeat(pa.scalar(load_id), rows.num_rows))
+
+
+def _inventory(store: Store) -> dict[str, tuple[int, int]]:
+    """Files and bytes in the warehouse by what they hold."""
+    files: Counter[str] = Counter()
+    size: Counter[str] = Counter()
+    for path in files_below(store.warehouse):
+        kind = _kind(path.removeprefix(store.warehouse + "/"))
+        files[kind] += 1
+        size[kind] += bytes_of([path])
+    return {kind: (files[kind], size[kind]) for kind in files}
+
+
+def _kind(path: str) -> str:
+    first, *rest = path.split("/")
+    if first == "facts":
+        return f"facts: {rest[0]}"
+    if first == "staging":
+        return f"metrics: {rest[1]}"
+    return "Iceberg metadata"
+
+
+def _read_seconds(store: Store, intervals: int) -> float:
+    """The last whole hour of the day, as a page would read it."""
+    hour = max(1, intervals // 12) - 1
+    spent: dict[str, float] = {}
+    with timed("reading an hour", spent):
+        start = START + timedelta(hours=hour)
+        Lake(store).published(CONSUMER_LATENCY.name, Interval(start, start + timedelta(hours=1)), [CLUSTER])
+    return spent["reading an hour"]

@@ -1,0 +1,178 @@
+"""From the end of a five-minute interval to the mail that says an SLA was missed in it, everything on this machine.
+
+A real broker whose groups commit every ten seconds, a real Airflow that runs the DAG by its schedule, a real mailbox.
+One group stops committing; Postgres, Airflow, Spark, Kafka and the traffic share the processors, as on a small server.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from benchmarks.speed_table import say, seconds, table
+from demo.airflow_client import AirflowClient
+from demo.airflow_server import airflow
+from demo.broker import Cluster, archive_classes
+from demo.mailbox import Mailbox, mailbox
+from demo.postgres import postgres
+from demo.warm_up import create_topic
+from kafka_sla.model import floor_time
+from kafka_sla.store import Store
+
+_DAG = "kafka_sla"
+_RUN = timedelta(minutes=5)
+_PARTITIONS, _BEAT_SECONDS, _RECORDS = 100, 10, 10
+_LATE = "group-0"
+_CONFIGURATION = f"""
+clusters: {{prod: {{connection: kafka_prod}}}}
+defaults: {{cluster: prod, max_latency: 30s, for: 1m, recipients: [on-call@example.com]}}
+slas:
+  - {{name: stopped, group: {_LATE}, topic: /.*/}}
+  - {{name: healthy, group: {{include: [/group-.*/], exclude: [{_LATE}]}}, topic: /.*/}}
+"""
+
+
+def delay(group_partitions: int = 1_000) -> str:
+    """When the mail comes, and what each step had done by then."""
+    archive_classes()
+    topics = max(2, group_partitions // _PARTITIONS)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kafka_sla-mail-")))
+        cluster = stack.enter_context(Cluster(folder=folder / "kafka"))
+        databases = stack.enter_context(postgres(folder / "postgres"))
+        box = stack.enter_context(mailbox(folder / "mail"))
+        traffic = stack.enter_context(_Traffic(cluster.client(), topics))
+        environment = _environment(folder, cluster, Store(str(folder / "warehouse"), databases["kafka_sla"]), box)
+        say("starting Airflow")
+        client = stack.enter_context(airflow(folder / "airflow", databases["airflow"], environment))
+        client.wait_until_healthy(600)
+        end = _next_interval(client, traffic)
+        mailed = _first_mail(client, box, end)
+        return _told(client, end, mailed, topics * _PARTITIONS)
+
+
+def _next_interval(client: AirflowClient, traffic: _Traffic) -> datetime:
+    """Let a whole interval pass in which the late group stops after a minute; answers its end."""
+    earliest = datetime.now(UTC) + timedelta(minutes=1)
+    start = floor_time(earliest, 300_000) + _RUN
+    traffic.stops_at = start.timestamp() + 60
+    say(f"the interval that counts is {start:%H:%M} to {start + _RUN:%H:%M}")
+    client.unpause(_DAG)
+    while datetime.now(UTC) < start + _RUN:
+        traffic.check()
+        client.alive()
+        time.sleep(0.2)
+    return start + _RUN
+
+
+def _first_mail(client: AirflowClient, box: Mailbox, end: datetime) -> datetime:
+    while not box.files():
+        client.alive()
+        if datetime.now(UTC) > end + timedelta(minutes=15):
+            raise TimeoutError(f"no mail within 15 minutes after {end}: runs {client.runs(_DAG)}")
+        time.sleep(0.05)
+    at = datetime.fromtimestamp(box.files()[0].stat().st_mtime, UTC)
+    say(f"the mail came {(at - end).total_seconds():.1f} s after the interval's end")
+    return at
+
+
+def _told(client: AirflowClient, end: datetime, mailed: datetime, group_partitions: int) -> str:
+    run_id = next(
+        name for name in client.runs(_DAG) if f"{end:%Y-%m-%dT%H:%M}" in name or f"{end - _RUN:%Y-%m-%dT%H:%M}" in name
+    )
+    while any(task["state"] == "running" for task in client.instances(_DAG, run_id)):
+        time.sleep(0.5)
+    tasks = sorted((t for t in client.instances(_DAG, run_id) if t["start_date"]), key=lambda t: t["start_date"])
+    rows = []
+    for task in tasks:
+        began, over = (datetime.fromisoformat(task[key]) for key in ("start_date", "end_date"))
+        name = task["task_id"] + (f" [{task['rendered_map_index']}]" if task.get("rendered_map_index") else "")
+        rows.append((name, f"{(began - end).total_seconds():.1f}", f"{(over - end).total_seconds():.1f}",
+                     f"{(over - began).total_seconds():.1f}"))  # fmt: skip
+    return (
+        f"{group_partitions:,} group-partitions: the mail came **{seconds((mailed - end).total_seconds())}** after the"
+        " end of the interval.\n\n" + table(["task", "began, s after the end", "ended", "took"], rows)
+    )
+
+
+class _Traffic:
+    """Every ten seconds each partition gets records and each group commits all of them, inside the `with` block."""
+
+    def __init__(self, client: dict[str, str], topics: int) -> None:
+        self._topics = {f"group-{number}": f"topic-{number}" for number in range(topics)}
+        self._admin = AdminClient({**client, "log_level": 0})
+        self._producer = Producer({**client, "linger.ms": 50})
+        self._stopping = threading.Event()
+        self._failed: list[BaseException] = []
+        self._thread = threading.Thread(target=self._guarded)
+        self.stops_at = float("inf")
+        """Epoch seconds from which on the late group commits nothing."""
+
+    def __enter__(self) -> _Traffic:
+        for topic in self._topics.values():
+            create_topic(self._admin, NewTopic(topic, _PARTITIONS, 1))
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def check(self) -> None:
+        """Raise what ended the traffic early."""
+        if self._failed:
+            raise self._failed[0]
+
+    def _guarded(self) -> None:
+        try:
+            self._run()
+        except BaseException as error:  # told by `check`, in the thread that can end the experiment
+            self._failed.append(error)
+
+    def _run(self) -> None:
+        written, due = 0, time.monotonic()
+        while not self._stopping.wait(max(0.0, due - time.monotonic())):
+            for topic in self._topics.values():
+                for partition in range(_PARTITIONS):
+                    for _ in range(_RECORDS):
+                        self._producer.produce(topic, b"x", partition=partition)
+                self._producer.flush(60)
+            written += _RECORDS
+            self._commit(written)
+            due += _BEAT_SECONDS
+
+    def _commit(self, offset: int) -> None:
+        for group, topic in self._topics.items():
+            if group == _LATE and time.time() >= self.stops_at:
+                continue
+            positions = [TopicPartition(topic, partition, offset) for partition in range(_PARTITIONS)]
+            for one in self._admin.alter_consumer_group_offsets(
+                [ConsumerGroupTopicPartitions(group, positions)]
+            ).values():
+                one.result(60)
+
+
+def _environment(folder: Path, cluster: Cluster, store: Store, box: Mailbox) -> dict[str, str]:
+    configuration = folder / "kafka_sla.yml"
+    configuration.write_text(_CONFIGURATION)
+    mail = {"from_email": "kafka-sla@example.com", "disable_ssl": True, "disable_tls": True}
+    stored = {"warehouse": store.warehouse, "database_url": store.database_url}
+    named: Mapping[str, dict[str, Any]] = {
+        "kafka_prod": {"conn_type": "kafka", "extra": cluster.client()},
+        "spark_default": {"conn_type": "spark", "host": "local[*]"},
+        "smtp_default": {"conn_type": "smtp", "host": "127.0.0.1", "port": box.port, "extra": mail},
+        "kafka_sla_store": {"conn_type": "generic", "extra": stored},
+    }
+    found = {f"AIRFLOW_CONN_{name.upper()}": json.dumps(connection) for name, connection in named.items()}
+    return {"KAFKA_SLA_CONFIG": str(configuration), **found}

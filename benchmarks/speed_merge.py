@@ -1,0 +1,180 @@
+"""The merge of commits with timeline points: ours on Spark, a bare Spark scan, and DuckDB's as-of joins.
+
+All three read the same Parquet files. Ours and DuckDB's cut what every commit consumed at every produced point, take
+produced times by interpolation, and add up records and latency; both sums are printed, because they must agree.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from benchmarks.speed_facts import CLUSTER, START, Shape, committed_offsets, log_offsets, settings
+from benchmarks.speed_spark import spark
+from benchmarks.speed_table import say, seconds, table
+from kafka_sla.job import Job, Replay
+from kafka_sla.model import Cluster, Interval, epoch_ms
+from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, LOG_OFFSETS, RECORD_RANGES, STEADY_STATE, Table
+from kafka_sla.warehouse import bytes_of, write_rows
+from spark_jobs import facts
+from spark_jobs.chunks import chunks
+from spark_jobs.kernel import MEASURED, kernel
+from spark_jobs.order import in_order
+from spark_jobs.segments import segments, steps
+from spark_jobs.windows import Scope
+
+_SUMS = "records BIGINT, waited DOUBLE"
+_WINDOW_US = 60_000_000
+_TIMES = 3
+Sums = tuple[int, float]
+"""Records, and their latencies added up (ms)."""
+
+
+def compare(rows: int = 10_000_000, group_partitions: int = 1_000) -> str:
+    """Half of the rows are commits, half are points, one of each every ten seconds."""
+    shape = Shape(group_partitions, commit_seconds=10, point_seconds=10)
+    interval = Interval(START, START + timedelta(seconds=10 * rows // 2 // group_partitions))
+    with tempfile.TemporaryDirectory(prefix="kafka_sla-merge-") as folder, spark() as session:
+        job = _job(shape, interval, Path(folder))
+        say("merging")
+        runs: dict[str, Callable[[], Sums | None]] = {
+            "bare Spark scan of the files": lambda: _scan(session, job),
+            "kafka_sla: the merge": lambda: _merge(session, job),
+            "kafka_sla: the whole kernel (windows, bounds, histograms, steady states)": lambda: _kernel(session, job),
+            "DuckDB: as-of joins": lambda: _duckdb(job),
+        }
+        found = {name: _best(name, run) for name, run in runs.items()}
+    scan, ours = found["bare Spark scan of the files"][0], found["kafka_sla: the merge"][0]
+    cells = [
+        (name, seconds(took), f"{took / scan:.1f}", f"{took / ours:.1f}", f"{sums[0]:,}" if sums else "",
+         f"{sums[1] / sums[0]:,.1f} ms" if sums else "")
+        for name, (took, sums) in found.items()
+    ]  # fmt: skip
+    return f"{rows:,} rows of {group_partitions:,} group-partitions, {job.input_bytes / 1e6:.0f} MB of Parquet;" + (
+        f" the best of {_TIMES}.\n\n"
+        + table(["what is done", "time", "times the scan", "times our merge", "records", "mean latency"], cells)
+    )
+
+
+def _best(name: str, run: Callable[[], Sums | None]) -> tuple[float, Sums | None]:
+    took, sums = [], None
+    for _ in range(_TIMES):
+        began = time.monotonic()
+        sums = run()
+        took.append(time.monotonic() - began)
+    say(f"{name}: {', '.join(f'{t:.1f}' for t in took)} s")
+    return min(took), sums
+
+
+def _job(shape: Shape, interval: Interval, folder: Path) -> Job:
+    """The facts as four files a table, and the job that reads them."""
+    files: dict[str, list[str]] = {}
+    known = Interval(
+        interval.start - timedelta(minutes=1), interval.end
+    )  # the first commits read what was there before
+    for of, rows in (
+        (LOG_OFFSETS, log_offsets(shape, known)),
+        (COMMITTED_OFFSETS, committed_offsets(shape, interval)),
+    ):
+        part = -(-rows.num_rows // 4)
+        files[of.name] = [f"{folder}/{of.name}/{number}.parquet" for number in range(4)]
+        for number, path in enumerate(files[of.name]):
+            write_rows(path, rows.slice(number * part, part))
+    return Job(
+        load_id="merge", interval=interval, window_ms=_WINDOW_US // 1_000, slas=settings().slas,
+        replays=(Replay(Cluster(CLUSTER, None), None),), facts=files, carry={}, commit_records={}, output="",
+        facts_seq={}, input_bytes=bytes_of([path for paths in files.values() for path in paths]),
+    )  # fmt: skip
+
+
+def _read(session: SparkSession, job: Job, table: Table) -> DataFrame:
+    return facts.read(session, table, job.facts.get(table.name, []))
+
+
+def _scan(session: SparkSession, job: Job) -> None:
+    """Every column of every row, and nothing done with it."""
+    for of in (LOG_OFFSETS, COMMITTED_OFFSETS):
+        _read(session, job, of).write.format("noop").mode("overwrite").save()
+
+
+def _events(session: SparkSession, job: Job) -> DataFrame:
+    read = [facts.selected(_read(session, job, of), job) for of in (LOG_OFFSETS, RECORD_RANGES, COMMITTED_OFFSETS)]
+    nothing = [facts.read(session, of, []) for of in (CONSUMER_LATENCY, STEADY_STATE)]
+    return facts.events(job, *read, *nothing)
+
+
+def _merge(session: SparkSession, job: Job) -> Sums:
+    rows = _events(session, job).mapInArrow(_sums, _SUMS).collect()
+    return sum(row["records"] for row in rows), sum(row["waited"] for row in rows)
+
+
+def _sums(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Segments of all commits of a task, added up."""
+    records, waited = 0, 0.0
+    for chunk in chunks(in_order(batches)):
+        parts = segments(chunk, steps(chunk, _WINDOW_US), np.arange(len(chunk.gp)))
+        records += int(parts.records.sum())
+        waited += float(np.nansum((parts.first_ms + parts.last_ms) / 2 * parts.records))
+    yield pa.RecordBatch.from_pydict({"records": [records], "waited": [waited]})
+
+
+def _kernel(session: SparkSession, job: Job) -> Sums:
+    scope = Scope(_micros(job.interval.start), _micros(job.interval.end), _WINDOW_US, 7 * 86_400_000_000)
+    columns = [F.sum("records_consumed"), F.sum(F.col("records_consumed") * F.col("records_latency_avg_ms"))]
+    rows = _events(session, job).mapInArrow(kernel(scope, job.slas), MEASURED).agg(*columns).collect()
+    return int(rows[0][0]), float(rows[0][1])
+
+
+def _micros(at: datetime) -> int:
+    return epoch_ms(at) * 1_000
+
+
+def _duckdb(job: Job) -> Sums:
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        for table_name, paths in job.facts.items():
+            connection.read_parquet(paths).create_view(table_name)
+        records, waited = connection.sql(_AS_OF).fetchall()[0]
+    return int(records), float(waited)
+
+
+_AS_OF = """
+    WITH commits AS (
+        SELECT cluster, "group", topic, partition, epoch_us("at") AS "at", committed_offset AS until,
+            lag(committed_offset) OVER (PARTITION BY cluster, "group", topic, partition ORDER BY "at") AS since
+        FROM committed_offsets
+    ), points AS (
+        SELECT cluster, topic, partition, epoch_us("at") AS t1, log_end_offset AS o1,
+            lead(epoch_us("at")) OVER following AS t2, lead(log_end_offset) OVER following AS o2
+        FROM log_offsets WINDOW following AS (PARTITION BY cluster, topic, partition ORDER BY "at")
+    ), cuts AS (
+        SELECT cluster, "group", topic, partition, since AS cut FROM commits WHERE since IS NOT NULL
+        UNION
+        SELECT points.cluster, groups."group", points.topic, points.partition, o1 FROM points
+        JOIN (SELECT DISTINCT cluster, "group", topic, partition FROM commits) AS groups
+            USING (cluster, topic, partition)
+    ), pieces AS (
+        SELECT cuts.*, commits."at", lead(cut, 1, until) OVER (
+            PARTITION BY cuts.cluster, cuts."group", cuts.topic, cuts.partition ORDER BY cut) AS next, commits.until,
+            commits.since
+        FROM cuts ASOF JOIN commits ON cuts.cluster = commits.cluster AND cuts."group" = commits."group"
+            AND cuts.topic = commits.topic AND cuts.partition = commits.partition AND cuts.cut < commits.until
+    ), segments AS (
+        SELECT pieces."at", least(next, until) - cut AS records,
+            t1 + (cut + 0.5 - o1) / (o2 - o1) * (t2 - t1) AS first_at,
+            t1 + (least(next, until) - 0.5 - o1) / (o2 - o1) * (t2 - t1) AS last_at
+        FROM pieces ASOF JOIN points ON pieces.cluster = points.cluster AND pieces.topic = points.topic
+            AND pieces.partition = points.partition AND pieces.cut >= points.o1
+        WHERE since IS NOT NULL AND cut >= since AND least(next, until) > cut
+    )
+    SELECT sum(records), sum(records * ("at" - (first_at + last_at) / 2) / 1000) FROM segments
+"""

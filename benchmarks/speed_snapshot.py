@@ -1,0 +1,197 @@
+"""How long a snapshot of many group-partitions takes, beside the tools that people ask for the same. Real broker."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from benchmarks.speed_table import median_seconds, megabytes, say, seconds, table
+from benchmarks.speed_wire import CountedBroker, Wire
+from demo.broker import Cluster as Broker
+from demo.broker import archive_classes, free_ports
+from demo.jars import KAFKA_VERSION, JarSet, fetch_jars, java
+from demo.warm_up import create_topic
+from kafka_sla.kafka import Snapshot, snapshot
+from kafka_sla.model import Cluster, Connection, Interval, LookUps, Patterns, floor_time
+
+EXPORTER = "KAFKA_SLA_BENCHMARK_EXPORTER"
+"""Environment variable: the command of a Prometheus exporter; {bootstrap} and {port} are filled in."""
+_TOOLS = JarSet(
+    f"the command-line tools of Apache Kafka {KAFKA_VERSION}", f"kafka-tools-{KAFKA_VERSION}",
+    "KAFKA_SLA_TOOLS_JARS", 50, (("org.apache.kafka", "kafka-tools", KAFKA_VERSION),),
+)  # fmt: skip
+_TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+_WINDOW_MS = 60_000
+_PARTITIONS = 100
+_TIMES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """So many topics of 100 partitions, each read by every group."""
+
+    topics: int
+    groups: int
+
+    @property
+    def places(self) -> list[tuple[str, int]]:
+        return [(f"topic-{topic}", partition) for topic in range(self.topics) for partition in range(_PARTITIONS)]
+
+    @property
+    def group_partitions(self) -> int:
+        return self.topics * _PARTITIONS * self.groups
+
+
+def compare(group_partitions: int = 10_000) -> str:
+    """Our snapshot, the consumer-groups tool and, where its command is given, an exporter on one cluster."""
+    size = Size(10, max(1, group_partitions // (10 * _PARTITIONS)))
+    with crowded(size, Broker()) as broker:
+        rows = [_row("kafka_sla: snapshot", lambda: _look(broker.bootstrap))]
+        jars = _tool_jars()
+        rows.append(_row("kafka-consumer-groups --describe --all-groups", lambda: _tool(jars, broker)))
+        rows.append(_row("of which to start its JVM (--version)", lambda: _tool(jars, broker, "--version")))
+        if command := os.environ.get(EXPORTER):
+            with _exporter(command, broker) as address:
+                rows.append(_row(f"exporter: {Path(shlex.split(command)[0]).name}, one scrape", _scraper(address)))
+        _produce(broker, size)
+        said = "kafka_sla: snapshot after a record came to every partition, whose times it looks up"
+        rows.append(_row(said, lambda: _look(broker.bootstrap)))
+    ours = rows[0][1]
+    cells = [(name, seconds(took), "1" if took == ours else f"{took / ours:.1f}") for name, took in rows]
+    return f"{size.group_partitions:,} group-partitions: {size.topics} topics of {_PARTITIONS} partitions, " + (
+        f"{size.groups} groups on each; median of {_TIMES}, the tool's with its start.\n\n"
+        + table(["what is asked", "time", "times ours"], cells)
+    )
+
+
+def wire(sizes: tuple[int, ...] = (10_000, 50_000)) -> str:
+    """Requests and bytes of one snapshot by size, counted on the wire."""
+    rows = []
+    for count in sizes:
+        size = Size(10, max(1, count // (10 * _PARTITIONS)))
+        with Wire() as door, crowded(size, CountedBroker(door)):
+            began = time.monotonic()
+            found = _look(f"127.0.0.1:{door.port}")
+            took = time.monotonic() - began
+            requests = ", ".join(f"{kind} {n:,}" for kind, n in sorted(door.requests.items()))
+            per = door.received / size.group_partitions
+            rows.append((f"{size.group_partitions:,}", size.groups, f"{sum(door.requests.values()):,}", requests,
+                         megabytes(door.sent), megabytes(door.received), f"{per:.0f}", seconds(took),
+                         f"{sum(t.nbytes for t in _tables(found)) / size.group_partitions:.0f}"))  # fmt: skip
+    return table(
+        ["group-partitions", "groups", "requests", "by kind", "sent", "received", "bytes each",
+         "time through the counter", "bytes each in memory"], rows,
+    )  # fmt: skip
+
+
+def _tables(found: Snapshot) -> list[pa.Table]:
+    return [found.log_offsets, found.committed_offsets, found.group_states, found.topic_configs, found.commit_records]
+
+
+@contextmanager
+def crowded(size: Size, broker: Broker) -> Iterator[Broker]:
+    """The broker with empty topics, and groups that have committed on all of their partitions."""
+    archive_classes()
+    with broker:
+        say(f"making {size.group_partitions:,} group-partitions")
+        admin = AdminClient({**broker.client(), "log_level": 0})
+        for number in range(size.topics):
+            create_topic(admin, NewTopic(f"topic-{number}", _PARTITIONS, 1))
+        for number in range(size.groups):
+            positions = [TopicPartition(name, partition, 0) for name, partition in size.places]
+            request = ConsumerGroupTopicPartitions(f"group-{number}", positions)
+            for committed in admin.alter_consumer_group_offsets([request]).values():
+                committed.result(60)
+        yield broker
+
+
+def _produce(broker: Broker, size: Size) -> None:
+    producer = Producer({**broker.client(), "linger.ms": 20})
+    for name, partition in size.places:
+        producer.produce(name, b"x", partition=partition)
+    producer.flush(60)
+
+
+def _row(name: str, run: Callable[[], object]) -> tuple[str, float]:
+    run()  # what is loaded once is not what is asked for
+    took = median_seconds(run, _TIMES)
+    say(f"{name}: {took:.3f} s")
+    return name, took
+
+
+def _look(bootstrap: str) -> Snapshot:
+    """One live snapshot of the current five minutes."""
+    start = floor_time(datetime.now(UTC), 5 * _WINDOW_MS)
+    everything = Patterns(("group-.*",)), Patterns(("topic-.*",))
+    return snapshot(
+        Cluster("crowded", "broker"), Connection("broker", extra={"bootstrap.servers": bootstrap}),
+        Interval(start, start + timedelta(minutes=5)), window_ms=_WINDOW_MS, groups=everything[0],
+        topics=everything[1], live=True, look_ups=LookUps(),
+    )  # fmt: skip
+
+
+def _tool_jars() -> str:
+    return f"{fetch_jars(jars=_TOOLS)}/*"
+
+
+def _tool(jars: str, broker: Broker, *asked: str) -> None:
+    """The consumer-groups tool as its shell script runs it."""
+    command = [java(), "-Xmx256M", "-cp", jars, _TOOL]
+    wanted = asked or ("--bootstrap-server", broker.bootstrap, "--describe", "--all-groups", "--timeout", "60000")
+    with tempfile.TemporaryFile() as output:
+        ended = subprocess.run([*command, *wanted], stdout=output, stderr=subprocess.STDOUT, check=False)
+        if ended.returncode:
+            output.seek(0)
+            raise RuntimeError(f"the consumer-groups tool failed: {output.read()[-2000:].decode()}")
+
+
+@contextmanager
+def _exporter(command: str, broker: Broker) -> Iterator[str]:
+    (port,) = free_ports(1)
+    words = [w.format(bootstrap=broker.bootstrap, port=port) for w in shlex.split(command)]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        address = f"http://127.0.0.1:{port}/metrics"
+        _wait(address, process)
+        yield address
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _wait(address: str, process: subprocess.Popen[bytes]) -> None:
+    for _ in range(300):
+        try:
+            _scraper(address)()
+        except urllib.error.URLError:
+            if process.poll() is not None:
+                raise RuntimeError(f"the exporter ended with status {process.returncode}") from None
+            time.sleep(0.2)
+        else:
+            return
+    raise TimeoutError(f"nobody answers at {address}")
+
+
+def _scraper(address: str) -> Callable[[], bytes]:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+    def scrape() -> bytes:
+        with opener.open(address, timeout=60) as answer:
+            return bytes(answer.read())
+
+    return scrape
