@@ -23,6 +23,7 @@ from kafka_sla.model import epoch_ms
 from kafka_sla.tables import (
     COMMITTED_OFFSETS,
     CONSUMER_LATENCY,
+    CONSUMER_STATUS,
     FETCH_LATENCY,
     LOG_OFFSETS,
     QUARANTINE,
@@ -33,7 +34,7 @@ from kafka_sla.tables import (
     VALIDATION_RESULTS,
     Table,
 )
-from spark_jobs import commit_log, facts, fetch_latency, replication_lag
+from spark_jobs import commit_log, consumer_status, facts, fetch_latency, replication_lag
 from spark_jobs.inputs import Inputs
 from spark_jobs.kernel import tables
 from spark_jobs.windows import Scope
@@ -42,6 +43,7 @@ from spark_jobs.writing import WRITTEN, Target, keep, writing
 _LARGE_FILE_ROWS = 2_000_000
 
 METRICS_OF_EXPRESSIONS: tuple[tuple[Table, Callable[[Job], bool], Callable[[Inputs], DataFrame]], ...] = (
+    (CONSUMER_STATUS, consumer_status.wanted, consumer_status.measure),
     (REPLICATION_LAG, replication_lag.wanted, replication_lag.measure),
     (FETCH_LATENCY, fetch_latency.wanted, fetch_latency.measure),
 )

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from kafka_sla.job import Carried, Job, Replay
 from kafka_sla.lake import Lake
 from kafka_sla.ledger import Ledger
-from kafka_sla.model import Interval, Sla
+from kafka_sla.model import Cluster, Interval, Sla
 from kafka_sla.reach import read_since
 from kafka_sla.settings import Settings
 from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, FACTS, LOG_OFFSETS, METRICS, RECORD_RANGES
@@ -40,7 +40,7 @@ def job_for(
     """The job that measures `interval` for these clusters."""
     slas = tuple(s for s in settings.slas if s.cluster in clusters)
     for name in clusters:
-        ledger.adopt_rules(name, rules_digest([s for s in slas if s.cluster == name]))
+        ledger.adopt_rules(name, rules_digest(settings.cluster(name), slas))
     seqs = {name: ledger.facts_seq(name) for name in clusters}
     replays, since = [], []
     for name in clusters:
@@ -67,9 +67,12 @@ def job_for(
     )
 
 
-def rules_digest(slas: Sequence[Sla]) -> str:
-    """Changes when the steady states of any SLA may come out differently."""
-    said = [(s.name, s.groups, s.topics, s.max_latency_ms, s.steady_state) for s in sorted(slas, key=lambda s: s.name)]
+def rules_digest(cluster: Cluster, slas: Sequence[Sla]) -> str:
+    """Changes when anything that is carried over may come out differently: steady states, evaluated commits, totals."""
+    own = sorted((s for s in slas if s.cluster == cluster.name), key=lambda s: s.name)
+    promised = [(s.name, s.groups, s.topics, s.max_latency_ms, s.steady_state) for s in own]
+    status = (cluster.status.commits, cluster.status.expire_group_ms)
+    said = (promised, status, sorted(cluster.non_consumed_offsets_groups))
     return hashlib.sha256(repr(said).encode()).hexdigest()
 
 

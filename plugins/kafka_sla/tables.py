@@ -237,7 +237,10 @@ CONSUMER_STATUS = Table(
         group_complete DOUBLE NOT NULL          -- of all its partitions, 0 to 1
         reason STRING NOT NULL                  -- the rule that decided, in words
         lag BIGINT                              -- log end offset less committed offset at the window's end; null while no log end offset is known
-        last_commit_at TIMESTAMP                -- newest evaluated commit
+        log_end_offset BIGINT                   -- log end offset known at the window's end
+        last_commit_at TIMESTAMP NOT NULL       -- newest evaluated commit
+        last_seen_at TIMESTAMP NOT NULL         -- newest commit or poll that showed the group's position
+        polled_only BOOLEAN NOT NULL            -- only polls tell the position: the times of commits are those of the polls that first saw them
         commit_times ARRAY<TIMESTAMP> NOT NULL  -- the evaluated commits, oldest first: when
         commit_offsets ARRAY<BIGINT> NOT NULL   -- the offset of each
         commit_lags ARRAY<BIGINT> NOT NULL      -- the lag at each, not below 0; null while no log end offset was known
@@ -253,7 +256,7 @@ NON_CONSUMED = Table(
         partition INT NOT NULL                  -- partition
         window_start TIMESTAMP NOT NULL         -- start of the window, UTC, epoch-aligned
         window_end TIMESTAMP NOT NULL           -- end of the window, exclusive
-        non_consumed_low BIGINT                 -- offsets removed unread in the window, at least
+        non_consumed_low BIGINT                 -- offsets removed unread since the look before, by the looks in the window, at least
         non_consumed_high BIGINT                -- at most
         non_consumed_total_low BIGINT           -- since the group-partition was first measured, at least
         non_consumed_total_high BIGINT          -- at most
@@ -263,9 +266,11 @@ NON_CONSUMED = Table(
         unread_expires_in_ms DOUBLE             -- from the window's end until then; 0 when it is due
         cleanup_policy STRING                   -- delete, compact or compact,delete; null where it could not be read
         retention_ms BIGINT                     -- retention.ms; null: unlimited or unknown
-        log_start_offset BIGINT                 -- log start offset known at the window's end
+        log_start_offset BIGINT                 -- log start offset at the last look before the window's end
         committed_offset BIGINT                 -- committed offset at the window's end
-        unknown_reason STRING                   -- why the counts are null; null when they are known
+        position_low BIGINT                     -- smallest offset committed since that look, or held at it
+        position_high BIGINT                    -- largest; null: nothing was committed when it was taken
+        unknown_reason STRING                   -- why the counts of the window are null; null when they are known
     """))  # fmt: skip
 
 REPLICATION_LAG = Table(

@@ -120,6 +120,32 @@ BROKEN: dict[str, dict[str, list[Row]]] = {
         "throughout_is_steady": [{"since": at(1)}, {"state": "bootstrapping", "reason": "rewind"}],
         "records_over_not_negative": [{"records_over": -1}],
     },
+    "consumer_status": _KEYS
+    | _WINDOWS
+    | {
+        "status_known": [{"status": "ASLEEP"}],
+        "group_as_bad_as_partition": [
+            {"status": "WARNING", "group_status": "OK"},
+            {"status": "STALLED", "group_status": "WARNING"},
+            {"group_status": "NOTFOUND"},
+            {"group_status": "STOPPED"},
+        ],
+        "complete_is_a_share": [{"complete": 0.0}, {"complete": 1.1}, {"group_complete": 1.1}],
+        "lag_known_with_end": [{"lag": -1}, {"lag": None}, {"log_end_offset": None}],
+        "caught_up_is_ok": [{"status": "STOPPED", "lag": 0}],
+        "commits_together": [
+            {"commit_offsets": [90, 95]},
+            {"commit_lags": [5]},
+            {"commit_times": [], "commit_offsets": [], "commit_lags": []},
+        ],
+        "commits_in_order": [{"commit_times": [at(28), at(-2), at(58)]}],
+        "commits_not_negative": [{"commit_offsets": [90, -1, 95]}, {"commit_lags": [None, -1, 5]}],
+        "commit_before_end": [
+            {"last_commit_at": at(57)},
+            {"last_seen_at": at(57)},
+            {"last_seen_at": at(60)},
+        ],
+    },
     "replication_lag": _KEYS
     | _WINDOWS
     | {

@@ -115,6 +115,22 @@ _FETCH: Row = {
     "unknown_reason": None,
 }
 
+_STATUS: Row = {
+    "status": "OK",
+    "complete": 0.3,
+    "group_status": "ERROR",
+    "group_complete": 0.5,
+    "reason": "the lag was zero at one of the commits",
+    "lag": 5,
+    "log_end_offset": 100,
+    "last_commit_at": at(58),
+    "last_seen_at": at(59),
+    "polled_only": False,
+    "commit_times": [at(-2), at(28), at(58)],
+    "commit_offsets": [90, 92, 95],
+    "commit_lags": [None, 0, 5],
+}
+
 GOOD: dict[str, Row] = {
     "log_offsets": _PARTITION | {"at": at(300), "log_start_offset": 10, "log_end_offset": 100, "source": "snapshot"},
     "record_ranges": _PARTITION
@@ -134,6 +150,7 @@ GOOD: dict[str, Row] = {
     "fetch_latency": _FETCH | {"cluster": "prod"},
     "consumer_latency": _WINDOW | _LATENCY | _POSITION | _COUNTS,
     "steady_state": _WINDOW | _STEADY,
+    "consumer_status": _WINDOW | _STATUS,
     "replication_lag": _PARTITION | _REPLICATION,
 }  # fmt: skip
 """A good row by table name."""
@@ -150,6 +167,7 @@ IDENTITY = {
     "fetch_latency": "cluster",
     "consumer_latency": "group",
     "steady_state": "group",
+    "consumer_status": "group",
     "replication_lag": "flow",
 }
 """The key column that tests give another value to tell rows apart."""

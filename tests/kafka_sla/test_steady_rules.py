@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from kafka_sla.ledger import Ledger
-from kafka_sla.model import Patterns, Sla, SteadyState
+from kafka_sla.model import Cluster, Patterns, Sla, StatusRules, SteadyState
 from kafka_sla.preparation import rules_digest
 from tests.kafka_sla.loads import at, span
 
+CLUSTER = Cluster("a", None)
 PROMISE = Sla("payments", "a", Patterns(), Patterns(), 30_000, 60_000, 0.99, SteadyState(30_000))
 
 
@@ -44,8 +45,23 @@ def test_other_rules_carry_nothing_over_until_something_is_measured_by_them(ledg
     ],
 )
 def test_whatever_may_change_a_steady_state_changes_the_digest(changed: Sla) -> None:
-    assert rules_digest([changed]) != rules_digest([PROMISE])
+    assert rules_digest(CLUSTER, [changed]) != rules_digest(CLUSTER, [PROMISE])
 
 
-def test_what_changes_no_steady_state_keeps_the_digest() -> None:
-    assert rules_digest([replace(PROMISE, for_ms=120_000, recipients=("a@example.com",))]) == rules_digest([PROMISE])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        replace(CLUSTER, status=StatusRules(commits=20)),
+        replace(CLUSTER, status=StatusRules(expire_group_ms=60_000)),
+        replace(CLUSTER, non_consumed_offsets_groups=(("orders", ("billing",)),)),
+    ],
+)
+def test_whatever_may_change_evaluated_commits_or_totals_changes_the_digest(changed: Cluster) -> None:
+    assert rules_digest(changed, [PROMISE]) != rules_digest(CLUSTER, [PROMISE])
+
+
+def test_what_changes_nothing_that_is_carried_over_keeps_the_digest() -> None:
+    known = rules_digest(CLUSTER, [PROMISE])
+    assert rules_digest(CLUSTER, [replace(PROMISE, for_ms=120_000, recipients=("a@example.com",))]) == known
+    assert rules_digest(CLUSTER, [PROMISE, replace(PROMISE, name="other", cluster="b")]) == known
+    assert rules_digest(replace(CLUSTER, status=StatusRules(allowed_lag=5, min_complete=0.5)), [PROMISE]) == known
