@@ -93,9 +93,7 @@ def _counts(row: Ints, parts: Segments, total: int) -> dict[str, pa.Array]:
     offsets, buckets, counts = histograms(
         row[good], parts.first_ms[good], parts.last_ms[good], parts.records[good], total
     )
-    maps = pa.MapArray.from_arrays(
-        pa.array(offsets.astype(np.int32)), pa.array(buckets.astype(np.int32)), pa.array(counts)
-    )
+    maps = pa.MapArray.from_arrays(pa.array(offsets.astype(np.int32)), pa.array(buckets), pa.array(counts))
     return {
         "latency_histogram": maps,
         "negative_latency_records": pa.array(_sum(row[parts.negative], parts.records[parts.negative], total)),

@@ -6,10 +6,12 @@ Bucket i holds latencies in (gamma^(i-1), gamma^i] ms, bucket 0 those in [0, 1] 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from kafka_sla.tables import LATENCY_BUCKET_GAMMA
 from spark_jobs.arrays import Floats, Ints
 
+Shorts = npt.NDArray[np.int32]
 _LOG_GAMMA = np.log(LATENCY_BUCKET_GAMMA)
 _BLOCK_ROWS = 1024
 """Rows whose histograms are laid out side by side at once: few enough to stay in the processor's cache."""
@@ -40,7 +42,7 @@ def count_over(threshold_ms: Floats, first_ms: Floats, last_ms: Floats, records:
     return np.where(last_ms > threshold_ms, records, np.where(step > 0, counted, flat))
 
 
-def histograms(row: Ints, first_ms: Floats, last_ms: Floats, records: Ints, rows: int) -> tuple[Ints, Ints, Ints]:
+def histograms(row: Ints, first_ms: Floats, last_ms: Floats, records: Ints, rows: int) -> tuple[Ints, Shorts, Ints]:
     """Merge segments, ordered by row, into one histogram a row.
 
     Returns (offsets [rows + 1], buckets, counts): row r owns entries offsets[r]:offsets[r + 1], buckets ascending.
@@ -48,8 +50,7 @@ def histograms(row: Ints, first_ms: Floats, last_ms: Floats, records: Ints, rows
     highest, lowest = bucket_of(first_ms), bucket_of(last_ms)
     edges = edge_of(np.arange(2 * int(highest.max(initial=0)) + 1))  # a block is as wide as its widest row
     filled = np.zeros(rows, dtype=np.int64)
-    none = np.zeros(0, dtype=np.int64)
-    buckets, counts = [none], [none]
+    buckets, counts = [np.zeros(0, dtype=np.int32)], [np.zeros(0, dtype=np.int64)]
     for begin in range(0, rows, _BLOCK_ROWS):
         lo, hi = np.searchsorted(row, [begin, begin + _BLOCK_ROWS])
         if hi > lo:
@@ -63,7 +64,7 @@ def histograms(row: Ints, first_ms: Floats, last_ms: Floats, records: Ints, rows
 
 def _block(
     row: Ints, lowest: Ints, highest: Ints, first_ms: Floats, last_ms: Floats, records: Ints, edges: Floats
-) -> tuple[Ints, Ints, Ints, Ints]:
+) -> tuple[Ints, Ints, Shorts, Ints]:
     """(rows, entries of each, buckets, counts) of a block, by adding up ramps instead of visiting every bucket of
     every segment.
 
@@ -90,7 +91,7 @@ def _block(
     place = np.flatnonzero(by_row)
     entries = np.count_nonzero(by_row, axis=1)
     bucket = place + np.repeat(base - np.arange(len(starts)) * width, entries)
-    return row[starts], entries, bucket, by_row.ravel()[place].astype(np.int64)
+    return row[starts], entries, bucket.astype(np.int32), by_row.ravel()[place].astype(np.int64)
 
 
 def _counts(records: Floats, height: Floats, slope: Floats, base: Ints, edges: Floats) -> Floats:
