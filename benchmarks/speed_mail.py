@@ -88,10 +88,10 @@ def _first_mail(client: AirflowClient, box: Mailbox, end: datetime) -> datetime:
 
 
 def _told(client: AirflowClient, end: datetime, mailed: datetime, group_partitions: int) -> str:
-    run_id = next(
-        name for name in client.runs(_DAG) if f"{end:%Y-%m-%dT%H:%M}" in name or f"{end - _RUN:%Y-%m-%dT%H:%M}" in name
-    )
-    while any(task["state"] == "running" for task in client.instances(_DAG, run_id)):
+    run_id = client.run_of(_DAG, end)
+    if run_id is None:
+        raise LookupError(f"the mail came, but no run of {_DAG} has the interval that ends at {end}")
+    while any(task["state"] in (None, "scheduled", "queued", "running") for task in client.instances(_DAG, run_id)):
         time.sleep(0.5)
     tasks = sorted((t for t in client.instances(_DAG, run_id) if t["start_date"]), key=lambda t: t["start_date"])
     rows = []

@@ -8,6 +8,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 _PARTS = ("metadatabase", "scheduler", "dag_processor", "triggerer")
@@ -63,6 +64,12 @@ class AirflowClient:
             seconds,
             f"the backfill of {dag_id} is not complete",
         )
+
+    def run_of(self, dag_id: str, interval_end: datetime) -> str | None:
+        """The run whose data interval ends then; None when there is none yet."""
+        found = self._ask("GET", f"/api/v2/dags/{dag_id}/dagRuns?limit=100&order_by=-run_after")["dag_runs"]
+        ends = {run["dag_run_id"]: run["data_interval_end"] for run in found}
+        return next((name for name, end in ends.items() if end and datetime.fromisoformat(end) == interval_end), None)
 
     def instances(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
         """The task instances of a run, as Airflow tells them."""
