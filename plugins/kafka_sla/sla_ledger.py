@@ -80,6 +80,18 @@ class SlaLedger:
         with self._database.reading() as connection:
             return tuple(_window(row) for row in connection.execute(rows))
 
+    def newest_misses(
+        self, slas: Sequence[str] | None, interval: Interval, states: Sequence[str], at_most: int
+    ) -> list[Miss]:
+        """Misses that overlap the interval, the newest first; None: of all SLAs, also of those no longer configured."""
+        t = SLA_MISSES.c
+        rows = select(SLA_MISSES).where(t.start_at < interval.end, t.state.in_(states))
+        rows = rows.where(or_(t.end_at.is_(None), t.end_at > interval.start))
+        if slas is not None:
+            rows = rows.where(t.sla.in_(slas))
+        with self._database.reading() as connection:
+            return [_miss(row) for row in connection.execute(rows.order_by(t.start_at.desc(), t.sla).limit(at_most))]
+
     def misses(
         self, sla: str | Sla | None = None, interval: Interval | None = None, *, open_only: bool = False
     ) -> list[Miss]:

@@ -145,3 +145,69 @@ class CoverageDay(BaseModel):
     reconstructed: float = Field(description="published from what Kafka still remembered")
     missing: float = Field(description="over, and nothing is published")
     ahead: float = Field(description="not over yet")
+
+
+class PairNow(BaseModel):
+    """Fetches of one follower, or of consumers, from one broker, over a span."""
+
+    cluster: str
+    leader: int
+    fetcher: str = Field(description="id of a follower, or consumers")
+    fetches: int | None
+    latency_ms: float | None = Field(description="mean without the wait in the leader's purgatory")
+    worst_ms: float | None = Field(description="of a window")
+    low_ms: float | None = Field(description="bounds of the newest window")
+    high_ms: float | None
+    local_ms: float | None = Field(description="mean TotalLocalTime at the leader")
+    slow_windows: int
+    windows: int
+    verdict: str = Field(description="of the cluster in the newest window")
+    verdict_reason: str
+
+
+class FlowNow(BaseModel):
+    """One topic of a replication flow."""
+
+    cluster: str
+    flow: str
+    target: str
+    topic: str
+    partitions: int
+    lag: int | None = Field(description="records yet to be copied, in the newest window; null where a partition is")
+    worst_lag: int | None = Field(description="of a partition in the span")
+    latency_ms: float | None
+    worst_latency_ms: float | None
+    last_replicated_at: datetime | None
+    unknown_reason: str | None
+
+
+class Unread(BaseModel):
+    """Records of one group and topic that retention removed unread, or is about to remove."""
+
+    cluster: str
+    group: str
+    topic: str
+    lost_low: int | None = Field(description="removed unread in the span, at least")
+    lost_high: int | None = Field(description="at most")
+    unread: int | None = Field(description="readable and not yet read, in the newest window")
+    expires_at: datetime | None = Field(description="when retention may remove the first of them")
+    expires_in_ms: float | None
+    unknown_reason: str | None
+
+
+class StatusRow(BaseModel):
+    """One group and topic."""
+
+    name: str
+    statuses: list[str | None] = Field(description="worst of the partitions per step; null: nothing known")
+
+
+class StatusLine(BaseModel):
+    """Consumer status of an SLA over time."""
+
+    sla: str
+    start: datetime
+    end: datetime
+    step_ms: int
+    at_ms: list[int]
+    rows: list[StatusRow]

@@ -7,19 +7,32 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, HTTPException, Query
 
 from kafka_sla.model import Miss
-from kafka_sla.web.answers import CoverageDay, HeatMap, MissAnswer, Quality, SlaNow, Timeline
+from kafka_sla.web import beside
+from kafka_sla.web.answers import (
+    CoverageDay,
+    FlowNow,
+    HeatMap,
+    MissAnswer,
+    PairNow,
+    Quality,
+    SlaNow,
+    StatusLine,
+    Timeline,
+    Unread,
+)
 from kafka_sla.web.asked import Chosen, Filter, Here, Promise, Span
 from kafka_sla.web.coverage import coverage_days
 from kafka_sla.web.heat import heat_map
 from kafka_sla.web.overview import overview
-from kafka_sla.web.pieces import pieces
+from kafka_sla.web.pieces import pieces, step_ms
 from kafka_sla.web.place import Place
 from kafka_sla.web.timeline import answer, timeline
 
 router = APIRouter(prefix="/api/v1", tags=["kafka_sla"])
-MOST_STEPS, HEAT_STEPS, MOST_BROKEN = 500, 250, 500
+MOST_STEPS, HEAT_STEPS, MOST_BROKEN, MOST_MISSES = 500, 250, 500, 500
 
 Steps = Annotated[int, Query(ge=10, le=2_000, description="at most so many steps")]
+Most = Annotated[int, Query(ge=1, le=10_000, description="at most so many")]
 State = Annotated[Literal["", "open", "closed"], Query(description="only open or only closed misses")]
 
 
@@ -30,12 +43,18 @@ def slas(here: Here, chosen: Chosen) -> list[SlaNow]:
 
 @router.get("/slas/{sla:path}/timeline", summary="Latency, verdicts and rates of one SLA over time")
 def sla_timeline(here: Here, sla: Promise, span: Span, steps: Steps = MOST_STEPS) -> Timeline:
-    return timeline(pieces(here, sla, span, steps), here.ledger.misses(sla, span))
+    misses = here.ledger.newest_misses([sla.name], span, ["open", "closed"], MOST_MISSES)
+    return timeline(pieces(here, sla, span, steps), misses)
 
 
 @router.get("/slas/{sla:path}/partitions", summary="The worst latency of each partition of one SLA over time")
 def sla_partitions(here: Here, sla: Promise, span: Span, steps: Steps = HEAT_STEPS) -> HeatMap:
     return heat_map(pieces(here, sla, span, steps))
+
+
+@router.get("/slas/{sla:path}/status", summary="Consumer status of one SLA over time; four days at most")
+def sla_status(here: Here, sla: Promise, span: Span, steps: Steps = HEAT_STEPS) -> StatusLine:
+    return beside.status_lines(here, sla, span, step_ms(span, here.settings.window_ms, steps))
 
 
 @router.get("/slas/{sla:path}", summary="One SLA as it stands")
@@ -44,8 +63,8 @@ def sla_now(here: Here, sla: Promise) -> SlaNow:
 
 
 @router.get("/misses", summary="Misses that overlap a span, the newest first")
-def misses(here: Here, chosen: Chosen, span: Span, state: State = "") -> list[MissAnswer]:
-    return found_misses(here, chosen, span, state)
+def misses(here: Here, chosen: Chosen, span: Span, state: State = "", most: Most = MOST_MISSES) -> list[MissAnswer]:
+    return found_misses(here, chosen, span, state, most)
 
 
 @router.get("/misses/{miss_id}", summary="One miss")
@@ -74,13 +93,27 @@ def coverage(here: Here, span: Span) -> list[CoverageDay]:
     return coverage_days(here, span)
 
 
-def found_misses(here: Place, chosen: Filter, span: Span, state: str) -> list[MissAnswer]:
-    """Of SLAs that have left the configuration, too, unless something is filtered by."""
+@router.get("/brokers", summary="Fetch latency of each pair of brokers; four days at most")
+def brokers(here: Here, span: Span) -> list[PairNow]:
+    return beside.pairs(here, span)
+
+
+@router.get("/replication", summary="What each replication flow has yet to copy; four days at most")
+def replication(here: Here, span: Span) -> list[FlowNow]:
+    return beside.flows(here, span)
+
+
+@router.get("/unread", summary="Records removed unread, or about to be; four days at most")
+def unread(here: Here, span: Span) -> list[Unread]:
+    return beside.unread(here, span)
+
+
+def found_misses(here: Place, chosen: Filter, span: Span, state: str, most: int = MOST_MISSES) -> list[MissAnswer]:
+    """The newest first; of SLAs that have left the configuration, too, unless something is filtered by."""
     known = {sla.name: sla for sla in here.settings.slas}
-    wanted = None if chosen == Filter() else {sla.name for sla in chosen.chosen(here.settings)}
-    rows = [miss for miss in here.ledger.misses(None, span) if wanted is None or miss.sla in wanted]
-    rows = [miss for miss in rows if state in ("", "closed" if miss.end else "open")]
-    return [answer(known.get(miss.sla), miss) for miss in sorted(rows, key=lambda m: m.start, reverse=True)]
+    wanted = None if chosen == Filter() else [sla.name for sla in chosen.chosen(here.settings)]
+    rows = here.ledger.newest_misses(wanted, span, [state] if state else ["open", "closed"], most)
+    return [answer(known.get(miss.sla), miss) for miss in rows]
 
 
 def find_miss(here: Place, miss_id: str) -> Miss:

@@ -17,7 +17,8 @@ from kafka_sla.rendering import render
 STATIC = Path(__file__).with_name("static")
 PREFIX = "/kafka-sla"
 NAVIGATION = (
-    ("/", "Overview"), ("/misses", "Misses"), ("/quality", "Data quality"), ("/coverage", "Coverage"),
+    ("/", "Overview"), ("/misses", "Misses"), ("/unread", "Unread records"),
+    ("/brokers", "Brokers"), ("/replication", "Replication"), ("/quality", "Data quality"), ("/coverage", "Coverage"),
 )  # fmt: skip
 
 

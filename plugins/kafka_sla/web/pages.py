@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from kafka_sla.model import Interval
-from kafka_sla.web import api, coverage, periods, runs, told
+from kafka_sla.web import api, beside, coverage, periods, runs, told, told_beside
 from kafka_sla.web.asked import Chosen, Filter, Here, Promise, Span
 from kafka_sla.web.overview import attainments, overview
 from kafka_sla.web.page import Page, page
@@ -20,6 +20,7 @@ Paper = Annotated[Page, Depends(page)]
 BEFORE, AFTER = timedelta(minutes=30), timedelta(minutes=15)
 """What a miss's page shows of the time around it."""
 SHOWN_MISSES = 100
+RECENT = timedelta(hours=6)
 
 
 @router.get("/")
@@ -93,6 +94,27 @@ def coverage_page(here: Here, paper: Paper, request: Request) -> Response:
     span = periods.asked(request, here.now, timedelta(days=31))
     days = coverage.coverage_days(here, span)
     return paper.html("coverage", title="Coverage", days=told.coverage(days), span=periods.shown(span, here.now))
+
+
+@router.get("/brokers")
+def brokers_page(here: Here, paper: Paper, request: Request) -> Response:
+    span = periods.asked(request, here.now, RECENT)
+    clusters = told_beside.meshes(beside.pairs(here, span))
+    return paper.html("brokers", title="Brokers", clusters=clusters, span=periods.shown(span, here.now))
+
+
+@router.get("/replication")
+def replication_page(here: Here, paper: Paper, request: Request) -> Response:
+    span = periods.asked(request, here.now, RECENT)
+    flows = [told_beside.flow(row) for row in beside.flows(here, span)]
+    return paper.html("replication", title="Replication", flows=flows, span=periods.shown(span, here.now))
+
+
+@router.get("/unread")
+def unread_page(here: Here, paper: Paper, request: Request) -> Response:
+    span = periods.asked(request, here.now, RECENT)
+    rows = [told_beside.unread(row) for row in beside.unread(here, span)]
+    return paper.html("unread", title="Unread records", rows=rows, span=periods.shown(span, here.now))
 
 
 @router.get("/dags/{dag_id}")

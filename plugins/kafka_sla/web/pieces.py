@@ -30,8 +30,11 @@ from kafka_sla.stretches import (
 from kafka_sla.web import place
 
 Resolution = Literal["window", "slot", "hour", "day"]
-WINDOWS_UNTIL, SLOTS_UNTIL, HOURS_UNTIL = timedelta(hours=6), timedelta(days=4), timedelta(days=62)
-"""Longest spans drawn from windows, from slots and from hours; beyond, from days."""
+WINDOWS_UNTIL, SLOTS_UNTIL, HOURS_UNTIL = timedelta(hours=1), timedelta(days=4), timedelta(days=62)
+"""Longest spans drawn from windows, from slots and from hours; beyond, from days. Windows are read from the published
+files, of which the newest time has one for each five minutes: an hour of them is quick."""
+SETTLED_WINDOWS_UNTIL = timedelta(hours=12)
+"""Longest span drawn from windows where no slots are kept any more, and a day is one file."""
 _HANDY: list[int] = [digit * 10**power for power in range(6) for digit in (1, 2, 3, 6)]
 Counts = tuple[NDArray[np.int64], NDArray[np.int64]]
 
@@ -79,25 +82,25 @@ def pieces(here: place.Place, sla: Sla, interval: Interval, at_most: int) -> Pie
     """At most so many steps; a span whose bounds cut a piece shows it whole."""
     window_ms = here.settings.window_ms
     resolution, width_ms = _width(here, interval, window_ms)
-    step_ms = _step(interval, width_ms, at_most)
-    whole = Interval(floor_time(interval.start, step_ms), interval.end)
+    step = step_ms(interval, width_ms, at_most)
+    whole = Interval(floor_time(interval.start, step), interval.end)
     if resolution == "window":
-        return Pieces(sla, interval, resolution, step_ms, _from_windows(here, sla, whole, step_ms, window_ms))
+        return Pieces(sla, interval, resolution, step, _from_windows(here, sla, whole, step, window_ms))
     found = [unpacked(packed) for packed in here.ledger.stretches(sla.name, width_ms, whole)]
-    return Pieces(sla, interval, resolution, step_ms, found)
+    return Pieces(sla, interval, resolution, step, found)
 
 
 def _width(here: place.Place, interval: Interval, window_ms: int) -> tuple[Resolution, int]:
     length = interval.end - interval.start
     kept = interval.start >= here.now - SLOTS_KEPT + timedelta(days=1)
-    if length <= WINDOWS_UNTIL:
+    if length <= (WINDOWS_UNTIL if kept else SETTLED_WINDOWS_UNTIL):
         return "window", window_ms
     if length <= SLOTS_UNTIL and kept and window_ms <= SLOT_MS:
         return "slot", SLOT_MS
     return ("hour", HOUR_MS) if length <= HOURS_UNTIL else ("day", DAY_MS)
 
 
-def _step(interval: Interval, width_ms: int, at_most: int) -> int:
+def step_ms(interval: Interval, width_ms: int, at_most: int) -> int:
     """The smallest handy multiple of a piece's width that makes few enough steps."""
     count = (interval.end - interval.start) / timedelta(milliseconds=width_ms)
     handy = next(n for n in _HANDY if count / n <= at_most)

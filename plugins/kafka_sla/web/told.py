@@ -49,7 +49,8 @@ def _period(row: SlaNow) -> dict[str, Any] | None:
     left = found.budget_left_ms / found.budget_ms if found.budget_ms else 0.0
     return {
         "name": found.period, "attained": share(found.attained), "records": share(found.records_attained),
-        "coverage": share(found.coverage), "met": found.met, "known": found.attained is not None, "left": span(found.budget_left_ms),
+        "coverage": share(found.coverage), "met": found.met, "known": found.attained is not None,
+        "left": span(found.budget_left_ms),
         "budget": span(found.budget_ms), "overspent": found.budget_left_ms < 0,
         "left_share": round(100 * max(0.0, min(1.0, left))), "burn": burn(found.burn_rate),
         "start": moment(found.start), "as_of": moment(found.as_of),

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -13,6 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.kafka_sla.web.conftest import Asker
 from tests.kafka_sla.web.world import HOSTILE
 
+ROOT = Path(__file__).resolve().parents[3]
 PAYMENTS = "payments within 30 seconds"
 
 
@@ -105,3 +109,12 @@ def test_series_of_partitions_can_be_left_out(reader: Asker) -> None:
 
     assert "kafka_consumergroup_group_lag" not in found
     assert "kafka_consumergroup_group_sum_lag" in found
+
+
+def test_the_grafana_dashboard_asks_for_series_that_there_are(reader: Asker) -> None:
+    board = json.loads((ROOT / "docs/how-to/kafka-sla-grafana.json").read_text())
+    asked = {name for panel in board["panels"] for target in panel["targets"]
+             for name in re.findall(r"\b(?:kafka|burrow|kminion)_\w+", target["expr"])}  # fmt: skip
+
+    assert len(asked) >= 12
+    assert set() == asked - set(samples(reader))

@@ -20,7 +20,17 @@ from kafka_sla.ledger import Ledger
 from kafka_sla.model import Interval
 from kafka_sla.settings import load_settings
 from kafka_sla.store import Store
-from kafka_sla.tables import CONSUMER_LATENCY, GROUP_STATES, LATENCY_BUCKET_GAMMA, STEADY_STATE, Table
+from kafka_sla.tables import (
+    CONSUMER_LATENCY,
+    CONSUMER_STATUS,
+    FETCH_LATENCY,
+    GROUP_STATES,
+    LATENCY_BUCKET_GAMMA,
+    NON_CONSUMED,
+    REPLICATION_LAG,
+    STEADY_STATE,
+    Table,
+)
 
 HOSTILE = "<script>alert('x')</script>"
 CONFIGURATION = f"""
@@ -97,12 +107,75 @@ def _loads(start: datetime, end: datetime) -> Iterable[tuple[str, Interval]]:
     yield "dr", Interval(max(start, after), end)
 
 
+BESIDE = 180
+"""Minutes of the newest time with brokers, replication, unread records and consumer status."""
+
+
+def _beside(lake: Lake, load_id: str, cluster: str, interval: Interval, end: datetime) -> dict[str, list[str]]:
+    """Rows of the other metrics: broker 2 is slow, one topic is not copied any more, clicks are about to expire."""
+    recent = Interval(max(interval.start, end - BESIDE * MINUTE), interval.end)
+    windows = list(recent.windows(60_000))
+    pairs = [(leader, fetcher) for leader in (1, 2, 3) for fetcher in ("1", "2", "3", "consumers")]
+    prod = cluster == "prod"
+    made: dict[Table, list[dict[str, Any]]] = {
+        FETCH_LATENCY: [_pair(cluster, *p, w) for w in windows for p in pairs if prod and p[1] != str(p[0])],
+        REPLICATION_LAG: [_copy(cluster, topic, w) for w in windows for topic in ("payments", "orders") if prod],
+        NON_CONSUMED: [_left(f, w) for w in windows for f in FLOWS if f.cluster == cluster],
+        CONSUMER_STATUS: [_status(f, p, w, end) for w in windows for f in FLOWS if f.cluster == cluster
+                          for p in range(f.partitions)],
+    }  # fmt: skip
+    return {
+        table.name: [write(lake, load_id, interval, table, arrow_rows(table, found))] for table, found in made.items()
+        if found
+    }  # fmt: skip
+
+
+def _pair(cluster: str, leader: int, fetcher: str, window: Interval) -> dict[str, Any]:
+    slow = 2 in (leader, int(fetcher) if fetcher.isdigit() else 0)
+    latency = 104.0 if slow else 3.2
+    return _timed(window, cluster=cluster, leader=leader, fetcher=fetcher, fetches=600, fetch_latency_ms=latency,
+                  fetch_latency_low_ms=latency * 0.9, fetch_latency_high_ms=latency * 1.1, total_local_ms=0.4,
+                  slow=slow, verdict="slow_broker", verdict_broker=2,
+                  verdict_reason="Broker 2 is slow: 104 ms with every other, 3.2 ms among the others")  # fmt: skip
+
+
+def _copy(cluster: str, topic: str, window: Interval) -> dict[str, Any]:
+    lag = 0 if topic == "payments" else 12_400
+    return _timed(window, cluster=cluster, flow="prod to dr", topic=topic, partition=0, target="dr",
+                  target_topic=f"prod.{topic}", replication_record_lag=lag, replication_record_lag_max=lag + 300,
+                  replication_record_lag_min=lag, replication_record_lag_avg=float(lag), refreshes=4, stale_refreshes=0,
+                  last_replicated_at=window.start, replication_latency_ms=800.0,
+                  replication_latency_max_ms=1_900.0)  # fmt: skip
+
+
+def _left(flow: Flow, window: Interval) -> dict[str, Any]:
+    lost = flow.group == "orders"
+    hours = 5 if flow.group == "clicks" else 100
+    return _timed(window, cluster=flow.cluster, group=flow.group, topic=flow.topic, partition=0,
+                  non_consumed_low=3 if lost else 0, non_consumed_high=5 if lost else 0, unread_records=1_200,
+                  unread_expires_at=window.end + timedelta(hours=hours), unread_expires_in_ms=hours * 3.6e6,
+                  cleanup_policy="delete")  # fmt: skip
+
+
+def _status(flow: Flow, partition: int, window: Interval, end: datetime) -> dict[str, Any]:
+    late = flow.group == "orders" and end - window.start < 35 * MINUTE
+    status = ("STOPPED" if partition == 0 else "WARNING") if late else "OK"
+    return _timed(window, cluster=flow.cluster, group=flow.group, topic=flow.topic, partition=partition, status=status,
+                  complete=1.0, group_status="ERROR" if late else "OK", group_complete=1.0, reason="by the rules",
+                  lag=0, last_commit_at=window.start, last_seen_at=window.end, polled_only=False,
+                  commit_times=[], commit_offsets=[], commit_lags=[])  # fmt: skip
+
+
+def _timed(window: Interval, **values: Any) -> dict[str, Any]:
+    return {"window_start": window.start, "window_end": window.end, **values}
+
+
 def _publish(lake: Lake, ledger: Ledger, load_id: str, cluster: str, interval: Interval, end: datetime) -> None:
-    files = {}
+    files: dict[str, list[str]] = {}
     for table in (CONSUMER_LATENCY, STEADY_STATE):
         parts = [rows(table, flow, interval, end) for flow in FLOWS if flow.cluster == cluster]
         files[table.name] = [write(lake, load_id, interval, table, pa.concat_tables(parts))]
-    lake.add_load(load_id, interval, files)
+    lake.add_load(load_id, interval, files | _beside(lake, load_id, cluster, interval, end))
     ledger.publish([cluster], interval, load_id, ledger.facts_seq(cluster))
 
 

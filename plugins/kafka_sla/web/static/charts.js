@@ -1,7 +1,7 @@
 // The charts of one SLA: curves by uPlot, zoom by dragging or by keyboard, every figure also as a table. A zoom is a new address.
 "use strict";
 (() => {
-  const { shades, heat } = window.kafkaSla;
+  const { shades, heat, status: strip } = window.kafkaSla;
   const host = document.querySelector(".charts");
   const status = host.querySelector(".status"), readout = host.querySelector(".readout");
   const LEFT = 76;
@@ -190,22 +190,38 @@
     document.getElementById("heat-key").textContent = `The worst partitions are on top${data.left_out ? `, ${data.left_out} better ones are left out` : ""}; stronger is later, red with a stroke broke the promise of ${span(data.threshold_ms)}, empty is unknown.`;
   };
 
-  const show = (data, cells) => {
+  const statusStrip = (lines) => {
+    const element = document.getElementById("consumer-status");
+    if (!lines || !lines.rows.length) { element.textContent = lines ? "No consumer status was published for this time." : "Zoom in to four days or less to see it."; return; }
+    const drawn = strip.draw(element, lines, LEFT, element.clientWidth - LEFT - 8);
+    const say = (r, i) => { if (lines.rows[r] && i >= 0) readout.textContent = `${lines.rows[r].name} at ${moment(lines.at_ms[i])} UTC: ${lines.rows[r].statuses[i] || "no status"}`; };
+    let row = 0, column = lines.at_ms.length - 1;
+    element.onmousemove = (event) => { const box = element.getBoundingClientRect(); say(...drawn.at(event.clientX - box.left, event.clientY - box.top)); };
+    element.onkeydown = (event) => {
+      const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] || [0, 0];
+      if (!down && !right) return;
+      row = Math.max(0, Math.min(lines.rows.length - 1, row + down)); column = Math.max(0, Math.min(lines.at_ms.length - 1, column + right));
+      say(row, column); event.preventDefault();
+    };
+    document.getElementById("consumer-status-key").replaceChildren(...strip.key(lines));
+  };
+
+  const show = (data, cells, lines) => {
     const plots = [[latency(data), "latency"], [rates(data), "rates"]];
     key("latency-key", [...CURVES], shades.kinds(data));
     key("rates-key", RATES, []);
-    if (cells) heatMap(cells);
+    if (cells) { heatMap(cells); statusStrip(lines); }
     return plots;
   };
 
   const start = async () => {
-    const wanted = [ask("timeline"), document.getElementById("heat") ? ask("partitions") : null];
-    const [data, cells] = await Promise.all(wanted);
-    let plots = show(data, cells);
+    const whole = document.getElementById("heat") !== null, short = Date.parse(host.dataset.to) - Date.parse(host.dataset.from) <= 4 * 864e5;
+    const [data, cells, lines] = await Promise.all([ask("timeline"), whole ? ask("partitions") : null, whole && short ? ask("status") : null]);
+    let plots = show(data, cells, lines);
     status.textContent = data.worst_ms.some((v) => v !== null) || data.p50_ms.some((v) => v !== null) ? "" : "Nothing was measured in this time.";
     plots.forEach(([, id], i) => keyboard(document.getElementById(id), data, () => plots[i][0]));
     table(data);
-    const again = () => { for (const [plot] of plots) plot.destroy(); plots = show(data, cells); };
+    const again = () => { for (const [plot] of plots) plot.destroy(); plots = show(data, cells, lines); };
     document.addEventListener("themechange", again);
     let width = host.clientWidth;
     new ResizeObserver(() => { if (host.clientWidth !== width) { width = host.clientWidth; again(); } }).observe(host);

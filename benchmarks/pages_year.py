@@ -1,0 +1,213 @@
+"""A year as the pages would find it: 100 SLAs over 10,000 group-partitions, made by SQL in bulk. Measures nothing.
+
+Real in number and size: the sums of every SLA by hour and day and of the last eight days by slot, misses, validation
+results, snapshots of 1,000 groups for two months, and the rows of the 10,000 group-partitions of yesterday (one file,
+as the nightly run leaves it) and of today (a file each five minutes). Of the other days only a row exists: no page
+reads their rows, but their files are planned. Verdicts per window fill the whole year for as many SLAs as asked.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import duckdb
+import numpy as np
+
+from kafka_sla.iceberg import Iceberg
+from kafka_sla.lake import Lake
+from kafka_sla.ledger import Ledger
+from kafka_sla.model import EVERYTHING, Interval
+from kafka_sla.store import Store
+from kafka_sla.stretches import DAY_MS, HOUR_MS, SLOT_MS, packed_cells, packed_histogram
+from kafka_sla.tables import CONSUMER_LATENCY, GROUP_STATES
+
+SLAS, PARTITIONS, GROUPS = 100, 100, 1_000
+"""Each SLA has its own group and topic of so many partitions."""
+DAYS, SNAPSHOT_DAYS = 365, 62
+_POOL = 400
+"""Different packed stretches; each row takes one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Year:
+    """What was built, and until when."""
+
+    config: Path
+    store: Store
+    end: datetime
+
+
+def build(folder: Path, windows_for: int) -> Year:
+    """The year until the last whole five minutes; `windows_for`: SLAs whose verdicts fill the whole year."""
+    now = datetime.now(UTC).replace(second=0, microsecond=0)
+    end = now - timedelta(minutes=now.minute % 5)
+    folder.mkdir(parents=True, exist_ok=True)
+    config, store = folder / "kafka_sla.yml", Store.embedded(folder / "store")
+    config.write_text(_configuration())
+    lake, ledger = Lake(store), Ledger(store)
+    ledger.publications(None, EVERYTHING)  # makes the tables
+    _database(Path(str(store.url.database)), end, windows_for)
+    _files(folder, store, lake, ledger, end)
+    _snapshots(folder, store, end)
+    return Year(config, store, end)
+
+
+def _configuration() -> str:
+    slas = [
+        {"name": f"sla {i:03}", "group": f"group-{i:03}", "topic": f"topic-{i:03}", "max_latency": "30s", "for": "5m",
+         "period": "year" if i % 2 else "month", "team": f"team {i % 10}"} for i in range(SLAS)
+    ]  # fmt: skip
+    return json.dumps({"clusters": {"prod": {}}, "defaults": {"objective": "99.9%", "cluster": "prod"}, "slas": slas})
+
+
+def _database(path: Path, end: datetime, windows_for: int) -> None:
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA synchronous=OFF")
+        for width, start in ((SLOT_MS, end - timedelta(days=8)), (HOUR_MS, end - timedelta(days=DAYS)),
+                             (DAY_MS, end - timedelta(days=DAYS))):  # fmt: skip
+            db.executemany(f"INSERT INTO sla_stretches VALUES ({','.join('?' * 14)})", _stretches(width, start, end))
+            db.executemany("INSERT INTO sla_stretch_details VALUES (?,?,?,?,?)", _details(width, start, end))
+        db.execute(_WINDOWS, {"slas": windows_for, "minutes": DAYS * 1_440, "end": f"{end:%Y-%m-%d %H:%M:%S}"})
+        db.execute(_WINDOWS_OF_TODAY, {"slas": SLAS, "from": windows_for, "minutes": 1_440,
+                                       "end": f"{end:%Y-%m-%d %H:%M:%S}"})  # fmt: skip
+        db.execute(_MISSES, {"end": f"{end:%Y-%m-%d %H:%M:%S}"})
+        db.execute(_VALIDATION, {"end": f"{end:%Y-%m-%d %H:%M:%S}"})
+        db.execute("ANALYZE")
+
+
+def _starts(width_ms: int, start: datetime, end: datetime) -> Iterator[tuple[int, str]]:
+    for i, span in enumerate(Interval(start, end).windows(width_ms)):
+        yield i, f"{span.start:%Y-%m-%d %H:%M:%S}.000000"
+
+
+def _stretches(width: int, start: datetime, end: datetime) -> Iterator[tuple[object, ...]]:
+    dice = np.random.default_rng(1)
+    for sla in range(SLAS):
+        for i, at in _starts(width, start, end):
+            worst = float(dice.lognormal(8.5, 0.4))
+            bad = width // 100 if (i * 7 + sla) % 97 == 0 else 0
+            yield (f"sla {sla:03}", width, at, width - bad, bad, 0, 0, width, width // 1000, worst, worst * 0.95,
+                   worst * 1.05, width, width)  # fmt: skip
+
+
+def _details(width: int, start: datetime, end: datetime) -> Iterator[tuple[object, ...]]:
+    dice = np.random.default_rng(2)
+    for sla in range(SLAS):
+        pool = [_packed(dice, sla) for _ in range(_POOL // 20)]
+        for i, at in _starts(width, start, end):
+            yield (f"sla {sla:03}", width, at, *pool[i % len(pool)])
+
+
+def _packed(dice: np.random.Generator, sla: int) -> tuple[bytes, bytes]:
+    middle = int(dice.normal(400, 10))
+    histogram = {middle + i: int(1e5 * np.exp(-((i / 25) ** 2))) + 1 for i in range(-60, 60)}
+    cells = {(f"group-{sla:03}", f"topic-{sla:03}", p): float(dice.lognormal(8, 0.5)) for p in range(PARTITIONS)}
+    return packed_histogram(histogram), packed_cells(cells)
+
+
+_VERDICT = """
+    printf('sla %03d', s.value), 'prod',
+    strftime('%Y-%m-%d %H:%M:%S.000000', :end, (m.value - :minutes) || ' minutes'),
+    strftime('%Y-%m-%d %H:%M:%S.000000', :end, (m.value - :minutes + 1) || ' minutes'),
+    'good', 1, NULL, 30000, 4000.0 + (m.value * 37 % 1000), 3900.0, 5200.0, printf('group-%03d', s.value),
+    printf('topic-%03d', s.value), 1, 100, 0, 0, 60000, 0
+"""
+_WINDOWS = f"""
+    WITH RECURSIVE s(value) AS (SELECT 0 WHERE :slas > 0 UNION ALL SELECT value + 1 FROM s WHERE value + 1 < :slas),
+        m(value) AS (SELECT 0 UNION ALL SELECT value + 1 FROM m WHERE value + 1 < :minutes)
+    INSERT INTO sla_windows SELECT {_VERDICT} FROM s, m
+"""
+_WINDOWS_OF_TODAY = f"""
+    WITH RECURSIVE s(value) AS (SELECT :from UNION ALL SELECT value + 1 FROM s WHERE value + 1 < :slas),
+        m(value) AS (SELECT 0 UNION ALL SELECT value + 1 FROM m WHERE value + 1 < :minutes)
+    INSERT INTO sla_windows SELECT {_VERDICT} FROM s, m
+"""
+_MISSES = f"""
+    WITH RECURSIVE s(value) AS (SELECT 0 UNION ALL SELECT value + 1 FROM s WHERE value + 1 < {SLAS}),
+        d(value) AS (SELECT 1 UNION ALL SELECT value + 7 FROM d WHERE value + 7 < {DAYS})
+    INSERT INTO sla_misses SELECT printf('%03d-%03d', s.value, d.value), printf('sla %03d', s.value), 'prod', 'closed',
+        strftime('%Y-%m-%d %H:%M:%S.000000', :end, -d.value || ' days'),
+        strftime('%Y-%m-%d %H:%M:%S.000000', :end, -d.value || ' days', '20 minutes'),
+        strftime('%Y-%m-%d %H:%M:%S.000000', :end, -d.value || ' days', '5 minutes'),
+        20, 1, 30000, 90000.0, 80000.0, 95000.0,
+        strftime('%Y-%m-%d %H:%M:%S.000000', :end, -d.value || ' days', '9 minutes'),
+        printf('group-%03d', s.value), printf('topic-%03d', s.value), 7,
+        '{{"cause": "stopped", "sentence": "Group stopped."}}'
+    FROM s, d
+"""
+_VALIDATION = """
+    WITH RECURSIVE l(value) AS (SELECT 0 UNION ALL SELECT value + 1 FROM l WHERE value + 1 < 30 * 288),
+        e(value) AS (SELECT 0 UNION ALL SELECT value + 1 FROM e WHERE value + 1 < 60)
+    INSERT INTO validation_results SELECT printf('load-%06d', l.value),
+        strftime('%Y-%m-%d %H:%M:%S.000000', :end, (-5 * (l.value + 1)) || ' minutes'),
+        strftime('%Y-%m-%d %H:%M:%S.000000', :end, (-5 * l.value) || ' minutes'),
+        'table ' || (e.value / 10), 'expectation ' || (e.value % 10), 'it holds', 'warning',
+        NOT (l.value % 500 = 0 AND e.value = 3), 'this', 0
+    FROM l, e
+"""
+
+
+def _files(folder: Path, store: Store, lake: Lake, ledger: Ledger, end: datetime) -> None:
+    """The rows of yesterday and today, and one row of each other day."""
+    today = end.replace(hour=0, minute=0)
+    pieces = [Interval(today - timedelta(days=d), today - timedelta(days=d - 1)) for d in range(DAYS, 0, -1)]
+    pieces += list(Interval(today, end).windows(SLOT_MS))
+    paths = []
+    with duckdb.connect() as db:
+        db.execute("SET TimeZone = 'UTC'")
+        for number, piece in enumerate(pieces):
+            path = Path(lake.stage_dir(f"load{number}")) / CONSUMER_LATENCY.name / "part-00000.parquet"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            real = piece.end >= today
+            db.execute(_LATENCY.format(path=path, load=f"load{number}", groups=SLAS if real else 1,
+                                       partitions=PARTITIONS if real else 1,
+                                       minutes=int((piece.end - piece.start) / timedelta(minutes=1)) if real else 1),
+                       {"start": piece.start})  # fmt: skip
+            paths.append(str(path))
+            ledger.publish(["prod"], piece, f"load{number}", 0)
+    Iceberg(store).commit(CONSUMER_LATENCY, lambda _, change: change.add_files(paths, check_duplicate_files=False))
+
+
+_LATENCY = """
+    COPY (
+        SELECT 'prod' AS cluster, printf('group-%03d', g.range) AS "group", printf('topic-%03d', g.range) AS topic,
+            p.range::INT AS partition, $start + to_minutes(m.range::BIGINT) AS window_start,
+            $start + to_minutes(m.range::BIGINT + 1) AS window_end, 600::BIGINT AS records_consumed,
+            (4000 + hash(g.range, p.range, m.range) % 2000)::DOUBLE AS records_latency_max_ms,
+            MAP {{(380 + m.range % 20)::INT: 400::BIGINT, (415 + p.range % 20)::INT: 190::BIGINT, 440::INT: 10::BIGINT}}
+                AS latency_histogram,
+            0::BIGINT AS negative_latency_records, 0::BIGINT AS unknown_latency_records, 20::BIGINT AS records_lag,
+            900::DOUBLE AS backlog_age_ms, 950::DOUBLE AS backlog_age_max_ms,
+            (600 * m.range)::BIGINT AS committed_offset, (600 * m.range + 20)::BIGINT AS log_end_offset,
+            $start AS interval_start, '{load}' AS load_id
+        FROM range({groups}) g, range({partitions}) p, range({minutes}) m ORDER BY g.range, p.range, m.range
+    ) TO '{path}' (FORMAT parquet, COMPRESSION snappy)
+"""
+
+
+def _snapshots(folder: Path, store: Store, end: datetime) -> None:
+    """What a snapshot each five minutes saw of the groups, a file a day."""
+    paths = []
+    with duckdb.connect() as db:
+        db.execute("SET TimeZone = 'UTC'")
+        for day in range(SNAPSHOT_DAYS):
+            path = folder / "store" / "warehouse" / "facts" / GROUP_STATES.name / f"{day}.parquet"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            start = end.replace(hour=0, minute=0) - timedelta(days=day)
+            db.execute(_STATES.format(path=path, groups=GROUPS), {"start": start})
+            paths.append(str(path))
+    Iceberg(store).commit(GROUP_STATES, lambda _, change: change.add_files(paths, check_duplicate_files=False))
+
+
+_STATES = """
+    COPY (
+        SELECT 'prod' AS cluster, printf('group-%04d', g.range) AS "group",
+            $start + to_minutes(5 * t.range::BIGINT) AS "at", 'classic' AS type, 'Stable' AS state, 3 AS members
+        FROM range(288) t, range({groups}) g
+    ) TO '{path}' (FORMAT parquet, COMPRESSION zstd)
+"""

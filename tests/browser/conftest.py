@@ -1,0 +1,81 @@
+"""A browser before Airflow's web server over a small world; `make browser` runs these tests, `make test` does not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.airflow_web import AirflowWeb, airflow_web
+from tests.kafka_sla.web.world import build, whole_minute
+
+Opened = Callable[..., Any]
+WAIT_MS = float(os.environ.get("BROWSER_WAIT_MS", "30000"))
+
+
+@pytest.fixture(scope="session")
+def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowWeb]:
+    home = tmp_path_factory.mktemp("browser")
+    config, _ = build(home / "world", whole_minute(), timedelta(hours=6))
+    store = {"KAFKA_SLA_CONFIG": str(config), "KAFKA_SLA_STORE": str(home / "world" / "store")}
+    with airflow_web(home / "airflow", store) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """The system's Chromium, or the one that CHROMIUM names."""
+    from playwright.sync_api import sync_playwright
+
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if not path:
+        raise RuntimeError("no Chromium: install the system's package `chromium`, or set CHROMIUM to its path")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(chromium: Any, web: AirflowWeb, request: pytest.FixtureRequest) -> Iterator[Opened]:
+    """Opens a path as a logged-in reader; what the browser complains about fails the test."""
+    problems: list[str] = []
+    with _contexts() as contexts:
+
+        def open_page(path: str, *, dark: bool = False, phone: bool = False) -> Any:
+            context = chromium.new_context(
+                viewport={"width": 390, "height": 800} if phone else {"width": 1280, "height": 900},
+                color_scheme="dark" if dark else "light",
+            )
+            contexts.append(context)
+            context.set_default_timeout(WAIT_MS)
+            context.add_cookies([{"name": "_token", "value": web.token("viewer"), "url": web.address}])
+            page = context.new_page()
+            page.on("pageerror", lambda error: problems.append(str(error)))
+            page.on("console", lambda told: told.type == "error" and problems.append(told.text))
+            page.goto(web.address + path)
+            if page.locator(".charts").count():
+                page.wait_for_selector('.charts[data-ready="yes"]')
+            if folder := os.environ.get("BROWSER_PICTURES"):
+                Path(folder).mkdir(parents=True, exist_ok=True)
+                page.screenshot(path=f"{folder}/{request.node.name.replace('/', '_')}.png", full_page=True)
+            return page
+
+        yield open_page
+    assert problems == []
+
+
+@contextmanager
+def _contexts() -> Iterator[list[Any]]:
+    contexts: list[Any] = []
+    try:
+        yield contexts
+    finally:
+        for context in contexts:
+            context.close()

@@ -1,0 +1,171 @@
+"""Every page and form in a real browser: drawn, light and dark, wide and narrow, by mouse and by keyboard.
+
+Not named as the other tests are: `make test` needs no browser, `make browser` names this file."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.browser.conftest import Opened
+
+ORDERS = "/kafka-sla/slas/orders within 5 minutes"
+PAGES = ["/kafka-sla/", ORDERS, "/kafka-sla/misses", "/kafka-sla/quality", "/kafka-sla/coverage", "/kafka-sla/brokers",
+         "/kafka-sla/replication", "/kafka-sla/unread"]  # fmt: skip
+
+# Relative luminance and contrast as WCAG 2 defines them; backgrounds are looked for upwards.
+CONTRAST = """() => {
+    const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
+    const light = ([r, g, b]) => [r, g, b].map((v) => v / 255)
+        .map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+    const behind = (element) => {
+        for (let at = element; at; at = at.parentElement) {
+            const colour = parse(getComputedStyle(at).backgroundColor);
+            if (colour.length === 3 || colour[3] === 1) return colour;
+        }
+        return [255, 255, 255];
+    };
+    const faint = [];
+    for (const element of document.querySelectorAll("body *")) {
+        const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+        if (!own || !element.getClientRects().length || element.closest("svg, option, .skip, noscript")) continue;
+        const [a, b] = [light(parse(getComputedStyle(element).color)), light(behind(element))];
+        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        const words = element.textContent.trim().slice(0, 40);
+        if (ratio < 4.5) faint.push(`${ratio.toFixed(2)} ${element.tagName} ${words}`);
+    }
+    return faint;
+}"""
+UNNAMED = """() => [..."input,select,button,a,[role=application],[role=region],[role=img]".split(",")]
+    .flatMap((kind) => [...document.querySelectorAll(kind)])
+    .filter((e) => e.getClientRects().length && !(e.labels && e.labels.length) && !e.textContent.trim()
+        && !e.getAttribute("aria-label") && !document.getElementById(e.getAttribute("aria-labelledby") || "-"))
+    .map((e) => e.outerHTML.slice(0, 100))"""
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("path", PAGES)
+def test_all_text_can_be_read_and_every_control_has_a_name(opened: Opened, path: str, dark: bool) -> None:
+    page = opened(path, dark=dark)
+
+    assert [] == page.evaluate(CONTRAST)
+    assert [] == page.evaluate(UNNAMED)
+    assert 1 == page.locator("h1").count()
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_fits_a_phone(opened: Opened, path: str) -> None:
+    page = opened(path, phone=True)
+
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def span(page: Any) -> list[str]:
+    asked = parse_qs(urlsplit(page.url).query)
+    return asked.get("from", []) + asked.get("to", [])
+
+
+def test_dragging_over_a_chart_zooms_to_an_address_of_its_own(opened: Opened) -> None:
+    page = opened(ORDERS)
+    box = page.locator("#latency .u-over").bounding_box()
+
+    page.mouse.move(box["x"] + box["width"] * 0.8, box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.95, box["y"] + 60, steps=5)
+    page.mouse.up()
+    page.wait_for_url("**from=*")
+    page.wait_for_selector('.charts[data-ready="yes"]')
+
+    assert 2 == len(span(page))
+    assert page.locator("h2").first.inner_text().startswith(span(page)[0].replace("T", " "))
+
+
+def test_the_keyboard_reads_selects_and_zooms(opened: Opened) -> None:
+    page = opened(ORDERS)
+
+    page.locator("#latency").focus()
+    page.keyboard.press("End")
+    for _ in range(30):
+        page.keyboard.press("ArrowLeft")
+    told = page.locator(".readout").inner_text()
+    for _ in range(12):
+        page.keyboard.press("Shift+ArrowLeft")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**from=*")
+
+    assert "worst" in told
+    assert "p99" in told
+    assert 2 == len(span(page))
+
+
+def test_figures_are_also_a_table(opened: Opened) -> None:
+    page = opened(ORDERS)
+
+    page.locator("#figures summary").click()
+
+    assert 280 < page.locator("#figures tbody tr").count() < 300
+    assert ["From (UTC)", "Verdict", "p50"] == page.locator("#figures th").all_inner_texts()[:3]
+
+
+def test_the_calendar_control_shows_any_period(opened: Opened) -> None:
+    page = opened(ORDERS)
+
+    page.locator("input[name=from]").fill("2026-03-01T10:00")
+    page.locator("input[name=to]").fill("2026-03-01T12:00")
+    page.get_by_role("button", name="Show").click()
+    page.wait_for_url("**from=2026-03-01**")
+    page.wait_for_selector('.charts[data-ready="yes"]')
+
+    assert "2026-03-01 10:00:00 UTC to 2026-03-01 12:00:00 UTC" == page.locator("h2").first.inner_text()
+    assert "Nothing was measured in this time." == page.locator(".status").inner_text()
+
+
+def test_the_overview_filters_as_soon_as_something_is_chosen(opened: Opened) -> None:
+    page = opened("/kafka-sla/")
+
+    page.get_by_label("Team").select_option("Orders")
+    page.wait_for_url("**team=Orders**")
+
+    assert ["orders within 5 minutes"] == page.locator("td.name a").all_inner_texts()
+
+
+def test_a_miss_is_reached_from_the_list_and_filtered_by_state(opened: Opened) -> None:
+    page = opened("/kafka-sla/misses")
+
+    page.get_by_label("State").select_option("open")
+    page.get_by_role("button", name="Filter").click()
+    page.wait_for_url("**state=open**")
+    page.locator("td.time a").first.click()
+    page.wait_for_selector('.charts[data-ready="yes"]')
+
+    assert "SLA missed: orders within 5 minutes" == page.locator("h1").inner_text()
+
+
+def test_airflow_shows_the_pages_in_its_own_frame(opened: Opened) -> None:
+    page = opened("/plugin/kafka-sla")
+    frame = page.frame_locator("iframe")
+
+    frame.get_by_role("link", name="orders within 5 minutes").click()
+    frame.locator('.charts[data-ready="yes"]').wait_for()
+
+    assert "orders within 5 minutes" == frame.locator("h1").inner_text()
+    assert "/plugin/kafka-sla/kafka-sla/slas/" in page.url, "Airflow's address names what the frame shows"
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_the_pages_follow_airflows_theme(opened: Opened, theme: str) -> None:
+    page = opened("/kafka-sla/misses", dark=theme == "light")
+    page.evaluate("(theme) => localStorage.setItem('theme', theme)", theme)
+
+    page.reload()
+
+    assert theme == page.evaluate("document.documentElement.dataset.theme")
+
+
+def test_a_dag_has_a_tab(opened: Opened) -> None:
+    page = opened("/dags/kafka_sla/plugin/kafka-sla-dag")
+
+    page.frame_locator("iframe").get_by_role("link", name="orders within 5 minutes").wait_for()
