@@ -16,7 +16,6 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from benchmarks.speed_facts import CLUSTER, START, Shape, committed_offsets, log_offsets, settings
 from benchmarks.speed_spark import spark
@@ -27,10 +26,11 @@ from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, LOG_OFFSETS, R
 from kafka_sla.warehouse import bytes_of, write_rows
 from spark_jobs import facts
 from spark_jobs.chunks import chunks
-from spark_jobs.kernel import MEASURED, kernel
+from spark_jobs.kernel import tables
 from spark_jobs.order import in_order
 from spark_jobs.segments import segments, steps
 from spark_jobs.windows import Scope
+from spark_jobs.writing import WRITTEN, Target, writing
 
 _SUMS = "records BIGINT, waited DOUBLE"
 _WINDOW_US = 60_000_000
@@ -40,16 +40,18 @@ Sums = tuple[int, float]
 
 
 def compare(rows: int = 10_000_000, group_partitions: int = 1_000) -> str:
-    """Half of the rows are commits, half are points, one of each every ten seconds."""
+    """Half of the rows are commits, half are points, one of each every ten seconds, for whole minutes."""
     shape = Shape(group_partitions, commit_seconds=10, point_seconds=10)
-    interval = Interval(START, START + timedelta(seconds=10 * rows // 2 // group_partitions))
+    interval = Interval(START, START + timedelta(minutes=-(-10 * rows // 2 // group_partitions // 60)))
     with tempfile.TemporaryDirectory(prefix="kafka_sla-merge-") as folder, spark() as session:
         job = _job(shape, interval, Path(folder))
         say("merging")
         runs: dict[str, Callable[[], Sums | None]] = {
             "bare Spark scan of the files": lambda: _scan(session, job),
             "kafka_sla: the merge": lambda: _merge(session, job),
-            "kafka_sla: the whole kernel (windows, bounds, histograms, steady states)": lambda: _kernel(session, job),
+            "kafka_sla: all of a window's figures, histograms, steady states, as files": lambda: _everything(
+                session, job
+            ),
             "DuckDB: as-of joins": lambda: _duckdb(job),
         }
         found = {name: _best(name, run) for name, run in runs.items()}
@@ -59,9 +61,11 @@ def compare(rows: int = 10_000_000, group_partitions: int = 1_000) -> str:
          f"{sums[1] / sums[0]:,.1f} ms" if sums else "")
         for name, (took, sums) in found.items()
     ]  # fmt: skip
-    return f"{rows:,} rows of {group_partitions:,} group-partitions, {job.input_bytes / 1e6:.0f} MB of Parquet;" + (
-        f" the best of {_TIMES}.\n\n"
-        + table(["what is done", "time", "times the scan", "times our merge", "records", "mean latency"], cells)
+    count = 2 * group_partitions * int((interval.end - interval.start).total_seconds()) // 10
+    head = ["what is done", "time", "times the scan", "times our merge", "records", "mean latency"]
+    return (
+        f"{count:,} commits and points of {group_partitions:,} group-partitions,"
+        f" {job.input_bytes / 1e6:.0f} MB of Parquet; the best of {_TIMES}.\n\n" + table(head, cells)
     )
 
 
@@ -91,8 +95,9 @@ def _job(shape: Shape, interval: Interval, folder: Path) -> Job:
             write_rows(path, rows.slice(number * part, part))
     return Job(
         load_id="merge", interval=interval, window_ms=_WINDOW_US // 1_000, slas=settings().slas,
-        replays=(Replay(Cluster(CLUSTER, None), None),), facts=files, carry={}, commit_records={}, output="",
-        facts_seq={}, input_bytes=bytes_of([path for paths in files.values() for path in paths]),
+        replays=(Replay(Cluster(CLUSTER, None), None),), facts=files, carry={}, commit_records={},
+        output=f"{folder}/load", facts_seq={},
+        input_bytes=bytes_of([path for paths in files.values() for path in paths]),
     )  # fmt: skip
 
 
@@ -127,11 +132,16 @@ def _sums(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield pa.RecordBatch.from_pydict({"records": [records], "waited": [waited]})
 
 
-def _kernel(session: SparkSession, job: Job) -> Sums:
+def _everything(session: SparkSession, job: Job) -> Sums:
+    """All rows of the kernel's tables, written as a load writes them."""
     scope = Scope(_micros(job.interval.start), _micros(job.interval.end), _WINDOW_US, 7 * 86_400_000_000)
-    columns = [F.sum("records_consumed"), F.sum(F.col("records_consumed") * F.col("records_latency_avg_ms"))]
-    rows = _events(session, job).mapInArrow(kernel(scope, job.slas), MEASURED).agg(*columns).collect()
-    return int(rows[0][0]), float(rows[0][1])
+    target = Target(job.output, job.interval.start, job.load_id)
+    rows = _events(session, job).mapInArrow(writing(target, tables(scope, job.slas)), WRITTEN).collect()
+    written = [row["path"] for row in rows if row["name"] == CONSUMER_LATENCY.name]
+    sums = "sum(records_consumed), sum(records_consumed * records_latency_avg_ms)"
+    with duckdb.connect() as connection:
+        records, waited = connection.sql(f"SELECT {sums} FROM read_parquet({written})").fetchall()[0]
+    return int(records), float(waited)
 
 
 def _micros(at: datetime) -> int:
