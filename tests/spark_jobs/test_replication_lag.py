@@ -181,7 +181,7 @@ def test_a_job_without_reported_flows_makes_no_table() -> None:
     assert replication_lag.wanted(job(FLOW, SILENT))
 
 
-def test_minute_by_minute_gives_the_rows_of_the_whole_time(measuring: Measuring, rows: list[Row]) -> None:
+def test_two_minutes_at_a_time_give_the_rows_of_the_whole_time(measuring: Measuring, rows: list[Row]) -> None:
     latency = [row for scene in SCENES.values() for row in scene.latency]
 
-    assert rows == measuring.in_pieces(facts_of(SCENES.values()), 0, 60 * MINUTES, 60, (CLUSTER,), latency=latency)
+    assert rows == measuring.in_pieces(facts_of(SCENES.values()), 0, 60 * MINUTES, 120, (CLUSTER,), latency=latency)

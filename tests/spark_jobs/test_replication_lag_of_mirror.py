@@ -32,7 +32,7 @@ from spark_jobs import replication_lag
 from tests.spark_jobs.conftest import EPOCH, Row
 from tests.spark_jobs.measuring import Measuring
 
-WINDOW_MS, TTL_MS = 1_000, 4_000
+WINDOW_MS, TTL_MS = 1_000, 3_000
 OUT = ReplicationFlow("prod->backup", "backup", "mm2-offsets.prod.internal", prefix="prod.", refresh_interval_ms=500,
                       ttl_ms=TTL_MS, topics=Patterns(("orders",)))  # fmt: skip
 BACK = ReplicationFlow("backup->prod", "prod", "mm2-offsets.backup.internal", prefix="", topics=Patterns(("returns",)))

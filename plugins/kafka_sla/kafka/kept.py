@@ -19,10 +19,16 @@ def kept_tracks(kept: Iterable[KeptPosition], there: Collection[TopicPartition])
     return tracks
 
 
-def kept_rows(kept: Iterable[KeptPosition], there: Collection[TopicPartition]) -> Iterator[Row]:
+def kept_rows(kept: Iterable[KeptPosition], there: Collection[TopicPartition], since: int) -> Iterator[Row]:
+    """Positions from `since` on as they are. An older one may be years old; it is told as where its reader stood at
+    `since`, else each landing would be compared with all facts from then on."""
     for one in kept:
-        if (tp := TopicPartition(one.topic, one.partition)) in there:
+        if (tp := TopicPartition(one.topic, one.partition)) not in there:
+            continue
+        if one.at_ms >= since:
             yield one.group, *tp, one.at_ms, one.offset, one.source
+        elif one.offset is not None:
+            yield one.group, *tp, since, one.offset, SNAPSHOT
 
 
 def standing(tracks: dict[Reader, Track], since: int, now: int) -> Iterator[Row]:

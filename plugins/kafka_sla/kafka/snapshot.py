@@ -126,7 +126,7 @@ def _read(
     times = RecordTimes(scope.client, scope.topics)
     there = set(scope.offsets.partitions)
     elsewhere = kept_tracks(kept, there)
-    rows = [*now.committed, *unchanged, *kept_rows(kept, there)]
+    rows = [*now.committed, *unchanged, *kept_rows(kept, there, epoch_ms(scope.interval.start - LOOK_BACK))]
     if live:
         rows += standing(elsewhere, epoch_ms(scope.interval.start), began)
     tracks = _tracks(scope, now, commits, unchanged) | elsewhere
