@@ -36,13 +36,14 @@ FLOORS: tuple[dict[str, str], ...] = (
         " publications rollup settling sla_figures sla_ledger staging steady_rules stretch_ledger validation_ledger"
         " warehouse",
         "suites": "suites suite_rules",
-        "judging": "attainment evidence lost_commits miss_figures sla window_figures",
+        "judging": "attainment evidence lost_commits miss_causes miss_figures miss_sentences miss_surroundings sla"
+        " window_figures",
     },
     {"charts": "charts", "rendering": "rendering"},
     {"report": "report"},
     {"digest": "digest"},
     {"notify": "digest_mail mail notify"},
-    {"pipeline": "elsewhere pipeline preparation reach summing"},
+    {"pipeline": "elsewhere explaining pipeline preparation reach summing"},
     {
         "tasks": "tasks",
         "web": "web",

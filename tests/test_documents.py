@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from dataclasses import Field, fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafka_sla.arguments import parser
 from kafka_sla.evidence import Evidence
+from kafka_sla.miss_surroundings import Surroundings
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -65,7 +67,11 @@ def _parse(line: str) -> None:
 def test_every_key_of_the_evidence_is_explained() -> None:
     page = (ROOT / "docs/reference/sla_misses.md").read_text()
 
-    assert [key for key in ("cause", "sentence", *(f.name for f in fields(Evidence))) if f"`{key}`" not in page] == []
+    assert [key for key in ("cause", "sentence", *(f.name for f in _figures())) if f"`{key}`" not in page] == []
+
+
+def _figures() -> list[Field[Any]]:
+    return [f for f in (*fields(Evidence), *fields(Surroundings)) if f.name != "around"]
 
 
 def test_every_dag_that_is_named_exists() -> None:

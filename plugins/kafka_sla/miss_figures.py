@@ -59,17 +59,27 @@ class Rates:
     consume_during: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class Rewind:
+    """A group that went back."""
+
+    records: int
+    """Read again, of all partitions."""
+    at: datetime
+    """Start of the window in which it first did."""
+
+
 def late_partitions(sla: Sla, miss: Miss, latency: pa.Table, steady: pa.Table) -> list[Late]:
     """The worst first."""
     values = {"cluster": miss.cluster, "sla": sla.name, "start": miss.start, "end": miss.end or FOREVER,
               "threshold": sla.max_latency_ms}  # fmt: skip
-    found = _fetch(_LATE, {"latency": latency, "steady": steady}, values)
+    found = fetched(_LATE, {"latency": latency, "steady": steady}, values)
     return [Late(row["group"], row["topic"], row["partition"]) for row in found]
 
 
 def window_sums(miss: Miss, latency: pa.Table, partitions: Sequence[int]) -> list[WindowSum]:
     """The worst group's reading of these partitions of the worst topic, window by window until the end of the miss."""
-    found = _fetch(_WINDOWS, {"latency": latency}, _scope(miss, partitions))
+    found = fetched(_WINDOWS, {"latency": latency}, _scope(miss, partitions))
     times = ("start", "end", "last_commit_at")
     return [WindowSum(**{k: v.astimezone(UTC) if k in times and v else v for k, v in row.items()}) for row in found]
 
@@ -77,8 +87,14 @@ def window_sums(miss: Miss, latency: pa.Table, partitions: Sequence[int]) -> lis
 def phase_rates(miss: Miss, latency: pa.Table, partitions: Sequence[int], built_from: datetime) -> Rates:
     """How fast it went before `built_from`, and from there to the worst window."""
     values = _scope(miss, partitions) | {"built_from": built_from, "worst_at": miss.worst_at}
-    (row,) = _fetch(_RATES, {"latency": latency}, values)
+    (row,) = fetched(_RATES, {"latency": latency}, values)
     return Rates(**row)
+
+
+def rewinds(miss: Miss, latency: pa.Table, partitions: Sequence[int]) -> Rewind | None:
+    """Where the worst group went back on these partitions, in all the rows until the end of the miss."""
+    (row,) = fetched(_REWINDS, {"latency": latency}, _scope(miss, partitions))
+    return Rewind(int(row["records"]), row["at"].astimezone(UTC)) if row["records"] else None
 
 
 def longest_stall(sums: Sequence[WindowSum], start: datetime) -> Stall | None:
@@ -113,12 +129,17 @@ def _scope(miss: Miss, partitions: Sequence[int]) -> dict[str, Any]:
             "partitions": list(partitions), "end": miss.end or FOREVER}  # fmt: skip
 
 
-def _fetch(query: str, tables: dict[str, pa.Table], values: dict[str, Any]) -> list[dict[str, Any]]:
+def fetched(query: str, tables: dict[str, pa.Table], values: dict[str, Any]) -> list[dict[str, Any]]:
+    """Rows of a DuckDB query over Arrow tables; values that it does not name are left out."""
     with duckdb.connect(":memory:") as db:
         db.execute("SET TimeZone = 'UTC'")
         for name, table in tables.items():
             db.register(name, table)
-        rows: list[dict[str, Any]] = db.sql(query, params=values).to_arrow_table().to_pylist()
+        rows: list[dict[str, Any]] = (
+            db.sql(query, params={name: value for name, value in values.items() if f"${name}" in query})
+            .to_arrow_table()
+            .to_pylist()
+        )
     return rows
 
 
@@ -162,4 +183,11 @@ _RATES = f"""
         sum(consume_rate) FILTER (early) AS consume_before,
         sum(consume_rate) FILTER (NOT early) AS consume_during
     FROM rates
+"""
+
+_REWINDS = f"""
+    SELECT sum(back) AS records, min(window_start) AS at FROM (
+        SELECT window_start, lag(committed_offset) OVER w - committed_offset AS back FROM latency WHERE {_SCOPE}
+        WINDOW w AS (PARTITION BY partition ORDER BY window_start)
+    ) WHERE back > 0
 """

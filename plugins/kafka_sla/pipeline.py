@@ -10,21 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_sla import sla as judging
 from kafka_sla.elsewhere import Login, positions_elsewhere
 from kafka_sla.errors import ValidationFailed
-from kafka_sla.evidence import evidence, evidence_interval, looks_back
+from kafka_sla.evidence import looks_back
+from kafka_sla.explaining import explained, measured
 from kafka_sla.job import Job, read_job
 from kafka_sla.lake import Lake
 from kafka_sla.ledger import Ledger
-from kafka_sla.lost_commits import doubted, first_commits
 from kafka_sla.model import Connection, Interval, Miss, Notifier, Sla, SlaWindow
 from kafka_sla.outbox import ASSET, MAIL, Notice
 from kafka_sla.preparation import job_for
@@ -35,7 +34,6 @@ from kafka_sla.summing import sum_up
 from kafka_sla.tables import (
     BROKER_REQUESTS,
     COMMITTED_OFFSETS,
-    CONSUMER_LATENCY,
     GROUP_STATES,
     LOG_OFFSETS,
     METRICS,
@@ -43,7 +41,6 @@ from kafka_sla.tables import (
     RECORD_RANGES,
     REPLICA_FETCHES,
     SHARE_LAGS,
-    STEADY_STATE,
     TOPIC_CONFIGS,
     VALIDATION_RESULTS,
 )
@@ -168,13 +165,13 @@ def evaluate(settings: Settings, store: Store, sla_name: str, interval: Interval
     windows = [
         window
         for piece in interval.pieces(_PIECE)
-        for window in judging.judge(promise, piece, settings.window_ms, *_measured(promise, lake, piece))
+        for window in judging.judge(promise, piece, settings.window_ms, *measured(promise, lake, piece))
     ]
 
     def judge_misses(around: Sequence[SlaWindow]) -> list[Miss]:
         found = judging.misses(promise, around, settings.window_ms)
         until = max((w.window.end for w in around), default=interval.end)
-        return [_explained(promise, miss, until, lake) for miss in found]
+        return [explained(settings, promise, miss, until, lake) for miss in found]
 
     ledger.replace_sla_windows(promise, interval, windows, judge_misses, looks_back(promise))
     sum_up(promise, lake, ledger, interval, settings.window_ms)
@@ -186,22 +183,6 @@ def evaluate(settings: Settings, store: Store, sla_name: str, interval: Interval
         "closed": [m.id for m in touching if m.end is not None],
         **{verdict: verdicts.count(verdict) for verdict in ("good", "bad", "excused", "unknown")},
     }
-
-
-def _measured(promise: Sla, lake: Lake, interval: Interval) -> tuple[pa.Table, pa.Table]:
-    """The published latency, without the histograms that no verdict needs, and the steady states."""
-    columns = [name for name in CONSUMER_LATENCY.names if name != "latency_histogram"]
-    latency = lake.published(CONSUMER_LATENCY.name, interval, [promise.cluster], columns)
-    steady = lake.published(STEADY_STATE.name, interval, [promise.cluster])
-    if first := first_commits(steady):
-        steady = doubted(steady, lake.read_facts(COMMITTED_OFFSETS, first, [promise.cluster]))
-    return latency, steady
-
-
-def _explained(promise: Sla, miss: Miss, until: datetime, lake: Lake) -> Miss:
-    """The miss with its evidence from the published rows around it."""
-    latency, steady = _measured(promise, lake, evidence_interval(promise, miss, until))
-    return replace(miss, evidence=evidence(promise, miss, latency, steady))
 
 
 def notify(

@@ -19,6 +19,12 @@ EVIDENCE: dict[str, Any] = {
     "produce_rate_before": 50.1, "produce_rate_during": 49.8, "consume_rate_before": 50.0, "consume_rate_during": 0.0,
     "records_consumed": 0, "lag_at_start": 120, "lag_worst": 55_200, "last_commit_at": "2026-03-02T09:59:31.250Z",
     "stalled_share": 0.9, "stalled_from": None, "stalled_until": None, "commits_without_progress": False,
+    "rewound_records": None, "rewound_at": None, "max_latency_ms": 30_000, "status": "STOPPED", "status_share": 0.85,
+    "members_before": 3, "members_least": 3, "group_state": "Stable", "expired_unread_low": 0,
+    "expired_unread_high": 0, "unread_expires_at": "2026-03-02T21:59:31.000Z", "broker_verdict": "even",
+    "broker_verdict_before": "even", "broker_reason": "all pairs take about 2 ms", "broker_confidence": 0.99,
+    "replication_flow": None, "replication_lag_worst": None, "replication_latency_worst_ms": None,
+    "not_measured": [],
 }  # fmt: skip
 
 
