@@ -7,8 +7,10 @@ import os
 import re
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from kafka_sla.connections import environment_connection
@@ -105,6 +107,28 @@ def _cluster(place: Workplace, cluster: Cluster) -> Iterator[Checked]:
         return
     for finding in found:
         yield Checked(finding.ok, f"cluster {cluster.name}: {finding.text}", finding.cure or "")
+    if cluster.replication or cluster.checkpoints:
+        yield from _elsewhere(place, cluster)
+
+
+def _elsewhere(place: Workplace, cluster: Cluster) -> Iterator[Checked]:
+    """Positions that replication flows and checkpoints keep."""
+    from kafka_sla.elsewhere import positions_elsewhere
+    from kafka_sla.model import Interval
+
+    now = datetime.now(UTC)
+    try:
+        found = positions_elsewhere(
+            place.settings, cluster, place.login, Interval(now - timedelta(minutes=5), now), live=True
+        )
+    except KafkaSlaError as error:
+        yield Checked(False, f"cluster {cluster.name}: {error}")
+        return
+    for note in found.notes:
+        yield Checked(False, f"cluster {cluster.name}: {note}")
+    partitions = Counter(group for group, *_ in {(p.group, p.topic, p.partition) for p in found.positions})
+    for group, count in sorted(partitions.items()):
+        yield Checked(True, f"cluster {cluster.name}: {group} has positions on {plural(count, 'partition')}")
 
 
 def _mail(place: Workplace) -> Checked:

@@ -27,13 +27,13 @@ def read_flow(flow: ReplicationFlow, connection: Connection) -> list[KeptPositio
         told = answer.json()["offsets"]
         at = epoch_ms(datetime.now(UTC))
         return list(_positions(flow, told, at))
+    # none of these errors is shown: their own words may hold the address with a login
     except requests.HTTPError as error:
-        raise _unreachable(flow, connection, _refusal(error.response.status_code)) from error
+        raise _unreachable(flow, connection, _refusal(error.response.status_code)) from None
+    except (ValueError, KeyError, TypeError):
+        raise _unreachable(flow, connection, "what answers is no Connect worker; correct the connection") from None
     except requests.RequestException as error:
-        # its own words may hold the address with a login
         raise _unreachable(flow, connection, f"no answer ({type(error).__name__}); correct the connection") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise _unreachable(flow, connection, "what answers is no Connect worker; correct the connection") from error
 
 
 def _address(connection: Connection) -> str:

@@ -41,7 +41,7 @@ def positions_elsewhere(
         except SettingsError:
             raise
         except KafkaSlaError as error:
-            notes.append(f"{error}. Its positions are missing in this snapshot")
+            notes.append(str(error))
     return Elsewhere(tuple(positions), tuple(notes))
 
 

@@ -96,10 +96,10 @@ def port() -> Iterator[int]:
     class Door(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             known = self.headers["Authorization"] == "Basic " + b64encode(f"me:{PASSWORD}".encode()).decode()
-            status = 401 if not known else 200 if "/connectors/copy%20orders/" in self.path else 404
+            status = 401 if not known else 404 if "/paste/" in self.path else 200
             self.send_response(status)
             self.end_headers()
-            self.wfile.write(json.dumps(ANSWER if status == 200 else {}).encode())
+            self.wfile.write(b"Welcome!" if "/web/" in self.path else json.dumps(ANSWER).encode())
 
         def log_message(self, *_: object) -> None:
             """Quiet."""
@@ -128,6 +128,7 @@ def test_a_position_is_the_offset_after_the_last_copied_one_of_the_flow_s_topics
     [
         ("wr0ng", "copy orders", "the login is refused.*correct login and password of the connection"),
         (PASSWORD, "paste", "no such connector, or MirrorMaker runs in its dedicated mode.*leave connect out"),
+        (PASSWORD, "web", "what answers is no Connect worker; correct the connection"),
     ],
 )
 def test_a_worker_that_refuses_is_told_with_its_cure_and_without_the_password(
