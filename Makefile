@@ -9,7 +9,7 @@ TYPED := plugins/kafka_sla spark_jobs demo
 SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check format docs test wheel demo truth checkpoint brokers speed browser pages clean
+.PHONY: help setup check format docs test wheel demo history order truth checkpoint brokers speed browser pages clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,15 @@ test: setup check wheel ## all checks, then all tests against the built wheel
 
 demo: setup ## Kafka, consumers, Airflow and a mailbox on this machine; ONCE=1 ends after one round
 	@ONCE=$(ONCE) exec $(BIN)/python -m demo
+
+history: setup ## what is measured live against what is rebuilt later, as a table (about 12 minutes)
+	@$(BIN)/python -m benchmarks.history
+
+HOURS ?= 24
+RUNS ?= 288
+KILLS ?= 100
+order: setup ## one day in one run, in 288, backwards, four at once, twice, killed: the same rows? (hours)
+	@$(BIN)/python -m benchmarks.order $(HOURS) $(RUNS) $(KILLS) $(ONLY)
 
 truth: setup ## what real clients did against what is measured, as tables (about 5 minutes)
 	@$(BIN)/python -m benchmarks.truth

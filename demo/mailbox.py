@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from email.message import EmailMessage
 from pathlib import Path
+from typing import Any
 
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
@@ -37,11 +38,11 @@ class Mailbox:
 
 
 @contextmanager
-def mailbox(folder: Path) -> Iterator[Mailbox]:
-    """A mailbox that takes mail inside the `with` block; its files stay."""
+def mailbox(folder: Path, kind: type[Mailbox] = Mailbox, **options: Any) -> Iterator[Mailbox]:
+    """A mailbox that takes mail inside the `with` block; its files stay. `options` are aiosmtpd's."""
     folder.mkdir(parents=True, exist_ok=True)
-    box = Mailbox(folder)
-    server = Controller(box, hostname="127.0.0.1", port=box.port)
+    box = kind(folder)
+    server = Controller(box, hostname="127.0.0.1", port=box.port, **options)
     server.start()
     try:
         yield box
