@@ -113,7 +113,7 @@ SHARE_LAGS = Table(
         topic STRING NOT NULL            -- topic
         partition INT NOT NULL           -- partition
         at TIMESTAMP NOT NULL            -- when it was seen, UTC
-        start_offset BIGINT              -- first offset that the group is not done with; null: it has not read yet
+        start_offset BIGINT              -- the group is done with all before it, as the broker last kept it; null: it has not read yet
         log_end_offset BIGINT            -- offset the next record gets
         records_lag BIGINT               -- records that the group is not done with, as the broker counts them
         unknown_reason STRING            -- why the lag in records is null; null when it is known

@@ -319,12 +319,8 @@ def test_a_share_group_has_a_lag_in_records_and_none_in_time_but_the_reason(kafk
     consumer = ShareConsumer({**kafka.client(), "group.id": group})
     consumer.subscribe([name])
     consumer.poll(3)
-    produce(kafka, name, [ms(i) for i in range(5)])
     before = look(kafka, this_minute(), name, groups=group, live=True)
-    read = 0
-    while read < 5:
-        read += len(consumer.poll(5))
-    consumer.commit_sync()
+    written = until_one_is_read(consumer, kafka, name)
     produce(kafka, name, [ms(6), ms(7), ms(8)])
 
     seen = look(kafka, this_minute(), name, groups=group, live=True)
@@ -334,11 +330,24 @@ def test_a_share_group_has_a_lag_in_records_and_none_in_time_but_the_reason(kafk
     assert seen.committed_offsets.num_rows == 0
     (lag,) = seen.share_lags.to_pylist()
     assert (lag["group"], lag["topic"], lag["partition"]) == (group, name, 0)
-    assert (lag["start_offset"], lag["log_end_offset"], lag["records_lag"]) == (5, 8, 3)
+    assert (lag["log_end_offset"], lag["records_lag"]) == (written + 3, 3)
+    assert 0 <= lag["start_offset"] <= written, "the broker keeps it later than it counts"
     assert (lag["unknown_reason"], "single records in any order" in lag["no_time_lag"]) == (None, True)
-    assert [(r["records_lag"], r["unknown_reason"]) for r in before.share_lags.to_pylist()] == [
+    assert {(r["records_lag"], r["unknown_reason"]) for r in before.share_lags.to_pylist()} <= {
         (None, "the group has not read from this partition yet")
-    ]
+    }, "a group that has just begun may have no partitions yet"
+
+
+def until_one_is_read(consumer: ShareConsumer, broker: Broker, name: str) -> int:
+    """Write one record after the other until the group, which begins at the end, reads them; answers how many."""
+    for written in range(1, 60):
+        produce(broker, name, [ms(1)])
+        if consumer.poll(1):
+            while consumer.poll(2):
+                pass
+            consumer.commit_sync()
+            return written
+    raise AssertionError("the share group read nothing")
 
 
 def test_a_spent_budget_is_noted_and_leaves_true_points(kafka: Broker) -> None:
