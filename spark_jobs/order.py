@@ -22,6 +22,12 @@ def in_order(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return
     events = pa.Table.from_batches(gathered)
     gathered.clear()
+    events = events.take(pa.array(_order(events)))
+    yield from events.to_batches()
+
+
+def _order(events: pa.Table) -> Ints:
+    """Where each event of the sorted stream stands now."""
     place = np.zeros(events.num_rows, dtype=np.int64)
     for name in ("cluster", "topic"):
         rank, count = _ranks(events.column(name))
@@ -29,8 +35,8 @@ def in_order(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     partition = events.column("partition").to_numpy().astype(np.int64)
     place = place * (int(partition.max(initial=0)) + 1) + partition
     group, _ = _ranks(events.column("group"))
-    keys = (_ints(events, "offset"), _ints(events, "at"), group, place)
-    yield from events.take(pa.array(np.lexsort(keys))).to_batches()
+    order: Ints = np.lexsort((_ints(events, "offset"), _ints(events, "at"), group, place))
+    return order
 
 
 def _ranks(names: pa.ChunkedArray) -> tuple[Ints, int]:
