@@ -18,6 +18,7 @@ from kafka.errors import (
     AuthorizationError,
     KafkaConnectionError,
     KafkaError,
+    KafkaTimeoutError,
     LeaderNotAvailableError,
     NodeNotReadyError,
     SaslAuthenticationFailedError,
@@ -151,9 +152,11 @@ class Client:
 
     async def _reached(self, node: str) -> Exception | None:
         """None when this broker let us in, else why not."""
+        opened = self._manager.get_connection(node, _ANSWER_MS, pop_on_close=True, refresh_metadata_on_err=False)
         try:
-            await self._manager.get_connection(node, _ANSWER_MS, pop_on_close=True, refresh_metadata_on_err=False)
+            await self._manager.wait_for(opened.init_future, _ANSWER_MS)  # for the library bounds no TLS handshake
         except (KafkaError, OSError) as error:
+            opened.close()
             return error
         return None
 
@@ -187,11 +190,24 @@ class Client:
 
     async def _take(self, node: int | None, answers: list[Any], index: int, request: Any, sent: Any) -> None:
         """Await one answer; what a throttled or reconnecting broker would not take is sent again, with patience."""
-        answers[index] = await _outcome(sent)
+        answers[index] = await self._outcome(node, sent)
         while isinstance(answers[index], NodeNotReadyError) and self._patience_ms > 0:
             self._patience_ms -= _PAUSE_MS
             await self._net.sleep(_PAUSE_MS / 1_000)
-            answers[index] = await _outcome(self._send(node, request))
+            answers[index] = await self._outcome(node, self._send(node, request))
+
+    async def _outcome(self, node: int | None, sent: Any) -> Any:
+        """What became of a sent request: its answer, or its error as a value."""
+        if isinstance(sent, KafkaError):
+            return sent
+        try:
+            return await self._manager.wait_for(sent, _REQUEST_MS + 1_000)
+        except KafkaTimeoutError as error:
+            if node is not None:
+                self._manager.close(node)  # what waits for the same connection, which may never come about, fails too
+            return error
+        except KafkaError as error:
+            return error
 
     def _send(self, node: int | None, request: Any) -> Any:
         try:
@@ -204,11 +220,3 @@ class Client:
     def _close(self) -> None:
         self._manager.close()
         self._net.close()
-
-
-async def _outcome(sent: Any) -> Any:
-    """What became of a sent request: its answer, or its error as a value."""
-    try:
-        return sent if isinstance(sent, KafkaError) else await sent
-    except KafkaError as error:
-        return error

@@ -8,6 +8,7 @@ import struct
 from typing import Any
 
 from kafka.errors import KafkaError, SaslAuthenticationFailedError
+from kafka.protocol.metadata import ApiVersionsRequest
 from kafka.protocol.sasl import SaslHandshakeRequest, SaslHandshakeResponse
 
 _SECONDS = 3.0
@@ -31,13 +32,26 @@ def words_of(error: KafkaError) -> str:
 def _try_address(address: str, configuration: dict[str, Any]) -> str:
     host, _, port = address.rpartition(":")
     try:
-        with socket.create_connection((host.strip("[]"), int(port)), _SECONDS) as opened:
+        with _connected(host.strip("[]"), int(port)) as opened:
             return _try_protocol(address, opened, configuration)
+    except TimeoutError:
+        return (
+            f"{address} accepts connections and then says nothing within {_SECONDS:.0f} s: it hangs or is overloaded;"
+            " look at the broker's log, and name more than one broker in bootstrap.servers"
+        )
     except socket.gaierror as error:
         return f"the name {host!r} is not known here ({error.strerror}); check bootstrap.servers or the host"
     except OSError as error:
         reason = error.strerror or str(error) or type(error).__name__
         return f"nothing answers at {address} ({reason}); check that the broker runs, the address and the firewall"
+
+
+def _connected(host: str, port: int) -> socket.socket:
+    """A connection; one that cannot be made in time is no broker that hangs, but no broker."""
+    try:
+        return socket.create_connection((host, port), _SECONDS)
+    except TimeoutError as error:
+        raise OSError(f"no connection within {_SECONDS:.0f} s") from error
 
 
 def _try_protocol(address: str, opened: socket.socket, configuration: dict[str, Any]) -> str:
@@ -54,6 +68,8 @@ def _try_protocol(address: str, opened: socket.socket, configuration: dict[str, 
             f"the certificate of {address} is not trusted ({error.verify_message});"
             " set ssl.ca.location to the authority that signed it, and use a host name that it holds"
         )
+    except TimeoutError:
+        raise
     except OSError as error:
         return f"{address} does not talk TLS ({error}); set security.protocol to PLAINTEXT or SASL_PLAINTEXT"
 
@@ -68,6 +84,7 @@ def _try_login(address: str, opened: socket.socket, configuration: dict[str, Any
         return f"{address} does not offer the SASL mechanism {mechanism}; set sasl.mechanism to {' or '.join(offered)}"
     if mechanism:
         return _refused(configuration)
+    _greet(opened)
     return (
         f"{address} accepts connections but does not talk Kafka over {protocol};"
         " if it expects TLS or a login, set security.protocol to SSL, SASL_SSL or SASL_PLAINTEXT"
@@ -84,8 +101,24 @@ def _mechanisms(opened: socket.socket, mechanism: str) -> list[str]:
         with opened.makefile("rb") as answer:
             size = int.from_bytes(answer.read(4))
             return list(SaslHandshakeResponse.decode(answer.read(size), version=1, header=True).mechanisms)
+    except TimeoutError:
+        raise
     except (OSError, ValueError, struct.error, IndexError):
         return []
+
+
+def _greet(opened: socket.socket) -> None:
+    """Raises TimeoutError when not even the first question of every client is answered, or the door closed."""
+    request = ApiVersionsRequest(version=0)
+    request.with_header(correlation_id=1, client_id="kafka-sla")
+    try:
+        opened.settimeout(_SECONDS)
+        opened.sendall(request.encode(framed=True, header=True))
+        opened.recv(1)
+    except TimeoutError:
+        raise
+    except OSError:
+        return  # it closed the door: no answer in this protocol
 
 
 def _refused(configuration: dict[str, Any]) -> str:
