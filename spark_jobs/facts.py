@@ -37,14 +37,19 @@ def selected(frame: DataFrame, job: Job) -> DataFrame:
 
 
 def _matches(column: str, patterns: Patterns) -> Column:
-    include = [F.col(column).rlike(f"^(?:{p})$") for p in patterns.include]
-    exclude = [F.col(column).rlike(f"^(?:{p})$") for p in patterns.exclude]
+    include = [_fits(column, pattern) for pattern in patterns.include]
+    exclude = [_fits(column, pattern) for pattern in patterns.exclude]
     found = F.lit(False)
     for one in include:
         found = found | one
     for one in exclude:
         found = found & ~one
     return found
+
+
+def _fits(column: str, pattern: str) -> Column:
+    """The usual pattern for all names is not worth a regex on every row; a dot is anything but a new line."""
+    return ~F.col(column).contains("\n") if pattern == ".*" else F.col(column).rlike(f"^(?:{pattern})$")
 
 
 def carried(spark: SparkSession, job: Job, table: Table) -> DataFrame:
