@@ -43,7 +43,7 @@ FLOORS: tuple[dict[str, str], ...] = (
     {"report": "report"},
     {"digest": "digest"},
     {"notify": "digest_mail mail notify"},
-    {"pipeline": "elsewhere explaining pipeline preparation reach summing"},
+    {"pipeline": "elsewhere explaining pipeline preparation reach summing unread"},
     {
         "tasks": "tasks",
         "web": "web",

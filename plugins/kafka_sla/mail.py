@@ -52,11 +52,13 @@ def _told(sla: Sla, notice: Notice, windows: Sequence[SlaWindow]) -> dict[str, A
     until = miss.end or max([w.window.end for w in windows if w.verdict == "bad"], default=miss.opened_at)
     length = wording.span((until - miss.start).total_seconds() * 1000)
     worst, promised = wording.span(miss.worst_latency_ms), wording.span(sla.max_latency_ms)
+    expiry = miss.evidence.get("unread_expiry") if miss.worst_latency_ms <= sla.max_latency_ms else None
     subject = f"SLA recovered: {sla.name} after {length}" if ended else (
-        f"SLA missed: {sla.name}, worst {worst}, promised {promised}")  # fmt: skip
+        f"SLA missed: {sla.name}, {expiry or f'worst {worst}, promised {promised}'}")  # fmt: skip
     return {
         "ended": ended, "over": miss.end is not None, "sla": sla, "miss": miss, "subject": visible(subject),
         "promised": promised, "lasting": wording.span(sla.for_ms) if sla.for_ms else None,
+        "lasting_unread": wording.span(sla.unread_expires_within_ms) if sla.unread_expires_within_ms else None,
         "objective": wording.share(sla.objective), "worst": worst,
         "bounds": wording.bounds(miss.worst_latency_low_ms, miss.worst_latency_high_ms),
         "worst_at": _when(miss.worst_at, sla), "since": _when(miss.start, sla), "until": _when(until, sla),

@@ -44,6 +44,7 @@ from kafka_sla.tables import (
     TOPIC_CONFIGS,
     VALIDATION_RESULTS,
 )
+from kafka_sla.unread import unread_rows, with_expiry
 
 _PLOT_BEFORE = timedelta(minutes=30)
 _PIECE = timedelta(days=1)
@@ -162,16 +163,13 @@ def evaluate(settings: Settings, store: Store, sla_name: str, interval: Interval
     Returns ids of the misses that overlap the interval by state (`open`, `closed`) and counts of the verdicts.
     """
     promise, lake, ledger = settings.sla(sla_name), Lake(store), Ledger(store)
-    windows = [
-        window
-        for piece in interval.pieces(_PIECE)
-        for window in judging.judge(promise, piece, settings.window_ms, *measured(promise, lake, piece))
-    ]
+    windows = [window for piece in interval.pieces(_PIECE) for window in _judged(settings, promise, lake, piece)]
 
     def judge_misses(around: Sequence[SlaWindow]) -> list[Miss]:
         found = judging.misses(promise, around, settings.window_ms)
         until = max((w.window.end for w in around), default=interval.end)
-        return [explained(settings, promise, miss, until, lake) for miss in found]
+        known = [explained(settings, promise, miss, until, lake) for miss in found]
+        return [with_expiry(promise, miss, around) for miss in known]
 
     ledger.replace_sla_windows(promise, interval, windows, judge_misses, looks_back(promise))
     sum_up(promise, lake, ledger, interval, settings.window_ms)
@@ -183,6 +181,12 @@ def evaluate(settings: Settings, store: Store, sla_name: str, interval: Interval
         "closed": [m.id for m in touching if m.end is not None],
         **{verdict: verdicts.count(verdict) for verdict in ("good", "bad", "excused", "unknown")},
     }
+
+
+def _judged(settings: Settings, promise: Sla, lake: Lake, piece: Interval) -> tuple[SlaWindow, ...]:
+    latency, steady = measured(promise, lake, piece)
+    unread = unread_rows(promise, lake, piece)
+    return judging.judge(promise, piece, settings.window_ms, latency, steady, unread=unread)
 
 
 def notify(

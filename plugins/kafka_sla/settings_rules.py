@@ -40,6 +40,7 @@ def broken_rules(values: dict[str, Any]) -> Iterator[Found]:
     window = _valid(parse_duration, values.get("window")) or 60_000
     yield from _window_rules(values, window)
     yield from _digest_rules(values)
+    yield from _list_rules(values)
     names: set[str] = set()
     for i, sla in enumerate(merged_slas(values)):
         rules = (_key_rules(sla, names), _for_rules(sla, window), _maintenance_rules(sla), _cluster_rules(sla, values))
@@ -160,6 +161,39 @@ def _cluster_rules(sla: dict[str, Any], values: dict[str, Any]) -> Iterator[Foun
         yield ("cluster",), f"unknown cluster {name!r};{did_you_mean(name, clusters)} allowed: {known}"
     elif isinstance(name, str):
         yield from _selection_rules(sla, name, _mapping(clusters[name]))
+        yield from _expiry_rules(sla, name, _mapping(clusters[name]))
+
+
+def _list_rules(values: dict[str, Any]) -> Iterator[Found]:
+    """Groups and topics of the lists of counted groups that the cluster does not measure at all."""
+    for name, cluster in _mapping(values.get("clusters")).items():
+        lists = _mapping(_mapping(cluster).get("non_consumed_offsets_groups"))
+        patterns = {many: _valid(parse_patterns, _mapping(cluster).get(many) or ["*"]) for many in ("groups", "topics")}
+        kept = _kept_names(str(name), _mapping(cluster))
+        for topic, groups in lists.items():
+            listed = [("groups", group) for group in groups if group not in kept] if isinstance(groups, list) else []
+            for many, text in (("topics", topic), *listed):
+                if patterns[many] and isinstance(text, str) and not patterns[many].matches(text):
+                    yield (
+                        ("clusters", name, "non_consumed_offsets_groups", topic),
+                        f"{text!r} is not selected by clusters.{name}.{many}; allowed: names that it selects",
+                    )
+
+
+def _expiry_rules(sla: dict[str, Any], name: str, cluster: dict[str, Any]) -> Iterator[Found]:
+    """Groups that promise something of unread records where nobody counts theirs."""
+    lists = _mapping(cluster.get("non_consumed_offsets_groups"))
+    groups = sla["groups"] if isinstance(sla.get("groups"), list) else [sla.get("group")]
+    topics = sla["topics"] if isinstance(sla.get("topics"), list) else [sla.get("topic")]
+    listed = [topic for topic in map(str, topics) if isinstance(lists.get(topic), list)]
+    for topic in listed if sla.get("unread_expires_within") is not None else []:
+        for group in groups:
+            if isinstance(group, str) and is_exact(group) and group not in lists[topic]:
+                yield (
+                    ("unread_expires_within",),
+                    f"{group!r} is not in clusters.{name}.non_consumed_offsets_groups.{topic}, so that its unread"
+                    " records are not known; allowed: groups of that list, or no list for the topic",
+                )
 
 
 def _selection_rules(sla: dict[str, Any], name: str, cluster: dict[str, Any]) -> Iterator[Found]:

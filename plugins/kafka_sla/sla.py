@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from kafka_sla.attainment import Attainment, attainment
 from kafka_sla.model import Interval, Miss, Patterns, Sla, SlaWindow, Verdict, epoch_ms
-from kafka_sla.window_figures import Partition, WindowFigures, window_figures
+from kafka_sla.window_figures import Expiring, Partition, WindowFigures, window_figures
+from kafka_sla.wording import span
 
-__all__ = ["Attainment", "Partition", "attainment", "judge", "misses"]
+__all__ = ["Attainment", "Partition", "attainment", "expiry", "judge", "misses"]
 
 
 def judge(
@@ -24,8 +25,10 @@ def judge(
     latency: pa.Table,
     steady: pa.Table,
     expected: Sequence[Partition] = (),
+    unread: pa.Table | None = None,
 ) -> tuple[SlaWindow, ...]:
-    """One verdict per window of the interval, from rows of `consumer_latency` and `steady_state`.
+    """One verdict per window of the interval, from rows of `consumer_latency` and `steady_state`, and of `non_consumed`
+    (`unread`) for an SLA with `unread_expires_within`.
 
     Rows of other clusters, SLAs, groups, topics and times are ignored. A known partition has a row in every window
     until its group deletes its offset or is gone for good, so one without a row is asked for nothing, except the ones
@@ -33,12 +36,12 @@ def judge(
     partition makes it bad. Nothing depends on where the interval begins.
     """
     names = (_spelled_out(sla.groups), _spelled_out(sla.topics))
-    planned = [(span, planned.reason) for planned in sla.maintenance for span in planned.spans(interval)]
-    figures = window_figures(sla, interval, window_ms, latency, steady, expected, names)
+    planned = [(time, planned.reason) for planned in sla.maintenance for time in planned.spans(interval)]
+    figures = window_figures(sla, interval, window_ms, latency, steady, expected, names, unread)
     spans = (Interval(row.start, row.start + timedelta(milliseconds=window_ms)) for row in figures)
     return tuple(
-        _window(sla, span, row, _verdict(row, _planned(planned, span), _unknown(row, names)))
-        for span, row in zip(spans, figures, strict=True)
+        _window(sla, window, row, _verdict(row, _planned(planned, window), _unknown(row, names)))
+        for window, row in zip(spans, figures, strict=True)
     )
 
 
@@ -48,10 +51,17 @@ def misses(sla: Sla, windows: Sequence[SlaWindow], window_ms: int) -> tuple[Miss
     return tuple(miss for miss in found if miss)
 
 
-def _window(sla: Sla, span: Interval, row: WindowFigures, judged: tuple[Verdict, str, bool]) -> SlaWindow:
+def expiry(miss: Miss, windows: Sequence[SlaWindow]) -> str:
+    """What the last bad window of a miss says of unread records that expire too soon; empty when none did."""
+    inside = [w for w in windows if w.window.start >= miss.start and (miss.end is None or w.window.end <= miss.end)]
+    told = [w.reason for w in sorted(inside, key=lambda w: w.window) if w.verdict == "bad" and w.reason]
+    return told[-1] if told else ""
+
+
+def _window(sla: Sla, of: Interval, row: WindowFigures, judged: tuple[Verdict, str, bool]) -> SlaWindow:
     verdict, reason, certain = judged
     window = SlaWindow(
-        sla=sla.name, window=span, verdict=verdict, certain=certain, reason=reason,
+        sla=sla.name, window=of, verdict=verdict, certain=certain, reason=reason,
         steady_partitions=row.steady, bootstrapping_partitions=row.bootstrapping,
         unknown_partitions=row.unknown_partitions,
         records_consumed=row.records_consumed, records_over=row.records_over,
@@ -69,13 +79,20 @@ def _verdict(row: WindowFigures, planned: str, unknown: str) -> tuple[Verdict, s
     """The verdict, why, and whether the bounds agree with it."""
     if planned:
         return "excused", f"maintenance: {planned}", False
-    if row.over:
-        return "bad", "", row.certain_over > 0
+    if row.over or row.expiring:
+        soon = row.expiring
+        return "bad", _expiry(soon) if soon else "", row.certain_over > 0 or bool(soon and soon.certain)
     if unknown:
         return "unknown", unknown, False
     if row.steady:
         return "good", "", row.certain_within == row.steady
     return "excused", f"bootstrapping: all {row.bootstrapping} partitions", False
+
+
+def _expiry(soon: Expiring) -> str:
+    place = f"{soon.group} in {soon.topic}-{soon.partition}"
+    return f"unread records of {place} expire in {span(soon.in_ms)}" if soon.in_ms else (
+        f"unread records of {place} are due to expire")  # fmt: skip
 
 
 def _unknown(row: WindowFigures, names: tuple[Sequence[str], Sequence[str]]) -> str:
@@ -94,7 +111,7 @@ def _unknown(row: WindowFigures, names: tuple[Sequence[str], Sequence[str]]) -> 
 
 def _planned(planned: Sequence[tuple[Interval, str]], window: Interval) -> str:
     """The reason of the first maintenance that touches the window."""
-    return next((reason or "planned" for span, reason in planned if span.overlaps(window)), "")
+    return next((reason or "planned" for time, reason in planned if time.overlaps(window)), "")
 
 
 def _spelled_out(patterns: Patterns) -> list[str]:

@@ -10,7 +10,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from kafka_sla.arrow import arrow_rows
 from kafka_sla.model import Interval, Sla
+from kafka_sla.tables import NON_CONSUMED
 
 Partition = tuple[str, str, int]
 """Group, topic, partition."""
@@ -23,6 +25,18 @@ class Worst:
     latency_ms: float
     low_ms: float | None
     high_ms: float | None
+    group: str
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expiring:
+    """The steady partition whose unread records expire soonest, sooner than promised."""
+
+    in_ms: float
+    certain: bool
+    """By the estimated age of the oldest of them, too, and not only by its high bound."""
     group: str
     topic: str
     partition: int
@@ -43,6 +57,7 @@ class WindowFigures:
     certain_within: int
     """Steady partitions whose high bound is within the threshold."""
     worst: Worst | None
+    expiring: Expiring | None
     records_consumed: int
     records_over: int
     unknown: tuple[str, str, int, str] | None
@@ -64,9 +79,12 @@ def window_figures(
     steady: pa.Table,
     expected: Sequence[Partition],
     names: tuple[Sequence[str], Sequence[str]],
+    unread: pa.Table | None = None,
 ) -> list[WindowFigures]:
-    """One entry per window of the interval. `names`: the groups and topics whose presence the caller wants to know."""
+    """One entry per window of the interval. `names`: the groups and topics whose presence the caller wants to know.
+    `unread`: rows of `non_consumed`, for an SLA that promises something of them."""
     with duckdb.connect(":memory:") as db:
+        db.register("unread_rows", unread or arrow_rows(NON_CONSUMED, []))
         _load(db, sla, interval, window_ms, latency, steady, expected)
         rows = _fetch(db, _FIGURES)
         gaps = any(row["expected"] > row["seen"] for row in rows)
@@ -85,7 +103,7 @@ def _load(db: duckdb.DuckDBPyConnection, sla: Sla, interval: Interval, window_ms
     db.register("steady_rows", steady)
     db.register("named", _columns(expected))
     values = {"sla": sla.name, "cluster": sla.cluster, "start": interval.start, "end": interval.end,
-              "threshold": sla.max_latency_ms}  # fmt: skip
+              "threshold": sla.max_latency_ms, "expires_within": sla.unread_expires_within_ms}  # fmt: skip
     for name, value in values.items():
         db.execute(f'SET VARIABLE "{name}" = $1', [value])
     seen = db.execute(_PAIRS).fetchall()
@@ -125,6 +143,7 @@ def _figures(row: dict[str, Any], missing: dict[str, Any] | None, groups: dict[d
         start=start, expected=row["expected"], steady=row["steady"], bootstrapping=row["bootstrapping"],
         over=row["over"], certain_over=row["certain_over"], certain_within=row["certain_within"],
         worst=Worst(**row["worst"]) if row["worst"] else None,
+        expiring=Expiring(**row["expiring"]) if row["expiring"] else None,
         records_consumed=row["records_consumed"], records_over=row["records_over"],
         unknown=(unknown["group"], unknown["topic"], unknown["partition"], unknown["why"]) if unknown else None,
         groups=groups.get(start, frozenset()), topics=topics.get(start, frozenset()),
@@ -159,9 +178,14 @@ _JUDGED = f"""
         SELECT id, window_start AS start, steady_throughout, records_over, reason AS state_reason
         FROM steady_rows JOIN partitions USING ("group", topic, partition)
         WHERE {_OURS} AND sla = getvariable('sla')
+    ), unread AS (
+        SELECT id, window_start AS start, unread_expires_in_ms AS expires_ms,
+            unread_records > 0 AND cleanup_policy IS NULL AS lasts_unknown,
+            epoch_ms(oldest_unread_at) + retention_ms - epoch_ms(window_end) AS expires_about_ms
+        FROM unread_rows JOIN partitions USING ("group", topic, partition) WHERE {_OURS}
     ), measured AS (
         SELECT id, named, start, "group", topic, partition, records_consumed, coalesce(records_over, 0) AS records_over,
-            coalesce(steady_throughout, false) AS steady,
+            coalesce(steady_throughout, false) AS steady, expires_ms, expires_about_ms,
             greatest(records_latency_max_ms, backlog_age_max_ms) AS latency_ms,
             greatest(records_latency_max_low_ms, backlog_age_max_low_ms) AS low_ms,
             CASE WHEN records_latency_max_ms IS NOT NULL AND records_latency_max_high_ms IS NULL THEN NULL
@@ -171,26 +195,33 @@ _JUDGED = f"""
                  WHEN unknown_reason IS NOT NULL THEN unknown_reason
                  WHEN backlog_age_max_ms IS NULL THEN 'no backlog age'
                  WHEN steady_throughout AND unknown_latency_records > 0
-                 THEN unknown_latency_records || ' records without a produced time' END AS why
-        FROM latency LEFT JOIN state USING (id, start)
+                 THEN unknown_latency_records || ' records without a produced time'
+                 WHEN steady_throughout AND getvariable('expires_within') IS NOT NULL AND coalesce(lasts_unknown, true)
+                 THEN 'when its unread records expire is not known' END AS why
+        FROM latency LEFT JOIN state USING (id, start) LEFT JOIN unread USING (id, start)
+    ), compared AS (
+        SELECT *, steady AND coalesce(latency_ms > getvariable('threshold'), false) AS over,
+            steady AND coalesce(expires_ms < getvariable('expires_within'), false) AS expiring FROM measured
     )
-    SELECT *, steady AND coalesce(latency_ms > getvariable('threshold'), false) AS over FROM measured
+    SELECT *, over OR expiring AS bad FROM compared
 """
 
 _FIGURES = """
     WITH sums AS (
         SELECT start, count(*) AS seen, count(*) FILTER (NOT named) AS unasked,
-            count(*) FILTER (steady AND (over OR why IS NULL)) AS steady,
+            count(*) FILTER (steady AND (bad OR why IS NULL)) AS steady,
             count(*) FILTER (NOT steady AND why IS NULL) AS bootstrapping,
             count(*) FILTER (over) AS over,
             count(*) FILTER (over AND low_ms > getvariable('threshold')) AS certain_over,
-            count(*) FILTER (steady AND NOT over AND why IS NULL AND high_ms <= getvariable('threshold'))
+            count(*) FILTER (steady AND NOT bad AND why IS NULL AND high_ms <= getvariable('threshold'))
                 AS certain_within,
             max({latency_ms: latency_ms, id: -id, low_ms: low_ms, high_ms: high_ms})
                 FILTER (steady AND latency_ms IS NOT NULL) AS worst,
+            min({in_ms: expires_ms, id: id, certain: coalesce(expires_about_ms < getvariable('expires_within'), false)})
+                FILTER (expiring) AS expiring,
             sum(records_consumed) FILTER (steady)::BIGINT AS records_consumed,
             sum(records_over) FILTER (steady)::BIGINT AS records_over,
-            min({id: id, why: why}) FILTER (NOT over AND why IS NOT NULL) AS unknown
+            min({id: id, why: why}) FILTER (NOT bad AND why IS NOT NULL) AS unknown
         FROM judged GROUP BY start
     ), asked AS (
         SELECT start, (SELECT count(*) FROM partitions WHERE named) AS partitions FROM windows
@@ -201,10 +232,13 @@ _FIGURES = """
         coalesce(records_consumed, 0) AS records_consumed, coalesce(records_over, 0) AS records_over,
         CASE WHEN worst IS NOT NULL THEN {latency_ms: worst.latency_ms, low_ms: worst.low_ms, high_ms: worst.high_ms,
             "group": w."group", topic: w.topic, partition: w.partition} END AS worst,
+        CASE WHEN expiring IS NOT NULL THEN {in_ms: expiring.in_ms, certain: expiring.certain, "group": e."group",
+            topic: e.topic, partition: e.partition} END AS expiring,
         CASE WHEN unknown IS NOT NULL THEN {"group": u."group", topic: u.topic, partition: u.partition,
             why: unknown.why} END AS unknown
     FROM asked LEFT JOIN sums USING (start)
     LEFT JOIN partitions w ON w.id = -worst.id LEFT JOIN partitions u ON u.id = unknown.id
+    LEFT JOIN partitions e ON e.id = expiring.id
     ORDER BY start
 """
 

@@ -14,8 +14,8 @@ import pytest
 
 from kafka_sla.arrow import arrow_rows
 from kafka_sla.model import Interval, Maintenance, Patterns, Sla, SlaWindow, SteadyState, Verdict, WeeklyMaintenance
-from kafka_sla.sla import judge, misses
-from kafka_sla.tables import CONSUMER_LATENCY, STEADY_STATE
+from kafka_sla.sla import expiry, judge, misses
+from kafka_sla.tables import CONSUMER_LATENCY, NON_CONSUMED, STEADY_STATE
 
 MINUTE = timedelta(minutes=1)
 START = datetime(2026, 3, 2, 10, tzinfo=UTC)
@@ -64,7 +64,19 @@ def judged(sla: Sla, count: int, rows: list[dict[str, Any]], states: list[dict[s
     """Verdicts over `count` minutes; every row is steady unless `states` says otherwise."""
     states = [state(row) for row in rows] if states is None else states
     tables = arrow_rows(CONSUMER_LATENCY, rows), arrow_rows(STEADY_STATE, states)
+    if "unread" in arguments:
+        arguments["unread"] = arrow_rows(NON_CONSUMED, arguments["unread"])
     return judge(sla, minutes(count), WINDOW_MS, *tables, **arguments)
+
+
+def unread(row: dict[str, Any], expires_in_s: float | None, **changes: Any) -> dict[str, Any]:
+    """What non_consumed says of the partition of a row: 7 records wait, and expire so soon."""
+    keys = {name: row[name] for name in ("cluster", "group", "topic", "partition", "window_start", "window_end")}
+    expires = {} if expires_in_s is None else {
+        "unread_expires_in_ms": expires_in_s * 1_000, "retention_ms": 3_600_000,
+        "oldest_unread_at": row["window_end"] + timedelta(seconds=expires_in_s - 3_599),
+    }  # fmt: skip
+    return {**keys, "unread_records": 7, "cleanup_policy": "delete", **expires, **changes}
 
 
 def verdicts(windows: tuple[SlaWindow, ...]) -> list[Verdict]:
@@ -250,6 +262,69 @@ def test_excluded_groups_are_no_part_of_the_promise() -> None:
     assert verdicts(judged(sla, 1, [latency(), late(group="pay-test")])) == ["good"]
 
 
+def test_a_window_is_bad_too_when_unread_records_expire_sooner_than_promised_and_says_which() -> None:
+    rows = [latency(), latency(partition=1), latency(partition=2)]
+    soon = [unread(rows[0], 700), unread(rows[1], 500), unread(rows[2], 590)]
+    (found,) = judged(promise(unread_expires_within_ms=600_000), 1, rows, unread=soon)
+    assert (found.verdict, found.certain) == ("bad", True)
+    assert found.reason == "unread records of pay in orders-1 expire in 8 min 20 s"
+    assert (found.worst_latency_ms, found.worst_partition) == (1_000.0, 0)
+
+
+def test_exactly_the_promised_time_before_expiry_keeps_the_promise() -> None:
+    (found,) = judged(promise(unread_expires_within_ms=600_000), 1, [latency()], unread=[unread(latency(), 600)])
+    assert (found.verdict, found.reason) == ("good", "")
+
+
+def test_records_that_are_due_are_said_to_be() -> None:
+    due = [unread(latency(), 0)]
+    (found,) = judged(promise(unread_expires_within_ms=600_000), 1, [latency()], unread=due)
+    assert found.reason == "unread records of pay in orders-0 are due to expire"
+
+
+def test_a_window_is_not_certain_when_the_records_expire_too_soon_only_at_worst() -> None:
+    at_worst = unread(latency(), 599.5)
+    (found,) = judged(promise(unread_expires_within_ms=600_000), 1, [latency()], unread=[at_worst])
+    assert (found.verdict, found.certain) == ("bad", False)
+
+
+def test_without_that_promise_nothing_depends_on_when_records_expire() -> None:
+    assert verdicts(judged(promise(), 1, [latency()], unread=[unread(latency(), 1)])) == ["good"]
+
+
+def test_records_that_expire_while_bootstrapping_break_no_promise() -> None:
+    sla, rows = promise(unread_expires_within_ms=600_000), [latency()]
+    found = judged(sla, 1, rows, [state(rows[0], throughout=False)], unread=[unread(rows[0], 1)])
+    assert verdicts(found) == ["excused"]
+
+
+@pytest.mark.parametrize(
+    "rows", [[], [unread(latency(), None, cleanup_policy=None)]], ids=["not measured", "topic not seen"]
+)
+def test_where_nobody_knows_when_records_expire_the_window_is_unknown(rows: list[dict[str, Any]]) -> None:
+    (found,) = judged(promise(unread_expires_within_ms=600_000), 1, [latency()], unread=rows)
+    assert found.verdict == "unknown"
+    assert found.reason == "1 of 1 partitions: pay orders-0: when its unread records expire is not known"
+
+
+def test_records_kept_for_ever_and_partitions_without_unread_ones_keep_the_promise() -> None:
+    sla = promise(unread_expires_within_ms=600_000)
+    for row in (unread(latency(), None), unread(latency(), None, cleanup_policy=None, unread_records=0)):
+        assert verdicts(judged(sla, 1, [latency()], unread=[row])) == ["good"]
+
+
+def test_a_miss_tells_what_its_last_window_says_of_records_that_expire() -> None:
+    windows = judged(
+        promise(unread_expires_within_ms=600_000), 4, [latency(m) for m in range(4)],
+        unread=[unread(latency(m), 500 - 60 * m if m < 3 else 900) for m in range(4)],
+    )  # fmt: skip
+    (miss,) = misses(promise(), windows, WINDOW_MS)
+    assert (miss.bad_windows, miss.end) == (3, START + 3 * MINUTE)
+    assert expiry(miss, windows) == "unread records of pay in orders-0 expire in 6 min 20 s"
+    (late_miss,) = misses(promise(), run("bbg"), WINDOW_MS)
+    assert expiry(late_miss, run("bbg")) == ""
+
+
 def test_records_above_the_threshold_are_counted_over_steady_partitions_only() -> None:
     rows = [late(), late(partition=1), late(partition=2)]
     states = [state(rows[0], records_over=40), state(rows[1], records_over=2), state(rows[2], False, records_over=9)]
@@ -292,7 +367,8 @@ def test_a_day_of_ten_thousand_partitions_by_five_minutes_is_judged_in_seconds()
     columns["partition"] = pa.array([n % count for n in range(count * windows)], pa.int32())
     steady = {name: columns[name] for name in ("cluster", "group", "topic", "partition", "window_start")}
     steady |= {"sla": pa.repeat("payments-30s", count * windows), "steady_throughout": pa.repeat(True, count * windows),
-               "records_over": pa.repeat(0, count * windows)}  # fmt: skip
+               "records_over": pa.repeat(0, count * windows),
+               "reason": pa.repeat("caught_up", count * windows)}  # fmt: skip
     began = time.monotonic()
 
     found = judge(promise(), Interval(START, START + timedelta(days=1)), 300_000, pa.table(columns), pa.table(steady))

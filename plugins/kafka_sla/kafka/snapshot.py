@@ -177,11 +177,12 @@ def _observe(scope: _Scope) -> _Now:
         )
     members = count_members(scope.client, groups)
     lags, unread = read_share_lags(scope.client, groups, scope.matching)
+    starts = scope.offsets.starts()  # before the ends: a start read later may lie beyond an end read earlier
     ends = scope.offsets.ends()
     ends_at = _now_ms()
     scope.notes.extend([*committed.notes, *unread])
     return _Now(
-        ends=list(fact_rows.ends_seen(ends, scope.offsets.starts(), ends_at)),
+        ends=list(fact_rows.ends_seen(ends, starts, ends_at)),
         groups=list(fact_rows.groups_seen(groups, members, committed_at)),
         shares=list(fact_rows.shares_seen(lags, ends, ends_at)),
         listed=frozenset(group.name for group in groups),
