@@ -3,12 +3,15 @@
 import tests.airflow_home  # noqa: F401  isort: skip  before anything of airflow
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import delete
 
+from kafka_sla.store import Store
 from tests.kafka_sla.web.world import build, whole_minute
 
 
@@ -20,10 +23,26 @@ def asgi(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
     initdb()
     config, store = build(tmp_path_factory.mktemp("world"), whole_minute(), timedelta(hours=3))
-    with pytest.MonkeyPatch.context() as environment:
+    with pytest.MonkeyPatch.context() as environment, store_connection(store):
         environment.setenv("KAFKA_SLA_CONFIG", str(config))
-        environment.setenv("KAFKA_SLA_STORE", store.warehouse.removesuffix("/warehouse"))
+        environment.setenv("_AIRFLOW_PROCESS_CONTEXT", "server")  # as Airflow's web server says when it starts
         yield create_app(apps="core")
+
+
+@contextmanager
+def store_connection(store: Store) -> Iterator[None]:
+    """The store where people define it: under Admin > Connections."""
+    from airflow.models.connection import Connection
+    from airflow.utils.session import create_session
+
+    mine = Connection(conn_id="kafka_sla_store", conn_type="sqlite", host=store.url.database)
+    with create_session() as session:
+        session.add(mine)
+    try:
+        yield
+    finally:
+        with create_session() as session:
+            session.execute(delete(Connection).where(Connection.conn_id == "kafka_sla_store"))
 
 
 @dataclass(frozen=True)
