@@ -22,8 +22,8 @@ FLOORS: tuple[dict[str, str], ...] = (
         "submission": "spark_code spark_conf",
     },
     {
-        "settings": "connections maintenance settings settings_clusters settings_mistakes settings_rules settings_schema"
-        " settings_values yaml_lines",
+        "settings": "connections maintenance settings settings_clusters settings_mistakes settings_rules"
+        " settings_schema settings_values yaml_lines",
         "store address": "store",
     },
     {
