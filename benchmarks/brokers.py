@@ -7,6 +7,7 @@ Exit status 1 when a verdict is wrong, or the delay lies outside the bounds of a
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from contextlib import ExitStack
@@ -109,6 +110,7 @@ def _sample(brokers: int) -> list[Sampled]:
 def _measured(found: list[Sampled]) -> list[Row]:
     """All rows of `fetch_latency`."""
     every = [scraped for one in found for scraped in (one.before, one.after)]
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers take whatever python3 is on the path
     spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     frames: dict[Table, DataFrame] = {

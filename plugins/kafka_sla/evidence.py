@@ -48,6 +48,7 @@ def evidence(
         lag_worst=max((w.lag for w in inside if w.lag is not None), default=None),
         last_commit_at=inside[-1].last_commit_at if inside else None,
         stalled_share=sum(w.stalled for w in inside) / len(inside) if inside else 0.0,
+        stalled_ms=sum((w.end - w.start).total_seconds() * 1000 for w in inside if w.stalled),
         stalled_from=stall.since if stall else None, stalled_until=stall.until if stall else None,
         commits_without_progress=bool(stall and stall.committed),
         rewound_records=back.records if back else None, rewound_at=back.at if back else None,

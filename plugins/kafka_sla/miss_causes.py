@@ -20,7 +20,8 @@ SLOWED = 0.7
 """Consume rate over the usual one below which the consumer did not keep its pace."""
 BEHIND = 0.95
 """Consume rate over produce rate below which the consumer is said to be too slow."""
-
+NOTICED_MS = 30 * 60_000.0
+"""Time without progress that Burrow's rules must notice: they need a silence longer than that of the last commits."""
 OF_THRESHOLD = 0.5
 """Replication latency over the threshold from which records are said to have come late."""
 
@@ -47,6 +48,8 @@ class Evidence:
     last_commit_at: datetime | None
     stalled_share: float
     """Share of the miss in which records waited and none was consumed."""
+    stalled_ms: float
+    """That share as time."""
     stalled_from: datetime | None
     """Last commit before the longest such time; None when nothing stood still."""
     stalled_until: datetime | None
@@ -75,7 +78,7 @@ class Evidence:
     def contradiction(self) -> str | None:
         """What cannot both be true, in words."""
         status, share = self.around.status, self.around.status_share or 0.0
-        if self.stalled_share >= STOOD_STILL and status == "OK" and share > STOOD_STILL:
+        if self.stalled_ms >= NOTICED_MS and status == "OK" and share > STOOD_STILL:
             return f"nothing was consumed for {self.stalled_share:.0%} of the time, yet the consumer status was OK"
         if self.stalled_share == 0 and status in ("STOPPED", "STALLED") and share > STOOD_STILL and self._keeps_up:
             return f"the consumer status was {status}, yet as much was consumed as produced"

@@ -23,6 +23,7 @@ from tests.kafka_sla.test_evidence import MINUTE, SLA, START, flow, missed
 
 Row = dict[str, Any]
 STOPPED = flow([600] * 10, [600] * 5 + [0] * 5)
+DEAD = flow([600] * 50, [600] * 5 + [0] * 45)
 SLOW = flow([600] * 10, [600] * 5 + [300] * 5)
 KEPT_UP = flow([600] * 10, [600] * 10, behind=900)
 PLACE = {"cluster": "main", "group": "pay", "topic": "orders", "partition": 0}
@@ -68,8 +69,9 @@ def replication(latency_ms: float) -> Any:
 
 
 def told(flowing: tuple[list[Row], list[Row]], **around: Any) -> Row:
+    """Of a miss from the seventh minute on."""
     latency, steady = arrow_rows(CONSUMER_LATENCY, flowing[0]), arrow_rows(STEADY_STATE, flowing[1])
-    return evidence(SLA, missed(6, 10, worst=9), latency, steady, Around(**around))
+    return evidence(SLA, missed(6, len(flowing[0]), worst=9), latency, steady, Around(**around))
 
 
 def test_a_group_without_members_is_told_from_one_that_hangs() -> None:
@@ -129,7 +131,7 @@ def test_records_that_expired_unread_are_counted_whatever_the_cause_is() -> None
 @pytest.mark.parametrize(
     ("flowing", "word", "words"),
     [
-        (STOPPED, "OK", "nothing was consumed for 100% of the time, yet the consumer status was OK"),
+        (DEAD, "OK", "nothing was consumed for 100% of the time, yet the consumer status was OK"),
         (KEPT_UP, "STALLED", "the consumer status was STALLED, yet as much was consumed as produced"),
     ],
 )
@@ -142,6 +144,10 @@ def test_evidence_that_contradicts_itself_is_called_so(
     assert (
         f"The evidence contradicts itself: {words}; look at group pay and its commits on orders." == found["sentence"]
     )
+
+
+def test_a_status_that_has_not_noticed_yet_contradicts_nothing() -> None:
+    assert "stopped" == told(STOPPED, status=status("OK"))["cause"]
 
 
 def test_what_is_not_measured_is_named_and_empty_tables_count_as_that() -> None:
