@@ -9,7 +9,7 @@ TYPED := plugins/kafka_sla spark_jobs demo
 SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check format docs test wheel demo history order truth checkpoint brokers speed browser pages clean
+.PHONY: help setup check format docs test wheel demo history order truth checkpoint brokers speed browser pages faults clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ order: setup ## one day in one run, in 288, backwards, four at once, twice, kill
 
 truth: setup ## what real clients did against what is measured, as tables (about 5 minutes)
 	@$(BIN)/python -m benchmarks.truth
+
+faults: setup ## break brokers, database, disk and mail server while the steps run, as a table
+	@$(BIN)/python -m benchmarks.faults
 
 checkpoint: setup ## the checkpoint folder of a real Kafka query of Spark, as the tests keep it (about 1 minute)
 	@$(BIN)/python -m benchmarks.checkpoint tests/kafka_sla/checkpoint

