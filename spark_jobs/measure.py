@@ -26,6 +26,7 @@ from kafka_sla.tables import (
     CONSUMER_STATUS,
     FETCH_LATENCY,
     LOG_OFFSETS,
+    NON_CONSUMED,
     QUARANTINE,
     RECORD_RANGES,
     REPLICATION_LAG,
@@ -34,7 +35,7 @@ from kafka_sla.tables import (
     VALIDATION_RESULTS,
     Table,
 )
-from spark_jobs import commit_log, consumer_status, facts, fetch_latency, replication_lag
+from spark_jobs import commit_log, consumer_status, facts, fetch_latency, non_consumed, replication_lag
 from spark_jobs.inputs import Inputs
 from spark_jobs.kernel import tables
 from spark_jobs.windows import Scope
@@ -44,6 +45,7 @@ _LARGE_FILE_ROWS = 2_000_000
 
 METRICS_OF_EXPRESSIONS: tuple[tuple[Table, Callable[[Job], bool], Callable[[Inputs], DataFrame]], ...] = (
     (CONSUMER_STATUS, consumer_status.wanted, consumer_status.measure),
+    (NON_CONSUMED, non_consumed.wanted, non_consumed.measure),
     (REPLICATION_LAG, replication_lag.wanted, replication_lag.measure),
     (FETCH_LATENCY, fetch_latency.wanted, fetch_latency.measure),
 )
@@ -69,7 +71,7 @@ def _stage_others(spark: SparkSession, job: Job, known: dict[str, DataFrame], ro
 
     def fact(table: Table) -> DataFrame:
         if table.name not in known:
-            known[table.name] = facts.selected(facts.read(spark, table, job.facts[table.name]), job).distinct()
+            known[table.name] = facts.selected(facts.read(spark, table, job.facts.get(table.name, [])), job).distinct()
         return known[table.name]
 
     latency = facts.read(spark, CONSUMER_LATENCY, [f"{job.output}/{CONSUMER_LATENCY.name}"])

@@ -146,6 +146,33 @@ BROKEN: dict[str, dict[str, list[Row]]] = {
             {"last_seen_at": at(60)},
         ],
     },
+    "non_consumed": _KEYS
+    | _WINDOWS
+    | {
+        "counts_bounded": [
+            {"non_consumed_low": -1},
+            {"non_consumed_low": 6},
+            {"non_consumed_total_low": 26},
+            {"non_consumed_high": None},
+            {"non_consumed_total_high": None},
+        ],
+        "totals_hold_counts": [{"non_consumed_total_high": 4, "non_consumed_total_low": 0}],
+        "unknown_has_a_reason": [
+            {"unknown_reason": "not looked at"},
+            {"non_consumed_low": None, "non_consumed_high": None},
+        ],
+        "compacted_refused": [{"cleanup_policy": "compact"}],
+        "cleanup_policy_known": [{"cleanup_policy": "delete,compact"}],
+        "not_negative": [{"unread_records": -1}, {"log_start_offset": -1}, {"unread_expires_in_ms": -1.0}],
+        "forecast_together": [
+            {"unread_expires_in_ms": None},
+            {"unread_records": 0},
+            {"unread_expires_in_ms": 1.0},
+        ],
+        "oldest_is_unread": [{"oldest_unread_at": at(61)}, {"unread_records": 0, "unread_expires_at": None}],
+        "positions_ordered": [{"position_low": 96}],
+        "nothing_lost": [{"non_consumed_low": 1}],
+    },
     "replication_lag": _KEYS
     | _WINDOWS
     | {

@@ -131,6 +131,24 @@ _STATUS: Row = {
     "commit_lags": [None, 0, 5],
 }
 
+_NON_CONSUMED: Row = {
+    "non_consumed_low": 0,
+    "non_consumed_high": 5,
+    "non_consumed_total_low": 10,
+    "non_consumed_total_high": 25,
+    "unread_records": 5,
+    "oldest_unread_at": at(40),
+    "unread_expires_at": at(3_600),
+    "unread_expires_in_ms": 3_540_000.0,
+    "cleanup_policy": "delete",
+    "retention_ms": 3_600_000,
+    "log_start_offset": 10,
+    "committed_offset": 95,
+    "position_low": 90,
+    "position_high": 95,
+    "unknown_reason": None,
+}
+
 GOOD: dict[str, Row] = {
     "log_offsets": _PARTITION | {"at": at(300), "log_start_offset": 10, "log_end_offset": 100, "source": "snapshot"},
     "record_ranges": _PARTITION
@@ -151,6 +169,7 @@ GOOD: dict[str, Row] = {
     "consumer_latency": _WINDOW | _LATENCY | _POSITION | _COUNTS,
     "steady_state": _WINDOW | _STEADY,
     "consumer_status": _WINDOW | _STATUS,
+    "non_consumed": _WINDOW | _NON_CONSUMED,
     "replication_lag": _PARTITION | _REPLICATION,
 }  # fmt: skip
 """A good row by table name."""
@@ -168,6 +187,7 @@ IDENTITY = {
     "consumer_latency": "group",
     "steady_state": "group",
     "consumer_status": "group",
+    "non_consumed": "group",
     "replication_lag": "flow",
 }
 """The key column that tests give another value to tell rows apart."""

@@ -14,7 +14,16 @@ import pytest
 import yaml
 
 from kafka_sla.errors import SettingsError
-from kafka_sla.model import Interval, LookUps, Maintenance, Notifier, Patterns, SteadyState, WeeklyMaintenance
+from kafka_sla.model import (
+    Interval,
+    LookUps,
+    Maintenance,
+    Notifier,
+    Patterns,
+    StatusRules,
+    SteadyState,
+    WeeklyMaintenance,
+)
 from kafka_sla.settings import Settings, json_schema, load_settings
 
 ROOT = Path(__file__).parents[2]
@@ -112,6 +121,34 @@ def test_every_key_lands_in_its_place(tmp_path: Path) -> None:
     assert (("team@example.com",), "fail", "d", "t") == (sla.recipients, sla.on_miss, sla.description, sla.team)
     assert (Notifier("a.b.SlackNotifier", {"channel": "#x"}),) == sla.notifiers
     assert (600_000, 0.95, "quarter") == (sla.for_ms, sla.objective, sla.period)
+
+
+def test_lists_of_counted_groups_name_what_the_cluster_measures_and_hold_who_promises_something(tmp_path: Path) -> None:
+    cluster = {
+        "connection": "kafka_prod", "topics": ["payments", "orders"], "groups": ["payments-service", "billing"],
+        "non_consumed_offsets_groups": {"orders": ["billing", "strangers"], "payments": ["billing"], "typo": []},
+    }  # fmt: skip
+    promise = {**SLA, "topic": "payments", "unread_expires_within": "6h"}
+    found = mistakes(tmp_path, document(clusters={"prod": cluster}, slas=[promise]))
+    where = "clusters.prod.non_consumed_offsets_groups"
+    assert [line.split(": ", 1)[1] for line in found] == [
+        f"{where}.orders: 'strangers' is not selected by clusters.prod.groups; allowed: names that it selects",
+        f"{where}.typo: 'typo' is not selected by clusters.prod.topics; allowed: names that it selects",
+        f"slas[0].unread_expires_within: 'payments-service' is not in {where}.payments, so that its unread records are"
+        " not known; allowed: groups of that list, or no list for the topic",
+    ]
+
+
+def test_judging_unread_records_and_consumers_is_configured_by_keys(tmp_path: Path) -> None:
+    cluster = {
+        "connection": "kafka_prod", "non_consumed_offsets_groups": {"payments": ["payments-service"]},
+        "consumer_status": {"commits": 5, "allowed_lag": 3, "min_complete": 0.5, "expire_group": "1d"},
+    }  # fmt: skip
+    promise = {**SLA, "topic": "payments", "unread_expires_within": "6h"}
+    settings = load(tmp_path, document(clusters={"prod": cluster}, slas=[promise]))
+    assert settings.cluster("prod").status == StatusRules(5, 3, 0.5, 86_400_000)
+    assert settings.cluster("prod").non_consumed_offsets_groups == (("payments", ("payments-service",)),)
+    assert settings.sla("payments").unread_expires_within_ms == 21_600_000
 
 
 def test_weekly_maintenance_follows_the_clocks_of_its_zone_and_crosses_midnight() -> None:

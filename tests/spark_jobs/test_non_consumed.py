@@ -1,0 +1,217 @@
+"""`non_consumed`: what retention removed unread lies within the bounds, and when the next records expire (KIP-490)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kafka_sla.model import Cluster, Patterns
+from kafka_sla.tables import COMMITTED_OFFSETS, LOG_OFFSETS, NON_CONSUMED, TOPIC_CONFIGS
+from spark_jobs import non_consumed
+from tests.spark_jobs.conftest import Row, at, commit, point, sla
+from tests.spark_jobs.measuring import Facts, Measuring
+
+LISTED = Cluster("listed", None, non_consumed_offsets_groups=(("chosen", ("wanted",)), ("nobody", ())))
+CLUSTERS = (Cluster("prod", None), LISTED)
+END = 600
+LOOKS = list(range(30, END, 60))
+"""One look in each of ten windows, at its middle."""
+
+
+def config(topic: str, seconds: float = 5, **more: object) -> Row:
+    row = {"cluster": "prod", "topic": topic, "at": at(seconds), "partitions": 1, "cleanup_policy": "delete"}
+    return row | {"retention_ms": 3_600_000, "message_timestamp_type": "CreateTime"} | more
+
+
+def latency(topic: str, minute: int, **more: object) -> Row:
+    """What consumer_latency says of the group at the end of a window: 7 records wait, the oldest for 100 s."""
+    row = {
+        "cluster": "prod", "group": "billing", "topic": topic, "partition": 0, "window_start": at(60 * minute),
+        "window_end": at(60 * minute + 60), "records_consumed": 0, "negative_latency_records": 0,
+        "unknown_latency_records": 0, "records_lag": 7, "backlog_age_ms": 100_000.0, "backlog_age_high_ms": 110_000.0,
+    }  # fmt: skip
+    return row | more
+
+
+Scene = tuple[list[Row], list[Row], list[Row], list[Row]]
+"""Commits, looks, configurations, rows of consumer_latency."""
+
+
+def scene(
+    topic: str, positions: Sequence[tuple[float, int | None]], starts: Sequence[tuple[float, int]], **more: object
+) -> Scene:
+    place = {"topic": topic, **{name: more.pop(name) for name in ("cluster", "group") if name in more}}
+    cluster = place.get("cluster", "prod")
+    first = min(t for t, _ in positions)
+    gone = [t for t, offset in positions if offset is None]
+    rows = [m for m in range(10) if 60 * m + 60 > first and not (gone and 60 * m + 60 > gone[0])]
+    return (
+        [commit(t, offset, **place) for t, offset in positions],
+        [point(t, 10_000, log_start_offset=start, topic=topic, cluster=cluster) for t, start in starts],
+        [config(topic, cluster=cluster, **more)],
+        [latency(minute=m, **place) for m in rows],  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def still(start: int, later: int, since: int = 200) -> list[tuple[float, int]]:
+    """The log start at each look: it moves from one offset to another after `since` seconds."""
+    return [(t, start if t < since else later) for t in LOOKS]
+
+
+def wild(chance: random.Random, topic: str) -> tuple[Scene, dict[int, int]]:
+    """Random commits (also resets to the earliest and the latest record) and moves of the log start, several of them
+    between two looks; and the truth: how many records each look finds removed unread since the one before."""
+    truth, commits, looks = dict.fromkeys(LOOKS, 0), [(0.0, 0)], []
+    position, start, end, lost = 0, 0, 0, 0
+    for t in range(1, END):
+        end += chance.randrange(10)
+        if chance.random() < 0.04:
+            moved = min(end, start + chance.randrange(300))
+            lost, start = lost + max(0, moved - max(start, position)), moved
+        if chance.random() < 0.04:
+            position = chance.choice(
+                [start, end, start, position, min(end, max(position, start) + chance.randrange(400))]
+            )
+            commits.append((t + 0.5, position))
+        if t in truth:
+            looks.append((t + 0.7, start))
+            truth[t], lost = lost, 0
+    return scene(topic, commits, looks), truth  # type: ignore[arg-type]
+
+
+WILD = {f"wild {i}": wild(random.Random(i), f"wild {i}") for i in range(20)}
+SCENES = [
+    scene("standing", [(0, 100)], still(0, 150)),
+    scene("moving", [(0, 100), (190, 120), (210, 130)], still(0, 150)),
+    scene("ahead", [(0, 400)], still(0, 150)),
+    scene("behind from the start", [(0, 100)], still(120, 150)),
+    scene("several moves", [(0, 100)], [(30, 0), (150, 150), (210, 180), (570, 180)]),
+    scene("reset to earliest", [(0, 100), (205, 150), (300, 200)], still(0, 150)),
+    scene("reset to latest", [(0, 100), (205, 9_000)], still(0, 150)),
+    scene("rewound", [(0, 500), (205, 0)], still(0, 150)),
+    scene("first commit between two looks", [(205, 100)], still(0, 150)),
+    scene("commit within the second of a look", [(0, 100), (209.5, 140), (209.8, 170)],
+          [(30, 0), (210, 0), (270, 160)]),
+    scene("deleted", [(0, 100), (200, None)], still(0, 150)),
+    scene("recreated", [(0, 100)], still(50, 0)),
+    scene("compacted", [(0, 100)], still(0, 150), cleanup_policy="compact"),
+    scene("compacted and deleted", [(0, 100)], still(0, 150), cleanup_policy="delete,compact"),
+    scene("kept for ever", [(0, 100)], still(0, 150), retention_ms=None),
+    scene("about to expire", [(0, 100)], still(0, 150), retention_ms=60_000),
+    scene("never looked at", [(0, 100)], []),
+    scene("chosen", [(0, 100)], still(0, 150), cluster="listed", group="wanted"),
+    scene("chosen", [(0, 100)], still(0, 150), cluster="listed", group="other"),
+    scene("nobody", [(0, 100)], still(0, 150), cluster="listed", group="wanted"),
+    scene("free", [(0, 100)], still(0, 150), cluster="listed", group="promised"),
+    scene("free", [(0, 100)], still(0, 150), cluster="listed", group="wanted"),
+    *[found for found, _ in WILD.values()],
+]  # fmt: skip
+KNOWN: Facts = {
+    COMMITTED_OFFSETS: [row for one in SCENES for row in one[0]],
+    LOG_OFFSETS: [row for one in SCENES for row in one[1]],
+    TOPIC_CONFIGS: [row for one in SCENES for row in one[2]],
+}
+LATENCY = [row for one in SCENES for row in one[3]]
+SLAS = (sla(), replace(sla(), name="listed", cluster="listed", groups=Patterns(("promised",))))
+
+
+@pytest.fixture(scope="module")
+def measuring(spark: SparkSession) -> Measuring:
+    return Measuring(spark, NON_CONSUMED, non_consumed.measure)
+
+
+@pytest.fixture(scope="module")
+def rows(measuring: Measuring) -> list[Row]:
+    """All scenes, measured in one go."""
+    return measuring.whole(KNOWN, 0, END, CLUSTERS, SLAS, latency=LATENCY)
+
+
+@pytest.fixture(scope="module")
+def seen(rows: list[Row]) -> dict[tuple[str, int], Row]:
+    """Rows of prod by topic and minute."""
+    return {(r["topic"], r["window_start"].minute): r for r in rows if r["cluster"] == "prod"}
+
+
+Seen = dict[tuple[str, int], Row]
+
+
+def bounds(row: Row) -> tuple[int | None, int | None]:
+    return row["non_consumed_low"], row["non_consumed_high"]
+
+
+def totals(row: Row) -> tuple[int | None, int | None]:
+    return row["non_consumed_total_low"], row["non_consumed_total_high"]
+
+
+@pytest.mark.parametrize(("topic", "minute", "found"), [
+    ("standing", 3, (50, 50)), ("moving", 3, (20, 50)), ("ahead", 3, (0, 0)), ("behind from the start", 3, (30, 30)),
+    ("several moves", 2, (50, 50)), ("several moves", 3, (30, 30)), ("reset to earliest", 3, (0, 50)),
+    ("reset to latest", 3, (0, 50)), ("rewound", 3, (0, 150)), ("first commit between two looks", 3, (0, 50)),
+    ("recreated", 3, (0, 0)), ("compacted and deleted", 3, (50, 50)),
+])  # fmt: skip
+def test_a_look_tells_what_was_removed_unread_since_the_one_before(
+    seen: Seen, topic: str, minute: int, found: tuple[int, int]
+) -> None:
+    assert bounds(seen[topic, minute]) == found
+    assert seen[topic, minute]["unknown_reason"] is None
+
+
+def test_totals_are_sums_of_both_bounds(seen: Seen) -> None:
+    assert [totals(seen["several moves", m]) for m in (1, 2, 3, 9)] == [(0, 0), (50, 50), (80, 80), (80, 80)]
+
+
+def test_what_was_committed_just_before_a_look_may_have_been_held_at_it(seen: Seen) -> None:
+    assert bounds(seen["commit within the second of a look", 4]) == (0, 60)
+
+
+def test_windows_without_a_look_to_compare_have_no_counts_and_say_so(seen: Seen) -> None:
+    row = seen["several moves", 5]
+    assert bounds(row) == (None, None)
+    assert row["unknown_reason"] == "the log start offset was not compared with an earlier look in this window"
+    never = seen["never looked at", 9]
+    assert (bounds(never), totals(never)) == ((None, None), (None, None))
+    assert never["unknown_reason"] == "the log start offset has not been looked at"
+
+
+def test_compacted_topics_are_refused_with_a_reason_and_compacting_topics_that_delete_are_stated(seen: Seen) -> None:
+    row = seen["compacted", 3]
+    assert (bounds(row), totals(row), row["unread_expires_at"]) == ((None, None), (None, None), None)
+    assert row["unknown_reason"] == "compacted topics are out of scope: of their keys only the last values matter"
+    assert seen["compacted and deleted", 3]["cleanup_policy"] == "compact,delete"
+
+
+def test_unread_records_expire_no_sooner_than_the_oldest_of_them_outlives_retention(seen: Seen) -> None:
+    row = seen["standing", 3]
+    assert (row["unread_records"], row["retention_ms"], row["oldest_unread_at"]) == (7, 3_600_000, at(140))
+    assert (row["unread_expires_at"], row["unread_expires_in_ms"]) == (at(130 + 3_600), 3_490_000)
+    assert seen["kept for ever", 3]["unread_expires_at"] is None
+    due = seen["about to expire", 3]
+    assert (due["unread_expires_at"], due["unread_expires_in_ms"]) == (at(190), 0)
+
+
+def test_the_list_of_a_topic_chooses_its_groups_and_other_topics_count_for_slas(rows: list[Row]) -> None:
+    counted = {(row["topic"], row["group"]) for row in rows if row["cluster"] == "listed"}
+    assert counted == {("chosen", "wanted"), ("free", "promised")}
+
+
+@pytest.mark.parametrize("topic", sorted(WILD))
+def test_the_true_loss_lies_within_the_bounds(seen: Seen, topic: str) -> None:
+    truth, total = WILD[topic][1], 0
+    for t in LOOKS[1:]:
+        row, total = seen[topic, t // 60], total + truth[t]
+        assert row["non_consumed_low"] <= truth[t] <= row["non_consumed_high"]
+        assert row["non_consumed_total_low"] <= total <= row["non_consumed_total_high"]
+
+
+def test_the_true_losses_of_these_tests_are_many_and_often_known_exactly(seen: Seen) -> None:
+    lossy = [(seen[topic, t // 60], n) for topic, (_, truth) in WILD.items() for t, n in truth.items() if t > 30 and n]
+    assert len(lossy) > 50
+    assert sum(bounds(row) == (n, n) for row, n in lossy) > 10
+
+
+def test_one_long_interval_gives_the_rows_of_many_short_ones(measuring: Measuring, rows: list[Row]) -> None:
+    assert measuring.in_pieces(KNOWN, 0, END, 300, CLUSTERS, SLAS, LATENCY) == rows
