@@ -58,13 +58,13 @@ SPARK_MAY_IMPORT = {
 }  # fmt: skip
 
 OUTSIDE: dict[str, tuple[str, ...]] = {
-    "airflow": ("kafka_sla.tasks", "kafka_sla.web", "kafka_sla_plugin", "dags", "tests", "demo"),
+    "airflow": ("kafka_sla.tasks", "kafka_sla.web", "kafka_sla_plugin", "dags", "tests", "demo", "benchmarks"),
     "confluent_kafka": ("benchmarks", "demo", "tests"),
     "fastapi": ("kafka_sla.web",),
     "great_expectations": ("kafka_sla.suites", "kafka_sla.suite_rules"),
     "kafka": ("kafka_sla.kafka", "demo", "tests"),
     "matplotlib": ("kafka_sla.charts", "benchmarks", "tests"),
-    "prometheus_client": ("kafka_sla.exporters",),
+    "prometheus_client": ("kafka_sla.exporters", "kafka_sla.web.exposition", "tests"),
     "pyiceberg": ("kafka_sla.lake", "kafka_sla.iceberg", "kafka_sla.settling", "tests"),
     "pyspark": ("spark_jobs", "kafka_sla.suites", "kafka_sla.suite_rules", "benchmarks", "tests"),
     "requests": ("kafka_sla.connect", "kafka_sla.exporters", "tests"),

@@ -24,7 +24,7 @@ _OPEN = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
 @dataclass(frozen=True)
 class AirflowWeb:
-    """A running web server; users `viewer` (may read) and `nobody` (may not), both with the password above."""
+    """A running web server; its user `viewer` may read, with the password above."""
 
     address: str
 
@@ -41,7 +41,7 @@ def airflow_web(home: Path, extra: Mapping[str, str], seconds: float = 300) -> I
     """Its tables made and the DAGs read first, so that every page is there at once."""
     home.mkdir(parents=True, exist_ok=True)
     (port,) = free_ports(1)
-    (home / "passwords.json").write_text(json.dumps({"viewer": PASSWORD, "nobody": PASSWORD}))
+    (home / "passwords.json").write_text(json.dumps({"viewer": PASSWORD}))
     environment = os.environ | _environment(home, port) | dict(extra)
     with (home / "airflow.log").open("wb") as log:
         for command in (["db", "migrate"], ["dags", "reserialize"]):
@@ -79,7 +79,6 @@ def _environment(home: Path, port: int) -> dict[str, str]:
         core + "DAGS_FOLDER": str(ROOT / "dags"),
         core + "PLUGINS_FOLDER": str(home / "plugins"),
         core + "LOAD_EXAMPLES": "False",
-        # A role that Airflow's simple login does not rank may do nothing: `nobody` has the empty one.
         core + "SIMPLE_AUTH_MANAGER_USERS": "viewer:viewer",
         core + "SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db",

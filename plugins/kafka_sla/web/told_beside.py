@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from kafka_sla.web.answers import FlowNow, PairNow, Unread
-from kafka_sla.wording import UNKNOWN, bounds, count, moment, span
+from kafka_sla.wording import UNKNOWN, bounds, count, moment, plural, span
 
 SOON_MS = timedelta(hours=24) / timedelta(milliseconds=1)
 """Records that expire within that time are called about to be lost."""
@@ -50,7 +50,8 @@ def flow(row: FlowNow) -> dict[str, Any]:
     sign = ("no_data", "?", "unknown") if row.lag is None else ("late", "▲", "behind") if behind else (
         "kept", "✔", "all copied")  # fmt: skip
     return {
-        "row": row, "badge": sign, "lag": count(row.lag), "worst": count(row.worst_lag),
+        "row": row, "badge": sign, "partitions": plural(row.partitions, "partition"),
+        "lag": count(row.lag), "worst": count(row.worst_lag),
         "latency": span(row.latency_ms), "worst_latency": span(row.worst_latency_ms),
         "seen": moment(row.last_replicated_at), "why": row.unknown_reason or "",
     }  # fmt: skip
