@@ -109,6 +109,7 @@ def recompute(shape: Shape, count: float) -> Measured:
 
 def workplace(folder: Path) -> Workplace:
     """A store of its own with one cluster whose facts are imported, and one SLA over all of it."""
+    folder.mkdir(parents=True, exist_ok=True)
     configuration = folder / "kafka_sla.yml"
     configuration.write_text(CONFIGURATION)
     return Workplace(configuration, folder / "store")
