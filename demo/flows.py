@@ -1,4 +1,4 @@
-"""Six topics with their consumers, each with a known behaviour: what the demonstration promises and expects. No I/O."""
+"""Seven topics with their consumers, each with a known behaviour: what the demonstration expects. No I/O."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ class Flow:
     """What its consumer can do; None: whatever comes."""
     absent: tuple[float, float] | None = None
     """While the consumer is stopped."""
+    retention_seconds: int | None = None
+    """Records are removed after that, read or not; None: never."""
     missed: bool = False
     """The SLA must be missed."""
 
@@ -53,4 +55,5 @@ FLOWS = (
     Flow("clicks: bootstrapping", "clicks", "search-index", steady(10), 2, history=60_000, reads_per_second=100),
     Flow("reports: bursty", "reports", "mailer", bursts(300, every=15), reads_per_second=200),
     Flow("alerts: idle", "alerts", "pager", once(3)),
+    Flow("audit: expiring", "audit", "archive", steady(20), absent=(_STOPS, 1e9), retention_seconds=45, missed=True),
 )

@@ -59,9 +59,7 @@ class Load:
         return time.monotonic() - self._started
 
     def _create_topics(self) -> None:
-        # by Kafka's default the history's old timestamps would be deleted within minutes
-        keep = {"retention.ms": "-1"}
-        topics = [NewTopic(flow.topic, flow.partitions, 1, config=keep) for flow in self._flows]
+        topics = [NewTopic(flow.topic, flow.partitions, 1, config=_retention(flow)) for flow in self._flows]
         admin = AdminClient({**self._client, "log_level": 3})
         for made in admin.create_topics(topics).values():
             made.result(30)
@@ -112,6 +110,13 @@ class Load:
     def _work(self, flow: Flow) -> None:
         if flow.reads_per_second:
             self._stopping.wait(1 / flow.reads_per_second)
+
+
+def _retention(flow: Flow) -> dict[str, str]:
+    """By Kafka's default the history's old timestamps would be deleted within minutes; whole segments expire only."""
+    if flow.retention_seconds is None:
+        return {"retention.ms": "-1"}
+    return {"retention.ms": str(flow.retention_seconds * 1000), "segment.ms": "5000"}
 
 
 def _produce(producer: Producer, flow: Flow, number: int, at_ms: int = 0) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from demo.findings import findings
 from demo.flows import FLOWS
 from demo.mailbox import Mailbox
 from kafka_sla.ledger import Ledger
@@ -34,6 +35,7 @@ class Outcome:
             interval_text(self.settings.slas, ledger, self.interval),
             "Misses",
             *(miss_text(miss) for miss in ledger.misses(interval=self.interval)),
+            findings(self.store, self.interval),
             "Mails",
             "\n".join(f"{path}\n  {mail['subject']}" for path, mail in mails),
             f"Report\n{write_report(report, ledger, self.settings.slas, self.interval)}",

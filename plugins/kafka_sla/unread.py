@@ -1,5 +1,7 @@
-"""The promise that unread records do not expire soon: the rows to judge it by, and what a miss says of them. Pure but for
-the lake that it reads from; judges nothing."""
+"""The promise that unread records do not expire soon: the rows to judge it by, and what a miss says of them.
+
+Pure but for the lake that it reads from; judges nothing.
+"""
 
 from __future__ import annotations
 

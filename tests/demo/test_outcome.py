@@ -33,9 +33,9 @@ def _mail(folder: Path, number: int, sla: str) -> None:
     (folder / f"{number:03}.eml").write_text(f"Subject: missed: {sla}\n\n")
 
 
-def test_two_told_misses_are_no_surprise(tmp_path: Path) -> None:
+def test_the_told_misses_are_no_surprise(tmp_path: Path) -> None:
     outcome = _outcome(tmp_path)
-    for number, sla in enumerate(("payments: too slow", "shipments: stopped")):
+    for number, sla in enumerate(("payments: too slow", "shipments: stopped", "audit: expiring")):
         _miss(outcome, sla)
         _mail(tmp_path, number, sla)
 
@@ -51,6 +51,7 @@ def test_an_absent_miss_a_false_one_and_an_untold_one_are_surprises(tmp_path: Pa
     _mail(tmp_path, 1, "payments: too slow")
 
     assert [
+        "audit: expiring should have been missed and was not",
         "shipments: stopped should have been missed and was not",
         "orders: healthy should not have been missed and was",
         "nobody was mailed about orders: healthy",

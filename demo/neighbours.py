@@ -1,0 +1,90 @@
+"""What the demonstration shows beside its consumers: a mirrored topic, and a broker whose links are slow. Real, small.
+
+The slow broker takes four more processes, so a machine with little memory does without it. Knows no Airflow.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+import yaml
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from demo.broker import Cluster
+from demo.measured_cluster import MeasuredCluster
+from demo.mirror import Flow, Mirror
+from demo.warm_up import create_topic
+
+SLOW_BROKER, SLOW_SECONDS = 0, 0.08
+_NEEDED_BYTES = 6 * 1024**3
+"""Memory that must be free for the cluster of the slow broker: Airflow and Spark come on top of it."""
+_TOPIC = "telemetry"
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Clusters by the names that demo/kafka_sla.yml gives them; `brokers` is None where the machine is too small."""
+
+    backup: Cluster
+    brokers: MeasuredCluster | None
+
+    def connections(self) -> dict[str, dict[str, Any]]:
+        """Airflow connections to them."""
+        clusters: dict[str, Cluster] = {"kafka_backup": self.backup}
+        if self.brokers:
+            clusters["kafka_brokers"] = self.brokers
+        return {name: {"conn_type": "kafka", "extra": cluster.client()} for name, cluster in clusters.items()}
+
+    def configuration(self, template: Path, path: Path) -> Path:
+        """The demonstration's configuration with what only a running cluster knows, written to `path`."""
+        values = yaml.safe_load(template.read_text())
+        if self.brokers:
+            values["clusters"]["brokers"]["exporters"] = self.brokers.exporters
+        else:
+            del values["clusters"]["brokers"]
+        path.write_text(yaml.safe_dump(values, sort_keys=False))
+        return path
+
+
+def start(stack: ExitStack, source: Cluster) -> Neighbours:
+    """Start them until the stack ends: the mirror copies from `source`."""
+    backup = stack.enter_context(Cluster())
+    stack.enter_context(Mirror({"demo": source, "backup": backup}, [Flow("demo", "backup", "orders")]))
+    if psutil.virtual_memory().available < _NEEDED_BYTES:
+        return Neighbours(backup, None)
+    brokers = stack.enter_context(MeasuredCluster())
+    brokers.links.slow(SLOW_BROKER, frozenset(), SLOW_SECONDS)
+    create_topic(AdminClient({**brokers.client()}), NewTopic(_TOPIC, 3, 3))
+    stack.enter_context(_Telemetry(brokers))
+    return Neighbours(backup, brokers)
+
+
+class _Telemetry:
+    """A little traffic, so that replicas have something to fetch, inside the `with` block."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._client = cluster.client()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._write, name="telemetry", daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self._thread.join(30)
+
+    def _write(self) -> None:
+        producer, written = Producer({**self._client, "linger.ms": 5}), 0
+        while not self._stopping.wait(0.02):
+            producer.produce(_TOPIC, str(written), partition=written % 3)
+            producer.poll(0)
+            written += 1
+        producer.flush(10)
