@@ -12,10 +12,22 @@ from pyspark.sql import SparkSession
 
 from kafka_sla.arrow import arrow_rows
 from kafka_sla.job import Job, Replay
-from kafka_sla.model import Cluster, Patterns, Sla, SteadyState
-from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, LOG_OFFSETS, STEADY_STATE, TABLES, Table
+from kafka_sla.model import Cluster, Patterns, ReplicationFlow, Sla, SteadyState
+from kafka_sla.tables import (
+    COMMITTED_OFFSETS,
+    CONSUMER_LATENCY,
+    FACTS,
+    LOG_OFFSETS,
+    METRICS,
+    REPLICATION_LAG,
+    TABLES,
+    Table,
+)
 from spark_jobs import measure
 from tests.expectations.rows import INTERVAL, START, WINDOW_MS, Row
+
+AUDIT = ReplicationFlow("audit", "backup", None, refresh_interval_ms=10_000)
+"""One of the two groups is a replication flow, too."""
 
 
 def _points(chance: random.Random, topic: str) -> list[Row]:
@@ -62,13 +74,14 @@ def job(tmp_path: Path) -> Job:
         points += own
         for group in ("billing", "audit"):
             commits += _commits(chance, topic, group, own)
-    found = {
+    found = {table.name: list[str]() for table in FACTS} | {
         LOG_OFFSETS.name: _file(tmp_path, LOG_OFFSETS, points),
         COMMITTED_OFFSETS.name: _file(tmp_path, COMMITTED_OFFSETS, commits),
     }
     return Job(
-        "l1", INTERVAL, WINDOW_MS, (Replay(Cluster("prod", None), None),), (_sla("strict", None), _sla("kind", 60_000)),
-        found, {CONSUMER_LATENCY.name: [], STEADY_STATE.name: []}, {}, str(tmp_path / "out"), {}, 0,
+        "l1", INTERVAL, WINDOW_MS, (Replay(Cluster("prod", None, replication=(AUDIT,)), None),),
+        (_sla("strict", None), _sla("kind", 60_000)),
+        found, {table.name: [] for table in METRICS}, {}, str(tmp_path / "out"), {}, 0,
     )  # fmt: skip
 
 
@@ -83,3 +96,5 @@ def test_measured_rows_break_no_critical_rule(spark: SparkSession, job: Job) -> 
     }
     assert broken == {}
     assert staged[CONSUMER_LATENCY.name] > 200, "the facts must give the rules something to look at"
+    flows = spark.read.parquet(f"{job.output}/{REPLICATION_LAG.name}")
+    assert {flow for (flow,) in flows.select("flow").distinct().collect()} == {"audit"}
