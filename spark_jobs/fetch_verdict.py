@@ -48,6 +48,8 @@ class _Fit:
     slow: Bools
     usual: float
     more: float
+    off: float
+    """Standard deviation of `more`."""
     misfit: float
     likelihood: float
     """Its logarithm, with how likely that explanation is before the equations are looked at."""
@@ -56,6 +58,11 @@ class _Fit:
     def stands_out(self) -> bool:
         return self.more >= max(STANDS_OUT_MS, self.usual)
 
+    @property
+    def denied(self) -> bool:
+        """It does not stand out, and would have been seen if it did by much."""
+        return not self.stands_out and 2 * self.off < SLOW_ALL_MS
+
 
 def find(eq: Equations) -> Finding:
     """The verdict on a cluster."""
@@ -63,7 +70,7 @@ def find(eq: Equations) -> Finding:
         return _unknown("no two brokers are known to fetch from each other", np.zeros(0))
     fits = [_fit(eq, slow, chance) for slow, chance in _explanations(eq)]
     weights = _weights(fits)
-    alike = sum(w for f, w in zip(fits, weights, strict=True) if not f.stands_out)
+    alike = sum(w for f, w in zip(fits, weights, strict=True) if f.denied)
     best, sure = max(zip(fits, weights, strict=True), key=lambda one: one[1])
     if not best.stands_out:
         best, sure = fits[0], alike
@@ -120,7 +127,8 @@ def _fit(eq: Equations, slow: Bools, chance: float) -> _Fit:
         levels = _levels(columns, target)
     misfit = float(((columns @ levels - target) ** 2).sum())
     scale = np.log(np.diag(root)).sum() + np.log(width[np.isfinite(width)]).sum() / 2
-    return _Fit(slow, float(levels[0]), float(levels[1]), misfit, float(np.log(chance) - misfit / 2 - scale))
+    off = float(np.linalg.pinv(columns.T @ columns)[1, 1]) ** 0.5
+    return _Fit(slow, float(levels[0]), float(levels[1]), off, misfit, float(np.log(chance) - misfit / 2 - scale))
 
 
 def _levels(columns: Floats, target: Floats) -> Floats:

@@ -121,6 +121,13 @@ def test_a_leader_that_answers_others_too_gives_no_equation() -> None:
     assert all(row["fetch_latency_high_ms"] - row["fetch_latency_low_ms"] > 400 for row in pairs.values())
 
 
+def test_an_idle_cluster_with_a_silent_exporter_is_not_called_even() -> None:
+    """Without broker 2's word no leader's fetches are all known, and waits of half a second hide what lies between."""
+    known = [step for step in Fetching(4, around(0)).step() if 2 not in (step["leader"], int(step["fetcher"]))]
+
+    assert ("unknown", None) == _verdict(_said(known))
+
+
 def test_steps_without_a_figure_of_any_pair_have_no_verdict() -> None:
     nothing = dict.fromkeys(("fetches", "total", "requests", "leader_total", "leader_remote"))
 
