@@ -122,7 +122,7 @@ def story(prod: Broker, backup: Broker, spark: SparkSession, measure: Callable[.
         hung_until = now()
         mirror.resume()
         caught_up = wait_for(lambda: has_copied(OUT, BACKUP, backup, 200), mirror)
-        time.sleep(2)
+        time.sleep(3.5)  # a second to settle, and two whole windows
         mirror.kill()
         killed = now()
         write(prod, "orders", 50)
