@@ -39,7 +39,7 @@ def sla_page(here: Here, sla: Promise, span: Span, paper: Paper) -> Response:
     misses = api.found_misses(here, Filter(sla=sla.name), span, "")
     return paper.html(
         "sla", title=sla.name, sla=told.now(row, paper.link), promise=told.promise(sla),
-        reached=_reached(here, sla, span), span=periods.shown(span, here.now),
+        reached=_reached(here, sla, span), span=periods.shown(span),
         periods=periods.choices(span, sla, here.now),
         misses=[told.miss(miss, paper.link) for miss in misses[:SHOWN_MISSES]], all_misses=len(misses),
         pieces=runs.pieces(here, sla.cluster, span, paper.airflow),
@@ -59,7 +59,7 @@ def misses_page(here: Here, chosen: Chosen, paper: Paper, request: Request, stat
     return paper.html(
         "misses", title="Misses", misses=[told.miss(row, paper.link) for row in rows[:SHOWN_MISSES]],
         all_misses=len(rows), choices=told.choices(here.settings), chosen=chosen, state=state,
-        span=periods.shown(span, here.now),
+        span=periods.shown(span),
     )  # fmt: skip
 
 
@@ -74,7 +74,7 @@ def miss_page(here: Here, miss_id: str, paper: Paper) -> Response:
     return paper.html(
         "miss", title=f"{'SLA recovered' if found.end else 'SLA missed'}: {found.sla}",
         miss=told.miss(answer, paper.link), promise=told.promise(sla) if sla else None,
-        figures=told.evidence(found), span=periods.shown(around, here.now),
+        figures=told.evidence(found), span=periods.shown(around),
         pieces=runs.pieces(here, found.cluster, Interval(found.start, until), paper.airflow),
     )  # fmt: skip
 
@@ -85,7 +85,7 @@ def quality_page(here: Here, paper: Paper, request: Request) -> Response:
     rows, broken = api.quality(here), api.broken(here, span)
     return paper.html(
         "quality", title="Data quality", tables=told.validated(rows, here),
-        broken=[told.expectation(row, here) for row in broken], span=periods.shown(span, here.now),
+        broken=[told.expectation(row, here) for row in broken], span=periods.shown(span),
     )  # fmt: skip
 
 
@@ -93,28 +93,28 @@ def quality_page(here: Here, paper: Paper, request: Request) -> Response:
 def coverage_page(here: Here, paper: Paper, request: Request) -> Response:
     span = periods.asked(request, here.now, timedelta(days=31))
     days = coverage.coverage_days(here, span)
-    return paper.html("coverage", title="Coverage", days=told.coverage(days), span=periods.shown(span, here.now))
+    return paper.html("coverage", title="Coverage", days=told.coverage(days), span=periods.shown(span))
 
 
 @router.get("/brokers")
 def brokers_page(here: Here, paper: Paper, request: Request) -> Response:
     span = periods.asked(request, here.now, RECENT)
     clusters = told_beside.meshes(beside.pairs(here, span))
-    return paper.html("brokers", title="Brokers", clusters=clusters, span=periods.shown(span, here.now))
+    return paper.html("brokers", title="Brokers", clusters=clusters, span=periods.shown(span))
 
 
 @router.get("/replication")
 def replication_page(here: Here, paper: Paper, request: Request) -> Response:
     span = periods.asked(request, here.now, RECENT)
     flows = [told_beside.flow(row) for row in beside.flows(here, span)]
-    return paper.html("replication", title="Replication", flows=flows, span=periods.shown(span, here.now))
+    return paper.html("replication", title="Replication", flows=flows, span=periods.shown(span))
 
 
 @router.get("/unread")
 def unread_page(here: Here, paper: Paper, request: Request) -> Response:
     span = periods.asked(request, here.now, RECENT)
     rows = [told_beside.unread(row) for row in beside.unread(here, span)]
-    return paper.html("unread", title="Unread records", rows=rows, span=periods.shown(span, here.now))
+    return paper.html("unread", title="Unread records", rows=rows, span=periods.shown(span))
 
 
 @router.get("/dags/{dag_id}")
@@ -132,7 +132,7 @@ def run_page(here: Here, dag_id: str, run_id: str, paper: Paper) -> Response:
     if measured is None:
         raise HTTPException(404, f"the run {run_id} of {dag_id} has no data interval: there is nothing to show")
     return paper.html(
-        "run", title="What this run judged", span=periods.shown(measured, here.now),
+        "run", title="What this run judged", span=periods.shown(measured),
         slas=[told.judged(here, sla, measured, paper.link) for sla in here.settings.slas],
     )  # fmt: skip
 

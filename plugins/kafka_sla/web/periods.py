@@ -32,12 +32,12 @@ def asked(request: Request, now: datetime, default: timedelta) -> Interval:
     return Interval(since, until)
 
 
-def shown(span: Interval, now: datetime) -> dict[str, Any]:
+def shown(span: Interval) -> dict[str, Any]:
     """A span as templates use it."""
     length = span.end - span.start
     return {
         "from": _input(span.start), "to": _input(span.end), "start": moment(span.start), "end": moment(span.end),
-        "length": length_text(length / timedelta(milliseconds=1)), "is_now": span.end >= now,
+        "length": length_text(length / timedelta(milliseconds=1)),
     }  # fmt: skip
 
 

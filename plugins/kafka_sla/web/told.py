@@ -107,7 +107,6 @@ def miss(found: MissAnswer, link: Link) -> dict[str, Any]:
         "worst_at": moment(found.worst_at), "windows": plural(found.bad_windows, "bad window"),
         "cause": found.evidence.get("sentence", ""),
         "kind": str(found.evidence.get("cause", "unclear")).replace("_", " "),
-        "around": link(f"/slas/{found.sla}"),
     }  # fmt: skip
 
 
