@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlalchemy import create_engine, make_url, text
+from sqlalchemy import Engine, TextClause, create_engine, make_url, text
+from sqlalchemy.pool import NullPool
 
 DATABASES = ("airflow", "kafka_sla")
+_LOADED = text("SELECT pg_conf_load_time()")
 
 
 @contextmanager
@@ -41,15 +44,23 @@ def interrupted(folder: Path) -> Iterator[None]:
 
 def with_login(url: str, user: str, password: str) -> str:
     """The address of the same database for a new user, who is let in with this password only."""
-    engine = create_engine(url, isolation_level="AUTOCOMMIT")
+    engine = create_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
     with engine.connect() as connection:
+        loaded = connection.scalar(_LOADED)
         rules = Path(str(connection.scalar(text("SHOW hba_file"))))
         rules.write_text(f"local all {user} scram-sha-256\n{rules.read_text()}")
         connection.execute(text(f"CREATE ROLE {user} LOGIN PASSWORD '{password}'"))
         connection.execute(text(f"GRANT ALL ON SCHEMA public TO {user}"))
         connection.execute(text("SELECT pg_reload_conf()"))
-    engine.dispose()
+    while _answer(engine, _LOADED) == loaded:  # the server reads its rules some time after it was asked to
+        time.sleep(0.02)
     return make_url(url).set(username=user, password=password).render_as_string(hide_password=False)
+
+
+def _answer(engine: Engine, question: TextClause) -> object:
+    """What a new connection is told."""
+    with engine.connect() as connection:
+        return connection.scalar(question)
 
 
 def _create_databases(url: str) -> None:
