@@ -45,7 +45,7 @@ def _unread(row: Row) -> tuple[str, ...]:
     expires = row["unread_expires_at"]
     return (
         row["group"], f"{row['topic']}-{row['partition']}", lost, count(row["unread_records"]),
-        moment(expires) if expires else "", row["unknown_reason"] or "",
+        moment(expires) if expires else "", "" if low is not None else row["unknown_reason"] or "",
     )  # fmt: skip
 
 

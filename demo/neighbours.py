@@ -5,7 +5,6 @@ The slow broker takes four more processes, so a machine with little memory does 
 
 from __future__ import annotations
 
-import threading
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +12,13 @@ from typing import Any
 
 import psutil
 import yaml
-from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from demo.broker import Cluster
 from demo.measured_cluster import MeasuredCluster
 from demo.mirror import Flow, Mirror
+from demo.trickle import Trickle
 from demo.warm_up import create_topic
 
 SLOW_BROKER, SLOW_SECONDS = 0, 0.08
@@ -62,29 +61,5 @@ def start(stack: ExitStack, source: Cluster) -> Neighbours:
     brokers = stack.enter_context(MeasuredCluster())
     brokers.links.slow(SLOW_BROKER, frozenset(), SLOW_SECONDS)
     create_topic(AdminClient({**brokers.client()}), NewTopic(_TOPIC, 3, 3))
-    stack.enter_context(_Telemetry(brokers))
+    stack.enter_context(Trickle(brokers.client(), _TOPIC, 3, records_per_second=50))
     return Neighbours(backup, brokers)
-
-
-class _Telemetry:
-    """A little traffic, so that replicas have something to fetch, inside the `with` block."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._client = cluster.client()
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._write, name="telemetry", daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._stopping.set()
-        self._thread.join(30)
-
-    def _write(self) -> None:
-        producer, written = Producer({**self._client, "linger.ms": 5}), 0
-        while not self._stopping.wait(0.02):
-            producer.produce(_TOPIC, str(written), partition=written % 3)
-            producer.poll(0)
-            written += 1
-        producer.flush(10)
