@@ -75,8 +75,8 @@ def _fetch(database: duckdb.DuckDBPyConnection, query: str, values: dict[str, An
 
 
 _OURS = """
-    SELECT files."group", files.topic, partition, window_start, records_consumed, log_end_offset, latency_histogram,
-        greatest(records_latency_max_ms, backlog_age_max_ms) AS worst
+    SELECT files."group", files.topic, partition, window_start, window_end, records_consumed, log_end_offset,
+        latency_histogram, greatest(records_latency_max_ms, backlog_age_max_ms) AS worst
     FROM files JOIN slices ON slices.cluster = files.cluster AND slices.load_id = files.load_id
      AND files.window_start >= slices.start_at AND files.window_start < slices.end_at
     SEMI JOIN pairs ON pairs."group" = files."group" AND pairs.topic = files.topic
@@ -92,12 +92,16 @@ _CELLS = f"""
     SELECT {_START} AS start, "group", topic, partition, max(worst) AS worst
     FROM ours WHERE {_INSIDE} AND worst IS NOT NULL GROUP BY ALL
 """
-# Several groups see one log: its end counts once. A log end that falls belongs to a recreated topic and tells no rate.
+# Several groups see one log: its end counts once. A log end that falls belongs to a recreated topic and tells no rate;
+# neither does a step over windows that were not published, for what was produced in them is not of the window after.
 _RATES = f"""
     WITH ends AS (
-        SELECT topic, partition, window_start, max(log_end_offset) AS log_end FROM ours GROUP BY ALL
+        SELECT topic, partition, window_start, max(window_end) AS window_end, max(log_end_offset) AS log_end
+        FROM ours GROUP BY ALL
     ), steps AS (
-        SELECT window_start, log_end - lag(log_end) OVER w AS produced FROM ends
+        SELECT window_start,
+            CASE WHEN lag(window_end) OVER w = window_start THEN log_end - lag(log_end) OVER w END AS produced
+        FROM ends
         WINDOW w AS (PARTITION BY topic, partition ORDER BY window_start)
     ), produced AS (
         SELECT {_START} AS start, (sum(produced) FILTER (produced >= 0))::BIGINT AS produced
