@@ -115,4 +115,4 @@ def readers_of(settings: Settings, digest: Digest) -> list[tuple[tuple[str, ...]
 def archive_path(store: Store, digest: Digest, period: Interval) -> str:
     """Where the page of a period is kept, below the warehouse."""
     folder = re.sub(r"[^A-Za-z0-9._-]+", "-", digest.name).strip("-.") or "digest"
-    return f"{store.warehouse}/reports/{folder}/{digest.every}-{period.start:%Y%m%dT%H%MZ}.html"
+    return f"{store.archive}/{folder}/{digest.every}-{period.start:%Y%m%dT%H%MZ}.html"

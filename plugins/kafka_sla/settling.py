@@ -119,10 +119,11 @@ class Settling:
     def _sweep(self) -> int:
         """Remove files that no table refers to and that nobody is about to add."""
         written = files_below(self.store.warehouse)
-        alive = tuple(f"{self._staging}{load}/" for load, at in self._staged_loads().items() if at >= self.abandoned)
+        alive = [f"{self._staging}{load}/" for load, at in self._staged_loads().items() if at >= self.abandoned]
+        kept = (f"{self.store.archive}/", *alive)
         needed = {path for table in (*FACTS, *METRICS) for path in _referenced(self.iceberg.table(table))}
         old = min(self.readers_gone, self.abandoned)
-        gone = [p for p, at in written.items() if at < old and p not in needed and not p.startswith(alive)]
+        gone = [p for p, at in written.items() if at < old and p not in needed and not p.startswith(kept)]
         removed = remove_files(gone)
         for load_id in {self._load_of(path) for path in gone if path.startswith(self._staging)}:
             remove_empty_folder(self._staging + load_id)

@@ -29,6 +29,11 @@ class Store:
         url = make_url(self.database_url)
         return url.set(drivername="postgresql+psycopg2") if url.drivername in _POSTGRES else url
 
+    @property
+    def archive(self) -> str:
+        """Where pages are kept for people: no table refers to them, and no tidying touches them."""
+        return f"{self.warehouse}/reports"
+
     @classmethod
     def embedded(cls, folder: Path) -> Store:
         """A store in one folder, with nothing else running."""

@@ -16,7 +16,7 @@ from kafka_sla.settling import Settled
 from kafka_sla.staging import keep_commit_records
 from kafka_sla.store import Store
 from kafka_sla.tables import CONSUMER_LATENCY, LOG_OFFSETS
-from kafka_sla.warehouse import files_below
+from kafka_sla.warehouse import files_below, write_text
 from tests.kafka_sla.loads import load, points, span, stage
 
 HOUR = span("10:00", "11:00")
@@ -85,6 +85,14 @@ def test_commit_records_go_one_by_one_when_they_are_old(store: Store, lake: Lake
     os.utime(str(kept[0]), (old, old))
     assert lake.settle().removed_files == 1
     assert [Path(str(path)).exists() for path in kept] == [False, True]
+
+
+def test_the_archive_of_reports_is_kept_however_old(store: Store, lake: Lake) -> None:
+    write_text(page := f"{store.archive}/Weekly/week-20200302T0000Z.html", "kept promises")
+    old = (now() - 400 * DAYS).timestamp()
+    os.utime(page, (old, old))
+    lake.settle()
+    assert Path(page).read_text() == "kept promises"
 
 
 def test_facts_of_a_day_become_one_file_with_the_same_rows(store: Store, lake: Lake) -> None:
