@@ -12,21 +12,25 @@ import shutil
 import signal
 import sys
 import time
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from demo.airflow_client import AirflowClient
 from demo.airflow_server import ROOT, airflow
 from demo.broker import Cluster, archive_classes
-from demo.flows import FIRST_ROUND_SECONDS, FLOWS, LAST_LOOK_SECONDS, TRAFFIC_SECONDS
+from demo.flows import FIRST_ROUND_SECONDS, FLOWS, TRAFFIC_SECONDS
 from demo.load import Load
 from demo.mailbox import mailbox
 from demo.neighbours import Neighbours
 from demo.neighbours import start as start_neighbours
 from demo.outcome import Outcome
 from demo.postgres import postgres
+from kafka_sla.connections import environment_connection
 from kafka_sla.model import Interval, floor_time
+from kafka_sla.pipeline import snapshot
 from kafka_sla.settings import Settings, load_settings
 from kafka_sla.store import Store
 
@@ -67,7 +71,8 @@ def _play(once: bool) -> int:
         box = stack.enter_context(mailbox(FOLDER / "mail"))
         store = Store(str(FOLDER / "warehouse"), databases["kafka_sla"])
         say("starting Airflow")
-        environment = _connections(cluster, neighbours, store, box.port) | {"KAFKA_SLA_CONFIG": str(configuration)}
+        connections = _connections(cluster, neighbours, store, box.port)
+        environment = connections | {"KAFKA_SLA_CONFIG": str(configuration)}
         if once:  # only the two runs that are triggered below
             environment["AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE"] = "False"
         client = stack.enter_context(airflow(FOLDER / "airflow", databases["airflow"], environment))
@@ -76,7 +81,8 @@ def _play(once: bool) -> int:
         client.wait_until_healthy()
         client.unpause(DAG)
         say(f"Airflow is up: {_login(client)}")
-        outcome = Outcome(settings, store, _rounds(client, load, settings), box)
+        measured = _rounds(client, load, settings, partial(_look, settings, store, connections))
+        outcome = Outcome(settings, store, measured, box)
         surprises = _tell(outcome, client)
         if not once:
             _stay(client, load)
@@ -99,19 +105,32 @@ def _connections(cluster: Cluster, neighbours: Neighbours, store: Store, mail_po
     return {f"AIRFLOW_CONN_{name.upper()}": json.dumps(connection) for name, connection in every.items()}
 
 
-def _rounds(client: AirflowClient, load: Load, settings: Settings) -> Interval:
-    """Measure the traffic in three runs: a miss opens in the first and recovers in the second. What is only seen now,
-    such as the start of a log or the totals of brokers, is compared with an earlier look in the last. Returns the time
-    of all."""
+def _rounds(client: AirflowClient, load: Load, settings: Settings, look: Callable[[Interval], None]) -> Interval:
+    """Measure the traffic in two runs: a miss opens in the first and recovers in the second. Returns the time of both.
+
+    What is only seen now, such as the start of a log or the totals of brokers, is told by two looks within an interval.
+    The first run's look falls into the second's interval; one more is taken there before it ends.
+    """
     width = timedelta(milliseconds=settings.window_ms)
     began = floor_time(datetime.now(UTC) - timedelta(seconds=load.seconds), settings.window_ms) + width
-    start = began
-    for until in (FIRST_ROUND_SECONDS, TRAFFIC_SECONDS, LAST_LOOK_SECONDS):
-        _let_run(load, until)
-        end = floor_time(datetime.now(UTC), settings.window_ms)
-        _run(client, Interval(start, end))
-        start = end
-    return Interval(began, start)
+    _let_run(load, FIRST_ROUND_SECONDS)
+    first = Interval(began, floor_time(datetime.now(UTC), settings.window_ms))
+    _run(client, first)
+    _let_run(load, TRAFFIC_SECONDS)
+    say("one more look at what is only seen now")
+    seen = floor_time(datetime.now(UTC), settings.window_ms)
+    look(Interval(first.end, seen))
+    end = floor_time(datetime.now(UTC), settings.window_ms) + width
+    _let_run(load, load.seconds + (end - datetime.now(UTC)).total_seconds())
+    _run(client, Interval(first.end, end))
+    return Interval(began, end)
+
+
+def _look(settings: Settings, store: Store, connections: Mapping[str, str], interval: Interval) -> None:
+    """Snapshot every cluster as a run of the DAG would, without measuring anything."""
+    login = partial(environment_connection, environ=connections)
+    for cluster in settings.clusters:
+        snapshot(settings, store, cluster.name, login, interval, live=True)
 
 
 def _let_run(load: Load, until: float) -> None:

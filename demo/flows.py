@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-FIRST_ROUND_SECONDS, TRAFFIC_SECONDS = 82, 180
+FIRST_ROUND_SECONDS, TRAFFIC_SECONDS = 82, 170
 """When the traffic is measured for the first and the second time."""
-LAST_LOOK_SECONDS = 200
-"""When it is measured for the last time."""
 _STOPS, _RETURNS = 30, 135
 
 

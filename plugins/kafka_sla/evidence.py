@@ -11,7 +11,15 @@ import pyarrow as pa
 
 from kafka_sla.instants import instant_text, parse_instant
 from kafka_sla.miss_causes import Evidence
-from kafka_sla.miss_figures import WindowSum, late_partitions, longest_stall, phase_rates, rewinds, window_sums
+from kafka_sla.miss_figures import (
+    WindowSum,
+    late_partitions,
+    longest_stall,
+    phase_rates,
+    rewinds,
+    window_sums,
+    worst_partitions,
+)
 from kafka_sla.miss_sentences import sentence
 from kafka_sla.miss_surroundings import Around, surroundings
 from kafka_sla.model import Interval, Miss, Sla
@@ -33,7 +41,7 @@ def evidence(
     build-up: from the time when the backlog was last young until the worst window. What was before that is usual.
     """
     late = late_partitions(sla, miss, latency, steady)
-    partitions = [p.partition for p in late if (p.group, p.topic) == (miss.worst_group, miss.worst_topic)]
+    partitions = worst_partitions(miss, latency, late)
     sums = window_sums(miss, latency, partitions)
     inside = [w for w in sums if w.start >= miss.start]
     rates = phase_rates(miss, latency, partitions, _built_from(sla, miss, sums))
@@ -52,7 +60,7 @@ def evidence(
         stalled_from=stall.since if stall else None, stalled_until=stall.until if stall else None,
         commits_without_progress=bool(stall and stall.committed),
         rewound_records=back.records if back else None, rewound_at=back.at if back else None,
-        max_latency_ms=sla.max_latency_ms, around=surroundings(miss, late, around),
+        max_latency_ms=sla.max_latency_ms, around=surroundings(miss, partitions, around),
     )  # fmt: skip
     return {"cause": found.cause, "sentence": sentence(found), **_jsonable(found)}
 

@@ -77,6 +77,12 @@ def late_partitions(sla: Sla, miss: Miss, latency: pa.Table, steady: pa.Table) -
     return [Late(row["group"], row["topic"], row["partition"]) for row in found]
 
 
+def worst_partitions(miss: Miss, latency: pa.Table, late: Sequence[Late]) -> list[int]:
+    """The late partitions of the worst group and topic; all of them where none was late, but records may expire."""
+    found = [p.partition for p in late if (p.group, p.topic) == (miss.worst_group, miss.worst_topic)]
+    return found or [row["partition"] for row in fetched(_PARTITIONS, {"latency": latency}, _scope(miss, []))]
+
+
 def window_sums(miss: Miss, latency: pa.Table, partitions: Sequence[int]) -> list[WindowSum]:
     """The worst group's reading of these partitions of the worst topic, window by window until the end of the miss."""
     found = fetched(_WINDOWS, {"latency": latency}, _scope(miss, partitions))
@@ -149,6 +155,11 @@ _LATE = """
     WHERE cluster = $cluster AND sla = $sla AND steady_throughout AND window_start >= $start AND window_start < $end
         AND greatest(records_latency_max_ms, backlog_age_max_ms) > $threshold
     GROUP BY ALL ORDER BY worst_ms DESC, "group", topic, partition
+"""
+
+_PARTITIONS = """
+    SELECT DISTINCT partition FROM latency
+    WHERE cluster = $cluster AND "group" = $group AND topic = $topic AND window_start < $end ORDER BY partition
 """
 
 _SCOPE = """

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
 
-from kafka_sla.miss_figures import Late, fetched
+from kafka_sla.miss_figures import fetched
 from kafka_sla.model import FOREVER, Miss
 
 
@@ -57,11 +58,10 @@ class Surroundings:
     not_measured: tuple[str, ...] = ()
 
 
-def surroundings(miss: Miss, late: list[Late], around: Around) -> Surroundings:
-    """The figures of the worst group and topic, of what brokers and flows they depend on."""
-    partitions = [p.partition for p in late if (p.group, p.topic) == (miss.worst_group, miss.worst_topic)]
-    values = {"group": miss.worst_group, "topic": miss.worst_topic, "partitions": partitions, "start": miss.start,
-              "end": miss.end or FOREVER, "cluster": miss.cluster}  # fmt: skip
+def surroundings(miss: Miss, partitions: Sequence[int], around: Around) -> Surroundings:
+    """The figures of these partitions of the worst group and topic, of what brokers and flows they depend on."""
+    values = {"group": miss.worst_group, "topic": miss.worst_topic, "partitions": list(partitions),
+              "start": miss.start, "end": miss.end or FOREVER, "cluster": miss.cluster}  # fmt: skip
     known: dict[str, Any] = {}
     missing = []
     for what, (query, rows) in {

@@ -14,6 +14,7 @@ from kafka_sla.lake import Lake
 from kafka_sla.model import Interval, Miss, Sla, SlaWindow
 from kafka_sla.sla import expiry
 from kafka_sla.tables import NON_CONSUMED
+from kafka_sla.wording import plural
 
 _COLUMNS = (
     "cluster", "group", "topic", "partition", "window_start", "window_end", "unread_records", "oldest_unread_at",
@@ -34,8 +35,11 @@ def with_expiry(promise: Sla, miss: Miss, windows: Sequence[SlaWindow]) -> Miss:
     if not told:
         return miss
     sentences = [f"{told[0].upper()}{told[1:]}."]
-    known = miss.evidence.get("sentence")
-    late = miss.worst_latency_ms > promise.max_latency_ms
+    if lost := miss.evidence.get("expired_unread_low"):
+        sentences.append(f"At least {plural(lost, 'record')} had expired already.")
+    known, late = miss.evidence.get("sentence"), miss.worst_latency_ms > promise.max_latency_ms
     if known and late:
         sentences.insert(0, known)
+    elif known and miss.evidence.get("cause") not in ("unclear", "records_expired"):
+        sentences.append(known)
     return replace(miss, evidence={**miss.evidence, "unread_expiry": told, "sentence": " ".join(sentences)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -68,10 +69,11 @@ def replication(latency_ms: float) -> Any:
                 replication_latency_max_ms=latency_ms)  # fmt: skip
 
 
-def told(flowing: tuple[list[Row], list[Row]], **around: Any) -> Row:
+def told(flowing: tuple[list[Row], list[Row]], patience_ms: int = SLA.max_latency_ms, **around: Any) -> Row:
     """Of a miss from the seventh minute on."""
     latency, steady = arrow_rows(CONSUMER_LATENCY, flowing[0]), arrow_rows(STEADY_STATE, flowing[1])
-    return evidence(SLA, missed(6, len(flowing[0]), worst=9), latency, steady, Around(**around))
+    sla = replace(SLA, max_latency_ms=patience_ms)
+    return evidence(sla, missed(6, len(flowing[0]), worst=9), latency, steady, Around(**around))
 
 
 def test_a_group_without_members_is_told_from_one_that_hangs() -> None:
@@ -175,3 +177,9 @@ def test_figures_come_in_words_with_what_was_usual_beside_them() -> None:
         ("Broker pairs", "even", "every pair of broker 2 takes about 104 ms, the others 3 ms"),
         ("Replication other->main", "", "up to 1 min 35 s late"),
     ] == evidence_rows(found)[5:]
+
+
+def test_where_nothing_was_late_but_records_may_expire_all_partitions_of_the_group_are_looked_at() -> None:
+    found = told(STOPPED, patience_ms=86_400_000, status=status("STOPPED"), lost=lost(3, 3))
+    assert found["late_partitions"] == 0
+    assert (found["status"], found["expired_unread_low"], found["lag_worst"]) == ("STOPPED", 12, 3_000)

@@ -70,10 +70,16 @@ def test_a_late_miss_tells_of_expiry_after_its_cause() -> None:
     assert SENTENCE in body
 
 
-def test_a_miss_in_which_nothing_was_late_tells_of_expiry_only_also_in_the_subject_of_its_mail() -> None:
+def test_a_miss_in_which_nothing_was_late_tells_of_expiry_first_also_in_the_subject_of_its_mail() -> None:
     found = told(worst_latency_ms=1_000.0)
-    assert found.evidence["sentence"] == SENTENCE
+    assert found.evidence["sentence"] == f"{SENTENCE} {EVIDENCE['sentence']}"
     subject, body = mailed(found)
     assert subject == f"SLA missed: payments-30s, {TOLD}"
     assert SENTENCE in body
     assert "within 30 s, and none expires unread within 6 h; it is a miss" in body
+
+
+def test_a_miss_says_how_many_records_had_expired_unread_and_leaves_out_a_cause_that_is_none() -> None:
+    known = EVIDENCE | {"cause": "unclear", "expired_unread_low": 2_414}
+    found = told(worst_latency_ms=1_000.0, evidence=known)
+    assert found.evidence["sentence"] == f"{SENTENCE} At least 2,414 records had expired already."
