@@ -26,6 +26,7 @@ from datetime import UTC, datetime, timedelta
 from airflow.sdk import DAG, CronDataIntervalTimetable
 
 from kafka_sla.tasks.configuration import configuration_path, menu
+from kafka_sla.tasks.deadlines import late_alert
 from kafka_sla.tasks.flow import DEFAULTS, sla_flow
 from kafka_sla.tasks.form import form, runbook
 
@@ -39,6 +40,7 @@ with DAG(
     start_date=datetime(2020, 1, 1, tzinfo=UTC),
     catchup=False,
     max_active_runs=3,
+    deadline=late_alert(MENU.settings),
     default_args=DEFAULTS,
     params=form(MENU, tells=True),
     doc_md=runbook(__doc__, MENU),

@@ -6,6 +6,8 @@ from typing import Any
 
 from airflow.plugins_manager import AirflowPlugin
 
+from kafka_sla.tasks.deadlines import ScheduledIntervalEnd
+
 
 class LazyApp:
     """The pages as an ASGI application that is built when the web server first needs it."""
@@ -26,6 +28,7 @@ class KafkaSlaPlugin(AirflowPlugin):
 
     name = "kafka_sla"
     fastapi_apps = [{"app": LazyApp(), "url_prefix": "/kafka-sla", "name": "kafka_sla"}]  # noqa: RUF012
+    deadline_references = [ScheduledIntervalEnd]  # noqa: RUF012
     external_views = [  # noqa: RUF012
         {
             "name": "Kafka SLAs",

@@ -31,9 +31,9 @@ FLOORS: tuple[dict[str, str], ...] = (
         "exporters": "exporters",
         "connect": "connect",
         "checkpoints": "checkpoints",
-        "store": "database digest_ledger export fact_loads iceberg import_facts lake ledger ledger_tables ledger_views"
-        " outbox parquet_rows publications rollup settling sla_figures sla_ledger staging steady_rules stretch_ledger"
-        " validation_ledger warehouse",
+        "store": "database digest_ledger export fact_loads iceberg import_facts lake lateness_ledger ledger"
+        " ledger_tables ledger_views outbox parquet_rows publications rollup settling sla_figures sla_ledger"
+        " staging steady_rules stretch_ledger validation_ledger warehouse",
         "suites": "suites suite_rules",
         "judging": "attainment evidence lost_commits miss_causes miss_figures miss_sentences miss_surroundings sla"
         " window_figures",
@@ -41,8 +41,8 @@ FLOORS: tuple[dict[str, str], ...] = (
     {"charts": "charts", "rendering": "rendering"},
     {"report": "report"},
     {"digest": "digest"},
-    {"notify": "digest_mail mail notify"},
-    {"pipeline": "digests elsewhere explaining pipeline preparation reach summing unread"},
+    {"notify": "digest_mail late_mail mail notify"},
+    {"pipeline": "digests elsewhere explaining lateness pipeline preparation reach summing unread"},
     {
         "tasks": "tasks",
         "web": "web",

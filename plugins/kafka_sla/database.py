@@ -144,7 +144,12 @@ def _engine(store: Store) -> Engine:
         return create_engine(url, poolclass=NullPool)
     if not url.database:
         raise StoreError("an in-memory SQLite database is lost between processes: name a file")
-    Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    try:
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"no folder can be made for the database {url.database}: {error.strerror}; check it"
+        ) from error
     engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": BUSY_SECONDS})
     event.listen(engine, "connect", _on_sqlite_connect)
     event.listen(engine, "begin", _on_sqlite_begin)

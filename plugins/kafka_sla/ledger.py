@@ -9,6 +9,7 @@ from sqlalchemy import select
 
 from kafka_sla.database import Database
 from kafka_sla.digest_ledger import DigestLedger
+from kafka_sla.lateness_ledger import LatenessLedger
 from kafka_sla.ledger_tables import DECLARED, METADATA
 from kafka_sla.ledger_views import LedgerViews
 from kafka_sla.model import Interval
@@ -22,7 +23,10 @@ from kafka_sla.tables import Table
 from kafka_sla.validation_ledger import ValidationLedger
 
 
-class Ledger(Publications, SteadyRules, SlaLedger, ValidationLedger, StretchLedger, LedgerViews, DigestLedger, Outbox):
+class Ledger(
+    Publications, SteadyRules, SlaLedger, ValidationLedger, StretchLedger, LedgerViews, DigestLedger, LatenessLedger,
+    Outbox,
+):  # fmt: skip
     """All the small state of one store; the tables are made on first use."""
 
     def __init__(self, store: Store) -> None:

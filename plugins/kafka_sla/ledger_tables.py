@@ -127,3 +127,10 @@ SENT_DIGESTS = Table(
     Column("recipient", Text, primary_key=True),
     Column("sent_at", UtcTime, nullable=False),
 )
+LATE_RUNS = Table(
+    "late_runs",
+    METADATA,
+    Column("cluster", Text, primary_key=True),
+    Column("interval_end", UtcTime, primary_key=True),
+    Column("told_at", UtcTime, nullable=False),
+)

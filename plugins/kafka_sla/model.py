@@ -294,6 +294,15 @@ class Digest:
 
 
 @dataclass(frozen=True, slots=True)
+class Lateness:
+    """When the measuring itself counts as late, and who hears of it."""
+
+    recipients: tuple[str, ...]
+    after_ms: int
+    """After the end of a scheduled run's interval."""
+
+
+@dataclass(frozen=True, slots=True)
 class SlaWindow:
     """The verdict on one SLA in one window; latencies in milliseconds, None where unknown.
 

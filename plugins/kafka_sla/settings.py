@@ -16,6 +16,7 @@ from kafka_sla.model import (
     Cluster,
     Digest,
     Exporter,
+    Lateness,
     LookUps,
     Notifier,
     Patterns,
@@ -45,6 +46,8 @@ class Settings:
     smtp_connection: str | None = "smtp_default"
     store_connection: str = "kafka_sla_store"
     look_ups: LookUps = field(default_factory=LookUps)
+    lateness: Lateness | None = None
+    """None: nobody is mailed when the measuring is late."""
 
     def cluster(self, name: str) -> Cluster:
         """The cluster of that name; SettingsError names those there are."""
@@ -90,7 +93,7 @@ def _settings(values: dict[str, Any]) -> Settings:
     document = Document.model_validate(values)
     clusters = tuple(_cluster(name, keys) for name, keys in document.clusters.items())
     slas = (SlaKeys.model_validate(sla) for sla in merged_slas(values))
-    look_ups = document.look_ups
+    look_ups, late = document.look_ups, document.lateness
     return Settings(
         clusters=clusters,
         slas=tuple(_sla(keys, clusters[0].name) for keys in slas),
@@ -100,6 +103,7 @@ def _settings(values: dict[str, Any]) -> Settings:
         smtp_connection=document.smtp_connection,
         store_connection=document.store_connection,
         look_ups=LookUps(look_ups.floor, look_ups.per_pass, look_ups.max_gap or document.window),
+        lateness=Lateness(tuple(late.recipients), late.after) if late else None,
     )
 
 

@@ -205,6 +205,13 @@ class DigestKeys(Section):
     )
 
 
+class LatenessKeys(Section):
+    """A mail to those who run the measuring when the measuring itself is late."""
+
+    recipients: list[Email] = Field(min_length=1, description="Who is mailed.")
+    after: Duration = _written("15m", description="Time after its interval's end at which a scheduled run is late.")
+
+
 class LookUpKeys(Section):
     """How finely Kafka is asked for the time of offsets."""
 
@@ -232,6 +239,9 @@ class Document(Section):
         default_factory=SlaDefaults, description="Keys for every SLA that does not give them itself."
     )
     digests: list[DigestKeys] = Field(default=[], description="Reports by mail.")
+    lateness: LatenessKeys | None = Field(
+        default=None, description="A mail when the measuring itself is late; default: no mail."
+    )
     window: Duration = _written(
         "1m", description="Width of the windows that metrics and verdicts are made for; divides 5m."
     )
@@ -258,6 +268,7 @@ SECTIONS: dict[tuple[str, ...], type[Section]] = {
     ("slas", "*"): SlaKeys,
     ("defaults",): SlaDefaults,
     ("look_ups",): LookUpKeys,
+    ("lateness",): LatenessKeys,
     ("digests", "*"): DigestKeys,
     **{(*at, "steady_state"): SteadyStateKeys for at in (("slas", "*"), ("defaults",))},
     **{(*at, "maintenance", "*"): MaintenanceKeys for at in (("slas", "*"), ("defaults",))},

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafka_sla.errors import SettingsError
-from kafka_sla.settings import load_settings
+from kafka_sla.settings import Settings, load_settings
 
 VARIABLE = "KAFKA_SLA_CONFIG"
 
@@ -20,6 +20,7 @@ class Menu:
     slas: tuple[str, ...] = ()
     digests: tuple[str, ...] = ()
     problem: str | None = None
+    settings: Settings | None = None
 
 
 def configuration_path(dag_file: str) -> Path:
@@ -37,4 +38,5 @@ def menu(path: Path) -> Menu:
         tuple(c.name for c in settings.clusters),
         tuple(s.name for s in settings.slas),
         tuple(d.name for d in settings.digests),
+        settings=settings,
     )

@@ -44,9 +44,14 @@ def connection(conn_id: str) -> Connection:
 
 
 def store(settings: Settings) -> Store:
+    """The table store that the configuration names."""
+    return store_of(settings.store_connection)
+
+
+def store_of(conn_id: str) -> Store:
     """The table store: its Airflow connection, or the embedded one in the folder that KAFKA_SLA_STORE names."""
     try:
-        return Store.from_connection(connection(settings.store_connection))
+        return Store.from_connection(connection(conn_id))
     except ConnectionMissing:
         if folder := os.environ.get(STORE_FOLDER):
             return Store.embedded(Path(folder))
