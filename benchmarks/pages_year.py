@@ -1,9 +1,10 @@
 """A year as the pages would find it: 100 SLAs over 10,000 group-partitions, made by SQL in bulk. Measures nothing.
 
-Real in number and size: the sums of every SLA by hour and day and of the last eight days by slot, misses, validation
-results, snapshots of 1,000 groups for two months, and the rows of the 10,000 group-partitions of yesterday (one file,
-as the nightly run leaves it) and of today (a file each five minutes). Of the other days only a row exists: no page
-reads their rows, but their files are planned. Verdicts per window fill the whole year for as many SLAs as asked.
+Real in number and size: the sums of every SLA by hour and day, of the last eight days by slot and of the last day by
+window, misses, validation results, snapshots of 1,000 groups for two months, and the rows of the 10,000
+group-partitions of yesterday (one file, as the nightly run leaves it) and of today (a file each five minutes). Of the
+other days only a row exists: no page reads their rows, but their files are planned. Verdicts per window fill the whole
+year for as many SLAs as asked.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from kafka_sla.lake import Lake
 from kafka_sla.ledger import Ledger
 from kafka_sla.model import EVERYTHING, Interval
 from kafka_sla.store import Store
+from kafka_sla.stretch_ledger import SLOTS_KEPT, WINDOWS_KEPT
 from kafka_sla.stretches import DAY_MS, HOUR_MS, SLOT_MS, packed_cells, packed_histogram
 from kafka_sla.tables import CONSUMER_LATENCY, GROUP_STATES
 
@@ -54,6 +56,7 @@ def build(folder: Path, windows_for: int) -> Year:
     _database(Path(str(store.url.database)), end, windows_for)
     _files(folder, store, lake, ledger, end)
     _snapshots(folder, store, end)
+    ledger.observe("prod", (end - i * timedelta(milliseconds=SLOT_MS) for i in range(SNAPSHOT_DAYS * 288)))
     return Year(config, store, end)
 
 
@@ -68,8 +71,8 @@ def _configuration() -> str:
 def _database(path: Path, end: datetime, windows_for: int) -> None:
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA synchronous=OFF")
-        for width, start in ((SLOT_MS, end - timedelta(days=8)), (HOUR_MS, end - timedelta(days=DAYS)),
-                             (DAY_MS, end - timedelta(days=DAYS))):  # fmt: skip
+        for width, kept in _KEPT.items():
+            start = end - kept
             db.executemany(f"INSERT INTO sla_stretches VALUES ({','.join('?' * 14)})", _stretches(width, start, end))
             db.executemany("INSERT INTO sla_stretch_details VALUES (?,?,?,?,?)", _details(width, start, end))
         db.execute(_WINDOWS, {"slas": windows_for, "minutes": DAYS * 1_440, "end": f"{end:%Y-%m-%d %H:%M:%S}"})
@@ -78,6 +81,10 @@ def _database(path: Path, end: datetime, windows_for: int) -> None:
         db.execute(_MISSES, {"end": f"{end:%Y-%m-%d %H:%M:%S}"})
         db.execute(_VALIDATION, {"end": f"{end:%Y-%m-%d %H:%M:%S}"})
         db.execute("ANALYZE")
+
+
+_YEAR = timedelta(days=DAYS)
+_KEPT = {60_000: WINDOWS_KEPT, SLOT_MS: SLOTS_KEPT, HOUR_MS: _YEAR, DAY_MS: _YEAR}
 
 
 def _starts(width_ms: int, start: datetime, end: datetime) -> Iterator[tuple[int, str]]:

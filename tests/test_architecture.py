@@ -32,8 +32,8 @@ FLOORS: tuple[dict[str, str], ...] = (
         "connect": "connect",
         "checkpoints": "checkpoints",
         "store": "database digest_ledger export fact_loads iceberg import_facts lake lateness_ledger ledger"
-        " ledger_tables ledger_views outbox parquet_rows publications rollup settling sla_figures sla_ledger"
-        " staging steady_rules stretch_ledger validation_ledger warehouse",
+        " ledger_tables ledger_views observed_ledger outbox parquet_rows publications rollup settling sla_figures"
+        " sla_ledger staging steady_rules stretch_ledger validation_ledger warehouse",
         "suites": "suites suite_rules",
         "judging": "attainment evidence lost_commits miss_causes miss_figures miss_sentences miss_surroundings sla"
         " window_figures",

@@ -3,6 +3,7 @@ Spark; what is visible it asks the ledger."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -20,7 +21,7 @@ from kafka_sla.parquet_rows import empty, fact_rows, new_rows, slice_rows
 from kafka_sla.publications import Slice
 from kafka_sla.settling import Settled, Settling
 from kafka_sla.store import Store
-from kafka_sla.tables import TABLES, Table
+from kafka_sla.tables import GROUP_STATES, TABLES, Table
 from kafka_sla.warehouse import has_rows, write_days
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -50,6 +51,8 @@ class Lake:
         landed = {name: self.append_facts(TABLES[name], rows) for name, rows in new.items()}
         for cluster, seq in landings.items():
             self._ledger.end_fact_load(cluster, seq)
+        for cluster, snapshots in _snapshots(facts.get(GROUP_STATES.name)).items():
+            self._ledger.observe(cluster, snapshots)
         return landed
 
     def fact_files(self, table: Table, start: datetime | None, end: datetime) -> list[str]:
@@ -175,6 +178,14 @@ def _extent(table: Table, rows: pa.Table) -> tuple[datetime, datetime]:
     """The first and the last time of the rows."""
     bounds = pc.min_max(rows[table.time]).as_py()
     return bounds["min"], bounds["max"]
+
+
+def _snapshots(states: pa.Table | None) -> dict[str, list[datetime]]:
+    """When each cluster was looked at: nothing but a snapshot knows the states of groups."""
+    found: dict[str, list[datetime]] = defaultdict(list)
+    for row in states.group_by(["cluster", "at"]).aggregate([]).to_pylist() if states else []:
+        found[row["cluster"]].append(row["at"])
+    return found
 
 
 def _spans(facts: Mapping[str, pa.Table]) -> dict[str, Interval]:

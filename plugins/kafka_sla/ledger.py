@@ -13,6 +13,7 @@ from kafka_sla.lateness_ledger import LatenessLedger
 from kafka_sla.ledger_tables import DECLARED, METADATA
 from kafka_sla.ledger_views import LedgerViews
 from kafka_sla.model import Interval
+from kafka_sla.observed_ledger import ObservedLedger
 from kafka_sla.outbox import Outbox
 from kafka_sla.publications import Publications
 from kafka_sla.sla_ledger import SlaLedger
@@ -25,7 +26,7 @@ from kafka_sla.validation_ledger import ValidationLedger
 
 class Ledger(
     Publications, SteadyRules, SlaLedger, ValidationLedger, StretchLedger, LedgerViews, DigestLedger, LatenessLedger,
-    Outbox,
+    ObservedLedger, Outbox,
 ):  # fmt: skip
     """All the small state of one store; the tables are made on first use."""
 

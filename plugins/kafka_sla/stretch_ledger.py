@@ -1,4 +1,4 @@
-"""Stretches of SLAs in the SQL database: fine ones for days, hours and days for ever. Adds nothing up itself."""
+"""Stretches of SLAs in the SQL database: windows for a day, slots for days, hours and days for ever. Judges nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from kafka_sla.database import Database, UtcTime
 from kafka_sla.ledger_tables import METADATA
-from kafka_sla.model import Interval, floor_time
+from kafka_sla.model import EVERYTHING, Interval, floor_time
 from kafka_sla.stretches import (
     DAY_MS,
     HOUR_MS,
@@ -43,6 +43,9 @@ from kafka_sla.stretches import (
 
 SLOTS_KEPT = timedelta(days=8)
 """How far before the newest slot the slots of five minutes are kept: a week, and a day to look back from."""
+
+WINDOWS_KEPT = timedelta(hours=26)
+"""How far before the newest slot single windows are kept: of older days the rows are in one file and not in 288."""
 
 SLA_STRETCHES = Table(
     "sla_stretches",
@@ -105,17 +108,27 @@ class StretchLedger:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def replace_stretches(self, sla: str, interval: Interval, slots: Sequence[Stretch]) -> None:
-        """Put these slots in the place of all of the interval, which is whole hours, and add hours and days up anew."""
+    def replace_stretches(self, sla: str, interval: Interval, parts: Sequence[Stretch], width_ms: int) -> None:
+        """Put these windows or slots, all of one width, in the place of all of the interval, which is whole hours, and
+        add slots, hours and days up anew."""
+        slots = _grouped(parts, SLOT_MS) if width_ms < SLOT_MS else parts
         hours = _grouped(slots, HOUR_MS)
         with self._database.writing(f"sla {sla}") as connection:
+            _delete(connection, sla, range(SLOT_MS), interval)
+            if width_ms < SLOT_MS:
+                _put(connection, sla, width_ms, interval, parts)
             _put(connection, sla, SLOT_MS, interval, slots)
             _put(connection, sla, HOUR_MS, interval, hours)
             for day in {floor_time(hour, DAY_MS) for hour in _starts(interval, HOUR_MS)}:
                 span = Interval(day, day + timedelta(milliseconds=DAY_MS))
                 known = [_whole(row) for row in connection.execute(_rows(sla, HOUR_MS, span))]
                 _put(connection, sla, DAY_MS, span, _grouped(known, DAY_MS))
-            _forget_old_slots(connection, sla)
+            _forget_old(connection, sla)
+
+    def keeps_windows(self, sla: str, until: datetime) -> bool:
+        """Would single windows just before this time be kept? Not where newer slots are there that outlive them."""
+        newest = self.newest_slots([sla]).get(sla)
+        return newest is None or until > newest.start - WINDOWS_KEPT
 
     def stretches(self, sla: str, width_ms: int, interval: Interval) -> list[Packed]:
         """The stretches of this width that start in the interval, in time order."""
@@ -170,12 +183,19 @@ def _joined() -> Select[Any]:
 
 
 def _put(connection: Connection, sla: str, width_ms: int, interval: Interval, stretches: Iterable[Stretch]) -> None:
-    for table in _BOTH:
-        connection.execute(delete(table).where(_of(table, [sla], width_ms, interval)))
+    _delete(connection, sla, range(width_ms, width_ms + 1), interval)
     rows = [_row(sla, width_ms, stretch) for stretch in stretches]
     for table in _BOTH if rows else ():
         names = table.c.keys()
         connection.execute(insert(table), [{name: row[name] for name in names} for row in rows])
+
+
+def _delete(connection: Connection, sla: str, widths: range, interval: Interval) -> None:
+    for table in _BOTH:
+        t = table.c
+        wide = and_(t.width_ms >= widths.start, t.width_ms < widths.stop)
+        inside = and_(t.start_at >= interval.start, t.start_at < interval.end)
+        connection.execute(delete(table).where(t.sla == sla, wide, inside))
 
 
 def _row(sla: str, width_ms: int, stretch: Stretch) -> dict[str, Any]:
@@ -221,9 +241,9 @@ def _starts(interval: Interval, width_ms: int) -> list[datetime]:
     return [span.start for span in interval.windows(width_ms)]
 
 
-def _forget_old_slots(connection: Connection, sla: str) -> None:
+def _forget_old(connection: Connection, sla: str) -> None:
     t = SLA_STRETCHES.c
     newest = connection.execute(select(func.max(t.start_at)).where(t.sla == sla, t.width_ms == SLOT_MS)).scalar_one()
-    for table in _BOTH if newest else ():
-        old = and_(table.c.sla == sla, table.c.width_ms == SLOT_MS, table.c.start_at < newest - SLOTS_KEPT)
-        connection.execute(delete(table).where(old))
+    if newest:
+        _delete(connection, sla, range(SLOT_MS + 1), Interval(EVERYTHING.start, newest - SLOTS_KEPT))
+        _delete(connection, sla, range(SLOT_MS), Interval(EVERYTHING.start, newest - WINDOWS_KEPT))

@@ -13,22 +13,23 @@ from kafka_sla.model import Interval, Sla, SlaWindow, floor_time
 from kafka_sla.sla_figures import measured_spans
 from kafka_sla.stretches import DAY_MS, HOUR_MS, SLOT_MS, Measured, Stretch, judged
 
-_SLOT = timedelta(milliseconds=SLOT_MS)
-
 
 def sum_up(sla: Sla, lake: Lake, ledger: Ledger, interval: Interval, window_ms: int) -> None:
-    """Replace the sums of all hours that the interval touches, a day at a time."""
+    """Replace the sums of all hours that the interval touches, a day at a time; of the newest time by window."""
     for hours in _days(_whole_hours(interval)):
-        ledger.replace_stretches(sla.name, hours, _slots(sla, lake, ledger, hours, window_ms))
+        fine = window_ms < SLOT_MS and ledger.keeps_windows(sla.name, hours.end)
+        width_ms = window_ms if fine else SLOT_MS
+        ledger.replace_stretches(sla.name, hours, _parts(sla, lake, ledger, hours, window_ms, width_ms), width_ms)
 
 
-def _slots(sla: Sla, lake: Lake, ledger: Ledger, hours: Interval, window_ms: int) -> list[Stretch]:
+def _parts(sla: Sla, lake: Lake, ledger: Ledger, hours: Interval, window_ms: int, width_ms: int) -> list[Stretch]:
     windows: dict[datetime, list[SlaWindow]] = defaultdict(list)
     for window in ledger.sla_windows(sla, hours):
-        windows[floor_time(window.window.start, SLOT_MS)].append(window)
-    measured = measured_spans(lake, ledger, sla, hours, SLOT_MS, window_ms)
+        windows[floor_time(window.window.start, width_ms)].append(window)
+    measured = measured_spans(lake, ledger, sla, hours, width_ms, window_ms)
+    width = timedelta(milliseconds=width_ms)
     return [
-        judged(Interval(start, start + _SLOT), windows.get(start, []), measured.get(start, Measured()))
+        judged(Interval(start, start + width), windows.get(start, []), measured.get(start, Measured()))
         for start in sorted(windows.keys() | measured.keys())
     ]
 

@@ -85,6 +85,31 @@ def test_slots_are_kept_for_a_week_and_hours_for_ever(lake: Lake, ledger: Ledger
     assert [early.start, late.start] == [hour.start for hour in ledger.stretches("payments", HOUR_MS, ever)]
 
 
+def test_single_windows_are_kept_for_a_day_and_add_up_to_their_slots(lake: Lake, ledger: Ledger) -> None:
+    early, late = span("09:00", "10:00"), Interval(DAY + timedelta(days=1, hours=12), DAY + timedelta(days=1, hours=13))
+    for number, interval in enumerate((early, late)):
+        load(lake, ledger, f"load{number}", interval)
+        judge(ledger, interval, bad=2)
+        sum_up(PROMISE, lake, ledger, interval, 60_000)
+
+    ever = Interval(DAY, DAY + timedelta(days=2))
+    windows = ledger.stretches("payments", 60_000, ever)
+    first = next(slot for slot in ledger.stretches("payments", SLOT_MS, ever) if slot.start == late.start)
+    assert [late.start + timedelta(minutes=i) for i in range(60)] == [window.start for window in windows]
+    assert [0, 0, 60_000] == [window.stretch.good_ms for window in windows[:3]]
+    assert records(first) == sum(records(window) for window in windows[:5]) > 0
+
+
+def test_a_day_long_past_keeps_its_slots_and_no_windows(lake: Lake, ledger: Ledger) -> None:
+    for interval in (Interval(DAY + timedelta(days=3), DAY + timedelta(days=3, hours=1)), span("09:00", "10:00")):
+        judge(ledger, interval)
+        sum_up(PROMISE, lake, ledger, interval, 60_000)
+
+    ever = Interval(DAY, DAY + timedelta(days=4))
+    assert DAY + timedelta(days=3) == ledger.stretches("payments", 60_000, ever)[0].start
+    assert at("09:00") == ledger.stretches("payments", SLOT_MS, ever)[0].start
+
+
 def test_the_database_adds_up_the_stretches_of_many_slas(lake: Lake, ledger: Ledger) -> None:
     judge(ledger, span("09:00", "11:00"), bad=30)
     sum_up(PROMISE, lake, ledger, span("09:00", "11:00"), 60_000)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kafka_sla.model import Interval, Sla, SlaWindow, epoch_ms, floor_time
 from kafka_sla.sla_figures import measured_spans
-from kafka_sla.stretch_ledger import SLOTS_KEPT, Packed
+from kafka_sla.stretch_ledger import SLOTS_KEPT, WINDOWS_KEPT, Packed
 from kafka_sla.stretches import (
     DAY_MS,
     HOUR_MS,
@@ -30,11 +30,12 @@ from kafka_sla.stretches import (
 from kafka_sla.web import place
 
 Resolution = Literal["window", "slot", "hour", "day"]
-WINDOWS_UNTIL, SLOTS_UNTIL, HOURS_UNTIL = timedelta(hours=1), timedelta(days=4), timedelta(days=62)
-"""Longest spans drawn from windows, from slots and from hours; beyond, from days. Windows are read from the published
-files, of which the newest time has one for each five minutes: an hour of them is quick."""
+WINDOWS_UNTIL, SLOTS_UNTIL, HOURS_UNTIL = timedelta(hours=2), timedelta(days=4), timedelta(days=62)
+"""Longest spans drawn from windows, from slots and from hours; beyond, from days."""
 SETTLED_WINDOWS_UNTIL = timedelta(hours=12)
-"""Longest span drawn from windows where no slots are kept any more, and a day is one file."""
+"""Longest span drawn from windows where no slots are kept any more."""
+_LATEST = timedelta(hours=1)
+"""The newest judged time may be so old; windows are kept from there back."""
 _HANDY: list[int] = [digit * 10**power for power in range(6) for digit in (1, 2, 3, 6)]
 Counts = tuple[NDArray[np.int64], NDArray[np.int64]]
 
@@ -84,7 +85,7 @@ def pieces(here: place.Place, sla: Sla, interval: Interval, at_most: int) -> Pie
     resolution, width_ms = _width(here, interval, window_ms)
     step = step_ms(interval, width_ms, at_most)
     whole = Interval(floor_time(interval.start, step), interval.end)
-    if resolution == "window":
+    if resolution == "window" and (whole.start < here.now - WINDOWS_KEPT + _LATEST or window_ms >= SLOT_MS):
         return Pieces(sla, interval, resolution, step, _from_windows(here, sla, whole, step, window_ms))
     found = [unpacked(packed) for packed in here.ledger.stretches(sla.name, width_ms, whole)]
     return Pieces(sla, interval, resolution, step, found)
