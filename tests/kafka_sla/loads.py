@@ -80,7 +80,8 @@ def _metric_row(table: Table, cluster: str, partition: int, window: Interval) ->
 
 
 def _write(lake: Lake, load_id: str, interval: Interval, table: Table, rows: list[dict[str, Any]]) -> str:
-    filled = arrow_rows(table, rows)
+    flags = {c.name: False for c in table.columns if c.type == "BOOLEAN" and not c.nullable}
+    filled = arrow_rows(table, [flags | row for row in rows])
     start = pa.array([interval.start] * len(rows), pa.timestamp("us", "UTC"))
     filled = filled.append_column("interval_start", start).append_column("load_id", pa.array([load_id] * len(rows)))
     folder = Path(lake.stage_dir(load_id)) / table.name
