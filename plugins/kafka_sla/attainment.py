@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from typing import get_args
 from zoneinfo import ZoneInfo
 
 from kafka_sla.model import Interval, Period, Sla, SlaWindow, Verdict
+from kafka_sla.stretches import Sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +68,28 @@ class Attainment:
         return (1 - self.attained) / (1 - self.objective)
 
 
-def attainment(sla: Sla, windows: Sequence[SlaWindow], at: datetime) -> Attainment:
-    """The calendar period that holds the instant just before `at`, up to `at`; windows of other times are ignored."""
-    return attained_in(sla, windows, calendar_period(sla.period, sla.time_zone, at - timedelta(microseconds=1)), at)
-
-
 def attained_in(sla: Sla, windows: Sequence[SlaWindow], period: Interval, at: datetime | None = None) -> Attainment:
     """Any span of time, up to `at` or all of it; windows of other times are ignored."""
     at = at or period.end
     inside = [w for w in windows if period.start <= w.window.start and w.window.end <= at]
-    spent = {verdict: _length_ms(inside, verdict) for verdict in ("good", "bad", "excused")}
-    judged = [w for w in inside if w.verdict in ("good", "bad")]
+    spent = {f"{verdict}_ms": _length_ms(inside, verdict) for verdict in get_args(Verdict)}
+    counted = [w for w in inside if w.verdict in ("good", "bad")]
+    consumed, over = sum(w.records_consumed for w in counted), sum(w.records_over for w in counted)
+    return attained_of(sla, period, at, Sums(**spent, records_consumed=consumed, records_over=over))
+
+
+def attained_of(sla: Sla, period: Interval, at: datetime, sums: Sums) -> Attainment:
+    """The same from judged time that was added up already."""
+    elapsed = (at - period.start) // timedelta(milliseconds=1)
     return Attainment(
-        sla=sla.name, period=period, at=at, objective=sla.objective,
-        good_ms=spent["good"], bad_ms=spent["bad"], excused_ms=spent["excused"],
-        unknown_ms=(at - period.start) // timedelta(milliseconds=1) - sum(spent.values()),
-        records_consumed=sum(w.records_consumed for w in judged), records_over=sum(w.records_over for w in judged),
+        sla.name, period, at, sla.objective, sums.good_ms, sums.bad_ms, sums.excused_ms,
+        max(0, elapsed - sums.good_ms - sums.bad_ms - sums.excused_ms), sums.records_consumed, sums.records_over,
     )  # fmt: skip
+
+
+def period_until(sla: Sla, at: datetime) -> Interval:
+    """The calendar period of the SLA that holds the instant just before `at`."""
+    return calendar_period(sla.period, sla.time_zone, at - timedelta(microseconds=1))
 
 
 def calendar_period(period: Period, time_zone: str, at: datetime) -> Interval:

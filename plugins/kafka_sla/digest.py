@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from kafka_sla.attainment import Attainment, attained_in, calendar_period
+from kafka_sla.attainment import Attainment, attained_of, calendar_period
 from kafka_sla.charts import latency_plot
 from kafka_sla.ledger import Ledger
 from kafka_sla.model import Digest, Interval, Sla
@@ -93,7 +93,7 @@ def period_name(digest: Digest, period: Interval) -> str:
 def _of_sla(ledger: Ledger, digest: Digest, sla: Sla, period: Interval) -> tuple[dict[str, Any], bytes | None]:
     one = reported(ledger, sla, period)
     before = period_of(digest, period.start - timedelta(microseconds=1))
-    past = attained_in(sla, ledger.sla_windows(sla, before), before)
+    past = attained_of(sla, before, before.end, ledger.judged_time(sla, before))
     misses = len(ledger.misses(sla, before))
     values = sla_values(one)
     values["change"] = _change(digest, sla, one.within, past, len(one.misses), misses)

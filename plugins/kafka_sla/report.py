@@ -6,11 +6,10 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-from kafka_sla.attainment import Attainment, attained_in, attainment, calendar_period
+from kafka_sla.attainment import Attainment, attained_in, attained_of, period_until
 from kafka_sla.charts import latency_plot
 from kafka_sla.evidence import evidence_rows
 from kafka_sla.ledger import Ledger
@@ -59,12 +58,11 @@ def write_report(path: Path, ledger: Ledger, slas: Sequence[Sla], interval: Inte
 
 def reported(ledger: Ledger, sla: Sla, interval: Interval) -> ReportedSla:
     """What the ledger holds of one SLA."""
-    period = calendar_period(sla.period, sla.time_zone, interval.end - timedelta(microseconds=1))
-    known = ledger.sla_windows(sla, Interval(min(period.start, interval.start), interval.end))
+    period, windows = period_until(sla, interval.end), ledger.sla_windows(sla, interval)
+    sums = ledger.judged_time(sla, Interval(period.start, interval.end))
     return ReportedSla(
-        sla, interval, tuple(w for w in known if w.window.start >= interval.start),
-        tuple(ledger.misses(sla, interval)), attainment(sla, known, interval.end),
-    )  # fmt: skip
+        sla, interval, windows, tuple(ledger.misses(sla, interval)), attained_of(sla, period, interval.end, sums)
+    )
 
 
 def html_report(interval: Interval, slas: Sequence[ReportedSla], validation: Sequence[Mapping[str, Any]]) -> str:

@@ -10,12 +10,11 @@ from datetime import timedelta
 
 import pyarrow as pa
 
-from kafka_sla.attainment import Attainment, attainment
 from kafka_sla.model import Interval, Miss, Patterns, Sla, SlaWindow, Verdict, epoch_ms
 from kafka_sla.window_figures import Expiring, Partition, WindowFigures, window_figures
 from kafka_sla.wording import span
 
-__all__ = ["Attainment", "Partition", "attainment", "expiry", "judge", "misses"]
+__all__ = ["Partition", "expiry", "judge", "misses"]
 
 
 def judge(

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from kafka_sla.attainment import Attainment, attainment, calendar_period
+from kafka_sla.attainment import Attainment, attained_of, period_until
 from kafka_sla.ledger import Ledger
 from kafka_sla.model import EVERYTHING, Interval, Miss, Sla, SlaWindow
 from kafka_sla.settings import Settings
@@ -103,8 +103,8 @@ def _cluster(name: str, spans: Sequence[Interval]) -> ClusterStatus:
 
 
 def _attained(sla: Sla, ledger: Ledger, at: datetime) -> Attainment:
-    period = calendar_period(sla.period, sla.time_zone, at - timedelta(microseconds=1))
-    return attainment(sla, ledger.sla_windows(sla, period), at)
+    period = period_until(sla, at)
+    return attained_of(sla, period, at, ledger.judged_time(sla, Interval(period.start, at)))
 
 
 def _clusters_text(clusters: Sequence[ClusterStatus]) -> str:

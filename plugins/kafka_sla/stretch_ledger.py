@@ -33,6 +33,7 @@ from kafka_sla.stretches import (
     SLOT_MS,
     Measured,
     Stretch,
+    Sums,
     merged,
     packed_cells,
     packed_histogram,
@@ -88,18 +89,6 @@ class Packed:
     """Without histogram and cells."""
     histogram: bytes
     cells: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Sums:
-    """Judged time and records of one SLA."""
-
-    good_ms: int = 0
-    bad_ms: int = 0
-    excused_ms: int = 0
-    unknown_ms: int = 0
-    records_consumed: int = 0
-    records_over: int = 0
 
 
 class StretchLedger:

@@ -21,6 +21,18 @@ Place = tuple[str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
+class Sums:
+    """Judged time and records of one SLA."""
+
+    good_ms: int = 0
+    bad_ms: int = 0
+    excused_ms: int = 0
+    unknown_ms: int = 0
+    records_consumed: int = 0
+    records_over: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Measured:
     """What the records of all partitions of an SLA say of one span; None where the rows do not tell."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_sla.attainment import attainment, calendar_period
+from kafka_sla.attainment import Attainment, attained_in, calendar_period, period_until
 from kafka_sla.model import Interval, Patterns, Period, Sla, SlaWindow, SteadyState, Verdict
 
 HOUR = timedelta(hours=1)
@@ -28,6 +28,11 @@ def hours(letters: str, start: datetime = START, **changes: Any) -> list[SlaWind
     spans = [Interval(start + n * HOUR, start + (n + 1) * HOUR) for n in range(len(letters))]
     return [SlaWindow("payments-30s", span, names[letter], True, "", **changes)
             for span, letter in zip(spans, letters, strict=True)]  # fmt: skip
+
+
+def attainment(sla: Sla, windows: list[SlaWindow], at: datetime) -> Attainment:
+    """The period of the SLA until `at`."""
+    return attained_in(sla, windows, period_until(sla, at), at)
 
 
 def test_excused_and_unknown_time_counts_neither_as_good_nor_as_bad() -> None:

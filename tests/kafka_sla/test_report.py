@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kafka_sla.attainment import attainment
+from kafka_sla.attainment import attained_in, period_until
 from kafka_sla.ledger import Ledger
 from kafka_sla.model import Interval, Miss, SlaWindow
 from kafka_sla.report import ReportedSla, html_report, reported, write_report
@@ -48,7 +48,9 @@ class Words(HTMLParser):
 
 def one(windows: list[SlaWindow], found: tuple[Miss, ...] = (), **changes: Any) -> ReportedSla:
     sla = promise(**changes)
-    return ReportedSla(sla, HOUR, tuple(windows), found, attainment(sla, windows, HOUR.end))
+    return ReportedSla(
+        sla, HOUR, tuple(windows), found, attained_in(sla, windows, period_until(sla, HOUR.end), HOUR.end)
+    )
 
 
 def told(*slas: ReportedSla, validation: tuple[dict[str, Any], ...] = ()) -> str:

@@ -17,6 +17,7 @@ from kafka_sla.ledger_tables import METADATA, SLA_MISSES, SLA_WINDOWS
 from kafka_sla.model import Interval, Miss, Patterns, Sla, SlaWindow, SteadyState, Verdict
 from kafka_sla.sla_ledger import MissChange
 from kafka_sla.store import Store
+from kafka_sla.stretches import Sums
 from tests.kafka_sla.loads import at, span
 
 SLA = Sla("payments", "a", Patterns(), Patterns(), 30_000, 120_000, 0.999, SteadyState(30_000))
@@ -51,6 +52,15 @@ def test_windows_come_back_as_they_went_in(ledger: Ledger) -> None:
     put(ledger, "10:00", "10:05", "gbueg")
     assert list(ledger.sla_windows("payments", span("9:00", "11:00"))) == windows("10:00", "gbueg")
     assert list(ledger.sla_windows(SLA, span("10:01", "10:02"))) == windows("10:01", "b")
+
+
+def test_the_database_adds_judged_time_up(ledger: Ledger) -> None:
+    found = [replace(w, records_consumed=10, records_over=3) for w in windows("10:00", "gggbbeuu")]
+    ledger.replace_sla_windows(SLA, span("10:00", "10:08"), found, judge)
+    minute = 60_000
+    assert ledger.judged_time(SLA, span("9:00", "11:00")) == Sums(3 * minute, 2 * minute, minute, 2 * minute, 50, 15)
+    assert ledger.judged_time("payments", span("10:02", "10:04")) == Sums(minute, minute, 0, 0, 20, 6)
+    assert ledger.judged_time(SLA, span("11:00", "12:00")) == Sums()
 
 
 def test_exactly_the_interval_is_replaced(ledger: Ledger) -> None:

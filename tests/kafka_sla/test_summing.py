@@ -8,8 +8,8 @@ from typing import Any
 from kafka_sla.lake import Lake
 from kafka_sla.ledger import Ledger
 from kafka_sla.model import Interval, Patterns, Sla, SlaWindow, SteadyState
-from kafka_sla.stretch_ledger import Packed, Sums
-from kafka_sla.stretches import DAY_MS, HOUR_MS, SLOT_MS, unpacked_histogram
+from kafka_sla.stretch_ledger import Packed
+from kafka_sla.stretches import DAY_MS, HOUR_MS, SLOT_MS, Sums, unpacked_histogram
 from kafka_sla.summing import sum_up
 from tests.kafka_sla.loads import DAY, at, load, span
 

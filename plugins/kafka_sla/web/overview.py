@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import fields
 from datetime import datetime, timedelta
 
-from kafka_sla.attainment import Attainment, calendar_period
+from kafka_sla.attainment import Attainment, attained_of, period_until
 from kafka_sla.ledger import Ledger
 from kafka_sla.ledger_views import Newest
 from kafka_sla.model import Interval, Miss, Sla, floor_time
-from kafka_sla.stretch_ledger import Sums
-from kafka_sla.stretches import DAY_MS, HOUR_MS, Measured, judged
+from kafka_sla.stretches import DAY_MS, HOUR_MS, Sums
 from kafka_sla.web.answers import Attained, SlaNow, Spark, State
 from kafka_sla.web.place import Place
 from kafka_sla.wording import moment, span
@@ -40,12 +39,11 @@ def attainments(ledger: Ledger, until: Sequence[tuple[Sla, datetime]]) -> dict[s
     """The calendar period of each SLA that holds its newest verdict, up to there."""
     alike: dict[tuple[Interval, datetime], list[Sla]] = defaultdict(list)
     for sla, at in until:
-        period = calendar_period(sla.period, sla.time_zone, at - timedelta(microseconds=1))
-        alike[period, at].append(sla)
+        alike[period_until(sla, at), at].append(sla)
     found: dict[str, Attainment] = {}
     for (period, at), mine in alike.items():
         sums = summed(ledger, [sla.name for sla in mine], Interval(period.start, at))
-        found |= {sla.name: _attainment(sla, period, at, sums[sla.name]) for sla in mine}
+        found |= {sla.name: attained_of(sla, period, at, sums[sla.name]) for sla in mine}
     return found
 
 
@@ -58,13 +56,8 @@ def summed(ledger: Ledger, slas: Sequence[str], interval: Interval) -> dict[str,
     parts = [ledger.sums(slas, HOUR_MS, Interval(first_hour, first_day))] if first_hour < first_day else []
     parts += [ledger.sums(slas, DAY_MS, Interval(first_day, interval.end))] if first_day < interval.end else []
     if interval.start < first_hour:
-        parts.append({sla: _window_sums(ledger, sla, Interval(interval.start, first_hour)) for sla in slas})
+        parts.append({sla: ledger.judged_time(sla, Interval(interval.start, first_hour)) for sla in slas})
     return {sla: _total([part[sla] for part in parts if sla in part]) for sla in slas}
-
-
-def _window_sums(ledger: Ledger, sla: str, interval: Interval) -> Sums:
-    found = judged(interval, ledger.sla_windows(sla, interval), Measured())
-    return Sums(*(getattr(found, field.name) for field in fields(Sums)))
 
 
 def _total(parts: Sequence[Sums]) -> Sums:
@@ -74,14 +67,6 @@ def _total(parts: Sequence[Sums]) -> Sums:
 def _ceil(at: datetime, width_ms: int, width: timedelta) -> datetime:
     floor = floor_time(at, width_ms)
     return floor if floor == at else floor + width
-
-
-def _attainment(sla: Sla, period: Interval, at: datetime, sums: Sums) -> Attainment:
-    elapsed = (at - period.start) // timedelta(milliseconds=1)
-    return Attainment(
-        sla.name, period, at, sla.objective, sums.good_ms, sums.bad_ms, sums.excused_ms,
-        max(0, elapsed - sums.good_ms - sums.bad_ms - sums.excused_ms), sums.records_consumed, sums.records_over,
-    )  # fmt: skip
 
 
 def _sparks(place: Place, slas: Sequence[Sla]) -> dict[str, Spark]:

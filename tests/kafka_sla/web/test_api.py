@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from statistics import median
 from typing import Any
 
 import pytest
@@ -89,8 +90,9 @@ def test_rates_tell_what_was_produced_and_consumed(reader: Asker) -> None:
 
     consumed = [rate for rate in line["consumed_per_s"] if rate is not None]
     produced = [rate for rate in line["produced_per_s"] if rate is not None]
-    assert 800 < sum(consumed) / len(consumed) < 3_200
-    assert sum(produced) / len(produced) == pytest.approx(sum(consumed) / len(consumed), rel=0.1)
+    # Medians: steps at the edges of what was published are only partly filled.
+    assert 800 < median(consumed) < 3_200
+    assert median(produced) == pytest.approx(median(consumed), rel=0.1)
 
 
 def test_the_heat_map_has_a_row_per_partition(reader: Asker) -> None:

@@ -202,11 +202,17 @@ def rows(table: Table, flow: Flow, interval: Interval, end: datetime) -> pa.Tabl
         "window_end": _times(np.tile(starts + np.timedelta64(60, "s"), flow.partitions)),
     }  # fmt: skip
     columns |= _latency(flow, before_end) if table is CONSUMER_LATENCY else _steady(flow, starts, count)
+    columns = _unset(table, count) | columns
     schema = arrow_schema(table)
     return pa.table(
         {f.name: pa.array(columns[f.name], f.type) if f.name in columns else pa.nulls(count, f.type) for f in schema},
         schema=pa.schema([f.with_nullable(True) for f in schema]),
     ).cast(schema)
+
+
+def _unset(table: Table, count: int) -> dict[str, Any]:
+    """Flags that every row must have."""
+    return {c.name: [False] * count for c in table.columns if c.type == "BOOLEAN" and not c.nullable}
 
 
 def _latency(flow: Flow, before_end: Any) -> dict[str, Any]:
