@@ -124,7 +124,7 @@ def publish(plan: Plan, job: str) -> dict[str, Any]:
     return found
 
 
-@task(map_index_template="{{ task.op_kwargs['sla'] }}")
+@task(map_index_template="{{ task.op_kwargs['sla'] }}", inlets=list(assets.TABLES))
 def evaluate(plan: Plan, sla: str) -> dict[str, Any]:
     """Judge one SLA: red when it is missed and says `on_miss: fail`, else green, a miss noted in log and XCom."""
     from kafka_sla import pipeline
@@ -140,7 +140,7 @@ def evaluate(plan: Plan, sla: str) -> dict[str, Any]:
     return found
 
 
-@task(trigger_rule=TriggerRule.ALL_DONE, outlets=[assets.MISSES])
+@task(trigger_rule=TriggerRule.ALL_DONE, inlets=list(assets.TABLES), outlets=[assets.MISSES])
 def notify() -> dict[str, Any]:
     """Tell of opened and recovered misses, each once, also when an SLA's task above is red."""
     from kafka_sla import pipeline
