@@ -145,6 +145,17 @@ class StretchLedger:
                 found[row.sla].append((row.start_at, row.worst_ms))
         return found
 
+    def judged_by_day(self, slas: Sequence[str], interval: Interval) -> dict[str, dict[datetime, timedelta]]:
+        """How much of each day of the interval these SLAs were judged in."""
+        t = SLA_STRETCHES.c
+        judged = (t.good_ms + t.bad_ms + t.excused_ms + t.unknown_ms).label("judged_ms")
+        rows = select(t.sla, t.start_at, judged).where(_of(SLA_STRETCHES, slas, DAY_MS, interval))
+        found: dict[str, dict[datetime, timedelta]] = {sla: {} for sla in slas}
+        with self._database.reading() as connection:
+            for row in connection.execute(rows):
+                found[row.sla][row.start_at] = timedelta(milliseconds=row.judged_ms)
+        return found
+
     def sums(self, slas: Sequence[str], width_ms: int, interval: Interval) -> dict[str, Sums]:
         """The stretches of each SLA added up by the database; nothing for an SLA without any."""
         t = SLA_STRETCHES.c

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, HTTPException, Query
 
 from kafka_sla.model import Miss
-from kafka_sla.web import beside
+from kafka_sla.web import beside, missing
 from kafka_sla.web.answers import (
     CoverageDay,
     FlowNow,
@@ -91,6 +91,11 @@ def quarantine(here: Here, load_id: str, expectation_id: str) -> list[str]:
 @router.get("/coverage", summary="What was measured, reconstructed and missing per day; a month at most")
 def coverage(here: Here, span: Span) -> list[CoverageDay]:
     return coverage_days(here, span)
+
+
+@router.get("/missing", summary="Time that was not published or not judged, and the commands that measure it")
+def missing_time(here: Here, span: Span) -> missing.Missing:
+    return missing.missing(here, span)
 
 
 @router.get("/brokers", summary="Fetch latency of each pair of brokers; four days at most")

@@ -35,10 +35,10 @@ def coverage_days(here: Place, interval: Interval) -> list[CoverageDay]:
 def _day(cluster: str, day: Interval, now: datetime, published: Sequence[Interval], watched: Sequence[Interval]
          ) -> CoverageDay:  # fmt: skip
     over = Interval(day.start, max(min(day.end, now), day.start + timedelta(microseconds=1)))
-    shown = _clipped(published, over)
+    shown = clipped(published, over)
     length = day.end - day.start
     known = sum((span.end - span.start for span in shown), timedelta()) / length
-    seen = sum((s.end - s.start for span in shown for s in _clipped(watched, span)), timedelta()) / length
+    seen = sum((s.end - s.start for span in shown for s in clipped(watched, span)), timedelta()) / length
     done = (over.end - over.start) / length
     return CoverageDay(
         cluster=cluster, day=f"{day.start:%Y-%m-%d}", measured=round(seen, 5), reconstructed=round(known - seen, 5),
@@ -46,7 +46,7 @@ def _day(cluster: str, day: Interval, now: datetime, published: Sequence[Interva
     )  # fmt: skip
 
 
-def published_spans(here: Place, days: Interval) -> Spans:
+def published_spans(here: Place, days: Interval) -> dict[str, list[Interval]]:
     """The time of each cluster about which something is published."""
     spans: dict[str, list[Interval]] = defaultdict(list)
     for one in here.ledger.published(days):
@@ -54,5 +54,6 @@ def published_spans(here: Place, days: Interval) -> Spans:
     return {cluster: merged(mine) for cluster, mine in spans.items()}
 
 
-def _clipped(spans: Sequence[Interval], to: Interval) -> list[Interval]:
+def clipped(spans: Sequence[Interval], to: Interval) -> list[Interval]:
+    """The parts of these spans that are in the interval."""
     return [Interval(max(span.start, to.start), min(span.end, to.end)) for span in spans if span.overlaps(to)]

@@ -19,6 +19,7 @@ PREFIX = "/kafka-sla"
 NAVIGATION = (
     ("/", "Overview"), ("/misses", "Misses"), ("/unread", "Unread records"),
     ("/brokers", "Brokers"), ("/replication", "Replication"), ("/quality", "Data quality"), ("/coverage", "Coverage"),
+    ("/missing", "Missing time"),
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from kafka_sla.model import Interval
-from kafka_sla.web import api, beside, coverage, periods, runs, told, told_beside
+from kafka_sla.web import api, beside, coverage, missing, periods, runs, told, told_beside, told_missing
 from kafka_sla.web.asked import Chosen, Filter, Here, Promise, Span
 from kafka_sla.web.overview import attainments, overview
 from kafka_sla.web.page import Page, page
@@ -94,6 +94,16 @@ def coverage_page(here: Here, paper: Paper, request: Request) -> Response:
     span = periods.asked(request, here.now, timedelta(days=31))
     days = coverage.coverage_days(here, span)
     return paper.html("coverage", title="Coverage", days=told.coverage(days), span=periods.shown(span))
+
+
+@router.get("/missing")
+def missing_page(here: Here, paper: Paper, request: Request) -> Response:
+    span = periods.asked(request, here.now, timedelta(days=31))
+    found = told_missing.missing(missing.missing(here, span), paper.airflow)
+    return paper.html(
+        "missing", title="Missing time", found=found, span=periods.shown(span), paused=runs.paused(),
+        backfills=runs.backfills_possible(),
+    )  # fmt: skip
 
 
 @router.get("/brokers")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from airflow.models.dag import DagModel
 from airflow.models.dagrun import DagRun
 from airflow.utils.session import create_session
 from sqlalchemy import select
@@ -19,6 +20,7 @@ from kafka_sla.wording import moment
 DAGS = ("kafka_sla", "kafka_sla_history")
 SHOWN = 12
 """Pieces listed; of more the newest."""
+_MOST_RUNS = 1_000
 
 
 def pieces(here: Place, cluster: str, span: Interval, airflow: Callable[[str], str]) -> dict[str, Any]:
@@ -35,6 +37,43 @@ def pieces(here: Place, cluster: str, span: Interval, airflow: Callable[[str], s
             for one in newest
         ],
     }  # fmt: skip
+
+
+def unfinished(span: Interval) -> tuple[list[Interval], list[Interval]]:
+    """The time of runs that failed, and of runs that wait or work; the newest of them, where there are many."""
+    wanted = select(DagRun).where(
+        DagRun.dag_id.in_(DAGS), DagRun.state.in_(("failed", "queued", "running")),
+        DagRun.run_after >= span.start,
+    ).order_by(DagRun.run_after.desc()).limit(_MOST_RUNS)  # fmt: skip
+    failed: list[Interval] = []
+    working: list[Interval] = []
+    with create_session() as session:
+        for run in session.scalars(wanted):
+            if (interval := _interval(run)) and interval.overlaps(span):
+                (failed if run.state == "failed" else working).append(interval)
+    return failed, working
+
+
+def days_with_runs(days: Interval) -> set[datetime]:
+    """The days that the history has a run of: a backfill leaves them out unless it is told to repeat them."""
+    mine = select(DagRun.logical_date).where(
+        DagRun.dag_id == "kafka_sla_history", DagRun.logical_date >= days.start, DagRun.logical_date < days.end
+    )
+    with create_session() as session:
+        return {_plain(at) for at in session.scalars(mine) if at}
+
+
+def paused() -> list[str]:
+    """Those of our DAGs that Airflow knows and that start nothing until somebody unpauses them."""
+    wanted = select(DagModel.dag_id).where(DagModel.dag_id.in_(DAGS), DagModel.is_paused)
+    with create_session() as session:
+        return sorted(session.scalars(wanted))
+
+
+def backfills_possible() -> bool:
+    """Airflow creates no backfill where its own database is SQLite."""
+    with create_session() as session:
+        return bool(session.get_bind().dialect.name != "sqlite")
 
 
 def measured(dag_id: str, run_id: str) -> Interval | None:

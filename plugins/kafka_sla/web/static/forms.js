@@ -1,4 +1,15 @@
-// A filter applies as soon as it is chosen, and a page prints itself.
+// A filter applies as soon as it is chosen, a page prints itself, and a command is copied.
 "use strict";
 for (const form of document.querySelectorAll("form[data-auto]")) form.addEventListener("change", () => form.requestSubmit());
 for (const button of document.querySelectorAll("[data-print]")) button.addEventListener("click", () => window.print());
+// Where the browser keeps the clipboard closed (plain HTTP, some frames), the text is selected for Ctrl+C instead.
+for (const button of document.querySelectorAll("[data-copy]")) button.addEventListener("click", async () => {
+  const code = button.parentElement.querySelector("code"), told = button.parentElement.querySelector(".copied");
+  try {
+    await navigator.clipboard.writeText(code.textContent);
+    told.textContent = "Copied";
+  } catch {
+    window.getSelection().selectAllChildren(code);
+    told.textContent = document.execCommand("copy") ? "Copied" : "Selected: press Ctrl+C";
+  }
+});
