@@ -79,7 +79,7 @@ def _compared(found: Snapshot, whole: dict[str, object]) -> str:
 def _facts(found: Snapshot) -> dict[str, object]:
     """What every snapshot of the finished interval must hold: all but the moment at which it looked."""
     points = [row for row in found.log_offsets.to_pylist() if row["source"] != "snapshot"]
-    standing = [row for row in found.committed_offsets.to_pylist() if row["source"] == "snapshot"]
+    standing = [row for row in found.committed_offsets.to_pylist() if row["source"] in ("snapshot", "unchanged")]
     return {
         "points": sorted((row["partition"], row["at"], row["log_end_offset"]) for row in points),
         "ends": found.log_offsets.num_rows - len(points),

@@ -21,7 +21,6 @@ _BOUNDED = ("records_latency_max", "backlog_age_max")
 _ROUNDING_MS = 0.01
 _SHOWN = 5
 POLLS = "files of polls at each window's end"
-"""A limit: positions that were polled count as commits made at that moment, so their low bounds are too high."""
 _WITH_RANGES = "transactional"
 """What was read of this flow's records (`record_ranges`) is in no file that can be imported."""
 
@@ -81,16 +80,14 @@ def compare_verdicts(live: Past, one: Past) -> Verdicts:
 
 
 def _kind(then: SlaWindow, now: SlaWindow) -> str:
-    """An excuse is a claim, too: that the consumer was bootstrapping."""
+    """An excuse is a claim, too: that the consumer was bootstrapping. One that is not made any more claims nothing."""
     if then.verdict == now.verdict:
         return "same"
     if now.verdict == "unknown":
         return "unknown" if now.reason else "silent"
     if then.verdict == "unknown":
         return "known"
-    if "excused" in (then.verdict, now.verdict):
-        return "silent"
-    return "silent" if now.certain else "uncertain"
+    return "silent" if now.certain or now.verdict == "excused" else "uncertain"
 
 
 def _told(window: SlaWindow) -> str:
@@ -125,8 +122,6 @@ def complaints(found: Sequence[Past]) -> list[str]:
 
 def _complaints(found: Sequence[Past], one: Past) -> Iterator[str]:
     live = found[0]
-    if one.title == POLLS:
-        return
     for text in _first(compare_verdicts(live, one).silent):
         yield f"{one.title}: another verdict, unsaid: {text}"
     for text in _first(contradictions(live, one)):

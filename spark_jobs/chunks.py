@@ -15,19 +15,34 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.arrays import NONE, Bools, Ints
+from spark_jobs.polls import Looks, Told, evidence
 from spark_jobs.ranges import Rows
 from spark_jobs.timeline import Timeline
 
 EVENTS = (
     "cluster STRING, topic STRING, `partition` INT, `group` STRING, at BIGINT, offset BIGINT, log_start BIGINT, "
-    "polled BOOLEAN, carried BOOLEAN, carry STRING, until BIGINT, records BIGINT, earliest BIGINT, latest BIGINT"
+    "polled BOOLEAN, certain BOOLEAN, carried BOOLEAN, carry STRING, until BIGINT, "
+    "records BIGINT, earliest BIGINT, latest BIGINT"
 )
-"""Times in µs; offset null: the commit was deleted; `polled`: a snapshot saw it; `carry`: JSON of the steady states;
-`until` and what follows: a range of offsets that was read (ranges.Rows), null elsewhere."""
+"""Times in µs; offset null: the commit was deleted; `polled`: it was seen, not heard of; `certain`: no commit after it
+goes unheard; `carry`: JSON of the steady states; `until` and what follows: a range of offsets that was read
+(ranges.Rows), null elsewhere."""
 
 _OF_POINTS = ["at", "offset", "log_start", "polled"]
 _OF_RANGES = ["at", "offset", "until", "records", "earliest", "latest"]
-_OF_COMMITS = ["cluster", "group", "topic", "partition", "at", "offset", "log_start", "polled", "carried", "carry"]
+_OF_COMMITS = [
+    "cluster",
+    "group",
+    "topic",
+    "partition",
+    "at",
+    "offset",
+    "log_start",
+    "polled",
+    "certain",
+    "carried",
+    "carry",
+]
 _CHUNK_ROWS = 2_000_000
 """Events gathered before a kernel runs: large enough that NumPy's per-call cost vanishes, about 200 MB."""
 
@@ -49,12 +64,20 @@ class Chunk:
     at: Ints
     offset: Ints
     """-1: the committed offset was deleted."""
+    polled: Bools
+    """Only polls tell the position: the group may have moved before, unseen, or since."""
+    looks: Looks
     carried: Bools
     """A position carried over from before the replayed facts, not a commit of theirs."""
     carry: pa.Array
     """JSON of the carried steady states, null elsewhere."""
     carried_log_start: Ints
     """Log start offset known at the carry-over, one entry per group-partition; -1 without."""
+
+    @property
+    def within(self) -> Ints:
+        """An instant of the window that each commit belongs to: a poll at the end of one tells what it ends with."""
+        return self.at - self.polled
 
 
 def chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[Chunk]:
@@ -121,8 +144,8 @@ def _with_commits(timeline: Timeline, commits: pa.Table, partition: Ints) -> Chu
     changed = _changes(commits, ["cluster", "topic", "partition", "group"])
     gp = np.cumsum(changed, dtype=np.int64)
     first = np.flatnonzero(np.concatenate([[True], changed[1:]])) if commits.num_rows else np.zeros(0, dtype=np.int64)
-    keep = _evidence(gp, commits)
-    kept = _rewinds_last(gp[keep], commits.filter(pa.array(keep)))
+    keep, looks = evidence(_told(gp, commits))
+    kept = _rewinds_last(gp[keep], commits if len(keep) == len(gp) else commits.take(pa.array(keep)))
     carried_start = np.full(len(first), NONE)
     np.maximum.at(carried_start, gp, _ints(commits, "log_start"))
     return Chunk(
@@ -132,28 +155,17 @@ def _with_commits(timeline: Timeline, commits: pa.Table, partition: Ints) -> Chu
         gp[keep],
         _ints(kept, "at"),
         _ints(kept, "offset"),
+        ~kept.column("certain").to_numpy(),
+        looks,
         kept.column("carried").to_numpy(),
         kept.column("carry").combine_chunks(),
         carried_start,
     )
 
 
-def _evidence(gp: Ints, commits: pa.Table) -> Bools:
-    """Drop polled positions once the commit log speaks of a group-partition, and repeats of the same commit.
-
-    The commit log has every commit with the broker's own time; a poll taken by another clock between two of them would
-    look like a rewind. A poll that finds the position where it was is no commit: a stopped group would seem alive.
-    """
-    at, offset = _ints(commits, "at"), _ints(commits, "offset")
-    polled = commits.column("polled").to_numpy()
-    logged = ~polled & ~commits.column("carried").to_numpy()
-    first_logged = np.full(int(gp.max(initial=0)) + 1, np.iinfo(np.int64).max)
-    np.minimum.at(first_logged, gp[logged], at[logged])
-    repeat = np.zeros(len(gp), dtype=np.bool_)
-    repeat[1:] = (gp[1:] == gp[:-1]) & (offset[1:] == offset[:-1]) & (offset[1:] != NONE)
-    repeat[1:] &= polled[1:] | (at[1:] == at[:-1])
-    evidence: Bools = ~(polled & (at >= first_logged[gp])) & ~repeat
-    return evidence
+def _told(gp: Ints, commits: pa.Table) -> Told:
+    flags = (commits.column(name).to_numpy() for name in ("polled", "certain", "carried"))
+    return Told(gp, _ints(commits, "at"), _ints(commits, "offset"), *flags)
 
 
 def _rewinds_last(gp: Ints, commits: pa.Table) -> pa.Table:

@@ -30,13 +30,15 @@ def measure(chunk: Chunk, step: Steps, parts: Segments, grid: Rows, end: Ends) -
     total = len(grid.gp)
     row = grid.of_commit[parts.commit]
     consumed = _sum(row, parts.records, total)
-    latency = _latency(row, parts, total)
+    begun = _first_polls(chunk, grid)
+    latency = _unseen(_latency(row, parts, total), step, grid, end, begun)
     lag_max = np.maximum(np.where(end.known, end.lag, NONE), _lag_before_commits(chunk, step, grid, total))
     backlog = {
         "": _worse(latency["records_latency_max_ms"], np.where(end.known, end.age_ms, np.nan)),
-        "low_": _worse(latency["records_latency_max_low_ms"], np.where(end.known, end.age_low_ms, np.nan)),
+        "low_": _worse(latency["records_latency_max_low_ms"], np.where(end.known, end.held_low_ms, np.nan)),
         "high_": _worse(latency["records_latency_max_high_ms"], np.where(end.known, end.age_high_ms, np.nan)),
     }
+    backlog["high_"][begun] = np.inf
     columns: dict[str, pa.Array] = {
         **{name: chunk.keys.column(name).combine_chunks().take(pa.array(grid.gp)) for name in chunk.keys.column_names},
         "window_start": _times(grid.start),
@@ -55,6 +57,7 @@ def measure(chunk: Chunk, step: Steps, parts: Segments, grid: Rows, end: Ends) -
         "log_start_offset": _offsets(end.log_start, end.log_start != NONE),
         "log_end_offset": _offsets(end.log_end, end.log_end != NONE),
         "last_commit_at": _times(chunk.at[grid.last]),
+        "polled_only": pa.array(chunk.polled[grid.last]),
         "method": _method(row, parts, total),
         "unknown_reason": _reasons(end),
     }
@@ -83,6 +86,34 @@ def _latency(row: Ints, parts: Segments, total: int) -> dict[str, Floats]:
         for name, value in (("", (first + last) / 2), ("low_", low), ("high_", high)):
             result[f"records_latency_avg_{name}ms"] = _sum(row, value * n, total) / weight
     result["records_latency_max_high_ms"][of_unknown] = np.inf  # one of them may have waited longer than all others
+    return result
+
+
+def _first_polls(chunk: Chunk, grid: Rows) -> Ints:
+    """Rows in which a poll was the first to see a group-partition: what it did before in that window, nobody saw."""
+    first = np.flatnonzero(np.append(True, chunk.gp[1:] != chunk.gp[:-1])) if len(chunk.gp) else chunk.gp
+    row = grid.of_commit[first[chunk.polled[first] & ~chunk.carried[first]]]
+    return np.asarray(row[row != NONE], dtype=np.int64)
+
+
+def _unseen(latency: dict[str, Floats], step: Steps, grid: Rows, end: Ends, begun: Ints) -> dict[str, Floats]:
+    """Bounds of windows in which nobody saw all commits: they hold for whatever was consumed in the window.
+
+    What polls saw after its start may have been consumed before it, and after the last poll more may have been. In the
+    rows `begun` nothing is known of what was before the first poll.
+    """
+    largest = latency["records_latency_max_high_ms"]
+    later = np.where(end.known, end.age_high_ms, np.inf)
+    largest = np.where(end.unseen & ~np.isnan(largest), np.fmax(largest, later), largest)
+    largest[begun] = np.where(np.isnan(largest[begun]), np.nan, np.inf)
+    doubted = end.unseen.copy()
+    doubted[begun] = True
+    doubted[grid.of_commit[step.loose & (grid.of_commit != NONE)]] = True
+    result = latency | {"records_latency_max_high_ms": largest}
+    for name in ("records_latency", "records_latency_avg"):
+        low, high = latency[f"{name}_low_ms"], latency[f"{name}_high_ms"]
+        result[f"{name}_low_ms"] = np.where(doubted, np.minimum(low, 0), low)
+        result[f"{name}_high_ms"] = np.where(doubted & ~np.isnan(high), largest, high)
     return result
 
 

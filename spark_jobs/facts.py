@@ -7,11 +7,9 @@ from pyspark.sql import functions as F
 
 from kafka_sla.job import Job
 from kafka_sla.model import Patterns
-from kafka_sla.tables import Table
+from kafka_sla.tables import EVERY_COMMIT, UNCHANGED, Table
 from spark_jobs.chunks import EVENTS
 
-POLLED = ("snapshot", "connect_rest")
-"""Sources that look at a position now and then instead of hearing of every commit."""
 _TASK_BYTES = 8_000_000
 """Bytes of fact files to a task: a million commits, which take some hundred MB while they are measured."""
 
@@ -66,9 +64,13 @@ def carried(spark: SparkSession, job: Job, table: Table) -> DataFrame:
 
 def commits_of(job: Job, committed: DataFrame) -> DataFrame:
     """Committed offsets that the job replays: from each cluster's carry-over to the interval's end."""
+    return _replayed(job, committed).where(F.col("at") < F.lit(job.interval.end))
+
+
+def _replayed(job: Job, committed: DataFrame) -> DataFrame:
     wanted = F.lit(False)
     for replay in job.replays:
-        one = (F.col("cluster") == replay.cluster.name) & (F.col("at") < F.lit(job.interval.end))
+        one = F.col("cluster") == replay.cluster.name
         if replay.carried:
             one = one & (F.col("at") >= F.lit(replay.carried.at))
         wanted = wanted | one
@@ -85,12 +87,12 @@ def events(
     points = log.where(F.col("at") <= F.lit(job.interval.end)).select(
         "cluster", "topic", "partition", F.lit(None).cast("string").alias("group"), _micros("at"),
         F.col("log_end_offset").alias("offset"), F.col("log_start_offset").alias("log_start"),
-        (~F.col("source").isin("list_offsets", "record")).alias("polled"),
+        (~F.col("source").isin("list_offsets", "record")).alias("polled"), F.lit(True).alias("certain"),
         F.lit(False).alias("carried"), F.lit(None).cast("string").alias("carry"),
     )  # fmt: skip
-    commits = commits_of(job, committed).select(
+    commits = _positions(job, committed).select(
         "cluster", "topic", "partition", "group", _micros("at"), F.col("committed_offset").alias("offset"),
-        F.lit(None).cast("bigint").alias("log_start"), F.col("source").isin(*POLLED).alias("polled"),
+        F.lit(None).cast("bigint").alias("log_start"), _polled().alias("polled"), _certain().alias("certain"),
         F.lit(False).alias("carried"), F.lit(None).cast("string").alias("carry"),
     )  # fmt: skip
     together = points.unionByName(commits).unionByName(_carried(latency, steady))
@@ -102,11 +104,26 @@ def events(
     )
 
 
+def _positions(job: Job, committed: DataFrame) -> DataFrame:
+    """Commits before the interval's end, and polls at it too: they tell what was committed before."""
+    end = F.lit(job.interval.end)
+    return _replayed(job, committed).where((F.col("at") < end) | ((F.col("at") == end) & ~_certain()))
+
+
+def _polled() -> Column:
+    return ~F.col("source").isin(*EVERY_COMMIT)
+
+
+def _certain() -> Column:
+    return ~_polled() | (F.col("source") == UNCHANGED)
+
+
 def _read(ranges: DataFrame) -> DataFrame:
     """One event per range of offsets that was read, or would have had to be."""
     return ranges.select(
         "cluster", "topic", "partition", _micros("at"), F.col("first_offset").alias("offset"),
-        F.lit(False).alias("polled"), F.lit(False).alias("carried"), F.col("end_offset").alias("until"), "records",
+        F.lit(False).alias("polled"), F.lit(True).alias("certain"), F.lit(False).alias("carried"),
+        F.col("end_offset").alias("until"), "records",
         _micros("earliest"), _micros("latest"),
     )  # fmt: skip
 
@@ -132,6 +149,7 @@ def _carried(latency: DataFrame, steady: DataFrame) -> DataFrame:
         .select(
             *key, F.unix_micros("last_commit_at").alias("at"), F.col("committed_offset").alias("offset"),
             F.col("log_start_offset").alias("log_start"), F.lit(False).alias("polled"),
-            F.lit(True).alias("carried"), F.coalesce("carry", F.lit("{}")).alias("carry"),
+            (~F.col("polled_only")).alias("certain"), F.lit(True).alias("carried"),
+            F.coalesce("carry", F.lit("{}")).alias("carry"),
         )
     )  # fmt: skip

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from kafka_sla.job import Job
 from kafka_sla.model import ReplicationFlow
-from kafka_sla.tables import COMMITTED_OFFSETS, LOG_OFFSETS, REPLICATION_LAG
+from kafka_sla.tables import COMMITTED_OFFSETS, LOG_OFFSETS, REPLICATION_LAG, UNCHANGED
 from spark_jobs import facts
 from spark_jobs.inputs import Inputs
 
@@ -90,7 +90,9 @@ def _points(inputs: Inputs) -> DataFrame:
 def _sightings(inputs: Inputs, windows: DataFrame) -> DataFrame:
     """When which position was seen: the flow's commits, the one the published rows end with, and where only a poll of
     the whole cluster told it, the one that `consumer_latency` goes by."""
-    commits = facts.commits_of(inputs.job, inputs.facts(COMMITTED_OFFSETS)).where(F.col("source") != "snapshot")
+    commits = facts.commits_of(inputs.job, inputs.facts(COMMITTED_OFFSETS)).where(
+        ~F.col("source").isin("snapshot", UNCHANGED)
+    )
     carried = inputs.carried(REPLICATION_LAG).withColumnRenamed("flow", "group")
     told = windows.where((F.unix_micros("last_commit_at") < F.col("start")) & F.col("committed_offset").isNotNull())
     return (

@@ -29,7 +29,11 @@ class Steps:
     """First offset that the commit consumed (never below the log start); equals `end` where it consumed nothing."""
     end: Ints
     before: Ints
-    """Time of the commit before: until then nothing of this step was consumed."""
+    """Time of the commit before."""
+    held: Ints
+    """Until then nothing of this step was consumed: the time of the commit before, or when it was last seen to hold."""
+    loose: Bools
+    """Nobody saw when it was consumed, and that may have been before its window."""
     known: Bools
     """There is a position before it in the same life of the topic."""
     rewound: Bools
@@ -63,13 +67,16 @@ def steps(chunk: Chunk, window_us: int) -> Steps:
     epoch = t.epoch_of(chunk.gp_partition[chunk.gp], chunk.at)
     moved = same & (np.roll(epoch, 1) != epoch)
     known = (previous != NONE) & ~moved
-    horizon = (chunk.at // window_us + 1) * window_us
+    horizon = (chunk.within // window_us + 1) * window_us
+    before = np.where(same, np.roll(chunk.at, 1), NONE)
+    unseen = same & np.roll(chunk.polled, 1)
+    held = np.where(unseen, np.maximum(before, chunk.looks.last(chunk.gp, chunk.at - 1)), before)
     start = log_start_at(chunk, chunk.gp, epoch, chunk.at)
     consumes = known & (chunk.offset > previous)
     end = np.where(consumes, chunk.offset, 0)
     begin = np.where(consumes, np.minimum(np.maximum(previous, start), chunk.offset), 0)
     return Steps(
-        chunk.at, epoch, horizon, begin, end, np.where(same, np.roll(chunk.at, 1), NONE), known,
+        chunk.at, epoch, horizon, begin, end, before, held, unseen & (held < horizon - window_us), known,
         known & (chunk.offset != NONE) & (chunk.offset < previous), moved,
     )  # fmt: skip
 
@@ -142,7 +149,7 @@ def _measure(chunk: Chunk, step: Steps, commit: Ints, start: Ints, stop: Ints) -
     last = np.minimum(t.estimate(epoch, middle(stop - 1), found), consumed)
     latest_production = np.minimum(found.high, consumed)
     first, last = _between(first, last, found.low, latest_production, stop - start)
-    low = np.maximum(0, step.before[commit] - latest_production) / _MS
+    low = np.where(step.loose[commit], 0, np.maximum(0, step.held[commit] - latest_production)) / _MS
     high = np.where(found.low > -FAR, (consumed - found.low) / _MS, np.inf)
     return Segments(
         commit, stop - start, (consumed - first) / _MS, (consumed - last) / _MS, low, high, negative, found.method

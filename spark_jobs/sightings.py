@@ -17,14 +17,12 @@ from pyspark.sql import functions as F
 
 from kafka_sla.job import Job
 from kafka_sla.model import Cluster
-from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_STATUS, LOG_OFFSETS
+from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_STATUS, EVERY_COMMIT, LOG_OFFSETS
 from spark_jobs import facts
 from spark_jobs.inputs import Inputs
 
 PARTITION = ("cluster", "topic", "`partition`")
 KEY = ("cluster", "`group`", "topic", "`partition`")
-POLLED = ("snapshot", "connect_rest")
-"""Sources that look at a position now and then instead of hearing of every commit."""
 
 
 def in_order(*keys: str) -> str:
@@ -108,8 +106,8 @@ def _with_log_ends(inputs: Inputs) -> DataFrame:
 def _new(inputs: Inputs) -> DataFrame:
     committed = facts.commits_of(inputs.job, inputs.facts(COMMITTED_OFFSETS))
     return committed.selectExpr(
-        *KEY, "unix_micros(at) AS at", "0 AS nth", "committed_offset AS `offset`", f"source NOT IN {POLLED} AS logged",
-        "CAST(NULL AS BIGINT) AS lag", "false AS carried",
+        *KEY, "unix_micros(at) AS at", "0 AS nth", "committed_offset AS `offset`",
+        f"source IN {EVERY_COMMIT} AS logged", "CAST(NULL AS BIGINT) AS lag", "false AS carried",
     )  # fmt: skip
 
 

@@ -87,7 +87,7 @@ def _of_sla(
     rows = np.flatnonzero(covered[grid.gp]) if len(covered) else np.zeros(0, dtype=np.int64)
     lives = _lives(sla, chunk, step, caught_age, carried)
     last, start, end = grid.last[rows], grid.start[rows], grid.end[rows]
-    steady = lives.steady_at[last] < end
+    steady = lives.steady_at[last] < np.maximum(end, chunk.at[last] + 1)  # a poll at the end belongs to the window
     since = np.where(steady, lives.steady_at[last], lives.began[last])
     why = np.where(steady, lives.steady_why[last], lives.why[last])
     over = _records_over(sla.max_latency_ms, parts, grid)

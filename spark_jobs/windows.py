@@ -53,26 +53,30 @@ class Ends:
     age_ms: Floats
     age_low_ms: Floats
     age_high_ms: Floats
+    held_low_ms: Floats
+    """The backlog was this old, at least, at an instant of the window: at its end, or when a poll last saw it."""
+    unseen: Bools
+    """The group may have committed since a poll last saw its position."""
 
 
 def rows(chunk: Chunk, scope: Scope) -> Rows:
     """Windows of every group-partition from its first known position on."""
     count = chunk.keys.num_rows
     first = np.searchsorted(chunk.gp, np.arange(count))
-    begin = np.maximum(chunk.at[first] // scope.window * scope.window, scope.start) if count else first
+    begin = np.maximum(chunk.within[first] // scope.window * scope.window, scope.start) if count else first
     width = np.maximum((scope.end - begin) // scope.window, 0)
     gp = np.repeat(np.arange(count), width)
     base = np.cumsum(width) - width
     start = begin[gp] + (np.arange(width.sum()) - base[gp]) * scope.window
-    inside = (chunk.at >= scope.start) & (chunk.at < scope.end)
-    of_commit = np.where(inside, base[chunk.gp] + (chunk.at - begin[chunk.gp]) // scope.window, NONE)
+    inside = (chunk.within >= scope.start) & (chunk.within < scope.end)
+    of_commit = np.where(inside, base[chunk.gp] + (chunk.within - begin[chunk.gp]) // scope.window, NONE)
     return Rows(gp, start, start + scope.window, of_commit, _last_before(chunk, gp, start + scope.window))
 
 
 def _last_before(chunk: Chunk, gp: Ints, end: Ints) -> Ints:
-    """Last commit of each group-partition with a time before `end`; one exists in every row of the grid."""
-    origin, span = extent(chunk.at, end)
-    clock = chunk.gp * span + (chunk.at - origin)
+    """Last commit of each group-partition within the windows before `end`; one exists in every row of the grid."""
+    origin, span = extent(chunk.within, end)
+    clock = chunk.gp * span + (chunk.within - origin)
     return np.asarray(np.searchsorted(clock, gp * span + (end - origin), side="left") - 1, dtype=np.int64)
 
 
@@ -94,7 +98,18 @@ def ends(chunk: Chunk, step: Steps, grid: Rows) -> Ends:
     since = (grid.end - (t.at[seen] if len(t.at) else 0)) / _MS
     high = np.where(waiting >= log_end, np.maximum(high, since), high)
     log_end = np.where(age > 0, np.maximum(log_end, waiting + 1), log_end)
-    return Ends(fresh, known, log_start, log_end, effective, np.maximum(log_end - waiting, 0), age, low, high)
+    seen_at = _seen_at(chunk, grid)
+    unseen = seen_at < grid.end
+    held = np.where(seen_at >= grid.start, np.maximum(low - (grid.end - seen_at) / _MS, 0), 0)
+    low = np.where(unseen, 0, low)
+    lag = np.maximum(log_end - waiting, 0)
+    return Ends(fresh, known, log_start, log_end, effective, lag, age, low, high, held, unseen)
+
+
+def _seen_at(chunk: Chunk, grid: Rows) -> Ints:
+    """Until when the last position is known to have held: the row's end, or the last poll before it."""
+    looked = np.maximum(chunk.at[grid.last], chunk.looks.last(grid.gp, grid.end))
+    return np.where(chunk.polled[grid.last], looked, grid.end)
 
 
 def alive(chunk: Chunk, grid: Rows, end: Ends, scope: Scope) -> Bools:

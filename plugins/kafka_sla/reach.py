@@ -37,7 +37,7 @@ def read_since(
     `records`: files of raw commits of the cluster that are no facts yet.
     """
     window = Interval(carried.at - timedelta(milliseconds=window_ms), carried.at)
-    until = Interval(carried.at, interval.end)
+    until = Interval(carried.at, interval.end + timedelta(microseconds=1))  # a poll at the end tells of before
     with duckdb.connect(":memory:") as db:
         db.execute("SET TimeZone = 'UTC'")
         db.register("carried", lake.published(CONSUMER_LATENCY.name, window, [cluster], _CARRIED))

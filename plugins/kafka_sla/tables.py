@@ -10,6 +10,10 @@ LATENCY_BUCKET_GAMMA = 1.02
 """Ratio of neighbouring histogram bucket edges: a bucket's middle is at most 1 % from any value in it."""
 COMPACTED = "compacted_commit_log"
 """Source of a commit that may not be its group's first, although no earlier one is kept."""
+UNCHANGED = "unchanged"
+"""Source of a position that was polled, and that a log of all commits proves to have held from `at` on."""
+EVERY_COMMIT = ("commit_log", COMPACTED, "mm2_offsets", "spark_checkpoint")
+"""Sources that tell of every commit, each at its own time. All others looked at positions now and then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +91,9 @@ COMMITTED_OFFSETS = Table(
         group STRING NOT NULL            -- consumer group
         topic STRING NOT NULL            -- topic
         partition INT NOT NULL           -- partition
-        at TIMESTAMP NOT NULL            -- commit time (commit_log) or time it was seen (snapshot), UTC
+        at TIMESTAMP NOT NULL            -- commit time (of sources that tell of every commit) or time it was seen, UTC
         committed_offset BIGINT          -- next offset to read; null: the offset was deleted or expired
-        source STRING NOT NULL           -- commit_log (every commit, from __consumer_offsets), compacted_commit_log (one of these, the first that is kept; compaction may have removed earlier ones), snapshot (polled), mm2_offsets or connect_rest (a replication flow), spark_checkpoint, or an imported file's word
+        source STRING NOT NULL           -- every commit: commit_log (from __consumer_offsets), compacted_commit_log (one of these, the first that is kept; compaction may have removed earlier ones), mm2_offsets (a replication flow), spark_checkpoint; polled, and proven by such a log to hold from `at` on: unchanged; polled: snapshot, connect_rest, and any other word of an imported file
     """))  # fmt: skip
 
 GROUP_STATES = Table(
@@ -198,7 +202,8 @@ CONSUMER_LATENCY = Table(
         effective_position BIGINT               -- max(committed offset, log start offset) at the window's end
         log_start_offset BIGINT                 -- log start offset known at the window's end
         log_end_offset BIGINT                   -- log end offset known at the window's end
-        last_commit_at TIMESTAMP                -- time of the last commit before the window's end
+        last_commit_at TIMESTAMP                -- time of the last commit before the window's end; of a polled position: when it was first seen
+        polled_only BOOLEAN NOT NULL            -- only polls tell the position: the group may have moved since the last one, unseen, and low bounds allow for it
         method STRING                           -- the weakest evidence used: record, bracketed, interpolated, extrapolated; null when nothing was consumed
         unknown_reason STRING                   -- why lag and backlog age are null; null when known
     """))  # fmt: skip

@@ -50,6 +50,7 @@ _COUNTS: Row = {
     "latency_histogram": {340: 7, 381: 3},
     "negative_latency_records": 0,
     "unknown_latency_records": 2,
+    "polled_only": False,
     "method": "bracketed",
     "unknown_reason": None,
 }

@@ -32,7 +32,8 @@ def latency(topic: str, minute: int, **more: object) -> Row:
     row = {
         "cluster": "prod", "group": "billing", "topic": topic, "partition": 0, "window_start": at(60 * minute),
         "window_end": at(60 * minute + 60), "records_consumed": 0, "negative_latency_records": 0,
-        "unknown_latency_records": 0, "records_lag": 7, "backlog_age_ms": 100_000.0, "backlog_age_high_ms": 110_000.0,
+        "unknown_latency_records": 0, "polled_only": False,
+        "records_lag": 7, "backlog_age_ms": 100_000.0, "backlog_age_high_ms": 110_000.0,
     }  # fmt: skip
     return row | more
 

@@ -132,5 +132,6 @@ def _waiting(name: str, group: str, end: datetime) -> Row:
     return {
         "cluster": "test", "group": group, "topic": name, "partition": 0, "window_start": end - minutes(1),
         "window_end": end, "records_consumed": 0, "negative_latency_records": 0, "unknown_latency_records": 0,
+        "polled_only": False,
         "records_lag": 30, "backlog_age_ms": 3 * HOUR_S * 1_000.0, "backlog_age_high_ms": 3 * HOUR_S * 1_000.0,
     }  # fmt: skip

@@ -41,7 +41,12 @@ class Scene:
     ) -> Row:
         last, position = max(((t, o) for t, o in seen if t < start + 60), default=(0.0, None))
         row = {"cluster": "prod", "group": flow, "topic": topic, "partition": 0, "window_start": at(start)}
-        counts = {"records_consumed": 0, "negative_latency_records": 0, "unknown_latency_records": 0}
+        counts = {
+            "records_consumed": 0,
+            "negative_latency_records": 0,
+            "unknown_latency_records": 0,
+            "polled_only": False,
+        }
         log_end = max((o for t, o in ends if t <= start + 60), default=None)
         return row | counts | {
             "window_end": at(start + 60), "committed_offset": position, "last_commit_at": at(last),

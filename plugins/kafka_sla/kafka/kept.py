@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from kafka_sla.kafka.fact_rows import SNAPSHOT, Row
+from kafka_sla.kafka.fact_rows import Row
 from kafka_sla.kafka.positions import Reader, Track
 from kafka_sla.kafka.topics import TopicPartition
 from kafka_sla.model import KeptPosition
+from kafka_sla.tables import UNCHANGED
 
 
 def kept_tracks(kept: Iterable[KeptPosition], there: Collection[TopicPartition]) -> dict[Reader, Track]:
@@ -28,7 +29,7 @@ def kept_rows(kept: Iterable[KeptPosition], there: Collection[TopicPartition], s
         if one.at_ms >= since:
             yield one.group, *tp, one.at_ms, one.offset, one.source
         elif one.offset is not None:
-            yield one.group, *tp, since, one.offset, SNAPSHOT
+            yield one.group, *tp, since, one.offset, UNCHANGED
 
 
 def standing(tracks: dict[Reader, Track], since: int, now: int) -> Iterator[Row]:
@@ -36,4 +37,4 @@ def standing(tracks: dict[Reader, Track], since: int, now: int) -> Iterator[Row]
     for reader, track in tracks.items():
         position = track.at(now)
         if track.times[-1] < since and position is not None:
-            yield reader.group, *reader.tp, now, position, SNAPSHOT
+            yield reader.group, *reader.tp, now, position, UNCHANGED

@@ -27,10 +27,21 @@ from kafka_sla.kafka.share_groups import read_share_lags
 from kafka_sla.kafka.timeline import Rule
 from kafka_sla.kafka.topics import Topic, TopicConfig, TopicPartition, read_configs, read_topics
 from kafka_sla.model import Cluster, Connection, Interval, KeptPosition, LookUps, Patterns, epoch_ms
-from kafka_sla.tables import COMMITTED_OFFSETS, GROUP_STATES, LOG_OFFSETS, RECORD_RANGES, SHARE_LAGS, TOPIC_CONFIGS
+from kafka_sla.tables import (
+    COMMITTED_OFFSETS,
+    GROUP_STATES,
+    LOG_OFFSETS,
+    RECORD_RANGES,
+    SHARE_LAGS,
+    TOPIC_CONFIGS,
+    UNCHANGED,
+)
 
 LOOK_BACK = timedelta(hours=1)
 """How long before an interval its commits are read too, so that the last commit before it is known."""
+
+_READER = 3
+"""Values of a row that name the reader: group, topic, partition."""
 
 Progress = Callable[[str], None]
 
@@ -126,7 +137,11 @@ def _read(
     times = RecordTimes(scope.client, scope.topics)
     there = set(scope.offsets.partitions)
     elsewhere = kept_tracks(kept, there)
-    rows = [*now.committed, *unchanged, *kept_rows(kept, there, epoch_ms(scope.interval.start - LOOK_BACK))]
+    rows = [
+        *_proven(now.committed, unchanged),
+        *unchanged,
+        *kept_rows(kept, there, epoch_ms(scope.interval.start - LOOK_BACK)),
+    ]
     if live:
         rows += standing(elsewhere, epoch_ms(scope.interval.start), began)
     tracks = _tracks(scope, now, commits, unchanged) | elsewhere
@@ -222,15 +237,23 @@ def _commits(scope: _Scope, live: bool) -> Commits | None:
 
 
 def _unchanged(scope: _Scope, now: _Now, commits: Commits | None) -> list[Row]:
-    """Rows for readers that have not committed since LOOK_BACK: where they are now is where they were at its start."""
+    """Rows for readers that have not committed since LOOK_BACK: where they are now is where they were at its start, as
+    the commit log proves. Mere polls would leave open whether they moved."""
     if commits is None or commits.held_back:
         return []
     since = epoch_ms(scope.interval.start - LOOK_BACK)
     return [
-        (reader.group, *reader.tp, since, position, fact_rows.SNAPSHOT)
+        (reader.group, *reader.tp, since, position, UNCHANGED)
         for reader, position in now.positions.items()
         if reader not in commits.tracks and reader not in commits.later
     ]
+
+
+def _proven(seen: list[Row], unchanged: list[Row]) -> Iterator[Row]:
+    """The positions of now, those of readers without commits as what the commit log proves to be unchanged."""
+    silent = {row[:_READER] for row in unchanged}
+    for row in seen:
+        yield (*row[:-1], UNCHANGED) if row[:_READER] in silent else row
 
 
 def _tracks(scope: _Scope, now: _Now, commits: Commits | None, unchanged: list[Row]) -> dict[Reader, Track]:

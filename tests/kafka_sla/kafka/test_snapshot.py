@@ -285,6 +285,7 @@ def test_a_group_that_is_silent_for_long_still_has_a_position(kafka: Broker) -> 
     rows = look(kafka, later, name, groups=f"g-{name}", live=True).committed_offsets.to_pylist()
 
     assert {(row["at"], row["committed_offset"]) for row in rows} >= {(later.start - minutes(60), 1)}
+    assert {row["source"] for row in rows} == {"unchanged"}
 
 
 def test_a_consumer_of_the_new_protocol_is_seen_with_its_type(kafka: Broker) -> None:
