@@ -20,7 +20,6 @@ Key = tuple[Any, ...]
 _BOUNDED = ("records_latency_max", "backlog_age_max")
 _ROUNDING_MS = 0.01
 _SHOWN = 5
-POLLS = "files of polls at each window's end"
 _WITH_RANGES = "transactional"
 """What was read of this flow's records (`record_ranges`) is in no file that can be imported."""
 
