@@ -38,10 +38,11 @@ FLOORS: tuple[dict[str, str], ...] = (
         "judging": "attainment evidence lost_commits miss_causes miss_figures miss_sentences miss_surroundings sla"
         " window_figures",
     },
-    {"charts": "charts", "rendering": "rendering"},
+    {"charts": "charts", "rendering": "rendering", "digest periods": "digest_periods"},
     {"report": "report"},
     {"digest": "digest"},
     {"notify": "digest_mail late_mail mail notify"},
+    {"archive": "archive"},
     {"pipeline": "digests elsewhere explaining lateness pipeline preparation reach summing unread"},
     {
         "tasks": "tasks",

@@ -1,19 +1,19 @@
 """What a digest says of a calendar period: each promise, what changed since the period before, what was not measured.
 
-Pure but for the ledger that it reads. Knows no mail server and no schedule but its own.
+Pure but for the ledger that it reads. Knows no mail server and no schedule.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
-from kafka_sla.attainment import Attainment, attained_of, calendar_period
+from kafka_sla.attainment import Attainment, attained_of
 from kafka_sla.charts import latency_plot
+from kafka_sla.digest_periods import period_name, period_of
 from kafka_sla.ledger import Ledger
 from kafka_sla.model import Digest, Interval, Sla
 from kafka_sla.report import MANY, Outcome, ReportedSla, quality, reported, sla_values
@@ -36,26 +36,6 @@ class Told:
     """Key that `values["slas"]` refers to, and PNG bytes."""
 
 
-def period_of(digest: Digest, at: datetime) -> Interval:
-    """The period of the digest that holds the instant."""
-    return calendar_period(digest.every, digest.time_zone, at)
-
-
-def due_at(digest: Digest, period: Interval) -> datetime:
-    """When a period is told: after it has ended, at the digest's hour."""
-    zone = ZoneInfo(digest.time_zone)
-    return datetime.combine(period.end.astimezone(zone).date(), digest.at, zone).astimezone(UTC)
-
-
-def periods_due(digest: Digest, interval: Interval) -> Iterator[Interval]:
-    """The periods that fall due in the interval, oldest first."""
-    period = period_of(digest, interval.start - timedelta(days=2))
-    while period.end <= interval.end:
-        if interval.start <= due_at(digest, period) < interval.end:
-            yield period
-        period = period_of(digest, period.end)
-
-
 def tell(ledger: Ledger, digest: Digest, slas: Sequence[Sla], period: Interval) -> Told:
     """What the ledger holds of these SLAs in the period; the gravest first."""
     found = [_of_sla(ledger, digest, sla, period) for sla in slas]
@@ -74,20 +54,6 @@ def tell(ledger: Ledger, digest: Digest, slas: Sequence[Sla], period: Interval) 
         "plots_left_out": sum(1 for _, plot in found if plot) - len(shown),
     }  # fmt: skip
     return Told(values, tuple((key, plot) for key, plot in shown if plot))
-
-
-def period_name(digest: Digest, period: Interval) -> str:
-    """`Friday 20 November 2026`, `16 to 22 November 2026`, `November 2026`, by the digest's clock."""
-    zone = ZoneInfo(digest.time_zone)
-    first = period.start.astimezone(zone)
-    last = (period.end - timedelta(microseconds=1)).astimezone(zone)
-    if digest.every == "day":
-        return f"{first:%A} {first.day} {first:%B %Y}"
-    if digest.every == "month":
-        return f"{first:%B %Y}"
-    start = f"{first.day}" if first.month == last.month else f"{first.day} {first:%B}"
-    start += "" if first.year == last.year else f" {first.year}"
-    return f"{start} to {last.day} {last:%B %Y}"
 
 
 def _of_sla(ledger: Ledger, digest: Digest, sla: Sla, period: Interval) -> tuple[dict[str, Any], bytes | None]:

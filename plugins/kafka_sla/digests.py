@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -10,8 +9,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from kafka_sla import notify
-from kafka_sla.digest import period_name, period_of, periods_due, tell
+from kafka_sla.archive import archive_path
+from kafka_sla.digest import tell
 from kafka_sla.digest_mail import digest_mail, digest_page
+from kafka_sla.digest_periods import period_name, period_of, periods_due
 from kafka_sla.errors import BadRequest, MailRefused, SettingsError
 from kafka_sla.ledger import Ledger
 from kafka_sla.model import Connection, Digest, Interval, Sla
@@ -110,9 +111,3 @@ def readers_of(settings: Settings, digest: Digest) -> list[tuple[tuple[str, ...]
             f"the digest {digest.name!r} has no recipients and neither have its SLAs; give it recipients"
         )
     return [((address,), [sla for sla in slas if address in sla.recipients]) for address in addresses]
-
-
-def archive_path(store: Store, digest: Digest, period: Interval) -> str:
-    """Where the page of a period is kept, below the warehouse."""
-    folder = re.sub(r"[^A-Za-z0-9._-]+", "-", digest.name).strip("-.") or "digest"
-    return f"{store.archive}/{folder}/{digest.every}-{period.start:%Y%m%dT%H%MZ}.html"

@@ -57,6 +57,13 @@ def write_text(path: str, text: str) -> None:
     filesystem.move(part, inside)
 
 
+def read_text(path: str) -> str:
+    """The text of one file."""
+    filesystem, inside = FileSystem.from_uri(path)
+    with filesystem.open_input_file(inside) as source:
+        return bytes(source.read()).decode()
+
+
 def has_rows(path: str) -> bool:
     """Does this Parquet file hold any row? Spark writes an empty file for an empty table."""
     filesystem, inside = FileSystem.from_uri(path)

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from kafka_sla.digest import due_at, period_name, period_of, periods_due, tell
+from kafka_sla.digest import tell
 from kafka_sla.digest_mail import digest_mail, digest_page
+from kafka_sla.digest_periods import due_at, period_name, period_of, periods_due
 from kafka_sla.ledger import Ledger
 from kafka_sla.model import Digest, Interval, Sla, SlaWindow
 from kafka_sla.sla import misses

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from demo.mailbox import Mailbox, mailbox
-from kafka_sla.digest import period_of
+from kafka_sla.digest_periods import period_of
 from kafka_sla.digests import day_asked, digests_due, mail_digest, make_digest
 from kafka_sla.errors import BadRequest, MailRefused, SettingsError
 from kafka_sla.ledger import Ledger
@@ -67,6 +67,14 @@ def test_the_page_of_a_period_is_kept_and_replaced_when_made_again(store: Store)
     assert made == [f"{store.warehouse}/reports/Weekly/week-20260302T0000Z.html"] * 2
     assert [path.name for path in Path(made[0]).parent.iterdir()] == ["week-20260302T0000Z.html"]
     assert "payments-30s" in Path(made[0]).read_text()
+
+
+def test_digests_whose_names_look_alike_in_a_path_are_kept_apart(store: Store) -> None:
+    names = ("A/B", "A B", "A-B", "..", "\u00c4")
+    pages = [make_digest(settings(name=name), store, name, START)["page"] for name in names]
+
+    assert len(names) == len(set(pages))
+    assert all(Path(page).resolve().is_relative_to(store.archive) for page in pages)
 
 
 def test_each_reader_is_mailed_once_about_the_own_promises(store: Store, box: Mailbox) -> None:

@@ -147,6 +147,19 @@ class CoverageDay(BaseModel):
     ahead: float = Field(description="not over yet")
 
 
+class Report(BaseModel):
+    """A digest's page in the archive."""
+
+    digest: str
+    every: Literal["day", "week", "month"]
+    period: str = Field(description="in words, by the digest's clock")
+    start: datetime
+    team: str
+    made_at: datetime
+    page: str = Field(description="address of the page")
+    document: str = Field(description="address of the standalone HTML file")
+
+
 class PairNow(BaseModel):
     """Fetches of one follower, or of consumers, from one broker, over a span."""
 

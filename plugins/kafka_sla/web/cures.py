@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -68,7 +68,12 @@ def ranges(days: Iterable[datetime], longest: timedelta) -> Iterator[Interval]:
 
 def _triggered(kind: Literal["trigger", "judge"], dag: str, span: Interval, **fields: Any) -> Cure:
     form = _form(span, fields)
-    return _cure(kind, dag, span, shlex.join(["airflow", "dags", "trigger", dag, "--conf", json.dumps(form)]), **fields)
+    return _cure(kind, dag, span, dag_trigger(dag, form), **fields)
+
+
+def dag_trigger(dag: str, form: Mapping[str, Any]) -> str:
+    """The command that does what the trigger form does."""
+    return shlex.join(["airflow", "dags", "trigger", dag, "--conf", json.dumps(form)])
 
 
 def _cure(kind: Literal["backfill", "trigger", "judge"], dag: str, span: Interval, command: str, **fields: Any) -> Cure:

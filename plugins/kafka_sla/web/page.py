@@ -19,7 +19,7 @@ PREFIX = "/kafka-sla"
 NAVIGATION = (
     ("/", "Overview"), ("/misses", "Misses"), ("/unread", "Unread records"),
     ("/brokers", "Brokers"), ("/replication", "Replication"), ("/quality", "Data quality"), ("/coverage", "Coverage"),
-    ("/missing", "Missing time"),
+    ("/missing", "Missing time"), ("/reports", "Reports"),
 )  # fmt: skip
 
 

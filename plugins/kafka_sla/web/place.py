@@ -28,6 +28,7 @@ class Place:
     settings: Settings
     ledger: Ledger
     lake: Lake
+    store: Store
     now: datetime
 
 
@@ -38,8 +39,8 @@ def place(request: Request) -> Place:
         changed = path.stat().st_mtime_ns
     except OSError as error:
         raise SettingsError(f"cannot read the configuration {path}: {error.strerror}; set KAFKA_SLA_CONFIG") from error
-    settings, ledger, lake = _opened(path, changed)
-    return Place(settings, ledger, lake, datetime.now(UTC))
+    settings, ledger, lake, store = _opened(path, changed)
+    return Place(settings, ledger, lake, store, datetime.now(UTC))
 
 
 def _configuration() -> Path:
@@ -48,11 +49,11 @@ def _configuration() -> Path:
 
 
 @lru_cache(maxsize=2)
-def _opened(path: Path, changed: int) -> tuple[Settings, Ledger, Lake]:
+def _opened(path: Path, changed: int) -> tuple[Settings, Ledger, Lake, Store]:
     """Read anew when the file has changed."""
     settings = load_settings(path)
     store = _store(settings)
-    return settings, Ledger(store), Lake(store)
+    return settings, Ledger(store), Lake(store), store
 
 
 def _store(settings: Settings) -> Store:

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import delete
 
 from kafka_sla.store import Store
-from tests.kafka_sla.web.world import build, whole_minute
+from tests.kafka_sla.web.world import archive, build, whole_minute
 
 
 @pytest.fixture(scope="session")
@@ -23,6 +23,7 @@ def asgi(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
     initdb()
     config, store = build(tmp_path_factory.mktemp("world"), whole_minute(), timedelta(hours=3))
+    archive(config, store)
     with pytest.MonkeyPatch.context() as environment, store_connection(store):
         environment.setenv("KAFKA_SLA_CONFIG", str(config))
         environment.setenv("_AIRFLOW_PROCESS_CONTEXT", "server")  # as Airflow's web server says when it starts

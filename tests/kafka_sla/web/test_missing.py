@@ -41,7 +41,7 @@ def here(asgi: Any, tmp_path: Path) -> Any:
 
     config, store = tmp_path / "kafka_sla.yml", Store.embedded(tmp_path)
     config.write_text(CONFIGURATION)
-    return Place(load_settings(config), Ledger(store), Lake(store), NOW)
+    return Place(load_settings(config), Ledger(store), Lake(store), store, NOW)
 
 
 def found(here: Any, span: Interval) -> Any:

@@ -13,7 +13,8 @@ from tests.kafka_sla.web.world import HOSTILE
 
 ORDERS = "orders within 5 minutes"
 PAGES = ["/", "/slas/orders within 5 minutes", f"/slas/{HOSTILE}", "/misses", "/quality", "/coverage", "/brokers",
-         "/replication", "/unread", "/missing", "/dags/kafka_sla", "/dags/other"]  # fmt: skip
+         "/replication", "/unread", "/missing",
+         "/reports", "/reports/Gone/month-20260201T0000Z", "/dags/kafka_sla", "/dags/other"]  # fmt: skip
 
 
 class Elements(HTMLParser):

@@ -14,7 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_sla import pipeline
+from kafka_sla.archive import archive_path
 from kafka_sla.arrow import arrow_rows, arrow_schema
+from kafka_sla.digest_periods import period_of
 from kafka_sla.lake import Lake
 from kafka_sla.ledger import Ledger
 from kafka_sla.model import Interval
@@ -31,6 +33,7 @@ from kafka_sla.tables import (
     STEADY_STATE,
     Table,
 )
+from kafka_sla.warehouse import write_text
 
 HOSTILE = "<script>alert('x')</script>"
 CONFIGURATION = f"""
@@ -289,6 +292,25 @@ def _validation(ledger: Ledger, interval: Interval) -> None:
     broken = {**about, "table_name": "consumer_latency", "expectation_id": "consumer_latency-1", "severity": "warning"}
     quarantine = [{**broken, "row": f'{{"group": "{HOSTILE}", "partition": {i}}}'} for i in range(3)]
     ledger.store_validation(results, quarantine)
+
+
+DIGESTS = f"""
+digests:
+  - {{name: "Payments, weekly", every: week, time_zone: Europe/Berlin, team: Payments, recipients: [lead@example.com]}}
+  - {{name: "{HOSTILE}", every: day}}
+"""
+EVIL = "<!DOCTYPE html><title>Evil</title><script>document.title = 'ran'; parent.document.title = 'ran'</script><p>Evil"
+
+
+def archive(config: Path, store: Store) -> None:
+    """Two digests, with pages of two periods; and a page of one that is configured no more, made by somebody bad."""
+    config.write_text(config.read_text() + DIGESTS)
+    for digest in load_settings(config).digests:
+        for day in (datetime(2026, 3, 4, tzinfo=UTC), datetime(2026, 3, 11, tzinfo=UTC)):
+            told = f"<!DOCTYPE html><title>Digest</title><p>A digest of {period_of(digest, day)}."
+            write_text(archive_path(store, digest, period_of(digest, day)), told)
+    write_text(f"{store.archive}/Gone/month-20260201T0000Z.html", EVIL)
+    write_text(f"{store.archive}/Gone/notes.txt", "no digest wrote this")
 
 
 def whole_minute() -> datetime:
