@@ -10,8 +10,9 @@ import importlib.resources
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,9 +64,11 @@ def validate(
     """
     results: list[dict[str, Any]] = []
     quarantine: list[dict[str, Any]] = []
-    for name, frame in frames.items():
+    checked = {name: _with_context(frame, TABLES[name], interval, window_ms) for name, frame in frames.items()}
+    unique = _surely_unique(checked)
+    for name, frame in checked.items():
         load = {"load_id": load_id, "interval_start": interval.start, "interval_end": interval.end, "table_name": name}
-        for verdict in _run(name, _with_context(frame, TABLES[name], interval, window_ms), slas):
+        for verdict in _run(name, frame, slas, unique[name]):
             results.append(load | verdict.row())
             quarantine += [load | verdict.about() | {"row": row} for row in verdict.broken_rows(spark)]
     return ValidationOutcome(tuple(results), tuple(quarantine))
@@ -168,13 +171,15 @@ _UNIQUE = "expect_compound_columns_to_be_unique"
 _COUNTS = {"result_format": "BASIC", "partial_unexpected_count": 0}
 
 
-def _run(name: str, frame: DataFrame, slas: Sequence[Sla]) -> list[_Verdict]:
-    """Two passes: did it hold (one aggregate for most rules), then counts of what did not. In the file's order."""
+def _run(name: str, frame: DataFrame, slas: Sequence[Sla], unique: Set[str]) -> list[_Verdict]:
+    """Two passes: did it hold (one aggregate for most rules), then counts of what did not. In the file's order.
+
+    `unique`: ids of the rules that surely hold and need not be asked.
+    """
     batch = _batch(name, frame)
     rules = suite(name)["expectations"]
     parameters = {"expected_groups": [_promise(sla) for sla in slas]}
     asked = _expectations(name, rules)
-    unique = {rule["id"] for rule in rules if _surely_unique(frame, rule)}
     doubtful = [rule for rule in rules if rule["id"] not in unique]
     found = _results(batch, name, doubtful, parameters, {"result_format": "BOOLEAN_ONLY"})
     if failed := [rule for rule in doubtful if not found[rule["id"]].success]:
@@ -182,25 +187,40 @@ def _run(name: str, frame: DataFrame, slas: Sequence[Sla]) -> list[_Verdict]:
     return [_verdict(asked[rule["id"]], batch, frame, found.get(rule["id"])) for rule in rules]
 
 
-def _surely_unique(frame: DataFrame, rule: Mapping[str, Any]) -> bool:
-    """Do all rows differ in the columns of a uniqueness rule, going by a hash of them?
+def _surely_unique(frames: Mapping[str, DataFrame]) -> dict[str, set[str]]:
+    """Ids of the uniqueness rules, by table, in whose columns all rows differ, going by a hash of them.
 
-    Great Expectations sorts all rows by these columns to tell, which takes ten times as long. Equal hashes prove
-    nothing, so then it is asked.
+    Great Expectations sorts all rows by these columns to tell, which takes ten times as long, table by table; here one
+    pass serves all tables. Equal hashes prove nothing, so then it is asked.
     """
+    from pyspark.sql import DataFrame
     from pyspark.sql import functions as F
 
-    if rule["type"] != _UNIQUE:
-        return False
-    hashed = frame.select(F.xxhash64(*[F.col(f"`{name}`") for name in rule["kwargs"]["column_list"]]).alias("hash"))
-    repeated = hashed.repartition("hash").mapInArrow(_repeated, "repeated BIGINT").collect()
-    return not any(row["repeated"] for row in repeated)
+    rules = [(name, rule) for name in frames for rule in suite(name)["expectations"] if rule["type"] == _UNIQUE]
+    hashed = [
+        frames[name].select(
+            F.lit(i).alias("rule"),
+            F.xxhash64(F.lit(i), *[F.col(f"`{column}`") for column in rule["kwargs"]["column_list"]]).alias("hash"),
+        )
+        for i, (name, rule) in enumerate(rules)
+    ]
+    found = {name: {rule["id"] for owner, rule in rules if owner == name} for name in frames}
+    if hashed:
+        together = reduce(DataFrame.unionAll, hashed).repartition("hash")
+        for row in together.mapInArrow(_repeated, "rule INT").collect():
+            name, rule = rules[row["rule"]]
+            found[name].discard(rule["id"])
+    return found
 
 
 def _repeated(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """How many of a task's hashes are there more than once."""
-    hashes = np.sort(np.concatenate([np.zeros(0, np.int64), *(batch["hash"].to_numpy() for batch in batches)]))
-    yield pa.RecordBatch.from_pydict({"repeated": [int((hashes[1:] == hashes[:-1]).sum())]})
+    """The rules of which a task has a hash more than once."""
+    read = [(batch["rule"].to_numpy(), batch["hash"].to_numpy()) for batch in batches]
+    rules = np.concatenate([np.zeros(0, np.int32), *(rule for rule, _ in read)])
+    hashes = np.concatenate([np.zeros(0, np.int64), *(hash_ for _, hash_ in read)])
+    order = np.argsort(hashes)
+    again = np.unique(rules[order][1:][np.diff(hashes[order]) == 0])
+    yield pa.RecordBatch.from_pydict({"rule": pa.array(again, pa.int32())})
 
 
 def _batch(name: str, frame: DataFrame) -> Any:
