@@ -71,10 +71,11 @@ def mail_digest(
     """
     digest = settings.digest(name)
     period, ledger = period_of(digest, at), Ledger(store)
+    by_hand = bool(to or again)
     sent: list[str] = []
     failed: list[Exception] = []
     for readers, slas in [(tuple(to), slas_of(settings, digest))] if to else readers_of(settings, digest):
-        who, by_hand = ", ".join(readers), bool(to or again)
+        who = ", ".join(readers)
         if not by_hand and ledger.was_mailed(digest, period, who):
             continue
         message = digest_mail(

@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from kafka_sla.errors import BadRequest
 from kafka_sla.model import Interval
 from kafka_sla.tasks.connections import connection, store
-from kafka_sla.tasks.run import settings_here
+from kafka_sla.tasks.run import data_interval, plain, settings_here
 
 log = logging.getLogger(__name__)
 
@@ -57,14 +57,6 @@ def digest(wanted: dict[str, str]) -> dict[str, Any]:
 
 
 def _interval() -> Interval:
-    """The run's data interval; a run by hand without a logical date has none, and means the hour before it."""
-    context = get_current_context()
-    start, end = context.get("data_interval_start"), context.get("data_interval_end")
-    if start and end and start < end:
-        return Interval(_utc(start), _utc(end))
-    after = _utc(context["dag_run"].run_after)
-    return Interval(after - timedelta(hours=1), after)
-
-
-def _utc(at: datetime) -> datetime:
-    return datetime.fromtimestamp(at.timestamp(), UTC)
+    """The run's data interval, or the hour before a run by hand."""
+    after = plain(get_current_context()["dag_run"].run_after)
+    return data_interval() or Interval(after - timedelta(hours=1), after)

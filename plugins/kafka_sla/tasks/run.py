@@ -17,16 +17,15 @@ from kafka_sla.tasks.plan import Request
 
 
 def request_of_run(every: timedelta, watches: bool) -> Request:
-    """The run as Airflow describes it. A run triggered without a logical date has no data interval."""
+    """The run as Airflow describes it."""
     context = get_current_context()
     run, params = context["dag_run"], context["params"]
-    start, end = context.get("data_interval_start"), context.get("data_interval_end")
     return Request(
         every=every,
         watches=watches,
         run_after=run.run_after,
         backfill=run.run_type == "backfill",
-        data_interval=Interval(_plain(start), _plain(end)) if start and end and start < end else None,
+        data_interval=data_interval(),
         start=_instant(params, "from"),
         end=_instant(params, "to"),
         clusters=tuple(params["clusters"]),
@@ -34,6 +33,13 @@ def request_of_run(every: timedelta, watches: bool) -> Request:
         tell=params.get("notify", "auto"),
         stored=params["facts"] == "stored",
     )
+
+
+def data_interval() -> Interval | None:
+    """The run's data interval; a run that was triggered without a logical date has none."""
+    context = get_current_context()
+    start, end = context.get("data_interval_start"), context.get("data_interval_end")
+    return Interval(plain(start), plain(end)) if start and end and start < end else None
 
 
 def settings_here() -> Settings:
@@ -48,7 +54,7 @@ def run_url(settings: Settings) -> str:
     return f"{base.rstrip('/')}/dags/{context['dag'].dag_id}/runs/{quote(context['run_id'], safe='')}"
 
 
-def _plain(at: datetime) -> datetime:
+def plain(at: datetime) -> datetime:
     """Airflow's pendulum instants as plain UTC datetimes."""
     return datetime.fromtimestamp(at.timestamp(), UTC)
 
