@@ -3,12 +3,14 @@ Spark; what is visible it asks the ledger."""
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table as IcebergTable
 from pyiceberg.table import Transaction
 
@@ -87,16 +89,34 @@ class Lake:
 
     def metric_files(self, load_ids: Sequence[str], table: Table) -> list[str]:
         """The files of these loads, published or not."""
-        return self._files_of(table, load_ids, between("interval_start", self._ledger.loads_start(load_ids), None))
+        loads = between("interval_start", self._ledger.loads_start(load_ids), None)
+        return paths(self._files_of(table, load_ids, loads))
 
     def published_files(self, table: Table, slices: Sequence[Slice]) -> list[str]:
         """Files that hold the rows of these slices; each may also hold rows of other clusters and times."""
+        return paths(self._published(table, slices))
+
+    def _published(self, table: Table, slices: Sequence[Slice]) -> list[DataFile]:
         if not slices:
             return []
         start, end = min(s.interval.start for s in slices), max(s.interval.end for s in slices)
         load_ids = sorted({s.load_id for s in slices})
         loads = between("interval_start", self._ledger.loads_start(load_ids), end)
         return self._files_of(table, load_ids, loads, between(table.time, start, end))
+
+    def newest_slices(self, table: Table, slices: Sequence[Slice], most_rows: int) -> list[Slice]:
+        """What of these slices may be summed up within so many rows: all, or the newest part of them, cut at one time
+        for all clusters. What ends last is there in any case."""
+        sizes: dict[str, int] = defaultdict(int)
+        for file in self._published(table, slices):
+            sizes[file.file_path.removeprefix(self.stage_dir("")).split("/", 1)[0]] += file.record_count
+        kept: set[Slice] = set()
+        for end, same in itertools.groupby(sorted(slices, key=_end, reverse=True), key=_end):
+            more = kept | set(same)
+            if kept and sum(sizes[load_id] for load_id in {s.load_id for s in more}) > most_rows:
+                return [_since(s, end) for s in slices if s in kept]
+            kept = more
+        return list(slices)
 
     # reading
 
@@ -133,9 +153,10 @@ class Lake:
     def _planned(self, table: Table, *wanted: str) -> list[str]:
         return paths(planned_files(self._iceberg.table(table), *wanted))
 
-    def _files_of(self, table: Table, load_ids: Sequence[str], *wanted: str) -> list[str]:
+    def _files_of(self, table: Table, load_ids: Sequence[str], *wanted: str) -> list[DataFile]:
         folders = tuple(self.stage_dir(load_id) + "/" for load_id in load_ids)
-        return [path for path in self._planned(table, *wanted) if path.startswith(folders)]
+        found = planned_files(self._iceberg.table(table), *wanted)
+        return [file for file in found if file.file_path.startswith(folders)]
 
     def _not_there(self, table: Table, rows: pa.Table, current: IcebergTable | None = None) -> pa.Table:
         if not rows.num_rows:
@@ -178,6 +199,14 @@ def _extent(table: Table, rows: pa.Table) -> tuple[datetime, datetime]:
     """The first and the last time of the rows."""
     bounds = pc.min_max(rows[table.time]).as_py()
     return bounds["min"], bounds["max"]
+
+
+def _end(one: Slice) -> datetime:
+    return one.interval.end
+
+
+def _since(one: Slice, at: datetime) -> Slice:
+    return one._replace(interval=Interval(max(one.interval.start, at), one.interval.end))
 
 
 def _snapshots(states: pa.Table | None) -> dict[str, list[datetime]]:

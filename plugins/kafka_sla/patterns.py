@@ -37,6 +37,14 @@ def is_exact(text: object) -> bool:
     return isinstance(text, str) and text[:1] not in ("/", "!", "") and not set("*?") & set(text)
 
 
+def plain_names(patterns: Patterns) -> list[str] | None:
+    """The names that are selected, where all of them are given plainly; None where one is a glob or a regex."""
+    names = [re.sub(r"\\(.)", r"\1", pattern, flags=re.DOTALL) for pattern in patterns.include]
+    if [re.escape(name) for name in names] != list(patterns.include):
+        return None
+    return [name for name in names if patterns.matches(name)]
+
+
 def _regex(text: str) -> str:
     if len(text) < 3 or not text.endswith("/"):
         raise ValueError("not a regex between two slashes, such as /orders-[0-9]+/")

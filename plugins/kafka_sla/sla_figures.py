@@ -16,6 +16,7 @@ from kafka_sla.lake import Lake
 from kafka_sla.ledger import Ledger
 from kafka_sla.model import Interval, Sla
 from kafka_sla.parquet_rows import opened
+from kafka_sla.patterns import plain_names
 from kafka_sla.publications import Slice
 from kafka_sla.stretches import Measured, Place
 from kafka_sla.tables import CONSUMER_LATENCY
@@ -54,18 +55,26 @@ def _rows(lake: Lake, sla: Sla, interval: Interval, width_ms: int, slices: Seque
     if not files:
         return _Rows([], [], [])
     with opened(files, slices) as database:
-        pairs = _pairs(database, sla)
+        pairs = pairs_of(database, sla)
         database.register("pairs", pairs)
         values = {"start_at": interval.start, "end_at": interval.end, "width": width_ms}
         database.execute(f"CREATE TEMP TABLE ours AS {_OURS}")
         return _Rows(*(_fetch(database, query, values) for query in (_HISTOGRAM, _CELLS, _RATES)))
 
 
-def _pairs(database: duckdb.DuckDBPyConnection, sla: Sla) -> pa.Table:
+def pairs_of(database: duckdb.DuckDBPyConnection, sla: Sla) -> pa.Table:
+    """Groups and topics of the SLA, for a join with the view `files`: those that it names, else those that are seen."""
+    groups, topics = plain_names(sla.groups), plain_names(sla.topics)
+    if groups is not None and topics is not None:
+        return _pair_table([(group, topic) for group in groups for topic in topics])
     seen = database.execute('SELECT DISTINCT "group", topic FROM files WHERE cluster = $1', [sla.cluster]).fetchall()
     ours = sorted((group, topic) for group, topic in seen if sla.groups.matches(group) and sla.topics.matches(topic))
+    return _pair_table(ours)
+
+
+def _pair_table(pairs: Sequence[tuple[str, str]]) -> pa.Table:
     schema = pa.schema([("group", pa.string()), ("topic", pa.string())])
-    return pa.Table.from_pylist([{"group": group, "topic": topic} for group, topic in ours], schema)
+    return pa.Table.from_pylist([{"group": group, "topic": topic} for group, topic in pairs], schema)
 
 
 def _fetch(database: duckdb.DuckDBPyConnection, query: str, values: dict[str, Any]) -> list[dict[str, Any]]:

@@ -160,7 +160,13 @@ class Report(BaseModel):
     document: str = Field(description="address of the standalone HTML file")
 
 
-class PairNow(BaseModel):
+class Summed(BaseModel):
+    """Added up over a span."""
+
+    since: datetime = Field(description="later than asked where the span holds more rows than one answer adds up")
+
+
+class PairNow(Summed):
     """Fetches of one follower, or of consumers, from one broker, over a span."""
 
     cluster: str
@@ -178,7 +184,7 @@ class PairNow(BaseModel):
     verdict_reason: str
 
 
-class FlowNow(BaseModel):
+class FlowNow(Summed):
     """One topic of a replication flow."""
 
     cluster: str
@@ -194,7 +200,7 @@ class FlowNow(BaseModel):
     unknown_reason: str | None
 
 
-class Unread(BaseModel):
+class Unread(Summed):
     """Records of one group and topic that retention removed unread, or is about to remove."""
 
     cluster: str
@@ -215,7 +221,7 @@ class StatusRow(BaseModel):
     statuses: list[str | None] = Field(description="worst of the partitions per step; null: nothing known")
 
 
-class StatusLine(BaseModel):
+class StatusLine(Summed):
     """Consumer status of an SLA over time."""
 
     sla: str

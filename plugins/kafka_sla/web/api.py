@@ -52,7 +52,7 @@ def sla_partitions(here: Here, sla: Promise, span: Span, steps: Steps = HEAT_STE
     return heat_map(pieces(here, sla, span, steps))
 
 
-@router.get("/slas/{sla:path}/status", summary="Consumer status of one SLA over time; four days at most")
+@router.get("/slas/{sla:path}/status", summary="Consumer status of one SLA over time")
 def sla_status(here: Here, sla: Promise, span: Span, steps: Steps = HEAT_STEPS) -> StatusLine:
     return beside.status_lines(here, sla, span, step_ms(span, here.settings.window_ms, steps))
 
@@ -98,17 +98,17 @@ def missing_time(here: Here, span: Span) -> missing.Missing:
     return missing.missing(here, span)
 
 
-@router.get("/brokers", summary="Fetch latency of each pair of brokers; four days at most")
+@router.get("/brokers", summary="Fetch latency of each pair of brokers")
 def brokers(here: Here, span: Span) -> list[PairNow]:
     return beside.pairs(here, span)
 
 
-@router.get("/replication", summary="What each replication flow has yet to copy; four days at most")
+@router.get("/replication", summary="What each replication flow has yet to copy")
 def replication(here: Here, span: Span) -> list[FlowNow]:
     return beside.flows(here, span)
 
 
-@router.get("/unread", summary="Records removed unread, or about to be; four days at most")
+@router.get("/unread", summary="Records removed unread, or about to be")
 def unread(here: Here, span: Span) -> list[Unread]:
     return beside.unread(here, span)
 

@@ -3,18 +3,17 @@ published rows by DuckDB; draws nothing."""
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
-
-from fastapi import HTTPException
 
 from kafka_sla.model import Interval, Sla, epoch_ms
 from kafka_sla.parquet_rows import opened
+from kafka_sla.sla_figures import pairs_of
 from kafka_sla.tables import CONSUMER_STATUS, FETCH_LATENCY, NON_CONSUMED, REPLICATION_LAG, Table
 from kafka_sla.web.answers import FlowNow, PairNow, StatusLine, StatusRow, Unread
 from kafka_sla.web.place import Place
 
-LONGEST = timedelta(days=4)
+MOST_ROWS = 50_000_000
+"""What one answer sums up: seconds of work. Of a longer span the newest part is told, and each row says since when."""
 STATUSES = ("OK", "NOTFOUND", "WARNING", "REWIND", "STALLED", "STOPPED")
 """From the best to the worst; the worst of a step is told."""
 
@@ -37,37 +36,42 @@ def unread(here: Place, span: Interval) -> list[Unread]:
 def status_lines(here: Place, sla: Sla, span: Interval, step_ms: int) -> StatusLine:
     """The worst status of the partitions of each group and topic of an SLA, step by step."""
     first, last = epoch_ms(span.start) // step_ms, (epoch_ms(span.end) - 1) // step_ms
-    rows = _summed(here, CONSUMER_STATUS, span, _STATUS, [sla.cluster], ranks=list(STATUSES), width=step_ms)
-    ours = [row for row in rows if sla.groups.matches(row["group"]) and sla.topics.matches(row["topic"])]
+    rows = _summed(here, CONSUMER_STATUS, span, _STATUS, sla, ranks=list(STATUSES), width=step_ms)
     lines: dict[str, list[str | None]] = {}
-    for row in ours:
+    for row in rows:
         line = lines.setdefault(f"{row['group']} {row['topic']}", [None] * (last - first + 1))
         line[row["step"] - first] = STATUSES[row["worst"]]
     steps = [step * step_ms for step in range(first, last + 1)]
     told = [StatusRow(name=name, statuses=line) for name, line in sorted(lines.items())]
-    return StatusLine(sla=sla.name, start=span.start, end=span.end, step_ms=step_ms, at_ms=steps, rows=told)
+    since = min((row["since"] for row in rows), default=span.start)
+    return StatusLine(
+        sla=sla.name, start=span.start, end=span.end, since=since, step_ms=step_ms, at_ms=steps, rows=told
+    )
 
 
 def _summed(
-    here: Place, table: Table, span: Interval, query: str, clusters: list[str] | None = None, **values: Any
+    here: Place, table: Table, span: Interval, query: str, sla: Sla | None = None, **values: Any
 ) -> list[dict[str, Any]]:
-    """The query over the visible rows of the span, as the view `shown`."""
-    if span.end - span.start > LONGEST:
-        raise HTTPException(400, "this is told for four days at most; ask for less")
-    slices = here.ledger.publications(clusters, span)
+    """The query over the visible rows of the span, or of its newest part, as the view `shown`; of one SLA or of all."""
+    published = here.ledger.publications([sla.cluster] if sla else None, span)
+    slices = here.lake.newest_slices(table, published, MOST_ROWS)
     files = here.lake.published_files(table, slices)
     if not files:
         return []
+    since = max(span.start, min(s.interval.start for s in slices)) if slices != published else span.start
     with opened(files, slices) as database:
-        database.execute(f"CREATE TEMP VIEW shown AS {_SHOWN}")
+        if sla:
+            database.register("pairs", pairs_of(database, sla))
+        database.execute(f"CREATE TEMP VIEW shown AS {_SHOWN} {_OF_SLA if sla else ''}")
         rows: list[dict[str, Any]] = database.sql(query, params=values).to_arrow_table().to_pylist()
-    return rows
+    return [row | {"since": since} for row in rows]
 
 
 _SHOWN = """
     SELECT files.* FROM files JOIN slices ON slices.cluster = files.cluster AND slices.load_id = files.load_id
      AND files.window_start >= slices.start_at AND files.window_start < slices.end_at
 """
+_OF_SLA = 'SEMI JOIN pairs ON pairs."group" = files."group" AND pairs.topic = files.topic'
 _PAIRS = """
     SELECT cluster, leader, fetcher, sum(fetches)::BIGINT AS fetches,
         sum(fetch_latency_ms * fetches) FILTER (fetch_latency_ms IS NOT NULL)

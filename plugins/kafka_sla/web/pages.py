@@ -109,22 +109,25 @@ def missing_page(here: Here, paper: Paper, request: Request) -> Response:
 @router.get("/brokers")
 def brokers_page(here: Here, paper: Paper, request: Request) -> Response:
     span = periods.asked(request, here.now, RECENT)
-    clusters = told_beside.meshes(beside.pairs(here, span))
-    return paper.html("brokers", title="Brokers", clusters=clusters, span=periods.shown(span))
+    rows = beside.pairs(here, span)
+    return paper.html("brokers", title="Brokers", clusters=told_beside.meshes(rows), span=periods.shown(span),
+                      since=told_beside.since(rows, span))  # fmt: skip
 
 
 @router.get("/replication")
 def replication_page(here: Here, paper: Paper, request: Request) -> Response:
     span = periods.asked(request, here.now, RECENT)
-    flows = [told_beside.flow(row) for row in beside.flows(here, span)]
-    return paper.html("replication", title="Replication", flows=flows, span=periods.shown(span))
+    rows = beside.flows(here, span)
+    return paper.html("replication", title="Replication", flows=[told_beside.flow(row) for row in rows],
+                      span=periods.shown(span), since=told_beside.since(rows, span))  # fmt: skip
 
 
 @router.get("/unread")
 def unread_page(here: Here, paper: Paper, request: Request) -> Response:
     span = periods.asked(request, here.now, RECENT)
-    rows = [told_beside.unread(row) for row in beside.unread(here, span)]
-    return paper.html("unread", title="Unread records", rows=rows, span=periods.shown(span))
+    rows = beside.unread(here, span)
+    return paper.html("unread", title="Unread records", rows=[told_beside.unread(row) for row in rows],
+                      span=periods.shown(span), since=told_beside.since(rows, span))  # fmt: skip
 
 
 @router.get("/dags/{dag_id}")

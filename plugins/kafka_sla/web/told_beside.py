@@ -7,7 +7,8 @@ from datetime import timedelta
 from itertools import groupby
 from typing import Any
 
-from kafka_sla.web.answers import FlowNow, PairNow, Unread
+from kafka_sla.model import Interval
+from kafka_sla.web.answers import FlowNow, PairNow, Summed, Unread
 from kafka_sla.wording import UNKNOWN, bounds, count, moment, plural, span
 
 SOON_MS = timedelta(hours=24) / timedelta(milliseconds=1)
@@ -15,6 +16,12 @@ SOON_MS = timedelta(hours=24) / timedelta(milliseconds=1)
 VERDICTS = {"even": ("kept", "✔", "even"), "slow_broker": ("missed", "✖", "slow broker"),
             "slow_pair": ("late", "▲", "slow pair"), "slow_all": ("late", "▲", "all are slow"),
             "unknown": ("no_data", "?", "unknown")}  # fmt: skip
+
+
+def since(rows: Sequence[Summed], span: Interval) -> str:
+    """From when on the rows are summed up, where that is later than asked; else nothing."""
+    first = min((row.since for row in rows), default=span.start)
+    return moment(first) if first > span.start else ""
 
 
 def meshes(rows: Sequence[PairNow]) -> list[dict[str, Any]]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from tests.kafka_sla.web.conftest import Asker
+from tests.kafka_sla.web.world import UNPUBLISHED
 
 
 def test_the_slow_brokers_pairs_are_told_from_the_others(reader: Asker) -> None:
@@ -42,10 +45,27 @@ def test_the_worst_status_of_the_partitions_is_told_step_by_step(reader: Asker) 
     assert len(line["at_ms"]) == len(row["statuses"])
 
 
-def test_a_span_that_is_too_long_is_refused_with_what_is_possible(reader: Asker) -> None:
-    answer = reader.get("/api/v1/brokers", **{"from": "2026-01-01"})
+def test_any_period_is_summed_up(reader: Asker) -> None:
+    year = {"from": f"{datetime.now(UTC) - timedelta(days=365):%Y-%m-%d}"}
 
-    assert (400, True) == (answer.status_code, "four days" in answer.json()["detail"])
+    assert [row | {"since": None} for row in reader.json("/api/v1/brokers")] == [
+        row | {"since": None} for row in reader.json("/api/v1/brokers", **year)
+    ]
+    assert {row["since"][:10] for row in reader.json("/api/v1/unread", **year)} == {year["from"]}
+    assert "Shortened" not in reader.get("/brokers", **year).text
+
+
+def test_more_rows_than_one_answer_adds_up_leave_the_newest_part(
+    reader: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kafka_sla.web.beside.MOST_ROWS", 1)
+    known = datetime.fromisoformat(reader.json("/api/v1/slas/clicks in Berlin")["as_of"])
+
+    rows = reader.json("/api/v1/unread")
+    page = reader.get("/unread").text
+
+    assert known - timedelta(minutes=UNPUBLISHED[0]) == datetime.fromisoformat(rows[0]["since"])
+    assert "Shortened" in page
 
 
 @pytest.mark.parametrize(

@@ -192,7 +192,7 @@
 
   const statusStrip = (lines) => {
     const element = document.getElementById("consumer-status");
-    if (!lines || !lines.rows.length) { element.textContent = lines ? "No consumer status was published for this time." : "Zoom in to four days or less to see it."; return; }
+    if (!lines.rows.length) { element.textContent = "No consumer status was published for this time."; return; }
     const drawn = strip.draw(element, lines, LEFT, element.clientWidth - LEFT - 8);
     const say = (r, i) => { if (lines.rows[r] && i >= 0) readout.textContent = `${lines.rows[r].name} at ${moment(lines.at_ms[i])} UTC: ${lines.rows[r].statuses[i] || "no status"}`; };
     let row = 0, column = lines.at_ms.length - 1;
@@ -204,20 +204,28 @@
       say(row, column); event.preventDefault();
     };
     document.getElementById("consumer-status-key").replaceChildren(...strip.key(lines));
+    if (Date.parse(lines.since) > Date.parse(lines.start)) document.getElementById("consumer-status-key").append(`known here from ${moment(Date.parse(lines.since))} UTC on; zoom in to see what is older`);
   };
 
   const show = (data, cells, lines) => {
     const plots = [[latency(data), "latency"], [rates(data), "rates"]];
     key("latency-key", [...CURVES], shades.kinds(data));
     key("rates-key", RATES, []);
-    if (cells) { heatMap(cells); statusStrip(lines); }
+    if (cells) heatMap(cells);
+    if (lines) statusStrip(lines);
     return plots;
   };
 
   const start = async () => {
-    const whole = document.getElementById("heat") !== null, short = Date.parse(host.dataset.to) - Date.parse(host.dataset.from) <= 4 * 864e5;
-    const [data, cells, lines] = await Promise.all([ask("timeline"), whole ? ask("partitions") : null, whole && short ? ask("status") : null]);
-    let plots = show(data, cells, lines);
+    const whole = document.getElementById("heat") !== null, later = whole ? ask("status") : null;
+    const [data, cells] = await Promise.all([ask("timeline"), whole ? ask("partitions") : null]);
+    let lines = null, plots = show(data, cells, lines);
+    // Read from published rows, not from sums: over a long time it takes longer than the rest.
+    if (later) {
+      const element = document.getElementById("consumer-status");
+      element.textContent = "Loading …";
+      later.then((found) => { lines = found; statusStrip(found); }, (error) => { element.textContent = error.message; }).then(() => { host.dataset.ready = "yes"; });
+    }
     status.textContent = data.worst_ms.some((v) => v !== null) || data.p50_ms.some((v) => v !== null) ? "" : "Nothing was measured in this time.";
     plots.forEach(([, id], i) => keyboard(document.getElementById(id), data, () => plots[i][0]));
     table(data);
@@ -225,7 +233,7 @@
     document.addEventListener("themechange", again);
     let width = host.clientWidth;
     new ResizeObserver(() => { if (host.clientWidth !== width) { width = host.clientWidth; again(); } }).observe(host);
-    host.dataset.ready = "yes";
+    if (!later) host.dataset.ready = "yes";
   };
 
   start().catch((error) => { status.textContent = error.message; status.classList.add("error"); host.dataset.ready = "failed"; });
