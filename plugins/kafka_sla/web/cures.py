@@ -30,6 +30,7 @@ class Cure(BaseModel):
     clusters: list[str] = Field(description="empty: all")
     slas: list[str] = Field(description="empty: all of these clusters")
     command: str = Field(description="for a shell where Airflow's command line is configured")
+    range_command: str = Field(description="the same as one run of the whole range, as the trigger form makes it")
     form: dict[str, Any] = Field(description="fields of the DAG's trigger form, for one run of the whole range")
 
 
@@ -77,9 +78,10 @@ def dag_trigger(dag: str, form: Mapping[str, Any]) -> str:
 
 
 def _cure(kind: Literal["backfill", "trigger", "judge"], dag: str, span: Interval, command: str, **fields: Any) -> Cure:
+    form = _form(span, fields)
     return Cure(
-        kind=kind, dag=dag, start=span.start, end=span.end, command=command, form=_form(span, fields),
-        clusters=fields.get("clusters", []), slas=fields.get("slas", []),
+        kind=kind, dag=dag, start=span.start, end=span.end, clusters=fields.get("clusters", []),
+        slas=fields.get("slas", []), command=command, range_command=dag_trigger(dag, form), form=form,
     )  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -43,10 +42,10 @@ def _badge(one: MissingTime) -> tuple[str, str, str]:
 
 def _cure(one: Cure, airflow: Callable[[str], str]) -> dict[str, Any]:
     return {
-        "title": _title(one), "command": one.command, "dag": one.dag, "href": airflow(f"/dags/{one.dag}"),
+        "title": _title(one), "command": one.command, "range_command": one.range_command,
+        "dag": one.dag, "href": airflow(f"/dags/{one.dag}"),
         "about": ", ".join(one.slas) if one.slas else ", ".join(one.clusters) or "all clusters",
         "fields": [(_FIELDS[key], _value(key, value)) for key, value in one.form.items()],
-        "conf": json.dumps(one.form, indent=1, ensure_ascii=False),
     }  # fmt: skip
 
 

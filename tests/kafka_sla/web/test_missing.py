@@ -181,9 +181,19 @@ def test_a_run_that_failed_is_told_and_repeated(here: Any, runs: None) -> None:
 def test_the_page_offers_command_and_form_fields(reader: Asker) -> None:
     page = html.unescape(reader.get("/missing", **{"from": "2026-03-01", "to": "2026-03-04"}).text)
 
-    assert "--from-date 2026-03-01T00:00Z --to-date 2026-03-03T00:00Z" in page
     assert "<dt>From (UTC)</dt><dd>2026-03-01T00:00Z</dd>" in page
-    assert "SQLite" in page, "the tests' Airflow cannot create backfills, and the page says so"
+    # The tests' Airflow is on SQLite, which cannot create backfills: the page says so and offers what works there.
+    assert "No backfills here" in page
+    assert """airflow dags trigger kafka_sla_history --conf '{"from": "2026-03-01T00:00Z",""" in page
+    assert "airflow backfill create" not in page
+
+
+def test_where_airflow_can_backfill_the_backfill_is_offered(reader: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafka_sla.web.runs.backfills_possible", lambda: True)
+    page = html.unescape(reader.get("/missing", **{"from": "2026-03-01", "to": "2026-03-04"}).text)
+
+    assert "--from-date 2026-03-01T00:00Z --to-date 2026-03-03T00:00Z" in page
+    assert "No backfills here" not in page
 
 
 def test_a_time_that_is_all_published_needs_no_command(reader: Asker) -> None:
