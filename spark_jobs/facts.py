@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from kafka_sla.job import Job
 from kafka_sla.model import Patterns
-from kafka_sla.tables import EVERY_COMMIT, UNCHANGED, Table
+from kafka_sla.tables import COMPACTED, EVERY_COMMIT, UNCHANGED, Table
 from spark_jobs.chunks import EVENTS
 
 _TASK_BYTES = 8_000_000
@@ -18,7 +18,12 @@ def read(spark: SparkSession, table: Table, files: list[str]) -> DataFrame:
     """Rows of Parquet files in the columns of a table contract; an empty list gives an empty frame."""
     if not files:
         return spark.createDataFrame([], table.ddl)
-    return spark.read.parquet(*files).select([F.col(c.name).cast(c.type).alias(c.name) for c in table.columns])
+    return _files(spark, table, files).select(list(table.names))
+
+
+def _files(spark: SparkSession, table: Table, files: list[str], more: str = "") -> DataFrame:
+    """By the contract's schema, not by that of some file: a file of an older version lacks what came since."""
+    return spark.read.schema(table.ddl + more).parquet(*files)
 
 
 def selected(frame: DataFrame, job: Job) -> DataFrame:
@@ -58,8 +63,9 @@ def carried(spark: SparkSession, job: Job, table: Table) -> DataFrame:
         if replay.carried:
             own = (F.col("cluster") == replay.cluster.name) & (F.col("load_id") == replay.carried.load_id)
             wanted = wanted | own & (F.col("window_end") == F.lit(replay.carried.at))
-    rows = spark.read.parquet(*files).where(wanted) if files else spark.createDataFrame([], table.ddl)
-    return selected(rows.select([F.col(f"`{c.name}`").cast(c.type) for c in table.columns]), job)
+    if not files:
+        return spark.createDataFrame([], table.ddl)
+    return selected(_files(spark, table, files, ", `load_id` STRING").where(wanted).select(list(table.names)), job)
 
 
 def commits_of(job: Job, committed: DataFrame) -> DataFrame:
@@ -88,11 +94,12 @@ def events(
         "cluster", "topic", "partition", F.lit(None).cast("string").alias("group"), _micros("at"),
         F.col("log_end_offset").alias("offset"), F.col("log_start_offset").alias("log_start"),
         (~F.col("source").isin("list_offsets", "record")).alias("polled"), F.lit(True).alias("certain"),
-        F.lit(False).alias("carried"), F.lit(None).cast("string").alias("carry"),
+        F.lit(False).alias("earlier_lost"), F.lit(False).alias("carried"), F.lit(None).cast("string").alias("carry"),
     )  # fmt: skip
     commits = _positions(job, committed).select(
         "cluster", "topic", "partition", "group", _micros("at"), F.col("committed_offset").alias("offset"),
         F.lit(None).cast("bigint").alias("log_start"), _polled().alias("polled"), _certain().alias("certain"),
+        (F.col("source") == COMPACTED).alias("earlier_lost"),
         F.lit(False).alias("carried"), F.lit(None).cast("string").alias("carry"),
     )  # fmt: skip
     together = points.unionByName(commits).unionByName(_carried(latency, steady))
@@ -122,7 +129,8 @@ def _read(ranges: DataFrame) -> DataFrame:
     """One event per range of offsets that was read, or would have had to be."""
     return ranges.select(
         "cluster", "topic", "partition", _micros("at"), F.col("first_offset").alias("offset"),
-        F.lit(False).alias("polled"), F.lit(True).alias("certain"), F.lit(False).alias("carried"),
+        F.lit(False).alias("polled"), F.lit(True).alias("certain"), F.lit(False).alias("earlier_lost"),
+        F.lit(False).alias("carried"),
         F.col("end_offset").alias("until"), "records",
         _micros("earliest"), _micros("latest"),
     )  # fmt: skip
@@ -149,7 +157,8 @@ def _carried(latency: DataFrame, steady: DataFrame) -> DataFrame:
         .select(
             *key, F.unix_micros("last_commit_at").alias("at"), F.col("committed_offset").alias("offset"),
             F.col("log_start_offset").alias("log_start"), F.lit(False).alias("polled"),
-            (~F.col("polled_only")).alias("certain"), F.lit(True).alias("carried"),
+            (~F.coalesce("polled_only", F.lit(True))).alias("certain"), F.lit(False).alias("earlier_lost"),
+            F.lit(True).alias("carried"),
             F.coalesce("carry", F.lit("{}")).alias("carry"),
         )
     )  # fmt: skip

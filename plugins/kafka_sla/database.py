@@ -13,9 +13,24 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import tenacity
-from sqlalchemy import URL, Connection, DateTime, Dialect, Engine, MetaData, create_engine, event, func, inspect, select
+from sqlalchemy import (
+    URL,
+    Column,
+    Connection,
+    DateTime,
+    Dialect,
+    Engine,
+    MetaData,
+    create_engine,
+    event,
+    func,
+    inspect,
+    select,
+    text,
+)
 from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError, ProgrammingError
 from sqlalchemy.pool import NullPool
+from sqlalchemy.schema import CreateColumn
 from sqlalchemy.types import TypeDecorator
 
 from kafka_sla.errors import StoreError
@@ -88,7 +103,8 @@ class Database:
         return telling(self.engine.url)
 
     def _prepare(self) -> None:
-        """Make the tables; several processes may do so at once, the slower ones find them made."""
+        """Make the tables, and the columns that a newer version added; several processes may do so at once, the slower
+        ones find them made."""
         if not self._ready:
             with self.telling():
                 retrying(self._create, (OperationalError, ProgrammingError, IntegrityError))
@@ -96,10 +112,28 @@ class Database:
 
     def _create(self) -> None:
         with self.engine.connect() as connection:
-            if set(self._metadata.tables) <= set(inspect(connection).get_table_names()):
+            if set(self._metadata.tables) <= set(inspect(connection).get_table_names()) and not self._added(connection):
                 return  # without the writers' lock, which this very process may hold
         with self.engine.execution_options(writes=True).begin() as connection:
             self._metadata.create_all(connection)
+            for column in self._added(connection):
+                spec = CreateColumn(column).compile(dialect=connection.dialect)
+                name = connection.dialect.identifier_preparer.format_table(column.table)
+                connection.execute(text(f"ALTER TABLE {name} ADD COLUMN {spec}"))
+
+    def _added(self, connection: Connection) -> list[Column[Any]]:
+        """Columns that tables of an older version lack; a column that must have a value cannot be added to its rows."""
+        found = inspect(connection).get_multi_columns(filter_names=list(self._metadata.tables))
+        there = {name: {column["name"] for column in columns} for (_, name), columns in found.items()}
+        tables = [table for table in self._metadata.tables.values() if table.name in there]
+        added = [column for table in tables for column in table.columns if column.name not in there[table.name]]
+        for column in added:
+            if not column.nullable and column.server_default is None:
+                raise StoreError(
+                    f"the table {column.table.name} in {self.engine.url.render_as_string()} is of another version:"
+                    f" it lacks the column {column.name}, which must have a value; see docs/how-to/upgrade.md"
+                )
+        return added
 
 
 @contextmanager

@@ -81,7 +81,8 @@ class Iceberg:
         """The table as it is now."""
         with telling(self._store.url), self._telling():
             return retrying(
-                lambda: self._open(table), (OperationalError, ProgrammingError, IntegrityError, FileNotFoundError)
+                lambda: self._open(table),
+                (CommitFailedException, OperationalError, ProgrammingError, IntegrityError, FileNotFoundError),
             )
 
     def commit(self, table: Table, change: Callable[[IcebergTable, Transaction], T]) -> T:
@@ -107,7 +108,7 @@ class Iceberg:
         catalog = self._connect()
         name = (_NAMESPACE, table.name)
         try:
-            return catalog.load_table(name)
+            return _with_all_columns(catalog.load_table(name), table)
         except NoSuchTableError:
             return _create(catalog, name, table)
 
@@ -158,6 +159,16 @@ def _create(catalog: SqlCatalog, name: tuple[str, str], table: Table) -> Iceberg
         return catalog.create_table(name, schema, partition_spec=_partitions(table, schema), properties=properties)
     except (NamespaceAlreadyExistsError, TableAlreadyExistsError):  # another process was faster
         return retrying(lambda: catalog.load_table(name), (NoSuchTableError, OperationalError))
+
+
+def _with_all_columns(there: IcebergTable, table: Table) -> IcebergTable:
+    """The table with the columns that a newer version added; its older rows have none of their values."""
+    wanted = _schema(table)
+    if {field.name for field in wanted.fields} <= {field.name for field in there.schema().fields}:
+        return there
+    with there.update_schema() as change:
+        change.union_by_name(wanted)
+    return there
 
 
 def _schema(table: Table) -> Schema:

@@ -66,7 +66,7 @@ def new_rows(table: Table, rows: pa.Table, files: Sequence[str]) -> pa.Table:
             _register(connection, files)
             same = " AND ".join(f"files.{k} IS NOT DISTINCT FROM rows.{k}" for k in map(quoted_name, table.key))
             found += f" ANTI JOIN files ON {same}"
-        return _arrow(table, table.names, connection.sql(f"{found} ORDER BY {key}"))
+        return _arrow(table, table.names, connection.sql(f"{found} ORDER BY {key}").to_arrow_table())
 
 
 def columns_of(files: Sequence[str], schema: pa.Schema) -> pa.Table:
@@ -107,11 +107,17 @@ def _rows(
     if not files:
         return empty(table, names)
     with _duckdb() as connection:
-        _register(connection, files)
         if slices is not None:
             connection.register("slices", slices)
-        query = f"SELECT {distinct} {quoted(names, 'files.')} FROM files {tail}"
-        return _arrow(table, names, connection.sql(query, params=values))
+        _register(connection, files)
+        query = f"SELECT {distinct} {{}} FROM files {tail}"
+        try:
+            found = connection.sql(query.format(quoted(names, "files.")), params=values)
+            return _arrow(table, names, found.to_arrow_table())
+        except (duckdb.BinderException, duckdb.InvalidInputException):  # files of an older version lack a column
+            here = _register_mixed(connection, table, files)
+            found = connection.sql(query.format(quoted([n for n in names if n in here], "files.")), params=values)
+            return _arrow(table, names, found.to_arrow_table())
 
 
 def empty(table: Table, names: Sequence[str]) -> pa.Table:
@@ -132,6 +138,27 @@ def _register(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> No
         connection.read_parquet(list(files)).create_view("files")
 
 
-def _arrow(table: Table, names: Sequence[str], found: duckdb.DuckDBPyRelation) -> pa.Table:
-    schema = pa.schema([arrow_schema(table).field(name) for name in names])
-    return found.to_arrow_table().cast(schema)
+def _register_mixed(connection: duckdb.DuckDBPyConnection, table: Table, files: Sequence[str]) -> Sequence[str]:
+    """The same where some files lack columns, which takes a look into each; answers the columns that there are."""
+    if "://" in files[0]:
+        schema = pa.unify_schemas([pyarrow.dataset.dataset(path, format="parquet").schema for path in files])
+        connection.register("files", pyarrow.dataset.dataset(list(files), schema, format="parquet"))
+        return list(schema.names)
+    found = connection.read_parquet(list(files), union_by_name=True)
+    found.create_view("files")
+    return list(found.columns)
+
+
+def _arrow(table: Table, names: Sequence[str], found: pa.Table) -> pa.Table:
+    """The contract's types; a column that nobody wrote yet is unknown, also where newer rows must have it."""
+    declared = arrow_schema(table)
+    columns = [
+        found[name].cast(declared.field(name).type) if name in found.column_names
+        else pa.chunked_array([pa.nulls(found.num_rows, declared.field(name).type)])
+        for name in names
+    ]  # fmt: skip
+    fields = [
+        declared.field(name).with_nullable(declared.field(name).nullable or column.null_count > 0)
+        for name, column in zip(names, columns, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
