@@ -15,18 +15,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.arrays import NONE, Bools, Ints
-from spark_jobs.polls import Looks, Told, evidence
+from spark_jobs.polls import Looks, Told, evidence, lost_before
 from spark_jobs.ranges import Rows
 from spark_jobs.timeline import Timeline
 
 EVENTS = (
     "cluster STRING, topic STRING, `partition` INT, `group` STRING, at BIGINT, offset BIGINT, log_start BIGINT, "
-    "polled BOOLEAN, certain BOOLEAN, carried BOOLEAN, carry STRING, until BIGINT, "
+    "polled BOOLEAN, certain BOOLEAN, earlier_lost BOOLEAN, carried BOOLEAN, carry STRING, until BIGINT, "
     "records BIGINT, earliest BIGINT, latest BIGINT"
 )
 """Times in µs; offset null: the commit was deleted; `polled`: it was seen, not heard of; `certain`: no commit after it
-goes unheard; `carry`: JSON of the steady states; `until` and what follows: a range of offsets that was read
-(ranges.Rows), null elsewhere."""
+goes unheard; `earlier_lost`: commits before it may have been compacted away; `carry`: JSON of the steady states;
+`until` and what follows: a range of offsets that was read (ranges.Rows), null elsewhere."""
 
 _OF_POINTS = ["at", "offset", "log_start", "polled"]
 _OF_RANGES = ["at", "offset", "until", "records", "earliest", "latest"]
@@ -40,6 +40,7 @@ _OF_COMMITS = [
     "log_start",
     "polled",
     "certain",
+    "earlier_lost",
     "carried",
     "carry",
 ]
@@ -66,6 +67,8 @@ class Chunk:
     """-1: the committed offset was deleted."""
     polled: Bools
     """Only polls tell the position: the group may have moved before, unseen, or since."""
+    unheard: Bools
+    """Nobody heard what the group did since the position before: it was polled, or earlier commits are lost."""
     looks: Looks
     carried: Bools
     """A position carried over from before the replayed facts, not a commit of theirs."""
@@ -144,7 +147,10 @@ def _with_commits(timeline: Timeline, commits: pa.Table, partition: Ints) -> Chu
     changed = _changes(commits, ["cluster", "topic", "partition", "group"])
     gp = np.cumsum(changed, dtype=np.int64)
     first = np.flatnonzero(np.concatenate([[True], changed[1:]])) if commits.num_rows else np.zeros(0, dtype=np.int64)
-    keep, looks = evidence(_told(gp, commits))
+    told = _told(gp, commits)
+    keep, looks = evidence(told)
+    lost = lost_before(told, commits.column("earlier_lost").to_numpy())
+    commits = commits.set_column(commits.column_names.index("earlier_lost"), "earlier_lost", pa.array(lost))
     kept = _rewinds_last(gp[keep], commits if len(keep) == len(gp) else commits.take(pa.array(keep)))
     carried_start = np.full(len(first), NONE)
     np.maximum.at(carried_start, gp, _ints(commits, "log_start"))
@@ -156,6 +162,7 @@ def _with_commits(timeline: Timeline, commits: pa.Table, partition: Ints) -> Chu
         _ints(kept, "at"),
         _ints(kept, "offset"),
         ~kept.column("certain").to_numpy(),
+        ~kept.column("certain").to_numpy() | kept.column("earlier_lost").to_numpy(),
         looks,
         kept.column("carried").to_numpy(),
         kept.column("carry").combine_chunks(),

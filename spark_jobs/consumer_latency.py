@@ -30,7 +30,7 @@ def measure(chunk: Chunk, step: Steps, parts: Segments, grid: Rows, end: Ends) -
     total = len(grid.gp)
     row = grid.of_commit[parts.commit]
     consumed = _sum(row, parts.records, total)
-    begun = _first_polls(chunk, grid)
+    begun = _begun(chunk, grid)
     latency = _unseen(_latency(row, parts, total), step, grid, end, begun)
     lag_max = np.maximum(np.where(end.known, end.lag, NONE), _lag_before_commits(chunk, step, grid, total))
     backlog = {
@@ -89,10 +89,11 @@ def _latency(row: Ints, parts: Segments, total: int) -> dict[str, Floats]:
     return result
 
 
-def _first_polls(chunk: Chunk, grid: Rows) -> Ints:
-    """Rows in which a poll was the first to see a group-partition: what it did before in that window, nobody saw."""
+def _begun(chunk: Chunk, grid: Rows) -> Ints:
+    """Rows with the first that is known of a group-partition, where it had begun before: what it did in that window
+    before, nobody knows."""
     first = np.flatnonzero(np.append(True, chunk.gp[1:] != chunk.gp[:-1])) if len(chunk.gp) else chunk.gp
-    row = grid.of_commit[first[chunk.polled[first] & ~chunk.carried[first]]]
+    row = grid.of_commit[first[chunk.unheard[first] & ~chunk.carried[first]]]
     return np.asarray(row[row != NONE], dtype=np.int64)
 
 
@@ -100,7 +101,7 @@ def _unseen(latency: dict[str, Floats], step: Steps, grid: Rows, end: Ends, begu
     """Bounds of windows in which nobody saw all commits: they hold for whatever was consumed in the window.
 
     What polls saw after its start may have been consumed before it, and after the last poll more may have been. In the
-    rows `begun` nothing is known of what was before the first poll.
+    rows `begun` nothing is known of what was before the first poll, or the first commit that compaction left.
     """
     largest = latency["records_latency_max_high_ms"]
     later = np.where(end.known, end.age_high_ms, np.inf)

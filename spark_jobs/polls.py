@@ -63,6 +63,15 @@ def evidence(told: Told) -> tuple[Ints, Looks]:
     return index[~repeat], Looks(told.gp[looked], told.at[looked])
 
 
+def lost_before(told: Told, lost: Bools) -> Bools:
+    """Whether earlier commits may be lost; not before one that was also told while they were there."""
+    same = (told.gp[1:] == told.gp[:-1]) & (told.at[1:] == told.at[:-1]) & (told.offset[1:] == told.offset[:-1])
+    result = lost.copy()
+    result[1:] &= ~same | lost[:-1]
+    result[:-1] &= ~same | lost[1:]
+    return result
+
+
 def _idle(told: Told) -> Bools:
     """Polls of what is known already: from the log of commits, or from the position that was carried over."""
     groups = int(told.gp.max(initial=0)) + 1

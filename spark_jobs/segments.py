@@ -69,14 +69,15 @@ def steps(chunk: Chunk, window_us: int) -> Steps:
     known = (previous != NONE) & ~moved
     horizon = (chunk.within // window_us + 1) * window_us
     before = np.where(same, np.roll(chunk.at, 1), NONE)
-    unseen = same & np.roll(chunk.polled, 1)
-    held = np.where(unseen, np.maximum(before, chunk.looks.last(chunk.gp, chunk.at - 1)), before)
+    polled = same & np.roll(chunk.polled, 1)
+    unheard = polled | (same & chunk.unheard)
+    held = np.where(polled, np.maximum(before, chunk.looks.last(chunk.gp, chunk.at - 1)), before)
     start = log_start_at(chunk, chunk.gp, epoch, chunk.at)
     consumes = known & (chunk.offset > previous)
     end = np.where(consumes, chunk.offset, 0)
     begin = np.where(consumes, np.minimum(np.maximum(previous, start), chunk.offset), 0)
     return Steps(
-        chunk.at, epoch, horizon, begin, end, before, held, unseen & (held < horizon - window_us), known,
+        chunk.at, epoch, horizon, begin, end, before, held, unheard & (held < horizon - window_us), known,
         known & (chunk.offset != NONE) & (chunk.offset < previous), moved,
     )  # fmt: skip
 

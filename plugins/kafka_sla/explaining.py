@@ -7,10 +7,11 @@ from dataclasses import replace
 from datetime import datetime
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafka_sla.evidence import evidence, evidence_interval
 from kafka_sla.lake import Lake
-from kafka_sla.lost_commits import doubted, first_commits
+from kafka_sla.lost_commits import doubted, first_commits, window_before
 from kafka_sla.miss_surroundings import Around
 from kafka_sla.model import Interval, Miss, Sla
 from kafka_sla.settings import Settings
@@ -32,9 +33,16 @@ def measured(promise: Sla, lake: Lake, interval: Interval) -> tuple[pa.Table, pa
     columns = [name for name in CONSUMER_LATENCY.names if name != "latency_histogram"]
     latency = lake.published(CONSUMER_LATENCY.name, interval, [promise.cluster], columns)
     steady = lake.published(STEADY_STATE.name, interval, [promise.cluster])
+    return latency, _told(promise, lake, interval, steady)
+
+
+def _told(promise: Sla, lake: Lake, interval: Interval, steady: pa.Table) -> pa.Table:
+    """The steady states, those that nobody knows as unknown."""
+    if before := window_before(steady):
+        steady = pa.concat_tables([lake.published(STEADY_STATE.name, before, [promise.cluster]), steady])
     if first := first_commits(steady):
         steady = doubted(steady, lake.read_facts(COMMITTED_OFFSETS, first, [promise.cluster]))
-    return latency, steady
+    return steady.filter(pc.greater_equal(steady["window_start"], pa.scalar(interval.start)))
 
 
 def explained(settings: Settings, promise: Sla, miss: Miss, until: datetime, lake: Lake) -> Miss:

@@ -21,7 +21,7 @@ AT = datetime(2026, 11, 1, 2, 0, 0, 123456, tzinfo=UTC)
 
 def latency(**columns: Any) -> dict[str, Any]:
     defaults = {"cluster": "prod", "group": "g", "topic": "t", "partition": 0, "window_start": AT, "window_end": AT}
-    counts = {"records_consumed": 3, "negative_latency_records": 0, "unknown_latency_records": 0}
+    counts = {"records_consumed": 3, "negative_latency_records": 0, "unknown_latency_records": 0, "polled_only": False}
     return {**defaults, **counts, **columns}
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from kafka_sla.arrow import arrow_rows
-from kafka_sla.lost_commits import REASON, doubted, first_commits
+from kafka_sla.lost_commits import REASON, doubted, first_commits, window_before
 from kafka_sla.model import Interval
 from kafka_sla.tables import COMMITTED_OFFSETS, COMPACTED, STEADY_STATE
 from tests.kafka_sla.loads import MINUTE, at
@@ -61,6 +61,30 @@ def test_a_rewind_and_a_steady_state_do_not_rest_on_the_first_commit() -> None:
         state("10:01", state="steady", reason="caught_up", steady_throughout=True),
     ]
     assert told(others, [commit(COMPACTED)]) == [(False, "rewind"), (True, "caught_up")]
+
+
+def caught_up(clock: str, **more: Any) -> dict[str, Any]:
+    """A minute in which the bootstrapping ended, 40 s after its start."""
+    return state(clock, state="steady", since=at(clock) + timedelta(seconds=40), reason="caught_up") | more
+
+
+def test_nor_is_one_known_that_ended_in_a_window_whether_it_began_there_or_before() -> None:
+    assert told([caught_up("10:00")], [commit(COMPACTED)]) == [(None, REASON)]
+    assert told([state("10:00"), caught_up("10:01")], [commit(COMPACTED)]) == [(None, REASON), (None, REASON)]
+
+
+def test_one_that_ended_is_known_where_something_else_began_it() -> None:
+    steady = state("09:59", state="steady", since=at("09:00"), reason="caught_up", steady_throughout=True)
+    assert told([steady, caught_up("10:00")], [commit(COMPACTED)])[1] == (False, "caught_up")
+    assert told([caught_up("10:00")], [commit("commit_log")]) == [(False, "caught_up")]
+
+
+def test_the_window_before_is_asked_for_where_it_tells_how_the_first_one_began() -> None:
+    tables = [
+        arrow_rows(STEADY_STATE, rows) for rows in ([caught_up("10:00")], [state("10:00"), caught_up("10:01")], [])
+    ]
+    assert [window_before(table) for table in tables] == [Interval(at("09:59"), at("10:00")), None, None]
+    assert first_commits(tables[0]) == Interval(at("10:00"), at("10:00") + timedelta(seconds=40, microseconds=1))
 
 
 def test_only_the_time_of_first_commits_is_looked_at() -> None:

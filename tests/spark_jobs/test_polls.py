@@ -174,6 +174,14 @@ def test_words_of_imported_files_are_polls_but_for_those_of_commit_logs(measure:
         assert (row["polled_only"], row["backlog_age_low_ms"] == 0) == (polled, polled)
 
 
+def test_what_was_done_before_the_first_commit_that_compaction_left_is_not_bounded(measure: Measure) -> None:
+    first, later = commit(20, 10, source="compacted_commit_log"), commit(40, 20)
+    (row,) = measure(ENDS, [first, later])
+    assert (row["polled_only"], row["backlog_age_high_ms"], row["backlog_age_max_high_ms"]) == (False, 40_000, None)
+    (row,) = measure(ENDS, [first, commit(20, 10), later])
+    assert row["backlog_age_max_high_ms"] == 40_000
+
+
 def test_once_the_commit_log_has_spoken_polls_count_nothing_in_later_pieces_either(measure: Measure) -> None:
     facts = [poll(5, 0), commit(20, 10), poll(70, 15), commit(130, 100)]
     first = measure(ENDS, facts, 0, 60)
