@@ -19,7 +19,7 @@ from threading import Timer
 
 from benchmarks.history_compaction import Compaction
 from benchmarks.history_files import export_all, export_polls, import_files
-from benchmarks.history_table import Past, complaints, markdown, past
+from benchmarks.history_table import POLLS, Past, complaints, markdown, past
 from benchmarks.order_worker import Plan, Worker, store_of
 from benchmarks.truth_flows import FLOWS
 from benchmarks.truth_traffic import Traffic
@@ -96,7 +96,7 @@ def _all(folder: Path, client: dict[str, str]) -> list[Past]:
     found.append(bench.measured("files of the live facts", files=live_files, equal_to=same))
     rebuilt_files = folder / "files-rebuilt"
     found.append(bench.measured("files of the rebuilt facts", files=rebuilt_files, equal_to="from Kafka alone"))
-    found.append(bench.measured("files of polls at each window's end", files=folder / "files-polls"))
+    found.append(bench.measured(POLLS, files=folder / "files-polls"))
     return found
 
 
