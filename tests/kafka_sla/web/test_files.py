@@ -111,10 +111,30 @@ def test_series_of_partitions_can_be_left_out(reader: Asker) -> None:
     assert "kafka_consumergroup_group_sum_lag" in found
 
 
-def test_the_grafana_dashboard_asks_for_series_that_there_are(reader: Asker) -> None:
+def test_the_grafana_dashboard_asks_for_series_and_labels_that_there_are(reader: Asker) -> None:
     board = json.loads((ROOT / "docs/how-to/kafka-sla-grafana.json").read_text())
-    asked = {name for panel in board["panels"] for target in panel["targets"]
-             for name in re.findall(r"\b(?:kafka|burrow|kminion)_\w+", target["expr"])}  # fmt: skip
+    labels = {name: set(found[0].labels) for name, found in samples(reader).items() if found}
+    asked = [(target["expr"], target.get("legendFormat", "")) for p in board["panels"] for target in p["targets"]]
+    asked += [(v["query"]["query"], "") for v in board["templating"]["list"] if v["type"] == "query"]
 
-    assert len(asked) >= 12
-    assert set() == asked - set(samples(reader))
+    series = [(name, set(re.findall(r"(\w+)\s*[=!]", wanted))) for query, _ in asked
+              for name, wanted in re.findall(rf"\b({_NAMES})\b(?:\{{([^}}]*)\}})?", query)]  # fmt: skip
+    assert len({name for name, _ in series}) >= 12
+    assert [one for one in series if not one[1] <= labels.get(one[0], set())] == []
+    for query, legend in asked:
+        there = set.intersection(*(labels[name] for name in re.findall(_NAMES, query)))
+        shown = re.findall(r"\{\{(\w+)\}\}", legend) + re.findall(r"label_values\([^,]+, (\w+)\)", query)
+        shown += [label for listed in re.findall(r"by \(([^)]*)\)", query) for label in listed.split(", ")]
+        assert set(shown) <= there, f"{query} has {sorted(there)}"
+
+
+_NAMES = r"(?:kafka|burrow|kminion)_\w+"
+
+
+def test_the_grafana_dashboard_filters_by_its_own_variables(reader: Asker) -> None:
+    board = json.loads((ROOT / "docs/how-to/kafka-sla-grafana.json").read_text())
+    known = {variable["name"] for variable in board["templating"]["list"]}
+
+    used = set(re.findall(r"\$\{?(\w+)", json.dumps([board["panels"], board["templating"]])))
+
+    assert used - {"__all", "__rate_interval", "__interval"} == known
