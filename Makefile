@@ -9,7 +9,7 @@ TYPED := plugins/kafka_sla spark_jobs demo
 SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check format docs test wheel demo history order truth checkpoint brokers speed browser pages faults clean
+.PHONY: help setup check format docs test wheel demo history order truth checkpoint brokers speed browser pictures pages faults clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,10 +66,16 @@ brokers: setup ## are slow brokers and pairs told apart, at every load (about 10
 speed: setup ## how fast it is, beside what, into docs/reference (an hour and more); ONLY=merge for one table
 	@$(BIN)/python -m benchmarks.speed $(ONLY)
 
-browser: setup ## every page in a real browser; needs Chromium (apt-get install chromium, or CHROMIUM=path)
-	@command -v "$${CHROMIUM:-chromium}" >/dev/null || { echo "Chromium is needed: apt-get install chromium, or make browser CHROMIUM=/path/to/chromium"; exit 1; }
+browser: chromium ## every page and mail in a real browser; needs Chromium (apt-get install chromium, or CHROMIUM=path)
+	$(BIN)/pytest tests/browser/pages_in_chromium.py tests/browser/mails_in_chromium.py $(PYTEST)
+
+pictures: chromium ## draw the pictures of README and docs anew, into docs/pictures (about 10 minutes)
+	@$(BIN)/python -m tests.browser.pictures
+
+.PHONY: chromium
+chromium: setup
+	@command -v "$${CHROMIUM:-chromium}" >/dev/null || { echo "Chromium is needed: apt-get install chromium, or make $(MAKECMDGOALS) CHROMIUM=/path/to/chromium"; exit 1; }
 	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt playwright
-	$(BIN)/pytest tests/browser/pages_in_chromium.py $(PYTEST)
 
 pages: setup ## how fast the pages answer with a year published (about 10 minutes, 10 GB of disk)
 	@$(BIN)/python -m benchmarks.pages

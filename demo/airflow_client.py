@@ -39,6 +39,11 @@ class AirflowClient:
     alive: Callable[[], None]
     _token: str | None = field(default=None, repr=False)
 
+    def token(self) -> str:
+        """What logging in gives, for a browser."""
+        login = {"username": self.user, "password": self.password}
+        return str(self._send("POST", "/auth/token", login, {})["access_token"])
+
     def wait_until_healthy(self, seconds: float = 180) -> None:
         self._poll(self._is_healthy, seconds, "Airflow is not healthy")
 
@@ -134,8 +139,7 @@ class AirflowClient:
     def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         self.alive()
         if self._token is None:
-            login = {"username": self.user, "password": self.password}
-            self._token = self._send("POST", "/auth/token", login, {})["access_token"]
+            self._token = self.token()
         return self._send(method, path, body, {"Authorization": f"Bearer {self._token}"})
 
     def _send(self, method: str, path: str, body: Any, headers: dict[str, str]) -> dict[str, Any]:

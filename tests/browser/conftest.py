@@ -28,16 +28,21 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowWeb]:
         yield found
 
 
+def chromium_path() -> str:
+    """Where the browser is; an error says how to get one."""
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if not path:
+        raise RuntimeError("no Chromium: install the system's package `chromium`, or set CHROMIUM to its path")
+    return path
+
+
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
     """The system's Chromium, or the one that CHROMIUM names."""
     from playwright.sync_api import sync_playwright
 
-    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-    if not path:
-        raise RuntimeError("no Chromium: install the system's package `chromium`, or set CHROMIUM to its path")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=chromium_path(), args=["--no-sandbox"])
         yield browser
         browser.close()
 

@@ -1,0 +1,78 @@
+"""Mails and digests in a real browser: all text can be read on a light screen, on a dark one and on paper."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_sla.digest import period_of, tell
+from kafka_sla.digest_mail import digest_page
+from kafka_sla.late_mail import LateRun, late_mail
+from kafka_sla.ledger import Ledger
+from kafka_sla.mail import compose
+from kafka_sla.model import Digest, Interval, Lateness
+from kafka_sla.outbox import Notice, NoticeKind
+from kafka_sla.store import Store
+from tests.browser.pages_in_chromium import CONTRAST
+from tests.browser.picture_world import mail_page
+from tests.kafka_sla.misses import START, hour, miss, promise
+from tests.kafka_sla.test_digest import judged
+from tests.kafka_sla.test_digests import settings
+
+SENDER = "sla@example.com"
+MEDIA: dict[str, dict[str, Any]] = {
+    "light": {"media": "screen", "color_scheme": "light"},
+    "dark": {"media": "screen", "color_scheme": "dark"},
+    "paper": {"media": "print", "color_scheme": "light"},
+    "paper of a dark screen": {"media": "print", "color_scheme": "dark"},
+}
+
+
+def told(kind: NoticeKind, folder: Path) -> str:
+    return mail_page(compose(promise(), Notice(kind, miss(), "https://airflow.example.com/run"), hour(), SENDER))
+
+
+def late(folder: Path) -> str:
+    run = LateRun("kafka_sla", "scheduled", Interval(START, START + timedelta(minutes=5)), "failed", "https://a.b/run")
+    return mail_page(late_mail(Lateness(("ops@example.com",), 900_000), run, {"eu": START, "us": None}, None, SENDER))
+
+
+def digest(folder: Path) -> str:
+    ledger, asked = Ledger(Store.embedded(folder)), settings()
+    for sla in asked.slas:
+        judged(ledger, sla)
+    daily = Digest("Daily", "day", asked.digests[0].at)
+    return digest_page(tell(ledger, daily, list(asked.slas), period_of(daily, START)))
+
+
+WRITTEN = {
+    "missed": lambda folder: told("opened", folder),
+    "recovered": lambda folder: told("recovered", folder),
+    "late": late,
+    "digest": digest,
+}
+
+
+@pytest.mark.parametrize("media", MEDIA)
+@pytest.mark.parametrize("kind", WRITTEN)
+def test_all_text_can_be_read(chromium: Any, tmp_path: Path, kind: str, media: str) -> None:
+    page = chromium.new_page(viewport={"width": 720, "height": 900})
+    page.emulate_media(**MEDIA[media])
+
+    page.set_content(WRITTEN[kind](tmp_path))
+
+    assert [] == page.evaluate(CONTRAST)
+    page.close()
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+def test_a_mail_fits_a_phone(chromium: Any, tmp_path: Path, kind: str) -> None:
+    page = chromium.new_page(viewport={"width": 390, "height": 800})
+
+    page.set_content(WRITTEN[kind](tmp_path))
+
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.close()
