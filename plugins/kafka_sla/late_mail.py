@@ -37,6 +37,7 @@ def late_mail(
         "after": wording.span(lateness.after_ms),
         "late": [(name, wording.moment(until) if until else None) for name, until in sorted(late.items())],
         "problem": problem,
+        "state": {"failed": "has failed", "success": "has ended"}.get(run.state, f"is {run.state}"),
         "unfinished": run.state not in ("failed", "success"),
         "run_url": run.run_url if urlsplit(run.run_url or "").scheme in ("http", "https") else None,
     }

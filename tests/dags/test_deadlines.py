@@ -158,6 +158,7 @@ def test_the_operators_are_mailed_once_until_something_is_published_again(world:
         "SLA measuring late: kafka_sla, 2026-11-21 10:05:00 UTC to 2026-11-21 10:10:00 UTC",
     )
     assert "eu: published until 2026-11-21 10:05:00 UTC\nus: published until 2026-11-21 10:05:00 UTC" in text(first)
+    assert "2026-11-21 10:25:00 UTC, 15 min after its interval ended. It has failed." in text(first)
     assert "https://airflow.example.com/dags/kafka_sla/runs/scheduled__" in text(first)
     assert "11:45:00 UTC to 2026-11-21 11:50:00 UTC" in str(second["Subject"])
 
