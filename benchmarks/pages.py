@@ -69,6 +69,9 @@ def _requests(year: Year, each: int) -> Iterator[Request]:
         yesterday = year.end.replace(hour=0, minute=0) - timedelta(hours=dice.randrange(6, 18))
         old = {"from": _text(yesterday - timedelta(hours=6)), "to": _text(yesterday)}
         yield "timeline, 6 hours of yesterday", f"/api/v1/slas/{sla}/timeline", old
+        early = year.end.replace(hour=0, minute=0) - timedelta(hours=23)
+        hour = {"from": _text(early), "to": _text(early + timedelta(hours=1))}
+        yield "timeline, an early hour of yesterday", f"/api/v1/slas/{sla}/timeline", hour
         month = year.end - timedelta(days=dice.randrange(60, 330))
         past = {"from": _text(month - timedelta(days=30)), "to": _text(month)}
         yield "timeline, a past month", f"/api/v1/slas/{sla}/timeline", past
@@ -77,6 +80,7 @@ def _requests(year: Year, each: int) -> Iterator[Request]:
         yield "quality", "/api/v1/quality", {}
         yield "broken expectations of a week", "/api/v1/quality/broken", {"from": _text(year.end - timedelta(days=7))}
         yield "coverage of a month", "/api/v1/coverage", {"from": _text(year.end - timedelta(days=30))}
+        yield "missing time of a month", "/api/v1/missing", {"from": _text(year.end - timedelta(days=30))}
         yield "(page of the overview)", "/", {}
         yield "(page of an SLA, a year)", f"/slas/{sla}", {"from": _text(year.end - timedelta(days=365))}
         yield "(metrics without partitions)", "/metrics", {"partitions": "false"}
