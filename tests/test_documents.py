@@ -12,6 +12,7 @@ import pytest
 from kafka_sla.arguments import parser
 from kafka_sla.evidence import Evidence
 from kafka_sla.miss_surroundings import Surroundings
+from kafka_sla.settings import load_settings
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -78,3 +79,9 @@ def test_every_dag_that_is_named_exists() -> None:
     text = "\n".join(page.read_text() for page in PAGES)
 
     assert {dag for dag in re.findall(r"--dag-id (\w+)", text) if not (ROOT / f"dags/{dag}.py").is_file()} == set()
+
+
+def test_the_tour_visits_every_promise_of_the_demonstration() -> None:
+    tour = (ROOT / "docs/how-to/tour.md").read_text()
+
+    assert [sla.name for sla in load_settings(ROOT / "demo/kafka_sla.yml").slas if f"`{sla.name}`" not in tour] == []
