@@ -12,9 +12,12 @@ from typing import Any
 
 import pytest
 
+from kafka_sla.digests import make_digest
+from kafka_sla.settings import load_settings
 from tests.browser.airflow_web import AirflowWeb, airflow_web
-from tests.kafka_sla.web.world import build, whole_minute
+from tests.kafka_sla.web.world import archive, build, whole_minute
 
+WEEKLY = "Payments, weekly"
 Opened = Callable[..., Any]
 WAIT_MS = float(os.environ.get("BROWSER_WAIT_MS", "30000"))
 
@@ -22,7 +25,10 @@ WAIT_MS = float(os.environ.get("BROWSER_WAIT_MS", "30000"))
 @pytest.fixture(scope="session")
 def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowWeb]:
     home = tmp_path_factory.mktemp("browser")
-    config, _ = build(home / "world", whole_minute(), timedelta(hours=6))
+    end = whole_minute()
+    config, place = build(home / "world", end, timedelta(hours=6))
+    archive(config, place)
+    make_digest(load_settings(config), place, WEEKLY, end)
     store = {"KAFKA_SLA_CONFIG": str(config), "KAFKA_SLA_STORE": str(home / "world" / "store")}
     with airflow_web(home / "airflow", store) as found:
         yield found

@@ -9,11 +9,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.browser.conftest import Opened
+from tests.browser.airflow_web import AirflowWeb
+from tests.browser.conftest import WEEKLY, Opened
 
 ORDERS = "/kafka-sla/slas/orders within 5 minutes"
 PAGES = ["/kafka-sla/", ORDERS, "/kafka-sla/misses", "/kafka-sla/quality", "/kafka-sla/coverage", "/kafka-sla/brokers",
-         "/kafka-sla/replication", "/kafka-sla/unread"]  # fmt: skip
+         "/kafka-sla/replication", "/kafka-sla/unread", "/kafka-sla/missing", "/kafka-sla/reports"]  # fmt: skip
 
 # Relative luminance and contrast as WCAG 2 defines them; backgrounds are looked for upwards.
 CONTRAST = """() => {
@@ -142,6 +143,48 @@ def test_a_miss_is_reached_from_the_list_and_filtered_by_state(opened: Opened) -
     page.wait_for_selector('.charts[data-ready="yes"]')
 
     assert "SLA missed: orders within 5 minutes" == page.locator("h1").inner_text()
+
+
+def test_a_report_is_read_in_its_frame_and_alone(opened: Opened) -> None:
+    page = opened("/kafka-sla/reports")
+
+    page.get_by_label("Digest").select_option(WEEKLY)
+    page.wait_for_url("**digest=**")
+    page.locator("td.name a").first.click()
+    page.wait_for_url("**/reports/*/*")
+    heading = page.frame_locator("iframe").get_by_text("payments within 30 seconds").first
+    heading.wait_for()
+    with page.expect_response("**/document") as told:
+        page.get_by_role("link", name="Open it alone").click()
+
+    assert WEEKLY in told.value.text()
+    assert page.url.endswith("/document")
+
+
+def test_nothing_that_a_report_holds_can_run(chromium: Any, web: AirflowWeb) -> None:
+    context = chromium.new_context()
+    context.add_cookies([{"name": "_token", "value": web.token("viewer"), "url": web.address}])
+    titles = []
+    for path in ("", "/document"):
+        page = context.new_page()
+        with page.expect_console_message(lambda told: "Blocked script execution" in told.text):
+            page.goto(f"{web.address}/kafka-sla/reports/Gone/month-20260201T0000Z{path}")
+        titles.append(page.title())
+    context.close()
+
+    assert ["Gone: month from 2026-02-01 00:00 UTC · Kafka SLAs", "Evil"] == titles
+
+
+def test_a_command_is_copied_by_keyboard(opened: Opened) -> None:
+    page = opened("/kafka-sla/missing?from=2026-03-01T00:00&to=2026-03-04T00:00")
+
+    button = page.get_by_role("button", name="Copy").first
+    button.focus()
+    page.keyboard.press("Enter")
+    page.get_by_text("Copied").or_(page.get_by_text("Selected: press")).first.wait_for()
+    page.locator(".cure summary").first.click()
+
+    assert "2026-03-01T00:00Z" == page.locator(".cure dd").first.inner_text()
 
 
 def test_airflow_shows_the_pages_in_its_own_frame(opened: Opened) -> None:
