@@ -22,7 +22,15 @@ from benchmarks.speed_spark import spark
 from benchmarks.speed_table import say, seconds, table
 from kafka_sla.job import Job, Replay
 from kafka_sla.model import Cluster, Interval, epoch_ms
-from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, LOG_OFFSETS, RECORD_RANGES, STEADY_STATE, Table
+from kafka_sla.tables import (
+    COMMITTED_OFFSETS,
+    CONSUMER_LATENCY,
+    CONSUMER_STATUS,
+    LOG_OFFSETS,
+    RECORD_RANGES,
+    STEADY_STATE,
+    Table,
+)
 from kafka_sla.warehouse import bytes_of, write_rows
 from spark_jobs import facts
 from spark_jobs.chunks import chunks
@@ -113,7 +121,7 @@ def _scan(session: SparkSession, job: Job) -> None:
 
 def _events(session: SparkSession, job: Job) -> DataFrame:
     read = [facts.selected(_read(session, job, of), job) for of in (LOG_OFFSETS, RECORD_RANGES, COMMITTED_OFFSETS)]
-    nothing = [facts.read(session, of, []) for of in (CONSUMER_LATENCY, STEADY_STATE)]
+    nothing = [facts.read(session, of, []) for of in (CONSUMER_LATENCY, STEADY_STATE, CONSUMER_STATUS)]
     return facts.events(job, *read, *nothing)
 
 

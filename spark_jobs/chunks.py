@@ -73,7 +73,7 @@ class Chunk:
     carried: Bools
     """A position carried over from before the replayed facts, not a commit of theirs."""
     carry: pa.Array
-    """JSON of the carried steady states, null elsewhere."""
+    """JSON of the carried steady states, null elsewhere, and of a carried position that had expired."""
     carried_log_start: Ints
     """Log start offset known at the carry-over, one entry per group-partition; -1 without."""
 
@@ -81,6 +81,12 @@ class Chunk:
     def within(self) -> Ints:
         """An instant of the window that each commit belongs to: a poll at the end of one tells what it ends with."""
         return self.at - self.polled
+
+    @property
+    def expired(self) -> Bools:
+        """Carried positions of group-partitions that were gone for good before the replayed facts."""
+        without: Bools = pc.is_null(self.carry).to_numpy(zero_copy_only=False)
+        return self.carried & without
 
 
 def chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[Chunk]:

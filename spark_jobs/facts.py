@@ -84,11 +84,13 @@ def _replayed(job: Job, committed: DataFrame) -> DataFrame:
 
 
 def events(
-    job: Job, log: DataFrame, ranges: DataFrame, committed: DataFrame, latency: DataFrame, steady: DataFrame
-) -> DataFrame:
+    job: Job, log: DataFrame, ranges: DataFrame, committed: DataFrame, latency: DataFrame, steady: DataFrame,
+    status: DataFrame,
+) -> DataFrame:  # fmt: skip
     """All events (chunks.EVENTS) of a job, whole topic-partitions together.
 
-    `log`, `ranges`, `committed`: facts. `latency`, `steady`: the carried rows of `consumer_latency` and `steady_state`.
+    `log`, `ranges`, `committed`: facts. `latency`, `steady`, `status`: the carried rows of `consumer_latency`,
+    `steady_state` and `consumer_status`.
     """
     points = log.where(F.col("at") <= F.lit(job.interval.end)).select(
         "cluster", "topic", "partition", F.lit(None).cast("string").alias("group"), _micros("at"),
@@ -103,6 +105,7 @@ def events(
         F.lit(False).alias("carried"), F.lit(None).cast("string").alias("carry"),
     )  # fmt: skip
     together = points.unionByName(commits).unionByName(_carried(latency, steady))
+    together = together.unionByName(_gone(latency, status), allowMissingColumns=True)
     together = together.unionByName(
         _read(ranges.where(F.col("at") <= F.lit(job.interval.end))), allowMissingColumns=True
     )
@@ -161,4 +164,17 @@ def _carried(latency: DataFrame, steady: DataFrame) -> DataFrame:
             F.lit(True).alias("carried"),
             F.coalesce("carry", F.lit("{}")).alias("carry"),
         )
+    )  # fmt: skip
+
+
+def _gone(latency: DataFrame, status: DataFrame) -> DataFrame:
+    """The last commit of each group-partition that has rows no more, while polls still find it: one that expired.
+
+    Without it the next poll would be the first that is known of the group, which would begin anew. No `carry`.
+    """
+    key = ["cluster", "topic", "partition", "group"]
+    return status.join(latency.select(*key), key, how="left_anti").select(
+        *key, F.unix_micros("last_commit_at").alias("at"), F.element_at("commit_offsets", -1).alias("offset"),
+        F.lit(False).alias("polled"), (~F.col("polled_only")).alias("certain"), F.lit(False).alias("earlier_lost"),
+        F.lit(True).alias("carried"),
     )  # fmt: skip

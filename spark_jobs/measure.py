@@ -111,7 +111,7 @@ def _readable(spark: SparkSession, job: Job, cluster: str, files: list[str]) -> 
 
 def _measure(spark: SparkSession, job: Job, log: DataFrame, ranges: DataFrame, committed: DataFrame) -> int:
     """Measure the job's interval, and stage its latency and steady states; answers the rows of latency."""
-    carried = [facts.carried(spark, job, table) for table in (CONSUMER_LATENCY, STEADY_STATE)]
+    carried = [facts.carried(spark, job, table) for table in (CONSUMER_LATENCY, STEADY_STATE, CONSUMER_STATUS)]
     stream = facts.events(job, log, ranges, committed, *carried)
     expire = max([s.steady_state.expire_group_ms for s in job.slas], default=7 * 86_400_000)
     scope = Scope(

@@ -113,10 +113,13 @@ def _seen_at(chunk: Chunk, grid: Rows) -> Ints:
 
 
 def alive(chunk: Chunk, grid: Rows, end: Ends, scope: Scope) -> Bools:
-    """Rows of group-partitions that still exist: neither deleted nor expired while lagging."""
+    """Rows of group-partitions that still exist: neither deleted nor, until the next commit, expired while lagging."""
     deleted = chunk.offset[grid.last] == NONE
     silent = grid.end - chunk.at[grid.last] > scope.expire
-    return np.asarray(~deleted & ~(silent & end.known & (end.lag > 0)), dtype=np.bool_)
+    expired = silent & end.known & (end.lag > 0)
+    since = np.where(chunk.expired, -FAR, FAR)
+    np.minimum.at(since, grid.last[expired], grid.end[expired])
+    return np.asarray(~deleted & (grid.end < since[grid.last]), dtype=np.bool_)
 
 
 def backlog_age(chunk: Chunk, epoch: Ints, position: Ints, at: Ints, horizon: Ints) -> tuple[Floats, Floats, Floats]:

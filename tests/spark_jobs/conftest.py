@@ -14,7 +14,14 @@ from pyspark.sql import SparkSession
 from kafka_sla.arrow import arrow_rows
 from kafka_sla.job import Carried, Job, Replay
 from kafka_sla.model import Cluster, Interval, Patterns, Sla, SteadyState
-from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, LOG_OFFSETS, RECORD_RANGES, STEADY_STATE
+from kafka_sla.tables import (
+    COMMITTED_OFFSETS,
+    CONSUMER_LATENCY,
+    CONSUMER_STATUS,
+    LOG_OFFSETS,
+    RECORD_RANGES,
+    STEADY_STATE,
+)
 from spark_jobs import facts
 from spark_jobs.kernel import MEASURED, kernel
 from spark_jobs.windows import Scope
@@ -67,7 +74,10 @@ def sla(max_latency_s: float = 30, **more: Any) -> Sla:
 
 @pytest.fixture
 def measure(spark: SparkSession, tmp_path: Path) -> Callable[..., list[Row]]:
-    """measure(points, commits, start, end, …) → rows with `states`, ordered by group-partition and window."""
+    """measure(points, commits, start, end, …) → rows with `states`, ordered by group-partition and window.
+
+    `carried`, `status`: rows of earlier runs, of these tables and of `consumer_status`.
+    """
 
     def run(
         points: list[Row],
@@ -79,13 +89,14 @@ def measure(spark: SparkSession, tmp_path: Path) -> Callable[..., list[Row]]:
         window: float = 60,
         ranges: Sequence[Row] = (),
         carried: tuple[float, list[Row]] | None = None,
+        status: Sequence[Row] = (),
     ) -> list[Row]:
         carry_at = at(carried[0]) if carried else None
         job = _job(Interval(at(start), at(end)), slas or (sla(),), carry_at)
         latency, steady = _carry_frames(spark, carried[1] if carried else [])
         stream = facts.events(
             job, _frame(spark, LOG_OFFSETS, points), _frame(spark, RECORD_RANGES, list(ranges)),
-            _frame(spark, COMMITTED_OFFSETS, commits), latency, steady,
+            _frame(spark, COMMITTED_OFFSETS, commits), latency, steady, _frame(spark, CONSUMER_STATUS, list(status)),
         )  # fmt: skip
         micros = [int((t - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1e6) for t in (at(start), at(end))]
         scope = Scope(*micros, int(window * 1e6), max(s.steady_state.expire_group_ms for s in job.slas) * 1000)

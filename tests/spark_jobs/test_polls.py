@@ -10,8 +10,13 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
+from kafka_sla.model import Cluster, StatusRules
+from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_STATUS, LOG_OFFSETS
+from spark_jobs import consumer_status
 from tests.spark_jobs.conftest import Row, at, commit, point, sla
+from tests.spark_jobs.measuring import Measuring
 
 Measure = Callable[..., list[Row]]
 FLOWS, SECONDS, WINDOW = 60, 600, 60
@@ -133,6 +138,29 @@ def test_pieces_of_three_minutes_are_the_whole_also_where_polls_tell_the_positio
         rows += measure(points, commits, start, min(start + 180, SECONDS), carried=carried)
     order = ("partition", "window_start")
     assert measure(points, commits, 0, SECONDS) == sorted(rows, key=lambda row: [row[name] for name in order])
+
+
+def test_a_group_that_is_gone_stays_gone_in_later_pieces_while_polls_find_its_old_position(
+    measure: Measure, spark: SparkSession
+) -> None:
+    """Two groups lag and are silent for longer than `expire_group`, 2 minutes; one is never heard of, both return."""
+    looks = [poll(t, 0, partition=partition) for t in range(63, 600, 60) for partition in (0, 1)]
+    commits = [commit(5, 0), poll(5, 0, partition=1), *looks, commit(630, 300), poll(660, 300, partition=1)]
+    points = [point(t, t, partition=partition) for t in range(0, 721, 30) for partition in (0, 1)]
+    cluster, promise = Cluster("prod", None, status=StatusRules(expire_group_ms=120_000)), (sla(30, expire=120),)
+    status = Measuring(spark, CONSUMER_STATUS, consumer_status.measure).whole(
+        {COMMITTED_OFFSETS: commits, LOG_OFFSETS: points}, 0, 720, (cluster,)
+    )
+    whole, rows = measure(points, commits, 0, 720, slas=promise), []
+    for start in range(0, 720, 240):
+        ending = [[row for row in some if row["window_end"] == at(start)] for some in (rows, status)]
+        carried = (start, ending[0]) if start else None
+        rows += measure(points, commits, start, start + 240, slas=promise, carried=carried, status=ending[1])
+    assert sorted(rows, key=lambda row: (row["partition"], row["window_start"])) == whole
+    assert [(row["window_start"], row["records_consumed"]) for row in whole if row["partition"] == 0] == [
+        (at(0), 0), (at(60), 0), (at(600), 300), (at(660), 0)
+    ]  # fmt: skip
+    assert {row["states"][0]["reason"] for row in whole if row["window_start"] >= at(600)} == {"returned"}
 
 
 ENDS = [point(t, t) for t in range(0, 181, 10)]
