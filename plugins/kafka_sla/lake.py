@@ -19,7 +19,7 @@ from kafka_sla.errors import StoreError
 from kafka_sla.iceberg import Iceberg, between, paths, planned_files
 from kafka_sla.ledger import Ledger
 from kafka_sla.model import Interval
-from kafka_sla.parquet_rows import empty, fact_rows, new_rows, slice_rows
+from kafka_sla.parquet_rows import distinct_values, empty, fact_rows, new_rows, slice_rows
 from kafka_sla.publications import Slice
 from kafka_sla.settling import Settled, Settling
 from kafka_sla.store import Store
@@ -146,9 +146,18 @@ class Lake:
     ) -> Settled:  # fmt: skip
         """Tidy up: see `settling`."""
         now = now or datetime.now(UTC)
+        if not self._ledger.knows_observed():
+            self._observe_all()
         return Settling(self._store, self._iceberg, self._ledger, now - grace, now - orphan_age).run()
 
     # inside
+
+    def _observe_all(self) -> None:
+        """What the snapshots of an older version speak for."""
+        files = self._planned(GROUP_STATES)
+        states = distinct_values(files, ("cluster", "at")) if files else None
+        for cluster, snapshots in _snapshots(states).items():
+            self._ledger.observe(cluster, snapshots)
 
     def _planned(self, table: Table, *wanted: str) -> list[str]:
         return paths(planned_files(self._iceberg.table(table), *wanted))

@@ -45,6 +45,12 @@ def distinct_rows(table: Table, files: Sequence[str]) -> pa.Table:
     return _rows(table, files, table.names, f"ORDER BY {key}", {}, distinct=f"DISTINCT ON ({key})")
 
 
+def distinct_values(files: Sequence[str], names: Sequence[str]) -> pa.Table:
+    """The different values that these columns have together."""
+    with opened(files, []) as connection:
+        return connection.sql(f"SELECT DISTINCT {quoted(names)} FROM files").to_arrow_table()
+
+
 def slice_rows(
     table: Table, files: Sequence[str], slices: Sequence[tuple[str, Interval, str]], names: Sequence[str]
 ) -> pa.Table:

@@ -85,9 +85,10 @@ def pieces(here: place.Place, sla: Sla, interval: Interval, at_most: int) -> Pie
     resolution, width_ms = _width(here, interval, window_ms)
     step = step_ms(interval, width_ms, at_most)
     whole = Interval(floor_time(interval.start, step), interval.end)
-    if resolution == "window" and whole.start < here.now - WINDOWS_KEPT + _LATEST:
-        return Pieces(sla, interval, resolution, step, _from_windows(here, sla, whole, step, window_ms))
-    found = [unpacked(packed) for packed in here.ledger.stretches(sla.name, width_ms, whole)]
+    kept = resolution != "window" or whole.start >= here.now - WINDOWS_KEPT + _LATEST
+    found = [unpacked(packed) for packed in here.ledger.stretches(sla.name, width_ms, whole)] if kept else []
+    if resolution == "window" and not found:  # longer ago, or judged by a version that kept no windows
+        found = _from_windows(here, sla, whole, step, window_ms)
     return Pieces(sla, interval, resolution, step, found)
 
 
