@@ -216,7 +216,7 @@ def _import(lake: Lake, folder: Path) -> None:
     commits.write_text(
         "cluster,group,topic,partition,at,committed_offset,source\n"
         + "".join(
-            f"old,{group},orders,0,{at:%FT%TZ},{60 * number},exporter\n"
+            f"old,{group},orders,0,{at:%FT%TZ},{60 * number},commit_log\n"
             for number, at in enumerate(minutes)
             for group in ("keeps-up", "stops")
             if group == "keeps-up" or number not in _STOPPED

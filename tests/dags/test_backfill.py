@@ -1,4 +1,4 @@
-"""`airflow backfill create` on a real Airflow with its scheduler and Postgres, over days of imported facts."""
+"""A real Airflow with its scheduler, triggerer and Postgres: backfills of imported facts, and a run that is late."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import pytest
 
 from demo.airflow_client import AirflowClient
 from demo.airflow_server import airflow
+from demo.mailbox import Mailbox, mailbox
 from demo.postgres import postgres
 from kafka_sla.import_facts import import_committed_offsets, import_log_offsets
 from kafka_sla.lake import Lake
@@ -28,6 +29,7 @@ DAYS = Interval(datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 11, 3, tzinfo=
 STOPPED = Interval(datetime(2026, 11, 2, 10, tzinfo=UTC), datetime(2026, 11, 2, 10, 20, tzinfo=UTC))
 CONFIGURATION = """
 clusters: {old: {}}
+lateness: {recipients: [platform@example.com], after: 1s}
 slas:
   - {name: kept, group: keeps-up, topic: orders, max_latency: 2m, recipients: [on-call@example.com], on_miss: fail}
   - {name: stopped, group: stops, topic: orders, max_latency: 2m, recipients: [on-call@example.com], on_miss: fail}
@@ -41,6 +43,7 @@ class World:
     client: AirflowClient
     store: Store
     environment: dict[str, str]
+    mailbox: Mailbox
 
     def backfill(self, dag_id: str, first: str, last: str, *more: str) -> None:
         """What a person types; must work at the first try."""
@@ -67,15 +70,17 @@ class World:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("backfill")
     (folder / "kafka_sla.yml").write_text(CONFIGURATION)
-    with postgres(folder / "postgres") as databases:
+    with postgres(folder / "postgres") as databases, mailbox(folder / "mail") as box:
         store = Store(str(folder / "warehouse"), databases["kafka_sla"])
         import_history(store, folder)
         extra = {"warehouse": store.warehouse, "database_url": store.database_url}
+        mail = {"from_email": "sla@example.com", "disable_ssl": True, "disable_tls": True}
+        smtp = {"conn_type": "smtp", "host": "127.0.0.1", "port": box.port, "extra": mail}
         environment = {
             "KAFKA_SLA_CONFIG": str(folder / "kafka_sla.yml"),
             "AIRFLOW_CONN_KAFKA_SLA_STORE": json.dumps({"conn_type": "generic", "extra": extra}),
             "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
-            "AIRFLOW_CONN_SMTP_DEFAULT": json.dumps({"conn_type": "smtp", "host": "127.0.0.1", "port": 1}),
+            "AIRFLOW_CONN_SMTP_DEFAULT": json.dumps(smtp),
         }
         own = {
             "AIRFLOW_HOME": str(folder / "airflow"),
@@ -87,7 +92,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             folder / "airflow", databases["airflow"], environment | {"AIRFLOW__CORE__UNIT_TEST_MODE": "False"}
         ) as client:
             client.wait_until_healthy()
-            yield World(client, store, environment | own)
+            yield World(client, store, environment | own, box)
 
 
 def import_history(store: Store, folder: Path) -> None:
@@ -101,7 +106,7 @@ def import_history(store: Store, folder: Path) -> None:
     commits.write_text(
         "cluster,group,topic,partition,at,committed_offset,source\n"
         + "".join(
-            f"old,{group},orders,0,{at:%FT%TZ},{60 * m},exporter\n"
+            f"old,{group},orders,0,{at:%FT%TZ},{60 * m},commit_log\n"
             for m, at in enumerate(minutes)
             for group in ("keeps-up", "stops")
             if group == "keeps-up" or not STOPPED.start <= at < STOPPED.end
@@ -126,3 +131,21 @@ def test_days_that_have_passed_are_backfilled_at_the_first_try_and_twice_with_th
     assert [(miss["sla"], miss["state"]) for miss in once["sla_misses"]] == [("stopped", "closed")]
     assert once["sla_misses"][0]["end_at"] == STOPPED.end + timedelta(minutes=1)  # its first commit is late
     assert world.published() == once
+    assert world.mailbox.mails() == [], "history alarms nobody, however late it runs"
+
+
+def test_a_scheduled_run_that_is_late_is_mailed_by_scheduler_and_triggerer(world: World) -> None:
+    world.client.set_slots("default_pool", 0)  # so that no task starts: the run cannot end in time
+
+    world.client.unpause("kafka_sla")
+    deadline = time.monotonic() + 120
+    while not world.mailbox.files() and time.monotonic() < deadline:
+        time.sleep(0.5)
+
+    (mail,) = world.mailbox.mails()
+    (run,) = world.client.runs("kafka_sla")
+    assert (mail["To"], str(mail["Subject"])[:31]) == ("platform@example.com", "SLA measuring late: kafka_sla, ")
+    body = mail.get_body(("plain",))
+    assert body is not None
+    assert "old: nothing was ever published" not in body.get_content(), "the backfill published"
+    assert f"Run {run}, told by kafka_sla" in body.get_content()
