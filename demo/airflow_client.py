@@ -56,6 +56,10 @@ class AirflowClient:
         run = self._ask("POST", f"/api/v2/dags/{dag_id}/dagRuns", {"logical_date": None, "conf": conf})
         return str(run["dag_run_id"])
 
+    def set_slots(self, pool: str, slots: int) -> None:
+        """How many tasks of a pool may run at once."""
+        self._ask("PATCH", f"/api/v2/pools/{pool}?update_mask=slots", {"name": pool, "slots": slots})
+
     def runs(self, dag_id: str) -> dict[str, str]:
         """States of the DAG's runs by id, of the newest hundred."""
         found = self._ask("GET", f"/api/v2/dags/{dag_id}/dagRuns?limit=100&order_by=-run_after")["dag_runs"]
