@@ -10,11 +10,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from benchmarks.pages_year import SLAS, Year, build
+from benchmarks.pages_year import SLAS, Year, build, built
 from kafka_sla.text_table import aligned
 
 SPANS = {"hour": 1 / 24, "6 hours": 0.25, "a day": 1, "a week": 7, "a month": 30, "a quarter": 91, "a year": 365}
@@ -27,8 +28,9 @@ Taken = tuple[float, float]
 
 def main() -> int:
     asked = _arguments()
-    with tempfile.TemporaryDirectory(prefix="kafka_sla.pages.") as folder:
-        times = _times(Path(folder), asked)
+    with ExitStack() as stack:
+        temporary = tempfile.TemporaryDirectory(prefix="kafka_sla.pages.")
+        times = _times(asked.keep or Path(stack.enter_context(temporary)), asked)
     rows = [(kind, *_row(mine)) for kind, mine in times.items()]
     every = [taken for kind, mine in times.items() if not kind.startswith("(") for taken in mine]
     rows.append(("all but those in brackets", *_row(every)))
@@ -44,7 +46,7 @@ def main() -> int:
 
 def _times(folder: Path, asked: argparse.Namespace) -> dict[str, list[Taken]]:
     started = time.perf_counter()
-    year = build(folder, asked.windows)
+    year = built(folder) or build(folder, asked.windows)
     print(f"built in {time.perf_counter() - started:.0f} s", file=sys.stderr)
     return _measured(_client(folder, year), list(_requests(year, asked.each)))
 
@@ -52,6 +54,7 @@ def _times(folder: Path, asked: argparse.Namespace) -> dict[str, list[Taken]]:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--windows", type=int, default=10, help="SLAs whose verdicts fill the year; 100 need 15 GB")
+    parser.add_argument("--keep", type=Path, help="folder to build the year in, or to find it in again; else a new one")
     parser.add_argument("--each", type=int, default=20, help="requests of each kind")
     return parser.parse_args()
 

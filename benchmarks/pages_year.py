@@ -31,6 +31,7 @@ from kafka_sla.tables import CONSUMER_LATENCY, GROUP_STATES
 SLAS, PARTITIONS, GROUPS = 100, 100, 1_000
 """Each SLA has its own group and topic of so many partitions."""
 DAYS, SNAPSHOT_DAYS = 365, 62
+_UNTIL = "until.txt"
 _POOL = 400
 """Different packed stretches; each row takes one of them."""
 
@@ -57,7 +58,16 @@ def build(folder: Path, windows_for: int) -> Year:
     _files(folder, store, lake, ledger, end)
     _snapshots(folder, store, end)
     ledger.observe("prod", (end - i * timedelta(milliseconds=SLOT_MS) for i in range(SNAPSHOT_DAYS * 288)))
+    (folder / _UNTIL).write_text(end.isoformat())
     return Year(config, store, end)
+
+
+def built(folder: Path) -> Year | None:
+    """The year that was built in this folder before."""
+    if not (folder / _UNTIL).exists():
+        return None
+    end = datetime.fromisoformat((folder / _UNTIL).read_text())
+    return Year(folder / "kafka_sla.yml", Store.embedded(folder / "store"), end)
 
 
 def _configuration() -> str:
