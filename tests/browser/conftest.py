@@ -69,7 +69,7 @@ def opened(chromium: Any, web: AirflowWeb, request: pytest.FixtureRequest) -> It
             context.add_cookies([{"name": "_token", "value": web.token("viewer"), "url": web.address}])
             page = context.new_page()
             page.on("pageerror", lambda error: problems.append(str(error)))
-            page.on("console", lambda told: told.type == "error" and problems.append(told.text))
+            page.on("console", lambda told: problems.extend([told.text] if told.type == "error" else []))
             page.goto(web.address + path)
             if page.locator(".charts").count():
                 page.wait_for_selector('.charts[data-ready="yes"]')

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from kafka_sla.digest import period_of, tell
+from kafka_sla.digest import tell
 from kafka_sla.digest_mail import digest_page
+from kafka_sla.digest_periods import period_of
 from kafka_sla.late_mail import LateRun, late_mail
 from kafka_sla.ledger import Ledger
 from kafka_sla.mail import compose
