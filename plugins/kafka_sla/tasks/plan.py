@@ -94,10 +94,11 @@ def _interval(request: Request, window_ms: int, now: datetime) -> Interval:
     interval = _checked(request.start, request.end, window_ms, now)
     longest = LONGEST_STORED if request.stored else LONGEST
     if interval.end - interval.start > longest:
+        last_day = interval.end - timedelta(microseconds=1)
         raise BadRequest(
             f"{interval.start:%F} to {interval.end:%F} is more than {longest.days} days for one run; backfill it a day"
             f" per run: airflow backfill create --dag-id kafka_sla_history --from-date {interval.start:%F}"
-            f" --to-date {interval.end:%F}"
+            f" --to-date {last_day:%F}"
         )
     return interval
 

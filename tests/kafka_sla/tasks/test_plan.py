@@ -133,3 +133,11 @@ def test_a_quarter_of_what_is_stored_is_one_run_and_asks_kafka_for_nothing() -> 
     assert (made["stored"], made["live_until"]) == (True, None)
     with pytest.raises(BadRequest, match="more than 31 days"):
         plan(SETTINGS, replace(asked, stored=False), now)
+
+
+def test_the_backfill_offered_for_too_long_a_range_ends_with_its_last_day() -> None:
+    midnight = at("00:00")
+    asked = replace(MANUAL, start=midnight - timedelta(days=92), end=midnight)
+
+    with pytest.raises(BadRequest, match=f"--to-date {midnight - timedelta(days=1):%F}$"):
+        plan(SETTINGS, asked, at("10:07:31"))
