@@ -133,9 +133,9 @@ class Search:
     def points(self, log_start: int, until: int) -> Iterator[Point]:
         """All points that are true: (asked time, offset), and two of each answered record itself.
 
-        Retention removed what lay before `log_start`: an answer that is the first surviving record tells nothing about
-        the asked time, as records before it may be younger than that time. Likewise "no record since then" tells
-        nothing about times after `until`, the moment of asking.
+        Retention removed what lay before `log_start`, read after the answers: an answer that was the first surviving
+        record tells nothing about the asked time, as records before it may be younger than that time. Likewise "no
+        record since then" tells nothing about times after `until`, the moment of asking.
         """
         records = set()
         for at in sorted(self._examined):
@@ -144,7 +144,7 @@ class Search:
                 continue
             if found.timestamp < FAR:
                 records.add(found)
-            trapped = found.offset == log_start > 0
+            trapped = 0 < found.offset <= log_start  # it may have been the first one when it was asked for
             if not trapped and (found.timestamp < FAR or at <= until):
                 yield Point(at, found.offset, exact=False)
         for offset, timestamp in sorted(records):

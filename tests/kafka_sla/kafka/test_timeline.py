@@ -179,7 +179,8 @@ def test_looking_back_later_asks_for_nothing_new_about_the_past(flow: str) -> No
         assert points(later) - points(first) == set()
 
 
-def test_after_retention_the_first_surviving_record_tells_its_own_time_only() -> None:
+@pytest.mark.parametrize("log_start", [1_800, 1_850], ids=["stands still", "moved on while it was asked"])
+def test_after_retention_the_first_surviving_record_tells_its_own_time_only(log_start: int) -> None:
     """ListOffsets answers the log start for every earlier time, though records before it were produced later."""
     log = list(range(START, START + HOUR, 1_000))
     survivors = {offset: at for offset, at in enumerate(log) if offset >= 1_800}
@@ -189,7 +190,7 @@ def test_after_retention_the_first_surviving_record_tells_its_own_time_only() ->
         search.take({at: Found(max(1_800, answer(log, at).offset), log[max(1_800, answer(log, at).offset)])
                      if at <= log[-1] else Found(-1, -1) for at in wanted})  # fmt: skip
 
-    found = points(search, log_start=1_800)
+    found = points(search, log_start)
 
     assert min(p.at for p in found) == survivors[1_800]
     assert [p for p in found if not bisect_left(log, p.at) <= p.offset <= bisect_right(log, p.at)] == []
