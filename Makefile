@@ -33,11 +33,12 @@ wheel: $(DEPENDENCIES) ## build the wheel into dist/
 	@rm -rf dist build
 	@$(UV) build --wheel --no-build-isolation --python $(BIN)/python --out-dir dist
 
-# The wheel replaces the editable install while the tests run, so that they prove what people install.
+# The wheel replaces the editable install while the tests run, so that they prove what people install. Two processes
+# share the files, in their order: the long ones come first.
 test: setup check wheel ## all checks, then all tests against the built wheel
 	@rm -f $(EDITABLE)
 	@$(UV) pip install --python $(BIN)/python --no-deps --reinstall --compile-bytecode dist/*.whl
-	$(BIN)/pytest $(PYTEST); status=$$?; $(MAKE) --no-print-directory $(EDITABLE); exit $$status
+	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(PYTEST); status=$$?; $(MAKE) --no-print-directory $(EDITABLE); exit $$status
 
 demo: setup ## Kafka, consumers, Airflow and a mailbox on this machine; ONCE=1 ends after one round
 	@ONCE=$(ONCE) exec $(BIN)/python -m demo

@@ -1,4 +1,5 @@
-"""A real Airflow with its scheduler, triggerer and Postgres: backfills of imported facts, and a run that is late."""
+"""A real Airflow with its scheduler, triggerer and Postgres: backfills of imported facts, and a run that is late; and
+that none of the passwords it works with can be found anywhere afterwards."""
 
 from __future__ import annotations
 
@@ -14,26 +15,35 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
 from demo.airflow_client import AirflowClient
 from demo.airflow_server import airflow
+from demo.broker import Cluster
 from demo.mailbox import Mailbox, mailbox
-from demo.postgres import postgres
+from demo.postgres import postgres, with_login
 from kafka_sla.import_facts import import_committed_offsets, import_log_offsets
 from kafka_sla.lake import Lake
 from kafka_sla.model import Interval
 from kafka_sla.store import Store
 from tests.airflow_home import ROOT
+from tests.dags import planted
+from tests.dags.planted import process_list
 
 DAYS = Interval(datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 11, 3, tzinfo=UTC))
 STOPPED = Interval(datetime(2026, 11, 2, 10, tzinfo=UTC), datetime(2026, 11, 2, 10, 20, tzinfo=UTC))
 CONFIGURATION = """
-clusters: {old: {}}
+clusters:
+  old: {}
+  secured: {connection: kafka_secured, groups: [nobody], topics: [nothing]}
+  refused: {connection: kafka_refused}
 lateness: {recipients: [platform@example.com], after: 1s}
-slas:
-  - {name: kept, group: keeps-up, topic: orders, max_latency: 2m, recipients: [on-call@example.com], on_miss: fail}
-  - {name: stopped, group: stops, topic: orders, max_latency: 2m, recipients: [on-call@example.com], on_miss: fail}
+defaults: {cluster: old, topic: orders, max_latency: 2m, recipients: [on-call@example.com], on_miss: fail}
+slas: [{name: kept, group: keeps-up}, {name: stopped, group: stops}]
 """
+
+
+_AIRFLOW = [sys.executable, "-c", "from airflow.__main__ import main; main()"]
 
 
 @dataclass(frozen=True)
@@ -44,12 +54,27 @@ class World:
     store: Store
     environment: dict[str, str]
     mailbox: Mailbox
+    folder: Path
+    """All that Airflow, Spark, Postgres and the mail server write is below."""
+    commands: set[str]
+    """Command lines of all processes so far."""
+    secrets: list[str]
 
     def backfill(self, dag_id: str, first: str, last: str, *more: str) -> None:
         """What a person types; must work at the first try."""
-        command = ["backfill", "create", "--dag-id", dag_id, "--from-date", first, "--to-date", last, *more]
-        program = "from airflow.__main__ import main; main()"
-        subprocess.run([sys.executable, "-c", program, *command], env=os.environ | self.environment, check=True)
+        dates = ["--from-date", first, "--to-date", last]
+        conf = json.dumps({"clusters": ["old", "secured"], "slas": ["kept", "stopped"]})
+        command = ["backfill", "create", "--dag-id", dag_id, *dates, "--dag-run-conf", conf, *more]
+        subprocess.run([*_AIRFLOW, *command], env=os.environ | self.environment, check=True)
+
+    def watch(self, over: Interval) -> str:
+        """A run of the watching DAG that mails what it finds in this time; what it said."""
+        form = {"from": over.start.isoformat(), "to": over.end.isoformat(), "notify": "always"}
+        command = [*_AIRFLOW, "dags", "test", "kafka_sla", "--conf", json.dumps(form)]
+        ended = subprocess.run(
+            command, env=os.environ | self.environment, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        return ended.stdout.decode()
 
     def ended(self, dag_id: str, seconds: float = 600) -> list[str]:
         """States of the DAG's backfill runs, once all have ended."""
@@ -67,21 +92,25 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(kafka_sasl: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("backfill")
     (folder / "kafka_sla.yml").write_text(CONFIGURATION)
-    with postgres(folder / "postgres") as databases, mailbox(folder / "mail") as box:
-        store = Store(str(folder / "warehouse"), databases["kafka_sla"])
+    (folder / "spark").mkdir()
+    (folder / "events").mkdir()
+    events = f"spark.eventLog.enabled true\nspark.eventLog.dir file://{folder}/events\n"
+    (folder / "spark" / "spark-defaults.conf").write_text(events)
+    with (
+        postgres(folder / "postgres") as databases, process_list() as commands,
+        mailbox(folder / "mail", authenticator=authenticate, auth_require_tls=False, auth_required=True) as box,
+    ):  # fmt: skip
+        store = Store(str(folder / "warehouse"), with_login(databases["kafka_sla"], "sla", planted.POSTGRES))
         import_history(store, folder)
-        extra = {"warehouse": store.warehouse, "database_url": store.database_url}
-        mail = {"from_email": "sla@example.com", "disable_ssl": True, "disable_tls": True}
-        smtp = {"conn_type": "smtp", "host": "127.0.0.1", "port": box.port, "extra": mail}
         environment = {
             "KAFKA_SLA_CONFIG": str(folder / "kafka_sla.yml"),
-            "AIRFLOW_CONN_KAFKA_SLA_STORE": json.dumps({"conn_type": "generic", "extra": extra}),
-            "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
-            "AIRFLOW_CONN_SMTP_DEFAULT": json.dumps(smtp),
-        }
+            "SPARK_CONF_DIR": str(folder / "spark"),
+        } | {
+            f"AIRFLOW_CONN_{name.upper()}": json.dumps(one) for name, one in connections(kafka_sasl, store, box).items()
+        }  # fmt: skip
         own = {
             "AIRFLOW_HOME": str(folder / "airflow"),
             "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
@@ -92,7 +121,31 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             folder / "airflow", databases["airflow"], environment | {"AIRFLOW__CORE__UNIT_TEST_MODE": "False"}
         ) as client:
             client.wait_until_healthy()
-            yield World(client, store, environment | own, box)
+            secrets = [kafka_sasl.client()["sasl.password"], planted.POSTGRES, planted.SMTP, planted.OBJECTS]
+            yield World(client, store, environment | own, box, folder, commands, [*secrets, planted.WRONG])
+
+
+def connections(kafka: Cluster, store: Store, box: Mailbox) -> dict[str, dict[str, Any]]:
+    """Logins as people keep them, each with its secret."""
+    keys = {"s3.access-key-id": "sla", "s3.secret-access-key": planted.OBJECTS}
+    mail = {"from_email": "sla@example.com", "disable_ssl": True, "disable_tls": True}
+    return {
+        "kafka_sla_store": {
+            "conn_type": "generic",
+            "extra": {"warehouse": store.warehouse, "database_url": store.database_url, **keys},
+        },
+        "spark_default": {"conn_type": "spark", "host": "local[2]"},
+        "kafka_secured": {"conn_type": "kafka", "extra": kafka.client()},
+        "kafka_refused": {"conn_type": "kafka", "extra": kafka.client() | {"sasl.password": planted.WRONG}},
+        "smtp_default": {
+            "conn_type": "smtp", "host": "127.0.0.1", "port": box.port, "login": "sla", "password": planted.SMTP,
+            "extra": mail,
+        },
+    }  # fmt: skip
+
+
+def authenticate(_: SMTP, __: Session, ___: Envelope, ____: str, data: LoginPassword) -> AuthResult:
+    return AuthResult(success=data.password == planted.SMTP.encode(), handled=False)
 
 
 def import_history(store: Store, folder: Path) -> None:
@@ -134,15 +187,33 @@ def test_days_that_have_passed_are_backfilled_at_the_first_try_and_twice_with_th
     assert world.mailbox.mails() == [], "history alarms nobody, however late it runs"
 
 
+def test_no_password_can_be_found_in_any_trace_of_a_run(world: World) -> None:
+    said = world.watch(Interval(STOPPED.start - timedelta(minutes=30), STOPPED.end + timedelta(minutes=30)))
+
+    # all of them were used: a login that is refused, one that is not, mails, tables
+    assert "the broker refused the login of 'admin' with PLAIN" in said
+    assert "Told: queued 2, sent 2" in said
+    assert [path.name for path in (world.folder / "events").iterdir()]
+    assert any("spark-submit" in command for command in world.commands)
+    assert list((world.folder / "airflow" / "logs").rglob("*.log"))
+    # and none shows
+    assert [secret for secret in world.secrets if secret in said] == []
+    assert [command for command in world.commands if any(secret in command for secret in world.secrets)] == []
+    assert planted.in_files(world.folder, world.secrets) == []
+    databases = (world.environment["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"], world.store.database_url)
+    assert [planted.in_database(url, world.secrets) for url in databases] == [[], []]
+
+
 def test_a_scheduled_run_that_is_late_is_mailed_by_scheduler_and_triggerer(world: World) -> None:
     world.client.set_slots("default_pool", 0)  # so that no task starts: the run cannot end in time
+    before = len(world.mailbox.files())
 
     world.client.unpause("kafka_sla")
     deadline = time.monotonic() + 120
-    while not world.mailbox.files() and time.monotonic() < deadline:
+    while len(world.mailbox.files()) == before and time.monotonic() < deadline:
         time.sleep(0.5)
 
-    (mail, *_) = world.mailbox.mails()
+    mail = world.mailbox.mails()[before]
     assert (mail["To"], str(mail["Subject"])[:31]) == ("platform@example.com", "SLA measuring late: kafka_sla, ")
     body = mail.get_body(("plain",))
     assert body is not None
