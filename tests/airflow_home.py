@@ -14,6 +14,7 @@ os.environ.update(
     AIRFLOW__CORE__DAGS_FOLDER=str(ROOT / "dags"),
     AIRFLOW__CORE__PLUGINS_FOLDER=str(HOME / "plugins"),
     AIRFLOW__CORE__LOAD_EXAMPLES="False",
+    AIRFLOW__CORE__MIN_SERIALIZED_DAG_UPDATE_INTERVAL="0",  # a DAG with another configuration is another one at once
     AIRFLOW__CORE__UNIT_TEST_MODE="True",
     AIRFLOW__DATABASE__SQL_ALCHEMY_CONN=f"sqlite:///{HOME}/airflow.db",
     AIRFLOW__API__BASE_URL="http://airflow.example:8080",

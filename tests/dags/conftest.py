@@ -23,10 +23,12 @@ def airflow_database() -> None:
 
 @pytest.fixture(scope="session")
 def parsed(airflow_database: None) -> Any:
-    """The DAG folder, parsed once."""
+    """The DAG folder with the configuration that lies in it, parsed once, whoever asks first."""
     from airflow.dag_processing.dagbag import DagBag
 
-    return DagBag(dag_folder=str(DAGS))
+    with pytest.MonkeyPatch.context() as environment:
+        environment.delenv("KAFKA_SLA_CONFIG", raising=False)
+        return DagBag(dag_folder=str(DAGS))
 
 
 @pytest.fixture
