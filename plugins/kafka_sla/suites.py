@@ -65,10 +65,11 @@ def validate(
     results: list[dict[str, Any]] = []
     quarantine: list[dict[str, Any]] = []
     checked = {name: _with_context(frame, TABLES[name], interval, window_ms) for name, frame in frames.items()}
-    unique = _surely_unique(checked)
+    rules = {name: suite(name)["expectations"] for name in checked}
+    unique = _surely_unique(checked, rules)
     for name, frame in checked.items():
         load = {"load_id": load_id, "interval_start": interval.start, "interval_end": interval.end, "table_name": name}
-        for verdict in _run(name, frame, slas, unique[name]):
+        for verdict in _run(name, frame, rules[name], slas, unique[name]):
             results.append(load | verdict.row())
             quarantine += [load | verdict.about() | {"row": row} for row in verdict.broken_rows(spark)]
     return ValidationOutcome(tuple(results), tuple(quarantine))
@@ -171,13 +172,12 @@ _UNIQUE = "expect_compound_columns_to_be_unique"
 _COUNTS = {"result_format": "BASIC", "partial_unexpected_count": 0}
 
 
-def _run(name: str, frame: DataFrame, slas: Sequence[Sla], unique: Set[str]) -> list[_Verdict]:
+def _run(name: str, frame: DataFrame, rules: Sequence[Any], slas: Sequence[Sla], unique: Set[str]) -> list[_Verdict]:
     """Two passes: did it hold (one aggregate for most rules), then counts of what did not. In the file's order.
 
     `unique`: ids of the rules that surely hold and need not be asked.
     """
     batch = _batch(name, frame)
-    rules = suite(name)["expectations"]
     parameters = {"expected_groups": [_promise(sla) for sla in slas]}
     asked = _expectations(name, rules)
     doubtful = [rule for rule in rules if rule["id"] not in unique]
@@ -187,7 +187,7 @@ def _run(name: str, frame: DataFrame, slas: Sequence[Sla], unique: Set[str]) -> 
     return [_verdict(asked[rule["id"]], batch, frame, found.get(rule["id"])) for rule in rules]
 
 
-def _surely_unique(frames: Mapping[str, DataFrame]) -> dict[str, set[str]]:
+def _surely_unique(frames: Mapping[str, DataFrame], rules: Mapping[str, Sequence[Any]]) -> dict[str, set[str]]:
     """Ids of the uniqueness rules, by table, in whose columns all rows differ, going by a hash of them.
 
     Great Expectations sorts all rows by these columns to tell, which takes ten times as long, table by table; here one
@@ -196,19 +196,19 @@ def _surely_unique(frames: Mapping[str, DataFrame]) -> dict[str, set[str]]:
     from pyspark.sql import DataFrame
     from pyspark.sql import functions as F
 
-    rules = [(name, rule) for name in frames for rule in suite(name)["expectations"] if rule["type"] == _UNIQUE]
+    asked = [(name, rule) for name in frames for rule in rules[name] if rule["type"] == _UNIQUE]
     hashed = [
         frames[name].select(
             F.lit(i).alias("rule"),
             F.xxhash64(F.lit(i), *[F.col(f"`{column}`") for column in rule["kwargs"]["column_list"]]).alias("hash"),
         )
-        for i, (name, rule) in enumerate(rules)
+        for i, (name, rule) in enumerate(asked)
     ]
-    found = {name: {rule["id"] for owner, rule in rules if owner == name} for name in frames}
+    found = {name: {rule["id"] for owner, rule in asked if owner == name} for name in frames}
     if hashed:
         together = reduce(DataFrame.unionAll, hashed).repartition("hash")
         for row in together.mapInArrow(_repeated, "rule INT").collect():
-            name, rule = rules[row["rule"]]
+            name, rule = asked[row["rule"]]
             found[name].discard(rule["id"])
     return found
 

@@ -10,7 +10,6 @@ import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from airflow.sdk.definitions.callback import AsyncCallback
 from airflow.sdk.definitions.deadline import BaseDeadlineReference, DeadlineAlert
@@ -68,14 +67,12 @@ def _tell(
     run: dict[str, Any], *, recipients: Sequence[str], after_ms: int, clusters: Sequence[str], smtp_connection: str,
     store_connection: str, base_url: str | None,
 ) -> str:  # fmt: skip
-    from airflow.sdk import conf
-
     from kafka_sla.late_mail import LateRun
     from kafka_sla.lateness import tell_if_late
     from kafka_sla.tasks.connections import connection, store_of
+    from kafka_sla.tasks.run import address_of
 
-    base = base_url or conf.get("api", "base_url", fallback="http://localhost:8080")
-    url = f"{base.rstrip('/')}/dags/{run['dag_id']}/runs/{quote(run['dag_run_id'], safe='')}"
+    url = address_of(base_url, run["dag_id"], run["dag_run_id"])
     interval = Interval(_instant(run["data_interval_start"]), _instant(run["data_interval_end"]))
     late = LateRun(run["dag_id"], run["dag_run_id"], interval, run["state"], url)
     lateness, smtp = Lateness(tuple(recipients), after_ms), connection(smtp_connection)

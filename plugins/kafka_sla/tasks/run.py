@@ -50,8 +50,13 @@ def settings_here() -> Settings:
 def run_url(settings: Settings) -> str:
     """Where the Airflow UI shows this run."""
     context = get_current_context()
-    base = settings.base_url or conf.get("api", "base_url", fallback="http://localhost:8080")
-    return f"{base.rstrip('/')}/dags/{context['dag'].dag_id}/runs/{quote(context['run_id'], safe='')}"
+    return address_of(settings.base_url, context["dag"].dag_id, context["run_id"])
+
+
+def address_of(base_url: str | None, dag_id: str, run_id: str) -> str:
+    """Where the Airflow UI shows a run; without a configured base URL, at the one that Airflow knows of itself."""
+    base = base_url or conf.get("api", "base_url", fallback="http://localhost:8080")
+    return f"{base.rstrip('/')}/dags/{dag_id}/runs/{quote(run_id, safe='')}"
 
 
 def plain(at: datetime) -> datetime:
