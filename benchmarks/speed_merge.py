@@ -27,7 +27,6 @@ from kafka_sla.tables import (
     CONSUMER_LATENCY,
     CONSUMER_STATUS,
     LOG_OFFSETS,
-    RECORD_RANGES,
     STEADY_STATE,
     Table,
 )
@@ -120,9 +119,8 @@ def _scan(session: SparkSession, job: Job) -> None:
 
 
 def _events(session: SparkSession, job: Job) -> DataFrame:
-    read = [facts.selected(_read(session, job, of), job) for of in (LOG_OFFSETS, RECORD_RANGES, COMMITTED_OFFSETS)]
     nothing = [facts.read(session, of, []) for of in (CONSUMER_LATENCY, STEADY_STATE, CONSUMER_STATUS)]
-    return facts.events(job, *read, *nothing)
+    return facts.events(session, job, *nothing)
 
 
 def _merge(session: SparkSession, job: Job) -> Sums:

@@ -1,51 +1,24 @@
-"""Sorted Arrow batches of facts, gathered into chunks of whole topic-partitions. Knows the event layout, no metric.
-
-An *event* is a produced point, a range that was read, a carry-over position or a commit; `EVENTS` is the layout that
-`facts.events` makes and the kernel reads. Events arrive sorted by (cluster, topic, partition, group, at, offset), those
-without a group (points and ranges) first.
-"""
+"""The sorted events of a task, cut into chunks of whole topic-partitions. Knows the layout of events, no metric."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.arrays import NONE, Bools, Ints
+from spark_jobs.order import Events, Sorted
 from spark_jobs.polls import Looks, Told, evidence, lost_before
 from spark_jobs.ranges import Rows
 from spark_jobs.timeline import Timeline
 
-EVENTS = (
-    "cluster STRING, topic STRING, `partition` INT, `group` STRING, at BIGINT, offset BIGINT, log_start BIGINT, "
-    "polled BOOLEAN, certain BOOLEAN, earlier_lost BOOLEAN, carried BOOLEAN, carry STRING, until BIGINT, "
-    "records BIGINT, earliest BIGINT, latest BIGINT"
-)
-"""Times in µs; offset null: the commit was deleted; `polled`: it was seen, not heard of; `certain`: no commit after it
-goes unheard; `earlier_lost`: commits before it may have been compacted away; `carry`: JSON of the steady states;
-`until` and what follows: a range of offsets that was read (ranges.Rows), null elsewhere."""
-
-_OF_POINTS = ["at", "offset", "log_start", "polled"]
-_OF_RANGES = ["at", "offset", "until", "records", "earliest", "latest"]
-_OF_COMMITS = [
-    "cluster",
-    "group",
-    "topic",
-    "partition",
-    "at",
-    "offset",
-    "log_start",
-    "polled",
-    "certain",
-    "earlier_lost",
-    "carried",
-    "carry",
-]
+_OF_RANGES = ("at", "offset", "until", "records", "earliest", "latest")
 _CHUNK_ROWS = 2_000_000
-"""Events gathered before a kernel runs: large enough that NumPy's per-call cost vanishes, about 200 MB."""
+"""Events that a kernel runs on at once: so many that NumPy's per-call cost vanishes, about 200 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,95 +62,78 @@ class Chunk:
         return self.carried & without
 
 
-def chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[Chunk]:
-    """Cut a sorted stream of events into chunks at borders of topic-partitions."""
-    held: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in batches:
-        held.append(batch)
-        rows += batch.num_rows
-        if rows >= _CHUNK_ROWS:
-            table = pa.Table.from_batches(held)
-            cut = _last_border(table)
-            if cut:
-                yield _chunk(table.slice(0, cut))
-                held = table.slice(cut).to_batches()
-                rows = table.num_rows - cut
-    if rows:
-        yield _chunk(pa.Table.from_batches(held))
-
-
-def _last_border(table: pa.Table) -> int:
-    """First row of the last topic-partition; 0 when the table holds only one."""
-    border = np.flatnonzero(_changes(table, ["cluster", "topic", "partition"]))
-    return int(border[-1]) if len(border) else 0
-
-
-def _changes(table: pa.Table, names: list[str]) -> Bools:
-    """True where any of the columns differs from the row before; False in the first row."""
-    changed = np.zeros(table.num_rows, dtype=np.bool_)
-    for name in names if table.num_rows else []:
-        column = table.column(name).combine_chunks()
-        column = pc.fill_null(column, "") if pa.types.is_string(column.type) else column
-        changed[1:] |= pc.not_equal(column.slice(1), column.slice(0, len(column) - 1)).to_numpy(zero_copy_only=False)
-    return changed
+def chunks(events: Events) -> Iterator[Chunk]:
+    """Cut a task's events at borders of topic-partitions."""
+    kinds = (events.points, events.ranges, events.commits)
+    count = sum(np.bincount(kind.place, minlength=events.places.num_rows) for kind in kinds)
+    filled = (np.cumsum(count) - count) // _CHUNK_ROWS
+    borders = [*np.flatnonzero(np.diff(filled, prepend=-1)).tolist(), events.places.num_rows]
+    for first, last in pairwise(borders):
+        yield _chunk(events, first, last)
 
 
 def _ints(table: pa.Table, name: str) -> Ints:
-    """A BIGINT column as int64 with -1 for null."""
+    """A column as int64 with -1 for null."""
     values: Ints = pc.fill_null(table.column(name), -1).to_numpy().astype(np.int64, copy=False)
     return values
 
 
-def _chunk(table: pa.Table) -> Chunk:
-    partition = np.cumsum(_changes(table, ["cluster", "topic", "partition"]), dtype=np.int64)
-    is_commit = pc.is_valid(table.column("group")).to_numpy()
-    is_range = pc.is_valid(table.column("until")).to_numpy()
-    is_point = ~is_commit & ~is_range
-    points = table.select(_OF_POINTS).filter(pa.array(is_point))
-    commits = table.select(_OF_COMMITS).filter(pa.array(is_commit))
-    ranges = table.select(_OF_RANGES).filter(pa.array(is_range))
+def _bools(table: pa.Table, name: str) -> Bools:
+    """A column with False for null."""
+    values: Bools = pc.fill_null(table.column(name), False).to_numpy()
+    return values
+
+
+def _chunk(events: Events, first: int, last: int) -> Chunk:
+    points, ranges = events.points.between(first, last), events.ranges.between(first, last)
     timeline = Timeline(
-        int(partition[-1]) + 1,
-        partition[is_point],
-        _ints(points, "at"),
-        _ints(points, "offset"),
-        _ints(points, "log_start"),
-        points.column("polled").to_numpy(),
-        Rows(partition[is_range], *(_ints(ranges, name) for name in _OF_RANGES)),
+        last - first,
+        points.place,
+        _ints(points.rows, "at"),
+        _ints(points.rows, "offset"),
+        _ints(points.rows, "log_start"),
+        _bools(points.rows, "polled"),
+        Rows(ranges.place, *(_ints(ranges.rows, name) for name in _OF_RANGES)),
     )
-    return _with_commits(timeline, commits, partition[is_commit])
+    return _with_commits(timeline, events, first, events.commits.between(first, last))
 
 
-def _with_commits(timeline: Timeline, commits: pa.Table, partition: Ints) -> Chunk:
-    changed = _changes(commits, ["cluster", "topic", "partition", "group"])
-    gp = np.cumsum(changed, dtype=np.int64)
-    first = np.flatnonzero(np.concatenate([[True], changed[1:]])) if commits.num_rows else np.zeros(0, dtype=np.int64)
+def _with_commits(timeline: Timeline, events: Events, first_place: int, part: Sorted) -> Chunk:
+    commits, group = part.rows, _ints(part.rows, "group")
+    first = np.flatnonzero(np.diff(part.place * (len(events.groups) + 1) + group, prepend=-1))
+    gp = np.repeat(np.arange(len(first)), np.diff(first, append=len(group)))
     told = _told(gp, commits)
     keep, looks = evidence(told)
-    lost = lost_before(told, commits.column("earlier_lost").to_numpy())
+    lost = lost_before(told, _bools(commits, "earlier_lost"))
     commits = commits.set_column(commits.column_names.index("earlier_lost"), "earlier_lost", pa.array(lost))
     kept = _rewinds_last(gp[keep], commits if len(keep) == len(gp) else commits.take(pa.array(keep)))
     carried_start = np.full(len(first), NONE)
     np.maximum.at(carried_start, gp, _ints(commits, "log_start"))
+    unheard = ~_bools(kept, "certain")
     return Chunk(
         timeline,
-        commits.select(["cluster", "group", "topic", "partition"]).take(pa.array(first)),
-        partition[first],
+        _keys(events, first_place + part.place[first], group[first]),
+        part.place[first],
         gp[keep],
         _ints(kept, "at"),
         _ints(kept, "offset"),
-        ~kept.column("certain").to_numpy(),
-        ~kept.column("certain").to_numpy() | kept.column("earlier_lost").to_numpy(),
+        unheard,
+        unheard | _bools(kept, "earlier_lost"),
         looks,
-        kept.column("carried").to_numpy(),
+        _bools(kept, "carried"),
         kept.column("carry").combine_chunks(),
         carried_start,
     )
 
 
+def _keys(events: Events, place: Ints, group: Ints) -> pa.Table:
+    places = events.places.take(pa.array(place))
+    names = {"cluster": places["cluster"], "group": events.groups.take(pa.array(group))}
+    return pa.table({**names, "topic": places["topic"], "partition": places["partition"]})
+
+
 def _told(gp: Ints, commits: pa.Table) -> Told:
-    flags = (commits.column(name).to_numpy() for name in ("polled", "certain", "carried"))
+    flags = (_bools(commits, name) for name in ("polled", "certain", "carried"))
     return Told(gp, _ints(commits, "at"), _ints(commits, "offset"), *flags)
 
 

@@ -1,4 +1,5 @@
-"""The reading of fact files and their union into one stream of events. Knows the fact tables, no metric."""
+"""Facts and carried rows as frames of Spark, and the packs of all events that a job measures with. Knows the fact
+tables, no metric."""
 
 from __future__ import annotations
 
@@ -7,8 +8,8 @@ from pyspark.sql import functions as F
 
 from kafka_sla.job import Job
 from kafka_sla.model import Patterns
-from kafka_sla.tables import COMPACTED, EVERY_COMMIT, UNCHANGED, Table
-from spark_jobs.chunks import EVENTS
+from kafka_sla.tables import Table
+from spark_jobs.packs import COMMITS, LAYOUTS, PACKS, carrying, reading, shares
 
 _TASK_BYTES = 8_000_000
 """Bytes of fact files to a task: a million commits, which take some hundred MB while they are measured."""
@@ -83,68 +84,20 @@ def _replayed(job: Job, committed: DataFrame) -> DataFrame:
     return committed.where(wanted)
 
 
-def events(
-    job: Job, log: DataFrame, ranges: DataFrame, committed: DataFrame, latency: DataFrame, steady: DataFrame,
-    status: DataFrame,
-) -> DataFrame:  # fmt: skip
-    """All events (chunks.EVENTS) of a job, whole topic-partitions together.
+def events(spark: SparkSession, job: Job, latency: DataFrame, steady: DataFrame, status: DataFrame) -> DataFrame:
+    """All events of a job as packs (packs.PACKS), those of a topic-partition in one task.
 
-    `log`, `ranges`, `committed`: facts. `latency`, `steady`, `status`: the carried rows of `consumer_latency`,
-    `steady_state` and `consumer_status`.
+    Read from the job's files of `log_offsets`, `record_ranges` and `committed_offsets`. `latency`, `steady`, `status`:
+    the carried rows of `consumer_latency`, `steady_state` and `consumer_status`.
     """
-    points = log.where(F.col("at") <= F.lit(job.interval.end)).select(
-        "cluster", "topic", "partition", F.lit(None).cast("string").alias("group"), _micros("at"),
-        F.col("log_end_offset").alias("offset"), F.col("log_start_offset").alias("log_start"),
-        (~F.col("source").isin("list_offsets", "record")).alias("polled"), F.lit(True).alias("certain"),
-        F.lit(False).alias("earlier_lost"), F.lit(False).alias("carried"), F.lit(None).cast("string").alias("carry"),
-    )  # fmt: skip
-    commits = _positions(job, committed).select(
-        "cluster", "topic", "partition", "group", _micros("at"), F.col("committed_offset").alias("offset"),
-        F.lit(None).cast("bigint").alias("log_start"), _polled().alias("polled"), _certain().alias("certain"),
-        (F.col("source") == COMPACTED).alias("earlier_lost"),
-        F.lit(False).alias("carried"), F.lit(None).cast("string").alias("carry"),
-    )  # fmt: skip
-    together = points.unionByName(commits).unionByName(_carried(latency, steady))
-    together = together.unionByName(_gone(latency, status), allowMissingColumns=True)
-    together = together.unionByName(
-        _read(ranges.where(F.col("at") <= F.lit(job.interval.end))), allowMissingColumns=True
-    )
-    return together.select([F.col(f"`{name}`") for name in _names()]).repartition(
-        1 + job.input_bytes // _TASK_BYTES, "cluster", "topic", "partition"
-    )
-
-
-def _positions(job: Job, committed: DataFrame) -> DataFrame:
-    """Commits before the interval's end, and polls at it too: they tell what was committed before."""
-    end = F.lit(job.interval.end)
-    return _replayed(job, committed).where((F.col("at") < end) | ((F.col("at") == end) & ~_certain()))
-
-
-def _polled() -> Column:
-    return ~F.col("source").isin(*EVERY_COMMIT)
-
-
-def _certain() -> Column:
-    return ~_polled() | (F.col("source") == UNCHANGED)
-
-
-def _read(ranges: DataFrame) -> DataFrame:
-    """One event per range of offsets that was read, or would have had to be."""
-    return ranges.select(
-        "cluster", "topic", "partition", _micros("at"), F.col("first_offset").alias("offset"),
-        F.lit(False).alias("polled"), F.lit(True).alias("certain"), F.lit(False).alias("earlier_lost"),
-        F.lit(False).alias("carried"),
-        F.col("end_offset").alias("until"), "records",
-        _micros("earliest"), _micros("latest"),
-    )  # fmt: skip
-
-
-def _names() -> list[str]:
-    return [part.strip().split()[0].strip("`") for part in EVENTS.split(",")]
-
-
-def _micros(column: str) -> Column:
-    return F.unix_micros(F.col(column)).alias(column)
+    tasks = 1 + job.input_bytes // _TASK_BYTES
+    carried = _carried(latency, steady).unionByName(_gone(latency, status), allowMissingColumns=True)
+    names = [F.col(f"`{name}`") for name in LAYOUTS[COMMITS].names]
+    packs = carried.select(names).mapInArrow(carrying(tasks), PACKS)
+    if parts := shares(job, _TASK_BYTES):
+        indexes = spark.range(0, len(parts), 1, len(parts))
+        packs = packs.union(indexes.mapInArrow(reading(job, parts, tasks), PACKS))
+    return packs.repartitionById(tasks, "task")
 
 
 def _carried(latency: DataFrame, steady: DataFrame) -> DataFrame:

@@ -20,7 +20,7 @@ MEASURED = f"{CONSUMER_LATENCY.ddl.replace(' NOT NULL', '')}, states {steady_sta
 
 
 def kernel(scope: Scope, slas: tuple[Sla, ...]) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
-    """A function for `DataFrame.mapInArrow`: events of whole topic-partitions in, rows of MEASURED out."""
+    """A function for `DataFrame.mapInArrow`: packs of one task's events in, rows of MEASURED out."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for measured in _measured(batches, scope, slas):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import reduce
 from threading import Thread
@@ -21,6 +22,7 @@ from pyspark.sql import functions as F
 from kafka_sla import suites
 from kafka_sla.job import Job, read_job
 from kafka_sla.model import epoch_ms
+from kafka_sla.staging import staged_files
 from kafka_sla.tables import (
     COMMITTED_OFFSETS,
     CONSUMER_LATENCY,
@@ -29,7 +31,6 @@ from kafka_sla.tables import (
     LOG_OFFSETS,
     NON_CONSUMED,
     QUARANTINE,
-    RECORD_RANGES,
     REPLICATION_LAG,
     STEADY_STATE,
     TABLES,
@@ -59,12 +60,12 @@ def main(job: Job, spark: SparkSession) -> dict[str, int]:
     """Run the job; returns the number of rows staged per table."""
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-    committed = facts.selected(facts.read(spark, COMMITTED_OFFSETS, job.facts[COMMITTED_OFFSETS.name]), job)
+    told = _with_decoded(spark, job)
+    committed = facts.selected(facts.read(spark, COMMITTED_OFFSETS, told.facts[COMMITTED_OFFSETS.name]), job)
     if job.commit_records:  # the store holds every fact once, but what the commit log tells may be there already
-        committed = committed.unionByName(facts.selected(_decode(spark, job), job)).distinct().persist()
+        committed = committed.distinct().persist()
     log = facts.selected(facts.read(spark, LOG_OFFSETS, job.facts[LOG_OFFSETS.name]), job)
-    ranges = facts.selected(facts.read(spark, RECORD_RANGES, job.facts[RECORD_RANGES.name]), job)
-    rows = _measure(spark, job, log, ranges, committed)
+    rows = _measure(spark, told)
     _stage_others(spark, job, {LOG_OFFSETS.name: log, COMMITTED_OFFSETS.name: committed}, rows)
     return {CONSUMER_LATENCY.name: rows} | _validate(spark, job, log, committed)
 
@@ -91,12 +92,15 @@ def _stage_others(spark: SparkSession, job: Job, known: dict[str, DataFrame], ro
         one.result()
 
 
-def _decode(spark: SparkSession, job: Job) -> DataFrame:
-    """Committed offsets of all clusters' raw records; staged, because they become facts."""
+def _with_decoded(spark: SparkSession, job: Job) -> Job:
+    """The job with the committed offsets of all clusters' raw records; staged, because they become facts."""
+    if not job.commit_records:
+        return job
     path = f"{job.output}/{COMMITTED_OFFSETS.name}"
     decoded = [_readable(spark, job, cluster, files) for cluster, files in job.commit_records.items()]
     reduce(DataFrame.unionByName, decoded).coalesce(1).write.mode("overwrite").parquet(path)
-    return facts.read(spark, COMMITTED_OFFSETS, [path])
+    files = job.facts[COMMITTED_OFFSETS.name] + staged_files(job.output, COMMITTED_OFFSETS)
+    return replace(job, facts=job.facts | {COMMITTED_OFFSETS.name: files})
 
 
 def _readable(spark: SparkSession, job: Job, cluster: str, files: list[str]) -> DataFrame:
@@ -109,10 +113,10 @@ def _readable(spark: SparkSession, job: Job, cluster: str, files: list[str]) -> 
     return found.distinct()
 
 
-def _measure(spark: SparkSession, job: Job, log: DataFrame, ranges: DataFrame, committed: DataFrame) -> int:
+def _measure(spark: SparkSession, job: Job) -> int:
     """Measure the job's interval, and stage its latency and steady states; answers the rows of latency."""
     carried = [facts.carried(spark, job, table) for table in (CONSUMER_LATENCY, STEADY_STATE, CONSUMER_STATUS)]
-    stream = facts.events(job, log, ranges, committed, *carried)
+    stream = facts.events(spark, job, *carried)
     expire = max([s.steady_state.expire_group_ms for s in job.slas], default=7 * 86_400_000)
     scope = Scope(
         epoch_ms(job.interval.start) * 1000, epoch_ms(job.interval.end) * 1000, job.window_ms * 1000, expire * 1000

@@ -1,53 +1,113 @@
-"""The sorting of one Spark task's events, by NumPy. Knows the columns that order events, not what they mean.
+"""The events of one Spark task, unpacked and sorted. Knows the kinds of events, not what is measured with them.
 
-Spark would compare names row by row. Here names become numbers first, and facts come from files that are sorted:
-merging sorted runs is most of what is left to do.
+Names become numbers first, and facts come from files that are sorted: merging sorted runs is most of what is left to
+do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.arrays import NONE, Ints
+from spark_jobs.packs import COMMITS, LAYOUTS, POINTS, RANGES
+
+_PLACE = ["cluster", "topic", "partition"]
 
 
-def in_order(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """All events, whole topic-partitions together, points (no group) before commits, by time and offset."""
-    gathered = list(batches)
-    if not gathered:
-        return
-    events = pa.Table.from_batches(gathered)
-    gathered.clear()
-    events = events.take(pa.array(_order(events)))
-    yield from events.to_batches()
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """Events of one kind: their rows, and for each the index of its topic-partition among the task's."""
+
+    rows: pa.Table
+    place: Ints
+
+    def between(self, first: int, last: int) -> Sorted:
+        """The events of topic-partitions first … last - 1, counted from `first` on."""
+        a, b = np.searchsorted(self.place, [first, last])
+        return Sorted(self.rows.slice(a, b - a), self.place[a:b] - first)
 
 
-def _order(events: pa.Table) -> Ints:
-    """Where each event of the sorted stream stands now."""
-    place = np.zeros(events.num_rows, dtype=np.int64)
+@dataclass(frozen=True, slots=True)
+class Events:
+    """All events of a task; points and ranges sorted by (topic-partition, time, offset), commits by (topic-partition,
+    group, time, offset)."""
+
+    places: pa.Table
+    """cluster, topic, partition: one row per topic-partition, sorted."""
+    groups: pa.Array
+    """Names of groups, sorted; the column `group` of the commits holds indexes of it."""
+    points: Sorted
+    ranges: Sorted
+    commits: Sorted
+
+
+def in_order(batches: Iterable[pa.RecordBatch]) -> Events:
+    """Unpack the batches (packs.PACKS) of one task."""
+    packs: dict[str, list[pa.Table]] = {kind: [layout.empty_table()] for kind, layout in LAYOUTS.items()}
+    for batch in batches:
+        for kind, pack in zip(batch.column("kind").to_pylist(), batch.column("pack"), strict=True):
+            packs[kind].append(pa.ipc.open_stream(pack.as_buffer()).read_all())
+    return _sorted({kind: _joined(packs.pop(kind)) for kind in LAYOUTS})
+
+
+def _joined(packs: list[pa.Table]) -> pa.Table:
+    return pa.concat_tables(packs, promote_options="default").unify_dictionaries().combine_chunks()
+
+
+def _sorted(events: dict[str, pa.Table]) -> Events:
+    found = {kind: _places(rows) for kind, rows in events.items()}
+    every = sorted({place for places, _ in found.values() for place in places})
+    index = {place: number for number, place in enumerate(every)}
+    place = {kind: np.array([index[p] for p in places], dtype=np.int64)[of] for kind, (places, of) in found.items()}
+    commits, groups = _with_group_numbers(events[COMMITS])
+    columns = [pa.array(column) for column in zip(*every, strict=True)] or [pa.nulls(0)] * len(_PLACE)
+    return Events(
+        pa.table(columns, names=_PLACE), groups,
+        _in_place(events[POINTS].drop_columns(_PLACE), place[POINTS]),
+        _in_place(events[RANGES].drop_columns(_PLACE), place[RANGES]),
+        _in_place(commits.drop_columns(_PLACE), place[COMMITS], commits.column("group").to_numpy(), len(groups)),
+    )  # fmt: skip
+
+
+def _places(rows: pa.Table) -> tuple[list[tuple[str, str, int]], Ints]:
+    """The different topic-partitions of these events, and which one each event is of."""
+    partition = rows.column("partition").to_numpy().astype(np.int64)
+    key = np.zeros(rows.num_rows, dtype=np.int64)
     for name in ("cluster", "topic"):
-        rank, count = _ranks(events.column(name))
-        place = place * count + rank
-    partition = events.column("partition").to_numpy().astype(np.int64)
-    place = place * (int(partition.max(initial=0)) + 1) + partition
-    group, _ = _ranks(events.column("group"))
-    order: Ints = np.lexsort((_ints(events, "offset"), _ints(events, "at"), group, place))
-    return order
+        column = _dictionary(rows, name)
+        key = key * len(column.dictionary) + column.indices.to_numpy()
+    key = key * (int(partition.max(initial=0)) + 1) + partition
+    _, first, of = np.unique(key, return_index=True, return_inverse=True)
+    different = rows.select(_PLACE).take(pa.array(first))
+    return list(zip(*(different.column(name).to_pylist() for name in _PLACE), strict=True)), of
 
 
-def _ranks(names: pa.ChunkedArray) -> tuple[Ints, int]:
-    """The rank of each name among the different ones, and how many there are; null is before all."""
-    encoded = pc.dictionary_encode(names).combine_chunks()
-    order = np.empty(len(encoded.dictionary) + 1, dtype=np.int64)
-    order[pc.sort_indices(encoded.dictionary).to_numpy()] = np.arange(len(encoded.dictionary))
-    order[-1] = NONE
-    return order[pc.fill_null(encoded.indices, NONE).to_numpy()], len(order)
+def _with_group_numbers(commits: pa.Table) -> tuple[pa.Table, pa.Array]:
+    """The commits with the rank of their group's name in place of it, and all names by rank."""
+    column = _dictionary(commits, "group")
+    order = pc.sort_indices(column.dictionary)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order.to_numpy()] = np.arange(len(order))
+    at = commits.column_names.index("group")
+    return commits.set_column(at, "group", pa.array(rank[column.indices.to_numpy()])), column.dictionary.take(order)
 
 
-def _ints(events: pa.Table, name: str) -> Ints:
-    values: Ints = pc.fill_null(events.column(name), NONE).to_numpy()
+def _dictionary(rows: pa.Table, name: str) -> pa.DictionaryArray:
+    """A column of names that is in one piece, also where it has no rows."""
+    return rows.column(name).combine_chunks()
+
+
+def _in_place(rows: pa.Table, place: Ints, group: Ints | None = None, groups: int = 1) -> Sorted:
+    key = place if group is None else place * groups + group
+    order = np.lexsort((_ints(rows, "offset"), _ints(rows, "at"), key))
+    return Sorted(rows.take(pa.array(order)).combine_chunks(), place[order])
+
+
+def _ints(rows: pa.Table, name: str) -> Ints:
+    values: Ints = pc.fill_null(rows.column(name), NONE).to_numpy()
     return values

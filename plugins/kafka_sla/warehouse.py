@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 import pyarrow as pa
@@ -73,13 +73,15 @@ def has_rows(path: str) -> bool:
         return bool(pq.read_metadata(source).num_rows)
 
 
+def sizes_of(files: Sequence[str]) -> list[int]:
+    """The size of each file in bytes, 0 where there is none."""
+    places = [FileSystem.from_uri(path) for path in files]
+    return [filesystem.get_file_info(inside).size or 0 for filesystem, inside in places]
+
+
 def bytes_of(files: Iterable[str]) -> int:
     """The size of all these files together."""
-    total = 0
-    for path in files:
-        filesystem, inside = FileSystem.from_uri(path)
-        total += filesystem.get_file_info(inside).size or 0
-    return total
+    return sum(sizes_of(list(files)))
 
 
 def files_below(folder: str) -> dict[str, datetime]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,7 +22,9 @@ from kafka_sla.tables import (
     LOG_OFFSETS,
     RECORD_RANGES,
     STEADY_STATE,
+    Table,
 )
+from kafka_sla.warehouse import write_rows
 from spark_jobs import facts
 from spark_jobs.kernel import MEASURED, kernel
 from spark_jobs.windows import Scope
@@ -92,12 +95,11 @@ def measure(spark: SparkSession, tmp_path: Path) -> Callable[..., list[Row]]:
         status: Sequence[Row] = (),
     ) -> list[Row]:
         carry_at = at(carried[0]) if carried else None
-        job = _job(Interval(at(start), at(end)), slas or (sla(),), carry_at)
+        told = {LOG_OFFSETS: points, RECORD_RANGES: ranges, COMMITTED_OFFSETS: commits}
+        files = {table.name: [_file(tmp_path, table, rows)] for table, rows in told.items()}
+        job = _job(Interval(at(start), at(end)), slas or (sla(),), carry_at, files)
         latency, steady = _carry_frames(spark, carried[1] if carried else [])
-        stream = facts.events(
-            job, _frame(spark, LOG_OFFSETS, points), _frame(spark, RECORD_RANGES, list(ranges)),
-            _frame(spark, COMMITTED_OFFSETS, commits), latency, steady, _frame(spark, CONSUMER_STATUS, list(status)),
-        )  # fmt: skip
+        stream = facts.events(spark, job, latency, steady, _frame(spark, CONSUMER_STATUS, list(status)))
         micros = [int((t - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1e6) for t in (at(start), at(end))]
         scope = Scope(*micros, int(window * 1e6), max(s.steady_state.expire_group_ms for s in job.slas) * 1000)
         table = stream.mapInArrow(kernel(scope, job.slas), MEASURED).toArrow()
@@ -106,9 +108,16 @@ def measure(spark: SparkSession, tmp_path: Path) -> Callable[..., list[Row]]:
     return run
 
 
-def _job(interval: Interval, slas: tuple[Sla, ...], carry_at: datetime | None) -> Job:
+def _job(interval: Interval, slas: tuple[Sla, ...], carry_at: datetime | None, files: dict[str, list[str]]) -> Job:
     replay = Replay(Cluster("prod", None), Carried(carry_at, "before") if carry_at else None)
-    return Job("load", interval, 60_000, (replay,), slas, {}, {}, {}, "", {}, 0)
+    return Job("load", interval, 60_000, (replay,), slas, files, {}, {}, "", {}, 0)
+
+
+def _file(folder: Path, table: Table, rows: Sequence[Row]) -> str:
+    """A fact file with these rows."""
+    path = f"{folder}/{table.name}-{uuid.uuid4().hex}.parquet"
+    write_rows(path, arrow_rows(table, rows))
+    return path
 
 
 def _rows(table: pa.Table) -> list[Row]:
