@@ -13,6 +13,8 @@ from spark_jobs.packs import COMMITS, LAYOUTS, PACKS, carrying, reading, shares
 
 _TASK_BYTES = 8_000_000
 """Bytes of fact files to a task: a million commits, which take some hundred MB while they are measured."""
+_READ_BYTES = 2 * _TASK_BYTES
+"""Bytes of fact files that one task reads, in batches: what Spark spends on each task should not show."""
 
 
 def read(spark: SparkSession, table: Table, files: list[str]) -> DataFrame:
@@ -94,7 +96,7 @@ def events(spark: SparkSession, job: Job, latency: DataFrame, steady: DataFrame,
     carried = _carried(latency, steady).unionByName(_gone(latency, status), allowMissingColumns=True)
     names = [F.col(f"`{name}`") for name in LAYOUTS[COMMITS].names]
     packs = carried.select(names).mapInArrow(carrying(tasks), PACKS)
-    if parts := shares(job, _TASK_BYTES):
+    if parts := shares(job, _READ_BYTES):
         indexes = spark.range(0, len(parts), 1, len(parts))
         packs = packs.union(indexes.mapInArrow(reading(job, parts, tasks), PACKS))
     return packs.repartitionById(tasks, "task")

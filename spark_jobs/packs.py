@@ -54,6 +54,7 @@ steady states. A pack may lack columns that only carried positions have."""
 _KINDS = {LOG_OFFSETS.name: POINTS, RECORD_RANGES.name: RANGES, COMMITTED_OFFSETS.name: COMMITS}
 _NAMES = ("cluster", "topic", "group", "source")
 _BATCH_ROWS = 1_000_000
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 Packing = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -138,7 +139,7 @@ def _task(events: pa.Table, tasks: int) -> Ints:
 def _ipc(events: pa.Table) -> bytes:
     columns = [_compact(c.combine_chunks()) if c.type == _NAME else c for c in events.columns]
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, events.schema) as stream:
+    with pa.ipc.new_stream(sink, events.schema, options=_COMPRESSED) as stream:
         stream.write_table(pa.table(columns, schema=events.schema))
     return bytes(sink.getvalue())
 
