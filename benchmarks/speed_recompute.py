@@ -60,8 +60,8 @@ def past(count: float = 30, group_partitions: int = 1_000) -> str:
 
 def growth(folder: Path, group_partitions: int = 1_000) -> str:
     """Four sizes of commits, and four rates of records with the same commits; plots both."""
-    sizes = [recompute(Shape(group_partitions), days) for days in (1 / 8, 1 / 4, 1 / 2, 1)]
-    rates = [recompute(Shape(group_partitions, records_per_second=rate), 1 / 8) for rate in (1, 10, 100, 1_000)]
+    sizes = [recompute(Shape(group_partitions), days) for days in (1 / 32, 1 / 16, 1 / 8, 1 / 4)]
+    rates = [recompute(Shape(group_partitions, records_per_second=rate), 1 / 32) for rate in (1, 10, 100, 1_000)]
     plot(folder / "speed_commits.svg", "commits measured again, million", "seconds",
          [Line("time", [(m.commits / 1e6, m.wall) for m in sizes]),
           Line("processor time", [(m.commits / 1e6, m.processor) for m in sizes])])  # fmt: skip

@@ -22,7 +22,6 @@ from pyspark.sql import functions as F
 from kafka_sla import suites
 from kafka_sla.job import Job, read_job
 from kafka_sla.model import epoch_ms
-from kafka_sla.staging import staged_files
 from kafka_sla.tables import (
     COMMITTED_OFFSETS,
     CONSUMER_LATENCY,
@@ -37,6 +36,7 @@ from kafka_sla.tables import (
     VALIDATION_RESULTS,
     Table,
 )
+from kafka_sla.warehouse import files_below
 from spark_jobs import commit_log, consumer_status, facts, fetch_latency, non_consumed, replication_lag
 from spark_jobs.inputs import Inputs
 from spark_jobs.kernel import tables
@@ -99,7 +99,7 @@ def _with_decoded(spark: SparkSession, job: Job) -> Job:
     path = f"{job.output}/{COMMITTED_OFFSETS.name}"
     decoded = [_readable(spark, job, cluster, files) for cluster, files in job.commit_records.items()]
     reduce(DataFrame.unionByName, decoded).coalesce(1).write.mode("overwrite").parquet(path)
-    files = job.facts[COMMITTED_OFFSETS.name] + staged_files(job.output, COMMITTED_OFFSETS)
+    files = job.facts[COMMITTED_OFFSETS.name] + [file for file in files_below(path) if file.endswith(".parquet")]
     return replace(job, facts=job.facts | {COMMITTED_OFFSETS.name: files})
 
 

@@ -21,7 +21,7 @@ _SMALL = {
     "spark.sql.codegen.wholeStage": "false",
 }
 """A few thousand rows are done before Java code for them is compiled, let alone optimised."""
-SMALL_BYTES = 2_000_000
+SMALL_BYTES = 500_000
 
 
 def spark_conf(job_path: str | Path) -> dict[str, str]:

@@ -102,7 +102,7 @@ def _names(title: str, description: str, names: tuple[str, ...]) -> Param:
     items = {"type": "string"} | ({"enum": list(names)} if names else {})
     return Param(
         [],
-        type="array",
+        type=["null", "array"],  # without null, Airflow's form stars it as required
         items=items,
         examples=list(names),
         uniqueItems=True,

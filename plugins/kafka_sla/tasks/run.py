@@ -28,8 +28,8 @@ def request_of_run(every: timedelta, watches: bool) -> Request:
         data_interval=data_interval(),
         start=_instant(params, "from"),
         end=_instant(params, "to"),
-        clusters=tuple(params["clusters"]),
-        slas=tuple(params["slas"]),
+        clusters=tuple(params["clusters"] or ()),
+        slas=tuple(params["slas"] or ()),
         tell=params.get("notify", "auto"),
         stored=params["facts"] == "stored",
     )

@@ -36,14 +36,22 @@ window.kafkaSla = window.kafkaSla || {};
     return made;
   };
 
+  // Names without the group that all of them begin with: there is room for a dozen letters beside the charts.
+  const apart = (names) => {
+    const group = names.length ? names[0].slice(0, names[0].indexOf(" ") + 1) : "";
+    return names.map((name) => names.every((one) => one.startsWith(group)) ? name.slice(group.length) : name);
+  };
+  const short = (name) => name.length > 12 ? `${name.slice(0, 11)}…` : name;
+
   const draw = (host, data, left, width) => {
     const made = canvas(left + width, data.rows.length * ROW), pen = made.getContext("2d");
     const start = Date.parse(data.start), total = Date.parse(data.end) - start;
     const place = (i) => left + Math.max(0, Math.min(1, (data.at_ms[0] + i * data.step_ms - start) / total)) * width;
+    const names = apart(data.rows.map((row) => row.name));
     data.rows.forEach((row, r) => {
       for (const run of runs(row.statuses)) box(pen, run.status, place(run.start), r * ROW, place(run.end) - place(run.start), ROW - 2);
       pen.fillStyle = colour("--soft"); pen.font = "11px system-ui, sans-serif"; pen.textAlign = "right"; pen.textBaseline = "middle";
-      pen.fillText(row.name.length > 12 ? `${row.name.slice(0, 11)}…` : row.name, left - 6, r * ROW + ROW / 2 - 1, left - 10);
+      pen.fillText(short(names[r]), left - 6, r * ROW + ROW / 2 - 1, left - 10);
     });
     host.replaceChildren(made);
     return { at: (x, y) => [Math.floor(y / ROW), Math.floor((start + (x - left) / width * total - data.at_ms[0]) / data.step_ms)] };
