@@ -55,8 +55,8 @@ order: setup ## one day in one run, in 288, backwards, four at once, twice, kill
 truth: setup ## what real clients did against what is measured, as tables (about 5 minutes)
 	@$(BIN)/python -m benchmarks.truth
 
-faults: setup ## break brokers, database, disk and mail server while the steps run, as a table
-	@$(BIN)/python -m benchmarks.faults
+faults: setup ## break brokers, database, disk and mail server while the steps run, as a table; ONLY=kafka or store
+	@$(BIN)/python -m benchmarks.faults $(ONLY)
 
 checkpoint: setup ## the checkpoint folder of a real Kafka query of Spark, as the tests keep it (about 1 minute)
 	@$(BIN)/python -m benchmarks.checkpoint tests/kafka_sla/checkpoint

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.faults`: what becomes of the measuring when the world around it fails?
+"""`python -m benchmarks.faults [kafka] [store]`: what becomes of the measuring when the world around it fails?
 
 Breaks real brokers, a real Postgres, the disk and a mail server while the steps of the pipeline run with the retries
 that the DAGs have, and prints as Markdown what happened. Exit status 1 when rows were lost, or a person had to come.
@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 
 from benchmarks import faults_kafka, faults_store
 from benchmarks.faults_grid import Outcome, markdown
 from demo.broker import archive_classes
 
 _BEGAN = time.monotonic()
+_HALVES = {"kafka": faults_kafka.experiments, "store": faults_store.experiments}
 
 
-def main() -> int:
-    """Run all experiments; 1 when one shows a loss."""
+def main(halves: Sequence[str]) -> int:
+    """Run the experiments of these halves, or all; 1 when one shows a loss."""
     archive_classes()
     found: list[Outcome] = []
-    for experiments in (faults_kafka.experiments, faults_store.experiments):
-        for outcome in experiments():
+    for half in halves or list(_HALVES):
+        for outcome in _HALVES[half]():
             found.append(outcome)
             print(f"[{time.monotonic() - _BEGAN:4.0f} s] {outcome.fault}: {outcome.state}", file=sys.stderr, flush=True)
     print(markdown(found))
@@ -30,4 +32,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -28,6 +28,7 @@ from demo.mailbox import Mailbox, mailbox
 from demo.postgres import postgres
 from demo.warm_up import create_topic
 from kafka_sla.model import floor_time
+from kafka_sla.settings import load_settings
 from kafka_sla.store import Store
 
 _DAG = "kafka_sla"
@@ -39,7 +40,7 @@ clusters: {{prod: {{connection: kafka_prod}}}}
 defaults: {{cluster: prod, max_latency: 30s, for: 1m, recipients: [on-call@example.com]}}
 slas:
   - {{name: stopped, group: {_LATE}, topic: /.*/}}
-  - {{name: healthy, group: {{include: [/group-.*/], exclude: [{_LATE}]}}, topic: /.*/}}
+  - {{name: healthy, groups: [/group-.*/, "!{_LATE}"], topic: /.*/}}
 """
 
 
@@ -166,6 +167,7 @@ class _Traffic:
 def _environment(folder: Path, cluster: Cluster, store: Store, box: Mailbox) -> dict[str, str]:
     configuration = folder / "kafka_sla.yml"
     configuration.write_text(_CONFIGURATION)
+    load_settings(configuration)  # a mistake in it should not be found after ten minutes
     mail = {"from_email": "kafka-sla@example.com", "disable_ssl": True, "disable_tls": True}
     stored = {"warehouse": store.warehouse, "database_url": store.database_url}
     named: Mapping[str, dict[str, Any]] = {

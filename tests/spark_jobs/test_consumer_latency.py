@@ -218,3 +218,14 @@ def test_ten_thousand_group_partitions_in_one_chunk_keep_their_own_times(measure
     rows = measure(points, commits)
     assert len(rows) == 10_000
     assert {(r["partition"] % 30, r["records_consumed"]) for r in rows} == {(k, 300 + 10 * k) for k in range(30)}
+
+
+def test_commits_told_twice_change_nothing(measure: Callable[..., list[Row]]) -> None:
+    """The commit log may tell anew what the store holds: deletions, rewinds and commits of one instant, too."""
+    points = [point(s, s * 10) for s in range(0, 121, 10)]
+    commits = [commit(5, 0), commit(15, 100), commit(15, 40), commit(30, 200), commit(40, None), commit(50, 300),
+               commit(50, None), commit(70, 500), commit(70, 450), commit(100, 900)]  # fmt: skip
+    once = measure(points, commits, end=120)
+
+    assert sum(row["records_consumed"] for row in once) > 0
+    assert once == measure(points * 2, commits + commits[::-1], end=120)
