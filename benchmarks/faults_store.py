@@ -195,7 +195,7 @@ def _store(folder: Path, url: str, name: str) -> Store:
     """A store with a database and a warehouse of its own that holds the half hour's facts."""
     engine = create_engine(url, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
+        connection.execute(text(f'CREATE DATABASE "{name}"'))
     engine.dispose()
     address = make_url(url).set(database=name).render_as_string(hide_password=False)
     store = Store(str(folder / name / "warehouse"), address)

@@ -20,8 +20,8 @@ _SMALL = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
 }
-"""A few thousand rows are done before Java code for them is compiled, let alone optimised."""
-SMALL_BYTES = 500_000
+"""Some ten thousand rows are done before Java code for them is compiled, let alone optimised."""
+SMALL_BYTES = 1_500_000
 
 
 def spark_conf(job_path: str | Path) -> dict[str, str]:
