@@ -1,7 +1,7 @@
 """The way of events to the tasks that measure them: each task's share of some facts is packed into one value.
 
 Spark would take rows apart and put them together again, value by value, at each of reading, shuffling and handing over
-to Python; that was nine tenths of measuring. Here Arrow reads the files, and what Spark shuffles are *packs*: the Arrow
+to Python; that was most of measuring. Here Arrow reads the files, and what Spark shuffles are *packs*: the Arrow
 IPC stream of the events of one kind that came in one batch and belong to one task. A task gets whole topic-partitions.
 
 Kinds of events: *points* of produced timelines, *ranges* of offsets that were read, and *commits*, among them positions
