@@ -64,7 +64,7 @@ checkpoint: setup ## the checkpoint folder of a real Kafka query of Spark, as th
 brokers: setup ## are slow brokers and pairs told apart, at every load (about 10 minutes)
 	@$(BIN)/python -m benchmarks.brokers
 
-speed: setup ## how fast it is, beside what, into docs/reference (an hour and more); ONLY=merge for one table
+speed: setup ## how fast it is, beside what, into docs/reference (many hours); ONLY=merge for one table
 	@$(BIN)/python -m benchmarks.speed $(ONLY)
 
 browser: chromium ## every page and mail in a real browser; needs Chromium (apt-get install chromium, or CHROMIUM=path)

@@ -20,7 +20,10 @@ _HALVES = {"kafka": faults_kafka.experiments, "store": faults_store.experiments}
 
 
 def main(halves: Sequence[str]) -> int:
-    """Run the experiments of these halves, or all; 1 when one shows a loss."""
+    """Run the experiments of these halves, or all; 1 when one shows a loss, 2 for a half that is none."""
+    if strangers := [half for half in halves if half not in _HALVES]:
+        print(f"no half of the faults is called {strangers[0]!r}; there are: {', '.join(_HALVES)}", file=sys.stderr)
+        return 2
     archive_classes()
     found: list[Outcome] = []
     for half in halves or list(_HALVES):

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.arrays import NONE, Bools, Ints
-from spark_jobs.order import Events, Sorted
+from spark_jobs.order import Events, Sorted, ints
 from spark_jobs.polls import Looks, Told, evidence, lost_before
 from spark_jobs.ranges import Rows
 from spark_jobs.timeline import Timeline
@@ -72,12 +72,6 @@ def chunks(events: Events) -> Iterator[Chunk]:
         yield _chunk(events, first, last)
 
 
-def _ints(table: pa.Table, name: str) -> Ints:
-    """A column as int64 with -1 for null."""
-    values: Ints = pc.fill_null(table.column(name), -1).to_numpy().astype(np.int64, copy=False)
-    return values
-
-
 def _bools(table: pa.Table, name: str) -> Bools:
     """A column with False for null."""
     values: Bools = pc.fill_null(table.column(name), False).to_numpy()
@@ -89,17 +83,17 @@ def _chunk(events: Events, first: int, last: int) -> Chunk:
     timeline = Timeline(
         last - first,
         points.place,
-        _ints(points.rows, "at"),
-        _ints(points.rows, "offset"),
-        _ints(points.rows, "log_start"),
+        ints(points.rows, "at"),
+        ints(points.rows, "offset"),
+        ints(points.rows, "log_start"),
         _bools(points.rows, "polled"),
-        Rows(ranges.place, *(_ints(ranges.rows, name) for name in _OF_RANGES)),
+        Rows(ranges.place, *(ints(ranges.rows, name) for name in _OF_RANGES)),
     )
     return _with_commits(timeline, events, first, events.commits.between(first, last))
 
 
 def _with_commits(timeline: Timeline, events: Events, first_place: int, part: Sorted) -> Chunk:
-    commits, group = part.rows, _ints(part.rows, "group")
+    commits, group = part.rows, ints(part.rows, "group")
     first = np.flatnonzero(np.diff(part.place * (len(events.groups) + 1) + group, prepend=-1))
     gp = np.repeat(np.arange(len(first)), np.diff(first, append=len(group)))
     told = _told(gp, commits)
@@ -108,15 +102,15 @@ def _with_commits(timeline: Timeline, events: Events, first_place: int, part: So
     commits = commits.set_column(commits.column_names.index("earlier_lost"), "earlier_lost", pa.array(lost))
     kept = _rewinds_last(gp[keep], commits if len(keep) == len(gp) else commits.take(pa.array(keep)))
     carried_start = np.full(len(first), NONE)
-    np.maximum.at(carried_start, gp, _ints(commits, "log_start"))
+    np.maximum.at(carried_start, gp, ints(commits, "log_start"))
     unheard = ~_bools(kept, "certain")
     return Chunk(
         timeline,
         _keys(events, first_place + part.place[first], group[first]),
         part.place[first],
         gp[keep],
-        _ints(kept, "at"),
-        _ints(kept, "offset"),
+        ints(kept, "at"),
+        ints(kept, "offset"),
         unheard,
         unheard | _bools(kept, "earlier_lost"),
         looks,
@@ -134,7 +128,7 @@ def _keys(events: Events, place: Ints, group: Ints) -> pa.Table:
 
 def _told(gp: Ints, commits: pa.Table) -> Told:
     flags = (_bools(commits, name) for name in ("polled", "certain", "carried"))
-    return Told(gp, _ints(commits, "at"), _ints(commits, "offset"), *flags)
+    return Told(gp, ints(commits, "at"), ints(commits, "offset"), *flags)
 
 
 def _rewinds_last(gp: Ints, commits: pa.Table) -> pa.Table:
@@ -143,7 +137,7 @@ def _rewinds_last(gp: Ints, commits: pa.Table) -> pa.Table:
     A group that commits and is set back at once is told in the order of its offsets, which would read as a jump back
     and a return to where it was, and what it then reads again as read in no time.
     """
-    at, offset = _ints(commits, "at"), _ints(commits, "offset")
+    at, offset = ints(commits, "at"), ints(commits, "offset")
     tied = np.zeros(len(gp), dtype=np.bool_)
     tied[1:] = (gp[1:] == gp[:-1]) & (at[1:] == at[:-1])
     if not tied.any():

@@ -73,17 +73,13 @@ def carried(spark: SparkSession, job: Job, table: Table) -> DataFrame:
 
 def commits_of(job: Job, committed: DataFrame) -> DataFrame:
     """Committed offsets that the job replays: from each cluster's carry-over to the interval's end."""
-    return _replayed(job, committed).where(F.col("at") < F.lit(job.interval.end))
-
-
-def _replayed(job: Job, committed: DataFrame) -> DataFrame:
     wanted = F.lit(False)
     for replay in job.replays:
         one = F.col("cluster") == replay.cluster.name
         if replay.carried:
             one = one & (F.col("at") >= F.lit(replay.carried.at))
         wanted = wanted | one
-    return committed.where(wanted)
+    return committed.where(wanted & (F.col("at") < F.lit(job.interval.end)))
 
 
 def events(spark: SparkSession, job: Job, latency: DataFrame, steady: DataFrame, status: DataFrame) -> DataFrame:

@@ -79,7 +79,7 @@ def _places(rows: pa.Table) -> tuple[list[tuple[str, str, int]], Ints]:
     partition = rows.column("partition").to_numpy().astype(np.int64)
     key = np.zeros(rows.num_rows, dtype=np.int64)
     for name in ("cluster", "topic"):
-        column = _dictionary(rows, name)
+        column = rows.column(name).combine_chunks()
         key = key * len(column.dictionary) + column.indices.to_numpy()
     key = key * (int(partition.max(initial=0)) + 1) + partition
     _, first, of = np.unique(key, return_index=True, return_inverse=True)
@@ -89,7 +89,7 @@ def _places(rows: pa.Table) -> tuple[list[tuple[str, str, int]], Ints]:
 
 def _with_group_numbers(commits: pa.Table) -> tuple[pa.Table, pa.Array]:
     """The commits with the rank of their group's name in place of it, and all names by rank."""
-    column = _dictionary(commits, "group")
+    column = commits.column("group").combine_chunks()
     order = pc.sort_indices(column.dictionary)
     rank = np.empty(len(order), dtype=np.int64)
     rank[order.to_numpy()] = np.arange(len(order))
@@ -97,17 +97,13 @@ def _with_group_numbers(commits: pa.Table) -> tuple[pa.Table, pa.Array]:
     return commits.set_column(at, "group", pa.array(rank[column.indices.to_numpy()])), column.dictionary.take(order)
 
 
-def _dictionary(rows: pa.Table, name: str) -> pa.DictionaryArray:
-    """A column of names that is in one piece, also where it has no rows."""
-    return rows.column(name).combine_chunks()
-
-
 def _in_place(rows: pa.Table, place: Ints, group: Ints | None = None, groups: int = 1) -> Sorted:
     key = place if group is None else place * groups + group
-    order = np.lexsort((_ints(rows, "offset"), _ints(rows, "at"), key))
+    order = np.lexsort((ints(rows, "offset"), ints(rows, "at"), key))
     return Sorted(rows.take(pa.array(order)).combine_chunks(), place[order])
 
 
-def _ints(rows: pa.Table, name: str) -> Ints:
+def ints(rows: pa.Table, name: str) -> Ints:
+    """A column of numbers with NONE for null."""
     values: Ints = pc.fill_null(rows.column(name), NONE).to_numpy()
     return values

@@ -69,13 +69,13 @@ class Part:
     of: int = 1
 
 
-def shares(job: Job, task_bytes: int) -> list[list[Part]]:
+def shares(job: Job, share_bytes: int) -> list[list[Part]]:
     """The job's fact files in shares of about so many bytes: large files are divided, small ones are read together."""
     files = [(table, path) for table in _KINDS for path in job.facts.get(table, [])]
     found: list[list[Part]] = []
     room = 0
     for (table, path), size in zip(files, sizes_of([path for _, path in files]), strict=True):
-        parts = 1 + size // task_bytes
+        parts = 1 + size // share_bytes
         if parts > 1:
             found += [[Part(table, path, nth, parts)] for nth in range(parts)]
             room = 0
@@ -84,7 +84,7 @@ def shares(job: Job, task_bytes: int) -> list[list[Part]]:
             room -= size
         else:
             found.append([Part(table, path)])
-            room = task_bytes - size
+            room = share_bytes - size
     return found
 
 
@@ -167,7 +167,7 @@ def _read(part: Part) -> Iterator[pa.Table]:
 
 def _events(job: Job, table: str, rows: pa.Table) -> pa.Table:
     """What the job measures with of these facts, in the layout of their kind."""
-    at = _micros(rows, "at")
+    at: Ints = _micros(rows, "at").to_numpy()
     columns = {
         LOG_OFFSETS.name: _of_points, RECORD_RANGES.name: _of_ranges, COMMITTED_OFFSETS.name: _of_commits
     }[table](rows)  # fmt: skip
@@ -189,7 +189,7 @@ def _of_points(rows: pa.Table) -> dict[str, Any]:
 
 
 def _of_ranges(rows: pa.Table) -> dict[str, Any]:
-    times = {name: rows[name].cast(pa.timestamp("us", "UTC")).cast(pa.int64()) for name in ("earliest", "latest")}
+    times = {name: _micros(rows, name) for name in ("earliest", "latest")}
     return {"offset": rows["first_offset"], "until": rows["end_offset"], "records": rows["records"], **times}
 
 
@@ -234,9 +234,8 @@ def _names(rows: pa.Table, name: str) -> pa.DictionaryArray:
     return column.cast(_NAME)
 
 
-def _micros(rows: pa.Table, name: str) -> Ints:
-    times: Ints = rows[name].cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_numpy()
-    return times
+def _micros(rows: pa.Table, name: str) -> pa.ChunkedArray:
+    return rows[name].cast(pa.timestamp("us", "UTC")).cast(pa.int64())
 
 
 def _column(rows: pa.Table, name: str) -> pa.ChunkedArray | pa.Array:

@@ -56,8 +56,8 @@ def evidence(told: Told) -> tuple[Ints, Looks]:
     index = np.flatnonzero(~_idle(told))
     gp, at, offset = told.gp[index], told.at[index], told.offset[index]
     repeat = np.zeros(len(index), dtype=np.bool_)
-    repeat[1:] = (gp[1:] == gp[:-1]) & (offset[1:] == offset[:-1])
-    repeat[1:] &= (at[1:] == at[:-1]) | ~told.certain[index][1:] & (offset[1:] != NONE)
+    repeat[1:] = (gp[1:] == gp[:-1]) & (offset[1:] == offset[:-1]) & (offset[1:] != NONE)
+    repeat[1:] &= ~told.certain[index][1:] | (at[1:] == at[:-1])
     repeat &= ~told.carried[index]
     looked = index[~told.certain[index] & ~told.carried[index]]
     return index[~repeat], Looks(told.gp[looked], told.at[looked])

@@ -84,5 +84,5 @@ def test_only_the_names_that_the_cluster_selects_are_read(tmp_path: Path) -> Non
     file = _file(tmp_path / "commits", COMMITTED_OFFSETS, [commit(1, nth, **more) for nth, more in enumerate(names)])
     selective = Cluster("prod", None, Patterns(("billing.*",), (".*-test",)), Patterns((r"orders\..*", "orders")))
 
-    assert sorted(filter(None, _offsets(_read(_job({COMMITTED_OFFSETS.name: [file]}, cluster=selective))))) == [3]
+    assert _offsets(_read(_job({COMMITTED_OFFSETS.name: [file]}, cluster=selective))) == [0, 3]
     assert len(_offsets(_read(_job({COMMITTED_OFFSETS.name: [file]})))) == 5

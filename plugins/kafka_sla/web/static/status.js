@@ -39,7 +39,7 @@ window.kafkaSla = window.kafkaSla || {};
   // Names without the group that all of them begin with: there is room for a dozen letters beside the charts.
   const apart = (names) => {
     const group = names.length ? names[0].slice(0, names[0].indexOf(" ") + 1) : "";
-    return names.map((name) => names.every((one) => one.startsWith(group)) ? name.slice(group.length) : name);
+    return names.every((name) => name.startsWith(group)) ? names.map((name) => name.slice(group.length)) : names;
   };
   const short = (name) => name.length > 12 ? `${name.slice(0, 11)}…` : name;
 
