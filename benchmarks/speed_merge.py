@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import duckdb
@@ -21,13 +21,11 @@ from benchmarks.speed_facts import CLUSTER, START, Shape, committed_offsets, log
 from benchmarks.speed_spark import spark
 from benchmarks.speed_table import say, seconds, table
 from kafka_sla.job import Job, Replay
-from kafka_sla.model import Cluster, Interval, epoch_ms
+from kafka_sla.model import Cluster, Interval
 from kafka_sla.tables import (
     COMMITTED_OFFSETS,
     CONSUMER_LATENCY,
-    CONSUMER_STATUS,
     LOG_OFFSETS,
-    STEADY_STATE,
     Table,
 )
 from kafka_sla.warehouse import bytes_of, write_rows
@@ -36,7 +34,6 @@ from spark_jobs.chunks import chunks
 from spark_jobs.kernel import tables
 from spark_jobs.order import in_order
 from spark_jobs.segments import segments, steps
-from spark_jobs.windows import Scope
 from spark_jobs.writing import WRITTEN, Target, writing
 
 _SUMS = "records BIGINT, waited DOUBLE"
@@ -118,13 +115,8 @@ def _scan(session: SparkSession, job: Job) -> None:
         _read(session, job, of).write.format("noop").mode("overwrite").save()
 
 
-def _events(session: SparkSession, job: Job) -> DataFrame:
-    nothing = [facts.read(session, of, []) for of in (CONSUMER_LATENCY, STEADY_STATE, CONSUMER_STATUS)]
-    return facts.events(session, job, *nothing)
-
-
 def _merge(session: SparkSession, job: Job) -> Sums:
-    rows = _events(session, job).mapInArrow(_sums, _SUMS).collect()
+    rows = facts.events(session, job).mapInArrow(_sums, _SUMS).collect()
     return sum(row["records"] for row in rows), sum(row["waited"] for row in rows)
 
 
@@ -140,18 +132,13 @@ def _sums(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _everything(session: SparkSession, job: Job) -> Sums:
     """All rows of the kernel's tables, written as a load writes them."""
-    scope = Scope(_micros(job.interval.start), _micros(job.interval.end), _WINDOW_US, 7 * 86_400_000_000)
     target = Target(job.output, job.interval.start, job.load_id)
-    rows = _events(session, job).mapInArrow(writing(target, tables(scope, job.slas)), WRITTEN).collect()
+    rows = facts.events(session, job).mapInArrow(writing(target, tables(job)), WRITTEN).collect()
     written = [row["path"] for row in rows if row["name"] == CONSUMER_LATENCY.name]
     sums = "sum(records_consumed), sum(records_consumed * records_latency_avg_ms)"
     with duckdb.connect() as connection:
         records, waited = connection.sql(f"SELECT {sums} FROM read_parquet({written})").fetchall()[0]
     return int(records), float(waited)
-
-
-def _micros(at: datetime) -> int:
-    return epoch_ms(at) * 1_000
 
 
 def _duckdb(job: Job) -> Sums:

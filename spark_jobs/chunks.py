@@ -1,4 +1,4 @@
-"""The sorted events of a task, cut into chunks of whole topic-partitions. Knows the layout of events, no metric."""
+"""The sorted events of a task, cut into chunks of whole topic-partitions. Knows the layouts of events, no metric."""
 
 from __future__ import annotations
 
@@ -22,11 +22,55 @@ _CHUNK_ROWS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
+class Points:
+    """Looks at topic-partitions as they came, sorted by (topic-partition, time, log end offset)."""
+
+    place: Ints
+    at: Ints
+    log_end: Ints
+    log_start: Ints
+    """-1: not looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """Commits and polls of the replayed facts as they came, sorted by (group-partition, time, offset)."""
+
+    gp: Ints
+    at: Ints
+    offset: Ints
+    """-1: the committed offset was deleted."""
+    logged: Bools
+    """The log of commits tells it; else a poll saw it."""
+
+
+class Configurations:
+    """What was seen of topics' configurations, sorted by (topic, time)."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        names = list(zip(rows["cluster"].to_pylist(), rows["topic"].to_pylist(), strict=True))
+        self.topics = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        """(cluster, topic) → the number that stands for it."""
+        topic, at = np.array([self.topics[name] for name in names], dtype=np.int64), ints(rows, "at")
+        order = np.lexsort((at, topic))
+        self.topic, self.at = topic[order], at[order]
+        self.rows = rows.take(pa.array(order))
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Rows that were published for the window before the replayed facts, and of which group-partition each is."""
+
+    gp: Ints
+    rows: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
 class Chunk:
     """Whole topic-partitions: the produced timeline of each and the commits of each group on each.
 
     Arrays have one entry per commit (sorted by group-partition, time), `keys` and `gp_partition` one per
-    group-partition.
+    group-partition. A poll that tells nothing new is no commit here, and what it saw stands in `positions` only.
     """
 
     timeline: Timeline
@@ -49,6 +93,14 @@ class Chunk:
     """JSON of the carried steady states, null elsewhere, and of a carried position that had expired."""
     carried_log_start: Ints
     """Log start offset known at the carry-over, one entry per group-partition; -1 without."""
+    points: Points
+    positions: Positions
+    status: Published
+    """Evaluated commits of `consumer_status`, in the layout of status."""
+    unread: Published
+    """What `non_consumed` had counted, in the layout of unread."""
+    configurations: Configurations
+    """Of all topics."""
 
     @property
     def within(self) -> Ints:
@@ -68,8 +120,9 @@ def chunks(events: Events) -> Iterator[Chunk]:
     count = sum(np.bincount(kind.place, minlength=events.places.num_rows) for kind in kinds)
     filled = (np.cumsum(count) - count) // _CHUNK_ROWS
     borders = [*np.flatnonzero(np.diff(filled, prepend=-1)).tolist(), events.places.num_rows]
+    configurations = Configurations(events.configurations)
     for first, last in pairwise(borders):
-        yield _chunk(events, first, last)
+        yield _chunk(events, configurations, first, last)
 
 
 def _bools(table: pa.Table, name: str) -> Bools:
@@ -78,23 +131,33 @@ def _bools(table: pa.Table, name: str) -> Bools:
     return values
 
 
-def _chunk(events: Events, first: int, last: int) -> Chunk:
+def _chunk(events: Events, configurations: Configurations, first: int, last: int) -> Chunk:
     points, ranges = events.points.between(first, last), events.ranges.between(first, last)
+    seen = Points(points.place, *(ints(points.rows, name) for name in ("at", "offset", "log_start")))
     timeline = Timeline(
         last - first,
-        points.place,
-        ints(points.rows, "at"),
-        ints(points.rows, "offset"),
-        ints(points.rows, "log_start"),
+        seen.place,
+        seen.at,
+        seen.log_end,
+        seen.log_start,
         _bools(points.rows, "polled"),
         Rows(ranges.place, *(ints(ranges.rows, name) for name in _OF_RANGES)),
     )
-    return _with_commits(timeline, events, first, events.commits.between(first, last))
+    return _with_commits(timeline, seen, configurations, events, first, last)
 
 
-def _with_commits(timeline: Timeline, events: Events, first_place: int, part: Sorted) -> Chunk:
+def _with_commits(
+    timeline: Timeline,
+    points: Points,
+    configurations: Configurations,
+    events: Events,
+    first_place: int,
+    last_place: int,
+) -> Chunk:
+    part = events.commits.between(first_place, last_place)
     commits, group = part.rows, ints(part.rows, "group")
-    first = np.flatnonzero(np.diff(part.place * (len(events.groups) + 1) + group, prepend=-1))
+    key = part.place * len(events.groups) + group
+    first = np.flatnonzero(np.diff(key, prepend=-1))
     gp = np.repeat(np.arange(len(first)), np.diff(first, append=len(group)))
     told = _told(gp, commits)
     keep, looks = evidence(told)
@@ -104,6 +167,14 @@ def _with_commits(timeline: Timeline, events: Events, first_place: int, part: So
     carried_start = np.full(len(first), NONE)
     np.maximum.at(carried_start, gp, ints(commits, "log_start"))
     unheard = ~_bools(kept, "certain")
+
+    def published(kind: Sorted) -> Published:
+        rows = kind.between(first_place, last_place)
+        own = rows.place * len(events.groups) + ints(rows.rows, "group")
+        known = np.isin(own, key[first])
+        return Published(np.searchsorted(key[first], own[known]), rows.rows.filter(pa.array(known)))
+
+    fresh = ~told.carried
     return Chunk(
         timeline,
         _keys(events, first_place + part.place[first], group[first]),
@@ -117,6 +188,11 @@ def _with_commits(timeline: Timeline, events: Events, first_place: int, part: So
         _bools(kept, "carried"),
         kept.column("carry").combine_chunks(),
         carried_start,
+        points,
+        Positions(gp[fresh], told.at[fresh], told.offset[fresh], ~told.polled[fresh]),
+        published(events.status),
+        published(events.unread),
+        configurations,
     )
 
 

@@ -1,166 +1,211 @@
-"""The table `consumer_status`: Burrow's rules over the last commits of each group-partition. Expressions only.
+"""The table `consumer_status`: Burrow's rules over the last commits of each group-partition. Columns only.
 
-Why the rules stand in this order: docs/reference/consumer_status.md.
+Why the rules stand in this order: docs/reference/consumer_status.md. What a group's other partitions say is added by
+`group_status`, when all of them are judged.
 """
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
-from kafka_sla.job import Job
-from kafka_sla.model import epoch_ms
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_sla.arrow import arrow_schema
+from kafka_sla.model import StatusRules
 from kafka_sla.tables import CONSUMER_STATUS
-from spark_jobs.inputs import Inputs
-from spark_jobs.sightings import KEY, PARTITION, in_order, lag_behind, log_ends, of_cluster, sightings
+from spark_jobs.arrays import NONE, Bools, Floats, Ints
+from spark_jobs.chunks import Chunk
+from spark_jobs.scans import begins, latest
+from spark_jobs.sightings import LogEnds, Sightings, lag_behind, sightings
+from spark_jobs.timeline import extent
+from spark_jobs.windows import Scope
+
+OF_GROUPS = ("group_status", "group_complete")
+OF_PARTITIONS = replace(
+    CONSUMER_STATUS,
+    name="consumer_status_of_partitions",
+    columns=tuple(column for column in CONSUMER_STATUS.columns if column.name not in OF_GROUPS),
+)
+"""The rows without what is said of the whole group."""
 
 
-def wanted(job: Job) -> bool:
-    """Every cluster's consumers are judged."""
-    return bool(job.replays)
+def measure(chunk: Chunk, scope: Scope, rules: Mapping[str, StatusRules]) -> pa.Table:
+    """One row per group-partition and window from its first sighting on, evaluated at the window's end.
 
-
-def measure(inputs: Inputs) -> DataFrame:
-    """One row per group-partition and window from its first sighting on, evaluated at the window's end."""
-    job = inputs.job
-    rows = _rows(_with_commits(sightings(inputs), job), job)
-    ends = _at_window_ends(log_ends(inputs), job)
-    known = rows.join(ends, [name.strip("`") for name in (*PARTITION, "end")], how="left")
-    return _with_groups(_judged(_figures(known, job), job), job)
-
-
-def _with_commits(seen: DataFrame, job: Job) -> DataFrame:
-    """Each sighting with the commits until then, as many as any cluster evaluates."""
-    most = max(replay.cluster.status.commits for replay in job.replays)
-    one = "IF(is_commit, struct(at, position, lag, begins), NULL)"
-    until = f"{in_order('is_commit')} ROWS BETWEEN {most - 1} PRECEDING AND CURRENT ROW"
-    last = f"{in_order()} ROWS UNBOUNDED PRECEDING"
-    return seen.selectExpr("*", f"collect_list({one}) OVER ({until}) AS found").selectExpr(
-        *KEY, "at", "position", "next_at", "polled_only", "expire",
-        f"last(IF(is_commit, found, NULL)) IGNORE NULLS OVER ({last}) AS found",
-    )  # fmt: skip
-
-
-def _rows(seen: DataFrame, job: Job) -> DataFrame:
-    """A row per window whose last sighting this is, up to the first window that ends more than `expire` after it.
-
-    `commits`: the last ones, as many as the cluster evaluates, without a silence longer than `expire` between them.
+    In the columns of OF_PARTITIONS; `rules`: those of each cluster.
     """
-    width, start, end = _grid(job)
-    first = f"greatest(at DIV {width} * {width} + {width}, {start + width})"
-    last = f"least(next_at DIV {width} * {width}, (at + expire) DIV {width} * {width} + {width}, {end})"
-    ends = f"IF({first} <= {last}, sequence({first}, {last}, {width}L), array()) AS ends"
-    silence = "found[i].begins OR found[i].at - found[i - 1].at > expire"
-    begin = f"array_max(transform(found, (c, i) -> IF(i > 0 AND ({silence}), i + 1, 1)))"
-    count = of_cluster(job, lambda c: c.status.commits)
-    return (
-        seen.where("position IS NOT NULL").selectExpr("*", ends).where("size(ends) > 0")
-        .selectExpr("*", f"greatest({begin}, size(found) + 1 - {count}) AS begin")
-        .selectExpr(
-            *KEY, "explode(ends) AS end", "at AS seen", "polled_only", "expire",
-            "slice(found, begin, size(found)) AS commits",
-        )
+    own = [rules[cluster] for cluster in chunk.keys["cluster"].to_pylist()]
+    expire = _ints([1_000 * rule.expire_group_ms for rule in own])
+    ends = LogEnds(chunk)
+    seen = sightings(chunk, ends, scope.end, expire)
+    of_row, end = _grid(seen, scope, expire)
+    evaluated = _evaluated(seen, of_row, expire, _ints([rule.commits for rule in own]))
+    gp = seen.gp[of_row]
+    row = _Rows(
+        evaluated, gp, end, expire[gp], ends.newest(chunk.gp_partition[gp], end), _ints([r.commits for r in own])[gp],
+        _ints([r.allowed_lag for r in own])[gp], np.array([r.min_complete for r in own], dtype=np.float64)[gp],
     )  # fmt: skip
+    status, reason = _judged(row)
+    lists = pa.array(np.append(0, np.cumsum(evaluated.count)).astype(np.int32))
+    columns: dict[str, Any] = {
+        **{name: chunk.keys[name].combine_chunks().take(pa.array(gp)) for name in chunk.keys.column_names},
+        "window_start": _times(end - scope.window),
+        "window_end": _times(end),
+        "status": status,
+        "complete": pa.array(row.complete),
+        "reason": reason,
+        "lag": _known(row.lag),
+        "log_end_offset": _known(row.log_end),
+        "last_commit_at": _times(row.last),
+        "last_seen_at": _times(seen.at[of_row]),
+        "polled_only": pa.array(seen.polled_only[of_row]),
+        "commit_times": pa.ListArray.from_arrays(lists, _times(evaluated.at)),
+        "commit_offsets": pa.ListArray.from_arrays(lists, pa.array(evaluated.position)),
+        "commit_lags": pa.ListArray.from_arrays(lists, _known(evaluated.lag)),
+    }
+    schema = arrow_schema(OF_PARTITIONS)
+    return pa.table([columns[field.name].cast(field.type) for field in schema], schema=schema)
 
 
-def _at_window_ends(points: DataFrame, job: Job) -> DataFrame:
-    """PARTITION, `end`, `log_end`: the newest log end offset known at each window's end."""
-    width, start, end = _grid(job)
-    order = f"PARTITION BY {', '.join(PARTITION)} ORDER BY at, log_end"
-    first = f"greatest((at + {width - 1}) DIV {width} * {width}, {start + width})"
-    last = f"least((next_at - 1) DIV {width} * {width}, {end})"
-    return (
-        points.selectExpr("*", f"lead(at) OVER ({order}) AS next_at")
-        .where(f"{first} <= {last}")
-        .selectExpr(*PARTITION, f"explode(sequence({first}, {last}, {width}L)) AS end", "log_end")
-    )
+def _grid(seen: Sightings, scope: Scope, expire: Ints) -> tuple[Ints, Ints]:
+    """Of each row its last sighting, an index, and the window's end.
+
+    A group-partition has rows from its first sighting on, none while its offset is deleted, and after `expire` without
+    a sighting one more.
+    """
+    first = np.flatnonzero(begins(seen.gp))
+    begin = np.maximum(seen.at[first] // scope.window * scope.window, -(-scope.start // scope.window) * scope.window)
+    count = np.maximum((scope.end - begin) // scope.window, 0)
+    gp = np.repeat(seen.gp[first], count)
+    nth = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    end = np.repeat(begin, count) + (nth + 1) * scope.window
+    origin, span = extent(seen.at, end)
+    clock = seen.gp * span + (seen.at - origin)
+    last = np.searchsorted(clock, gp * span + (end - origin), side="left") - 1
+    kept = end <= (seen.at[last] + expire[gp]) // scope.window * scope.window + scope.window
+    kept &= seen.position[last] != NONE
+    return last[kept], end[kept]
 
 
-def _grid(job: Job) -> tuple[int, int, int]:
-    """Width of the windows, start of the first and end of the last; µs."""
-    width = job.window_ms * 1_000
-    start, end = (epoch_ms(at) * 1_000 for at in (job.interval.start, job.interval.end))
-    return width, -(-start // width) * width, end // width * width
+@dataclass(frozen=True, slots=True)
+class _Evaluated:
+    """The evaluated commits of all rows, row by row; `first` and `count`: where those of each row lie."""
+
+    first: Ints
+    count: Ints
+    at: Ints
+    position: Ints
+    lag: Ints
+
+    def each(self, ufunc: np.ufunc, values: Ints) -> Any:
+        """What a ufunc makes of each row's values."""
+        return ufunc.reduceat(values, self.first) if len(self.first) else self.first
 
 
-def _figures(rows: DataFrame, job: Job) -> DataFrame:
-    """What the rules look at."""
-    count = of_cluster(job, lambda c: c.status.commits)
-    return rows.selectExpr(
-        *KEY, "end", "seen", "polled_only", "expire", "log_end",
-        "commits.at AS times", "commits.position AS offsets", "commits.lag AS lags", "size(commits) AS n",
-        "element_at(commits, -1).at AS last", "element_at(commits, -1).position AS position",
-        f"size(commits) / {count} AS complete",
-    ).selectExpr(
-        "*", "end - last AS silence", "last - times[0] AS span", f"{lag_behind('log_end', 'position')} AS lag",
-        "array_max(offsets) AS highest", "array_min(offsets) AS lowest",
-        "forall(transform(lags, (lag, i) -> i = 0 OR lag >= lags[i - 1]), fine -> fine) AS lag_never_fell",
-    )  # fmt: skip
+def _evaluated(seen: Sightings, of_row: Ints, expire: Ints, most: Ints) -> _Evaluated:
+    """The last commits until each row's sighting, at most so many of them, without a silence longer than `expire`."""
+    commits = np.flatnonzero(seen.is_commit)
+    gp, at = seen.gp[commits], seen.at[commits]
+    fresh = begins(gp) | seen.begins[commits]
+    fresh[1:] |= at[1:] - at[:-1] > expire[gp[1:]]
+    last = (np.cumsum(seen.is_commit) - 1)[of_row]
+    begin = np.maximum(latest(fresh)[last], last - most[seen.gp[of_row]] + 1)
+    count = last - begin + 1
+    first = np.cumsum(count) - count
+    index = commits[np.repeat(begin - first, count) + np.arange(count.sum())]
+    return _Evaluated(first, count, seen.at[index], seen.position[index], seen.lag[index])
 
 
-def _judged(rows: DataFrame, job: Job) -> DataFrame:
-    """The first rule that applies decides."""
-    rules = [
-        f"WHEN {applies} THEN struct('{status}' AS status, {why} AS reason)" for status, applies, why in _rules(job)
-    ]
-    otherwise = "struct('OK' AS status, 'moves, and the lag fell between two of the commits' AS reason)"
-    return rows.selectExpr("*", f"CASE {' '.join(rules)} ELSE {otherwise} END AS judged")
+class _Rows:
+    """What the rules look at, one entry per row."""
+
+    def __init__(
+        self, commits: _Evaluated, gp: Ints, end: Ints, expire: Ints, log_end: Ints, most: Ints, allowed: Ints,
+        needed: Floats,
+    ) -> None:  # fmt: skip
+        ending = commits.first + commits.count - 1
+        self.expire, self.log_end, self.allowed_lag, self.min_complete = expire, log_end, allowed, needed
+        self.n = commits.count
+        self.complete: Floats = commits.count / most
+        self.last, self.position = commits.at[ending], commits.position[ending]
+        self.silence, self.span = end - self.last, self.last - commits.at[commits.first]
+        self.lag = lag_behind(log_end, self.position)
+        self.highest = commits.each(np.maximum, commits.position)
+        self.lowest = commits.each(np.minimum, commits.position)
+        self.smallest_lag = commits.each(np.minimum, commits.lag)
+        self.had_no_lag: Bools = commits.each(np.maximum, (commits.lag == 0).astype(np.int64)) > 0
+        fell = np.zeros(len(commits.lag), dtype=np.int64)
+        fell[1:] = commits.lag[1:] < commits.lag[:-1]
+        fell[commits.first] = 0
+        self.lag_never_fell: Bools = commits.each(np.maximum, fell) == 0
 
 
-def _rules(job: Job) -> list[tuple[str, str, str]]:
-    """Status, when, and why in words."""
-    allowed = of_cluster(job, lambda c: c.status.allowed_lag)
-    needed = of_cluster(job, lambda c: c.status.min_complete)
-    silent = f"concat('no commit for ', {_seconds('silence')}, ', longer than '"
+def _judged(row: _Rows) -> tuple[pa.Array, pa.Array]:
+    """Status and reason of each row: the first rule that applies decides."""
+    verdict, undecided = np.zeros(len(row.n), dtype=np.int64), np.ones(len(row.n), dtype=np.bool_)
+    rules, decided, said = _rules(row), [], []
+    for number, (_, applies, words) in enumerate(rules):
+        decided.append(np.flatnonzero(undecided & applies))
+        undecided[decided[-1]] = False
+        verdict[decided[-1]] = number
+        said.append(_said(words, decided[-1]))
+    place = np.argsort(np.concatenate(decided))
+    status = pa.array([name for name, _, _ in rules]).take(pa.array(verdict))
+    return status, pa.concat_arrays(said).take(pa.array(place))
+
+
+def _rules(row: _Rows) -> list[tuple[str, Bools, list[Any]]]:
+    """Status, where, and why: words, and between them what is to be told of each row."""
+    silent = ["no commit for ", _seconds(row.silence), ", longer than "]
     return [
-        ("NOTFOUND", "silence > expire", f"{silent}, 'expire_group: the group is gone')"),
-        ("OK", f"complete < {needed}", "concat('commits known: ', n, ', too few to judge by (min_complete)')"),
-        ("OK", "lag IS NULL", "'no log end offset is known'"),
-        ("OK", f"lag <= {allowed}", "concat('the lag of ', lag, ' is within allowed_lag')"),
-        ("STOPPED", "silence > span",
-         f"{silent}, 'the ', {_seconds('span')}, ' from the first to the last of the commits before: ', n)"),
+        ("NOTFOUND", row.silence > row.expire, [*silent, "expire_group: the group is gone"]),
+        ("OK", row.complete < row.min_complete,
+         ["commits known: ", row.n, ", too few to judge by (min_complete)"]),
+        ("OK", row.lag == NONE, ["no log end offset is known"]),
+        ("OK", row.lag <= row.allowed_lag, ["the lag of ", row.lag, " is within allowed_lag"]),
+        ("STOPPED", row.silence > row.span,
+         [*silent, "the ", _seconds(row.span), " from the first to the last of the commits before: ", row.n]),
         # Only the highest offset matters: a rewind from any other one was reached again by the commit that made it.
-        ("REWIND", "position < highest",
-         "concat('went back from offset ', highest, ' and has not reached it again, only ', position)"),
-        ("OK", "array_contains(lags, 0L)", "'the lag was zero at one of the commits'"),
-        ("OK", "exists(lags, lag -> lag IS NULL)", "'no log end offset was known at some of the commits'"),
-        ("STALLED", "lowest = highest AND lag_never_fell",
-         f"concat('commits, but has not moved from offset ', position, ' in ', {_seconds('span')})"),
-        ("WARNING", "lag_never_fell", "concat('moves, but the lag fell between no two of the commits: ', n)"),
+        ("REWIND", row.position < row.highest,
+         ["went back from offset ", row.highest, " and has not reached it again, only ", row.position]),
+        ("OK", row.had_no_lag, ["the lag was zero at one of the commits"]),
+        ("OK", row.smallest_lag == NONE, ["no log end offset was known at some of the commits"]),
+        ("STALLED", (row.lowest == row.highest) & row.lag_never_fell,
+         ["commits, but has not moved from offset ", row.position, " in ", _seconds(row.span)]),
+        ("WARNING", row.lag_never_fell, ["moves, but the lag fell between no two of the commits: ", row.n]),
+        ("OK", np.ones(len(row.n), dtype=np.bool_), ["moves, and the lag fell between two of the commits"]),
     ]  # fmt: skip
 
 
-def _seconds(micros: str) -> str:
-    return f"concat(rtrim('.', rtrim('0', CAST(CAST({micros} / 1e6 AS DECIMAL(20, 3)) AS STRING))), ' s')"
+def _said(words: list[Any], rows: Ints) -> pa.Array:
+    """The sentence of each of these rows."""
+    parts = [
+        pa.repeat(pa.scalar(word), len(rows)) if isinstance(word, str)
+        else word.take(pa.array(rows)) if isinstance(word, pa.Array)
+        else pa.array(word[rows]).cast(pa.string())
+        for word in words
+    ]  # fmt: skip
+    return pc.binary_join_element_wise(*parts, "")
 
 
-_SEVERITY = "CASE judged.status WHEN 'NOTFOUND' THEN 0 WHEN 'OK' THEN 1 WHEN 'WARNING' THEN 2 ELSE 3 END"
-_GROUP = "PARTITION BY cluster, `group`, end"
+def _seconds(micros: Ints) -> pa.Array:
+    """As text, to the millisecond."""
+    whole, rest = (pa.array(part).cast(pa.string()) for part in np.divmod((micros + 500) // 1_000, 1_000))
+    text = pc.binary_join_element_wise(whole, pc.utf8_lpad(rest, 3, "0"), ".")
+    return pc.binary_join_element_wise(pc.utf8_rtrim(pc.utf8_rtrim(text, "0"), "."), "s", " ")
 
 
-def _with_groups(rows: DataFrame, job: Job) -> DataFrame:
-    """The columns of the contract. A partition that is gone says nothing of a group of which others are not."""
-    count = of_cluster(job, lambda c: c.status.commits)
-    there = [f"sum(IF({which}, {what}, 0)) OVER ({_GROUP})" for which in ("severity > 0", "true") for what in ("n", 1)]
-    micros = job.window_ms * 1_000
-    values = {
-        "window_start": f"timestamp_micros(end - {micros})",
-        "window_end": "timestamp_micros(end)",
-        "status": "judged.status",
-        "reason": "judged.reason",
-        "group_status": "element_at(array('NOTFOUND', 'OK', 'WARNING', 'ERROR'), worst + 1)",
-        "group_complete": f"IF(worst = 0, n_all / partitions_all, n_found / partitions_found) / {count}",
-        "log_end_offset": "log_end",
-        "last_commit_at": "timestamp_micros(last)",
-        "last_seen_at": "timestamp_micros(seen)",
-        "commit_times": "transform(times, at -> timestamp_micros(at))",
-        "commit_offsets": "offsets",
-        "commit_lags": "lags",
-    }
-    return (
-        rows.selectExpr("*", f"{_SEVERITY} AS severity")
-        .selectExpr(
-            "*", f"max(severity) OVER ({_GROUP}) AS worst", f"{there[0]} AS n_found", f"{there[1]} AS partitions_found",
-            f"{there[2]} AS n_all", f"{there[3]} AS partitions_all",
-        )
-        .selectExpr(*[f"{values.get(name, f'`{name}`')} AS `{name}`" for name in CONSUMER_STATUS.names])
-    )  # fmt: skip
+def _ints(values: list[int]) -> Ints:
+    return np.array(values, dtype=np.int64)
+
+
+def _times(values: Ints) -> pa.Array:
+    return pa.array(values, type=pa.timestamp("us", "UTC"))
+
+
+def _known(values: Ints) -> pa.Array:
+    return pa.array(values, mask=values == NONE)

@@ -9,7 +9,8 @@ from pyspark.sql import functions as F
 from kafka_sla.job import Job
 from kafka_sla.model import Patterns
 from kafka_sla.tables import Table
-from spark_jobs.packs import COMMITS, LAYOUTS, PACKS, carrying, reading, shares
+from spark_jobs.packs import PACKS
+from spark_jobs.reading import reading, shares
 
 _TASK_BYTES = 8_000_000
 """Bytes of fact files to a task: a million commits, which take some hundred MB while they are measured."""
@@ -82,50 +83,9 @@ def commits_of(job: Job, committed: DataFrame) -> DataFrame:
     return committed.where(wanted & (F.col("at") < F.lit(job.interval.end)))
 
 
-def events(spark: SparkSession, job: Job, latency: DataFrame, steady: DataFrame, status: DataFrame) -> DataFrame:
-    """All events of a job as packs (packs.PACKS), those of a topic-partition in one task.
-
-    Read from the job's files of `log_offsets`, `record_ranges` and `committed_offsets`. `latency`, `steady`, `status`:
-    the carried rows of `consumer_latency`, `steady_state` and `consumer_status`.
-    """
+def events(spark: SparkSession, job: Job) -> DataFrame:
+    """All events of a job as packs (packs.PACKS), those of a topic-partition in one task."""
     tasks = 1 + job.input_bytes // _TASK_BYTES
-    carried = _carried(latency, steady).unionByName(_gone(latency, status), allowMissingColumns=True)
-    names = [F.col(f"`{name}`") for name in LAYOUTS[COMMITS].names]
-    packs = carried.select(names).mapInArrow(carrying(tasks), PACKS)
-    if parts := shares(job, _READ_BYTES):
-        indexes = spark.range(0, len(parts), 1, len(parts))
-        packs = packs.union(indexes.mapInArrow(reading(job, parts, tasks), PACKS))
-    return packs.repartitionById(tasks, "task")
-
-
-def _carried(latency: DataFrame, steady: DataFrame) -> DataFrame:
-    """One event per group-partition: its last commit before the replay, and its steady states as JSON by SLA."""
-    key = ["cluster", "topic", "partition", "group"]
-    state = F.struct("state", F.unix_micros("since").alias("since"), "reason")
-    states = steady.groupBy(*key).agg(
-        F.to_json(F.map_from_entries(F.collect_list(F.struct("sla", state)))).alias("carry")
-    )
-    return (
-        latency.where(F.col("committed_offset").isNotNull())
-        .join(states, key, how="left")
-        .select(
-            *key, F.unix_micros("last_commit_at").alias("at"), F.col("committed_offset").alias("offset"),
-            F.col("log_start_offset").alias("log_start"), F.lit(False).alias("polled"),
-            (~F.coalesce("polled_only", F.lit(True))).alias("certain"), F.lit(False).alias("earlier_lost"),
-            F.lit(True).alias("carried"),
-            F.coalesce("carry", F.lit("{}")).alias("carry"),
-        )
-    )  # fmt: skip
-
-
-def _gone(latency: DataFrame, status: DataFrame) -> DataFrame:
-    """The last commit of each group-partition that has rows no more, while polls still find it: one that expired.
-
-    Without it the next poll would be the first that is known of the group, which would begin anew. No `carry`.
-    """
-    key = ["cluster", "topic", "partition", "group"]
-    return status.join(latency.select(*key), key, how="left_anti").select(
-        *key, F.unix_micros("last_commit_at").alias("at"), F.element_at("commit_offsets", -1).alias("offset"),
-        F.lit(False).alias("polled"), (~F.col("polled_only")).alias("certain"), F.lit(False).alias("earlier_lost"),
-        F.lit(True).alias("carried"),
-    )  # fmt: skip
+    parts = shares(job, _READ_BYTES)
+    indexes = spark.range(0, len(parts), 1, max(1, len(parts)))
+    return indexes.mapInArrow(reading(job, parts, tasks), PACKS).repartitionById(tasks, "task")

@@ -1,54 +1,68 @@
-"""The one pass over all events: Arrow batches in, rows of latency with steady states out. No session, no I/O."""
+"""The one pass over all events: packs of a task in, rows of the tables made of them out. No session, no I/O."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from kafka_sla.model import Sla
-from kafka_sla.tables import CONSUMER_LATENCY, STEADY_STATE, Table
-from spark_jobs import consumer_latency, steady_state
+from kafka_sla.job import Job
+from kafka_sla.model import Sla, epoch_ms
+from kafka_sla.tables import CONSUMER_LATENCY, NON_CONSUMED, STEADY_STATE, Table
+from spark_jobs import consumer_latency, consumer_status, group_status, non_consumed, steady_state
+from spark_jobs.arrays import Ints
 from spark_jobs.chunks import Chunk, chunks
+from spark_jobs.counted_groups import counted_groups
 from spark_jobs.order import in_order
 from spark_jobs.segments import segments, steps
 from spark_jobs.windows import Scope, alive, ends, rows
 
-MEASURED = f"{CONSUMER_LATENCY.ddl.replace(' NOT NULL', '')}, states {steady_state.STATES}"
-"""Schema of the kernel's rows: `consumer_latency` and the states of each row."""
+_WEEK_MS = 7 * 86_400_000
 
 
-def kernel(scope: Scope, slas: tuple[Sla, ...]) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
-    """A function for `DataFrame.mapInArrow`: packs of one task's events in, rows of MEASURED out."""
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Rows of `consumer_latency` with `states` (type `steady_state.STATES`), and the group-partition of each."""
 
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for measured in _measured(batches, scope, slas):
-            yield from measured.to_batches(max_chunksize=50_000)
-
-    return run
+    rows: pa.Table
+    gp: Ints
 
 
-def tables(
-    scope: Scope, slas: tuple[Sla, ...]
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[dict[Table, pa.Table]]]:
-    """The same rows, as rows of the tables that they belong to."""
+def scope_of(job: Job) -> Scope:
+    """What the job measures."""
+    start, end = (epoch_ms(at) * 1_000 for at in (job.interval.start, job.interval.end))
+    expire = max([sla.steady_state.expire_group_ms for sla in job.slas], default=_WEEK_MS)
+    return Scope(start, end, job.window_ms * 1_000, expire * 1_000)
+
+
+def tables(job: Job) -> Callable[[Iterable[pa.RecordBatch]], Iterator[dict[Table, pa.Table]]]:
+    """A function of the packs of one task's events: rows of tables, some topic-partitions at a time.
+
+    `consumer_status` comes in two parts, because a group's partitions may belong to several tasks.
+    """
+    scope = scope_of(job)
+    rules = {replay.cluster.name: replay.cluster.status for replay in job.replays}
+    since = {r.cluster.name: epoch_ms(r.carried.at) * 1_000 for r in job.replays if r.carried}
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[Table, pa.Table]]:
-        for measured in _measured(batches, scope, slas):
-            yield {CONSUMER_LATENCY: measured, STEADY_STATE: steady_state.rows(measured)}
+        counted = counted_groups(job)
+        for chunk in chunks(in_order(batches)):
+            if chunk.keys.num_rows:
+                measured = measure_chunk(chunk, scope, job.slas)
+                found = {CONSUMER_LATENCY: measured.rows, STEADY_STATE: steady_state.rows(measured.rows)}
+                if non_consumed.wanted(job):
+                    unread = non_consumed.measure(chunk, measured.rows, measured.gp, scope, counted, since)
+                    found[NON_CONSUMED] = unread
+                status = consumer_status.measure(chunk, scope, rules)
+                yield found | {consumer_status.OF_PARTITIONS: status, group_status.SUMS: group_status.sums(status)}
 
     return run
 
 
-def _measured(batches: Iterable[pa.RecordBatch], scope: Scope, slas: tuple[Sla, ...]) -> Iterator[pa.Table]:
-    for chunk in chunks(in_order(batches)):
-        if chunk.keys.num_rows:
-            yield measure_chunk(chunk, scope, slas)
-
-
-def measure_chunk(chunk: Chunk, scope: Scope, slas: tuple[Sla, ...]) -> pa.Table:
-    """All rows of a chunk."""
+def measure_chunk(chunk: Chunk, scope: Scope, slas: tuple[Sla, ...]) -> Measured:
+    """All rows of latency and steady states of a chunk."""
     step = steps(chunk, scope.window)
     grid = rows(chunk, scope)
     parts = segments(chunk, step, np.flatnonzero(grid.of_commit >= 0))
@@ -56,4 +70,6 @@ def measure_chunk(chunk: Chunk, scope: Scope, slas: tuple[Sla, ...]) -> pa.Table
     table = consumer_latency.measure(chunk, step, parts, grid, end)
     states = steady_state.states(chunk, step, parts, grid, slas)
     measured, living = table.append_column("states", states), alive(chunk, grid, end, scope)
-    return measured if living.all() else measured.filter(pa.array(living))  # to filter is to copy every histogram
+    if living.all():  # to filter is to copy every histogram
+        return Measured(measured, grid.gp)
+    return Measured(measured.filter(pa.array(living)), grid.gp[living])

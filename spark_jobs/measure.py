@@ -13,15 +13,16 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import reduce
+from functools import partial, reduce
 from threading import Thread
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kafka_sla import suites
+from kafka_sla.arrow import arrow_rows, arrow_schema
 from kafka_sla.job import Job, read_job
-from kafka_sla.model import epoch_ms
+from kafka_sla.parquet_rows import columns_of
 from kafka_sla.tables import (
     COMMITTED_OFFSETS,
     CONSUMER_LATENCY,
@@ -36,22 +37,20 @@ from kafka_sla.tables import (
     VALIDATION_RESULTS,
     Table,
 )
-from kafka_sla.warehouse import files_below
-from spark_jobs import commit_log, consumer_status, facts, fetch_latency, non_consumed, replication_lag
+from kafka_sla.warehouse import files_below, remove_files, write_rows
+from spark_jobs import commit_log, consumer_status, facts, fetch_latency, group_status, non_consumed, replication_lag
 from spark_jobs.inputs import Inputs
 from spark_jobs.kernel import tables
-from spark_jobs.windows import Scope
-from spark_jobs.writing import WRITTEN, Target, keep, writing
+from spark_jobs.writing import WRITTEN, Target, keep, rewriting, writing
 
 _LARGE_FILE_ROWS = 2_000_000
+_OF_PASS = (CONSUMER_LATENCY, STEADY_STATE, NON_CONSUMED, consumer_status.OF_PARTITIONS, group_status.SUMS)
 
 METRICS_OF_EXPRESSIONS: tuple[tuple[Table, Callable[[Job], bool], Callable[[Inputs], DataFrame]], ...] = (
-    (CONSUMER_STATUS, consumer_status.wanted, consumer_status.measure),
-    (NON_CONSUMED, non_consumed.wanted, non_consumed.measure),
     (REPLICATION_LAG, replication_lag.wanted, replication_lag.measure),
     (FETCH_LATENCY, fetch_latency.wanted, fetch_latency.measure),
 )
-"""Table, whether a job is to fill it, and what makes its rows."""
+"""Table, whether a job is to fill it, and what makes its rows; the others are made in one pass over all events."""
 _AT_ONCE = 2
 """Metrics made side by side: most of a small interval's time is spent planning, by one thread a query."""
 
@@ -114,18 +113,28 @@ def _readable(spark: SparkSession, job: Job, cluster: str, files: list[str]) -> 
 
 
 def _measure(spark: SparkSession, job: Job) -> int:
-    """Measure the job's interval, and stage its latency and steady states; answers the rows of latency."""
-    carried = [facts.carried(spark, job, table) for table in (CONSUMER_LATENCY, STEADY_STATE, CONSUMER_STATUS)]
-    stream = facts.events(spark, job, *carried)
-    expire = max([s.steady_state.expire_group_ms for s in job.slas], default=7 * 86_400_000)
-    scope = Scope(
-        epoch_ms(job.interval.start) * 1000, epoch_ms(job.interval.end) * 1000, job.window_ms * 1000, expire * 1000
-    )
+    """Measure the job's interval, and stage what one pass over its events tells; answers the rows of latency."""
     target = Target(job.output, job.interval.start, job.load_id)
-    written = stream.mapInArrow(writing(target, tables(scope, job.slas)), WRITTEN).collect()
-    for table in (CONSUMER_LATENCY, STEADY_STATE):
-        keep(target, table, [file["path"] for file in written if file["name"] == table.name])
+    written = facts.events(spark, job).mapInArrow(writing(target, tables(job)), WRITTEN).collect()
+    paths = {table: [file["path"] for file in written if file["name"] == table.name] for table in _OF_PASS}
+    for table in (CONSUMER_LATENCY, STEADY_STATE, NON_CONSUMED):
+        if table != NON_CONSUMED or non_consumed.wanted(job):
+            keep(target, table, paths[table])
+    _with_groups(spark, job, target, paths)
     return sum(int(file["rows"]) for file in written if file["name"] == CONSUMER_LATENCY.name)
+
+
+def _with_groups(spark: SparkSession, job: Job, target: Target, paths: dict[Table, list[str]]) -> None:
+    """Stage `consumer_status`: what the tasks found of partitions, and what that says of their groups."""
+    of_partitions, sums = paths[consumer_status.OF_PARTITIONS], paths[group_status.SUMS]
+    of_groups = group_status.together(columns_of(sums, arrow_schema(group_status.SUMS)))
+    rules = {replay.cluster.name: replay.cluster.status for replay in job.replays}
+    finished = partial(group_status.with_groups, of_groups=of_groups, rules=rules)
+    indexes = spark.range(0, len(of_partitions), 1, max(1, len(of_partitions)))
+    written = indexes.mapInArrow(rewriting(target, CONSUMER_STATUS, of_partitions, finished), WRITTEN).collect()
+    keep(target, CONSUMER_STATUS, [file["path"] for file in written])
+    for table in (consumer_status.OF_PARTITIONS, group_status.SUMS):
+        remove_files(files_below(target.folder(table)))
 
 
 def _stage(job: Job, table: Table, rows: DataFrame, at_most: int) -> None:
@@ -145,7 +154,8 @@ def _stage(job: Job, table: Table, rows: DataFrame, at_most: int) -> None:
 def _validate(spark: SparkSession, job: Job, log: DataFrame, committed: DataFrame) -> dict[str, int]:
     """Validate the staged tables and the interval's facts; stages results and quarantined rows."""
     inside = (F.col("at") >= F.lit(job.interval.start)) & (F.col("at") <= F.lit(job.interval.end))
-    made = (CONSUMER_LATENCY, STEADY_STATE, *(table for table, wanted, _ in METRICS_OF_EXPRESSIONS if wanted(job)))
+    others = [(NON_CONSUMED, non_consumed.wanted), *((table, wanted) for table, wanted, _ in METRICS_OF_EXPRESSIONS)]
+    made = (CONSUMER_LATENCY, STEADY_STATE, CONSUMER_STATUS, *(table for table, wanted in others if wanted(job)))
     frames = {t.name: facts.read(spark, t, [f"{job.output}/{t.name}"]) for t in made} | {
         LOG_OFFSETS.name: log.where(inside),
         COMMITTED_OFFSETS.name: committed.where(inside),
@@ -159,14 +169,8 @@ def _validate(spark: SparkSession, job: Job, log: DataFrame, committed: DataFram
         spark, frames, load_id=job.load_id, interval=job.interval, window_ms=job.window_ms, slas=job.slas
     )
     for table, rows in ((VALIDATION_RESULTS, outcome.results), (QUARANTINE, outcome.quarantine)):
-        _write_rows(spark, job, table, rows)
+        write_rows(f"{job.output}/{table.name}/rows.parquet", arrow_rows(table, rows))
     return {VALIDATION_RESULTS.name: len(outcome.results), QUARANTINE.name: len(outcome.quarantine)}
-
-
-def _write_rows(spark: SparkSession, job: Job, table: Table, rows: Sequence[dict[str, object]]) -> None:
-    values = [tuple(row.get(name) for name in table.names) for row in rows]
-    frame = spark.createDataFrame(values, table.ddl)
-    frame.coalesce(1).write.mode("overwrite").parquet(f"{job.output}/{table.name}")
 
 
 def _arguments(arguments: Sequence[str] | None = None) -> Job:

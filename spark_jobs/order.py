@@ -14,9 +14,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.arrays import NONE, Ints
-from spark_jobs.packs import COMMITS, LAYOUTS, POINTS, RANGES
+from spark_jobs.carried import carried_commits
+from spark_jobs.layouts import (
+    COMMITS,
+    CONFIGURATIONS,
+    LATENCY,
+    LAYOUTS,
+    PLACE,
+    POINTS,
+    RANGES,
+    STATES,
+    STATUS,
+    UNREAD,
+)
 
-_PLACE = ["cluster", "topic", "partition"]
+_PLACE = list(PLACE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +47,19 @@ class Sorted:
 @dataclass(frozen=True, slots=True)
 class Events:
     """All events of a task; points and ranges sorted by (topic-partition, time, offset), commits by (topic-partition,
-    group, time, offset)."""
+    group, time, offset), status and unread records by (topic-partition, group, time)."""
 
     places: pa.Table
     """cluster, topic, partition: one row per topic-partition, sorted."""
     groups: pa.Array
-    """Names of groups, sorted; the column `group` of the commits holds indexes of it."""
+    """Names of groups, sorted; the column `group` of what follows holds indexes of it."""
     points: Sorted
     ranges: Sorted
     commits: Sorted
+    """Those of the replayed facts and those carried over."""
+    status: Sorted
+    unread: Sorted
+    configurations: pa.Table
 
 
 def in_order(batches: Iterable[pa.RecordBatch]) -> Events:
@@ -52,7 +68,9 @@ def in_order(batches: Iterable[pa.RecordBatch]) -> Events:
     for batch in batches:
         for kind, pack in zip(batch.column("kind").to_pylist(), batch.column("pack"), strict=True):
             packs[kind].append(pa.ipc.open_stream(pack.as_buffer()).read_all())
-    return _sorted({kind: _joined(packs.pop(kind)) for kind in LAYOUTS})
+    found = {kind: _joined(packs.pop(kind)) for kind in LAYOUTS if kind != COMMITS}
+    carried = carried_commits(found[LATENCY], found[STATES], found[STATUS])
+    return _sorted(found | {COMMITS: _joined([*packs.pop(COMMITS), carried])})
 
 
 def _joined(packs: list[pa.Table]) -> pa.Table:
@@ -60,18 +78,19 @@ def _joined(packs: list[pa.Table]) -> pa.Table:
 
 
 def _sorted(events: dict[str, pa.Table]) -> Events:
-    found = {kind: _places(rows) for kind, rows in events.items()}
+    kinds = (POINTS, RANGES, COMMITS, STATUS, UNREAD)
+    found = {kind: _places(events[kind]) for kind in kinds}
     every = sorted({place for places, _ in found.values() for place in places})
     index = {place: number for number, place in enumerate(every)}
     place = {kind: np.array([index[p] for p in places], dtype=np.int64)[of] for kind, (places, of) in found.items()}
-    commits, groups = _with_group_numbers(events[COMMITS])
+    groups = pa.array(sorted({g for kind in kinds[2:] for g in _dictionary(events[kind]).to_pylist()}), pa.string())
     columns = [pa.array(column) for column in zip(*every, strict=True)] or [pa.nulls(0)] * len(_PLACE)
     return Events(
-        pa.table(columns, names=_PLACE), groups,
-        _in_place(events[POINTS].drop_columns(_PLACE), place[POINTS]),
-        _in_place(events[RANGES].drop_columns(_PLACE), place[RANGES]),
-        _in_place(commits.drop_columns(_PLACE), place[COMMITS], commits.column("group").to_numpy(), len(groups)),
-    )  # fmt: skip
+        pa.table(columns, names=_PLACE),
+        groups,
+        *(_in_place(events[kind], place[kind], groups) for kind in kinds),
+        events[CONFIGURATIONS],
+    )
 
 
 def _places(rows: pa.Table) -> tuple[list[tuple[str, str, int]], Ints]:
@@ -87,19 +106,20 @@ def _places(rows: pa.Table) -> tuple[list[tuple[str, str, int]], Ints]:
     return list(zip(*(different.column(name).to_pylist() for name in _PLACE), strict=True)), of
 
 
-def _with_group_numbers(commits: pa.Table) -> tuple[pa.Table, pa.Array]:
-    """The commits with the rank of their group's name in place of it, and all names by rank."""
-    column = commits.column("group").combine_chunks()
-    order = pc.sort_indices(column.dictionary)
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order.to_numpy()] = np.arange(len(order))
-    at = commits.column_names.index("group")
-    return commits.set_column(at, "group", pa.array(rank[column.indices.to_numpy()])), column.dictionary.take(order)
+def _dictionary(rows: pa.Table) -> pa.Array:
+    return rows.column("group").combine_chunks().dictionary
 
 
-def _in_place(rows: pa.Table, place: Ints, group: Ints | None = None, groups: int = 1) -> Sorted:
-    key = place if group is None else place * groups + group
-    order = np.lexsort((ints(rows, "offset"), ints(rows, "at"), key))
+def _in_place(rows: pa.Table, place: Ints, groups: pa.Array) -> Sorted:
+    """The rows by place, group, time and offset; groups as indexes of their names."""
+    key, rows = place, rows.drop_columns(_PLACE)
+    if "group" in rows.column_names:
+        rank = pc.index_in(_dictionary(rows), groups).to_numpy().astype(np.int64)
+        group = rank[rows.column("group").combine_chunks().indices.to_numpy()]
+        rows = rows.set_column(rows.column_names.index("group"), "group", pa.array(group))
+        key = place * len(groups) + group
+    by = [ints(rows, name) for name in ("offset", "at") if name in rows.column_names]
+    order = np.lexsort((*by, key))
     return Sorted(rows.take(pa.array(order)).combine_chunks(), place[order])
 
 

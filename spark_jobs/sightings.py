@@ -1,125 +1,139 @@
-"""Where groups were seen to stand: commits with the lag of their instant, and polls between them, in order. Knows the
-fact tables and the carried rows of `consumer_status`, no rule that judges a consumer.
+"""Where groups were seen to stand: commits with the lag of their instant, and polls between them, in order. NumPy only;
+knows no rule that judges a consumer.
 
 A group-partition *exists* from its first sighting until its offset is deleted, or until neither a commit nor a poll has
 told of it for `expire_group`. Where the commit log tells of it, polls are no commits. Elsewhere a poll that finds
 another position than the sighting before it stands for the commit, and one that finds the same is none: a poll must not
-make a dead consumer look alive. Times are µs (BIGINT).
+make a dead consumer look alive.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from kafka_sla.job import Job
-from kafka_sla.model import Cluster
-from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_STATUS, EVERY_COMMIT, LOG_OFFSETS
-from spark_jobs import facts
-from spark_jobs.inputs import Inputs
-
-PARTITION = ("cluster", "topic", "`partition`")
-KEY = ("cluster", "`group`", "topic", "`partition`")
+from spark_jobs.arrays import NONE, Bools, Ints
+from spark_jobs.chunks import Chunk
+from spark_jobs.order import ints
+from spark_jobs.scans import begins, earlier, latest
+from spark_jobs.timeline import extent
 
 
-def in_order(*keys: str) -> str:
-    """Sightings of each group-partition (and what else is named) as they came; a deletion comes last in its instant."""
-    apart = ", ".join((*KEY, *keys))
-    return f"PARTITION BY {apart} ORDER BY at, nth, `offset` NULLS LAST, logged DESC"
+@dataclass(frozen=True, slots=True)
+class Sightings:
+    """Sorted by (group-partition, time); a deletion comes last in its instant."""
+
+    gp: Ints
+    at: Ints
+    position: Ints
+    """-1: deleted."""
+    lag: Ints
+    """When it was seen; -1 while no log end offset was known."""
+    begins: Bools
+    """Nothing is known of the group-partition before it."""
+    is_commit: Bools
+    polled_only: Bools
+    """The commit log has not told of the group-partition yet."""
 
 
-def of_cluster(job: Job, value: Callable[[Cluster], Any]) -> str:
-    """A setting of each row's cluster, as SQL."""
-    cases = [f"WHEN '{replay.cluster.name}' THEN {value(replay.cluster)}" for replay in job.replays]
-    return f"CASE cluster {' '.join(cases)} END"
+class LogEnds:
+    """Every known log end offset, and the ones that the published rows end with."""
+
+    def __init__(self, chunk: Chunk) -> None:
+        known, published = chunk.points, chunk.status
+        place = np.concatenate([known.place, chunk.gp_partition[published.gp]])
+        at = np.concatenate([known.at, ints(published.rows, "at")])
+        log_end = np.concatenate([known.log_end, ints(published.rows, "log_end")])
+        order = np.lexsort((log_end, at, place))
+        order = order[log_end[order] != NONE]
+        self._place, self._at, self._log_end = place[order], at[order], log_end[order]
+
+    def newest(self, place: Ints, at: Ints) -> Ints:
+        """The last one of each topic-partition up to that instant; -1 without."""
+        if not len(self._at):
+            return np.full(len(at), NONE)
+        origin, span = extent(self._at, at)
+        clock = self._place * span + (self._at - origin)
+        index = np.searchsorted(clock, place * span + (at - origin), side="right") - 1
+        there = (index >= 0) & (self._place[np.maximum(index, 0)] == place)
+        return np.where(there, self._log_end[np.maximum(index, 0)], NONE)
 
 
-def sightings(inputs: Inputs) -> DataFrame:
-    """KEY, what `in_order` orders by, `position` (null: deleted), `lag`, and of each sighting:
+def lag_behind(log_end: Ints, position: Ints) -> Ints:
+    """Not below 0: ends are known at some instants only, a commit may be ahead of the newest. -1 without an end."""
+    return np.where((log_end == NONE) | (position == NONE), NONE, np.maximum(log_end - position, 0))
 
-    `is_commit`; `begins`: nothing is known of the group-partition before it; `next_at`: the sighting after it;
-    `polled_only`: the commit log has not told of it yet; `expire`: expire_group.
-    """
-    known = ("at", "nth", "`offset`", "logged", "carried", "lag", "log_end")
-    near = [f"{f} OVER ({in_order()}) AS {name}" for name, f in _NEAR.items()]
-    expire = of_cluster(inputs.job, lambda c: c.status.expire_group_ms * 1_000)
-    told = [f"last(IF({what}, at, NULL)) IGNORE NULLS OVER ({in_order()} ROWS UNBOUNDED PRECEDING) AS {what}_at"
-            for what in ("begins", "logged")]  # fmt: skip
-    return (
-        _with_log_ends(inputs)
-        .selectExpr(*KEY, *known, *near, f"{expire} AS expire")
-        .selectExpr(*KEY, *known, "next_at", "expire", *_OF_EACH)
-        .selectExpr("*", *told)
-        .selectExpr("*", "logged_at IS NULL OR logged_at < begins_at AS polled_only")
-        .selectExpr(
-            *KEY, "at", "nth", "`offset`", "logged", "position", "begins", "next_at", "polled_only", "expire",
-            "counts AND (begins OR logged OR polled_only AND moves) AS is_commit",
-            f"IF(carried, lag, {lag_behind('log_end', 'position')}) AS lag",
+
+def sightings(chunk: Chunk, ends: LogEnds, until: int, expire: Ints) -> Sightings:
+    """All before `until`; `expire`: expire_group of each group-partition. Times are µs."""
+    gp, at, offset, logged, carried, lag = _together(chunk, until)
+    start = latest(begins(gp))
+    at_1, offset_1 = earlier(at, start), earlier(offset, start)
+    starts = (offset_1 == NONE) | (~carried & (at - at_1 > expire[gp]))
+    counts = (offset != NONE) & ~((at == at_1) & (offset == offset_1))
+    moves = (offset != NONE) & (offset_1 != NONE) & (offset != offset_1)
+    told = latest(logged)
+    polled_only = (told < start) | (at[np.maximum(told, 0)] < at[np.maximum(latest(starts), 0)])
+    position = np.where(carried, offset, _in_the_order_of_commits(at, offset, start))
+    seen_lag = lag_behind(ends.newest(chunk.gp_partition[gp], at), position)
+    return Sightings(
+        gp, at, position, np.where(carried, lag, seen_lag), starts, counts & (starts | logged | polled_only & moves),
+        polled_only,
+    )  # fmt: skip
+
+
+def _together(chunk: Chunk, until: int) -> tuple[Ints, Ints, Ints, Bools, Bools, Ints]:
+    """Group-partition, time, offset, whether logged and carried, and carried lag, of new and carried sightings."""
+    new = chunk.positions
+    fresh = new.at < until
+    old = _carried(chunk)
+    none = np.full(int(fresh.sum()), NONE)
+    columns = [
+        np.concatenate([before, now]) for before, now in zip(
+            old, (new.gp[fresh], new.at[fresh], new.offset[fresh], new.logged[fresh], none > NONE, none), strict=True
         )
-    )  # fmt: skip
+    ]  # fmt: skip
+    gp, at, offset, logged, carried, _ = columns
+    last = np.where(offset == NONE, np.iinfo(np.int64).max, offset)
+    order = np.lexsort((~logged, np.where(carried, np.arange(len(gp)), last), ~carried, at, gp))
+    gp, at, offset, logged, carried, lag = (column[order] for column in columns)
+    again = ~begins(gp, at, offset, logged, carried) & ~carried
+    return gp[~again], at[~again], offset[~again], logged[~again], carried[~again], lag[~again]
 
 
-_NEAR = {
-    "at_1": "lag(at)", "offset_1": "lag(`offset`)", "at_2": "lag(at, 2)", "offset_2": "lag(`offset`, 2)",
-    "next_at": "lead(at)", "next_offset": "lead(`offset`)",
-}  # fmt: skip
-_OF_EACH = (
-    "offset_1 IS NULL OR NOT carried AND at - at_1 > expire AS begins",
-    "`offset` IS NOT NULL AND NOT coalesce(at = at_1 AND `offset` = offset_1, false) AS counts",
-    "`offset` <> offset_1 AS moves",
-    # A group that commits and is set back in one instant is told in the order of its offsets, which would read as if it
-    # stood at the higher one: the two change places.
-    """CASE WHEN carried THEN `offset`
-        WHEN next_at = at AND at_1 < at AND `offset` < offset_1 AND next_offset >= offset_1 THEN next_offset
-        WHEN at_1 = at AND at_2 < at AND offset_1 < offset_2 AND `offset` >= offset_2 THEN offset_1
-        ELSE `offset` END AS position""",
-)
-
-
-def log_ends(inputs: Inputs) -> DataFrame:
-    """PARTITION, `at`, `log_end`: every known log end offset, and the one that the published rows end with."""
-    points = inputs.facts(LOG_OFFSETS).where(F.col("at") <= F.lit(inputs.job.interval.end))
-    carried = inputs.carried(CONSUMER_STATUS).where("log_end_offset IS NOT NULL")
-    return points.selectExpr(*PARTITION, "unix_micros(at) AS at", "log_end_offset AS log_end").union(
-        carried.selectExpr(*PARTITION, "unix_micros(window_end)", "log_end_offset")
-    )
-
-
-def lag_behind(log_end: str, position: str) -> str:
-    """Not below 0: ends are known at some instants only, a commit may be ahead of the newest. Null without an end."""
-    return f"IF({log_end} < {position}, 0L, {log_end} - {position})"
-
-
-def _with_log_ends(inputs: Inputs) -> DataFrame:
-    """Sightings, each with the newest log end offset of its instant or before."""
-    points = log_ends(inputs).selectExpr("*", "true AS is_point")
-    seen = _new(inputs).unionByName(_carried(inputs)).selectExpr("*", "false AS is_point")
-    until = f"PARTITION BY {', '.join(PARTITION)} ORDER BY at, is_point DESC, log_end ROWS UNBOUNDED PRECEDING"
-    newest = f"last(log_end) IGNORE NULLS OVER ({until}) AS log_end"
-    together = seen.unionByName(points, allowMissingColumns=True)
-    return together.selectExpr(*[f"`{name}`" for name in seen.columns], newest).where("NOT is_point")
-
-
-def _new(inputs: Inputs) -> DataFrame:
-    committed = facts.commits_of(inputs.job, inputs.facts(COMMITTED_OFFSETS))
-    return committed.selectExpr(
-        *KEY, "unix_micros(at) AS at", "0 AS nth", "committed_offset AS `offset`",
-        f"source IN {EVERY_COMMIT} AS logged", "CAST(NULL AS BIGINT) AS lag", "false AS carried",
-    )  # fmt: skip
-
-
-def _carried(inputs: Inputs) -> DataFrame:
+def _carried(chunk: Chunk) -> tuple[Ints, Ints, Ints, Bools, Bools, Ints]:
     """The evaluated commits of the published rows, and the poll after them, in their order."""
-    poll = """struct(last_seen_at AS commit_times, element_at(commit_offsets, -1) AS commit_offsets,
-        CAST(NULL AS BIGINT) AS commit_lags)"""
-    every = f"""posexplode(concat(arrays_zip(commit_times, commit_offsets, commit_lags),
-        IF(last_seen_at > last_commit_at, array({poll}), array()))) AS (nth, one)"""
-    seen = inputs.carried(CONSUMER_STATUS).selectExpr(*KEY, "polled_only", "size(commit_times) AS n", every)
-    return seen.selectExpr(
-        *KEY, "unix_micros(one.commit_times) AS at", "nth", "one.commit_offsets AS `offset`",
-        "NOT polled_only AND nth < n AS logged",
-        "one.commit_lags AS lag", "true AS carried",
+    rows = chunk.status.rows
+    parent = pc.list_parent_indices(rows["times"].combine_chunks()).to_numpy().astype(np.int64)
+    at, offset, lag = (_flat(rows[name].combine_chunks()) for name in ("times", "offsets", "lags"))
+    seen = ints(rows, "seen")
+    ending = np.flatnonzero(np.append(parent[1:] != parent[:-1], True)) if len(parent) else parent
+    polled = ending[seen[parent[ending]] > at[ending]]
+    row = np.concatenate([parent, parent[polled]])
+    logged = ~pc.fill_null(rows["polled"], False).to_numpy()[parent]
+    return (
+        chunk.status.gp[row], np.concatenate([at, seen[parent[polled]]]), np.concatenate([offset, offset[polled]]),
+        np.concatenate([logged, np.zeros(len(polled), dtype=np.bool_)]), np.ones(len(row), dtype=np.bool_),
+        np.concatenate([lag, np.full(len(polled), NONE)]),
     )  # fmt: skip
+
+
+def _flat(lists: pa.ListArray) -> Ints:
+    return np.asarray(pc.fill_null(lists.flatten(), NONE).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _in_the_order_of_commits(at: Ints, offset: Ints, start: Ints) -> Ints:
+    """A group that commits and is set back in one instant is told in the order of its offsets, which would read as if
+    it stood at the higher one: the two change places."""
+    at_1, at_2 = earlier(at, start), earlier(at, start, 2)
+    offset_1, offset_2 = earlier(offset, start), earlier(offset, start, 2)
+    inside = np.append(start[1:] == start[:-1], False) if len(start) else start > NONE
+    next_at = np.where(inside, np.roll(at, -1), NONE)
+    next_offset = np.where(inside, np.roll(offset, -1), NONE)
+    known = (offset != NONE) & (offset_1 != NONE)
+    back = known & (next_at == at) & (at_1 < at) & (offset < offset_1) & (next_offset >= offset_1)
+    forth = known & (at_1 == at) & (at_2 < at) & (offset_2 != NONE) & (offset_1 < offset_2) & (offset >= offset_2)
+    return np.where(back, next_offset, np.where(forth, offset_1, offset))

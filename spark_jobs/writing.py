@@ -19,6 +19,7 @@ from kafka_sla.arrow import arrow_schema
 from kafka_sla.tables import Table
 from kafka_sla.warehouse import files_below, remove_files
 
+_ROWS = 250_000
 WRITTEN = "name STRING, path STRING, rows BIGINT"
 """What a task tells of each file that it wrote."""
 Measured = Callable[[Iterable[pa.RecordBatch]], Iterator[Mapping[Table, pa.Table]]]
@@ -63,6 +64,21 @@ def writing(target: Target, measured: Measured) -> Callable[[Iterable[pa.RecordB
         )
 
     return run
+
+
+def rewriting(
+    target: Target, table: Table, paths: Sequence[str], change: Callable[[pa.Table], pa.Table]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The same for indexes of files that tasks of this load wrote: what `change` makes of their rows lands."""
+
+    def measured(batches: Iterable[pa.RecordBatch]) -> Iterator[Mapping[Table, pa.Table]]:
+        for index in (number for batch in batches for number in batch.column(0).to_pylist()):
+            filesystem, inside = FileSystem.from_uri(paths[index])
+            with filesystem.open_input_file(inside) as source:
+                for rows in pq.ParquetFile(source).iter_batches(batch_size=_ROWS):
+                    yield {table: change(pa.Table.from_batches([rows]))}
+
+    return writing(target, measured)
 
 
 def keep(target: Target, table: Table, written: Sequence[str]) -> None:

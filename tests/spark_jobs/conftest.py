@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,9 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
 
-from kafka_sla.arrow import arrow_rows
 from kafka_sla.job import Carried, Job, Replay
 from kafka_sla.model import Cluster, Interval, Patterns, Sla, SteadyState
 from kafka_sla.tables import (
@@ -24,13 +21,10 @@ from kafka_sla.tables import (
     STEADY_STATE,
     Table,
 )
-from kafka_sla.warehouse import write_rows
-from spark_jobs import facts
-from spark_jobs.kernel import MEASURED, kernel
-from spark_jobs.windows import Scope
+from spark_jobs.kernel import measure_chunk, scope_of
+from tests.spark_jobs.tasks import BEFORE, Row, chunks_of, files
 
 EPOCH = datetime(2026, 11, 1, tzinfo=UTC)
-Row = dict[str, Any]
 
 
 def at(seconds: float) -> datetime:
@@ -76,10 +70,12 @@ def sla(max_latency_s: float = 30, **more: Any) -> Sla:
 
 
 @pytest.fixture
-def measure(spark: SparkSession, tmp_path: Path) -> Callable[..., list[Row]]:
-    """measure(points, commits, start, end, …) → rows with `states`, ordered by group-partition and window.
+def measure(tmp_path: Path) -> Callable[..., list[Row]]:
+    """measure(points, commits, start, end, …) → rows of consumer_latency with `states`, ordered by group-partition and
+    window, without Spark.
 
-    `carried`, `status`: rows of earlier runs, of these tables and of `consumer_status`.
+    `carried`: an instant, and the rows of an earlier run whose last window ends then; `status`: rows of
+    `consumer_status` of that run.
     """
 
     def run(
@@ -95,41 +91,28 @@ def measure(spark: SparkSession, tmp_path: Path) -> Callable[..., list[Row]]:
         status: Sequence[Row] = (),
     ) -> list[Row]:
         carry_at = at(carried[0]) if carried else None
-        told = {LOG_OFFSETS: points, RECORD_RANGES: ranges, COMMITTED_OFFSETS: commits}
-        files = {table.name: [_file(tmp_path, table, rows)] for table, rows in told.items()}
-        job = _job(Interval(at(start), at(end)), slas or (sla(),), carry_at, files)
-        latency, steady = _carry_frames(spark, carried[1] if carried else [])
-        stream = facts.events(spark, job, latency, steady, _frame(spark, CONSUMER_STATUS, list(status)))
-        micros = [int((t - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1e6) for t in (at(start), at(end))]
-        scope = Scope(*micros, int(window * 1e6), max(s.steady_state.expire_group_ms for s in job.slas) * 1000)
-        table = stream.mapInArrow(kernel(scope, job.slas), MEASURED).toArrow()
-        return sorted(_rows(table), key=lambda r: (r["group"], r["topic"], r["partition"], r["window_start"]))
+        told = files(tmp_path, {LOG_OFFSETS: points, RECORD_RANGES: ranges, COMMITTED_OFFSETS: commits})
+        carry = _carry(carried[1] if carried else [])
+        replay = Replay(Cluster("prod", None), Carried(carry_at, BEFORE) if carry_at else None)
+        interval = Interval(at(start), at(end))
+        job = Job(
+            "load", interval, int(window * 1_000), (replay,), slas or (sla(),), told,
+            files(tmp_path, carry | {CONSUMER_STATUS: status}), {}, "", {}, 0,
+        )  # fmt: skip
+        found = (measure_chunk(chunk, scope_of(job), job.slas).rows for chunk in chunks_of(job))
+        rows = [row for table in found for row in _rows(table)]
+        return sorted(rows, key=lambda r: (r["group"], r["topic"], r["partition"], r["window_start"]))
 
     return run
-
-
-def _job(interval: Interval, slas: tuple[Sla, ...], carry_at: datetime | None, files: dict[str, list[str]]) -> Job:
-    replay = Replay(Cluster("prod", None), Carried(carry_at, "before") if carry_at else None)
-    return Job("load", interval, 60_000, (replay,), slas, files, {}, {}, "", {}, 0)
-
-
-def _file(folder: Path, table: Table, rows: Sequence[Row]) -> str:
-    """A fact file with these rows."""
-    path = f"{folder}/{table.name}-{uuid.uuid4().hex}.parquet"
-    write_rows(path, arrow_rows(table, rows))
-    return path
 
 
 def _rows(table: pa.Table) -> list[Row]:
     return [row | {"latency_histogram": dict(row["latency_histogram"] or [])} for row in table.to_pylist()]
 
 
-def _frame(spark: SparkSession, table: Any, rows: list[Row]) -> Any:
-    return spark.createDataFrame(arrow_rows(table, rows))
-
-
-def _carry_frames(spark: SparkSession, rows: list[Row]) -> tuple[Any, Any]:
+def _carry(rows: list[Row]) -> dict[Table, list[Row]]:
     """The carried tables from measured rows of an earlier run."""
-    latency = _frame(spark, CONSUMER_LATENCY, [{n: r[n] for n in CONSUMER_LATENCY.names} for r in rows])
-    steady = [{n: (r | s)[n] for n in STEADY_STATE.names} for r in rows for s in r["states"]]
-    return latency, _frame(spark, STEADY_STATE, steady)
+    return {
+        CONSUMER_LATENCY: [{n: r[n] for n in CONSUMER_LATENCY.names} for r in rows],
+        STEADY_STATE: [{n: (r | s)[n] for n in STEADY_STATE.names} for r in rows for s in r["states"]],
+    }

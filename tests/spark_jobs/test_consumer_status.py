@@ -6,13 +6,11 @@ import random
 from itertools import pairwise
 
 import pytest
-from pyspark.sql import SparkSession
 
 from kafka_sla.model import Cluster, StatusRules
 from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_STATUS, LOG_OFFSETS
-from spark_jobs import consumer_status
 from tests.spark_jobs.conftest import Row, at, commit, point
-from tests.spark_jobs.measuring import Facts, Measuring
+from tests.spark_jobs.measuring import Facts, Measuring, status_of
 
 DEFAULT = Cluster("prod", None)
 SHORT = Cluster("short", None, status=StatusRules(expire_group_ms=600_000))
@@ -128,8 +126,8 @@ ALL = merged([*SCENES, *_wild_ones()])
 
 
 @pytest.fixture(scope="module")
-def measuring(spark: SparkSession) -> Measuring:
-    return Measuring(spark, CONSUMER_STATUS, consumer_status.measure)
+def measuring(tmp_path_factory: pytest.TempPathFactory) -> Measuring:
+    return Measuring(CONSUMER_STATUS, status_of, tmp_path_factory.mktemp("facts"))
 
 
 @pytest.fixture(scope="module")

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from pyspark.sql import SparkSession
 
 from kafka_sla.model import Cluster, Patterns
 from kafka_sla.tables import COMMITTED_OFFSETS, LOG_OFFSETS, NON_CONSUMED, TOPIC_CONFIGS
-from spark_jobs import non_consumed
 from tests.spark_jobs.conftest import Row, at, commit, point, sla
-from tests.spark_jobs.measuring import Facts, Measuring
+from tests.spark_jobs.measuring import Facts, Measuring, unread_of
 
 LISTED = Cluster("listed", None, non_consumed_offsets_groups=(("chosen", ("wanted",)), ("nobody", ())))
 CLUSTERS = (Cluster("prod", None), LISTED)
@@ -32,7 +30,7 @@ def latency(topic: str, minute: int, **more: object) -> Row:
     row = {
         "cluster": "prod", "group": "billing", "topic": topic, "partition": 0, "window_start": at(60 * minute),
         "window_end": at(60 * minute + 60), "records_consumed": 0, "negative_latency_records": 0,
-        "unknown_latency_records": 0, "polled_only": False,
+        "unknown_latency_records": 0, "polled_only": False, "committed_offset": 0, "last_commit_at": at(0),
         "records_lag": 7, "backlog_age_ms": 100_000.0, "backlog_age_high_ms": 110_000.0,
     }  # fmt: skip
     return row | more
@@ -121,8 +119,8 @@ SLAS = (sla(), replace(sla(), name="listed", cluster="listed", groups=Patterns((
 
 
 @pytest.fixture(scope="module")
-def measuring(spark: SparkSession) -> Measuring:
-    return Measuring(spark, NON_CONSUMED, non_consumed.measure)
+def measuring(tmp_path_factory: pytest.TempPathFactory) -> Measuring:
+    return Measuring(NON_CONSUMED, unread_of, tmp_path_factory.mktemp("facts"))
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from spark_jobs.layouts import COMMITS, LAYOUTS, POINTS
 from spark_jobs.order import Events, in_order
-from spark_jobs.packs import COMMITS, LAYOUTS, POINTS, packed
+from spark_jobs.packs import packed
 
 Commit = tuple[str, str, int, str, int, int | None]
 OF_COMMITS = ("cluster", "topic", "partition", "group", "at", "offset")

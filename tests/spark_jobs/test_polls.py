@@ -7,16 +7,15 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from kafka_sla.model import Cluster, StatusRules
 from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_STATUS, LOG_OFFSETS
-from spark_jobs import consumer_status
 from tests.spark_jobs.conftest import Row, at, commit, point, sla
-from tests.spark_jobs.measuring import Measuring
+from tests.spark_jobs.measuring import Measuring, status_of
 
 Measure = Callable[..., list[Row]]
 FLOWS, SECONDS, WINDOW = 60, 600, 60
@@ -141,14 +140,14 @@ def test_pieces_of_three_minutes_are_the_whole_also_where_polls_tell_the_positio
 
 
 def test_a_group_that_is_gone_stays_gone_in_later_pieces_while_polls_find_its_old_position(
-    measure: Measure, spark: SparkSession
+    measure: Measure, tmp_path: Path
 ) -> None:
     """Two groups lag and are silent for longer than `expire_group`, 2 minutes; one is never heard of, both return."""
     looks = [poll(t, 0, partition=partition) for t in range(63, 600, 60) for partition in (0, 1)]
     commits = [commit(5, 0), poll(5, 0, partition=1), *looks, commit(630, 300), poll(660, 300, partition=1)]
     points = [point(t, t, partition=partition) for t in range(0, 721, 30) for partition in (0, 1)]
     cluster, promise = Cluster("prod", None, status=StatusRules(expire_group_ms=120_000)), (sla(30, expire=120),)
-    status = Measuring(spark, CONSUMER_STATUS, consumer_status.measure).whole(
+    status = Measuring(CONSUMER_STATUS, status_of, tmp_path).whole(
         {COMMITTED_OFFSETS: commits, LOG_OFFSETS: points}, 0, 720, (cluster,)
     )
     whole, rows = measure(points, commits, 0, 720, slas=promise), []

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from confluent_kafka import TopicPartition
@@ -16,10 +17,10 @@ from demo.broker import Cluster as Broker
 from kafka_sla.kafka import Snapshot
 from kafka_sla.model import Cluster, floor_time
 from kafka_sla.tables import COMMITTED_OFFSETS, LOG_OFFSETS, NON_CONSUMED, TOPIC_CONFIGS
-from spark_jobs import commit_log, non_consumed
+from spark_jobs import commit_log
 from tests.kafka_sla.kafka.traffic import WINDOW_MS, admin, commit, joined, look, minutes, produce, this_minute, topic
 from tests.spark_jobs.conftest import EPOCH, Row
-from tests.spark_jobs.measuring import Facts, Measuring
+from tests.spark_jobs.measuring import Facts, Measuring, unread_of
 
 HOUR_S = 3_600
 
@@ -80,7 +81,9 @@ class Log:
         self.position[group] = held.offset
 
 
-def test_what_a_broker_removed_unread_lies_within_the_bounds(hasty: Broker, spark: SparkSession) -> None:
+def test_what_a_broker_removed_unread_lies_within_the_bounds(
+    hasty: Broker, spark: SparkSession, tmp_path: Path
+) -> None:
     now, begin = time.time(), floor_time(datetime.now(UTC), WINDOW_MS)
     log = Log(hasty, topic(hasty, segment_ms="1000"))
     for segment in range(10):
@@ -99,7 +102,7 @@ def test_what_a_broker_removed_unread_lies_within_the_bounds(hasty: Broker, spar
     log.expire(3.5, start=70)
     looks.append(look(hasty, this_minute(), log.topic, live=True))
 
-    rows = _measured(spark, log, looks, begin)
+    rows = _measured(spark, tmp_path, log, looks, begin)
 
     assert log.lost == {"slow": 65, "quick": 0, "earliest": 25 + 10 + 25, "latest": 25, "back": 13 + 25}
     assert log.position["latest"] > 100
@@ -111,7 +114,7 @@ def test_what_a_broker_removed_unread_lies_within_the_bounds(hasty: Broker, spar
     assert last["unread_expires_at"] is not None
 
 
-def _measured(spark: SparkSession, log: Log, looks: list[Snapshot], begin: datetime) -> list[Row]:
+def _measured(spark: SparkSession, folder: Path, log: Log, looks: list[Snapshot], begin: datetime) -> list[Row]:
     """The rows of the last window, from what the looks saw and the commit log holds."""
     end = floor_time(datetime.now(UTC), WINDOW_MS) + minutes(1)
     frame = spark.createDataFrame(looks[-1].commit_records)
@@ -124,7 +127,7 @@ def _measured(spark: SparkSession, log: Log, looks: list[Snapshot], begin: datet
     latency = [_waiting(log.topic, group, end) for group in log.position]
     listed = Cluster("test", None, non_consumed_offsets_groups=((log.topic, tuple(log.position)),))
     first, last = ((at - EPOCH).total_seconds() for at in (begin, end))
-    measuring = Measuring(spark, NON_CONSUMED, non_consumed.measure)
+    measuring = Measuring(NON_CONSUMED, unread_of, folder)
     return measuring.whole(known, first, last, (listed,), latency=latency)
 
 

@@ -13,7 +13,7 @@ from kafka_sla.model import Cluster, Interval, ReplicationFlow
 from kafka_sla.tables import COMMITTED_OFFSETS, LOG_OFFSETS, REPLICATION_LAG
 from spark_jobs import replication_lag
 from tests.spark_jobs.conftest import Row, at, commit, point
-from tests.spark_jobs.measuring import Facts, Measuring
+from tests.spark_jobs.measuring import Facts, Measuring, of_expressions
 
 FLOW = ReplicationFlow("A->B", "B", "mm2-offsets.A.internal", prefix="A.")
 RARE = replace(FLOW, name="rare", refresh_interval_ms=120_000, prefix="")
@@ -87,8 +87,8 @@ def facts_of(scenes: Iterable[Scene]) -> Facts:
 
 
 @pytest.fixture(scope="module")
-def measuring(spark: SparkSession) -> Measuring:
-    return Measuring(spark, REPLICATION_LAG, replication_lag.measure)
+def measuring(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Measuring:
+    return Measuring(REPLICATION_LAG, of_expressions(spark, replication_lag.measure), tmp_path_factory.mktemp("facts"))
 
 
 @pytest.fixture(scope="module")

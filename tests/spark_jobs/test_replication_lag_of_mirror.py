@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -30,7 +31,7 @@ from kafka_sla.model import (
 from kafka_sla.tables import COMMITTED_OFFSETS, LOG_OFFSETS, REPLICATION_LAG
 from spark_jobs import replication_lag
 from tests.spark_jobs.conftest import EPOCH, Row
-from tests.spark_jobs.measuring import Measuring
+from tests.spark_jobs.measuring import Measuring, of_expressions
 
 WINDOW_MS, TTL_MS = 1_000, 3_000
 OUT = ReplicationFlow("prod->backup", "backup", "mm2-offsets.prod.internal", prefix="prod.", refresh_interval_ms=500,
@@ -106,7 +107,12 @@ def has_copied(flow: ReplicationFlow, target: Cluster, broker: Broker, records: 
 
 
 @pytest.fixture
-def story(prod: Broker, backup: Broker, spark: SparkSession, measure: Callable[..., list[Row]]) -> Story:
+def expressed(spark: SparkSession, tmp_path: Path) -> Measuring:
+    return Measuring(REPLICATION_LAG, of_expressions(spark, replication_lag.measure), tmp_path)
+
+
+@pytest.fixture
+def story(prod: Broker, backup: Broker, expressed: Measuring, measure: Callable[..., list[Row]]) -> Story:
     for broker, topic in ((prod, "orders"), (backup, "returns")):
         create_topic(AdminClient({**broker.client(), "log_level": 0}), NewTopic(topic, 1, 1))
         write(broker, topic, 100)
@@ -128,14 +134,14 @@ def story(prod: Broker, backup: Broker, spark: SparkSession, measure: Callable[.
         write(prod, "orders", 50)
         time.sleep(TTL_MS / 1000 + 2)
     rows = measured(
-        prod, backup, Interval(floor_time(idle_from, WINDOW_MS), floor_time(now(), WINDOW_MS)), spark, measure
+        prod, backup, Interval(floor_time(idle_from, WINDOW_MS), floor_time(now(), WINDOW_MS)), expressed, measure
     )
     back = positions(BACK, PROD, prod)
     return Story(idle_from, idle_until, idle_until, hung_until, caught_up, killed, rows, back, end(prod, "returns"))
 
 
 def measured(
-    prod: Broker, backup: Broker, over: Interval, spark: SparkSession, measure: Callable[..., list[Row]]
+    prod: Broker, backup: Broker, over: Interval, expressed: Measuring, measure: Callable[..., list[Row]]
 ) -> list[Row]:
     """The rows of the whole story, read from both clusters after it."""
     seen = snapshot(
@@ -147,9 +153,8 @@ def measured(
     start, end = ((t - EPOCH) / timedelta(seconds=1) for t in (over.start, over.end))
     latency = measure(points, commits, start, end, window=WINDOW_MS / 1000)
     facts = {LOG_OFFSETS: points, COMMITTED_OFFSETS: commits}
-    measuring = Measuring(spark, REPLICATION_LAG, replication_lag.measure)
     own = [{name: value for name, value in row.items() if name != "states"} for row in latency]
-    return measuring.whole(facts, start, end, (PROD,), latency=own)
+    return expressed.whole(facts, start, end, (PROD,), latency=own)
 
 
 def test_lag_follows_what_mirror_maker_does(story: Story) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -13,9 +12,10 @@ from kafka_sla.arrow import arrow_rows
 from kafka_sla.job import Carried, Job, Replay
 from kafka_sla.model import Cluster, Interval, Patterns
 from kafka_sla.tables import COMMITTED_OFFSETS, LOG_OFFSETS, Table
-from spark_jobs.order import Events, in_order
-from spark_jobs.packs import reading, shares
-from tests.spark_jobs.conftest import Row, at, commit, point
+from spark_jobs.order import Events
+from spark_jobs.reading import shares
+from tests.spark_jobs.conftest import at, commit, point
+from tests.spark_jobs.tasks import Row, events_of
 
 EVERYTHING = Cluster("prod", None)
 
@@ -32,12 +32,6 @@ def _job(
 ) -> Job:
     replay = Replay(cluster, None if since is None else Carried(at(since), "before"))
     return Job("load", Interval(at(0), at(end)), 60_000, (replay,), (), files, {}, {}, "", {}, 0)
-
-
-def _read(job: Job, share_bytes: int = 1_000_000) -> Events:
-    parts = shares(job, share_bytes)
-    indexes = [pa.RecordBatch.from_pydict({"id": [number]}) for number in range(len(parts))]
-    return in_order(reading(job, parts, 1)(indexes))
 
 
 def _offsets(events: Events) -> list[int | None]:
@@ -57,14 +51,14 @@ def test_files_are_divided_or_read_together_and_every_row_is_read_once(
     assert {part.path for share in parts for part in share} == set(files)
     assert (len(parts) > len(files)) == several
     assert (len(parts) == 1) == (of_a_file == 100)
-    assert [i for n in numbers for i in n] == _offsets(_read(job, share_bytes))
+    assert [i for n in numbers for i in n] == _offsets(events_of(job, share_bytes))
 
 
 def test_a_file_of_an_older_version_lacks_only_what_came_since(tmp_path: Path) -> None:
     now = _file(tmp_path / "now", LOG_OFFSETS, [point(1, 10, log_start_offset=7)])
     before = _file(tmp_path / "before", LOG_OFFSETS, [point(0, 5)], lacking="log_start_offset")
 
-    assert [None, 7] == _read(_job({LOG_OFFSETS.name: [now, before]})).points.rows["log_start"].to_pylist()
+    assert [None, 7] == events_of(_job({LOG_OFFSETS.name: [now, before]})).points.rows["log_start"].to_pylist()
 
 
 def test_commits_count_from_the_carried_rows_on_and_polls_until_the_end(tmp_path: Path) -> None:
@@ -72,11 +66,11 @@ def test_commits_count_from_the_carried_rows_on_and_polls_until_the_end(tmp_path
     polls = [commit(seconds, 1_000 + seconds, source="snapshot") for seconds in (100, 101)]
     file = _file(tmp_path / "commits", COMMITTED_OFFSETS, rows + polls)
 
-    assert [60, 99, 1_100] == _offsets(_read(_job({COMMITTED_OFFSETS.name: [file]}, since=60)))
-    assert [0, 59, 60, 99, 1_100] == _offsets(_read(_job({COMMITTED_OFFSETS.name: [file]})))
+    assert [60, 99, 1_100] == _offsets(events_of(_job({COMMITTED_OFFSETS.name: [file]}, since=60)))
+    assert [0, 59, 60, 99, 1_100] == _offsets(events_of(_job({COMMITTED_OFFSETS.name: [file]})))
 
 
-def test_only_the_names_that_the_cluster_selects_are_read(tmp_path: Path) -> None:
+def test_only_the_names_that_the_cluster_selects_areevents_of(tmp_path: Path) -> None:
     names: list[dict[str, Any]] = [
         {}, {"group": "Billing"}, {"group": "billing-test"}, {"topic": "orders.eu"}, {"topic": "clicks"},
         {"cluster": "dr"},
@@ -84,5 +78,5 @@ def test_only_the_names_that_the_cluster_selects_are_read(tmp_path: Path) -> Non
     file = _file(tmp_path / "commits", COMMITTED_OFFSETS, [commit(1, nth, **more) for nth, more in enumerate(names)])
     selective = Cluster("prod", None, Patterns(("billing.*",), (".*-test",)), Patterns((r"orders\..*", "orders")))
 
-    assert _offsets(_read(_job({COMMITTED_OFFSETS.name: [file]}, cluster=selective))) == [0, 3]
-    assert len(_offsets(_read(_job({COMMITTED_OFFSETS.name: [file]})))) == 5
+    assert _offsets(events_of(_job({COMMITTED_OFFSETS.name: [file]}, cluster=selective))) == [0, 3]
+    assert len(_offsets(events_of(_job({COMMITTED_OFFSETS.name: [file]})))) == 5

@@ -1,0 +1,69 @@
+"""What the partitions of a consumer group say together in a window, for the table `consumer_status`. Columns only.
+
+A partition that is gone says nothing of a group of which others are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_sla.model import StatusRules
+from kafka_sla.tables import Column, Table
+
+_GROUP = ["cluster", "group", "window_end"]
+_SUMS = {"severity": "max", "commits": "sum", "partitions": "sum", "commits_found": "sum", "partitions_found": "sum"}
+SUMS = Table(
+    "consumer_status_of_groups", "metric", tuple(_GROUP), "window_end",
+    "What the partitions of a group say together, of which some tasks know a part each.",
+    (
+        Column("cluster", "STRING", False, "cluster name of the configuration"),
+        Column("group", "STRING", False, "consumer group"),
+        Column("window_end", "TIMESTAMP", False, "end of the window, exclusive"),
+        Column("severity", "BIGINT", False, "the worst: 0 NOTFOUND, 1 OK, 2 WARNING, 3 ERROR"),
+        Column("commits", "BIGINT", False, "evaluated commits"),
+        Column("partitions", "BIGINT", False, "partitions"),
+        Column("commits_found", "BIGINT", False, "evaluated commits of the partitions that are not gone"),
+        Column("partitions_found", "BIGINT", False, "partitions that are not gone"),
+    ),
+)  # fmt: skip
+_SEVERITY = {"NOTFOUND": 0, "OK": 1, "WARNING": 2}
+_STATUSES = ("NOTFOUND", "OK", "WARNING", "ERROR")
+
+
+def sums(rows: pa.Table) -> pa.Table:
+    """Rows of SUMS from rows of `consumer_status.OF_PARTITIONS`."""
+    statuses = pc.dictionary_encode(rows["status"].combine_chunks())
+    severity = np.array([_SEVERITY.get(name, 3) for name in statuses.dictionary.to_pylist()], dtype=np.int64)
+    severity = severity[statuses.indices.to_numpy()] if len(severity) else np.zeros(0, dtype=np.int64)
+    commits, found = pc.list_value_length(rows["commit_times"]).cast(pa.int64()), (severity > 0).astype(np.int64)
+    values = {
+        "severity": severity, "commits": commits, "partitions": np.ones(len(found), dtype=np.int64),
+        "commits_found": pc.multiply(commits, pa.array(found)), "partitions_found": found,
+    }  # fmt: skip
+    return _grouped(pa.table({**{name: rows[name] for name in _GROUP}, **values}))
+
+
+def together(of_parts: pa.Table) -> pa.Table:
+    """The sums of all rows from those of several parts of them."""
+    return _grouped(of_parts)
+
+
+def with_groups(rows: pa.Table, of_groups: pa.Table, rules: Mapping[str, StatusRules]) -> pa.Table:
+    """The rows with `group_status` and `group_complete`, in their order."""
+    keys = rows.select(_GROUP).append_column("nth", pa.array(np.arange(rows.num_rows)))
+    own = keys.join(of_groups, _GROUP).sort_by("nth")
+    severity, commits, partitions, commits_found, partitions_found = (own[name].to_numpy() for name in _SUMS)
+    gone = severity == 0
+    most = np.array([rules[cluster].commits for cluster in own["cluster"].to_pylist()], dtype=np.int64)
+    complete = np.where(gone, commits, commits_found) / np.where(gone, partitions, partitions_found) / most
+    status = pa.array(_STATUSES).take(pa.array(severity))
+    return rows.append_column("group_status", status).append_column("group_complete", pa.array(complete))
+
+
+def _grouped(values: pa.Table) -> pa.Table:
+    found = values.group_by(_GROUP).aggregate(list(_SUMS.items()))
+    return found.select([*_GROUP, *(f"{name}_{how}" for name, how in _SUMS.items())]).rename_columns([*_GROUP, *_SUMS])

@@ -1,0 +1,55 @@
+"""The kinds of events that a task measures with, and the columns of each. Names and types only; times are µs.
+
+*Points* of produced timelines, *ranges* of offsets that were read, *commits* and polls of positions, *configurations*
+of topics; and of the rows that were published before: *latency*, *states*, *status* and *unread*.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+POINTS, RANGES, COMMITS, CONFIGURATIONS = "points", "ranges", "commits", "configurations"
+LATENCY, STATES, STATUS, UNREAD = "latency", "states", "status", "unread"
+
+PLACE = ("cluster", "topic", "partition")
+GROUP_PARTITION = (*PLACE, "group")
+NAME = pa.dictionary(pa.int32(), pa.string())
+_NUMBERS = pa.list_(pa.int64())
+_PLACE = [("cluster", NAME), ("topic", NAME), ("partition", pa.int32())]
+_KEY = [*_PLACE, ("group", NAME)]
+
+LAYOUTS = {
+    POINTS: pa.schema(
+        [*_PLACE, ("at", pa.int64()), ("offset", pa.int64()), ("log_start", pa.int64()), ("polled", pa.bool_())]
+    ),
+    RANGES: pa.schema([
+        *_PLACE, ("at", pa.int64()), ("offset", pa.int64()), ("until", pa.int64()), ("records", pa.int64()),
+        ("earliest", pa.int64()), ("latest", pa.int64()),
+    ]),
+    COMMITS: pa.schema([
+        *_KEY, ("at", pa.int64()), ("offset", pa.int64()), ("polled", pa.bool_()), ("certain", pa.bool_()),
+        ("earlier_lost", pa.bool_()), ("carried", pa.bool_()), ("log_start", pa.int64()), ("carry", pa.string()),
+    ]),
+    CONFIGURATIONS: pa.schema([
+        ("cluster", NAME), ("topic", NAME), ("at", pa.int64()), ("cleanup_policy", NAME), ("retention_ms", pa.int64()),
+    ]),
+    LATENCY: pa.schema(
+        [*_KEY, ("at", pa.int64()), ("offset", pa.int64()), ("log_start", pa.int64()), ("polled", pa.bool_())]
+    ),
+    STATES: pa.schema(
+        [*_KEY, ("sla", pa.string()), ("state", pa.string()), ("since", pa.int64()), ("reason", pa.string())]
+    ),
+    STATUS: pa.schema([
+        *_KEY, ("at", pa.int64()), ("log_end", pa.int64()), ("polled", pa.bool_()), ("seen", pa.int64()),
+        ("times", _NUMBERS), ("offsets", _NUMBERS), ("lags", _NUMBERS),
+    ]),
+    UNREAD: pa.schema([
+        *_KEY, ("at", pa.int64()), ("offset", pa.int64()), ("log_start", pa.int64()), ("low", pa.int64()),
+        ("high", pa.int64()), ("lost_low", pa.int64()), ("lost_high", pa.int64()),
+    ]),
+}  # fmt: skip
+"""Columns of each kind. Commits: `offset` null: it was deleted; `polled`: it was seen, not heard of; `certain`: no
+commit after it goes unheard; `earlier_lost`: commits before it may have been compacted away; `carried`, `log_start` and
+`carry` (JSON of the steady states): only of positions that were carried over. Latency: `at` and `offset` of the last
+commit. Status: the evaluated commits, oldest first, and when the position was `seen` last. Unread: bounds of the
+positions since the last look, and what was lost until then."""

@@ -1,0 +1,54 @@
+"""Scans along sorted rows: what each row sees of those before it. NumPy only; knows no events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spark_jobs.arrays import NONE, Bools, Ints
+
+
+def begins(*keys: Any) -> Bools:
+    """Where a run of rows with equal keys begins."""
+    found = np.ones(len(keys[0]), dtype=np.bool_)
+    found[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
+    return found
+
+
+def latest(flags: Bools) -> Ints:
+    """Index of the last flagged row up to each row; NONE without one."""
+    found = np.where(flags, np.arange(len(flags)), NONE)
+    return np.maximum.accumulate(found) if len(found) else found
+
+
+def earlier(values: Any, start: Ints, rows: int = 1) -> Ints:
+    """Of each row the value so many rows before it; NONE before its run's `start`."""
+    index = np.arange(len(values)) - rows
+    return np.where(index >= start, values[np.maximum(index, 0)], NONE)
+
+
+def running(largest: bool, values: Ints, start: Bools) -> Ints:
+    """Smallest or largest value, leaving out NONE, from the run's start up to each row; NONE without any."""
+    if not len(values):
+        return values
+    different, rank = np.unique(values, return_inverse=True)  # NONE, below all others, comes first
+    known, run, most = values != NONE, np.cumsum(start), len(different) + 1
+    rank = rank.astype(np.int64) + 1
+    if largest:
+        found = np.maximum.accumulate(np.where(known, rank, 0) + run * most) - run * most
+        return np.where(found > 0, different[np.maximum(found, 1) - 1], NONE)
+    found = np.minimum.accumulate(np.where(known, rank, most) - run * most) + run * most
+    return np.where(found < most, different[np.minimum(found, len(different)) - 1], NONE)
+
+
+def extremes(values: Ints, begin: Ints, end: Ints) -> tuple[Ints, Ints]:
+    """Smallest and largest of values[begin:end] of each pair; NONE where that is empty."""
+    filled = end > begin
+    low, high = np.full(len(begin), NONE), np.full(len(begin), NONE)
+    if filled.any():
+        edges = np.stack([begin[filled], end[filled]], axis=1).ravel()
+        padded = np.append(values, NONE)
+        low[filled] = np.minimum.reduceat(padded, edges)[::2]
+        high[filled] = np.maximum.reduceat(padded, edges)[::2]
+    return low, high

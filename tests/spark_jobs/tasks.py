@@ -1,0 +1,48 @@
+"""What Spark's tasks do with the files of a job, done in this process: one task reads everything."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from kafka_sla.arrow import arrow_rows
+from kafka_sla.job import Job
+from kafka_sla.tables import Table
+from kafka_sla.warehouse import write_rows
+from spark_jobs.chunks import Chunk, chunks
+from spark_jobs.order import Events, in_order
+from spark_jobs.reading import reading, shares
+
+BEFORE = "before"
+"""The load that carried rows belong to."""
+Row = dict[str, Any]
+
+
+def files(folder: Path, told: Mapping[Table, Sequence[Row]]) -> dict[str, list[str]]:
+    """A file for each table, with these rows."""
+    found = {}
+    for table, rows in told.items():
+        path = f"{folder}/{table.name}-{uuid.uuid4().hex}.parquet"
+        facts = arrow_rows(table, rows)
+        own = (
+            facts
+            if table.kind == "fact"
+            else facts.append_column("load_id", pa.array([BEFORE] * len(rows), pa.string()))
+        )
+        write_rows(path, own)
+        found[table.name] = [path]
+    return found
+
+
+def events_of(job: Job, share_bytes: int = 1_000_000) -> Events:
+    parts = shares(job, share_bytes)
+    indexes = [pa.RecordBatch.from_pydict({"id": [number]}) for number in range(len(parts))]
+    return in_order(reading(job, parts, 1)(indexes))
+
+
+def chunks_of(job: Job) -> Iterator[Chunk]:
+    yield from (chunk for chunk in chunks(events_of(job)) if chunk.keys.num_rows)
