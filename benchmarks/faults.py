@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 
 from benchmarks import faults_kafka, faults_store
-from benchmarks.faults_grid import Outcome, markdown
+from benchmarks.faults_grid import HEAD, Outcome, line
 from demo.broker import archive_classes
 
 _BEGAN = time.monotonic()
@@ -26,11 +26,12 @@ def main(halves: Sequence[str]) -> int:
         return 2
     archive_classes()
     found: list[Outcome] = []
+    print(HEAD)
     for half in halves or list(_HALVES):
         for outcome in _HALVES[half]():
             found.append(outcome)
+            print(line(outcome), flush=True)
             print(f"[{time.monotonic() - _BEGAN:4.0f} s] {outcome.fault}: {outcome.state}", file=sys.stderr, flush=True)
-    print(markdown(found))
     return int(not all(outcome.held for outcome in found))
 
 

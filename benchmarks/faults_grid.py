@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -71,13 +71,15 @@ def _hopeless(error: Exception, number: int) -> bool:
     return bool(decision.action.value == "fail")
 
 
-def markdown(outcomes: Sequence[Outcome]) -> str:
-    """The table of docs/reference/faults.md."""
+HEAD = (
+    "| fault | what happened | state in the grid | recovered after | rows equal to a run without it |\n"
+    + "| --- " * 5
+    + "|"
+)
+"""Of the table in docs/reference/faults.md."""
+
+
+def line(one: Outcome) -> str:
+    """One fault in that table."""
     words = {True: "yes", False: "**no**", None: "–"}
-    head = (
-        "| fault | what happened | state in the grid | recovered after | rows equal to a run without it |\n"
-        + "| --- " * 5
-        + "|"
-    )
-    lines = [f"| {o.fault} | {o.happened} | {o.state} | {o.recovered} | {words[o.equal]} |" for o in outcomes]
-    return "\n".join([head, *lines])
+    return f"| {one.fault} | {one.happened} | {one.state} | {one.recovered} | {words[one.equal]} |"

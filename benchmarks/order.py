@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks.order_day import CONFIGURATION, DAY, write_files
 from benchmarks.order_kills import Killer, Kills
 from benchmarks.order_stage import Stage, seen, stage
-from benchmarks.order_table import Outcome, complaints, kill_table, markdown
+from benchmarks.order_table import Outcome, complaints, head, kill_table, line
 from kafka_sla.model import Interval
 
 _BEGAN = time.monotonic()
@@ -33,7 +33,6 @@ def main(hours: int, runs: int, kills: int, only: Sequence[str]) -> int:
         files = write_files(folder / "facts")
         whole, parts, every = _parts(hours, 1), _parts(hours, runs), _parts(hours, hours)
         lots = random.Random(7)  # noqa: S311
-        found = [_outcome(folder, files, "one run", whole, lambda made, _: made.run(whole))]
         variants: dict[str, tuple[Sequence[Interval], Act]] = {
             f"{runs} runs": (parts, lambda made, _: made.run(parts)),
             f"{runs} runs, backwards": (parts, lambda made, _: made.run(parts[::-1])),
@@ -41,15 +40,17 @@ def main(hours: int, runs: int, kills: int, only: Sequence[str]) -> int:
             f"{hours} runs, shuffled": (every, lambda made, _: made.run(lots.sample(every, hours))),
             "twice": (every, lambda made, _: _twice(made, whole, every)),
         }  # fmt: skip
+        landed: list[Kills] = []
+        print(head())
+        found = [_outcome(folder, files, "one run", whole, lambda made, _: made.run(whole))]
         for title, (intervals, act) in variants.items():
             if not only or title.split(", ")[-1] in only:
-                found.append(_outcome(folder, files, title, intervals, act))
+                found.append(_outcome(folder, files, title, intervals, act, found[0]))
         if not only or "late" in only:
-            found.append(_outcome(folder, files[::2], "half of the facts late", every, _late(files[1::2], every)))
-        landed: list[Kills] = []
+            late = _late(files[1::2], every)
+            found.append(_outcome(folder, files[::2], "half of the facts late", every, late, found[0]))
         if kills and (not only or "kills" in only):
-            found.append(_outcome(folder, files, f"{kills} kills", every, _killed(kills, every, landed)))
-        print(markdown(found))
+            found.append(_outcome(folder, files, f"{kills} kills", every, _killed(kills, every, landed), found[0]))
         for one in landed:
             print(kill_table(one))
     wrong = complaints(found)
@@ -63,16 +64,19 @@ def _parts(hours: int, count: int) -> list[Interval]:
     return [Interval(DAY.start + n * width, DAY.start + (n + 1) * width) for n in range(count)]
 
 
-def _outcome(folder: Path, files: Files, title: str, intervals: Sequence[Interval], act: Act) -> Outcome:
-    """Act out one variant and say what it left."""
+def _outcome(
+    folder: Path, files: Files, title: str, intervals: Sequence[Interval], act: Act, first: Outcome | None = None
+) -> Outcome:
+    """Act out one variant, print its line and say what it left; `first`: what it is compared with."""
     began = time.monotonic()
     with stage(folder / title.replace(" ", "-").replace(",", ""), CONFIGURATION, intervals) as made:
         made.import_files(files)
         act(made, files)
         made.mark_complete()
         rows, mails = made.rows(), made.mails()
-    _say(f"{title}: {time.monotonic() - began:.0f} s")
-    return Outcome(title, rows, mails, seen(made), timedelta(seconds=time.monotonic() - began))
+    found = Outcome(title, rows, mails, seen(made), timedelta(seconds=time.monotonic() - began))
+    print(line(found, first or found), flush=True)
+    return found
 
 
 def _twice(made: Stage, whole: list[Interval], every: list[Interval]) -> None:

@@ -40,7 +40,10 @@ def _plain(value: Any) -> Any:
     """Times as ISO text in UTC, maps in the order of their keys; floats stay what they are, to the last digit."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="microseconds")
-    return sorted(value) if isinstance(value, list) else value
+    if isinstance(value, list):
+        is_map = bool(value) and isinstance(value[0], tuple)
+        return sorted(value) if is_map else [_plain(one) for one in value]
+    return value
 
 
 def seen_now(lake: Lake, interval: Interval) -> tuple[str, ...]:

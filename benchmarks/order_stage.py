@@ -26,7 +26,7 @@ from kafka_sla.import_facts import import_committed_offsets, import_log_offsets
 from kafka_sla.lake import Lake
 from kafka_sla.model import EVERYTHING, Interval
 
-TABLES = ("consumer_latency", "steady_state", "sla_windows", "sla_misses")
+TABLES = ("consumer_latency", "steady_state", "consumer_status", "non_consumed", "sla_windows", "sla_misses")
 _IMPORTS = {"log_offsets": import_log_offsets, "committed_offsets": import_committed_offsets}
 
 

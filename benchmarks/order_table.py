@@ -57,18 +57,20 @@ def _complaints(first: Outcome, one: Outcome) -> Iterator[str]:
         yield f"{one.title}: mails {dict(one.misses)}, in one run {dict(first.misses)}"
 
 
-def markdown(found: Sequence[Outcome]) -> str:
-    """One line a variant."""
+def head() -> str:
+    """The titles of `line`."""
     titles = ("the day", "rows published", "SHA-256 of all rows, sorted", "polls", "of these before publication",
               "half-visible", "mails", "copies sent again", "minutes")  # fmt: skip
-    lines = ["| " + " | ".join(titles) + " |", "| " + " | ".join("---" for _ in titles) + " |"]
-    for one in found:
-        same = "" if one is found[0] else ", equal" if one.rows == found[0].rows else ", **not equal**"
-        cells = (one.title, f"{sum(map(len, one.rows.values())):,}", f"`{_digest(one)}`{same}", f"{one.seen.polls:,}",
-                 f"{one.seen.nothing:,}", one.seen.half, len(one.mails), one.mails.total() - len(one.mails),
-                 f"{one.took.total_seconds() / 60:.0f}")  # fmt: skip
-        lines.append("| " + " | ".join(map(str, cells)) + " |")
-    return "\n".join(lines)
+    return "| " + " | ".join(titles) + " |\n| " + " | ".join("---" for _ in titles) + " |"
+
+
+def line(one: Outcome, first: Outcome) -> str:
+    """One variant, beside the first one."""
+    same = "" if one is first else ", equal" if one.rows == first.rows else ", **not equal**"
+    cells = (one.title, f"{sum(map(len, one.rows.values())):,}", f"`{_digest(one)}`{same}", f"{one.seen.polls:,}",
+             f"{one.seen.nothing:,}", one.seen.half, len(one.mails), one.mails.total() - len(one.mails),
+             f"{one.took.total_seconds() / 60:.0f}")  # fmt: skip
+    return "| " + " | ".join(map(str, cells)) + " |"
 
 
 def kill_table(kills: Kills) -> str:

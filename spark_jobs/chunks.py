@@ -14,11 +14,14 @@ from spark_jobs.arrays import NONE, Bools, Ints
 from spark_jobs.order import Events, Sorted, ints
 from spark_jobs.polls import Looks, Told, evidence, lost_before
 from spark_jobs.ranges import Rows
+from spark_jobs.scans import begins
 from spark_jobs.timeline import Timeline
 
 _OF_RANGES = ("at", "offset", "until", "records", "earliest", "latest")
-_CHUNK_ROWS = 2_000_000
-"""Events that a kernel runs on at once: so many that NumPy's per-call cost vanishes, about 200 MB."""
+_CHUNK_EVENTS = 2_000_000
+"""Events that a kernel runs on at once: so many that NumPy's per-call cost vanishes, some hundred MB."""
+_EVENTS_A_ROW = 4
+"""A row of a window, with the commits that are evaluated for it, takes as much room as so many events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +117,13 @@ class Chunk:
         return self.carried & without
 
 
-def chunks(events: Events) -> Iterator[Chunk]:
-    """Cut a task's events at borders of topic-partitions."""
-    kinds = (events.points, events.ranges, events.commits)
-    count = sum(np.bincount(kind.place, minlength=events.places.num_rows) for kind in kinds)
-    filled = (np.cumsum(count) - count) // _CHUNK_ROWS
+def chunks(events: Events, windows: int = 0) -> Iterator[Chunk]:
+    """Cut a task's events at borders of topic-partitions; `windows`: how many rows a group-partition may get."""
+    kinds, places = (events.points, events.ranges, events.commits), events.places.num_rows
+    count = sum(np.bincount(kind.place, minlength=places) for kind in kinds)
+    of_group = begins(events.commits.place, ints(events.commits.rows, "group"))
+    count += _EVENTS_A_ROW * windows * np.bincount(events.commits.place[of_group], minlength=places)
+    filled = (np.cumsum(count) - count) // _CHUNK_EVENTS
     borders = [*np.flatnonzero(np.diff(filled, prepend=-1)).tolist(), events.places.num_rows]
     configurations = Configurations(events.configurations)
     for first, last in pairwise(borders):
@@ -157,7 +162,7 @@ def _with_commits(
     part = events.commits.between(first_place, last_place)
     commits, group = part.rows, ints(part.rows, "group")
     key = part.place * len(events.groups) + group
-    first = np.flatnonzero(np.diff(key, prepend=-1))
+    first = np.flatnonzero(begins(key))
     gp = np.repeat(np.arange(len(first)), np.diff(first, append=len(group)))
     told = _told(gp, commits)
     keep, looks = evidence(told)

@@ -1,88 +1,123 @@
-"""The decoding of `__consumer_offsets` records into committed offsets, as Spark expressions. Knows no Kafka client.
+"""The decoding of `__consumer_offsets` records into committed offsets. Arrow tables only; knows no Kafka client.
 
 Layout (big-endian; kafka/group/metadata/OffsetCommitKey and OffsetCommitValue, versions 0-4):
 key    i16 version (0, 1: an offset commit), STRING group, STRING topic, i32 partition
 value  i16 version, i64 offset, [v3+: i32 leader epoch], metadata, i64 commit time, [v1: i64 expire time], [v4: tags]
-STRING is an i16 length and UTF-8 bytes; metadata is a STRING, in v4 a COMPACT_STRING (unsigned varint of length + 1).
+STRING is an i16 length (-1: null) and UTF-8 bytes; metadata is a STRING, in v4 a COMPACT_STRING (unsigned varint of
+length + 1).
 """
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from collections.abc import Sequence
+from functools import cache
+from struct import Struct
+from typing import NamedTuple
 
-from kafka_sla.tables import COMMITTED_OFFSETS, COMPACTED
+import pyarrow as pa
+
+from kafka_sla.arrow import arrow_schema
+from kafka_sla.tables import COMMITTED_OFFSETS, COMPACTED, Column, Table
+
+UNREADABLE = Table(
+    "unreadable_commit_records", "fact", ("cluster", "key", "value", "appended_at"), "appended_at",
+    "Records of an unknown version, or whose length does not fit their version.",
+    (
+        Column("cluster", "STRING", False, "cluster name of the configuration"),
+        Column("key", "BINARY", False, "as it was read"),
+        Column("value", "BINARY", True, "as it was read"),
+        Column("appended_at", "TIMESTAMP", False, "the record's timestamp"),
+    ),
+)  # fmt: skip
+"""What is set aside beside the decoded commits of a load."""
+COLUMNS = ["key", "value", "appended_at", "earlier_lost"]
+"""Of the raw records: BINARY, BINARY, TIMESTAMP and BOOLEAN."""
+_SHORT, _INT, _LONG = Struct(">h"), Struct(">i"), Struct(">q")
+_LATEST_MS = 253_402_300_800_000
+"""The year 10000: no calendar here knows it, and no clock is as wrong as that."""
 
 
-def _int(column: str, position: str, width: int) -> str:
-    """SQL of the big-endian integer of `width` bytes at 1-based `position`; offsets and times are never negative."""
-    return f"try_cast(conv(hex(substring({column}, {position}, {width})), 16, 10) AS BIGINT)"
+class _Key(NamedTuple):
+    group: str
+    topic: str
+    partition: int
 
 
-def _text(column: str, position: str, length: str) -> str:
-    return f"decode(substring({column}, {position}, {length}), 'UTF-8')"
+class _Value(NamedTuple):
+    offset: int
+    at_ms: int
 
 
-def committed_offsets(records: DataFrame, cluster: str) -> tuple[DataFrame, DataFrame]:
-    """Decode raw records (key BINARY, value BINARY, appended_at TIMESTAMP, earlier_lost BOOLEAN) of one cluster.
+def committed_offsets(records: pa.Table, cluster: str) -> tuple[pa.Table, pa.Table]:
+    """Decode raw records (COLUMNS) of one cluster: rows of `tables.COMMITTED_OFFSETS`, and of UNREADABLE.
 
-    Returns (rows of `tables.COMMITTED_OFFSETS`, unreadable records with their key and value). Group metadata records
-    are in neither. A tombstone becomes a null committed offset at the time it was appended.
+    Group metadata records are in neither. A tombstone becomes a null committed offset at the time it was appended.
     """
-    keyed = records.withColumn("_version", F.expr(_int("key", "1", 2)))
-    known = keyed.where(F.col("_version").isin(0, 1))
-    decoded = _values(_keys(known))
-    readable = F.col("_offset").isNotNull() & F.col("_at").isNotNull() | F.col("value").isNull()
-    readable = readable & F.col("_key_whole")
-    rows = decoded.where(readable).select(_contract(cluster))
-    strange = decoded.where(~readable).select("key", "value", "appended_at")
-    return rows, strange
+    found, strange = [], []
+    columns = (records[name].to_pylist() for name in ("key", "value"))
+    appended = records["appended_at"].cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_pylist()
+    lost = records["earlier_lost"].to_pylist()
+    for nth, (raw, value) in enumerate(zip(*columns, strict=True)):
+        if raw is None or not is_commit(raw):
+            continue
+        key, told = _key(raw), None if value is None else _value(value)
+        if key is None or (told is None and value is not None):
+            strange.append((cluster, raw, value, appended[nth]))
+            continue
+        offset, at = (told.offset, told.at_ms * 1_000) if told else (None, appended[nth])
+        found.append((cluster, *key, at, offset, COMPACTED if lost[nth] else "commit_log"))
+    return _rows(COMMITTED_OFFSETS, found), _rows(UNREADABLE, strange)
 
 
-def _contract(cluster: str) -> list[Column]:
-    found = {
-        "cluster": F.lit(cluster),
-        "group": F.col("_group"),
-        "topic": F.col("_topic"),
-        "partition": F.col("_partition"),
-        "at": F.when(F.col("value").isNull(), F.col("appended_at")).otherwise(F.timestamp_millis(F.col("_at"))),
-        "committed_offset": F.when(F.col("value").isNotNull(), F.col("_offset")),
-        "source": F.when(F.col("earlier_lost"), COMPACTED).otherwise("commit_log"),
-    }
-    return [found[c.name].cast(c.type).alias(c.name) for c in COMMITTED_OFFSETS.columns]
+def is_commit(key: bytes) -> bool:
+    """The key of an offset commit, not of a group's metadata."""
+    return len(key) >= 2 and _SHORT.unpack_from(key)[0] in (0, 1)
 
 
-def _keys(records: DataFrame) -> DataFrame:
-    return (
-        records.withColumn("_group_length", F.expr(f"cast({_int('key', '3', 2)} AS INT)"))
-        .withColumn("_group", F.expr(_text("key", "5", "_group_length")))
-        .withColumn("_topic_length", F.expr(f"cast({_int('key', '5 + _group_length', 2)} AS INT)"))
-        .withColumn("_topic", F.expr(_text("key", "7 + _group_length", "_topic_length")))
-        .withColumn("_partition", F.expr(f"cast({_int('key', '7 + _group_length + _topic_length', 4)} AS INT)"))
-        .withColumn("_key_whole", F.expr("coalesce(length(key) = 10 + _group_length + _topic_length, false)"))
-    )
+@cache
+def _key(key: bytes) -> _Key | None:
+    """Whom a commit is of; None where the lengths do not fit. The same few keys come again and again."""
+    group_ends = 4 + _length(key, 2)
+    topic_ends = group_ends + 2 + _length(key, group_ends)
+    if group_ends < 4 or topic_ends < group_ends + 2 or len(key) != topic_ends + 4:
+        return None
+    group, topic = (key[a:b].decode("utf-8", "replace") for a, b in ((4, group_ends), (group_ends + 2, topic_ends)))
+    return _Key(group, topic, _INT.unpack_from(key, topic_ends)[0])
 
 
-def _values(records: DataFrame) -> DataFrame:
-    """Add _offset and _at (epoch ms); both null for a version that is not known or a value of the wrong length."""
-    meta = "if(_value_version >= 3, 15, 11)"
-    string_length = f"cast({_int('value', meta, 2)} AS INT)"
-    byte = [f"cast({_int('value', f'{meta} + {k}', 1)} AS INT)" for k in range(3)]
-    varint = (
-        f"CASE WHEN {byte[0]} < 128 THEN {byte[0]} WHEN {byte[1]} < 128 THEN {byte[0]} % 128 + {byte[1]} * 128 "
-        f"ELSE {byte[0]} % 128 + {byte[1]} % 128 * 128 + {byte[2]} * 16384 END"
-    )
-    varint_bytes = f"CASE WHEN {byte[0]} < 128 THEN 1 WHEN {byte[1]} < 128 THEN 2 ELSE 3 END"
-    length = f"if(_value_version >= 4, {varint} - 1, if({string_length} >= 32768, 0, {string_length}))"
-    time_at = f"{meta} + if(_value_version >= 4, {varint_bytes}, 2) + _metadata_length"
-    expected = f"{time_at} + 7 + if(_value_version = 1, 8, 0)"
-    return (
-        records.withColumn("_value_version", F.expr(_int("value", "1", 2)))
-        .withColumn("_metadata_length", F.expr(f"greatest({length}, 0)"))
-        .withColumn(
-            "_whole", F.expr(f"length(value) = {expected} OR _value_version = 4 AND length(value) > {expected}")
-        )
-        .withColumn("_known", F.expr("_value_version BETWEEN 0 AND 4 AND coalesce(_whole, false)"))
-        .withColumn("_offset", F.expr(f"if(_known, {_int('value', '3', 8)}, NULL)"))
-        .withColumn("_at", F.expr(f"if(_known, {_int('value', time_at, 8)}, NULL)"))
-    )
+def _length(data: bytes, at: int) -> int:
+    """The length that a STRING begins with; beyond all data where it is cut off."""
+    return int(_SHORT.unpack_from(data, at)[0]) if len(data) >= at + 2 else len(data)
+
+
+def _value(value: bytes) -> _Value | None:
+    """Offset and commit time; None for a version that is not known, or a length that does not fit it."""
+    version = _SHORT.unpack_from(value)[0] if len(value) >= 2 else -1
+    if not 0 <= version <= 4:
+        return None
+    metadata = 14 if version >= 3 else 10
+    length, begins = _compact(value, metadata) if version == 4 else (max(_length(value, metadata), 0), metadata + 2)
+    at = begins + length
+    ends = at + 8 + (8 if version == 1 else 0)
+    if len(value) < ends or (len(value) > ends and version < 4):
+        return None
+    told = _Value(_LONG.unpack_from(value, 2)[0], _LONG.unpack_from(value, at)[0])
+    return told if told.offset >= 0 and 0 <= told.at_ms < _LATEST_MS else None
+
+
+def _compact(value: bytes, at: int) -> tuple[int, int]:
+    """Length of the COMPACT_STRING at a place, and where its bytes begin."""
+    length = shift = 0
+    for place in range(at, min(at + 5, len(value))):
+        length += (value[place] & 0x7F) << shift
+        shift += 7
+        if value[place] < 0x80:
+            return max(length - 1, 0), place + 1
+    return len(value), at
+
+
+def _rows(table: Table, rows: Sequence[tuple[object, ...]]) -> pa.Table:
+    schema = arrow_schema(table)
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.table(arrays, schema=schema)

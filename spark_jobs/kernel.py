@@ -48,7 +48,7 @@ def tables(job: Job) -> Callable[[Iterable[pa.RecordBatch]], Iterator[dict[Table
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[Table, pa.Table]]:
         counted = counted_groups(job)
-        for chunk in chunks(in_order(batches)):
+        for chunk in chunks(in_order(batches), (scope.end - scope.start) // scope.window):
             if chunk.keys.num_rows:
                 measured = measure_chunk(chunk, scope, job.slas)
                 found = {CONSUMER_LATENCY: measured.rows, STEADY_STATE: steady_state.rows(measured.rows)}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial, reduce
+from functools import partial
 from threading import Thread
 
 from pyspark.sql import DataFrame, SparkSession
@@ -38,7 +38,9 @@ from kafka_sla.tables import (
     Table,
 )
 from kafka_sla.warehouse import files_below, remove_files, write_rows
-from spark_jobs import commit_log, consumer_status, facts, fetch_latency, group_status, non_consumed, replication_lag
+from spark_jobs import consumer_status, facts, fetch_latency, group_status, non_consumed, replication_lag
+from spark_jobs.commit_log import UNREADABLE
+from spark_jobs.decoding import decoding
 from spark_jobs.inputs import Inputs
 from spark_jobs.kernel import tables
 from spark_jobs.writing import WRITTEN, Target, keep, rewriting, writing
@@ -92,24 +94,22 @@ def _stage_others(spark: SparkSession, job: Job, known: dict[str, DataFrame], ro
 
 
 def _with_decoded(spark: SparkSession, job: Job) -> Job:
-    """The job with the committed offsets of all clusters' raw records; staged, because they become facts."""
+    """The job with the committed offsets of all clusters' raw records; staged, because they become facts.
+
+    Records that cannot be read are kept beside and counted.
+    """
     if not job.commit_records:
         return job
-    path = f"{job.output}/{COMMITTED_OFFSETS.name}"
-    decoded = [_readable(spark, job, cluster, files) for cluster, files in job.commit_records.items()]
-    reduce(DataFrame.unionByName, decoded).coalesce(1).write.mode("overwrite").parquet(path)
-    files = job.facts[COMMITTED_OFFSETS.name] + [file for file in files_below(path) if file.endswith(".parquet")]
-    return replace(job, facts=job.facts | {COMMITTED_OFFSETS.name: files})
-
-
-def _readable(spark: SparkSession, job: Job, cluster: str, files: list[str]) -> DataFrame:
-    """Decoded commits of one cluster; records that cannot be read are kept beside and counted."""
-    found, strange = commit_log.committed_offsets(spark.read.parquet(*files), cluster)
-    unreadable = strange.count()
-    if unreadable:
-        print(f"commit log of {cluster}: {unreadable} records of an unknown version or length were set aside")
-        strange.write.mode("overwrite").parquet(f"{job.output}/unreadable_commit_records/{cluster}")
-    return found.distinct()
+    target = Target(job.output, job.interval.start, job.load_id)
+    raw = [(cluster, path) for cluster, paths in job.commit_records.items() for path in paths]
+    written = spark.range(0, len(raw), 1, len(raw)).mapInArrow(writing(target, decoding(raw)), WRITTEN).collect()
+    files = [file["path"] for file in written if file["name"] == COMMITTED_OFFSETS.name]
+    keep(target, COMMITTED_OFFSETS, files)
+    if unreadable := sum(file["rows"] for file in written if file["name"] == UNREADABLE.name):
+        print(
+            f"{unreadable} commit records of an unknown version or length were set aside: {target.folder(UNREADABLE)}"
+        )
+    return replace(job, facts=job.facts | {COMMITTED_OFFSETS.name: job.facts[COMMITTED_OFFSETS.name] + files})
 
 
 def _measure(spark: SparkSession, job: Job) -> int:

@@ -85,11 +85,9 @@ def _sorted(events: dict[str, pa.Table]) -> Events:
     place = {kind: np.array([index[p] for p in places], dtype=np.int64)[of] for kind, (places, of) in found.items()}
     groups = pa.array(sorted({g for kind in kinds[2:] for g in _dictionary(events[kind]).to_pylist()}), pa.string())
     columns = [pa.array(column) for column in zip(*every, strict=True)] or [pa.nulls(0)] * len(_PLACE)
+    points, ranges, commits, status, unread = (_in_place(events[kind], place[kind], groups) for kind in kinds)
     return Events(
-        pa.table(columns, names=_PLACE),
-        groups,
-        *(_in_place(events[kind], place[kind], groups) for kind in kinds),
-        events[CONFIGURATIONS],
+        pa.table(columns, names=_PLACE), groups, points, ranges, commits, status, unread, events[CONFIGURATIONS]
     )
 
 

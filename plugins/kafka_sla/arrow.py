@@ -15,6 +15,7 @@ _TYPES: dict[str, pa.DataType] = {
     "BIGINT": pa.int64(),
     "DOUBLE": pa.float64(),
     "BOOLEAN": pa.bool_(),
+    "BINARY": pa.binary(),
     "TIMESTAMP": pa.timestamp("us", "UTC"),
     "MAP<INT, BIGINT>": pa.map_(pa.int32(), pa.int64()),
     "ARRAY<BIGINT>": pa.list_(pa.int64()),

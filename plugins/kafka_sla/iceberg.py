@@ -4,7 +4,6 @@ lists of files. Knows which tables are declared, not what is published."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -42,7 +41,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
 from kafka_sla.database import BUSY_SECONDS, retrying, telling
 from kafka_sla.store import Store
 from kafka_sla.tables import Column, Table
-from kafka_sla.warehouse import not_written
+from kafka_sla.warehouse import reached
 
 T = TypeVar("T")
 
@@ -79,7 +78,7 @@ class Iceberg:
 
     def table(self, table: Table) -> IcebergTable:
         """The table as it is now."""
-        with telling(self._store.url), self._telling():
+        with telling(self._store.url), reached(self._store.warehouse):
             return retrying(
                 lambda: self._open(table),
                 (CommitFailedException, OperationalError, ProgrammingError, IntegrityError, FileNotFoundError),
@@ -93,16 +92,8 @@ class Iceberg:
             with current.transaction() as transaction:
                 return change(current, transaction)
 
-        with telling(self._store.url), self._telling():
+        with telling(self._store.url), reached(self._store.warehouse):
             return retrying(attempt, _LOST_RACES)
-
-    @contextmanager
-    def _telling(self) -> Iterator[None]:
-        """A warehouse that is full, gone or read-only becomes a StoreError."""
-        try:
-            yield
-        except OSError as error:
-            raise not_written(self._store.warehouse, error) from error
 
     def _open(self, table: Table) -> IcebergTable:
         catalog = self._connect()

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from kafka_sla.errors import StoreError
 from kafka_sla.model import (
     Checkpoint,
     Cluster,
@@ -73,7 +74,12 @@ class Job:
 
 def read_job(path: str | Path) -> Job:
     """The job that `Job.write` wrote; only what Spark needs of an SLA travels."""
-    raw = json.loads(Path(path).read_text())
+    try:
+        raw = json.loads(Path(path).read_text())
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be read: {error.strerror}; make the warehouse reachable, or measure the interval again"
+        ) from error
     return Job(
         load_id=raw["load_id"],
         interval=Interval(_time(raw["interval"]["start"]), _time(raw["interval"]["end"])),

@@ -7,15 +7,19 @@ import pyarrow.parquet as pq
 from pyarrow.fs import FileSystem
 
 from kafka_sla.arrow import arrow_schema
+from kafka_sla.errors import StoreError
 from kafka_sla.model import Interval, epoch_ms
 from kafka_sla.store import Store
 from kafka_sla.tables import Table
-from kafka_sla.warehouse import files_below, write_rows
+from kafka_sla.warehouse import files_below, reached, write_rows
 
 
 def staged_files(folder: str, table: Table) -> list[str]:
     """The Parquet files that Spark wrote for a table below a load's folder, by name."""
-    return sorted(path for path in files_below(f"{folder}/{table.name}") if path.endswith(".parquet"))
+    found = sorted(path for path in files_below(f"{folder}/{table.name}") if path.endswith(".parquet"))
+    if not found and not files_below(folder):
+        raise StoreError(f"{folder} is not there: make the warehouse available again, or measure its interval again")
+    return found
 
 
 def staged(folder: str, table: Table) -> pa.Table:
@@ -24,7 +28,8 @@ def staged(folder: str, table: Table) -> pa.Table:
     parts = []
     for path in staged_files(folder, table):
         filesystem, inside = FileSystem.from_uri(path)
-        parts.append(pq.read_table(inside, filesystem=filesystem, columns=list(table.names)).cast(schema))
+        with reached(path):
+            parts.append(pq.read_table(inside, filesystem=filesystem, columns=list(table.names)).cast(schema))
     return pa.concat_tables(parts) if parts else schema.empty_table()
 
 

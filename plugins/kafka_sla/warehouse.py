@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 
 import pyarrow as pa
@@ -47,6 +48,15 @@ def not_written(path: str, error: OSError) -> StoreError:
     )
 
 
+@contextmanager
+def reached(path: str) -> Iterator[None]:
+    """A warehouse that cannot be read or written becomes a StoreError; `path`: what is looked for in it."""
+    try:
+        yield
+    except OSError as error:
+        raise not_written(path, error) from error
+
+
 def write_text(path: str, text: str) -> None:
     """Write one file whole: readers see the old text or the new one."""
     filesystem, inside = FileSystem.from_uri(path)
@@ -67,10 +77,11 @@ def read_text(path: str) -> str:
 def has_rows(path: str) -> bool:
     """Does this Parquet file hold any row? Spark writes an empty file for an empty table."""
     filesystem, inside = FileSystem.from_uri(path)
-    if filesystem.get_file_info(inside).type != FileType.File:
-        raise StoreError(f"{path} is not there any more: measure its interval again")
-    with filesystem.open_input_file(inside) as source:
-        return bool(pq.read_metadata(source).num_rows)
+    with reached(path):
+        if filesystem.get_file_info(inside).type != FileType.File:
+            raise StoreError(f"{path} is not there any more: measure its interval again")
+        with filesystem.open_input_file(inside) as source:
+            return bool(pq.read_metadata(source).num_rows)
 
 
 def sizes_of(files: Sequence[str]) -> list[int]:
@@ -88,7 +99,8 @@ def files_below(folder: str) -> dict[str, datetime]:
     """Every file below the folder, by full path or URI, and when it was last written."""
     folder = folder.rstrip("/")
     filesystem, inside = FileSystem.from_uri(folder)
-    found = filesystem.get_file_info(FileSelector(inside, allow_not_found=True, recursive=True))
+    with reached(folder):
+        found = filesystem.get_file_info(FileSelector(inside, allow_not_found=True, recursive=True))
     return {folder + info.path.removeprefix(inside): info.mtime for info in found if info.type == FileType.File}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,12 +16,14 @@ from sqlalchemy import Connection, MetaData, create_engine, make_url, text
 from demo.postgres import with_login
 from kafka_sla.database import Database
 from kafka_sla.errors import StoreError
+from kafka_sla.job import read_job
 from kafka_sla.lake import Lake
 from kafka_sla.ledger import Ledger
 from kafka_sla.model import EVERYTHING
+from kafka_sla.staging import staged
 from kafka_sla.store import Store
 from kafka_sla.tables import LOG_OFFSETS
-from kafka_sla.warehouse import write_rows
+from kafka_sla.warehouse import has_rows, write_rows
 
 
 @contextmanager
@@ -109,6 +111,20 @@ def test_a_warehouse_that_is_gone_is_told_and_works_again_when_it_is_back(tmp_pa
 
     folder.unlink()
     assert lake.fact_files(LOG_OFFSETS, None, EVERYTHING.end) == []
+
+
+@pytest.mark.parametrize("read", [
+    lambda folder: staged(folder, LOG_OFFSETS), lambda folder: read_job(f"{folder}/job.json"),
+    lambda folder: has_rows(f"{folder}/rows.parquet"),
+])  # fmt: skip
+def test_what_spark_left_is_told_to_be_out_of_reach_while_the_warehouse_is_gone(
+    tmp_path: Path, read: Callable[[str], object]
+) -> None:
+    folder = tmp_path / "store"
+    folder.write_text("somebody mounted nothing here")
+
+    with pytest.raises(StoreError, match=r"store/load.* is not there|store/load.* cannot be read"):
+        read(f"{folder}/load")
 
 
 def test_a_readers_file_stays_whole_while_it_is_replaced(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
 
-from spark_jobs.commit_log import committed_offsets
+from spark_jobs.commit_log import COLUMNS, committed_offsets
 
 APPENDED = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
 COMMITTED_MS = 1_793_534_400_123
@@ -38,15 +38,12 @@ def _value(version: int, offset: int = 42, metadata: str = "", tags: bytes = b"\
     return head + text + struct.pack(">q", COMMITTED_MS) + tail
 
 
-def _decode(
-    spark: SparkSession, *records: tuple[bytes, bytes | None], lost: bool = False
-) -> tuple[list[dict[str, Any]], int]:
-    frame = spark.createDataFrame(
-        [(bytearray(k), v and bytearray(v), APPENDED, lost) for k, v in records],
-        "key BINARY, value BINARY, appended_at TIMESTAMP, earlier_lost BOOLEAN",
-    )
-    rows, strange = committed_offsets(frame, "prod")
-    return rows.toArrow().to_pylist(), strange.count()
+def _decode(*records: tuple[bytes, bytes | None], lost: bool = False) -> tuple[list[dict[str, Any]], int]:
+    stamp = pa.timestamp("us", "UTC")
+    schema = pa.schema(zip(COLUMNS, (pa.binary(), pa.binary(), stamp, pa.bool_()), strict=True))
+    told = [dict(zip(COLUMNS, (key, value, APPENDED, lost), strict=True)) for key, value in records]
+    rows, strange = committed_offsets(pa.Table.from_pylist(told, schema), "prod")
+    return rows.to_pylist(), strange.num_rows
 
 
 TOPIC_ID_TAG = b"\x01\x00\x10" + uuid.uuid4().bytes
@@ -54,10 +51,10 @@ TOPIC_ID_TAG = b"\x01\x00\x10" + uuid.uuid4().bytes
 
 @pytest.mark.parametrize(("version", "tags"), [(0, b""), (1, b""), (2, b""), (3, b""), (4, b"\0"), (4, TOPIC_ID_TAG)],
                          ids=["v0", "v1", "v2", "v3", "v4", "v4 with topic id"])  # fmt: skip
-def test_every_value_version_is_read_whatever_its_metadata(spark: SparkSession, version: int, tags: bytes) -> None:
+def test_every_value_version_is_read_whatever_its_metadata(version: int, tags: bytes) -> None:
     texts = ["", "m", "ü" * 40, "x" * 300, "y" * 20_000]
     records = [(_key(), _value(version, 2**40 + k, text, tags)) for k, text in enumerate(texts)]
-    rows, strange = _decode(spark, *records)
+    rows, strange = _decode(*records)
     committed_at = datetime.fromtimestamp(COMMITTED_MS // 1000, UTC) + timedelta(milliseconds=COMMITTED_MS % 1000)
     assert strange == 0
     assert rows == [
@@ -69,27 +66,27 @@ def test_every_value_version_is_read_whatever_its_metadata(spark: SparkSession, 
     ]  # fmt: skip
 
 
-def test_a_commit_whose_predecessors_were_compacted_away_says_so(spark: SparkSession) -> None:
-    rows, _ = _decode(spark, (_key(), _value(3)), lost=True)
+def test_a_commit_whose_predecessors_were_compacted_away_says_so() -> None:
+    rows, _ = _decode((_key(), _value(3)), lost=True)
     assert [row["source"] for row in rows] == ["compacted_commit_log"]
 
 
-def test_a_tombstone_is_a_deleted_offset_at_the_time_it_was_appended(spark: SparkSession) -> None:
-    rows, _ = _decode(spark, (_key(), None))
+def test_a_tombstone_is_a_deleted_offset_at_the_time_it_was_appended() -> None:
+    rows, _ = _decode((_key(), None))
     assert [(r["committed_offset"], r["at"]) for r in rows] == [(None, APPENDED)]
 
 
-def test_group_metadata_records_are_passed_over(spark: SparkSession) -> None:
+def test_group_metadata_records_are_passed_over() -> None:
     metadata_keys = [struct.pack(">h", version) + _string("billing") for version in (2, 3, 5, 8, 15)]
-    assert _decode(spark, *[(key, b"\0\3whatever") for key in metadata_keys]) == ([], 0)
+    assert _decode(*[(key, b"\0\3whatever") for key in metadata_keys]) == ([], 0)
 
 
-def test_names_with_any_utf8_are_read(spark: SparkSession) -> None:
-    rows, _ = _decode(spark, (_key("gruppe-ü-日本", "t.x_y-1"), _value(3)))
+def test_names_with_any_utf8_are_read() -> None:
+    rows, _ = _decode((_key("gruppe-ü-日本", "t.x_y-1"), _value(3)))
     assert [(r["group"], r["topic"]) for r in rows] == [("gruppe-ü-日本", "t.x_y-1")]
 
 
-def test_unknown_versions_and_garbage_are_set_aside_not_guessed(spark: SparkSession) -> None:
+def test_unknown_versions_and_garbage_are_set_aside_not_guessed() -> None:
     garbage = [
         (_key(), _value(3)[:-3]),
         (_key(), b"\0\x09abc"),
@@ -97,10 +94,16 @@ def test_unknown_versions_and_garbage_are_set_aside_not_guessed(spark: SparkSess
         (_key(), b"\xff" * 40),
         (_key(), _value(0) + b"x"),
     ]
-    rows, strange = _decode(spark, *garbage, (_key(), _value(3)))
+    rows, strange = _decode(*garbage, (_key(), _value(3)))
     assert (len(rows), strange) == (1, len(garbage))
 
 
-def test_a_key_cut_short_is_set_aside(spark: SparkSession) -> None:
-    rows, strange = _decode(spark, (_key()[:-2], _value(3)), (b"\0\1", _value(3)), (_key() + b"x", _value(3)))
+def test_a_key_cut_short_is_set_aside() -> None:
+    rows, strange = _decode((_key()[:-2], _value(3)), (b"\0\1", _value(3)), (_key() + b"x", _value(3)))
     assert (rows, strange) == ([], 3)
+
+
+@pytest.mark.parametrize(("offset", "at_ms"), [(-1, COMMITTED_MS), (42, -1), (42, 2**62), (42, 253_402_300_800_000)])
+def test_offsets_and_times_that_cannot_be_are_set_aside(offset: int, at_ms: int) -> None:
+    value = struct.pack(">hq", 2, offset) + _string("") + struct.pack(">q", at_ms)
+    assert _decode((_key(), value)) == ([], 1)

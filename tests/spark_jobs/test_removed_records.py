@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, OffsetSpec, ResourceType
-from pyspark.sql import SparkSession
 
 from demo.broker import Cluster as Broker
 from kafka_sla.kafka import Snapshot
@@ -81,9 +80,7 @@ class Log:
         self.position[group] = held.offset
 
 
-def test_what_a_broker_removed_unread_lies_within_the_bounds(
-    hasty: Broker, spark: SparkSession, tmp_path: Path
-) -> None:
+def test_what_a_broker_removed_unread_lies_within_the_bounds(hasty: Broker, tmp_path: Path) -> None:
     now, begin = time.time(), floor_time(datetime.now(UTC), WINDOW_MS)
     log = Log(hasty, topic(hasty, segment_ms="1000"))
     for segment in range(10):
@@ -102,7 +99,7 @@ def test_what_a_broker_removed_unread_lies_within_the_bounds(
     log.expire(3.5, start=70)
     looks.append(look(hasty, this_minute(), log.topic, live=True))
 
-    rows = _measured(spark, tmp_path, log, looks, begin)
+    rows = _measured(tmp_path, log, looks, begin)
 
     assert log.lost == {"slow": 65, "quick": 0, "earliest": 25 + 10 + 25, "latest": 25, "back": 13 + 25}
     assert log.position["latest"] > 100
@@ -114,13 +111,12 @@ def test_what_a_broker_removed_unread_lies_within_the_bounds(
     assert last["unread_expires_at"] is not None
 
 
-def _measured(spark: SparkSession, folder: Path, log: Log, looks: list[Snapshot], begin: datetime) -> list[Row]:
+def _measured(folder: Path, log: Log, looks: list[Snapshot], begin: datetime) -> list[Row]:
     """The rows of the last window, from what the looks saw and the commit log holds."""
     end = floor_time(datetime.now(UTC), WINDOW_MS) + minutes(1)
-    frame = spark.createDataFrame(looks[-1].commit_records)
-    commits, _ = commit_log.committed_offsets(frame, "test")
+    commits, _ = commit_log.committed_offsets(looks[-1].commit_records, "test")
     known: Facts = {
-        COMMITTED_OFFSETS: [row for row in commits.toArrow().to_pylist() if row["topic"] == log.topic],
+        COMMITTED_OFFSETS: [row for row in commits.to_pylist() if row["topic"] == log.topic],
         LOG_OFFSETS: [row for seen in looks for row in seen.log_offsets.to_pylist()],
         TOPIC_CONFIGS: [row for seen in looks for row in seen.topic_configs.to_pylist()],
     }
