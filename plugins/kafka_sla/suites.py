@@ -169,22 +169,30 @@ class _Verdict:
 
 
 _UNIQUE = "expect_compound_columns_to_be_unique"
+_HOLDS = {"result_format": "BOOLEAN_ONLY"}
 _COUNTS = {"result_format": "BASIC", "partial_unexpected_count": 0}
 
 
 def _run(name: str, frame: DataFrame, rules: Sequence[Any], slas: Sequence[Sla], unique: Set[str]) -> list[_Verdict]:
     """Two passes: did it hold (one aggregate for most rules), then counts of what did not. In the file's order.
 
-    `unique`: ids of the rules that surely hold and need not be asked.
+    `unique`: ids of the rules that surely hold and need not be asked; nor need those that follow from rules that hold.
     """
     batch = _batch(name, frame)
     parameters = {"expected_groups": [_promise(sla) for sla in slas]}
     asked = _expectations(name, rules)
-    doubtful = [rule for rule in rules if rule["id"] not in unique]
-    found = _results(batch, name, doubtful, parameters, {"result_format": "BOOLEAN_ONLY"})
-    if failed := [rule for rule in doubtful if not found[rule["id"]].success]:
-        found |= _results(batch, name, failed, parameters, _COUNTS)
+    first = [rule for rule in rules if rule["id"] not in unique and not _implied_by(rule)]
+    found = _results(batch, name, first, parameters, _HOLDS)
+    holding = unique | {rule_id for rule_id, result in found.items() if result.success}
+    found |= _results(batch, name, [rule for rule in rules if _implied_by(rule) - holding], parameters, _HOLDS)
+    failed = [rule for rule in rules if rule["id"] in found and not found[rule["id"]].success]
+    found |= _results(batch, name, failed, parameters, _COUNTS)
     return [_verdict(asked[rule["id"]], batch, frame, found.get(rule["id"])) for rule in rules]
+
+
+def _implied_by(rule: Mapping[str, Any]) -> set[str]:
+    """Ids of the rules from which this one follows; none: it stands for itself."""
+    return set(rule.get("meta", {}).get("implied_by", ()))
 
 
 def _surely_unique(frames: Mapping[str, DataFrame], rules: Mapping[str, Sequence[Any]]) -> dict[str, set[str]]:
@@ -252,6 +260,8 @@ def _results(
     batch: Any, name: str, rules: Sequence[Any], parameters: dict[str, Any], form: dict[str, Any]
 ) -> dict[str, Any]:
     """What these rules say of the batch, by id."""
+    if not rules:
+        return {}
     from great_expectations.core import ExpectationSuite
 
     asked = ExpectationSuite(name=name, expectations=list(rules))
