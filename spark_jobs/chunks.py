@@ -96,6 +96,8 @@ class Chunk:
     """JSON of the carried steady states, null elsewhere, and of a carried position that had expired."""
     carried_log_start: Ints
     """Log start offset known at the carry-over, one entry per group-partition; -1 without."""
+    carried_log_end: Ints
+    """The same of the log end offset."""
     points: Points
     positions: Positions
     status: Published
@@ -179,7 +181,9 @@ def _with_commits(
         known = np.isin(own, key[first])
         return Published(np.searchsorted(key[first], own[known]), rows.rows.filter(pa.array(known)))
 
-    fresh = ~told.carried
+    fresh, status = ~told.carried, published(events.status)
+    carried_end = np.full(len(first), NONE)
+    carried_end[status.gp] = ints(status.rows, "log_end")
     return Chunk(
         timeline,
         _keys(events, first_place + part.place[first], group[first]),
@@ -193,9 +197,10 @@ def _with_commits(
         _bools(kept, "carried"),
         kept.column("carry").combine_chunks(),
         carried_start,
+        carried_end,
         points,
         Positions(gp[fresh], told.at[fresh], told.offset[fresh], ~told.polled[fresh]),
-        published(events.status),
+        status,
         published(events.unread),
         configurations,
     )

@@ -88,8 +88,13 @@ def log_start_at(chunk: Chunk, gp: Ints, epoch: Ints, at: Ints) -> Ints:
     index = t.last_until(epoch, at)
     usable = index >= t.lo[epoch]
     seen = np.where(usable, t.log_start[np.clip(index, 0, None)] if len(t.at) else NONE, NONE)
-    first_epoch = np.searchsorted(t.epoch_partition, chunk.gp_partition[gp])
-    return np.maximum(seen, np.where(epoch == first_epoch, chunk.carried_log_start[gp], NONE))
+    return np.maximum(seen, carried_over(chunk, gp, epoch, chunk.carried_log_start))
+
+
+def carried_over(chunk: Chunk, gp: Ints, epoch: Ints, values: Ints) -> Ints:
+    """What was known of group-partitions at the carry-over, -1 where their topic was created again since."""
+    first_epoch = np.searchsorted(chunk.timeline.epoch_partition, chunk.gp_partition[gp])
+    return np.where(epoch == first_epoch, values[gp], NONE)
 
 
 def segments(chunk: Chunk, step: Steps, selected: Ints) -> Segments:

@@ -8,7 +8,7 @@ import numpy as np
 
 from spark_jobs.arrays import FAR, NONE, Bools, Floats, Ints
 from spark_jobs.chunks import Chunk
-from spark_jobs.segments import Steps, log_start_at
+from spark_jobs.segments import Steps, carried_over, log_start_at
 from spark_jobs.timeline import extent, middle
 
 _MS = 1_000.0
@@ -90,7 +90,8 @@ def ends(chunk: Chunk, step: Steps, grid: Rows) -> Ends:
     position = np.where(step.epoch[grid.last] == epoch, chunk.offset[grid.last], NONE)
     known = fresh & (position != NONE)
     log_start = log_start_at(chunk, grid.gp, epoch, grid.end)
-    log_end = np.where(latest >= t.lo[epoch], t.offset[seen] if len(t.at) else NONE, NONE)
+    before = carried_over(chunk, grid.gp, epoch, chunk.carried_log_end)
+    log_end = np.where(latest >= t.lo[epoch], t.offset[seen] if len(t.at) else NONE, before)
     effective = np.maximum(position, log_start)
     waiting = t.ranges.skip(epoch, effective, grid.end)
     age, low, high = backlog_age(chunk, epoch, waiting, grid.end, grid.end)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kafka_sla.tables import LATENCY_BUCKET_GAMMA
+from kafka_sla.model import Cluster
+from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_STATUS, LATENCY_BUCKET_GAMMA, LOG_OFFSETS
 from tests.spark_jobs.conftest import Row, at, commit, point, record
+from tests.spark_jobs.measuring import Measuring, status_of
 
 Measure = Callable[..., list[Row]]
 
@@ -229,3 +232,20 @@ def test_commits_told_twice_change_nothing(measure: Callable[..., list[Row]]) ->
 
     assert sum(row["records_consumed"] for row in once) > 0
     assert once == measure(points * 2, commits + commits[::-1], end=120)
+
+
+def test_the_log_end_stays_known_when_the_last_look_at_it_lies_before_what_is_read(
+    measure: Measure, tmp_path: Path
+) -> None:
+    """Polls that are further apart than the margin with which points are read."""
+    look, commits = [point(5, 50)], [commit(10, 20), commit(1_210, 20)]
+    facts, prod = {LOG_OFFSETS: look, COMMITTED_OFFSETS: commits}, (Cluster("prod", None),)
+    status = Measuring(CONSUMER_STATUS, status_of, tmp_path).whole(facts, 0, 1_200, prod)
+    whole = measure(look, commits, 0, 1_260)
+    before = measure(look, commits, 0, 1_200)
+    carried = (1_200, [row for row in before if row["window_end"] == at(1_200)])
+
+    assert whole[-1]["log_end_offset"] == 50
+    assert whole == before + measure(
+        [], commits, 1_200, 1_260, carried=carried, status=[row for row in status if row["window_end"] == at(1_200)]
+    )
