@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow.fs import FileSystem
 
+from kafka_sla.arrow import arrow_schema
 from kafka_sla.job import Job, Replay
 from kafka_sla.model import Patterns, epoch_ms
 from kafka_sla.tables import (
@@ -27,6 +28,7 @@ from kafka_sla.tables import (
     NON_CONSUMED,
     RECORD_RANGES,
     STEADY_STATE,
+    TABLES,
     TOPIC_CONFIGS,
     UNCHANGED,
 )
@@ -106,7 +108,16 @@ def _read(part: Part) -> Iterator[pa.Table]:
         groups = list(range(part.nth, file.num_row_groups, part.of))
         columns = [name for name in _COLUMNS[part.table] if name in there]
         for batch in file.iter_batches(batch_size=_BATCH_ROWS, row_groups=groups, columns=columns) if groups else ():
-            yield pa.Table.from_batches([batch])
+            yield _whole(part.table, pa.Table.from_batches([batch]))
+
+
+def _whole(table: str, rows: pa.Table) -> pa.Table:
+    """With nulls for the columns that the file's version did not have yet."""
+    schema = arrow_schema(TABLES[table])
+    for name in _COLUMNS[table]:
+        if name not in rows.column_names:
+            rows = rows.append_column(name, pa.nulls(rows.num_rows, schema.field(name).type))
+    return rows
 
 
 def _events(job: Job, table: str, rows: pa.Table) -> pa.Table:
@@ -126,7 +137,7 @@ def _events(job: Job, table: str, rows: pa.Table) -> pa.Table:
 
 
 def _points(rows: pa.Table) -> dict[str, Any]:
-    return {"at": _micros(rows, "at"), "offset": rows["log_end_offset"], "log_start": _column(rows, "log_start_offset"),
+    return {"at": _micros(rows, "at"), "offset": rows["log_end_offset"], "log_start": rows["log_start_offset"],
             "polled": ~_is(rows, "source", lambda word: word in ("list_offsets", "record"))}  # fmt: skip
 
 
@@ -155,10 +166,9 @@ def _configurations(rows: pa.Table) -> dict[str, Any]:
 
 
 def _latency(rows: pa.Table) -> dict[str, Any]:
-    polled = rows["polled_only"] if "polled_only" in rows.column_names else pa.nulls(rows.num_rows, pa.bool_())
     return {
         "at": _micros(rows, "last_commit_at"), "offset": rows["committed_offset"],
-        "log_start": rows["log_start_offset"], "polled": pc.fill_null(polled, True),
+        "log_start": rows["log_start_offset"], "polled": pc.fill_null(rows["polled_only"], True),
     }  # fmt: skip
 
 
@@ -258,10 +268,6 @@ def _names(rows: pa.Table, name: str) -> pa.DictionaryArray:
 
 def _micros(rows: pa.Table, name: str) -> pa.ChunkedArray:
     return rows[name].cast(pa.timestamp("us", "UTC")).cast(pa.int64())
-
-
-def _column(rows: pa.Table, name: str) -> pa.ChunkedArray | pa.Array:
-    return rows[name] if name in rows.column_names else pa.nulls(rows.num_rows, pa.int64())
 
 
 def _cast(values: Any, to: pa.DataType) -> pa.ChunkedArray | pa.Array:
