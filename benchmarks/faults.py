@@ -26,7 +26,7 @@ def main(halves: Sequence[str]) -> int:
         return 2
     archive_classes()
     found: list[Outcome] = []
-    print(HEAD)
+    print(HEAD, flush=True)
     for half in halves or list(_HALVES):
         for outcome in _HALVES[half]():
             found.append(outcome)

@@ -41,7 +41,7 @@ def main(hours: int, runs: int, kills: int, only: Sequence[str]) -> int:
             "twice": (every, lambda made, _: _twice(made, whole, every)),
         }  # fmt: skip
         landed: list[Kills] = []
-        print(head())
+        print(head(), flush=True)
         found = [_outcome(folder, files, "one run", whole, lambda made, _: made.run(whole))]
         for title, (intervals, act) in variants.items():
             if not only or title.split(", ")[-1] in only:

@@ -30,7 +30,7 @@ from kafka_sla.tables import (
 )
 from kafka_sla.warehouse import bytes_of, write_rows
 from spark_jobs import facts
-from spark_jobs.chunks import chunks
+from spark_jobs.chunks import Room, chunks
 from spark_jobs.kernel import tables
 from spark_jobs.order import in_order
 from spark_jobs.segments import segments, steps
@@ -53,9 +53,7 @@ def compare(rows: int = 10_000_000, group_partitions: int = 1_000) -> str:
         runs: dict[str, Callable[[], Sums | None]] = {
             "bare Spark scan of the files": lambda: _scan(session, job),
             "kafka_sla: the merge": lambda: _merge(session, job),
-            "kafka_sla: all of a window's figures, histograms, steady states, as files": lambda: _everything(
-                session, job
-            ),
+            "kafka_sla: all tables that one pass makes, as files": lambda: _everything(session, job),
             "DuckDB: as-of joins": lambda: _duckdb(job),
         }
         found = {name: _best(name, run) for name, run in runs.items()}
@@ -123,7 +121,7 @@ def _merge(session: SparkSession, job: Job) -> Sums:
 def _sums(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Segments of all commits of a task, added up."""
     records, waited = 0, 0.0
-    for chunk in chunks(in_order(batches)):
+    for chunk in chunks(in_order(batches), Room()):
         parts = segments(chunk, steps(chunk, _WINDOW_US), np.arange(len(chunk.gp)))
         records += int(parts.records.sum())
         waited += float(np.nansum((parts.first_ms + parts.last_ms) / 2 * parts.records))

@@ -44,7 +44,8 @@ def _last_evaluated(status: pa.Table) -> pa.Table:
     at, offset = (
         pa.array([values[-1] for values in status[name].to_pylist()], pa.int64()) for name in ("times", "offsets")
     )
-    unknown = {"log_start": pa.nulls(status.num_rows, pa.int64()), "carry": pa.nulls(status.num_rows, pa.string())}
+    unknown = {name: pa.nulls(status.num_rows, pa.int64()) for name in ("log_start", "log_end")}
+    unknown |= {"carry": pa.nulls(status.num_rows, pa.string())}
     return pa.table(
         {name: status[name] for name in (*GROUP_PARTITION, "polled")} | {"at": at, "offset": offset} | unknown
     )
@@ -52,7 +53,7 @@ def _last_evaluated(status: pa.Table) -> pa.Table:
 
 def _as_commits(rows: pa.Table) -> pa.Table:
     never, always = (np.full(rows.num_rows, flag) for flag in (False, True))
-    columns = {name: rows[name] for name in (*GROUP_PARTITION, "at", "offset", "log_start", "carry")} | {
+    columns = {name: rows[name] for name in (*GROUP_PARTITION, "at", "offset", "log_start", "log_end", "carry")} | {
         "polled": never, "certain": pc.invert(rows["polled"]), "earlier_lost": never, "carried": always,
     }  # fmt: skip
     return pa.table({name: columns[name] for name in LAYOUTS[COMMITS].names}).cast(LAYOUTS[COMMITS])

@@ -20,8 +20,12 @@ from spark_jobs.timeline import Timeline
 _OF_RANGES = ("at", "offset", "until", "records", "earliest", "latest")
 _CHUNK_EVENTS = 2_000_000
 """Events that a kernel runs on at once: so many that NumPy's per-call cost vanishes, some hundred MB."""
-_EVENTS_A_ROW = 4
-"""A row of a window, with the commits that are evaluated for it, takes as much room as so many events."""
+_EVENTS_A_ROW, _COMMITS_AN_EVENT = 2, 5
+"""A row of a window takes as much room as so many events, and one more for so many commits evaluated for it."""
+_CLOCK = 2**62
+_MARGIN_US = 2 * 86_400_000_000
+"""Sorted keys put the time of each group-partition behind that of the one before, so all of a chunk have to fit into 64
+bits side by side, with what is asked shortly before and after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +55,13 @@ class Configurations:
     """What was seen of topics' configurations, sorted by (topic, time)."""
 
     def __init__(self, rows: pa.Table) -> None:
-        names = list(zip(rows["cluster"].to_pylist(), rows["topic"].to_pylist(), strict=True))
-        self.topics = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        cluster, topics = (rows[name].combine_chunks() for name in ("cluster", "topic"))
+        key = cluster.indices.to_numpy() * np.int64(len(topics.dictionary)) + topics.indices.to_numpy()
+        _, first, topic = np.unique(key, return_index=True, return_inverse=True)
+        names = (column.take(pa.array(first)).to_pylist() for column in (cluster, topics))
+        self.topics = {name: number for number, name in enumerate(zip(*names, strict=True))}
         """(cluster, topic) → the number that stands for it."""
-        topic, at = np.array([self.topics[name] for name in names], dtype=np.int64), ints(rows, "at")
+        at = ints(rows, "at")
         order = np.lexsort((at, topic))
         self.topic, self.at = topic[order], at[order]
         self.rows = rows.take(pa.array(order))
@@ -95,7 +102,7 @@ class Chunk:
     carry: pa.Array
     """JSON of the carried steady states, null elsewhere, and of a carried position that had expired."""
     carried_log_start: Ints
-    """Log start offset known at the carry-over, one entry per group-partition; -1 without."""
+    """Log start offset known at the carry-over, one entry per topic-partition; -1 without."""
     carried_log_end: Ints
     """The same of the log end offset."""
     points: Points
@@ -119,17 +126,39 @@ class Chunk:
         return self.carried & without
 
 
-def chunks(events: Events, windows: int = 0) -> Iterator[Chunk]:
-    """Cut a task's events at borders of topic-partitions; `windows`: how many rows a group-partition may get."""
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What the rows of a job take, for chunks that fit into memory."""
+
+    until: int = 0
+    """End of the last row; µs."""
+    windows: int = 0
+    """Rows of a group-partition."""
+    evaluated: int = 0
+    """Commits that a row lists, at most."""
+
+
+def chunks(events: Events, room: Room) -> Iterator[Chunk]:
+    """Cut a task's events at borders of topic-partitions."""
     kinds, places = (events.points, events.ranges, events.commits), events.places.num_rows
     count = sum(np.bincount(kind.place, minlength=places) for kind in kinds)
     of_group = begins(events.commits.place, ints(events.commits.rows, "group"))
-    count += _EVENTS_A_ROW * windows * np.bincount(events.commits.place[of_group], minlength=places)
+    groups = np.bincount(events.commits.place[of_group], minlength=places)
+    count += room.windows * (_EVENTS_A_ROW + room.evaluated // _COMMITS_AN_EVENT) * groups
     filled = (np.cumsum(count) - count) // _CHUNK_EVENTS
-    borders = [*np.flatnonzero(np.diff(filled, prepend=-1)).tolist(), events.places.num_rows]
+    crowded = np.cumsum(groups + 1) // max(1, _CLOCK // _span(events, room.until))
+    borders = [*np.flatnonzero(begins(filled, crowded)).tolist(), places]
     configurations = Configurations(events.configurations)
     for first, last in pairwise(borders):
         yield _chunk(events, configurations, first, last)
+
+
+def _span(events: Events, until: int) -> int:
+    """From the first instant of all to the last; µs. One clock in the year 1970 makes it half a century."""
+    at = [ints(kind.rows, "at") for kind in (events.points, events.ranges, events.commits, events.status)]
+    listed = events.status.rows["times"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    known = np.concatenate([*at, listed, [until]]).astype(np.int64)
+    return int(known.max() - known.min()) + _MARGIN_US
 
 
 def _bools(table: pa.Table, name: str) -> Bools:
@@ -171,8 +200,9 @@ def _with_commits(
     lost = lost_before(told, _bools(commits, "earlier_lost"))
     commits = commits.set_column(commits.column_names.index("earlier_lost"), "earlier_lost", pa.array(lost))
     kept = _rewinds_last(gp[keep], commits if len(keep) == len(gp) else commits.take(pa.array(keep)))
-    carried_start = np.full(len(first), NONE)
-    np.maximum.at(carried_start, gp, ints(commits, "log_start"))
+    carried_start, carried_end = (np.full(last_place - first_place, NONE) for _ in range(2))
+    for known, name in ((carried_start, "log_start"), (carried_end, "log_end")):
+        np.maximum.at(known, part.place, ints(commits, name))
     unheard = ~_bools(kept, "certain")
 
     def published(kind: Sorted) -> Published:
@@ -181,9 +211,7 @@ def _with_commits(
         known = np.isin(own, key[first])
         return Published(np.searchsorted(key[first], own[known]), rows.rows.filter(pa.array(known)))
 
-    fresh, status = ~told.carried, published(events.status)
-    carried_end = np.full(len(first), NONE)
-    carried_end[status.gp] = ints(status.rows, "log_end")
+    fresh = ~told.carried
     return Chunk(
         timeline,
         _keys(events, first_place + part.place[first], group[first]),
@@ -200,7 +228,7 @@ def _with_commits(
         carried_end,
         points,
         Positions(gp[fresh], told.at[fresh], told.offset[fresh], ~told.polled[fresh]),
-        status,
+        published(events.status),
         published(events.unread),
         configurations,
     )

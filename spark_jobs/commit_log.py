@@ -10,7 +10,7 @@ length + 1).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 from struct import Struct
 from typing import NamedTuple
 
@@ -74,7 +74,7 @@ def is_commit(key: bytes) -> bool:
     return len(key) >= 2 and _SHORT.unpack_from(key)[0] in (0, 1)
 
 
-@cache
+@lru_cache(100_000)
 def _key(key: bytes) -> _Key | None:
     """Whom a commit is of; None where the lengths do not fit. The same few keys come again and again."""
     group_ends = 4 + _length(key, 2)

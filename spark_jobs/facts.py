@@ -13,9 +13,9 @@ from spark_jobs.packs import PACKS
 from spark_jobs.reading import reading, shares
 
 _TASK_BYTES = 8_000_000
-"""Bytes of fact files to a task: a million commits, which take some hundred MB while they are measured."""
+"""Bytes of files to a task: a million commits, which take some hundred MB while they are measured."""
 _READ_BYTES = 2 * _TASK_BYTES
-"""Bytes of fact files that one task reads, in batches: what Spark spends on each task should not show."""
+"""Bytes of files that one task reads, in batches: what Spark spends on each task should not show."""
 
 
 def read(spark: SparkSession, table: Table, files: list[str]) -> DataFrame:

@@ -44,26 +44,23 @@ def sums(rows: pa.Table) -> pa.Table:
         "severity": severity, "commits": commits, "partitions": np.ones(len(found), dtype=np.int64),
         "commits_found": pc.multiply(commits, pa.array(found)), "partitions_found": found,
     }  # fmt: skip
-    return _grouped(pa.table({**{name: rows[name] for name in _GROUP}, **values}))
+    return together(pa.table({**{name: rows[name] for name in _GROUP}, **values}))
 
 
 def together(of_parts: pa.Table) -> pa.Table:
-    """The sums of all rows from those of several parts of them."""
-    return _grouped(of_parts)
+    """The sums of all rows from those of several parts of them, each group and window once."""
+    found = of_parts.group_by(_GROUP).aggregate(list(_SUMS.items()))
+    return found.select([*_GROUP, *(f"{name}_{how}" for name, how in _SUMS.items())]).rename_columns([*_GROUP, *_SUMS])
 
 
 def with_groups(rows: pa.Table, of_groups: pa.Table, rules: Mapping[str, StatusRules]) -> pa.Table:
     """The rows with `group_status` and `group_complete`, in their order."""
     keys = rows.select(_GROUP).append_column("nth", pa.array(np.arange(rows.num_rows)))
-    own = keys.join(of_groups, _GROUP).sort_by("nth")
+    here = [pc.is_in(of_groups[name], pc.unique(rows[name])) for name in ("group", "window_end")]
+    own = keys.join(of_groups.filter(pc.and_(*here)), _GROUP).sort_by("nth")
     severity, commits, partitions, commits_found, partitions_found = (own[name].to_numpy() for name in _SUMS)
     gone = severity == 0
     most = np.array([rules[cluster].commits for cluster in own["cluster"].to_pylist()], dtype=np.int64)
     complete = np.where(gone, commits, commits_found) / np.where(gone, partitions, partitions_found) / most
     status = pa.array(_STATUSES).take(pa.array(severity))
     return rows.append_column("group_status", status).append_column("group_complete", pa.array(complete))
-
-
-def _grouped(values: pa.Table) -> pa.Table:
-    found = values.group_by(_GROUP).aggregate(list(_SUMS.items()))
-    return found.select([*_GROUP, *(f"{name}_{how}" for name, how in _SUMS.items())]).rename_columns([*_GROUP, *_SUMS])

@@ -13,7 +13,7 @@ from kafka_sla.model import Sla, epoch_ms
 from kafka_sla.tables import CONSUMER_LATENCY, NON_CONSUMED, STEADY_STATE, Table
 from spark_jobs import consumer_latency, consumer_status, group_status, non_consumed, steady_state
 from spark_jobs.arrays import Ints
-from spark_jobs.chunks import Chunk, chunks
+from spark_jobs.chunks import Chunk, Room, chunks
 from spark_jobs.counted_groups import counted_groups
 from spark_jobs.order import in_order
 from spark_jobs.segments import segments, steps
@@ -43,22 +43,36 @@ def tables(job: Job) -> Callable[[Iterable[pa.RecordBatch]], Iterator[dict[Table
     `consumer_status` comes in two parts, because a group's partitions may belong to several tasks.
     """
     scope = scope_of(job)
-    rules = {replay.cluster.name: replay.cluster.status for replay in job.replays}
-    since = {r.cluster.name: epoch_ms(r.carried.at) * 1_000 for r in job.replays if r.carried}
+    most = max((replay.cluster.status.commits for replay in job.replays), default=0)
+    room = Room(scope.end, (scope.end - scope.start) // scope.window, most)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[Table, pa.Table]]:
-        counted = counted_groups(job)
-        for chunk in chunks(in_order(batches), (scope.end - scope.start) // scope.window):
+        sums: list[pa.Table] = []
+        for chunk in chunks(in_order(batches), room):
             if chunk.keys.num_rows:
-                measured = measure_chunk(chunk, scope, job.slas)
-                found = {CONSUMER_LATENCY: measured.rows, STEADY_STATE: steady_state.rows(measured.rows)}
-                if non_consumed.wanted(job):
-                    unread = non_consumed.measure(chunk, measured.rows, measured.gp, scope, counted, since)
-                    found[NON_CONSUMED] = unread
-                status = consumer_status.measure(chunk, scope, rules)
-                yield found | {consumer_status.OF_PARTITIONS: status, group_status.SUMS: group_status.sums(status)}
+                made = _rows_of(chunk, job, scope)
+                sums.append(group_status.sums(made[consumer_status.OF_PARTITIONS]))
+                yield made
+        if sums:
+            yield {group_status.SUMS: group_status.together(pa.concat_tables(sums))}
 
     return run
+
+
+def _rows_of(chunk: Chunk, job: Job, scope: Scope) -> dict[Table, pa.Table]:
+    """All rows of a chunk, those of groups left out."""
+    rules = {replay.cluster.name: replay.cluster.status for replay in job.replays}
+    since = {r.cluster.name: epoch_ms(r.carried.at) * 1_000 for r in job.replays if r.carried}
+    measured = measure_chunk(chunk, scope, job.slas)
+    made = {
+        CONSUMER_LATENCY: measured.rows,
+        STEADY_STATE: steady_state.rows(measured.rows),
+        consumer_status.OF_PARTITIONS: consumer_status.measure(chunk, scope, rules),
+    }
+    if non_consumed.wanted(job):
+        counted = counted_groups(job)
+        made[NON_CONSUMED] = non_consumed.measure(chunk, measured.rows, measured.gp, scope, counted, since)
+    return made
 
 
 def measure_chunk(chunk: Chunk, scope: Scope, slas: tuple[Sla, ...]) -> Measured:

@@ -28,14 +28,16 @@ LAYOUTS = {
     ]),
     COMMITS: pa.schema([
         *_KEY, ("at", pa.int64()), ("offset", pa.int64()), ("polled", pa.bool_()), ("certain", pa.bool_()),
-        ("earlier_lost", pa.bool_()), ("carried", pa.bool_()), ("log_start", pa.int64()), ("carry", pa.string()),
+        ("earlier_lost", pa.bool_()), ("carried", pa.bool_()), ("log_start", pa.int64()), ("log_end", pa.int64()),
+        ("carry", pa.string()),
     ]),
     CONFIGURATIONS: pa.schema([
         ("cluster", NAME), ("topic", NAME), ("at", pa.int64()), ("cleanup_policy", NAME), ("retention_ms", pa.int64()),
     ]),
-    LATENCY: pa.schema(
-        [*_KEY, ("at", pa.int64()), ("offset", pa.int64()), ("log_start", pa.int64()), ("polled", pa.bool_())]
-    ),
+    LATENCY: pa.schema([
+        *_KEY, ("at", pa.int64()), ("offset", pa.int64()), ("log_start", pa.int64()), ("log_end", pa.int64()),
+        ("polled", pa.bool_()),
+    ]),
     STATES: pa.schema(
         [*_KEY, ("sla", pa.string()), ("state", pa.string()), ("since", pa.int64()), ("reason", pa.string())]
     ),
@@ -49,7 +51,7 @@ LAYOUTS = {
     ]),
 }  # fmt: skip
 """Columns of each kind. Commits: `offset` null: it was deleted; `polled`: it was seen, not heard of; `certain`: no
-commit after it goes unheard; `earlier_lost`: commits before it may have been compacted away; `carried`, `log_start` and
-`carry` (JSON of the steady states): only of positions that were carried over. Latency: `at` and `offset` of the last
-commit. Status: the evaluated commits, oldest first, and when the position was `seen` last. Unread: bounds of the
-positions since the last look, and what was lost until then."""
+commit after it goes unheard; `earlier_lost`: commits before it may have been compacted away; `carried`, `log_start`,
+`log_end` and `carry` (JSON of the steady states): only of positions that were carried over. Latency: `at` and `offset`
+of the last commit. Status: the evaluated commits, oldest first, and when the position was `seen` last. Unread: bounds
+of the positions since the last look, and what was lost until then."""

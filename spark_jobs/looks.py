@@ -7,7 +7,7 @@ and max(0, b - max(a, smallest)), however often and in which order either moved.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class Events:
     lost_high: Ints
 
     def take(self, index: Ints) -> Events:
-        return Events(*(getattr(self, name)[index] for name in self.__slots__))
+        return Events(*(getattr(self, field.name)[index] for field in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,10 @@ class Counted:
 def counted(events: Events, window: int) -> Counted:
     """Count what was removed unread; `window`: the windows' length."""
     e = events.take(np.lexsort((events.position, events.kind, events.at, events.gp)))
-    rows, looked = np.arange(len(e.gp)), e.kind == LOOK
     begin = begins(e.gp) | (e.kind == COMMIT) & (e.position == NONE)
     life = latest(begin)  # ends with the deletion of the offset
+    last = latest(e.position != NONE)
+    looked = (e.kind == LOOK) & (last >= life)  # before its first position a group can lose nothing
     slot = np.maximum(life, latest(begins(e.gp, e.at // window)))
     before = earlier(latest(looked), life)
     previous, there = np.maximum(before, 0), before >= life
@@ -78,8 +79,8 @@ def counted(events: Events, window: int) -> Counted:
     low_then = np.where(e.carried, e.low, near_low)[previous]
     high_then = np.where(e.carried, e.high, near_high)[previous]
     bucket = begin | (earlier(looked.astype(np.int64), life) == 1)
-    low = _smaller(np.where(there, low_then, NONE), running(False, e.position, bucket))
-    high = np.where(there & (high_then != NONE), np.maximum(high_then, running(True, e.position, bucket)), NONE)
+    low = _smaller(np.where(there, low_then, NONE), running(e.position, bucket))
+    high = np.where(there & (high_then != NONE), np.maximum(high_then, running(e.position, bucket, largest=True)), NONE)
     known_start = np.where(there, e.log_start[previous], NONE)
     compared = looked & ~e.carried & (known_start != NONE)
     lost = [
@@ -91,9 +92,8 @@ def counted(events: Events, window: int) -> Counted:
         np.cumsum(np.append(0, values + np.where(looked & e.carried, np.maximum(known, 0), 0)))
         for values, known in zip(lost, (e.lost_low, e.lost_high), strict=True)
     ]
-    at = rows[e.kind == WINDOW]
+    at = np.flatnonzero(e.kind == WINDOW)
     window_low, window_high, comparisons = (s[at + 1] - s[slot[at]] for s in sums)
-    last = latest(e.position != NONE)
     position = np.where(last >= life, e.position[np.maximum(last, 0)], NONE)
     return Counted(
         known_start[at], low[at], high[at], position[at], comparisons > 0, window_low, window_high,

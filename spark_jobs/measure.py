@@ -22,7 +22,6 @@ from pyspark.sql import functions as F
 from kafka_sla import suites
 from kafka_sla.arrow import arrow_rows, arrow_schema
 from kafka_sla.job import Job, read_job
-from kafka_sla.parquet_rows import columns_of
 from kafka_sla.tables import (
     COMMITTED_OFFSETS,
     CONSUMER_LATENCY,
@@ -37,13 +36,13 @@ from kafka_sla.tables import (
     VALIDATION_RESULTS,
     Table,
 )
-from kafka_sla.warehouse import files_below, remove_files, write_rows
+from kafka_sla.warehouse import columns_of, write_rows
 from spark_jobs import consumer_status, facts, fetch_latency, group_status, non_consumed, replication_lag
 from spark_jobs.commit_log import UNREADABLE
 from spark_jobs.decoding import decoding
 from spark_jobs.inputs import Inputs
 from spark_jobs.kernel import tables
-from spark_jobs.writing import WRITTEN, Target, keep, rewriting, writing
+from spark_jobs.writing import WRITTEN, Target, keep, remove_strays, rewriting, writing
 
 _LARGE_FILE_ROWS = 2_000_000
 _OF_PASS = (CONSUMER_LATENCY, STEADY_STATE, NON_CONSUMED, consumer_status.OF_PARTITIONS, group_status.SUMS)
@@ -103,8 +102,11 @@ def _with_decoded(spark: SparkSession, job: Job) -> Job:
     target = Target(job.output, job.interval.start, job.load_id)
     raw = [(cluster, path) for cluster, paths in job.commit_records.items() for path in paths]
     written = spark.range(0, len(raw), 1, len(raw)).mapInArrow(writing(target, decoding(raw)), WRITTEN).collect()
-    files = [file["path"] for file in written if file["name"] == COMMITTED_OFFSETS.name]
+    files, set_aside = (
+        [file["path"] for file in written if file["name"] == table.name] for table in (COMMITTED_OFFSETS, UNREADABLE)
+    )
     keep(target, COMMITTED_OFFSETS, files)
+    remove_strays(target, UNREADABLE, set_aside)
     if unreadable := sum(file["rows"] for file in written if file["name"] == UNREADABLE.name):
         print(
             f"{unreadable} commit records of an unknown version or length were set aside: {target.folder(UNREADABLE)}"
@@ -134,7 +136,7 @@ def _with_groups(spark: SparkSession, job: Job, target: Target, paths: dict[Tabl
     written = indexes.mapInArrow(rewriting(target, CONSUMER_STATUS, of_partitions, finished), WRITTEN).collect()
     keep(target, CONSUMER_STATUS, [file["path"] for file in written])
     for table in (consumer_status.OF_PARTITIONS, group_status.SUMS):
-        remove_files(files_below(target.folder(table)))
+        remove_strays(target, table, [])
 
 
 def _stage(job: Job, table: Table, rows: DataFrame, at_most: int) -> None:

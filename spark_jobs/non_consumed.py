@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from spark_jobs.order import ints
 from spark_jobs.timeline import extent
 from spark_jobs.windows import Scope
 
+_NEVER_US = 253_402_300_800_000_000
+"""The year 10000: what is kept until then is kept for ever."""
 _CONFIG_US = 3_600_000_000
 """A topic's configuration seen longer ago is not known: as far back as a run reads it."""
 _KEY = ("cluster", "group", "topic", "partition")
@@ -68,7 +71,7 @@ def _events(chunk: Chunk, gp: Ints, end: Ints, scope: Scope, since: Since) -> Ev
     nothing: dict[str, Any] = {"carried": False}
     return Events(*(
         np.concatenate([np.broadcast_to(part.get(name, nothing.get(name, NONE)), len(part["gp"])) for part in parts])
-        for name in Events.__slots__
+        for name in (field.name for field in fields(Events))
     ))  # fmt: skip
 
 
@@ -104,8 +107,8 @@ def _contract(rows: pa.Table, end: Ints, found: Counted, policy: pa.Array, reten
     age, earliest = (_micros_of(rows[name]) for name in ("backlog_age_ms", "backlog_age_high_ms"))
     retained = pc.fill_null(retention, NONE).to_numpy(zero_copy_only=False)
     oldest = np.where(earliest != NONE, earliest, age)
-    forecast = unread & ~compacted & (oldest != NONE) & (retained != NONE)
-    expires = end - oldest + retained * 1_000
+    forecast = unread & ~compacted & (oldest != NONE) & (retained != NONE) & (retained < (_NEVER_US - end) // 1_000)
+    expires = end - oldest + np.where(forecast, retained, 0) * 1_000
     counted_here = found.compared & ~compacted
     columns: dict[str, Any] = {
         **{name: rows[name] for name in (*_KEY, "window_start", "window_end")},

@@ -51,7 +51,8 @@ PUBLISHED = {
     NON_CONSUMED.name: layouts.UNREAD,
 }
 """Table → kind of its events."""
-_BATCH_ROWS = 1_000_000
+_BATCH_ROWS, _BATCH_PUBLISHED = 1_000_000, 100_000
+"""Rows of facts are short, those of metrics hold lists."""
 Packing = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
@@ -107,7 +108,8 @@ def _read(part: Part) -> Iterator[pa.Table]:
         file = pq.ParquetFile(source, metadata=metadata, read_dictionary=names)
         groups = list(range(part.nth, file.num_row_groups, part.of))
         columns = [name for name in _COLUMNS[part.table] if name in there]
-        for batch in file.iter_batches(batch_size=_BATCH_ROWS, row_groups=groups, columns=columns) if groups else ():
+        size = _BATCH_PUBLISHED if part.table in PUBLISHED else _BATCH_ROWS
+        for batch in file.iter_batches(batch_size=size, row_groups=groups, columns=columns) if groups else ():
             yield _whole(part.table, pa.Table.from_batches([batch]))
 
 
@@ -123,16 +125,20 @@ def _whole(table: str, rows: pa.Table) -> pa.Table:
 def _events(job: Job, table: str, rows: pa.Table) -> pa.Table:
     """What the job measures with of these rows, in the layout of their kind."""
     layout = LAYOUTS[(FACTS | PUBLISHED)[table]]
+    if table in PUBLISHED:  # of a long load one window is wanted
+        rows = rows.filter(pa.array(_of_carry_over(job, rows)))
     columns = {
         LOG_OFFSETS.name: _points, RECORD_RANGES.name: _ranges, COMMITTED_OFFSETS.name: _commits,
         TOPIC_CONFIGS.name: _configurations, CONSUMER_LATENCY.name: _latency, STEADY_STATE.name: _states,
         CONSUMER_STATUS.name: _status, NON_CONSUMED.name: _unread,
     }[table](rows)  # fmt: skip
-    wanted = _of_carry_over(job, rows) if table in PUBLISHED else _of_interval(job, rows, columns)
     columns |= {name: _names(rows, name) for name in ("cluster", "topic", "group") if name in rows.column_names}
     columns |= {"partition": rows["partition"]} if "partition" in rows.column_names else {}
     fields = [field for field in layout if field.name in columns]
     found = pa.table([_cast(columns[field.name], field.type) for field in fields], schema=pa.schema(fields))
+    if table in PUBLISHED:
+        return found
+    wanted = _of_interval(job, rows, columns)
     return found if wanted.all() else found.filter(pa.array(wanted))
 
 
@@ -168,7 +174,8 @@ def _configurations(rows: pa.Table) -> dict[str, Any]:
 def _latency(rows: pa.Table) -> dict[str, Any]:
     return {
         "at": _micros(rows, "last_commit_at"), "offset": rows["committed_offset"],
-        "log_start": rows["log_start_offset"], "polled": pc.fill_null(rows["polled_only"], True),
+        "log_start": rows["log_start_offset"], "log_end": rows["log_end_offset"],
+        "polled": pc.fill_null(rows["polled_only"], True),
     }  # fmt: skip
 
 
@@ -201,7 +208,9 @@ _COLUMNS = {
 } | {
     table: ("cluster", "group", "topic", "partition", "window_end", "load_id", *columns)
     for table, columns in {
-        CONSUMER_LATENCY.name: ("last_commit_at", "committed_offset", "log_start_offset", "polled_only"),
+        CONSUMER_LATENCY.name: (
+            "last_commit_at", "committed_offset", "log_start_offset", "log_end_offset", "polled_only"
+        ),
         STEADY_STATE.name: ("sla", "state", "since", "reason"),
         CONSUMER_STATUS.name: (
             "last_seen_at", "polled_only", "log_end_offset", "commit_times", "commit_offsets", "commit_lags"

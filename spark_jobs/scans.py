@@ -28,7 +28,7 @@ def earlier(values: Any, start: Ints, rows: int = 1) -> Ints:
     return np.where(index >= start, values[np.maximum(index, 0)], NONE)
 
 
-def running(largest: bool, values: Ints, start: Bools) -> Ints:
+def running(values: Ints, start: Bools, *, largest: bool = False) -> Ints:
     """Smallest or largest value, leaving out NONE, from the run's start up to each row; NONE without any."""
     if not len(values):
         return values

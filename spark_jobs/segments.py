@@ -92,9 +92,9 @@ def log_start_at(chunk: Chunk, gp: Ints, epoch: Ints, at: Ints) -> Ints:
 
 
 def carried_over(chunk: Chunk, gp: Ints, epoch: Ints, values: Ints) -> Ints:
-    """What was known of group-partitions at the carry-over, -1 where their topic was created again since."""
-    first_epoch = np.searchsorted(chunk.timeline.epoch_partition, chunk.gp_partition[gp])
-    return np.where(epoch == first_epoch, values[gp], NONE)
+    """What was known of topic-partitions at the carry-over, -1 where the topic was created again since."""
+    place = chunk.gp_partition[gp]
+    return np.where(epoch == np.searchsorted(chunk.timeline.epoch_partition, place), values[place], NONE)
 
 
 def segments(chunk: Chunk, step: Steps, selected: Ints) -> Segments:

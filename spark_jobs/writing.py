@@ -83,12 +83,16 @@ def rewriting(
 
 def keep(target: Target, table: Table, written: Sequence[str]) -> None:
     """Remove what earlier runs and failed tasks left in the table's folder; an empty file stands for no rows."""
-    strays = [path for path in files_below(target.folder(table)) if path not in written]
-    remove_files(strays)
+    remove_strays(target, table, written)
     if not written:
         nothing = _File(target, table)
         nothing.write(arrow_schema(table).empty_table())
         nothing.close()
+
+
+def remove_strays(target: Target, table: Table, written: Sequence[str]) -> None:
+    """Remove all files of the table but these."""
+    remove_files([path for path in files_below(target.folder(table)) if path not in written])
 
 
 class _File:

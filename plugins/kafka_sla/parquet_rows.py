@@ -9,8 +9,6 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.dataset
-import pyarrow.parquet as pq
-from pyarrow.fs import FileSystem
 
 from kafka_sla.arrow import arrow_schema
 from kafka_sla.model import Interval
@@ -73,15 +71,6 @@ def new_rows(table: Table, rows: pa.Table, files: Sequence[str]) -> pa.Table:
             same = " AND ".join(f"files.{k} IS NOT DISTINCT FROM rows.{k}" for k in map(quoted_name, table.key))
             found += f" ANTI JOIN files ON {same}"
         return _arrow(table, table.names, connection.sql(f"{found} ORDER BY {key}").to_arrow_table())
-
-
-def columns_of(files: Sequence[str], schema: pa.Schema) -> pa.Table:
-    """These columns of all the files, whatever else they hold."""
-    parts = [schema.empty_table()]
-    for path in files:
-        filesystem, inside = FileSystem.from_uri(path)
-        parts.append(pq.read_table(inside, filesystem=filesystem, columns=schema.names).cast(schema))
-    return pa.concat_tables(parts)
 
 
 def quoted(names: Sequence[str], prefix: str = "") -> str:

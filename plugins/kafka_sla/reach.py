@@ -15,8 +15,8 @@ import pyarrow as pa
 from kafka_sla.job import Carried
 from kafka_sla.lake import Lake
 from kafka_sla.model import EVERYTHING, Interval
-from kafka_sla.parquet_rows import columns_of
 from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, LOG_OFFSETS
+from kafka_sla.warehouse import columns_of
 
 _FURTHER = (timedelta(hours=6), timedelta(days=2), timedelta(days=30), None)
 _COMMITS = ("group", "topic", "partition", "at", "committed_offset")

@@ -174,7 +174,7 @@ _COUNTS = {"result_format": "BASIC", "partial_unexpected_count": 0}
 
 
 def _run(name: str, frame: DataFrame, rules: Sequence[Any], slas: Sequence[Sla], unique: Set[str]) -> list[_Verdict]:
-    """Two passes: did it hold (one aggregate for most rules), then counts of what did not. In the file's order.
+    """Did it hold (one aggregate for most rules), then counts of what did not. In the file's order.
 
     `unique`: ids of the rules that surely hold and need not be asked; nor need those that follow from rules that hold.
     """

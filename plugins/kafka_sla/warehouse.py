@@ -84,6 +84,15 @@ def has_rows(path: str) -> bool:
             return bool(pq.read_metadata(source).num_rows)
 
 
+def columns_of(files: Sequence[str], schema: pa.Schema) -> pa.Table:
+    """These columns of all the files, whatever else they hold."""
+    parts = [schema.empty_table()]
+    for path in files:
+        filesystem, inside = FileSystem.from_uri(path)
+        parts.append(pq.read_table(inside, filesystem=filesystem, columns=schema.names).cast(schema))
+    return pa.concat_tables(parts)
+
+
 def sizes_of(files: Sequence[str]) -> list[int]:
     """The size of each file in bytes, 0 where there is none."""
     places = [FileSystem.from_uri(path) for path in files]

@@ -67,3 +67,13 @@ def test_every_rule_says_in_words_what_it_expects_and_how_bad_its_failure_is(tab
     for rule in suites.suite(table)["expectations"]:
         assert rule["description"] and rule["severity"] in ("critical", "warning", "info")
         assert "mostly" not in rule["kwargs"], "a rule that may fail a little hides how much"
+
+
+@pytest.mark.parametrize("table", sorted(BROKEN))
+def test_a_rule_follows_only_from_rules_of_its_suite_that_are_asked_themselves(table: str) -> None:
+    rules = {
+        rule["id"]: set(rule.get("meta", {}).get("implied_by", ())) for rule in suites.suite(table)["expectations"]
+    }
+    asked = {name for name, implying in rules.items() if not implying}
+
+    assert {name for implying in rules.values() for name in implying} <= asked

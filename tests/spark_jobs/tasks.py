@@ -13,7 +13,7 @@ from kafka_sla.arrow import arrow_rows
 from kafka_sla.job import Job
 from kafka_sla.tables import Table
 from kafka_sla.warehouse import write_rows
-from spark_jobs.chunks import Chunk, chunks
+from spark_jobs.chunks import Chunk, Room, chunks
 from spark_jobs.order import Events, in_order
 from spark_jobs.reading import reading, shares
 
@@ -45,4 +45,4 @@ def events_of(job: Job, share_bytes: int = 1_000_000) -> Events:
 
 
 def chunks_of(job: Job) -> Iterator[Chunk]:
-    yield from (chunk for chunk in chunks(events_of(job)) if chunk.keys.num_rows)
+    yield from (chunk for chunk in chunks(events_of(job), Room()) if chunk.keys.num_rows)

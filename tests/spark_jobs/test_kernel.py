@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -74,9 +76,27 @@ def whole(job: Job) -> dict[str, list[Row]]:
     return made(job, 1)
 
 
-@pytest.mark.parametrize("tasks", [2, 7, 40])
-def test_any_number_of_tasks_makes_the_same_rows(job: Job, whole: dict[str, list[Row]], tasks: int) -> None:
+@pytest.mark.parametrize(("tasks", "at_once"), [(2, 2_000_000), (40, 2_000_000), (1, 1), (3, 200)])
+def test_any_number_of_tasks_and_chunks_makes_the_same_rows(
+    job: Job, whole: dict[str, list[Row]], monkeypatch: pytest.MonkeyPatch, tasks: int, at_once: int
+) -> None:
+    monkeypatch.setattr("spark_jobs.chunks._CHUNK_EVENTS", at_once)
+
     assert made(job, tasks) == whole
+
+
+def test_one_clock_in_1970_does_not_mix_up_the_others(tmp_path: Path) -> None:
+    """Half a century in µs, as often as there are group-partitions, does not fit into 64 bits."""
+    partitions = range(6_000)
+    points = [point(5, 10, partition=n) for n in partitions]
+    commits = [commit(30, 8, partition=n) for n in partitions]
+    long_ago = commit(0, 3, partition=0) | {"at": datetime(1970, 1, 1, tzinfo=UTC)}
+    told = files(tmp_path, {LOG_OFFSETS: points, COMMITTED_OFFSETS: [*commits, long_ago]})
+    replays, interval = (Replay(CLUSTER, None),), Interval(at(0), at(60))
+    rows = made(Job("load", interval, 60_000, replays, (sla(),), told, {}, {}, "", {}, 0), 1)
+
+    for table, lag in ((CONSUMER_LATENCY, "records_lag"), (CONSUMER_STATUS, "lag"), (NON_CONSUMED, "unread_records")):
+        assert [(row["partition"], row[lag]) for row in rows[table.name]] == [(n, 2) for n in partitions]
 
 
 def test_the_rows_of_these_tests_tell_of_groups_over_many_topics_and_of_losses(whole: dict[str, list[Row]]) -> None:
