@@ -72,6 +72,9 @@ def main(job: Job, spark: SparkSession) -> dict[str, int]:
 
 def _stage_others(spark: SparkSession, job: Job, known: dict[str, DataFrame], rows: int) -> None:
     """The metrics made by Spark expressions, each by its own module; those that nobody asked for are left out."""
+    asked = [(table, measure) for table, wanted, measure in METRICS_OF_EXPRESSIONS if wanted(job)]
+    if not asked:
+        return
 
     def fact(table: Table) -> DataFrame:
         if table.name not in known:
@@ -85,9 +88,7 @@ def _stage_others(spark: SparkSession, job: Job, known: dict[str, DataFrame], ro
         _stage(job, table, measure(inputs), rows)
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        staged = [
-            pool.submit(stage, table, measure) for table, wanted, measure in METRICS_OF_EXPRESSIONS if wanted(job)
-        ]
+        staged = [pool.submit(stage, table, measure) for table, measure in asked]
     for one in staged:
         one.result()
 
