@@ -149,7 +149,7 @@ def totals(row: Row) -> tuple[int | None, int | None]:
 @pytest.mark.parametrize(("topic", "minute", "found"), [
     ("standing", 3, (50, 50)), ("moving", 3, (20, 50)), ("ahead", 3, (0, 0)), ("behind from the start", 3, (30, 30)),
     ("several moves", 2, (50, 50)), ("several moves", 3, (30, 30)), ("reset to earliest", 3, (0, 50)),
-    ("reset to latest", 3, (0, 50)), ("rewound", 3, (0, 150)), ("first commit between two looks", 3, (None, None)),
+    ("reset to latest", 3, (0, 50)), ("rewound", 3, (0, 150)),
     ("recreated", 3, (0, 0)), ("compacted and deleted", 3, (50, 50)),
 ])  # fmt: skip
 def test_a_look_tells_what_was_removed_unread_since_the_one_before(
@@ -157,6 +157,13 @@ def test_a_look_tells_what_was_removed_unread_since_the_one_before(
 ) -> None:
     assert bounds(seen[topic, minute]) == found
     assert seen[topic, minute]["unknown_reason"] is None
+
+
+def test_looks_before_the_first_commit_of_a_group_tell_nothing_of_it(seen: Seen) -> None:
+    row = seen["first commit between two looks", 3]
+    assert (bounds(row), totals(row), row["log_start_offset"]) == ((None, None), (0, 0), 150)
+    assert row["unknown_reason"] == "the log start offset was not compared with an earlier look in this window"
+    assert bounds(seen["first commit between two looks", 4]) == (0, 0)
 
 
 def test_totals_are_sums_of_both_bounds(seen: Seen) -> None:

@@ -31,10 +31,16 @@ LOG = "__consumer_offsets"
 
 
 @pytest.fixture
-def lagging(kafka_sasl: Broker) -> Iterator[str]:
+def times() -> list[int]:
+    """When the records of `lagging` were produced."""
+    return [epoch_ms(this_minute().start) - 400_000 + 1_000 * second for second in range(200)]
+
+
+@pytest.fixture
+def lagging(kafka_sasl: Broker, times: list[int]) -> Iterator[str]:
     """A topic whose group `g-<topic>` stands at record 100 of 200; afterwards the reader may do nothing again."""
-    name, start = topic(kafka_sasl), epoch_ms(this_minute().start)
-    produce(kafka_sasl, name, backlog(start))
+    name = topic(kafka_sasl)
+    produce(kafka_sasl, name, times)
     commit(kafka_sasl, f"g-{name}", name, 100)
     yield name
     everything = AclBindingFilter(
@@ -42,10 +48,6 @@ def lagging(kafka_sasl: Broker) -> Iterator[str]:
     )
     for removed in admin(kafka_sasl).delete_acls([everything]).values():
         removed.result(20)
-
-
-def backlog(start: int) -> list[int]:
-    return [start - 400_000 + 1_000 * second for second in range(200)]
 
 
 def grant(broker: Broker, *rights: tuple[ResourceType, str, AclOperation]) -> None:
@@ -76,7 +78,9 @@ def test_with_all_permissions_nothing_is_noted(kafka_sasl: Broker, lagging: str)
     assert all(finding.ok and finding.cure is None for finding in probed(kafka_sasl))
 
 
-def test_without_the_commit_log_positions_come_from_the_snapshot(kafka_sasl: Broker, lagging: str) -> None:
+def test_without_the_commit_log_positions_come_from_the_snapshot(
+    kafka_sasl: Broker, lagging: str, times: list[int]
+) -> None:
     grant(kafka_sasl, (TOPIC, lagging, READ), (TOPIC, lagging, CONFIGS), (GROUP, ALL, DESCRIBE))
 
     seen = seen_by_reader(kafka_sasl, lagging)
@@ -85,7 +89,6 @@ def test_without_the_commit_log_positions_come_from_the_snapshot(kafka_sasl: Bro
     assert seen.commit_records.num_rows == 0
     (note,) = seen.notes
     assert "__consumer_offsets may not be read" in note and "grant READ" in note
-    times = backlog(epoch_ms(this_minute().start))
     assert (times[100], 100) in points(seen, "record")
     (missing,) = [finding for finding in probed(kafka_sasl) if not finding.ok]
     assert missing.cure == "grant READ and DESCRIBE on topic __consumer_offsets"
@@ -99,13 +102,15 @@ def test_a_commit_log_that_may_only_be_described_is_not_read(kafka_sasl: Broker,
     assert "__consumer_offsets may not be read" in note
 
 
-def test_without_read_on_the_topic_points_come_from_look_ups_alone(kafka_sasl: Broker, lagging: str) -> None:
+def test_without_read_on_the_topic_points_come_from_look_ups_alone(
+    kafka_sasl: Broker, lagging: str, times: list[int]
+) -> None:
     grant(kafka_sasl, (TOPIC, lagging, DESCRIBE), (TOPIC, lagging, CONFIGS), (TOPIC, LOG, READ), (GROUP, ALL, DESCRIBE))
 
     seen = seen_by_reader(kafka_sasl, lagging)
 
     assert any("exact record times were not read" in note and "grant READ" in note for note in seen.notes)
-    assert untrue(points(seen, "list_offsets", "record"), backlog(epoch_ms(this_minute().start))) == []
+    assert untrue(points(seen, "list_offsets", "record"), times) == []
     assert [r["committed_offset"] for r in seen.committed_offsets.to_pylist()] == [100]
 
 
