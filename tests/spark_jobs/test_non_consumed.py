@@ -100,6 +100,7 @@ SCENES = [
     scene("compacted", [(0, 100)], still(0, 150), cleanup_policy="compact"),
     scene("compacted and deleted", [(0, 100)], still(0, 150), cleanup_policy="delete,compact"),
     scene("kept for ever", [(0, 100)], still(0, 150), retention_ms=None),
+    scene("kept for all time", [(0, 100)], still(0, 150), retention_ms=2**63 - 1),
     scene("about to expire", [(0, 100)], still(0, 150), retention_ms=60_000),
     scene("never looked at", [(0, 100)], []),
     scene("chosen", [(0, 100)], still(0, 150), cluster="listed", group="wanted"),
@@ -195,6 +196,7 @@ def test_unread_records_expire_no_sooner_than_the_oldest_of_them_outlives_retent
     assert (row["unread_records"], row["retention_ms"], row["oldest_unread_at"]) == (7, 3_600_000, at(140))
     assert (row["unread_expires_at"], row["unread_expires_in_ms"]) == (at(130 + 3_600), 3_490_000)
     assert seen["kept for ever", 3]["unread_expires_at"] is None
+    assert seen["kept for all time", 3]["unread_expires_at"] is None
     due = seen["about to expire", 3]
     assert (due["unread_expires_at"], due["unread_expires_in_ms"]) == (at(190), 0)
 
