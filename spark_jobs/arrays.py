@@ -12,3 +12,5 @@ Bools = npt.NDArray[np.bool_]
 NONE = np.int64(-1)
 FAR = np.int64(2**62)
 """An instant before or after everything: a bound that nothing gives."""
+NEVER_MS = 253_402_300_800_000
+"""The year 10000, ms: no calendar here knows it. No clock is as wrong as that, and what is kept until then is kept."""

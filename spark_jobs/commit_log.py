@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from kafka_sla.arrow import arrow_schema
 from kafka_sla.tables import COMMITTED_OFFSETS, COMPACTED, Column, Table
+from spark_jobs.arrays import NEVER_MS
 
 UNREADABLE = Table(
     "unreadable_commit_records", "fact", ("cluster", "key", "value", "appended_at"), "appended_at",
@@ -33,8 +34,6 @@ UNREADABLE = Table(
 COLUMNS = ["key", "value", "appended_at", "earlier_lost"]
 """Of the raw records: BINARY, BINARY, TIMESTAMP and BOOLEAN."""
 _SHORT, _INT, _LONG = Struct(">h"), Struct(">i"), Struct(">q")
-_LATEST_MS = 253_402_300_800_000
-"""The year 10000: no calendar here knows it, and no clock is as wrong as that."""
 
 
 class _Key(NamedTuple):
@@ -102,7 +101,7 @@ def _value(value: bytes) -> _Value | None:
     if len(value) < ends or (len(value) > ends and version < 4):
         return None
     told = _Value(_LONG.unpack_from(value, 2)[0], _LONG.unpack_from(value, at)[0])
-    return told if told.offset >= 0 and 0 <= told.at_ms < _LATEST_MS else None
+    return told if told.offset >= 0 and 0 <= told.at_ms < NEVER_MS else None
 
 
 def _compact(value: bytes, at: int) -> tuple[int, int]:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_sla.arrow import arrow_schema
+from kafka_sla.arrow import arrow_columns
 from kafka_sla.tables import CONSUMER_LATENCY
 from spark_jobs.arrays import NONE, Bools, Floats, Ints
 from spark_jobs.chunks import Chunk
@@ -61,8 +61,7 @@ def measure(chunk: Chunk, step: Steps, parts: Segments, grid: Rows, end: Ends) -
         "method": _method(row, parts, total),
         "unknown_reason": _reasons(end),
     }
-    schema = arrow_schema(CONSUMER_LATENCY)
-    return pa.table([columns[f.name].cast(f.type) for f in schema], schema=schema)
+    return arrow_columns(CONSUMER_LATENCY, columns)
 
 
 def _latency(row: Ints, parts: Segments, total: int) -> dict[str, Floats]:

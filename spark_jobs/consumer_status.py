@@ -14,14 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_sla.arrow import arrow_schema
+from kafka_sla.arrow import arrow_columns
 from kafka_sla.model import StatusRules
 from kafka_sla.tables import CONSUMER_STATUS
 from spark_jobs.arrays import NONE, Bools, Floats, Ints
 from spark_jobs.chunks import Chunk
-from spark_jobs.scans import begins, latest
+from spark_jobs.scans import begins, last_until, latest
 from spark_jobs.sightings import LogEnds, Sightings, lag_behind, sightings
-from spark_jobs.timeline import extent
 from spark_jobs.windows import Scope
 
 OF_GROUPS = ("group_status", "group_complete")
@@ -53,22 +52,21 @@ def measure(chunk: Chunk, scope: Scope, rules: Mapping[str, StatusRules]) -> pa.
     lists = pa.array(np.append(0, np.cumsum(evaluated.count)).astype(np.int32))
     columns: dict[str, Any] = {
         **{name: chunk.keys[name].combine_chunks().take(pa.array(gp)) for name in chunk.keys.column_names},
-        "window_start": _times(end - scope.window),
-        "window_end": _times(end),
+        "window_start": pa.array(end - scope.window),
+        "window_end": pa.array(end),
         "status": status,
         "complete": pa.array(row.complete),
         "reason": reason,
         "lag": _known(row.lag),
         "log_end_offset": _known(row.log_end),
-        "last_commit_at": _times(row.last),
-        "last_seen_at": _times(seen.at[of_row]),
+        "last_commit_at": pa.array(row.last),
+        "last_seen_at": pa.array(seen.at[of_row]),
         "polled_only": pa.array(seen.polled_only[of_row]),
-        "commit_times": pa.ListArray.from_arrays(lists, _times(evaluated.at)),
+        "commit_times": pa.ListArray.from_arrays(lists, pa.array(evaluated.at)),
         "commit_offsets": pa.ListArray.from_arrays(lists, pa.array(evaluated.position)),
         "commit_lags": pa.ListArray.from_arrays(lists, _known(evaluated.lag)),
     }
-    schema = arrow_schema(OF_PARTITIONS)
-    return pa.table([columns[field.name].cast(field.type) for field in schema], schema=schema)
+    return arrow_columns(OF_PARTITIONS, columns)
 
 
 def _grid(seen: Sightings, scope: Scope, expire: Ints) -> tuple[Ints, Ints]:
@@ -83,9 +81,7 @@ def _grid(seen: Sightings, scope: Scope, expire: Ints) -> tuple[Ints, Ints]:
     gp = np.repeat(seen.gp[first], count)
     nth = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
     end = np.repeat(begin, count) + (nth + 1) * scope.window
-    origin, span = extent(seen.at, end)
-    clock = seen.gp * span + (seen.at - origin)
-    last = np.searchsorted(clock, gp * span + (end - origin), side="left") - 1
+    last = last_until(seen.gp, seen.at, gp, end, before=True)
     kept = end <= (seen.at[last] + expire[gp]) // scope.window * scope.window + scope.window
     kept &= seen.position[last] != NONE
     return last[kept], end[kept]
@@ -201,10 +197,6 @@ def _seconds(micros: Ints) -> pa.Array:
 
 def _ints(values: list[int]) -> Ints:
     return np.array(values, dtype=np.int64)
-
-
-def _times(values: Ints) -> pa.Array:
-    return pa.array(values, type=pa.timestamp("us", "UTC"))
 
 
 def _known(values: Ints) -> pa.Array:

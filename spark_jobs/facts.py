@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from kafka_sla.job import Job
 from kafka_sla.model import Patterns
 from kafka_sla.tables import Table
+from spark_jobs.indexes import indexes
 from spark_jobs.packs import PACKS
 from spark_jobs.reading import reading, shares
 
@@ -87,5 +88,4 @@ def events(spark: SparkSession, job: Job) -> DataFrame:
     """All events of a job as packs (packs.PACKS), those of a topic-partition in one task."""
     tasks = 1 + job.input_bytes // _TASK_BYTES
     parts = shares(job, _READ_BYTES)
-    indexes = spark.range(0, len(parts), 1, max(1, len(parts)))
-    return indexes.mapInArrow(reading(job, parts, tasks), PACKS).repartitionById(tasks, "task")
+    return indexes(spark, len(parts)).mapInArrow(reading(job, parts, tasks), PACKS).repartitionById(tasks, "task")

@@ -14,7 +14,6 @@ from kafka_sla.tables import CONSUMER_LATENCY, NON_CONSUMED, STEADY_STATE, Table
 from spark_jobs import consumer_latency, consumer_status, group_status, non_consumed, steady_state
 from spark_jobs.arrays import Ints
 from spark_jobs.chunks import Chunk, Room, chunks
-from spark_jobs.counted_groups import counted_groups
 from spark_jobs.order import in_order
 from spark_jobs.segments import segments, steps
 from spark_jobs.windows import Scope, alive, ends, rows
@@ -43,7 +42,7 @@ def tables(job: Job) -> Callable[[Iterable[pa.RecordBatch]], Iterator[dict[Table
     `consumer_status` comes in two parts, because a group's partitions may belong to several tasks.
     """
     scope = scope_of(job)
-    most = max((replay.cluster.status.commits for replay in job.replays), default=0)
+    most = max((rules.commits for rules in job.status_rules.values()), default=0)
     room = Room(scope.end, (scope.end - scope.start) // scope.window, most)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[Table, pa.Table]]:
@@ -61,17 +60,14 @@ def tables(job: Job) -> Callable[[Iterable[pa.RecordBatch]], Iterator[dict[Table
 
 def _rows_of(chunk: Chunk, job: Job, scope: Scope) -> dict[Table, pa.Table]:
     """All rows of a chunk, those of groups left out."""
-    rules = {replay.cluster.name: replay.cluster.status for replay in job.replays}
-    since = {r.cluster.name: epoch_ms(r.carried.at) * 1_000 for r in job.replays if r.carried}
     measured = measure_chunk(chunk, scope, job.slas)
     made = {
         CONSUMER_LATENCY: measured.rows,
         STEADY_STATE: steady_state.rows(measured.rows),
-        consumer_status.OF_PARTITIONS: consumer_status.measure(chunk, scope, rules),
+        consumer_status.OF_PARTITIONS: consumer_status.measure(chunk, scope, job.status_rules),
     }
     if non_consumed.wanted(job):
-        counted = counted_groups(job)
-        made[NON_CONSUMED] = non_consumed.measure(chunk, measured.rows, measured.gp, scope, counted, since)
+        made[NON_CONSUMED] = non_consumed.measure(chunk, measured.rows, measured.gp, scope, job)
     return made
 
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from spark_jobs.arrays import NONE, Bools, Ints
-from spark_jobs.scans import begins, earlier, extremes, latest, running
-from spark_jobs.timeline import extent
+from spark_jobs.scans import begins, earlier, extent, extremes, latest, running
 
 _AROUND_US = 1_000_000
 """A look takes a while and clocks differ: positions of one second around a look may have been held at it."""

@@ -40,6 +40,7 @@ from kafka_sla.warehouse import columns_of, write_rows
 from spark_jobs import consumer_status, facts, fetch_latency, group_status, non_consumed, replication_lag
 from spark_jobs.commit_log import UNREADABLE
 from spark_jobs.decoding import decoding
+from spark_jobs.indexes import indexes
 from spark_jobs.inputs import Inputs
 from spark_jobs.kernel import tables
 from spark_jobs.writing import WRITTEN, Target, keep, remove_strays, rewriting, writing
@@ -102,7 +103,7 @@ def _with_decoded(spark: SparkSession, job: Job) -> Job:
         return job
     target = Target(job.output, job.interval.start, job.load_id)
     raw = [(cluster, path) for cluster, paths in job.commit_records.items() for path in paths]
-    written = spark.range(0, len(raw), 1, len(raw)).mapInArrow(writing(target, decoding(raw)), WRITTEN).collect()
+    written = indexes(spark, len(raw)).mapInArrow(writing(target, decoding(raw)), WRITTEN).collect()
     files, set_aside = (
         [file["path"] for file in written if file["name"] == table.name] for table in (COMMITTED_OFFSETS, UNREADABLE)
     )
@@ -131,10 +132,9 @@ def _with_groups(spark: SparkSession, job: Job, target: Target, paths: dict[Tabl
     """Stage `consumer_status`: what the tasks found of partitions, and what that says of their groups."""
     of_partitions, sums = paths[consumer_status.OF_PARTITIONS], paths[group_status.SUMS]
     of_groups = group_status.together(columns_of(sums, arrow_schema(group_status.SUMS)))
-    rules = {replay.cluster.name: replay.cluster.status for replay in job.replays}
-    finished = partial(group_status.with_groups, of_groups=of_groups, rules=rules)
-    indexes = spark.range(0, len(of_partitions), 1, max(1, len(of_partitions)))
-    written = indexes.mapInArrow(rewriting(target, CONSUMER_STATUS, of_partitions, finished), WRITTEN).collect()
+    finished = partial(group_status.with_groups, of_groups=of_groups, rules=job.status_rules)
+    finishing = rewriting(target, CONSUMER_STATUS, of_partitions, finished)
+    written = indexes(spark, len(of_partitions)).mapInArrow(finishing, WRITTEN).collect()
     keep(target, CONSUMER_STATUS, [file["path"] for file in written])
     for table in (consumer_status.OF_PARTITIONS, group_status.SUMS):
         remove_strays(target, table, [])

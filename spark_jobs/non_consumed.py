@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
@@ -12,25 +11,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_sla.arrow import arrow_schema
+from kafka_sla.arrow import arrow_columns
 from kafka_sla.job import Job
+from kafka_sla.model import epoch_ms
 from kafka_sla.tables import NON_CONSUMED
-from spark_jobs.arrays import FAR, NONE, Bools, Floats, Ints
+from spark_jobs.arrays import FAR, NEVER_MS, NONE, Bools, Floats, Ints
 from spark_jobs.chunks import Chunk
+from spark_jobs.counted_groups import counted_groups
 from spark_jobs.looks import COMMIT, LOOK, WINDOW, Counted, Events, counted
 from spark_jobs.order import ints
-from spark_jobs.timeline import extent
+from spark_jobs.scans import last_until, value_at
 from spark_jobs.windows import Scope
 
-_NEVER_US = 253_402_300_800_000_000
-"""The year 10000: what is kept until then is kept for ever."""
 _CONFIG_US = 3_600_000_000
 """A topic's configuration seen longer ago is not known: as far back as a run reads it."""
 _KEY = ("cluster", "group", "topic", "partition")
 _OF_LATENCY = [*_KEY, "window_start", "window_end", "records_lag", "backlog_age_ms", "backlog_age_high_ms"]
-Wanted = Callable[[str, str, str], bool]
-Since = dict[str, int]
-"""Of each cluster from when on its looks are new: after those that the published rows know; µs."""
 
 
 def wanted(job: Job) -> bool:
@@ -38,24 +34,25 @@ def wanted(job: Job) -> bool:
     return bool(job.slas) or any(replay.cluster.non_consumed_offsets_groups for replay in job.replays)
 
 
-def measure(chunk: Chunk, latency: pa.Table, gp: Ints, scope: Scope, counts: Wanted, since: Since) -> pa.Table:
+def measure(chunk: Chunk, latency: pa.Table, gp: Ints, scope: Scope, job: Job) -> pa.Table:
     """One row per window and group-partition whose cluster, group and topic are to be counted, where `latency`, rows of
     `consumer_latency` by group-partition and window, has one; `gp`: the group-partition of each of these."""
+    counts = counted_groups(job)
     places = [chunk.keys[name].to_pylist() for name in ("cluster", "group", "topic")]
     chosen = np.array([counts(*place) for place in zip(*places, strict=True)], dtype=np.bool_)[gp]
     rows, gp = latency.select(_OF_LATENCY).filter(pa.array(chosen)), gp[chosen]
     end = _micros(rows["window_end"])
-    found = counted(_events(chunk, gp, end, scope, since), scope.window)
+    found = counted(_events(chunk, gp, end, scope, job), scope.window)
     return _contract(rows, end, found, *_configurations(chunk, gp, end))
 
 
-def _events(chunk: Chunk, gp: Ints, end: Ints, scope: Scope, since: Since) -> Events:
+def _events(chunk: Chunk, gp: Ints, end: Ints, scope: Scope, job: Job) -> Events:
     """Commits, looks at the log start, ends of windows, and what the published rows end with, as a last look."""
     measured = np.zeros(chunk.keys.num_rows, dtype=np.bool_)
     measured[gp] = True
     told = chunk.positions
     mine = measured[told.gp] & (told.at < scope.end)
-    of, point = _looks(chunk, np.flatnonzero(measured), since)
+    of, point = _looks(chunk, np.flatnonzero(measured), job)
     at = chunk.points.at[point]
     known = chunk.unread.rows.filter(pa.array(measured[chunk.unread.gp]))
     published = {
@@ -75,8 +72,9 @@ def _events(chunk: Chunk, gp: Ints, end: Ints, scope: Scope, since: Since) -> Ev
     ))  # fmt: skip
 
 
-def _looks(chunk: Chunk, gp: Ints, since: Since) -> tuple[Ints, Ints]:
-    """Of each new look at the partition of a group its group-partition, and its point."""
+def _looks(chunk: Chunk, gp: Ints, job: Job) -> tuple[Ints, Ints]:
+    """Of each look at a group's partition, after those that the published rows know: group-partition and point."""
+    since = {r.cluster.name: epoch_ms(r.carried.at) * 1_000 for r in job.replays if r.carried}
     first = np.searchsorted(chunk.points.place, chunk.gp_partition[gp], side="left")
     count = np.searchsorted(chunk.points.place, chunk.gp_partition[gp], side="right") - first
     begun = np.array([since.get(name, -FAR) for name in chunk.keys["cluster"].to_pylist()], dtype=np.int64)
@@ -91,12 +89,9 @@ def _configurations(chunk: Chunk, gp: Ints, end: Ints) -> tuple[pa.Array, pa.Arr
     known = chunk.configurations
     places = zip(chunk.keys["cluster"].to_pylist(), chunk.keys["topic"].to_pylist(), strict=True)
     topic = np.array([known.topics.get(place, NONE) for place in places], dtype=np.int64)[gp]
-    origin, span = extent(known.at, end)
-    last = np.searchsorted(known.topic * span + (known.at - origin), topic * span + (end - origin), side="right") - 1
-    place, seen = np.maximum(last, 0), (last >= 0) & (topic != NONE)
-    if len(known.at):
-        seen &= (known.topic[place] == topic) & (end <= known.at[place] + _CONFIG_US)
-    found = known.rows.take(pa.array(place, mask=~seen))
+    last = last_until(known.topic, known.at, topic, end)
+    seen = (last != NONE) & (end <= value_at(known.at, last) + _CONFIG_US)
+    found = known.rows.take(pa.array(last, mask=~seen))
     return found["cleanup_policy"].combine_chunks(), found["retention_ms"].combine_chunks()
 
 
@@ -107,7 +102,7 @@ def _contract(rows: pa.Table, end: Ints, found: Counted, policy: pa.Array, reten
     age, earliest = (_micros_of(rows[name]) for name in ("backlog_age_ms", "backlog_age_high_ms"))
     retained = pc.fill_null(retention, NONE).to_numpy(zero_copy_only=False)
     oldest = np.where(earliest != NONE, earliest, age)
-    forecast = unread & ~compacted & (oldest != NONE) & (retained != NONE) & (retained < (_NEVER_US - end) // 1_000)
+    forecast = unread & ~compacted & (oldest != NONE) & (retained != NONE) & (retained < NEVER_MS - end // 1_000)
     expires = end - oldest + np.where(forecast, retained, 0) * 1_000
     counted_here = found.compared & ~compacted
     columns: dict[str, Any] = {
@@ -128,8 +123,7 @@ def _contract(rows: pa.Table, end: Ints, found: Counted, policy: pa.Array, reten
         "position_high": _where(found.high != NONE, found.high),
         "unknown_reason": _reasons(compacted, found.compared, looked),
     }
-    schema = arrow_schema(NON_CONSUMED)
-    return pa.table([columns[field.name].cast(field.type) for field in schema], schema=schema)
+    return arrow_columns(NON_CONSUMED, columns)
 
 
 _REASONS = (

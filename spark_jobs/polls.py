@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spark_jobs.arrays import FAR, NONE, Bools, Ints
-from spark_jobs.timeline import extent
+from spark_jobs.scans import last_until, value_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +37,7 @@ class Looks:
 
     def last(self, gp: Ints, until: Ints) -> Ints:
         """The last look at each group-partition, not later than `until`; -FAR without one."""
-        if not len(self.at):
-            return np.full(len(gp), -FAR)
-        origin, span = extent(self.at, until)
-        clock = self.gp * span + (self.at - origin)
-        found = np.searchsorted(clock, gp * span + (until - origin), side="right") - 1
-        place = np.clip(found, 0, None)
-        return np.where((found >= 0) & (self.gp[place] == gp), self.at[place], -FAR)
+        return value_at(self.at, last_until(self.gp, self.at, gp, until), -FAR)
 
 
 def evidence(told: Told) -> tuple[Ints, Looks]:

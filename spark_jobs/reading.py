@@ -17,7 +17,7 @@ from pyarrow.fs import FileSystem
 
 from kafka_sla.arrow import arrow_schema
 from kafka_sla.job import Job, Replay
-from kafka_sla.model import Patterns, epoch_ms
+from kafka_sla.model import epoch_ms
 from kafka_sla.tables import (
     COMMITTED_OFFSETS,
     COMPACTED,
@@ -35,6 +35,7 @@ from kafka_sla.tables import (
 from kafka_sla.warehouse import sizes_of
 from spark_jobs import layouts
 from spark_jobs.arrays import Bools, Ints
+from spark_jobs.indexes import given
 from spark_jobs.layouts import LAYOUTS, NAME
 from spark_jobs.packs import packed
 
@@ -50,6 +51,7 @@ PUBLISHED = {
     CONSUMER_STATUS.name: layouts.STATUS,
     NON_CONSUMED.name: layouts.UNREAD,
 }
+KINDS = FACTS | PUBLISHED
 """Table → kind of its events."""
 _BATCH_ROWS, _BATCH_PUBLISHED = 1_000_000, 100_000
 """Rows of facts are short, those of metrics hold lists."""
@@ -90,10 +92,10 @@ def reading(job: Job, parts: list[list[Part]], tasks: int) -> Packing:
     """A function for `DataFrame.mapInArrow`: indexes of shares in, the packs of their events out."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for share in (number for batch in batches for number in batch.column(0).to_pylist()):
+        for share in given(batches):
             for part in parts[share]:
                 for rows in _read(part):
-                    yield packed((FACTS | PUBLISHED)[part.table], _events(job, part.table, rows), tasks)
+                    yield packed(KINDS[part.table], _events(job, part.table, rows), tasks)
 
     return run
 
@@ -124,7 +126,7 @@ def _whole(table: str, rows: pa.Table) -> pa.Table:
 
 def _events(job: Job, table: str, rows: pa.Table) -> pa.Table:
     """What the job measures with of these rows, in the layout of their kind."""
-    layout = LAYOUTS[(FACTS | PUBLISHED)[table]]
+    layout = LAYOUTS[KINDS[table]]
     if table in PUBLISHED:  # of a long load one window is wanted
         rows = rows.filter(pa.array(_of_carry_over(job, rows)))
     columns = {
@@ -253,12 +255,8 @@ def _of_carry_over(job: Job, rows: pa.Table) -> Bools:
 
 def _selected(replay: Replay, rows: pa.Table) -> Bools:
     """Rows of the cluster whose topic and group its patterns select."""
-    one = _is(rows, "cluster", replay.cluster.name.__eq__) & _fits(rows, "topic", replay.cluster.topics)
-    return one & _fits(rows, "group", replay.cluster.groups) if "group" in rows.column_names else one
-
-
-def _fits(rows: pa.Table, name: str, patterns: Patterns) -> Bools:
-    return _is(rows, name, patterns.matches)
+    one = _is(rows, "cluster", replay.cluster.name.__eq__) & _is(rows, "topic", replay.cluster.topics.matches)
+    return one & _is(rows, "group", replay.cluster.groups.matches) if "group" in rows.column_names else one
 
 
 def _is(rows: pa.Table, name: str, test: Callable[[str], bool]) -> Bools:

@@ -2,11 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from spark_jobs.arrays import NONE, Bools, Ints
+
+
+def extent(*times: Ints) -> tuple[int, int]:
+    """(first instant, room for one more than all instants after it): what one key of many takes on a joint axis.
+
+    Counted from the first instant, not from 1970: a thousand years of them still fit side by side into 64 bits.
+    """
+    found = [t for t in times if len(t)]
+    first = min((int(t.min()) for t in found), default=0)
+    return first, max((int(t.max()) for t in found), default=0) - first + 2
+
+
+def last_until(key: Ints, at: Ints, asked: Ints, until: Ints, *, before: bool = False) -> Ints:
+    """Index of the last row of each asked key up to an instant (`before`: earlier than it); NONE without one.
+
+    Rows are sorted by (key, at).
+    """
+    if not len(at):
+        return np.full(len(until), NONE)
+    origin, span = extent(at, until)
+    side: Literal["left", "right"] = "left" if before else "right"
+    index = np.searchsorted(key * span + (at - origin), asked * span + (until - origin), side=side) - 1
+    there = (index >= 0) & (key[np.maximum(index, 0)] == asked)
+    return np.where(there, index, NONE)
+
+
+def value_at(values: Ints, index: Ints, otherwise: np.int64 = NONE) -> Ints:
+    """The value at each index; `otherwise` where that is NONE."""
+    if not len(values):
+        return np.full(len(index), otherwise)
+    return np.where(index == NONE, otherwise, values[np.maximum(index, 0)])
 
 
 def begins(*keys: Any) -> Bools:

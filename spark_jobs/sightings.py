@@ -18,8 +18,7 @@ import pyarrow.compute as pc
 from spark_jobs.arrays import NONE, Bools, Ints
 from spark_jobs.chunks import Chunk
 from spark_jobs.order import ints
-from spark_jobs.scans import begins, earlier, latest
-from spark_jobs.timeline import extent
+from spark_jobs.scans import begins, earlier, last_until, latest, value_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +52,7 @@ class LogEnds:
 
     def newest(self, place: Ints, at: Ints) -> Ints:
         """The last one of each topic-partition up to that instant; -1 without."""
-        if not len(self._at):
-            return np.full(len(at), NONE)
-        origin, span = extent(self._at, at)
-        clock = self._place * span + (self._at - origin)
-        index = np.searchsorted(clock, place * span + (at - origin), side="right") - 1
-        there = (index >= 0) & (self._place[np.maximum(index, 0)] == place)
-        return np.where(there, self._log_end[np.maximum(index, 0)], NONE)
+        return value_at(self._log_end, last_until(self._place, self._at, place, at))
 
 
 def lag_behind(log_end: Ints, position: Ints) -> Ints:

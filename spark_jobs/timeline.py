@@ -14,6 +14,7 @@ import numpy as np
 
 from spark_jobs.arrays import FAR, NONE, Bools, Floats, Ints
 from spark_jobs.ranges import Ranges, Rows
+from spark_jobs.scans import extent
 
 RECORD, BRACKETED, INTERPOLATED, EXTRAPOLATED = range(4)
 METHODS = ("record", "bracketed", "interpolated", "extrapolated")
@@ -156,16 +157,6 @@ class Timeline:
         line = self._line(anchor, np.where(usable, other, anchor), position)
         slope_back = self._line(np.where(usable, other, anchor), anchor, position)
         return np.where(usable, np.where(forward, slope_back, line), np.nan)
-
-
-def extent(*times: Ints) -> tuple[int, int]:
-    """(first instant, room for one more than all instants after it): what one key of many takes on a joint axis.
-
-    Counted from the first instant, not from 1970: a thousand years of them still fit side by side into 64 bits.
-    """
-    found = [t for t in times if len(t)]
-    first = min((int(t.min()) for t in found), default=0)
-    return first, max((int(t.max()) for t in found), default=0) - first + 2
 
 
 def middle(offset: Ints) -> Floats:

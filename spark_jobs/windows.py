@@ -8,8 +8,9 @@ import numpy as np
 
 from spark_jobs.arrays import FAR, NONE, Bools, Floats, Ints
 from spark_jobs.chunks import Chunk
+from spark_jobs.scans import last_until
 from spark_jobs.segments import Steps, carried_over, log_start_at
-from spark_jobs.timeline import extent, middle
+from spark_jobs.timeline import middle
 
 _MS = 1_000.0
 
@@ -75,9 +76,7 @@ def rows(chunk: Chunk, scope: Scope) -> Rows:
 
 def _last_before(chunk: Chunk, gp: Ints, end: Ints) -> Ints:
     """Last commit of each group-partition within the windows before `end`; one exists in every row of the grid."""
-    origin, span = extent(chunk.within, end)
-    clock = chunk.gp * span + (chunk.within - origin)
-    return np.asarray(np.searchsorted(clock, gp * span + (end - origin), side="left") - 1, dtype=np.int64)
+    return last_until(chunk.gp, chunk.within, gp, end, before=True)
 
 
 def ends(chunk: Chunk, step: Steps, grid: Rows) -> Ends:

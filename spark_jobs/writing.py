@@ -17,7 +17,8 @@ from pyarrow.fs import FileSystem
 
 from kafka_sla.arrow import arrow_schema
 from kafka_sla.tables import Table
-from kafka_sla.warehouse import files_below, remove_files
+from kafka_sla.warehouse import batches_of, files_below, remove_files
+from spark_jobs.indexes import given
 
 _ROWS = 250_000
 WRITTEN = "name STRING, path STRING, rows BIGINT"
@@ -72,11 +73,9 @@ def rewriting(
     """The same for indexes of files that tasks of this load wrote: what `change` makes of their rows lands."""
 
     def measured(batches: Iterable[pa.RecordBatch]) -> Iterator[Mapping[Table, pa.Table]]:
-        for index in (number for batch in batches for number in batch.column(0).to_pylist()):
-            filesystem, inside = FileSystem.from_uri(paths[index])
-            with filesystem.open_input_file(inside) as source:
-                for rows in pq.ParquetFile(source).iter_batches(batch_size=_ROWS):
-                    yield {table: change(pa.Table.from_batches([rows]))}
+        for index in given(batches):
+            for rows in batches_of(paths[index], _ROWS):
+                yield {table: change(rows)}
 
     return writing(target, measured)
 

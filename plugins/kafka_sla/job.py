@@ -65,6 +65,11 @@ class Job:
     def clusters(self) -> tuple[str, ...]:
         return tuple(r.cluster.name for r in self.replays)
 
+    @property
+    def status_rules(self) -> dict[str, StatusRules]:
+        """How each cluster's consumers are judged."""
+        return {r.cluster.name: r.cluster.status for r in self.replays}
+
     def write(self, path: Path) -> None:
         """Write beside and rename: a killed writer leaves the old file or the new one."""
         part = path.with_suffix(".part")

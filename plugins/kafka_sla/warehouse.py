@@ -93,6 +93,14 @@ def columns_of(files: Sequence[str], schema: pa.Schema) -> pa.Table:
     return pa.concat_tables(parts)
 
 
+def batches_of(path: str, size: int, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    """The rows of one Parquet file, so many at a time."""
+    filesystem, inside = FileSystem.from_uri(path)
+    with filesystem.open_input_file(inside) as source:
+        for batch in pq.ParquetFile(source).iter_batches(batch_size=size, columns=columns):
+            yield pa.Table.from_batches([batch])
+
+
 def sizes_of(files: Sequence[str]) -> list[int]:
     """The size of each file in bytes, 0 where there is none."""
     places = [FileSystem.from_uri(path) for path in files]

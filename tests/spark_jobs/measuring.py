@@ -12,10 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kafka_sla.arrow import arrow_rows
 from kafka_sla.job import Carried, Job, Replay
-from kafka_sla.model import Cluster, Interval, Sla, epoch_ms
+from kafka_sla.model import Cluster, Interval, Sla
 from kafka_sla.tables import CONSUMER_LATENCY, LOG_OFFSETS, TOPIC_CONFIGS, Table
 from spark_jobs import consumer_status, facts, group_status, non_consumed
-from spark_jobs.counted_groups import counted_groups
 from spark_jobs.inputs import Inputs
 from spark_jobs.kernel import scope_of
 from tests.spark_jobs.conftest import Row, at
@@ -28,7 +27,7 @@ Measure = Callable[[Job, Sequence[Row]], Iterator[pa.Table]]
 
 def status_of(job: Job, _: Sequence[Row]) -> Iterator[pa.Table]:
     """Rows of consumer_status."""
-    rules = {replay.cluster.name: replay.cluster.status for replay in job.replays}
+    rules = job.status_rules
     parts = [consumer_status.measure(chunk, scope_of(job), rules) for chunk in chunks_of(job)]
     of_groups = group_status.together(pa.concat_tables(group_status.sums(part) for part in parts))
     yield from (group_status.with_groups(part, of_groups, rules) for part in parts)
@@ -36,13 +35,12 @@ def status_of(job: Job, _: Sequence[Row]) -> Iterator[pa.Table]:
 
 def unread_of(job: Job, latency: Sequence[Row]) -> Iterator[pa.Table]:
     """Rows of non_consumed."""
-    since = {r.cluster.name: epoch_ms(r.carried.at) * 1_000 for r in job.replays if r.carried}
     for chunk in chunks_of(job):
         number = {tuple(key.values()): gp for gp, key in enumerate(chunk.keys.to_pylist())}
         own = [(number.get(tuple(row[name] for name in chunk.keys.column_names)), row) for row in latency]
         mine = sorted([one for one in own if one[0] is not None], key=lambda one: (one[0], one[1]["window_start"]))
         gp, rows = np.array([gp for gp, _ in mine]), arrow_rows(CONSUMER_LATENCY, [row for _, row in mine])
-        yield non_consumed.measure(chunk, rows, gp.astype(np.int64), scope_of(job), counted_groups(job), since)
+        yield non_consumed.measure(chunk, rows, gp.astype(np.int64), scope_of(job), job)
 
 
 def of_expressions(spark: SparkSession, measure: Callable[[Inputs], DataFrame]) -> Measure:

@@ -59,9 +59,10 @@ def made(job: Job, tasks: int) -> dict[str, list[Row]]:
             for table, rows in some.items():
                 found.setdefault(table.name, []).append(rows)
     of_groups = group_status.together(pa.concat_tables(found.pop(group_status.SUMS.name)))
-    rules = {CLUSTER.name: CLUSTER.status}
     of_partitions = found.pop(consumer_status.OF_PARTITIONS.name)
-    found[CONSUMER_STATUS.name] = [group_status.with_groups(rows, of_groups, rules) for rows in of_partitions]
+    found[CONSUMER_STATUS.name] = [
+        group_status.with_groups(rows, of_groups, job.status_rules) for rows in of_partitions
+    ]
     return {
         table.name: sorted(
             (row for rows in found.pop(table.name) for row in rows.select(list(table.names)).to_pylist()),
