@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-HOME = Path(os.environ.setdefault("KAFKA_SLA_TEST_HOME", tempfile.mkdtemp(prefix="kafka_sla-airflow-")))
+if "KAFKA_SLA_TEST_HOME" not in os.environ:  # else it is that of the process which started this one
+    os.environ["KAFKA_SLA_TEST_HOME"] = tempfile.mkdtemp(prefix="kafka_sla-airflow-")
+    atexit.register(shutil.rmtree, os.environ["KAFKA_SLA_TEST_HOME"], ignore_errors=True)
+HOME = Path(os.environ["KAFKA_SLA_TEST_HOME"])
 
 os.environ.update(
     AIRFLOW_HOME=str(HOME),

@@ -15,7 +15,7 @@ import pyarrow as pa
 from kafka.errors import KafkaError, NoError, OffsetOutOfRangeError, UnknownTopicOrPartitionError, for_code
 
 from kafka_sla.kafka.client import TAKE_OVER_S, Client
-from kafka_sla.kafka.fetching import fetch
+from kafka_sla.kafka.fetching import Place, fetched
 from kafka_sla.kafka.offsets import Offsets
 from kafka_sla.kafka.positions import Reader, Track
 from kafka_sla.kafka.record_batches import Batch, Record, read_batches, read_records, told_batches
@@ -113,15 +113,14 @@ def read_commits(client: Client, groups: Patterns, topics: Patterns, start: int,
     commits = Commits()
     pauses = list(TAKE_OVER_S)
     while spans:
-        asks = [
-            fetch(log.leaders[tp.partition], tp, at, _BYTES_PER_FETCH, committed=True) for tp, (at, _) in spans.items()
-        ]
+        places = [Place(log.leaders[tp.partition], tp, at) for tp, (at, _) in spans.items()]
         left, moving = {}, None
-        for (tp, (at, stop)), answer in zip(spans.items(), client.ask(asks), strict=True):
+        answers = fetched(client, places, _BYTES_PER_FETCH, committed=True)
+        for (tp, (at, stop)), answer in zip(spans.items(), answers, strict=True):
             if failed := _error(answer):
                 left[tp], moving = (at, stop), failed
                 continue
-            going_on = _take(answer.responses[0].partitions[0], at, readers, commits, start, end, gaps[tp])
+            going_on = _take(answer, at, readers, commits, start, end, gaps[tp])
             if going_on is not None and going_on < stop:
                 left[tp] = (going_on, stop)
         if moving:
@@ -132,7 +131,7 @@ def read_commits(client: Client, groups: Patterns, topics: Patterns, start: int,
 
 def _error(answer: Any) -> KafkaError | None:
     """What keeps a partition from being read, if it heals by itself; anything else is raised."""
-    failed = answer if isinstance(answer, KafkaError) else for_code(answer.responses[0].partitions[0].error_code)()
+    failed = answer if isinstance(answer, KafkaError) else for_code(answer.error_code)()
     if isinstance(failed, NoError | OffsetOutOfRangeError):
         return None
     if not failed.retriable:

@@ -16,7 +16,7 @@ from kafka.errors import AuthorizationError, KafkaError, OffsetOutOfRangeError, 
 
 from kafka_sla.kafka.client import Client
 from kafka_sla.kafka.diagnosis import words_of
-from kafka_sla.kafka.fetching import fetch
+from kafka_sla.kafka.fetching import Place, fetched
 from kafka_sla.kafka.ranges import Content, Range
 from kafka_sla.kafka.record_batches import Batch, told_batches
 from kafka_sla.kafka.topics import TopicPartition
@@ -155,9 +155,10 @@ class Contents:
                 for one in readings[begin : begin + _AT_ONCE]
                 if one.stretch.tp.topic not in self._refused and (leader := self.leader(one.stretch.tp)) is not None
             ]
-            asks = [fetch(leader, one.stretch.tp, offset(one), size, committed=True) for one, leader in asked]
-            self.look_ups += len(asks)
-            for (one, _), answer in zip(asked, self.client.ask(asks), strict=True):
+            places = [Place(leader, one.stretch.tp, offset(one)) for one, leader in asked]
+            self.look_ups += len(places)
+            answers = fetched(self.client, places, size, committed=True)
+            for (one, _), answer in zip(asked, answers, strict=True):
                 yield one, self._batches(one, answer)
 
     def _batches(self, one: _Reading, answer: Any) -> list[tuple[Batch, bool]]:
@@ -167,16 +168,14 @@ class Contents:
             if isinstance(error, AuthorizationError):
                 self._refused.add(one.stretch.tp.topic)
             return []
-        partition = answer.responses[0].partitions[0]
-        one.held_back |= 0 <= partition.last_stable_offset < one.stretch.end
-        aborted = [(entry.first_offset, entry.producer_id) for entry in partition.aborted_transactions or ()]
-        return list(told_batches(partition.records or b"", aborted))
+        one.held_back |= 0 <= answer.last_stable_offset < one.stretch.end
+        aborted = [(entry.first_offset, entry.producer_id) for entry in answer.aborted_transactions or ()]
+        return list(told_batches(answer.records or b"", aborted))
 
 
 def _error(answer: Any) -> KafkaError | None:
-    code = answer.responses[0].partitions[0].error_code
-    error = for_code(code)
-    return error() if code and error is not OffsetOutOfRangeError else None
+    error = for_code(answer.error_code)
+    return error() if answer.error_code and error is not OffsetOutOfRangeError else None
 
 
 def _unproven(one: _Reading) -> bool:

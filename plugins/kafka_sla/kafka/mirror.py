@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 from kafka.errors import KafkaError, UnknownTopicOrPartitionError, for_code
 
 from kafka_sla.kafka.client import Client
 from kafka_sla.kafka.commit_log import committed_records
 from kafka_sla.kafka.diagnosis import words_of
-from kafka_sla.kafka.fetching import fetch
+from kafka_sla.kafka.fetching import Place, fetched
 from kafka_sla.kafka.offsets import Offsets
 from kafka_sla.kafka.record_batches import Record, read_batches
 from kafka_sla.kafka.topics import TopicPartition, read_topic
@@ -52,8 +53,9 @@ def _records(client: Client, topic: str, end: int | None) -> Iterator[Record]:
     offsets = Offsets(client, {topic: log})
     ends, left = offsets.ends(), offsets.starts()
     while left := {tp: at for tp, at in left.items() if at < ends.get(tp, 0)}:
-        asks = [fetch(log.leaders[tp.partition], tp, at, _BYTES_PER_FETCH, committed=True) for tp, at in left.items()]
-        for (tp, at), answer in zip(list(left.items()), client.ask(asks), strict=True):
+        places = [Place(log.leaders[tp.partition], tp, at) for tp, at in left.items()]
+        answers = fetched(client, places, _BYTES_PER_FETCH, committed=True)
+        for (_, tp, at), answer in zip(places, answers, strict=True):
             data, aborted = _data(answer)
             yield from (
                 record
@@ -64,13 +66,12 @@ def _records(client: Client, topic: str, end: int | None) -> Iterator[Record]:
             left[tp] = max((batch.last_offset + 1 for batch in read_batches(data)), default=ends[tp])
 
 
-def _data(answer: object) -> tuple[bytes, list[object]]:
+def _data(answer: Any) -> tuple[bytes, list[Any]]:
     if isinstance(answer, KafkaError):
         raise answer
-    partition = answer.responses[0].partitions[0]  # type: ignore[attr-defined]
-    if partition.error_code:
-        raise for_code(partition.error_code)()
-    return partition.records or b"", partition.aborted_transactions or []
+    if answer.error_code:
+        raise for_code(answer.error_code)()
+    return answer.records or b"", answer.aborted_transactions or []
 
 
 def _position(flow: ReplicationFlow, record: Record) -> KeptPosition | None:

@@ -11,7 +11,7 @@ from kafka_sla.errors import KafkaUnreachable
 from kafka_sla.kafka.client import Client
 from kafka_sla.kafka.commit_log import TOPIC
 from kafka_sla.kafka.diagnosis import words_of
-from kafka_sla.kafka.fetching import ONE_BATCH, fetch
+from kafka_sla.kafka.fetching import ONE_BATCH, Place, fetched
 from kafka_sla.kafka.groups import list_groups, read_committed
 from kafka_sla.kafka.topics import Topic, TopicPartition, read_configs, read_topic, read_topics
 from kafka_sla.model import Cluster, Connection, Patterns
@@ -108,8 +108,7 @@ def _commit_log(client: Client) -> Finding:
 def _fetch_error(client: Client, topic: Topic) -> KafkaError | None:
     """The error that a Fetch at the beginning of the topic answers, if any."""
     partition, leader = next(iter(topic.leaders.items()))
-    (answer,) = client.ask([fetch(leader, TopicPartition(topic.name, partition), 0, ONE_BATCH)])
+    (answer,) = fetched(client, [Place(leader, TopicPartition(topic.name, partition), 0)], ONE_BATCH)
     if isinstance(answer, KafkaError):
         return answer
-    code = answer.responses[0].partitions[0].error_code
-    return for_code(code)() if code else None
+    return for_code(answer.error_code)() if answer.error_code else None

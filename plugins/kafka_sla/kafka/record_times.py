@@ -10,7 +10,7 @@ from kafka.errors import AuthorizationError, BrokerResponseError, KafkaError, Of
 
 from kafka_sla.kafka.client import TAKE_OVER_S, Client
 from kafka_sla.kafka.diagnosis import words_of
-from kafka_sla.kafka.fetching import ONE_BATCH, fetch
+from kafka_sla.kafka.fetching import ONE_BATCH, Place, fetched
 from kafka_sla.kafka.offsets import Found
 from kafka_sla.kafka.record_batches import read_batches, read_records
 from kafka_sla.kafka.topics import Topic, TopicPartition, read_topic
@@ -79,9 +79,10 @@ class RecordTimes:
     def _ask(self, positions: list[Position]) -> dict[Position, KafkaError]:
         """Remembers what the leaders answer; returns the errors."""
         positions = [(tp, offset) for tp, offset in positions if tp.topic not in self._refused]
-        asks = [fetch(self._topics[tp.topic].leaders[tp.partition], tp, offset, ONE_BATCH) for tp, offset in positions]
-        self.look_ups += len(asks)
-        errors = {at: self._take(at, answer) for at, answer in zip(positions, self._client.ask(asks), strict=True)}
+        places = [Place(self._topics[tp.topic].leaders[tp.partition], tp, offset) for tp, offset in positions]
+        self.look_ups += len(places)
+        answers = fetched(self._client, places, ONE_BATCH)
+        errors = {at: self._take(at, answer) for at, answer in zip(positions, answers, strict=True)}
         return {at: error for at, error in errors.items() if error}
 
     def _find_leaders(self, topics: set[str], pause_s: float) -> None:
@@ -96,13 +97,12 @@ class RecordTimes:
         tp, offset = position
         if isinstance(answer, KafkaError):
             return answer
-        partition = answer.responses[0].partitions[0]
-        error = for_code(partition.error_code)
-        if partition.error_code and error is not OffsetOutOfRangeError:
+        error = for_code(answer.error_code)
+        if answer.error_code and error is not OffsetOutOfRangeError:
             if issubclass(error, AuthorizationError):
                 self._refused.add(tp.topic)
             return error()
-        records = partition.records or b""
+        records = answer.records or b""
         self._bytes += len(records)
         self._known[position] = _first_record(records, offset)
         batch = next((batch for batch in read_batches(records) if batch.last_offset >= offset), None)

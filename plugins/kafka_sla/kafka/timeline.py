@@ -8,6 +8,8 @@ window boundary; a gap that offsets crossed is then split, again and again, unti
   floor. (One split alone is fooled by chance.)
 
 A gap with one or two unknown records is not split: asking right behind the known record gives the next one at once.
+Likewise where a split off the line met silence, as between bursts: asking half a floor behind a burst's first record
+skips the burst, if it is short, and gives the next one, where halving would ask for each of them several times.
 
 Inside a window gaps are split at 0.382 of their width, not at their middle: halves and quarters of a minute lie on the
 line of every job that fires each 5, 10 or 15 seconds, however abrupt its bursts are.
@@ -33,6 +35,10 @@ _CHASE = 2
 """Unknown records that are cheaper to ask for one by one than to find by halving."""
 _STRAIGHT = 2
 """Splits in a row that must lie on the line."""
+_SILENCE = 4
+"""Floors without a record after which bursts are leapt over; chance leaves shorter ones in many a steady flow."""
+_LEAP = 2
+"""A leap is half a floor: records of one moment, spread over it, are then a quarter of a floor off on average."""
 _SPLIT_PER_MILLE = 382
 """The golden ratio's smaller part: no multiple of it is near a simple fraction of a minute."""
 _AGE_SHARE = 200
@@ -67,6 +73,8 @@ class _Gap:
     """The moment that a backlog is looked at from; None inside the grid."""
     position: int = 0
     """What lies entirely before this offset is of no interest."""
+    leaping: bool = False
+    """Silence lies between bursts here."""
 
 
 class Search:
@@ -193,6 +201,8 @@ class Search:
         inside = width <= self._rule.window_ms
         if inside and unknown <= _CHASE:
             return [], [_Gap(behind, gap.right, 0, gap.seen_from, gap.position)]
+        if gap.leaping:
+            return self._leap(gap, left)
         at = gap.left + (width * _SPLIT_PER_MILLE // 1000 if inside else width // 2)
         if at < behind:
             return [], [_Gap(at, gap.right, gap.straight, gap.seen_from, gap.position)]
@@ -200,7 +210,7 @@ class Search:
         self._examined.add(at)
         if found is None:
             return [at], []
-        straight = gap.straight + 1 if self._on_line(gap, left, right, at, found) else 0
+        straight = gap.straight + 1 if self._on_line(self._floor(gap), gap, left, right, at, found) else 0
         # Cells are halved at window boundaries, which any flow that repeats within a window meets at one phase.
         on_beat_only = False
         if straight >= _STRAIGHT and not inside:
@@ -208,22 +218,37 @@ class Search:
             there = self._answer(off_beat)
             if there is None:
                 return [off_beat], []
-            on_beat_only = not self._on_line(gap, left, right, off_beat, there)
+            on_beat_only = not self._on_line(self._floor(gap), gap, left, right, off_beat, there)
         if straight >= _STRAIGHT and not on_beat_only and width <= self._widest(gap):
             return [], []
+        leaping = inside and self._silent(at, found) and not self._on_line(self._finest, gap, left, right, at, found)
         return [], [
-            _Gap(gap.left, at, straight, gap.seen_from, gap.position),
-            _Gap(at, gap.right, straight, gap.seen_from, gap.position),
+            _Gap(gap.left, at, straight, gap.seen_from, gap.position, leaping),
+            _Gap(at, gap.right, straight, gap.seen_from, gap.position, leaping),
         ]
 
-    def _on_line(self, gap: _Gap, left: Found, right: Found, at: int, found: Found) -> bool:
+    def _leap(self, gap: _Gap, left: Found) -> tuple[list[int], list[_Gap]]:
+        """Go on behind what came at once with the known record. As in the grid also in a look back, which else would
+        ask for other times than the grid did."""
+        at = left.timestamp + max(1, self._finest // _LEAP)
+        found = self._answer(at)
+        self._examined.add(at)
+        if found is None:
+            return [at], []
+        return [], [_Gap(at, gap.right, 0, gap.seen_from, gap.position, self._silent(at, found))]
+
+    def _silent(self, at: int, found: Found) -> bool:
+        """No record came for long from `at` on."""
+        return found.timestamp - at > _SILENCE * self._finest
+
+    def _on_line(self, floor: int, gap: _Gap, left: Found, right: Found, at: int, found: Found) -> bool:
         """This time, and the record found from it on, are where a steady flow between left and right would have them.
 
         Give or take the distance of two records, as no line tells where exactly between its neighbours one lies.
         """
         span, unknown = gap.right - left.timestamp, right.offset - left.offset - 1
         passed = found.offset - left.offset - 1
-        tolerance = 2 * self._floor(gap) + min(self._rule.floor_ms, span // unknown)
+        tolerance = 2 * floor + min(self._rule.floor_ms, span // unknown)
         if abs(left.timestamp + passed * span / unknown - at) > tolerance:
             return False
         if found.offset >= right.offset:
@@ -233,6 +258,9 @@ class Search:
     def _widest(self, gap: _Gap) -> int:
         return self._rule.max_gap_ms if gap.seen_from is None else FAR
 
+    @property
+    def _finest(self) -> int:
+        return max(1, self._rule.floor_ms)
+
     def _floor(self, gap: _Gap) -> int:
-        floor = max(1, self._rule.floor_ms)
-        return floor if gap.seen_from is None else max(floor, (gap.seen_from - gap.right) // _AGE_SHARE)
+        return self._finest if gap.seen_from is None else max(self._finest, (gap.seen_from - gap.right) // _AGE_SHARE)
