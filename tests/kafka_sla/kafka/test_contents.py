@@ -90,6 +90,22 @@ def test_records_of_two_clocks_lie_in_the_ranges_told(kafka: Broker, codec: str)
     assert len(told) < 60
 
 
+def test_batches_that_are_larger_than_a_sample_are_read_in_every_partition(kafka: Broker) -> None:
+    """Of the partitions that a request names, only the first gets a batch beyond the limit."""
+    name, now = topic(kafka, partitions=3), just_now()
+    times = [now - 30_000 + 10 * index + 700 * (index % 2) for index in range(1_500)]
+    for partition in range(3):
+        produce(kafka, name, times, partition, **{"linger.ms": 500})
+        commit(kafka, f"g-{name}", name, 1_500, partition)
+
+    seen = look(kafka, this_minute(), name, groups=f"g-{name}", live=True)
+
+    told = [row for row in seen.record_ranges.to_pylist() if row["records"]]
+    offsets = {(row["partition"], at) for row in told for at in range(row["first_offset"], row["end_offset"])}
+    assert offsets == {(partition, at) for partition in range(3) for at in range(1_500)}
+    assert seen.notes == ()
+
+
 def test_of_a_window_in_order_nothing_is_told(kafka: Broker) -> None:
     name, now = topic(kafka), just_now()
     produce(kafka, name, [now - 400 + index for index in range(400)])
