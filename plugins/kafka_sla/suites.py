@@ -205,7 +205,7 @@ def _run(
     with _ONE_VIEW:
         queries = [rule for rule in rules if rule["type"] == _QUERY]
         ask((rule for rule in queries if not _implied_by(rule) or _implied_by(rule) - holding), _HOLDS)
-        ask([rule for rule in rules if rule["id"] in found and not found[rule["id"]].success], _COUNTS)
+        ask((rule for rule in rules if rule["id"] in found and not found[rule["id"]].success), _COUNTS)
     return [_verdict(asked[rule["id"]], batch, frame, found.get(rule["id"])) for rule in rules]
 
 
