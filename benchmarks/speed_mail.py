@@ -34,6 +34,7 @@ from kafka_sla.store import Store
 _DAG = "kafka_sla"
 _RUN = timedelta(minutes=5)
 _PARTITIONS, _BEAT_SECONDS, _RECORDS = 100, 10, 10
+_BEATS_AN_HOUR = 3_600 // _BEAT_SECONDS
 _LATE = "group-0"
 _CONFIGURATION = f"""
 clusters: {{prod: {{connection: kafka_prod}}}}
@@ -108,7 +109,10 @@ def _told(client: AirflowClient, end: datetime, mailed: datetime, group_partitio
 
 
 class _Traffic:
-    """Every ten seconds each partition gets records and each group commits all of them, inside the `with` block."""
+    """Every ten seconds each partition gets records and each group commits all of them, inside the `with` block.
+
+    Before, each group commits as often as in an hour: a snapshot reads the commits of the hour before its interval.
+    """
 
     def __init__(self, client: dict[str, str], topics: int) -> None:
         self._topics = {f"group-{number}": f"topic-{number}" for number in range(topics)}
@@ -123,6 +127,9 @@ class _Traffic:
     def __enter__(self) -> _Traffic:
         for topic in self._topics.values():
             create_topic(self._admin, NewTopic(topic, _PARTITIONS, 1))
+        say("committing as often as in an hour")
+        for _ in range(_BEATS_AN_HOUR):
+            self._commit(0)
         self._thread.start()
         return self
 

@@ -9,16 +9,16 @@ length + 1).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
 from struct import Struct
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from kafka_sla.arrow import arrow_schema
 from kafka_sla.tables import COMMITTED_OFFSETS, COMPACTED, Column, Table
-from spark_jobs.arrays import NEVER_MS
+from spark_jobs.arrays import NEVER_MS, Bools, Ints
 
 UNREADABLE = Table(
     "unreadable_commit_records", "fact", ("cluster", "key", "value", "appended_at"), "appended_at",
@@ -33,7 +33,11 @@ UNREADABLE = Table(
 """What is set aside beside the decoded commits of a load."""
 COLUMNS = ["key", "value", "appended_at", "earlier_lost"]
 """Of the raw records: BINARY, BINARY, TIMESTAMP and BOOLEAN."""
-_SHORT, _INT, _LONG = Struct(">h"), Struct(">i"), Struct(">q")
+_SHORT, _INT = Struct(">h"), Struct(">i")
+_EPOCH_SINCE, _FLEXIBLE = 3, 4
+"""Versions of a value: the first with the leader's epoch, and the one of flexible length."""
+_LONGEST = 24
+"""Bytes that may be looked at behind the end of a value that is cut short."""
 
 
 class _Key(NamedTuple):
@@ -42,9 +46,14 @@ class _Key(NamedTuple):
     partition: int
 
 
-class _Value(NamedTuple):
-    offset: int
-    at_ms: int
+_NO_COMMIT = _Key("", "", -1)
+"""The key of something else."""
+
+
+class _Values(NamedTuple):
+    offset: Ints
+    at_ms: Ints
+    fits: Bools
 
 
 def committed_offsets(records: pa.Table, cluster: str) -> tuple[pa.Table, pa.Table]:
@@ -52,20 +61,28 @@ def committed_offsets(records: pa.Table, cluster: str) -> tuple[pa.Table, pa.Tab
 
     Group metadata records are in neither. A tombstone becomes a null committed offset at the time it was appended.
     """
-    found, strange = [], []
-    columns = (records[name].to_pylist() for name in ("key", "value"))
-    appended = records["appended_at"].cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_pylist()
-    lost = records["earlier_lost"].to_pylist()
-    for nth, (raw, value) in enumerate(zip(*columns, strict=True)):
-        if raw is None or not is_commit(raw):
-            continue
-        key, told = _key(raw), None if value is None else _value(value)
-        if key is None or (told is None and value is not None):
-            strange.append((cluster, raw, value, appended[nth]))
-            continue
-        offset, at = (told.offset, told.at_ms * 1_000) if told else (None, appended[nth])
-        found.append((cluster, *key, at, offset, COMPACTED if lost[nth] else "commit_log"))
-    return _rows(COMMITTED_OFFSETS, found), _rows(UNREADABLE, strange)
+    raw = records["key"].combine_chunks().dictionary_encode()
+    values = records["value"].combine_chunks()
+    appended = records["appended_at"].cast(pa.timestamp("us", "UTC")).combine_chunks()
+    names = [_key(key) if is_commit(key) else _NO_COMMIT for key in raw.dictionary.to_pylist()] + [_NO_COMMIT]
+    of_key = raw.indices.fill_null(len(names) - 1).to_numpy()
+    deleted = values.is_null().to_numpy(zero_copy_only=False)
+    told = _values(values)
+    commit = np.array([name is not _NO_COMMIT for name in names])[of_key]
+    readable = commit & np.array([name is not None for name in names])[of_key] & (deleted | told.fits)
+    kept = np.flatnonzero(readable)
+    keys = pa.array(of_key[kept])
+    rows = [
+        pa.repeat(cluster, len(kept)),
+        *(pa.array([name[part] if name else None for name in names]).take(keys) for part in range(3)),
+        pa.array(np.where(deleted, appended.cast(pa.int64()), told.at_ms * 1_000)[kept]).cast(appended.type),
+        pa.array(told.offset[kept], mask=deleted[kept]),
+        pa.array(["commit_log", COMPACTED]).take(records["earlier_lost"].cast(pa.int8()).combine_chunks().take(kept)),
+    ]
+    strange = records.select(UNREADABLE.names[1:]).filter(pa.array(commit & ~readable))
+    strange = strange.add_column(0, "cluster", pa.repeat(cluster, len(strange)))
+    found = pa.Table.from_arrays(rows, names=list(COMMITTED_OFFSETS.names))
+    return found.cast(arrow_schema(COMMITTED_OFFSETS)), strange.cast(arrow_schema(UNREADABLE))
 
 
 def is_commit(key: bytes) -> bool:
@@ -73,9 +90,8 @@ def is_commit(key: bytes) -> bool:
     return len(key) >= 2 and _SHORT.unpack_from(key)[0] in (0, 1)
 
 
-@lru_cache(100_000)
 def _key(key: bytes) -> _Key | None:
-    """Whom a commit is of; None where the lengths do not fit. The same few keys come again and again."""
+    """Whom a commit is of; None where the lengths do not fit."""
     group_ends = 4 + _length(key, 2)
     topic_ends = group_ends + 2 + _length(key, group_ends)
     if group_ends < 4 or topic_ends < group_ends + 2 or len(key) != topic_ends + 4:
@@ -89,34 +105,35 @@ def _length(data: bytes, at: int) -> int:
     return int(_SHORT.unpack_from(data, at)[0]) if len(data) >= at + 2 else len(data)
 
 
-def _value(value: bytes) -> _Value | None:
-    """Offset and commit time; None for a version that is not known, or a length that does not fit it."""
-    version = _SHORT.unpack_from(value)[0] if len(value) >= 2 else -1
-    if not 0 <= version <= 4:
-        return None
-    metadata = 14 if version >= 3 else 10
-    length, begins = _compact(value, metadata) if version == 4 else (max(_length(value, metadata), 0), metadata + 2)
-    at = begins + length
-    ends = at + 8 + (8 if version == 1 else 0)
-    if len(value) < ends or (len(value) > ends and version < 4):
-        return None
-    told = _Value(_LONG.unpack_from(value, 2)[0], _LONG.unpack_from(value, at)[0])
-    return told if told.offset >= 0 and 0 <= told.at_ms < NEVER_MS else None
+def _values(values: pa.Array) -> _Values:
+    """What values hold, many at once. One does not fit whose version is not known, or whose length does not fit it."""
+    data = np.concatenate([np.frombuffer(values.buffers()[2] or b"", np.uint8), np.zeros(_LONGEST, np.uint8)])
+    edges = np.frombuffer(values.buffers()[1] or bytes(4), np.int32)[values.offset :][: len(values) + 1]
+    starts, lengths = edges[:-1].astype(np.int64), np.diff(edges)
+    version = _numbers(data, starts, 2)
+    metadata = starts + np.where(version >= _EPOCH_SINCE, 14, 10)
+    at = metadata + 2 + np.maximum(_numbers(data, metadata, 2), 0)
+    flexible = np.flatnonzero((version == _FLEXIBLE) & (lengths > 14))
+    at[flexible] = [_behind_compact(data, place) for place in metadata[flexible]]
+    ends = at - starts + np.where(version == 1, 16, 8)
+    fits = (lengths >= 2) & (version >= 0) & (version <= _FLEXIBLE)
+    fits &= (lengths == ends) | ((version == _FLEXIBLE) & (lengths > ends))
+    offset, at_ms = _numbers(data, starts + 2, 8), _numbers(data, np.minimum(at, len(data) - 8), 8)
+    return _Values(offset, at_ms, fits & (offset >= 0) & (at_ms >= 0) & (at_ms < NEVER_MS))
 
 
-def _compact(value: bytes, at: int) -> tuple[int, int]:
-    """Length of the COMPACT_STRING at a place, and where its bytes begin."""
+def _numbers(data: npt.NDArray[np.uint8], starts: Ints, width: int) -> Ints:
+    """The big-endian numbers of so many bytes that begin there."""
+    bytes_of = np.ascontiguousarray(data[starts[:, None] + np.arange(width)])
+    return bytes_of.view(f">i{width}").ravel().astype(np.int64)
+
+
+def _behind_compact(data: npt.NDArray[np.uint8], at: int) -> int:
+    """Where the COMPACT_STRING at a place ends."""
     length = shift = 0
-    for place in range(at, min(at + 5, len(value))):
-        length += (value[place] & 0x7F) << shift
+    for place in range(at, min(at + 5, len(data))):
+        length += (int(data[place]) & 0x7F) << shift
         shift += 7
-        if value[place] < 0x80:
-            return max(length - 1, 0), place + 1
-    return len(value), at
-
-
-def _rows(table: Table, rows: Sequence[tuple[object, ...]]) -> pa.Table:
-    schema = arrow_schema(table)
-    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-    return pa.table(arrays, schema=schema)
+        if data[place] < 0x80:
+            return place + 1 + max(length - 1, 0)
+    return len(data)

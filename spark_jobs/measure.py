@@ -64,7 +64,7 @@ def main(job: Job, spark: SparkSession) -> dict[str, int]:
     told = _with_decoded(spark, job)
     committed = facts.selected(facts.read(spark, COMMITTED_OFFSETS, told.facts[COMMITTED_OFFSETS.name]), job)
     if job.commit_records:  # the store holds every fact once, but what the commit log tells may be there already
-        committed = committed.distinct().persist()
+        committed = committed.distinct()
     log = facts.selected(facts.read(spark, LOG_OFFSETS, job.facts[LOG_OFFSETS.name]), job)
     rows = _measure(spark, told)
     _stage_others(spark, job, {LOG_OFFSETS.name: log, COMMITTED_OFFSETS.name: committed}, rows)
@@ -157,11 +157,14 @@ def _stage(job: Job, table: Table, rows: DataFrame, at_most: int) -> None:
 def _validate(spark: SparkSession, job: Job, log: DataFrame, committed: DataFrame) -> dict[str, int]:
     """Validate the staged tables and the interval's facts; stages results and quarantined rows."""
     inside = (F.col("at") >= F.lit(job.interval.start)) & (F.col("at") <= F.lit(job.interval.end))
+    committed = committed.where(inside)
+    if job.commit_records:
+        committed = committed.persist()  # only now: the log was read from long before the interval on
     others = [(NON_CONSUMED, non_consumed.wanted), *((table, wanted) for table, wanted, _ in METRICS_OF_EXPRESSIONS)]
     made = (CONSUMER_LATENCY, STEADY_STATE, CONSUMER_STATUS, *(table for table, wanted in others if wanted(job)))
     frames = {t.name: facts.read(spark, t, [f"{job.output}/{t.name}"]) for t in made} | {
         LOG_OFFSETS.name: log.where(inside),
-        COMMITTED_OFFSETS.name: committed.where(inside),
+        COMMITTED_OFFSETS.name: committed,
     }
     frames |= {
         name: facts.read(spark, TABLES[name], files).where(inside)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import struct
 import uuid
 from datetime import UTC, datetime, timedelta
@@ -107,3 +108,18 @@ def test_a_key_cut_short_is_set_aside() -> None:
 def test_offsets_and_times_that_cannot_be_are_set_aside(offset: int, at_ms: int) -> None:
     value = struct.pack(">hq", 2, offset) + _string("") + struct.pack(">q", at_ms)
     assert _decode((_key(), value)) == ([], 1)
+
+
+def test_records_told_together_are_told_as_each_alone() -> None:
+    """Values of all versions and lengths lie behind each other; none may be read with its neighbour's bytes."""
+    lots = random.Random(7)
+    whole = [_value(version, 7, "m" * length) for version in range(5) for length in (0, 1, 126, 127, 128, 300)]
+    cut = [value[: lots.randrange(len(value) + 1)] for value in whole for _ in range(5)]
+    values: list[bytes | None] = [*whole, *cut, *(value + b"\0" * 8 for value in whole), None]
+    lots.shuffle(values)
+    records = [(_key(f"group-{lots.randrange(5)}", partition=n), value) for n, value in enumerate(values)]
+
+    alone = [_decode(record) for record in records]
+
+    assert _decode(*records) == ([row for rows, _ in alone for row in rows], sum(strange for _, strange in alone))
+    assert len(_decode(*records)[0]) > len(whole)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -73,10 +74,21 @@ def produce(broker: Broker, name: str, times_ms: Iterable[int], partition: int =
 
 
 def commit(broker: Broker, group: str, name: str, offset: int, partition: int = 0) -> None:
+    """Commit as clients do: again where the coordinator, another broker than the one that leads, does not know a new
+    topic yet."""
     request = ConsumerGroupTopicPartitions(group, [TopicPartition(name, partition, offset)])
-    (answer,) = admin(broker).alter_consumer_group_offsets([request]).values()
-    (committed,) = answer.result(20).topic_partitions
+    deadline = time.monotonic() + 10
+    while True:
+        (answer,) = admin(broker).alter_consumer_group_offsets([request]).values()
+        (committed,) = answer.result(20).topic_partitions
+        if not _unknown_yet(committed.error) or time.monotonic() > deadline:
+            break
+        time.sleep(0.05)
     assert committed.error is None, committed.error
+
+
+def _unknown_yet(error: KafkaError | None) -> bool:
+    return error is not None and error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
 
 
 def joined(broker: Broker, group: str, name: str, **settings: str) -> Consumer:
