@@ -67,21 +67,24 @@ class Commits:
     def add(self, reader: Reader | None, key: bytes, record: Record, *, compacted: bool) -> None:
         """Keep a record; `compacted`: records before it were removed. What cannot be read is kept too, for Spark to set
         aside, and tells no position."""
-        lost = compacted and reader is not None and reader not in self.tracks
+        track = self.tracks.get(reader) if reader else None
+        lost = compacted and reader is not None and track is None
+        readable = _readable(record.value)
+        position = _position(record.value) if readable else None
         self.lost += lost
         self._lost.append(lost)
         self._topics.append(reader.tp.topic if reader else None)
         self._partitions.append(reader.tp.partition if reader else None)
-        self._positions.append(_position(record.value) if _readable(record.value) else None)
+        self._positions.append(position)
         self._keys.append(key)
         self._values.append(record.value)
         self._times.append(record.timestamp * 1000)
-        if reader is None or not _readable(record.value):
+        if reader is None or not readable:
             self.unreadable += 1
             return
-        if reader not in self.tracks:
-            self.tracks[reader] = Track()
-        self.tracks[reader].add(record.timestamp, _position(record.value))
+        if track is None:
+            track = self.tracks[reader] = Track()
+        track.add(record.timestamp, position)
 
     def groups(self) -> set[str]:
         """Who has a position, as far as the log tells."""
