@@ -115,6 +115,10 @@ class Client:
             self._manager.run(self._ask_all, asks, by_node, answers)
         return answers
 
+    def sleep(self, seconds: float) -> None:
+        """Wait while connections stay alive."""
+        self._manager.run(self._net.sleep, seconds)
+
     def pause(self, seconds: float) -> None:
         """Wait while connections stay alive, and look again which brokers there are."""
         self._manager.run(self._net_pause, seconds)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, ThrottlingQuotaExceededError
 from kafka.protocol.consumer import FetchRequest, IsolationLevel
 
 from kafka_sla.kafka.client import Ask, Client
@@ -20,8 +20,20 @@ _Partition = _Topic.FetchPartition
 _LAST_VERSION_WITH_NAMES = 12
 _PARTITIONS, _BYTES = 64, 8 * 1024**2
 """What one request may ask for: so many partitions, and so many bytes together where one does not ask for more."""
+_PATIENCE = 8
+"""Times that a broker may withhold an answer: it makes a client that is over its quota wait for seconds."""
 ONE_BATCH = 1
 """A limit that nothing fits: the broker then answers with exactly one batch."""
+
+
+class _Withheld(ThrottlingQuotaExceededError):  # type: ignore[misc]
+    """What an answer without any partition means: a quota is used up, ask again after so many seconds."""
+
+    message = "a quota of this client is used up; raise its consumer_byte_rate"
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
 
 
 class Place(NamedTuple):
@@ -41,6 +53,12 @@ def fetched(client: Client, places: Sequence[Place], max_bytes: int, *, committe
     answers: list[Any] = [None] * len(places)
     requests = list(_together(places, max_bytes))
     _fill(client, places, requests, max_bytes, committed, answers)
+    for _ in range(_PATIENCE):
+        withheld = [indexes for indexes in requests if isinstance(answers[indexes[0]], _Withheld)]
+        if not withheld:
+            break
+        client.sleep(max(answers[indexes[0]].seconds for indexes in withheld))
+        _fill(client, places, withheld, max_bytes, committed, answers)
     shared = [i for indexes in requests if len(indexes) > 1 for i in indexes]
     alone = [[i] for i in shared if _cut_off(answers[i], places[i])]
     _fill(client, places, alone, max_bytes, committed, answers)
@@ -75,7 +93,7 @@ def _fill(
                 for partition in topic.partitions
             }
         for i in indexes:
-            answers[i] = told[places[i].tp]
+            answers[i] = told[places[i].tp] if told else _Withheld(answer.throttle_time_ms / 1_000)
 
 
 def _cut_off(answer: Any, place: Place) -> bool:
