@@ -53,12 +53,6 @@ def fetched(client: Client, places: Sequence[Place], max_bytes: int, *, committe
     answers: list[Any] = [None] * len(places)
     requests = list(_together(places, max_bytes))
     _fill(client, places, requests, max_bytes, committed, answers)
-    for _ in range(_PATIENCE):
-        withheld = [indexes for indexes in requests if isinstance(answers[indexes[0]], _Withheld)]
-        if not withheld:
-            break
-        client.sleep(max(answers[indexes[0]].seconds for indexes in withheld))
-        _fill(client, places, withheld, max_bytes, committed, answers)
     shared = [i for indexes in requests if len(indexes) > 1 for i in indexes]
     alone = [[i] for i in shared if _cut_off(answers[i], places[i])]
     _fill(client, places, alone, max_bytes, committed, answers)
@@ -81,19 +75,31 @@ def _fill(
     client: Client, places: Sequence[Place], requests: Sequence[list[int]], max_bytes: int, committed: bool,
     answers: list[Any],
 ) -> None:  # fmt: skip
-    """Ask, one request for each list of indexes, and put the answers where they belong."""
-    asks = [_request([places[i] for i in indexes], max_bytes, committed) for indexes in requests]
-    for indexes, answer in zip(requests, client.ask(asks), strict=True):
-        if isinstance(answer, KafkaError):
-            told: dict[TopicPartition, Any] = dict.fromkeys((places[i].tp for i in indexes), answer)
-        else:
-            told = {
-                TopicPartition(topic.topic, partition.partition_index): partition
-                for topic in answer.responses
-                for partition in topic.partitions
-            }
-        for i in indexes:
-            answers[i] = told[places[i].tp] if told else _Withheld(answer.throttle_time_ms / 1_000)
+    """Ask, one request for each list of indexes, and put the answers where they belong; again where it is withheld."""
+    left = list(requests)
+    for patience in reversed(range(1 + _PATIENCE)):
+        asks = [_request([places[i] for i in indexes], max_bytes, committed) for indexes in left]
+        for indexes, answer in zip(left, client.ask(asks), strict=True):
+            for i, told in zip(indexes, _parts(answer, [places[i].tp for i in indexes]), strict=True):
+                answers[i] = told
+        left = [indexes for indexes in left if isinstance(answers[indexes[0]], _Withheld)]
+        if not left or not patience:
+            break
+        client.sleep(max(answers[indexes[0]].seconds for indexes in left))
+
+
+def _parts(answer: Any, partitions: Sequence[TopicPartition]) -> list[Any]:
+    """What an answer says of each partition."""
+    if isinstance(answer, KafkaError):
+        return [answer] * len(partitions)
+    if not answer.responses:
+        return [_Withheld(answer.throttle_time_ms / 1_000)] * len(partitions)
+    told = {
+        TopicPartition(topic.topic, partition.partition_index): partition
+        for topic in answer.responses
+        for partition in topic.partitions
+    }
+    return [told[tp] for tp in partitions]
 
 
 def _cut_off(answer: Any, place: Place) -> bool:

@@ -1,4 +1,4 @@
-"""A client whose quota is used up gets answers without records: a snapshot waits, and says what it went without."""
+"""A client whose quota is used up gets answers without records: a snapshot waits, and goes without nothing."""
 
 from __future__ import annotations
 
@@ -41,4 +41,4 @@ def test_a_snapshot_waits_for_a_broker_that_withholds_records(
 
     assert waited, "the broker withheld nothing"
     assert seen.commit_records.num_rows == 3
-    assert [note for note in seen.notes if "raise its consumer_byte_rate" not in note] == []
+    assert seen.notes == ()
