@@ -75,6 +75,8 @@ class Client:
             "slow_task_threshold_secs": 0,
         }
         self._patience_ms = _PATIENCE_MS
+        self.waited_in_vain_s = 0.0
+        """Seconds since a broker last let this pass have records, of those that it withholds."""
         self._net = NetworkSelector(**self._configuration)
         self._manager = KafkaConnectionManager(self._net, **self._configuration)
 

@@ -20,8 +20,10 @@ _Partition = _Topic.FetchPartition
 _LAST_VERSION_WITH_NAMES = 12
 _PARTITIONS, _BYTES = 64, 8 * 1024**2
 """What one request may ask for: so many partitions, and so many bytes together where one does not ask for more."""
-_PATIENCE = 8
-"""Times that a broker may withhold an answer: it makes a client that is over its quota wait for seconds."""
+PATIENCE_S = 60
+"""How long brokers may withhold every answer: a quota counts the last ten seconds by default, and the waits that a
+broker names are shorter than it takes."""
+_PAUSE_S = 0.1
 ONE_BATCH = 1
 """A limit that nothing fits: the broker then answers with exactly one batch."""
 
@@ -30,6 +32,8 @@ class _Withheld(ThrottlingQuotaExceededError):  # type: ignore[misc]
     """What an answer without any partition means: a quota is used up, ask again after so many seconds."""
 
     message = "a quota of this client is used up; raise its consumer_byte_rate"
+    retriable = False
+    """Whoever gets this has waited long enough."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__()
@@ -77,15 +81,19 @@ def _fill(
 ) -> None:  # fmt: skip
     """Ask, one request for each list of indexes, and put the answers where they belong; again where it is withheld."""
     left = list(requests)
-    for patience in reversed(range(1 + _PATIENCE)):
+    while left:
         asks = [_request([places[i] for i in indexes], max_bytes, committed) for indexes in left]
         for indexes, answer in zip(left, client.ask(asks), strict=True):
             for i, told in zip(indexes, _parts(answer, [places[i].tp for i in indexes]), strict=True):
                 answers[i] = told
-        left = [indexes for indexes in left if isinstance(answers[indexes[0]], _Withheld)]
-        if not left or not patience:
-            break
-        client.sleep(max(answers[indexes[0]].seconds for indexes in left))
+        withheld = [indexes for indexes in left if isinstance(answers[indexes[0]], _Withheld)]
+        if len(withheld) < len(left):
+            client.waited_in_vain_s = 0
+        if withheld:
+            seconds = max(_PAUSE_S, *(answers[indexes[0]].seconds for indexes in withheld))
+            client.sleep(seconds)
+            client.waited_in_vain_s += seconds
+        left = withheld if client.waited_in_vain_s < PATIENCE_S else []
 
 
 def _parts(answer: Any, partitions: Sequence[TopicPartition]) -> list[Any]:

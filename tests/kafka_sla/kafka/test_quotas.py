@@ -8,9 +8,11 @@ import pytest
 from kafka.protocol.admin import AlterClientQuotasRequest
 
 from demo.broker import Cluster as Broker
+from kafka_sla.errors import KafkaUnreachable
+from kafka_sla.kafka import fetching
 from kafka_sla.kafka.client import Client
 from kafka_sla.model import Cluster, Connection, epoch_ms
-from tests.kafka_sla.kafka.traffic import commit, look, produce, this_minute, topic
+from tests.kafka_sla.kafka.traffic import commit, look, points, produce, this_minute, topic
 
 _Entry = AlterClientQuotasRequest.EntryData
 
@@ -25,20 +27,61 @@ def limit(broker: Broker, bytes_a_second: float) -> None:
     assert entry.error_code == 0, entry.error_message
 
 
-def test_a_snapshot_waits_for_a_broker_that_withholds_records(
-    kafka_classes: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waited, sleep = [], Client.sleep
-    monkeypatch.setattr(Client, "sleep", lambda self, seconds: waited.append(seconds) or sleep(self, seconds))
+@pytest.fixture
+def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Seconds of each wait, which do happen."""
+    waits, sleep = [], Client.sleep
+    monkeypatch.setattr(Client, "sleep", lambda self, seconds: waits.append(seconds) or sleep(self, seconds))
+    return waits
+
+
+def batches_of_12_kb(broker: Broker) -> str:
+    """A topic of three partitions whose timestamps run backwards, so that windows are read; all of it is committed."""
+    name, now = topic(broker, partitions=3), epoch_ms(datetime.now(UTC))
+    for partition in range(3):
+        produce(broker, name, [now - 8_000 + 10 * index - 700 * (index % 2) for index in range(400)], partition)
+        commit(broker, "g", name, 400, partition)
+    return name
+
+
+def test_a_snapshot_waits_for_a_broker_that_withholds_records(kafka_classes: None, waited: list[float]) -> None:
     with Broker() as broker:
-        name, now = topic(broker, partitions=3), epoch_ms(datetime.now(UTC))
-        for partition in range(3):
-            produce(broker, name, [now - 8_000 + 10 * index - 700 * (index % 2) for index in range(400)], partition)
-            commit(broker, "g", name, 400, partition)
-        limit(broker, 2_000)
+        name = batches_of_12_kb(broker)
+        limit(broker, 3_000)
 
         seen = look(broker, this_minute(), name, live=True)
 
     assert waited, "the broker withheld nothing"
     assert seen.commit_records.num_rows == 3
     assert seen.notes == ()
+
+
+def test_what_a_quota_never_lets_through_is_told_and_all_the_rest_read(
+    kafka_classes: None, waited: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "PATIENCE_S", 3)
+    with Broker() as broker:
+        name = batches_of_12_kb(broker)
+        limit(broker, 1_000)  # a broker counts ten seconds: it never lets more than 10,000 bytes through at once
+
+        seen = look(broker, this_minute(), name, live=True)
+
+    assert sum(waited) >= 3
+    assert seen.commit_records.num_rows == 3
+    assert max(points(seen))[1] == 400
+    assert any("windows were not sampled" in note for note in seen.notes)
+    assert {note.rpartition(": ")[2] for note in seen.notes} == {
+        "a quota of this client is used up; raise its consumer_byte_rate"
+    }
+
+
+def test_a_commit_log_that_a_quota_never_lets_through_fails_the_snapshot_with_the_cure(
+    kafka_classes: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "PATIENCE_S", 3)
+    with Broker() as broker:
+        name = batches_of_12_kb(broker)
+        limit(broker, 10)
+
+        with pytest.raises(KafkaUnreachable, match="quota of this client is used up; raise its consumer_byte_rate"):
+            look(broker, this_minute(), name, live=True)
