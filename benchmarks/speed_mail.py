@@ -34,7 +34,7 @@ from kafka_sla.store import Store
 _DAG = "kafka_sla"
 _RUN = timedelta(minutes=5)
 _PARTITIONS, _BEAT_SECONDS, _RECORDS = 100, 10, 10
-_BEATS_AN_HOUR = 3_600 // _BEAT_SECONDS
+_BEATS_BEFORE = 1_800 // _BEAT_SECONDS
 _LATE = "group-0"
 _CONFIGURATION = f"""
 clusters: {{prod: {{connection: kafka_prod}}}}
@@ -111,7 +111,8 @@ def _told(client: AirflowClient, end: datetime, mailed: datetime, group_partitio
 class _Traffic:
     """Every ten seconds each partition gets records and each group commits all of them, inside the `with` block.
 
-    Before, each group commits as often as in an hour: a snapshot reads the commits of the hour before its interval.
+    Before, each group commits as often as in half an hour: so far back a snapshot reads commits again once its hour is
+    published.
     """
 
     def __init__(self, client: dict[str, str], topics: int) -> None:
@@ -127,8 +128,8 @@ class _Traffic:
     def __enter__(self) -> _Traffic:
         for topic in self._topics.values():
             create_topic(self._admin, NewTopic(topic, _PARTITIONS, 1))
-        say("committing as often as in an hour")
-        for _ in range(_BEATS_AN_HOUR):
+        say("committing as often as in half an hour")
+        for _ in range(_BEATS_BEFORE):
             self._commit(0)
         self._thread.start()
         return self

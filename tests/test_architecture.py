@@ -34,7 +34,7 @@ FLOORS: tuple[dict[str, str], ...] = (
         "store": "database digest_ledger export fact_loads iceberg import_facts lake lateness_ledger ledger"
         " ledger_tables ledger_views observed_ledger outbox parquet_rows publications rollup settling sla_figures"
         " sla_ledger staging steady_rules stretch_ledger validation_ledger warehouse",
-        "suites": "suites suite_rules",
+        "suites": "suites suite_rules uniqueness",
         "judging": "attainment evidence lost_commits miss_causes miss_figures miss_sentences miss_surroundings sla"
         " window_figures",
     },
@@ -64,7 +64,14 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "matplotlib": ("kafka_sla.charts", "benchmarks", "tests"),
     "prometheus_client": ("kafka_sla.exporters", "kafka_sla.web.exposition", "tests"),
     "pyiceberg": ("kafka_sla.lake", "kafka_sla.iceberg", "kafka_sla.settling", "tests"),
-    "pyspark": ("spark_jobs", "kafka_sla.suites", "kafka_sla.suite_rules", "benchmarks", "tests"),
+    "pyspark": (
+        "spark_jobs",
+        "kafka_sla.suites",
+        "kafka_sla.suite_rules",
+        "kafka_sla.uniqueness",
+        "benchmarks",
+        "tests",
+    ),
     "requests": ("kafka_sla.connect", "kafka_sla.exporters", "tests"),
     "smtplib": ("kafka_sla.notify", "tests"),
 }

@@ -46,6 +46,9 @@ from kafka_sla.tables import (
 )
 from kafka_sla.unread import unread_rows, with_expiry
 
+_HELD_BACK = timedelta(minutes=30)
+"""How long before an interval commits are read again whose time is published: those behind a transaction that was
+open then. Twice as long as brokers let one be by default (transaction.max.timeout.ms)."""
 _PLOT_BEFORE = timedelta(minutes=30)
 _PIECE = timedelta(days=1)
 """Longer intervals are judged piece by piece, because the rows of a piece are held in memory."""
@@ -76,6 +79,7 @@ def snapshot(
     found = kafka.snapshot(
         cluster, login(cluster.connection), interval, window_ms=settings.window_ms, groups=cluster.groups,
         topics=cluster.topics, live=live, look_ups=settings.look_ups, progress=progress, kept=elsewhere.positions,
+        look_back=_HELD_BACK if live and _published_before(store, cluster_name, interval) else kafka.LOOK_BACK,
     )  # fmt: skip
     facts = {
         LOG_OFFSETS: found.log_offsets, COMMITTED_OFFSETS: found.committed_offsets,
@@ -95,6 +99,13 @@ def snapshot(
         "cluster": cluster_name, "commit_records": records, "look_ups": found.look_ups,
         "notes": [*found.notes, *elsewhere.notes, *told], **landed,
     }  # fmt: skip
+
+
+def _published_before(store: Store, cluster: str, interval: Interval) -> bool:
+    """All of the hour before the interval is published, so that its commits have landed."""
+    hour = timedelta(hours=1)
+    slices = Ledger(store).publications([cluster], Interval(interval.start - hour, interval.start))
+    return sum((one.interval.end - one.interval.start for one in slices), timedelta()) == hour
 
 
 def prepare(

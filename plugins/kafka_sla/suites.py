@@ -10,19 +10,16 @@ import importlib.resources
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from functools import reduce
 from threading import Lock
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-import pyarrow as pa
 
 from kafka_sla.errors import ValidationFailed
 from kafka_sla.model import Interval, Sla
 from kafka_sla.tables import TABLES, Table
+from kafka_sla.uniqueness import surely_unique
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -69,7 +66,7 @@ def validate(
     checked = {name: _with_context(frame, TABLES[name], interval, window_ms) for name, frame in frames.items()}
     rules = {name: suite(name)["expectations"] for name in checked}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        unique = pool.submit(_surely_unique, checked, rules)
+        unique = pool.submit(_unique, checked, rules)
         verdicts = {name: pool.submit(_run, name, checked[name], rules[name], slas, unique) for name in checked}
     for name, found in verdicts.items():
         load = {"load_id": load_id, "interval_start": interval.start, "interval_end": interval.end, "table_name": name}
@@ -209,45 +206,21 @@ def _run(
     return [_verdict(asked[rule["id"]], batch, frame, found.get(rule["id"])) for rule in rules]
 
 
+def _unique(frames: Mapping[str, DataFrame], rules: Mapping[str, Sequence[Any]]) -> dict[str, set[str]]:
+    """Ids of the uniqueness rules, by table, that surely hold; Great Expectations sorts all rows to tell."""
+    columns = {
+        (name, rule["id"]): rule["kwargs"]["column_list"]
+        for name in frames
+        for rule in rules[name]
+        if rule["type"] == _UNIQUE
+    }
+    surely = surely_unique(frames, columns)
+    return {name: {rule_id for owner, rule_id in surely if owner == name} for name in frames}
+
+
 def _implied_by(rule: Mapping[str, Any]) -> set[str]:
     """Ids of the rules from which this query follows; none: it stands for itself."""
     return set(rule.get("meta", {}).get("implied_by", ()))
-
-
-def _surely_unique(frames: Mapping[str, DataFrame], rules: Mapping[str, Sequence[Any]]) -> dict[str, set[str]]:
-    """Ids of the uniqueness rules, by table, in whose columns all rows differ, going by a hash of them.
-
-    Great Expectations sorts all rows by these columns to tell, which takes ten times as long, table by table; here one
-    pass serves all tables. Equal hashes prove nothing, so then it is asked.
-    """
-    from pyspark.sql import DataFrame
-    from pyspark.sql import functions as F
-
-    asked = [(name, rule) for name in frames for rule in rules[name] if rule["type"] == _UNIQUE]
-    hashed = [
-        frames[name].select(
-            F.lit(i).alias("rule"),
-            F.xxhash64(F.lit(i), *[F.col(f"`{column}`") for column in rule["kwargs"]["column_list"]]).alias("hash"),
-        )
-        for i, (name, rule) in enumerate(asked)
-    ]
-    found = {name: {rule["id"] for owner, rule in asked if owner == name} for name in frames}
-    if hashed:
-        together = reduce(DataFrame.unionAll, hashed).repartition("hash")
-        for row in together.mapInArrow(_repeated, "rule INT").collect():
-            name, rule = asked[row["rule"]]
-            found[name].discard(rule["id"])
-    return found
-
-
-def _repeated(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rules of which a task has a hash more than once."""
-    read = [(batch["rule"].to_numpy(), batch["hash"].to_numpy()) for batch in batches]
-    rules = np.concatenate([np.zeros(0, np.int32), *(rule for rule, _ in read)])
-    hashes = np.concatenate([np.zeros(0, np.int64), *(hash_ for _, hash_ in read)])
-    order = np.argsort(hashes)
-    again = np.unique(rules[order][1:][np.diff(hashes[order]) == 0])
-    yield pa.RecordBatch.from_pydict({"rule": pa.array(again, pa.int32())})
 
 
 def _batch(name: str, frame: DataFrame) -> Any:

@@ -2,6 +2,6 @@
 
 from kafka_sla.kafka.mirror import read_flow
 from kafka_sla.kafka.probe import Finding, probe
-from kafka_sla.kafka.snapshot import Snapshot, snapshot
+from kafka_sla.kafka.snapshot import LOOK_BACK, Snapshot, snapshot
 
-__all__ = ["Finding", "Snapshot", "probe", "read_flow", "snapshot"]
+__all__ = ["LOOK_BACK", "Finding", "Snapshot", "probe", "read_flow", "snapshot"]

@@ -38,7 +38,7 @@ from kafka_sla.tables import (
 )
 
 LOOK_BACK = timedelta(hours=1)
-"""How long before an interval its commits are read too, so that the last commit before it is known."""
+"""How long before an interval its commits are read too, where nothing is known, so that the last one before it is."""
 
 _READER = 3
 """Values of a row that name the reader: group, topic, partition."""
@@ -57,7 +57,8 @@ class Snapshot:
     share_lags: pa.Table
     topic_configs: pa.Table
     commit_records: pa.Table
-    """key, value (null: a tombstone), appended_at of offset commits from LOOK_BACK before the interval to its end."""
+    """key, value (null: a tombstone), appended_at of offset commits from the look back before the interval to its
+    end."""
     notes: tuple[str, ...]
     """What could not be read and why, for people."""
     look_ups: int
@@ -89,6 +90,8 @@ class _Scope:
     configs: Mapping[str, TopicConfig]
     offsets: Offsets
     notes: list[str]
+    since: int
+    """From when on commits are read (ms)."""
 
     def may_be_compacted(self, topic: str) -> bool:
         """True also where the settings may not be read."""
@@ -98,18 +101,19 @@ class _Scope:
 def snapshot(
     cluster: Cluster, connection: Connection, interval: Interval, *, window_ms: int, groups: Patterns,
     topics: Patterns, live: bool, look_ups: LookUps, progress: Progress | None = None,
-    kept: Sequence[KeptPosition] = (),
+    kept: Sequence[KeptPosition] = (), look_back: timedelta = LOOK_BACK,
 ) -> Snapshot:  # fmt: skip
     """Everything that Kafka can tell of the interval. Raises KafkaUnreachable when it cannot be asked.
 
     `live` also observes what is there now: commits first and ends second, so that lag may be overstated but is never
     negative. Without it the answer depends on Kafka's logs alone, not on when it is asked. `kept` are positions of
     consumers of this cluster that are not in its commit log: they become facts too, and are looked at as closely.
+    Commits are read from `look_back` before the interval on.
     """
     rule = Rule(window_ms, look_ups.floor_ms, look_ups.max_gap_ms)
     with Client(cluster, connection) as client:
         try:
-            scope = _scope(client, interval, groups, topics)
+            scope = _scope(client, interval, groups, topics, epoch_ms(interval.start - look_back))
             return _read(scope, rule, look_ups.per_pass, live, kept, progress or _silent)
         except KafkaError as error:
             raise client.unreachable(
@@ -117,14 +121,14 @@ def snapshot(
             ) from error
 
 
-def _scope(client: Client, interval: Interval, groups: Patterns, matching: Patterns) -> _Scope:
+def _scope(client: Client, interval: Interval, groups: Patterns, matching: Patterns, since: int) -> _Scope:
     topics = read_topics(client, matching)
     configs, notes = read_configs(client, topics)
     if not topics:
         notes.append(
             "no topic matches, or none may be seen: correct the configuration, or grant DESCRIBE on the topics"
         )
-    return _Scope(client, interval, groups, matching, topics, configs, Offsets(client, topics), notes)
+    return _Scope(client, interval, groups, matching, topics, configs, Offsets(client, topics), notes, since)
 
 
 def _read(
@@ -209,9 +213,9 @@ def _observe(scope: _Scope) -> _Now:
 
 def _commits(scope: _Scope, live: bool) -> Commits | None:
     """The commit log around the interval; None, with a note, where it may not be read."""
-    start, end = epoch_ms(scope.interval.start - LOOK_BACK), epoch_ms(scope.interval.end)
+    end = epoch_ms(scope.interval.end)
     try:
-        commits = read_commits(scope.client, scope.groups, scope.matching, start, end, to_now=live)
+        commits = read_commits(scope.client, scope.groups, scope.matching, scope.since, end, to_now=live)
     except AuthorizationError as error:
         scope.notes.append(
             f"the commit log {TOPIC} may not be read ({words_of(error)}): committed offsets are known from snapshots of"
@@ -237,13 +241,12 @@ def _commits(scope: _Scope, live: bool) -> Commits | None:
 
 
 def _unchanged(scope: _Scope, now: _Now, commits: Commits | None) -> list[Row]:
-    """Rows for readers that have not committed since LOOK_BACK: where they are now is where they were at its start, as
-    the commit log proves. Mere polls would leave open whether they moved."""
+    """Rows for readers without a commit in what was read: where they are now is where they were at its start, as the
+    commit log proves. Mere polls would leave open whether they moved."""
     if commits is None or commits.held_back:
         return []
-    since = epoch_ms(scope.interval.start - LOOK_BACK)
     return [
-        (reader.group, *reader.tp, since, position, UNCHANGED)
+        (reader.group, *reader.tp, scope.since, position, UNCHANGED)
         for reader, position in now.positions.items()
         if reader not in commits.tracks and reader not in commits.later
     ]

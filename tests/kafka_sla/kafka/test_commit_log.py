@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import struct
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from demo.broker import Cluster as Broker
+from kafka_sla import pipeline
 from kafka_sla.kafka import Snapshot
-from kafka_sla.model import Interval, floor_time
+from kafka_sla.ledger import Ledger
+from kafka_sla.model import Cluster, Connection, Interval, Patterns, floor_time
+from kafka_sla.settings import Settings
+from kafka_sla.store import Store
 from tests.kafka_sla.kafka.traffic import admin, commit, joined, look, ms, produce, this_minute, topic
 
 
@@ -128,6 +133,28 @@ def test_commits_up_to_an_hour_before_the_interval_are_read_too(kafka: Broker) -
     past = Interval(now - timedelta(minutes=10), now - timedelta(minutes=5))
 
     assert [len(decoded(look(kafka, over, name, groups=f"g-{name}"))) for over in (near, far, past)] == [1, 0, 0]
+
+
+def test_of_a_time_that_is_published_only_half_an_hour_is_read_again(kafka: Broker, tmp_path: Path) -> None:
+    name, store = topic(kafka), Store.embedded(tmp_path)
+    commit(kafka, f"g-{name}", name, 1)
+    now = floor_time(datetime.now(UTC), 60_000)
+    settings = Settings((Cluster("test", "broker", topics=Patterns((name,))),), ())
+    ledger = Ledger(store)
+
+    def seen(minutes_later: int, *, live: bool = True) -> bool:
+        start = now + timedelta(minutes=minutes_later)
+        login = Connection("broker", extra=dict(kafka.client()))
+        over = Interval(start, start + timedelta(minutes=5))
+        told = pipeline.snapshot(settings, store, "test", lambda _: login, over, live=live)
+        return told["commit_records"] is not None
+
+    ledger.publish(["test"], Interval(now - timedelta(minutes=60), now + timedelta(minutes=30)), "load", 0)
+    assert seen(35)
+    ledger.publish(["test"], Interval(now + timedelta(minutes=30), now + timedelta(minutes=35)), "next", 0)
+    assert not seen(35)
+    assert seen(29)
+    assert seen(35, live=False)
 
 
 def test_all_partitions_of_the_log_are_read(kafka3: Broker) -> None:
