@@ -54,7 +54,9 @@ def day(intervals: int = 288, group_partitions: int = 1_000) -> str:
     return (
         f"{intervals} five-minute runs of {group_partitions:,} group-partitions. Storing one takes"
         f" {seconds(spent[f'storing {intervals} runs'] / intervals)} besides Spark; settling took"
-        f" {seconds(spent['settling'])}: {settled}. Reading an hour of `consumer_latency`:"
+        f" {seconds(spent['settling'])}: {settled.compacted_files:,} files of facts became one a day and table,"
+        f" {settled.expired_snapshots:,} snapshots of tables were forgotten, {settled.removed_files:,} files removed."
+        " Reading an hour of `consumer_latency`:"
         f" {seconds(read_before)} before, {seconds(read_after)} after.\n\n" + table(head, rows)
     )
 

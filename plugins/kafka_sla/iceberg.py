@@ -52,7 +52,7 @@ _PROPERTIES = {
     "commit.retry.num-retries": "0",  # repeating is ours: what to add depends on what the other writer added
     "commit.manifest-merge.enabled": "true",  # else a year of five-minute runs is a hundred thousand manifests
     "write.metadata.delete-after-commit.enabled": "true",
-    "write.metadata.previous-versions-max": "100",
+    "write.metadata.previous-versions-max": "20",  # each tells all snapshots: together they outgrow the rows
 }
 _TYPES: dict[str, IcebergType] = {
     "STRING": StringType(),
