@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from struct import Struct, error
 from typing import Any
 
@@ -220,7 +221,7 @@ class _Readers:
     """Which reader a raw key names, None where it cannot be told; each key is decoded once."""
 
     def __init__(self, groups: Patterns, topics: Patterns) -> None:
-        self._groups, self._topics = groups, topics
+        self._group_wanted, self._topic_wanted = cache(groups.matches), cache(topics.matches)
         self._known: dict[bytes, tuple[Reader | None, bytes] | None] = {}
 
     def of(self, key: bytes) -> tuple[Reader | None, bytes] | None:
@@ -236,7 +237,7 @@ class _Readers:
             reader = _reader(key)
         except (error, UnicodeDecodeError):
             return None, key
-        wanted = self._groups.matches(reader.group) and self._topics.matches(reader.tp.topic)
+        wanted = self._group_wanted(reader.group) and self._topic_wanted(reader.tp.topic)
         return (reader, key) if wanted else None
 
 

@@ -122,7 +122,7 @@ class Contents:
         for one, batches in self._fetched(readings, lambda one: one.content.reached, SAMPLE_BYTES):
             one.content.take(batches, one.stretch.end)
         for one, batches in self._fetched([one for one in readings if _unproven(one)], _near_end, SAMPLE_BYTES):
-            last = Content(_near_end(one), one.content.highest)
+            last = Content(one.content.reached, one.content.highest)
             last.take(batches, one.stretch.end)
             one.suspicious = last.ahead_of(one.stretch.commits) or last.backwards or last.transactional
             one.backwards = last.backwards

@@ -32,6 +32,11 @@ class Track:
         self.times.append(time_ms)
         self.positions.append(_DELETED if position is None else position)
 
+    @property
+    def lowest(self) -> int:
+        """No position lies before this offset."""
+        return min(self.positions)
+
     def at(self, moment: int) -> int | None:
         index = bisect_right(self.times, moment)
         return self._position(index - 1)

@@ -141,8 +141,13 @@ def _lagging(looking: Looking, searches: Searches, begin: int, stop: int, *, fir
     for search in searches.values():
         search.examine(begin - width)
     _run(looking, searches, len(searches))
-    steps = [step for step in positions_at(looking.tracks, moments) if step.reader.tp in searches]
-    lagging = [step for step in steps if _behind(searches, step, step.at - width)]
+    late = {tp: search.offset_at(moments[-1] - width) for tp, search in searches.items()}  # offsets grow with time
+    tracks = {
+        reader: track
+        for reader, track in looking.tracks.items()
+        if reader.tp in late and ((offset := late[reader.tp]) is None or track.lowest < offset)
+    }
+    lagging = [step for step in positions_at(tracks, moments) if _behind(searches, step, step.at - width)]
     for step in lagging:
         if first and step.at == begin:
             searches[step.reader.tp].look_back(step.position, begin)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 from kafka_sla.kafka.contents import Stretch
 from kafka_sla.kafka.positions import Reader, Track
@@ -15,7 +16,10 @@ def windows_read(
     begin: int, stop: int, width: int, *, first: bool,
 ) -> Iterator[Stretch]:  # fmt: skip
     """The offsets of each window in [begin, stop) and of the one before, whose last records may not have been there
-    when it was looked at; and, when it is the `first` look, what lay before these and was still to be read."""
+    when it was looked at; and, when it is the `first` look, what lay before these and was still to be read.
+
+    A window's offsets go from its first record to its end, and to what was read by then although it bears a later time.
+    """
     readers: dict[TopicPartition, list[Track]] = {}
     for reader, track in tracks.items():
         if reader.tp in searches:
@@ -28,24 +32,13 @@ def windows_read(
         position = min((at for at in positions if at is not None), default=boundary)
         if boundary is not None and position is not None and position < boundary:
             yield Stretch(tp, begin, 0, position, boundary, boundary)
-        for left in range(earliest, stop, width):
-            if window := _window(tp, of_tp, searches[tp], ends[tp], left, left + width):
-                yield window
-
-
-def _window(
-    tp: TopicPartition, readers: Iterable[Track], search: Search, log_end: int, left: int, right: int
-) -> Stretch | None:
-    """From the first record of the window to its end, and to what was read by then although it bears a later time.
-
-    One more, which may be the oldest unread record: where times run backwards, it may belong to the window.
-    """
-    start, boundary = search.offset_at(left), search.offset_at(right)
-    if start is None or boundary is None:
-        return None
-    commits = tuple(found for track in readers if (found := track.last(left, right)))
-    reached = max((position for _, position in commits), default=0)
-    if max(reached, boundary) <= start:
-        return None
-    end = min(log_end, max(boundary, reached) + 1)
-    return Stretch(tp, right, left, start, end, boundary, commits) if start < end else None
+        bounds = [(at, searches[tp].offset_at(at)) for at in range(earliest, stop + width, width)]
+        for (left, offset), (right, next_offset) in pairwise(bounds):
+            if offset is None or next_offset is None:
+                continue
+            commits = tuple(found for track in of_tp if (found := track.last(left, right)))
+            reached = max((position for _, position in commits), default=0)
+            # One more, which may be the oldest unread record: where times run backwards, it may belong to the window.
+            end = min(ends[tp], max(next_offset, reached) + 1)
+            if max(next_offset, reached) > offset and offset < end:
+                yield Stretch(tp, right, left, offset, end, next_offset, commits)

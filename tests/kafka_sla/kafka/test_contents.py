@@ -94,12 +94,15 @@ def test_records_of_two_clocks_lie_in_the_ranges_told(kafka: Broker, codec: str)
     assert len(told) < 60
 
 
-def test_batches_that_are_larger_than_a_sample_are_read_in_every_partition(kafka: Broker) -> None:
-    """Of the partitions that a request names, only the first gets a batch beyond the limit."""
+@pytest.mark.parametrize("before", [0, 1])
+def test_batches_that_are_larger_than_a_sample_are_read_in_every_partition(kafka: Broker, before: int) -> None:
+    """Of the partitions that a request names, only the first gets a batch beyond the limit; of one behind a small one
+    only what is read at the window's end tells that its times run backwards."""
     name, now = topic(kafka, partitions=3), just_now()
     times = [now - 30_000 + 10 * index + 700 * (index % 2) for index in range(1_500)]
     for partition in range(3):
-        produce(kafka, name, times, partition, **{"linger.ms": 500})
+        produce(kafka, name, times[:before], partition)
+        produce(kafka, name, times[before:], partition, **{"linger.ms": 500})
         commit(kafka, f"g-{name}", name, 1_500, partition)
 
     seen = look(kafka, this_minute(), name, groups=f"g-{name}", live=True)
