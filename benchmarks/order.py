@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -48,7 +49,8 @@ def main(hours: int, runs: int, kills: int, only: Sequence[str]) -> int:
                 found.append(_outcome(folder, files, title, intervals, act, found[0]))
         if not only or "late" in only:
             late = _late(files[1::2], every)
-            found.append(_outcome(folder, files[::2], "half of the facts late", every, late, found[0]))
+            outcome = _outcome(folder, files[::2], "half of the facts late", every, late, found[0])
+            found.append(replace(outcome, more_mails=True))
         if kills and (not only or "kills" in only):
             found.append(_outcome(folder, files, f"{kills} kills", every, _killed(kills, every, landed), found[0]))
         for one in landed:

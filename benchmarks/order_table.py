@@ -25,6 +25,8 @@ class Outcome:
     """By Message-ID."""
     seen: Seen
     took: timedelta
+    more_mails: bool = False
+    """It may tell more than one run: what it saw in half of the facts, and told, stays told."""
 
     @property
     def misses(self) -> Counter[str]:
@@ -53,7 +55,7 @@ def _complaints(first: Outcome, one: Outcome) -> Iterator[str]:
             yield f"{one.title}: {table}: {len(differing)} rows differ:\n    {mine!r}\n  is in one run\n    {theirs!r}"
     if one.seen.half:
         yield f"{one.title}: the reader saw {one.seen.half} half-visible intervals in {one.seen.polls} polls"
-    if one.misses != first.misses:
+    if one.misses != first.misses and not (one.more_mails and one.misses >= first.misses):
         yield f"{one.title}: mails {dict(one.misses)}, in one run {dict(first.misses)}"
 
 

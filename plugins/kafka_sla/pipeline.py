@@ -210,7 +210,7 @@ def notify(
     call: Callable[[Notifier, Sla, Notice], None] | None = None,
     announce: Callable[[Notice], None] | None = None,
 ) -> dict[str, Any]:
-    """Queue what is new about misses that overlap the interval, then send all that waits, each notice once.
+    """Queue what is new about misses that the interval may have changed, then send all that waits, each notice once.
 
     `call` runs an SLA's notifier; without it only mails are sent, and the notifiers wait for who can call them.
     `announce` makes a notice an event that other DAGs wait for; it comes last, when all people are told.
@@ -237,9 +237,10 @@ def notify(
 
 
 def _queue(ledger: Ledger, promise: Sla, interval: Interval, run_url: str | None, dags: Sequence[str]) -> int:
-    """Queue what each channel of the SLA has not heard yet of misses that overlap the interval; answers how much."""
+    """Queue what each channel of the SLA has not heard yet of misses that the interval may have changed; answers how
+    much."""
     queued = 0
-    for miss in ledger.misses(promise, Interval(interval.start - timedelta(milliseconds=1), interval.end)):
+    for miss in ledger.misses_around(promise.name, interval):
         for channel in (MAIL, *_notifiers(promise), *dags):
             queued += ledger.enqueue(Notice("opened", miss, run_url, channel=channel))
             queued += miss.end is not None and ledger.enqueue(Notice("recovered", miss, run_url, channel=channel))

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, Select, and_, delete, extract, func, ins
 
 from kafka_sla.database import Database
 from kafka_sla.ledger_tables import NOTICES, SLA_MISSES, SLA_WINDOWS
-from kafka_sla.model import Interval, Miss, Sla, SlaWindow
+from kafka_sla.model import EVERYTHING, Interval, Miss, Sla, SlaWindow
 from kafka_sla.stretches import Sums
 
 JudgeMisses = Callable[[Sequence[SlaWindow]], Sequence[Miss]]
@@ -109,6 +109,13 @@ class SlaLedger:
         with self._database.reading() as connection:
             return [_miss(row) for row in connection.execute(rows.order_by(t.start_at.desc(), t.sla).limit(at_most))]
 
+    def misses_around(self, sla: str, interval: Interval) -> list[Miss]:
+        """Misses that judging the interval may have changed, in order of their start: also those that begin after it
+        now because a longer one came apart."""
+        with self._database.reading() as connection:
+            first, last = _reach(connection, sla, interval.start, interval.end)
+        return self.misses(sla, Interval(first or EVERYTHING.start, last or EVERYTHING.end))
+
     def misses(
         self, sla: str | Sla | None = None, interval: Interval | None = None, *, open_only: bool = False
     ) -> list[Miss]:
@@ -129,17 +136,25 @@ def _windows(sla: str) -> Select[Any]:
     return select(SLA_WINDOWS).where(SLA_WINDOWS.c.sla == sla).order_by(SLA_WINDOWS.c.window_start)
 
 
-def _neighbourhood(connection: Connection, sla: str, begin: datetime, stop: datetime) -> list[SlaWindow]:
-    """Windows from the last good or excused one before this time to the first after it: no miss reaches further."""
+def _reach(
+    connection: Connection, sla: str, begin: datetime, stop: datetime
+) -> tuple[datetime | None, datetime | None]:
+    """Starts of the last good or excused window before this time and of the first after it: no miss reaches further."""
     start, known = SLA_WINDOWS.c.window_start, SLA_WINDOWS.c.verdict.in_(("good", "excused"))
     mine = and_(SLA_WINDOWS.c.sla == sla, known)
     first = connection.execute(select(func.max(start)).where(mine, start < begin)).scalar_one()
     last = connection.execute(select(func.min(start)).where(mine, start >= stop)).scalar_one()
+    return first, last
+
+
+def _neighbourhood(connection: Connection, sla: str, begin: datetime, stop: datetime) -> list[SlaWindow]:
+    """The windows within `_reach`."""
+    first, last = _reach(connection, sla, begin, stop)
     rows = _windows(sla)
     if first is not None:
-        rows = rows.where(start >= first)
+        rows = rows.where(SLA_WINDOWS.c.window_start >= first)
     if last is not None:
-        rows = rows.where(start <= last)
+        rows = rows.where(SLA_WINDOWS.c.window_start <= last)
     return [_window(row) for row in connection.execute(rows)]
 
 

@@ -10,11 +10,13 @@ import pytest
 from sqlalchemy import update
 from sqlalchemy.exc import IntegrityError
 
+from kafka_sla import pipeline
 from kafka_sla import sla as judging
 from kafka_sla.database import Database
 from kafka_sla.ledger import Ledger
 from kafka_sla.ledger_tables import METADATA, SLA_MISSES, SLA_WINDOWS
-from kafka_sla.model import Interval, Miss, Patterns, Sla, SlaWindow, SteadyState, Verdict
+from kafka_sla.model import Cluster, Interval, Miss, Patterns, Sla, SlaWindow, SteadyState, Verdict
+from kafka_sla.settings import Settings
 from kafka_sla.sla_ledger import MissChange
 from kafka_sla.store import Store
 from kafka_sla.stretches import Sums
@@ -126,6 +128,27 @@ def test_misses_that_look_back_on_a_late_interval_are_judged_again(ledger: Ledge
     ledger.replace_sla_windows(*late, looks_back=timedelta(minutes=20))
     assert judged == ["10:22"]
     assert spans(ledger.misses()) == [("10:22", "10:25"), ("10:27", None)]
+
+
+def test_misses_that_an_interval_may_have_changed_are_those_up_to_the_good_windows_around_it(ledger: Ledger) -> None:
+    put(ledger, "10:00", "10:20", "bbbgbbbbbbbbbubbgbbb")
+    put(ledger, "10:05", "10:10", "ggggg")
+    assert spans(ledger.misses()) == [("10:00", "10:03"), ("10:10", "10:16"), ("10:17", None)]
+    assert spans(ledger.misses_around("payments", span("10:05", "10:10"))) == [("10:10", "10:16")]
+    assert spans(ledger.misses_around("payments", span("10:16", "10:17"))) == [("10:10", "10:16"), ("10:17", None)]
+    assert ledger.misses_around("other", span("10:05", "10:10")) == []
+
+
+def test_what_came_apart_when_its_middle_was_judged_again_is_told_by_itself(store: Store, ledger: Ledger) -> None:
+    settings = Settings((Cluster("a", None),), (SLA,))
+    put(ledger, "10:00", "10:20", "gbbbbbbbbbbbbbbubbbg")
+    assert pipeline.notify(settings, store, ["payments"], span("10:00", "10:20"), None, None)["queued"] == 2
+    put(ledger, "10:05", "10:15", "gggggggggg")
+
+    queued = pipeline.notify(settings, store, ["payments"], span("10:05", "10:15"), None, None)["queued"]
+
+    assert spans(ledger.misses()) == [("10:01", "10:05"), ("10:16", "10:19")]
+    assert queued == 2
 
 
 def test_judging_again_takes_a_miss_back(ledger: Ledger) -> None:
