@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from kafka_sla import notify
 from kafka_sla.errors import ConnectionMissing, StoreError
 from kafka_sla.late_mail import LateRun, late_mail
 from kafka_sla.ledger import Ledger
-from kafka_sla.model import Connection, Interval, Lateness
+from kafka_sla.model import Connection, Lateness
 from kafka_sla.store import Store
 
 
@@ -37,13 +37,6 @@ def tell_if_late(
 
 def _late(ledger: Ledger, run: LateRun, clusters: Sequence[str]) -> dict[str, datetime | None]:
     """The clusters that the run owes, and until when each is published; a run that goes on owes all."""
-    owed = clusters if run.state not in ("failed", "success") else _unpublished(ledger, run.interval, clusters)
+    owed = clusters if run.state not in ("failed", "success") else ledger.unpublished(clusters, run.interval)
     found = {name: ledger.latest_publication(name, run.interval.end) for name in owed}
     return {name: publication.interval.end if publication else None for name, publication in found.items()}
-
-
-def _unpublished(ledger: Ledger, interval: Interval, clusters: Sequence[str]) -> list[str]:
-    covered = dict.fromkeys(clusters, timedelta())
-    for part in ledger.publications(clusters, interval):
-        covered[part.cluster] += part.interval.end - part.interval.start
-    return [name for name, time in covered.items() if time < interval.end - interval.start]

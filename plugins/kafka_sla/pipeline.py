@@ -76,10 +76,12 @@ def snapshot(
     if cluster.connection is None:
         return {"cluster": cluster_name, "commit_records": None, "notes": []}
     elsewhere = positions_elsewhere(settings, cluster, login, interval, live=live)
+    before = Interval(interval.start - kafka.LOOK_BACK, interval.start)
+    landed_before = live and not Ledger(store).unpublished([cluster_name], before)
     found = kafka.snapshot(
         cluster, login(cluster.connection), interval, window_ms=settings.window_ms, groups=cluster.groups,
         topics=cluster.topics, live=live, look_ups=settings.look_ups, progress=progress, kept=elsewhere.positions,
-        look_back=_HELD_BACK if live and _published_before(store, cluster_name, interval) else kafka.LOOK_BACK,
+        look_back=_HELD_BACK if landed_before else kafka.LOOK_BACK,
     )  # fmt: skip
     facts = {
         LOG_OFFSETS: found.log_offsets, COMMITTED_OFFSETS: found.committed_offsets,
@@ -99,13 +101,6 @@ def snapshot(
         "cluster": cluster_name, "commit_records": records, "look_ups": found.look_ups,
         "notes": [*found.notes, *elsewhere.notes, *told], **landed,
     }  # fmt: skip
-
-
-def _published_before(store: Store, cluster: str, interval: Interval) -> bool:
-    """All of the hour before the interval is published, so that its commits have landed."""
-    hour = timedelta(hours=1)
-    slices = Ledger(store).publications([cluster], Interval(interval.start - hour, interval.start))
-    return sum((one.interval.end - one.interval.start for one in slices), timedelta()) == hour
 
 
 def prepare(

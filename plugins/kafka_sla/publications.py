@@ -109,6 +109,13 @@ class Publications:
             for span, publication in visible(rows, interval)
         ]
 
+    def unpublished(self, clusters: Sequence[str], interval: Interval) -> list[str]:
+        """The clusters of which not all of the interval is published."""
+        covered = dict.fromkeys(clusters, timedelta())
+        for part in self.publications(clusters, interval):
+            covered[part.cluster] += part.interval.end - part.interval.start
+        return [name for name, time in covered.items() if time < interval.end - interval.start]
+
     def latest_publication(self, cluster: str, at: datetime) -> Publication | None:
         """The newest publication that ends at or before `at`."""
         rows = select(PUBLICATIONS).where(PUBLICATIONS.c.cluster == cluster, PUBLICATIONS.c.interval_end <= at)
