@@ -15,8 +15,11 @@ from kafka_sla.stretches import DAY_MS, HOUR_MS, SLOT_MS, Measured, Stretch, jud
 
 
 def sum_up(sla: Sla, lake: Lake, ledger: Ledger, interval: Interval, window_ms: int) -> None:
-    """Replace the sums of all hours that the interval touches, a day at a time; of the newest time by window."""
-    for hours in _days(_whole_hours(interval)):
+    """Replace the sums of all hours that the interval touches, a day at a time; of the newest time by window.
+
+    The newest day comes first: once it is there, windows of days before it would be forgotten again.
+    """
+    for hours in reversed(list(_days(_whole_hours(interval)))):
         fine = window_ms < SLOT_MS and ledger.keeps_windows(sla.name, hours.end)
         width_ms = window_ms if fine else SLOT_MS
         ledger.replace_stretches(sla.name, hours, _parts(sla, lake, ledger, hours, window_ms, width_ms), width_ms)
