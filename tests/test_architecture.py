@@ -34,7 +34,7 @@ FLOORS: tuple[dict[str, str], ...] = (
         "store": "database digest_ledger export fact_loads iceberg import_facts lake lateness_ledger ledger"
         " ledger_tables ledger_views observed_ledger outbox parquet_rows publications rollup settling sla_figures"
         " sla_ledger staging steady_rules stretch_ledger validation_ledger warehouse",
-        "suites": "suites suite_rules uniqueness",
+        "suites": "suites suite_rules",
         "judging": "attainment evidence lost_commits miss_causes miss_figures miss_sentences miss_surroundings sla"
         " window_figures",
     },
@@ -68,7 +68,6 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
         "spark_jobs",
         "kafka_sla.suites",
         "kafka_sla.suite_rules",
-        "kafka_sla.uniqueness",
         "benchmarks",
         "tests",
     ),

@@ -10,7 +10,7 @@ import importlib.resources
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from threading import Lock
@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any
 from kafka_sla.errors import ValidationFailed
 from kafka_sla.model import Interval, Sla
 from kafka_sla.tables import TABLES, Table
-from kafka_sla.uniqueness import surely_unique
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+Key = tuple[str, str]
+"""Name of a table, and id of the rule that no two of its rows share some columns."""
 QUARANTINE_ROWS = 1_000
 """Rows kept per broken expectation: enough to see the pattern, small enough for the SQL store. Counts stay exact."""
 
@@ -55,18 +56,20 @@ def validate(
     interval: Interval,
     window_ms: int,
     slas: Sequence[Sla] = (),
+    surely_unique: Callable[[Mapping[Key, Sequence[str]]], set[Key]] = lambda _: set(),
 ) -> ValidationOutcome:
     """Run the suite of every frame, keyed by table name; groups that an SLA names but no row shows are called absent.
 
-    Details (counts, rows) are computed only for what failed. A frame without rows is an idle interval, not an error.
-    Frames are read several times, so what is dear to compute should be persisted before.
+    `surely_unique` tells which of these keys hold, by their columns; Great Expectations, which sorts all rows to tell,
+    is asked for the others. Details (counts, rows) are computed only for what failed. A frame without rows is an idle
+    interval, not an error. Frames are read several times, so what is dear to compute should be persisted before.
     """
     results: list[dict[str, Any]] = []
     quarantine: list[dict[str, Any]] = []
     checked = {name: _with_context(frame, TABLES[name], interval, window_ms) for name, frame in frames.items()}
     rules = {name: suite(name)["expectations"] for name in checked}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        unique = pool.submit(_unique, checked, rules)
+        unique = pool.submit(surely_unique, _unique_columns(rules))
         verdicts = {name: pool.submit(_run, name, checked[name], rules[name], slas, unique) for name in checked}
     for name, found in verdicts.items():
         load = {"load_id": load_id, "interval_start": interval.start, "interval_end": interval.end, "table_name": name}
@@ -180,12 +183,11 @@ _COUNTS = {"result_format": "BASIC", "partial_unexpected_count": 0}
 
 
 def _run(
-    name: str, frame: DataFrame, rules: Sequence[Any], slas: Sequence[Sla], unique: Future[dict[str, set[str]]]
+    name: str, frame: DataFrame, rules: Sequence[Any], slas: Sequence[Sla], unique: Future[set[Key]]
 ) -> list[_Verdict]:
     """Did it hold (one aggregate for most rules), then counts of what did not. In the file's order.
 
-    `unique` tells by table the ids of the rules that surely hold and need not be asked; nor need those that follow from
-    rules that hold.
+    `unique` tells the rules that surely hold and need not be asked; nor need those that follow from rules that hold.
     """
     batch = _batch(name, frame)
     parameters = {"expected_groups": [_promise(sla) for sla in slas]}
@@ -196,7 +198,7 @@ def _run(
         found.update(_results(batch, name, list(wanted), parameters, form))
 
     ask((rule for rule in rules if rule["type"] not in (_UNIQUE, _QUERY)), _HOLDS)
-    holding = set(unique.result()[name])
+    holding = {rule_id for table, rule_id in unique.result() if table == name}
     ask((rule for rule in rules if rule["type"] == _UNIQUE and rule["id"] not in holding), _HOLDS)
     holding |= {rule_id for rule_id, result in found.items() if result.success}
     with _ONE_VIEW:
@@ -206,16 +208,10 @@ def _run(
     return [_verdict(asked[rule["id"]], batch, frame, found.get(rule["id"])) for rule in rules]
 
 
-def _unique(frames: Mapping[str, DataFrame], rules: Mapping[str, Sequence[Any]]) -> dict[str, set[str]]:
-    """Ids of the uniqueness rules, by table, that surely hold; Great Expectations sorts all rows to tell."""
-    columns = {
-        (name, rule["id"]): rule["kwargs"]["column_list"]
-        for name in frames
-        for rule in rules[name]
-        if rule["type"] == _UNIQUE
-    }
-    surely = surely_unique(frames, columns)
-    return {name: {rule_id for owner, rule_id in surely if owner == name} for name in frames}
+def _unique_columns(rules: Mapping[str, Sequence[Any]]) -> dict[Key, Sequence[str]]:
+    """The columns of each uniqueness rule."""
+    asked = [(name, rule) for name, of_table in rules.items() for rule in of_table if rule["type"] == _UNIQUE]
+    return {(name, rule["id"]): rule["kwargs"]["column_list"] for name, rule in asked}
 
 
 def _implied_by(rule: Mapping[str, Any]) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -98,3 +99,22 @@ def test_measured_rows_break_no_critical_rule(spark: SparkSession, job: Job) -> 
     assert staged[CONSUMER_LATENCY.name] > 200, "the facts must give the rules something to look at"
     flows = spark.read.parquet(f"{job.output}/{REPLICATION_LAG.name}")
     assert {flow for (flow,) in flows.select("flow").distinct().collect()} == {"audit"}
+
+
+def test_a_fact_that_two_files_hold_is_told(spark: SparkSession, job: Job, tmp_path: Path) -> None:
+    again = tmp_path / "again"
+    again.mkdir()
+    inside = [row for row in pq.read_table(job.facts[LOG_OFFSETS.name]).to_pylist() if row["at"] > START]
+    paths = job.facts[LOG_OFFSETS.name] + _file(again, LOG_OFFSETS, inside[:3])
+
+    measure.main(replace(job, facts=job.facts | {LOG_OFFSETS.name: paths}), spark)
+
+    results = spark.read.parquet(f"{job.output}/{TABLES['validation_results'].name}").collect()
+    told = {
+        (row["table_name"], row["severity"], row["observed"])
+        for row in results
+        if row["expectation_id"] == "keys_unique"
+    }
+    rows = sum(START <= row["at"] <= INTERVAL.end for row in inside) + 3
+    assert (LOG_OFFSETS.name, "warning", f"6 of {rows} rows") in told
+    assert (CONSUMER_LATENCY.name, "critical", None) in told

@@ -132,7 +132,7 @@ def test_suites_are_found_inside_the_zip_that_spark_gets(tmp_path: Path) -> None
     code, rules = Path(suites.__file__).parent, Path(expectations.__file__).parent
     package = tmp_path / "project.zip"
     with zipfile.ZipFile(package, "w") as archive:
-        for file in ("__init__", "errors", "model", "tables", "suites", "uniqueness"):
+        for file in ("__init__", "errors", "model", "tables", "suites"):
             archive.write(code / f"{file}.py", f"kafka_sla/{file}.py")
         archive.write(rules / "__init__.py", "expectations/__init__.py")
         archive.write(rules / "log_offsets.json", "expectations/log_offsets.json")
