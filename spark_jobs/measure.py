@@ -9,7 +9,7 @@ publishes it. A second run of the same job overwrites its own folder only. Knows
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -36,14 +36,14 @@ from kafka_sla.tables import (
     VALIDATION_RESULTS,
     Table,
 )
-from kafka_sla.warehouse import columns_of, files_below, write_rows
+from kafka_sla.warehouse import columns_of, write_rows
 from spark_jobs import consumer_status, facts, fetch_latency, group_status, non_consumed, replication_lag
 from spark_jobs.commit_log import UNREADABLE
 from spark_jobs.decoding import decoding
 from spark_jobs.indexes import indexes
 from spark_jobs.inputs import Inputs
 from spark_jobs.kernel import tables
-from spark_jobs.uniqueness import Rows, surely_unique
+from spark_jobs.shortcuts import surely_hold
 from spark_jobs.writing import WRITTEN, Target, keep, remove_strays, rewriting, writing
 
 _LARGE_FILE_ROWS = 2_000_000
@@ -174,27 +174,11 @@ def _validate(spark: SparkSession, job: Job, log: DataFrame, committed: DataFram
     }
     outcome = suites.validate(
         spark, frames, load_id=job.load_id, interval=job.interval, window_ms=job.window_ms, slas=job.slas,
-        surely_unique=partial(_surely_unique, spark, job, {table.name for table in made}),
+        surely_hold=partial(surely_hold, spark, job, [table.name for table in made]),
     )  # fmt: skip
     for table, rows in ((VALIDATION_RESULTS, outcome.results), (QUARANTINE, outcome.quarantine)):
         write_rows(f"{job.output}/{table.name}/rows.parquet", arrow_rows(table, rows))
     return {VALIDATION_RESULTS.name: len(outcome.results), QUARANTINE.name: len(outcome.quarantine)}
-
-
-def _surely_unique(
-    spark: SparkSession, job: Job, made: set[str], columns: Mapping[suites.Key, Sequence[str]]
-) -> set[suites.Key]:
-    """Which of these keys hold for what a table's files say, of the interval and more; `made`: tables of this load.
-
-    Commits that the log tells and the store has already are in two files, so of these all columns have to be the key.
-    """
-    distinct = {COMMITTED_OFFSETS.name: set(COMMITTED_OFFSETS.names)} if job.commit_records else {}
-    surely = {key for key, names in columns.items() if key[0] in distinct and distinct[key[0]] <= set(names)}
-    asked = [key for key in columns if key[0] not in distinct]
-    files = {name: [path for path in files_below(f"{job.output}/{name}") if path.endswith(".parquet")] for name in made}
-    files |= {name: paths for name, paths in job.facts.items() if name not in made}
-    told = surely_unique(spark, [Rows(files.get(key[0], []), columns[key]) for key in asked])
-    return surely | {key for key, holds in zip(asked, told, strict=True) if holds}
 
 
 def _arguments(arguments: Sequence[str] | None = None) -> Job:

@@ -1,4 +1,5 @@
-"""The two expectation types that Great Expectations lacks: a row predicate in SQL, and configured groups being present.
+"""The expectation types that Great Expectations lacks: a row predicate in SQL, histograms that add up, and configured
+groups being present.
 
 Imported by `suites` only, and late: importing Great Expectations takes seconds. Knows no table and no suite file.
 """
@@ -47,6 +48,37 @@ class ExpectRowsToSatisfy(ColumnMapExpectation):
     map_metric: ClassVar[str] = "rows.satisfy"
     success_keys: ClassVar[tuple[str, ...]] = ("predicate", "mostly")
     args_keys: ClassVar[tuple[str, ...]] = ("column", "predicate")
+
+
+class HistogramAddsUp(ColumnMapMetricProvider):
+    """True where a histogram's buckets begin at 0, hold records, and with columns beside it add up to a total, or where
+    that cannot be decided (null). A null histogram holds nothing."""
+
+    condition_metric_name = "histograms.add_up"
+    condition_value_keys = ("histogram", "beside", "total")
+
+    @column_condition_partial(engine=SparkDFExecutionEngine)
+    def _spark(cls, column: Column, histogram: str, beside: list[str], total: str, **kwargs: Any) -> Column:  # noqa: N805
+        buckets, counts = f"map_keys(`{histogram}`)", f"map_values(`{histogram}`)"
+        counted = f"aggregate(coalesce({counts}, array()), 0L, (counted, records) -> counted + records)"
+        sums = f"{' + '.join([counted, *(f'`{name}`' for name in beside)])} = `{total}`"
+        return coalesce(expr(f"array_min({buckets}) >= 0 AND array_min({counts}) > 0"), lit(True)) & coalesce(
+            expr(sums), lit(True)
+        )
+
+
+class ExpectHistogramsToAddUp(ColumnMapExpectation):
+    """Every histogram (map of bucket to records) holds as many records as the row says."""
+
+    histogram: str
+    beside: list[str]
+    """Columns with the records that are in no bucket."""
+    total: str
+    column: str = "interval_start"
+    """As above."""
+    map_metric: ClassVar[str] = "histograms.add_up"
+    success_keys: ClassVar[tuple[str, ...]] = ("histogram", "beside", "total", "mostly")
+    args_keys: ClassVar[tuple[str, ...]] = ("column", "histogram", "beside", "total")
 
 
 class AbsentGroups(TableMetricProvider):

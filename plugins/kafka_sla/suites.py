@@ -23,10 +23,20 @@ from kafka_sla.tables import TABLES, Table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-Key = tuple[str, str]
-"""Name of a table, and id of the rule that no two of its rows share some columns."""
+UNIQUE, HISTOGRAMS = "expect_compound_columns_to_be_unique", "expect_histograms_to_add_up"
+"""Dear types of rules: Great Expectations sorts all rows, Spark interprets every bucket."""
 QUARANTINE_ROWS = 1_000
 """Rows kept per broken expectation: enough to see the pattern, small enough for the SQL store. Counts stay exact."""
+
+
+@dataclass(frozen=True, slots=True)
+class DearRule:
+    """A rule of a dear type, which who wrote the rows may answer sooner. `kwargs` as in the suite's file."""
+
+    table: str
+    id: str
+    type: str
+    kwargs: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +66,21 @@ def validate(
     interval: Interval,
     window_ms: int,
     slas: Sequence[Sla] = (),
-    surely_unique: Callable[[Mapping[Key, Sequence[str]]], set[Key]] = lambda _: set(),
+    surely_hold: Callable[[Sequence[DearRule]], Sequence[bool]] = lambda rules: [False for _ in rules],
 ) -> ValidationOutcome:
     """Run the suite of every frame, keyed by table name; groups that an SLA names but no row shows are called absent.
 
-    `surely_unique` tells which of these keys hold, by their columns; Great Expectations, which sorts all rows to tell,
-    is asked for the others. Details (counts, rows) are computed only for what failed. A frame without rows is an idle
-    interval, not an error. Frames are read several times, so what is dear to compute should be persisted before.
+    `surely_hold` tells which dear rules need not be asked, because they hold. Details (counts, rows) are computed only
+    for what failed. A frame without rows is an idle interval, not an error. Frames are read several times, so what is
+    dear to compute should be persisted before.
     """
     results: list[dict[str, Any]] = []
     quarantine: list[dict[str, Any]] = []
     checked = {name: _with_context(frame, TABLES[name], interval, window_ms) for name, frame in frames.items()}
     rules = {name: suite(name)["expectations"] for name in checked}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        unique = pool.submit(surely_unique, _unique_columns(rules))
-        verdicts = {name: pool.submit(_run, name, checked[name], rules[name], slas, unique) for name in checked}
+        holding = pool.submit(_holding, _dear(rules), surely_hold)
+        verdicts = {name: pool.submit(_run, name, checked[name], rules[name], slas, holding) for name in checked}
     for name, found in verdicts.items():
         load = {"load_id": load_id, "interval_start": interval.start, "interval_end": interval.end, "table_name": name}
         for verdict in found.result():
@@ -172,7 +182,7 @@ class _Verdict:
         return rows.withColumn("broken", condition).where("broken").drop("broken")
 
 
-_UNIQUE = "expect_compound_columns_to_be_unique"
+_DEAR = (UNIQUE, HISTOGRAMS)
 _QUERY = "unexpected_rows_expectation"
 _AT_ONCE = 3
 """Tables validated side by side: most of a small interval's time is spent planning, by one thread a query."""
@@ -183,11 +193,11 @@ _COUNTS = {"result_format": "BASIC", "partial_unexpected_count": 0}
 
 
 def _run(
-    name: str, frame: DataFrame, rules: Sequence[Any], slas: Sequence[Sla], unique: Future[set[Key]]
+    name: str, frame: DataFrame, rules: Sequence[Any], slas: Sequence[Sla], surely: Future[list[DearRule]]
 ) -> list[_Verdict]:
     """Did it hold (one aggregate for most rules), then counts of what did not. In the file's order.
 
-    `unique` tells the rules that surely hold and need not be asked; nor need those that follow from rules that hold.
+    `surely` tells the dear rules that hold and need not be asked; nor need those that follow from rules that hold.
     """
     batch = _batch(name, frame)
     parameters = {"expected_groups": [_promise(sla) for sla in slas]}
@@ -197,9 +207,9 @@ def _run(
     def ask(wanted: Iterable[Any], form: dict[str, Any]) -> None:
         found.update(_results(batch, name, list(wanted), parameters, form))
 
-    ask((rule for rule in rules if rule["type"] not in (_UNIQUE, _QUERY)), _HOLDS)
-    holding = {rule_id for table, rule_id in unique.result() if table == name}
-    ask((rule for rule in rules if rule["type"] == _UNIQUE and rule["id"] not in holding), _HOLDS)
+    ask((rule for rule in rules if rule["type"] not in (*_DEAR, _QUERY)), _HOLDS)
+    holding = {rule.id for rule in surely.result() if rule.table == name}
+    ask((rule for rule in rules if rule["type"] in _DEAR and rule["id"] not in holding), _HOLDS)
     holding |= {rule_id for rule_id, result in found.items() if result.success}
     with _ONE_VIEW:
         queries = [rule for rule in rules if rule["type"] == _QUERY]
@@ -208,10 +218,13 @@ def _run(
     return [_verdict(asked[rule["id"]], batch, frame, found.get(rule["id"])) for rule in rules]
 
 
-def _unique_columns(rules: Mapping[str, Sequence[Any]]) -> dict[Key, Sequence[str]]:
-    """The columns of each uniqueness rule."""
-    asked = [(name, rule) for name, of_table in rules.items() for rule in of_table if rule["type"] == _UNIQUE]
-    return {(name, rule["id"]): rule["kwargs"]["column_list"] for name, rule in asked}
+def _holding(rules: Sequence[DearRule], surely_hold: Callable[[Sequence[DearRule]], Sequence[bool]]) -> list[DearRule]:
+    return [rule for rule, holds in zip(rules, surely_hold(rules), strict=True) if holds]
+
+
+def _dear(rules: Mapping[str, Sequence[Any]]) -> list[DearRule]:
+    asked = [(name, rule) for name, of_table in rules.items() for rule in of_table if rule["type"] in _DEAR]
+    return [DearRule(name, rule["id"], rule["type"], rule["kwargs"]) for name, rule in asked]
 
 
 def _implied_by(rule: Mapping[str, Any]) -> set[str]:

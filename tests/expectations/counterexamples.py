@@ -86,8 +86,12 @@ BROKEN: dict[str, dict[str, list[Row]]] = {
     | _WINDOWS
     | {
         "counts_not_negative": [{"negative_latency_records": -1, "unknown_latency_records": 3}],
-        "histogram_sums": [{"records_consumed": 13}, {"latency_histogram": None}],
-        "histogram_counts_positive": [{"latency_histogram": {340: 10, 381: 0}}, {"latency_histogram": {-1: 10}}],
+        "histogram_sums": [
+            {"records_consumed": 13},
+            {"latency_histogram": None},
+            {"latency_histogram": {340: 10, 381: 0}},
+            {"latency_histogram": {-1: 10}},
+        ],
         "latency_not_negative": [{"backlog_age_low_ms": -1.0}],
         "latency_bounds_ordered": [{"records_latency_low_ms": 901.0}, {"records_latency_high_ms": 899.0}],
         "latency_max_bounds_ordered": [{"records_latency_max_low_ms": 1_901.0}],
