@@ -90,6 +90,21 @@ def opened(files: Sequence[str], slices: Sequence[tuple[str, Interval, str]]) ->
         yield connection
 
 
+@contextmanager
+def connected() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB in memory that tells times in UTC, to `view` tables in."""
+    with _duckdb() as connection:
+        yield connection
+
+
+def view(connection: duckdb.DuckDBPyConnection, table: Table, files: Sequence[str]) -> None:
+    """The rows of these files as a view of the table's name, in the place of an earlier one."""
+    if files:
+        _register(connection, files, table.name)
+    else:
+        connection.register(table.name, arrow_schema(table).empty_table())
+
+
 def _slice_table(slices: Sequence[tuple[str, Interval, str]]) -> pa.Table:
     spans = [{"cluster": s[0], "start_at": s[1].start, "end_at": s[1].end, "load_id": s[2]} for s in slices]
     return pa.Table.from_pylist(spans, _SLICES)
@@ -125,12 +140,12 @@ def _duckdb() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _register(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> None:
-    """The files as the view `files`: local ones by DuckDB's own reader, others through Arrow's filesystems."""
+def _register(connection: duckdb.DuckDBPyConnection, files: Sequence[str], name: str = "files") -> None:
+    """The files as a view: local ones by DuckDB's own reader, others through Arrow's filesystems."""
     if "://" in files[0]:
-        connection.register("files", pyarrow.dataset.dataset(list(files), format="parquet"))
+        connection.register(name, pyarrow.dataset.dataset(list(files), format="parquet"))
     else:
-        connection.read_parquet(list(files)).create_view("files")
+        connection.read_parquet(list(files)).create_view(name)
 
 
 def _register_mixed(connection: duckdb.DuckDBPyConnection, table: Table, files: Sequence[str]) -> Sequence[str]:
