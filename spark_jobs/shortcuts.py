@@ -12,9 +12,12 @@ from pyspark.sql import SparkSession
 from kafka_sla.job import Job
 from kafka_sla.suites import HISTOGRAMS, UNIQUE, DearRule
 from kafka_sla.tables import COMMITTED_OFFSETS
-from kafka_sla.warehouse import files_below
+from kafka_sla.warehouse import bytes_of, files_below
 from spark_jobs.histogram_sums import Histograms, surely_add_up
 from spark_jobs.uniqueness import Rows, surely_unique
+
+_WORTH_A_LOOK = 2_000_000
+"""Bytes of files with histograms: of less, Spark has interpreted every bucket before it has begun another stage."""
 
 
 def surely_hold(spark: SparkSession, job: Job, made: Sequence[str], rules: Sequence[DearRule]) -> list[bool]:
@@ -24,7 +27,9 @@ def surely_hold(spark: SparkSession, job: Job, made: Sequence[str], rules: Seque
     files |= {name: paths for name, paths in job.facts.items() if name not in made}
     holding = set(_unique(spark, job, files, [rule for rule in rules if rule.type == UNIQUE]))
     for rule in rules:
-        if rule.type == HISTOGRAMS and surely_add_up(spark, Histograms(files.get(rule.table, []), **rule.kwargs)):
+        asked = files.get(rule.table, [])
+        large = rule.type == HISTOGRAMS and bytes_of(asked) > _WORTH_A_LOOK
+        if large and surely_add_up(spark, Histograms(asked, **rule.kwargs)):
             holding.add((rule.table, rule.id))
     return [(rule.table, rule.id) in holding for rule in rules]
 

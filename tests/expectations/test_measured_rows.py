@@ -24,7 +24,7 @@ from kafka_sla.tables import (
     TABLES,
     Table,
 )
-from spark_jobs import measure
+from spark_jobs import measure, shortcuts
 from tests.expectations.rows import INTERVAL, START, WINDOW_MS, Row
 
 AUDIT = ReplicationFlow("audit", "backup", None, refresh_interval_ms=10_000)
@@ -101,7 +101,10 @@ def test_measured_rows_break_no_critical_rule(spark: SparkSession, job: Job) -> 
     assert {flow for (flow,) in flows.select("flow").distinct().collect()} == {"audit"}
 
 
-def test_a_fact_that_two_files_hold_is_told(spark: SparkSession, job: Job, tmp_path: Path) -> None:
+def test_a_fact_that_two_files_hold_is_told(
+    spark: SparkSession, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shortcuts, "_WORTH_A_LOOK", 0)  # histograms are looked at in files, too
     again = tmp_path / "again"
     again.mkdir()
     inside = [row for row in pq.read_table(job.facts[LOG_OFFSETS.name]).to_pylist() if row["at"] > START]
@@ -118,3 +121,4 @@ def test_a_fact_that_two_files_hold_is_told(spark: SparkSession, job: Job, tmp_p
     rows = sum(START <= row["at"] <= INTERVAL.end for row in inside) + 3
     assert (LOG_OFFSETS.name, "warning", f"6 of {rows} rows") in told
     assert (CONSUMER_LATENCY.name, "critical", None) in told
+    assert [row["success"] for row in results if row["expectation_id"] == "histogram_sums"] == [True]
