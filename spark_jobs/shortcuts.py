@@ -24,12 +24,12 @@ def surely_hold(spark: SparkSession, job: Job, made: Sequence[str], rules: Seque
     """Of each rule: does it hold for all rows of the table's files, which are of the interval and more? No proves
     nothing. `made`: names of the tables that are of this load; the others are facts."""
     files = {name: [path for path in files_below(f"{job.output}/{name}") if path.endswith(".parquet")] for name in made}
-    files |= {name: paths for name, paths in job.facts.items() if name not in made}
+    files |= {rule.table: job.facts.get(rule.table, []) for rule in rules if rule.table not in made}
     holding = set(_unique(spark, job, files, [rule for rule in rules if rule.type == UNIQUE]))
-    for rule in rules:
-        asked = files.get(rule.table, [])
-        large = rule.type == HISTOGRAMS and bytes_of(asked) > _WORTH_A_LOOK
-        if large and surely_add_up(spark, Histograms(asked, **rule.kwargs)):
+    large = [rule for rule in rules if rule.type == HISTOGRAMS and bytes_of(files[rule.table]) > _WORTH_A_LOOK]
+    for rule in large:
+        columns = (rule.kwargs[name] for name in ("histogram", "beside", "total"))
+        if surely_add_up(spark, Histograms(files[rule.table], *columns)):
             holding.add((rule.table, rule.id))
     return [(rule.table, rule.id) in holding for rule in rules]
 
@@ -40,7 +40,7 @@ def _unique(
     """Commits that the log tells and the store has already are in two files; of these distinct rows are measured."""
     distinct = {COMMITTED_OFFSETS.name: set(COMMITTED_OFFSETS.names)} if job.commit_records else {}
     in_files = [rule for rule in rules if rule.table not in distinct]
-    asked = [Rows(files.get(rule.table, []), rule.kwargs["column_list"]) for rule in in_files]
+    asked = [Rows(files[rule.table], rule.kwargs["column_list"]) for rule in in_files]
     for rule, holds in zip(in_files, surely_unique(spark, asked), strict=True):
         if holds:
             yield rule.table, rule.id

@@ -94,13 +94,15 @@ def _hashes(rows: pa.RecordBatch, columns: Sequence[str]) -> Hashes:
 
 
 def _values(column: Any) -> Hashes:
-    """64 bits for each value of a column of texts, whole numbers or times."""
+    """64 bits for each value of a column of texts, whole numbers or times; the values of any other count as equal."""
     if pa.types.is_dictionary(column.type):
         digests = [_digest(value) for value in column.dictionary.to_pylist()]
         values = np.array([*digests, _NULL], dtype=np.uint64)
         return np.asarray(values[pc.fill_null(column.indices.cast(pa.int64()), -1).to_numpy()])
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
+    if not pa.types.is_integer(column.type):
+        return np.zeros(len(column), dtype=np.uint64)
     values = pc.fill_null(column.cast(pa.int64()), 0).to_numpy().astype(np.uint64)
     return np.where(column.is_null().to_numpy(zero_copy_only=False), _NULL, values) if column.null_count else values
 

@@ -71,6 +71,14 @@ def test_a_column_that_an_older_file_lacks_is_null(spark: SparkSession, tmp_path
     assert surely_unique(spark, [Rows(older + _files(tmp_path, [{"offset": None}]), COLUMNS)]) == [False]
 
 
+@pytest.mark.parametrize("values", [[0.25, 0.5], [[1], [2]], [True, False]], ids=str)
+def test_values_that_are_not_hashed_prove_nothing(spark: SparkSession, tmp_path: Path, values: list[Any]) -> None:
+    pq.write_table(pa.table({"value": values, "offset": [1, 2]}), tmp_path / "other.parquet")
+    files = [str(tmp_path / "other.parquet")]
+
+    assert surely_unique(spark, [Rows(files, ["value"]), Rows(files, ["value", "offset"])]) == [False, True]
+
+
 @pytest.mark.parametrize("twice", [False, True])
 def test_many_tasks_and_batches_say_the_same_as_one(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, twice: bool
