@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import time
 
-from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 _NAME = "warm-up"
+_ATTEMPT_S = 5
+"""A request that a starting broker never answers is asked again, and does not take all the time there is."""
 
 
-def warm_up(client: dict[str, str], seconds: float = 30) -> None:
-    """Commit until no partition answers with an error: the first commits on a fresh broker fail without raising."""
+def warm_up(client: dict[str, str], seconds: float = 90) -> None:
+    """Commit until no partition answers with an error: the first commits on a fresh broker fail, with or without
+    raising, and one of three on a busy machine may not answer at all."""
     admin = AdminClient({**client, "log_level": 0})  # silent when the broker goes away later
     create_topic(admin, NewTopic(_NAME, 1, 1), seconds)
     deadline = time.monotonic() + seconds
-    while error := _commit_error(admin, seconds):
+    while error := _commit_error(admin):
         if time.monotonic() > deadline:
             raise TimeoutError(f"the broker still refuses commits after {seconds:.0f} s: {error}")
         time.sleep(0.05)
@@ -39,7 +42,11 @@ def _has_leaders(admin: AdminClient, topic: NewTopic) -> bool:
     return len(known.partitions) == topic.num_partitions and all(p.leader >= 0 for p in known.partitions.values())
 
 
-def _commit_error(admin: AdminClient, seconds: float) -> object:
+def _commit_error(admin: AdminClient) -> object:
     request = ConsumerGroupTopicPartitions(_NAME, [TopicPartition(_NAME, 0, 0)])
-    (answer,) = admin.alter_consumer_group_offsets([request]).values()
-    return next((p.error for p in answer.result(seconds).topic_partitions if p.error), None)
+    (answer,) = admin.alter_consumer_group_offsets([request], request_timeout=_ATTEMPT_S).values()
+    try:
+        told = answer.result(2 * _ATTEMPT_S)
+    except (TimeoutError, KafkaException) as error:
+        return repr(error)
+    return next((p.error for p in told.topic_partitions if p.error), None)
