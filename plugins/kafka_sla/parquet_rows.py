@@ -63,7 +63,7 @@ def slice_rows(
 def new_rows(table: Table, rows: pa.Table, files: Sequence[str]) -> pa.Table:
     """Those of `rows` whose key is not in the files, one a key, by key."""
     key = quoted(table.key)
-    with _duckdb() as connection:
+    with connected() as connection:
         connection.register("rows", rows)
         found = f"SELECT DISTINCT ON ({key}) {quoted(table.names)} FROM rows"
         if files:
@@ -84,17 +84,17 @@ def quoted_name(name: str) -> str:
 @contextmanager
 def opened(files: Sequence[str], slices: Sequence[tuple[str, Interval, str]]) -> Iterator[duckdb.DuckDBPyConnection]:
     """A DuckDB with the views `files` and `slices`, for who sums up rows instead of reading them."""
-    with _duckdb() as connection:
+    with connected() as connection:
         _register(connection, files)
         connection.register("slices", _slice_table(slices))
         yield connection
 
 
-@contextmanager
-def connected() -> Iterator[duckdb.DuckDBPyConnection]:
-    """A DuckDB in memory that tells times in UTC, to `view` tables in."""
-    with _duckdb() as connection:
-        yield connection
+def connected() -> duckdb.DuckDBPyConnection:
+    """A DuckDB in memory that tells times in UTC; closed by `with`."""
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
 
 
 def view(connection: duckdb.DuckDBPyConnection, table: Table, files: Sequence[str]) -> None:
@@ -116,7 +116,7 @@ def _rows(
 ) -> pa.Table:  # fmt: skip
     if not files:
         return empty(table, names)
-    with _duckdb() as connection:
+    with connected() as connection:
         if slices is not None:
             connection.register("slices", slices)
         _register(connection, files)
@@ -132,12 +132,6 @@ def _rows(
 
 def empty(table: Table, names: Sequence[str]) -> pa.Table:
     return arrow_schema(table).empty_table().select(list(names))
-
-
-def _duckdb() -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'UTC'")
-    return connection
 
 
 def _register(connection: duckdb.DuckDBPyConnection, files: Sequence[str], name: str = "files") -> None:
