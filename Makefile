@@ -27,7 +27,7 @@ format: $(EDITABLE) ## format the code and repair what the linter can
 	$(BIN)/ruff format .
 
 docs: $(EDITABLE) ## write docs/reference/tables.md anew from the code
-	$(BIN)/python -m kafka_sla.table_docs > docs/reference/tables.md
+	$(BIN)/python -m kafka_sla.validation.table_docs > docs/reference/tables.md
 
 wheel: $(DEPENDENCIES) ## build the wheel into dist/
 	@rm -rf dist build

@@ -2,7 +2,7 @@
 
     python -m benchmarks.checkpoint FOLDER      # the checkpoint of the tests is made by `make checkpoint`
 
-Prints what `kafka_sla.checkpoints` reads from the folder beside what the query said of each batch.
+Prints what `kafka_sla.sources.spark_checkpoints` reads from the folder beside what the query said of each batch.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from pyspark.sql import SparkSession
 from demo.broker import Cluster
 from demo.jars import SPARK_KAFKA, fetch_jars
 from demo.warm_up import create_topic
-from kafka_sla.checkpoints import read_checkpoint
-from kafka_sla.model import Checkpoint
+from kafka_sla.sources.spark_checkpoints import read_checkpoint
+from kafka_sla.model.entities import Checkpoint
 
 _RECORDS, _PER_BATCH = 200, 50
 _KEPT = ("offsets", "commits", "metadata")

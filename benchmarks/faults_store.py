@@ -21,14 +21,14 @@ from sqlalchemy import create_engine, make_url, text
 from benchmarks.faults_grid import Grid, Outcome
 from demo.mailbox import Mailbox
 from demo.postgres import interrupted, postgres
-from kafka_sla import pipeline
-from kafka_sla.import_facts import import_committed_offsets, import_log_offsets
-from kafka_sla.lake import Lake
-from kafka_sla.ledger import Ledger
-from kafka_sla.model import Cluster, Connection, Interval, Patterns, Sla, SteadyState
-from kafka_sla.settings import Settings
-from kafka_sla.spark_submit import run_spark
-from kafka_sla.store import Store
+from kafka_sla.pipeline import steps
+from kafka_sla.lake.import_files import import_committed_offsets, import_log_offsets
+from kafka_sla.lake.lake import Lake
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.model.entities import Cluster, Connection, Interval, Patterns, Sla, SteadyState
+from kafka_sla.config.settings import Settings
+from kafka_sla.spark.submit import run_spark
+from kafka_sla.config.store import Store
 
 OVER = Interval(datetime(2026, 11, 1, 10, tzinfo=UTC), datetime(2026, 11, 1, 10, 30, tzinfo=UTC))
 _MINUTE = timedelta(minutes=1)
@@ -131,7 +131,7 @@ def _mail_server_down(folder: Path, store: Store) -> Outcome:
     smtp = Connection("smtp", "127.0.0.1", box.port, extra=extra)
 
     def tell() -> dict[str, Any]:
-        return pipeline.notify(SETTINGS, store, [sla.name for sla in SETTINGS.slas], OVER, smtp, None)
+        return steps.notify(SETTINGS, store, [sla.name for sla in SETTINGS.slas], OVER, smtp, None)
 
     waiting = _for_a_while(seconds, lambda: None, server.start)
     try:
@@ -169,11 +169,11 @@ def _measure(store: Store, grid: Grid, before: Before) -> float:
             longest = max(longest, (datetime.now(UTC) - began).total_seconds())
         return answer
 
-    job = step("prepare", lambda: pipeline.prepare(SETTINGS, store, OVER, ["old"], []))
+    job = step("prepare", lambda: steps.prepare(SETTINGS, store, OVER, ["old"], []))
     step("measure", lambda: run_spark(job, memory="1g"))
-    step("validate", lambda: pipeline.validate(store, job))
-    step("publish", lambda: pipeline.publish(store, job))
-    step("evaluate", lambda: [pipeline.evaluate(SETTINGS, store, sla.name, OVER) for sla in SETTINGS.slas])
+    step("validate", lambda: steps.validate(store, job))
+    step("publish", lambda: steps.publish(store, job))
+    step("evaluate", lambda: [steps.evaluate(SETTINGS, store, sla.name, OVER) for sla in SETTINGS.slas])
     return longest
 
 

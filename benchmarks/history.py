@@ -25,7 +25,7 @@ from benchmarks.truth_flows import FLOWS
 from benchmarks.truth_traffic import Traffic
 from demo.broker import Cluster as Broker
 from demo.broker import archive_classes
-from kafka_sla.model import Interval, floor_time
+from kafka_sla.model.entities import Interval, floor_time
 
 MINUTES = int(sys.argv[1]) if len(sys.argv) > 1 else 5
 _MINUTE = timedelta(minutes=1)

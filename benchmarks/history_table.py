@@ -10,10 +10,10 @@ from statistics import fmean
 from typing import Any
 
 from benchmarks.order_worker import settings_of, store_of
-from kafka_sla.lake import Lake
-from kafka_sla.ledger import Ledger
-from kafka_sla.model import Interval, SlaWindow
-from kafka_sla.tables import CONSUMER_LATENCY, STEADY_STATE
+from kafka_sla.lake.lake import Lake
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.model.entities import Interval, SlaWindow
+from kafka_sla.model.tables import CONSUMER_LATENCY, STEADY_STATE
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]

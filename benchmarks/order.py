@@ -20,7 +20,7 @@ from benchmarks.order_day import CONFIGURATION, DAY, write_files
 from benchmarks.order_kills import Killer, Kills
 from benchmarks.order_stage import Stage, seen, stage
 from benchmarks.order_table import Outcome, complaints, head, kill_table, line
-from kafka_sla.model import Interval
+from kafka_sla.model.entities import Interval
 
 _BEGAN = time.monotonic()
 Files = list[tuple[str, Path]]

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
-from kafka_sla.model import Interval
+from kafka_sla.model.entities import Interval
 
 CLUSTER = "shop"
 DAY = Interval(datetime(2026, 11, 2, 12, tzinfo=UTC), datetime(2026, 11, 3, 12, tzinfo=UTC))

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.order_worker import read_plan, store_of
-from kafka_sla.lake import Lake
-from kafka_sla.model import Interval
-from kafka_sla.tables import TABLES
+from kafka_sla.lake.lake import Lake
+from kafka_sla.model.entities import Interval
+from kafka_sla.model.tables import TABLES
 
 _PAUSE_SECONDS = 0.3
 

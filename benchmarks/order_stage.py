@@ -22,9 +22,9 @@ from benchmarks.order_day import CLUSTER
 from benchmarks.order_reader import canonical, seen_now
 from benchmarks.order_worker import Plan, store_of
 from demo.mailbox import Mailbox, mailbox
-from kafka_sla.import_facts import import_committed_offsets, import_log_offsets
-from kafka_sla.lake import Lake
-from kafka_sla.model import EVERYTHING, Interval
+from kafka_sla.lake.import_files import import_committed_offsets, import_log_offsets
+from kafka_sla.lake.lake import Lake
+from kafka_sla.model.entities import EVERYTHING, Interval
 
 TABLES = ("consumer_latency", "steady_state", "consumer_status", "non_consumed", "sla_windows", "sla_misses")
 _IMPORTS = {"log_offsets": import_log_offsets, "committed_offsets": import_committed_offsets}

@@ -18,12 +18,13 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from kafka_sla import pipeline, suites
-from kafka_sla.job import read_job
-from kafka_sla.model import Connection, Interval, epoch_ms
-from kafka_sla.settings import Settings, load_settings
-from kafka_sla.spark_conf import spark_conf
-from kafka_sla.store import Store
+from kafka_sla.pipeline import steps
+from kafka_sla.validation import suites
+from kafka_sla.spark.job_spec import read_job
+from kafka_sla.model.entities import Connection, Interval, epoch_ms
+from kafka_sla.config.settings import Settings, load_settings
+from kafka_sla.spark.conf import spark_conf
+from kafka_sla.config.store import Store
 
 STEPS = ("snapshot", "prepare", "measure", "validate", "publish", "evaluate", "notify")
 
@@ -104,8 +105,8 @@ class Worker:
     def _steps(self) -> dict[str, Callable[[Interval, dict[str, Any]], Any]]:
         return {
             "snapshot": self._snapshot, "prepare": self._prepare, "measure": self._measure,
-            "validate": lambda _, done: pipeline.validate(self.store, done["prepare"]),
-            "publish": lambda _, done: pipeline.publish(self.store, done["prepare"]),
+            "validate": lambda _, done: steps.validate(self.store, done["prepare"]),
+            "publish": lambda _, done: steps.publish(self.store, done["prepare"]),
             "evaluate": self._evaluate, "notify": self._notify,
         }  # fmt: skip
 
@@ -113,29 +114,29 @@ class Worker:
         login = Connection("broker", extra={"bootstrap.servers": str(self.plan.broker)})
         names = [cluster.name for cluster in self.settings.clusters]
         return [
-            pipeline.snapshot(self.settings, self.store, n, lambda _: login, interval, live=self.plan.live)
+            steps.snapshot(self.settings, self.store, n, lambda _: login, interval, live=self.plan.live)
             for n in names
         ]
 
     def _prepare(self, interval: Interval, done: dict[str, Any]) -> Any:
         clusters = [cluster.name for cluster in self.settings.clusters]
-        return pipeline.prepare(self.settings, self.store, interval, clusters, done["snapshot"])
+        return steps.prepare(self.settings, self.store, interval, clusters, done["snapshot"])
 
     def _measure(self, interval: Interval, done: dict[str, Any]) -> Any:
-        from spark_jobs import measure
+        from kafka_sla.spark_jobs import measure
 
         if not self.plan.checked:
             suites.validate = _unchecked
         return measure.main(read_job(done["prepare"]), self._spark(done["prepare"]))
 
     def _evaluate(self, interval: Interval, done: dict[str, Any]) -> Any:
-        return [pipeline.evaluate(self.settings, self.store, sla.name, interval) for sla in self.settings.slas]
+        return [steps.evaluate(self.settings, self.store, sla.name, interval) for sla in self.settings.slas]
 
     def _notify(self, interval: Interval, done: dict[str, Any]) -> Any:
         extra = {"disable_ssl": True, "disable_tls": True, "from_email": "sla@example.com"}
         smtp = Connection("smtp", host="127.0.0.1", port=self.plan.smtp_port, extra=extra)
         names = [sla.name for sla in self.settings.slas]
-        return pipeline.notify(self.settings, self.store, names, interval, smtp, None)
+        return steps.notify(self.settings, self.store, names, interval, smtp, None)
 
     def _spark(self, job: str) -> SparkSession:
         """One session for all: with the settings of small jobs, such as every five minutes have."""

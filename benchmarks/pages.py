@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.pages_year import SLAS, Year, build, built
-from kafka_sla.text_table import aligned
+from kafka_sla.cli.text_table import aligned
 
 SPANS = {"hour": 1 / 24, "6 hours": 0.25, "a day": 1, "a week": 7, "a month": 30, "a quarter": 91, "a year": 365}
 LIMIT_MS = 200

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafka_sla.arrow import arrow_schema
-from kafka_sla.model import Cluster, Interval, Patterns, Sla, SteadyState
-from kafka_sla.settings import Settings
-from kafka_sla.tables import COMMITTED_OFFSETS, LOG_OFFSETS, Table
+from kafka_sla.model.arrow_schemas import arrow_schema
+from kafka_sla.model.entities import Cluster, Interval, Patterns, Sla, SteadyState
+from kafka_sla.config.settings import Settings
+from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, Table
 
 CLUSTER = "prod"
 START = datetime(2026, 9, 1, tzinfo=UTC)

@@ -20,21 +20,16 @@ from pyspark.sql import DataFrame, SparkSession
 from benchmarks.speed_facts import CLUSTER, START, Shape, committed_offsets, log_offsets, settings
 from benchmarks.speed_spark import spark
 from benchmarks.speed_table import say, seconds, table
-from kafka_sla.job import Job, Replay
-from kafka_sla.model import Cluster, Interval
-from kafka_sla.tables import (
-    COMMITTED_OFFSETS,
-    CONSUMER_LATENCY,
-    LOG_OFFSETS,
-    Table,
-)
-from kafka_sla.warehouse import bytes_of, write_rows
-from spark_jobs import facts
-from spark_jobs.chunks import Room, chunks
-from spark_jobs.kernel import tables
-from spark_jobs.order import in_order
-from spark_jobs.segments import segments, steps
-from spark_jobs.writing import WRITTEN, Target, writing
+from kafka_sla.spark.job_spec import Job, Replay
+from kafka_sla.model.entities import Cluster, Interval
+from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, LOG_OFFSETS, Table
+from kafka_sla.files import bytes_of, write_rows
+from kafka_sla.spark_jobs.events import frames
+from kafka_sla.spark_jobs.events.chunks import Room, chunks
+from kafka_sla.spark_jobs.single_pass import tables
+from kafka_sla.spark_jobs.events.sort import in_order
+from kafka_sla.spark_jobs.windows.segments import segments, steps
+from kafka_sla.spark_jobs.events.write_files import WRITTEN, Target, writing
 
 _SUMS = "records BIGINT, waited DOUBLE"
 _WINDOW_US = 60_000_000
@@ -104,7 +99,7 @@ def _job(shape: Shape, interval: Interval, folder: Path) -> Job:
 
 
 def _read(session: SparkSession, job: Job, table: Table) -> DataFrame:
-    return facts.read(session, table, job.facts.get(table.name, []))
+    return frames.read(session, table, job.facts.get(table.name, []))
 
 
 def _scan(session: SparkSession, job: Job) -> None:
@@ -114,7 +109,7 @@ def _scan(session: SparkSession, job: Job) -> None:
 
 
 def _merge(session: SparkSession, job: Job) -> Sums:
-    rows = facts.events(session, job).mapInArrow(_sums, _SUMS).collect()
+    rows = frames.events(session, job).mapInArrow(_sums, _SUMS).collect()
     return sum(row["records"] for row in rows), sum(row["waited"] for row in rows)
 
 
@@ -131,7 +126,7 @@ def _sums(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _everything(session: SparkSession, job: Job) -> Sums:
     """All rows of the kernel's tables, written as a load writes them."""
     target = Target(job.output, job.interval.start, job.load_id)
-    rows = facts.events(session, job).mapInArrow(writing(target, tables(job)), WRITTEN).collect()
+    rows = frames.events(session, job).mapInArrow(writing(target, tables(job)), WRITTEN).collect()
     written = [row["path"] for row in rows if row["name"] == CONSUMER_LATENCY.name]
     sums = "sum(records_consumed), sum(records_consumed * records_latency_avg_ms)"
     with duckdb.connect() as connection:

@@ -12,13 +12,13 @@ from pathlib import Path
 from benchmarks.speed_facts import CLUSTER, START, Shape, committed_offsets, log_offsets
 from benchmarks.speed_recompute import workplace
 from benchmarks.speed_table import megabytes, say, seconds, table
-from kafka_sla import pipeline
-from kafka_sla.lake import Lake
-from kafka_sla.model import Interval
-from kafka_sla.spark_submit import run_spark
-from kafka_sla.tables import COMMITTED_OFFSETS, LOG_OFFSETS
-from kafka_sla.warehouse import files_below
-from kafka_sla.workplace import Workplace
+from kafka_sla.pipeline import steps as pipeline
+from kafka_sla.lake.lake import Lake
+from kafka_sla.model.entities import Interval
+from kafka_sla.spark.submit import run_spark
+from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS
+from kafka_sla.files import files_below
+from kafka_sla.cli.context import Workplace
 
 _INTERVAL = Interval(START, START + timedelta(minutes=5))
 _MILLION = 1_000_000

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-from kafka_sla.spark_code import package_folder
+from kafka_sla.spark.package_zip import package_folder
 
 _CONF = {
     "spark.driver.memory": "2g", "spark.log.level": "ERROR", "spark.ui.enabled": "false",

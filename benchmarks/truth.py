@@ -21,13 +21,13 @@ from benchmarks.truth_table import Comparison, Row, compare, markdown
 from benchmarks.truth_traffic import Traffic, commits_kept
 from demo.broker import Cluster as Broker
 from demo.broker import archive_classes
-from kafka_sla import pipeline
-from kafka_sla.lake import Lake
-from kafka_sla.model import Cluster, Connection, Interval, LookUps, Patterns, floor_time
-from kafka_sla.settings import Settings
-from kafka_sla.spark_submit import run_spark
-from kafka_sla.store import Store
-from kafka_sla.tables import CONSUMER_LATENCY
+from kafka_sla.pipeline import steps
+from kafka_sla.lake.lake import Lake
+from kafka_sla.model.entities import Cluster, Connection, Interval, LookUps, Patterns, floor_time
+from kafka_sla.config.settings import Settings
+from kafka_sla.spark.submit import run_spark
+from kafka_sla.config.store import Store
+from kafka_sla.model.tables import CONSUMER_LATENCY
 
 WINDOW_MS = 10_000
 TRAFFIC_SECONDS = 180
@@ -72,12 +72,12 @@ def _measured(client: dict[str, str], interval: Interval) -> tuple[dict[str, lis
     names, login = [flow.name for flow in FLOWS], Connection("broker", extra={**client})
     with tempfile.TemporaryDirectory(prefix="kafka_sla-truth-") as folder:
         store = Store.embedded(Path(folder))
-        snapshots = [pipeline.snapshot(settings, store, name, lambda _: login, interval, live=False) for name in names]
+        snapshots = [steps.snapshot(settings, store, name, lambda _: login, interval, live=False) for name in names]
         _say(f"{sum(s['look_ups'] for s in snapshots)} look-ups of offsets; measuring with Spark")
-        job = pipeline.prepare(settings, store, interval, names, snapshots)
+        job = steps.prepare(settings, store, interval, names, snapshots)
         run_spark(job)
-        pipeline.validate(store, job)
-        pipeline.publish(store, job)
+        steps.validate(store, job)
+        steps.publish(store, job)
         published = Lake(store).published(CONSUMER_LATENCY.name, interval).to_pylist()
     rows = {name: [row for row in published if row["cluster"] == name] for name in names}
     return rows, {s["cluster"]: s["look_ups"] for s in snapshots}

@@ -9,8 +9,8 @@ from statistics import fmean
 from typing import Any
 
 from benchmarks.truth_log import Truth, quantile
-from kafka_sla.model import Interval, epoch_ms
-from kafka_sla.tables import LATENCY_BUCKET_GAMMA
+from kafka_sla.model.entities import Interval, epoch_ms
+from kafka_sla.model.tables import LATENCY_BUCKET_GAMMA
 
 _ROUNDING_MS = 0.01
 _P99_SHARE, _P99_MS = 0.05, 250.0

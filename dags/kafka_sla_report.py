@@ -17,10 +17,10 @@ from datetime import UTC, datetime
 
 from airflow.sdk import DAG, CronDataIntervalTimetable
 
-from kafka_sla.tasks.configuration import configuration_path, menu
+from kafka_sla.tasks.dag_config import configuration_path, menu
 from kafka_sla.tasks.digest_steps import digest, due
 from kafka_sla.tasks.flow import DEFAULTS
-from kafka_sla.tasks.form import digest_form, runbook
+from kafka_sla.tasks.trigger_form import digest_form, runbook
 
 MENU = menu(configuration_path(__file__))
 

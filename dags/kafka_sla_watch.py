@@ -25,10 +25,10 @@ from datetime import UTC, datetime, timedelta
 
 from airflow.sdk import DAG, CronDataIntervalTimetable
 
-from kafka_sla.tasks.configuration import configuration_path, menu
+from kafka_sla.tasks.dag_config import configuration_path, menu
 from kafka_sla.tasks.deadlines import late_alert
 from kafka_sla.tasks.flow import DEFAULTS, sla_flow
-from kafka_sla.tasks.form import form, runbook
+from kafka_sla.tasks.trigger_form import form, runbook
 
 MENU = menu(configuration_path(__file__))
 

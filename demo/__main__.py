@@ -28,11 +28,11 @@ from demo.neighbours import Neighbours
 from demo.neighbours import start as start_neighbours
 from demo.outcome import Outcome
 from demo.postgres import postgres
-from kafka_sla.connections import environment_connection
-from kafka_sla.model import Interval, floor_time
-from kafka_sla.pipeline import snapshot
-from kafka_sla.settings import Settings, load_settings
-from kafka_sla.store import Store
+from kafka_sla.config.env_connections import environment_connection
+from kafka_sla.model.entities import Interval, floor_time
+from kafka_sla.pipeline.steps import snapshot
+from kafka_sla.config.settings import Settings, load_settings
+from kafka_sla.config.store import Store
 
 FOLDER = ROOT / ".work" / "demo"
 CONFIGURATION = Path(__file__).with_name("kafka_sla.yml")

@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_sla.arrow import arrow_columns
-from kafka_sla.tables import CONSUMER_LATENCY
-from spark_jobs.arrays import NONE, Bools, Floats, Ints
-from spark_jobs.chunks import Chunk
-from spark_jobs.histogram import histograms
-from spark_jobs.segments import Segments, Steps
-from spark_jobs.timeline import METHODS
-from spark_jobs.windows import Ends, Rows
+from kafka_sla.model.arrow_schemas import arrow_columns
+from kafka_sla.model.tables import CONSUMER_LATENCY
+from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Floats, Ints
+from kafka_sla.spark_jobs.events.chunks import Chunk
+from kafka_sla.spark_jobs.numeric.histogram import histograms
+from kafka_sla.spark_jobs.windows.segments import Segments, Steps
+from kafka_sla.spark_jobs.numeric.produced_timeline import METHODS
+from kafka_sla.spark_jobs.windows.window_grid import Ends, Rows
 
 NO_LOG_END = "no log end offset is known in this window"
 NO_POSITION = "the topic was created again and the group has not committed since"

@@ -14,14 +14,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_sla.arrow import arrow_columns
-from kafka_sla.model import StatusRules
-from kafka_sla.tables import CONSUMER_STATUS
-from spark_jobs.arrays import NONE, Bools, Floats, Ints
-from spark_jobs.chunks import Chunk
-from spark_jobs.scans import begins, last_until, latest
-from spark_jobs.sightings import LogEnds, Sightings, lag_behind, sightings
-from spark_jobs.windows import Scope
+from kafka_sla.model.arrow_schemas import arrow_columns
+from kafka_sla.model.entities import StatusRules
+from kafka_sla.model.tables import CONSUMER_STATUS
+from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Floats, Ints
+from kafka_sla.spark_jobs.events.chunks import Chunk
+from kafka_sla.spark_jobs.numeric.scans import begins, last_until, latest
+from kafka_sla.spark_jobs.windows.observed_positions import LogEnds, Sightings, lag_behind, sightings
+from kafka_sla.spark_jobs.windows.window_grid import Scope
 
 OF_GROUPS = ("group_status", "group_complete")
 OF_PARTITIONS = replace(

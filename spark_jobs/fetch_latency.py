@@ -10,11 +10,11 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kafka_sla.job import Job
-from kafka_sla.tables import BROKER_REQUESTS, FETCH_LATENCY, REPLICA_FETCHES
-from spark_jobs.fetch_pairs import CONSUMERS
-from spark_jobs.fetch_rounds import FOLLOWERS, REACH, rows_of
-from spark_jobs.inputs import Inputs
+from kafka_sla.spark.job_spec import Job
+from kafka_sla.model.tables import BROKER_REQUESTS, FETCH_LATENCY, REPLICA_FETCHES
+from kafka_sla.spark_jobs.brokers.pairs import CONSUMERS
+from kafka_sla.spark_jobs.brokers.rounds import FOLLOWERS, REACH, rows_of
+from kafka_sla.spark_jobs.metric_inputs import Inputs
 
 _NOISE = 1e-6
 """Sums are means times counts: they may seem to fall by a rounding error."""

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_sla.model import StatusRules
-from kafka_sla.tables import Column, Table
+from kafka_sla.model.entities import StatusRules
+from kafka_sla.model.tables import Column, Table
 
 _GROUP = ["cluster", "group", "window_end"]
 _SUMS = {"severity": "max", "commits": "sum", "partitions": "sum", "commits_found": "sum", "partitions_found": "sum"}

@@ -19,32 +19,20 @@ from threading import Thread
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kafka_sla import suites
-from kafka_sla.arrow import arrow_rows, arrow_schema
-from kafka_sla.job import Job, read_job
-from kafka_sla.tables import (
-    COMMITTED_OFFSETS,
-    CONSUMER_LATENCY,
-    CONSUMER_STATUS,
-    FETCH_LATENCY,
-    LOG_OFFSETS,
-    NON_CONSUMED,
-    QUARANTINE,
-    REPLICATION_LAG,
-    STEADY_STATE,
-    TABLES,
-    VALIDATION_RESULTS,
-    Table,
-)
-from kafka_sla.warehouse import columns_of, write_rows
-from spark_jobs import consumer_status, facts, fetch_latency, group_status, non_consumed, replication_lag
-from spark_jobs.commit_log import UNREADABLE
-from spark_jobs.decoding import decoding
-from spark_jobs.indexes import indexes
-from spark_jobs.inputs import Inputs
-from spark_jobs.kernel import tables
-from spark_jobs.shortcuts import surely_hold
-from spark_jobs.writing import WRITTEN, Target, keep, remove_strays, rewriting, writing
+from kafka_sla.validation import suites
+from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
+from kafka_sla.spark.job_spec import Job, read_job
+from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, CONSUMER_STATUS, FETCH_LATENCY, LOG_OFFSETS, NON_CONSUMED, QUARANTINE, REPLICATION_LAG, STEADY_STATE, TABLES, VALIDATION_RESULTS, Table
+from kafka_sla.files import columns_of, write_rows
+from kafka_sla.spark_jobs import consumer_status, fetch_latency, group_status, non_consumed, replication_lag
+from kafka_sla.spark_jobs.events import frames as facts
+from kafka_sla.spark_jobs.events.offset_commit_format import UNREADABLE
+from kafka_sla.spark_jobs.events.decode_commits import decoding
+from kafka_sla.spark_jobs.events.task_ranges import indexes
+from kafka_sla.spark_jobs.metric_inputs import Inputs
+from kafka_sla.spark_jobs.single_pass import tables
+from kafka_sla.spark_jobs.prechecks.prechecks import surely_hold
+from kafka_sla.spark_jobs.events.write_files import WRITTEN, Target, keep, remove_strays, rewriting, writing
 
 _LARGE_FILE_ROWS = 2_000_000
 _OF_PASS = (CONSUMER_LATENCY, STEADY_STATE, NON_CONSUMED, consumer_status.OF_PARTITIONS, group_status.SUMS)

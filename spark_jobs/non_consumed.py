@@ -11,17 +11,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_sla.arrow import arrow_columns
-from kafka_sla.job import Job
-from kafka_sla.model import epoch_ms
-from kafka_sla.tables import NON_CONSUMED
-from spark_jobs.arrays import FAR, NEVER_MS, NONE, Bools, Floats, Ints
-from spark_jobs.chunks import Chunk
-from spark_jobs.counted_groups import counted_groups
-from spark_jobs.looks import COMMIT, LOOK, WINDOW, Counted, Events, counted
-from spark_jobs.order import ints
-from spark_jobs.scans import last_until, value_at
-from spark_jobs.windows import Scope
+from kafka_sla.model.arrow_schemas import arrow_columns
+from kafka_sla.spark.job_spec import Job
+from kafka_sla.model.entities import epoch_ms
+from kafka_sla.model.tables import NON_CONSUMED
+from kafka_sla.spark_jobs.numeric.arrays import FAR, NEVER_MS, NONE, Bools, Floats, Ints
+from kafka_sla.spark_jobs.events.chunks import Chunk
+from kafka_sla.spark_jobs.events.counted_groups import counted_groups
+from kafka_sla.spark_jobs.numeric.log_start_moves import COMMIT, LOOK, WINDOW, Counted, Events, counted
+from kafka_sla.spark_jobs.events.sort import ints
+from kafka_sla.spark_jobs.numeric.scans import last_until, value_at
+from kafka_sla.spark_jobs.windows.window_grid import Scope
 
 _CONFIG_US = 3_600_000_000
 """A topic's configuration seen longer ago is not known: as far back as a run reads it."""

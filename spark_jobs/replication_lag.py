@@ -12,11 +12,11 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kafka_sla.job import Job
-from kafka_sla.model import ReplicationFlow
-from kafka_sla.tables import COMMITTED_OFFSETS, LOG_OFFSETS, REPLICATION_LAG, UNCHANGED
-from spark_jobs import facts
-from spark_jobs.inputs import Inputs
+from kafka_sla.spark.job_spec import Job
+from kafka_sla.model.entities import ReplicationFlow
+from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, REPLICATION_LAG, UNCHANGED
+from kafka_sla.spark_jobs.events import frames
+from kafka_sla.spark_jobs.metric_inputs import Inputs
 
 KEY = ("cluster", "group", "topic", "partition")
 NO_REFRESH = "no refresh falls into this window: the refresh interval is longer"
@@ -90,7 +90,7 @@ def _points(inputs: Inputs) -> DataFrame:
 def _sightings(inputs: Inputs, windows: DataFrame) -> DataFrame:
     """When which position was seen: the flow's commits, the one the published rows end with, and where only a poll of
     the whole cluster told it, the one that `consumer_latency` goes by."""
-    commits = facts.commits_of(inputs.job, inputs.facts(COMMITTED_OFFSETS)).where(
+    commits = frames.commits_of(inputs.job, inputs.facts(COMMITTED_OFFSETS)).where(
         ~F.col("source").isin("snapshot", UNCHANGED)
     )
     carried = inputs.carried(REPLICATION_LAG).withColumnRenamed("flow", "group")

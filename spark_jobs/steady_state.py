@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_sla.model import Sla
-from kafka_sla.tables import STEADY_STATE
-from spark_jobs.arrays import FAR, NONE, Bools, Floats, Ints
-from spark_jobs.chunks import Chunk
-from spark_jobs.histogram import count_over
-from spark_jobs.segments import Segments, Steps
-from spark_jobs.windows import Rows, backlog_age
+from kafka_sla.model.entities import Sla
+from kafka_sla.model.tables import STEADY_STATE
+from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
+from kafka_sla.spark_jobs.events.chunks import Chunk
+from kafka_sla.spark_jobs.numeric.histogram import count_over
+from kafka_sla.spark_jobs.windows.segments import Segments, Steps
+from kafka_sla.spark_jobs.windows.window_grid import Rows, backlog_age
 
 REASONS = ("", "first_commit", "rewind", "offset_reset", "returned", "topic_recreated", "caught_up", "grace_over")
 _CODE = {name: code for code, name in enumerate(REASONS)}

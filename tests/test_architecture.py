@@ -59,20 +59,20 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "airflow": ("kafka_sla.tasks", "kafka_sla.web", "kafka_sla_plugin", "dags", "tests", "demo", "benchmarks"),
     "confluent_kafka": ("benchmarks", "demo", "tests"),
     "fastapi": ("kafka_sla.web",),
-    "great_expectations": ("kafka_sla.suites", "kafka_sla.suite_rules"),
-    "kafka": ("kafka_sla.kafka", "demo", "tests"),
-    "matplotlib": ("kafka_sla.charts", "benchmarks", "tests"),
-    "prometheus_client": ("kafka_sla.exporters", "kafka_sla.web.exposition", "tests"),
-    "pyiceberg": ("kafka_sla.lake", "kafka_sla.iceberg", "kafka_sla.settling", "tests"),
+    "great_expectations": ("kafka_sla.validation.suites", "kafka_sla.validation.expectation_types"),
+    "kafka": ("kafka_sla.sources.kafka", "demo", "tests"),
+    "matplotlib": ("kafka_sla.reporting.charts", "benchmarks", "tests"),
+    "prometheus_client": ("kafka_sla.sources.jmx_exporters", "kafka_sla.web.api.prometheus", "tests"),
+    "pyiceberg": ("kafka_sla.lake.lake", "kafka_sla.lake.iceberg", "kafka_sla.lake.table_maintenance", "tests"),
     "pyspark": (
         "spark_jobs",
-        "kafka_sla.suites",
-        "kafka_sla.suite_rules",
+        "kafka_sla.validation.suites",
+        "kafka_sla.validation.expectation_types",
         "benchmarks",
         "tests",
     ),
-    "requests": ("kafka_sla.connect", "kafka_sla.exporters", "tests"),
-    "smtplib": ("kafka_sla.notify", "tests"),
+    "requests": ("kafka_sla.sources.connect_rest", "kafka_sla.sources.jmx_exporters", "tests"),
+    "smtplib": ("kafka_sla.notifications.smtp", "tests"),
 }
 """The one door to each outside world: package → who may import it."""
 
@@ -180,10 +180,10 @@ def test_every_outside_world_has_one_door(package: str) -> None:
 
 
 def test_great_expectations_and_spark_are_imported_late_in_suites() -> None:
-    slow = [one for one in imports() if one.importer == "kafka_sla.suites" and one.at_import_time]
+    slow = [one for one in imports() if one.importer == "kafka_sla.validation.suites" and one.at_import_time]
 
     assert [
-        str(one) for one in slow if _within(one.target, ("great_expectations", "pyspark", "kafka_sla.suite_rules"))
+        str(one) for one in slow if _within(one.target, ("great_expectations", "pyspark", "kafka_sla.validation.expectation_types"))
     ] == []
 
 
@@ -203,7 +203,7 @@ def test_no_module_is_named_after_nothing() -> None:
 
 def _tables() -> dict[str, str]:
     """Table name → kind, from the calls `Table("name", "kind", …)` of tables.py."""
-    tree = ast.parse((ROOT / "plugins/kafka_sla/tables.py").read_text())
+    tree = ast.parse((ROOT / "plugins/kafka_sla/model/tables.py").read_text())
     calls = [
         n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "Table"
     ]

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from demo.mailbox import Mailbox, mailbox
-from kafka_sla.ledger import Ledger
-from kafka_sla.store import Store
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.config.store import Store
 from tests.dags.conftest import DAGS
-from tests.kafka_sla.misses import promise
-from tests.kafka_sla.test_digest import judged
+from tests.kafka_sla.notifications.misses import promise
+from tests.kafka_sla.reporting.test_digest import judged
 
 CONFIGURATION = """
 clusters: {main: {}}

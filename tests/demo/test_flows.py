@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from demo.flows import FIRST_ROUND_SECONDS, FLOWS, TRAFFIC_SECONDS, bursts, once, steady
-from kafka_sla.settings import load_settings
+from kafka_sla.config.settings import load_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 

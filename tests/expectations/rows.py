@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kafka_sla.model import Interval
+from kafka_sla.model.entities import Interval
 
 START = datetime(2026, 11, 1, 10, tzinfo=UTC)
 INTERVAL = Interval(START, START + timedelta(minutes=5))

@@ -11,20 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_sla.arrow import arrow_rows
-from kafka_sla.job import Job, Replay
-from kafka_sla.model import Cluster, Patterns, ReplicationFlow, Sla, SteadyState
-from kafka_sla.tables import (
-    COMMITTED_OFFSETS,
-    CONSUMER_LATENCY,
-    FACTS,
-    LOG_OFFSETS,
-    METRICS,
-    REPLICATION_LAG,
-    TABLES,
-    Table,
-)
-from spark_jobs import measure, shortcuts
+from kafka_sla.model.arrow_schemas import arrow_rows
+from kafka_sla.spark.job_spec import Job, Replay
+from kafka_sla.model.entities import Cluster, Patterns, ReplicationFlow, Sla, SteadyState
+from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, FACTS, LOG_OFFSETS, METRICS, REPLICATION_LAG, TABLES, Table
+from kafka_sla.spark_jobs import measure
+from kafka_sla.spark_jobs.prechecks import prechecks
 from tests.expectations.rows import INTERVAL, START, WINDOW_MS, Row
 
 AUDIT = ReplicationFlow("audit", "backup", None, refresh_interval_ms=10_000)
@@ -104,7 +96,7 @@ def test_measured_rows_break_no_critical_rule(spark: SparkSession, job: Job) -> 
 def test_a_fact_that_two_files_hold_is_told(
     spark: SparkSession, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shortcuts, "_WORTH_A_LOOK", 0)  # histograms are looked at in files, too
+    monkeypatch.setattr(prechecks, "_WORTH_A_LOOK", 0)  # histograms are looked at in files, too
     again = tmp_path / "again"
     again.mkdir()
     inside = [row for row in pq.read_table(job.facts[LOG_OFFSETS.name]).to_pylist() if row["at"] > START]

@@ -10,13 +10,14 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from kafka_sla.arrow import arrow_rows
-from kafka_sla.job import Carried, Job, Replay
-from kafka_sla.model import Cluster, Interval, Sla
-from kafka_sla.tables import CONSUMER_LATENCY, LOG_OFFSETS, TOPIC_CONFIGS, Table
-from spark_jobs import consumer_status, facts, group_status, non_consumed
-from spark_jobs.inputs import Inputs
-from spark_jobs.kernel import scope_of
+from kafka_sla.model.arrow_schemas import arrow_rows
+from kafka_sla.spark.job_spec import Carried, Job, Replay
+from kafka_sla.model.entities import Cluster, Interval, Sla
+from kafka_sla.model.tables import CONSUMER_LATENCY, LOG_OFFSETS, TOPIC_CONFIGS, Table
+from kafka_sla.spark_jobs import consumer_status, group_status, non_consumed
+from kafka_sla.spark_jobs.events import frames
+from kafka_sla.spark_jobs.metric_inputs import Inputs
+from kafka_sla.spark_jobs.single_pass import scope_of
 from tests.spark_jobs.conftest import Row, at
 from tests.spark_jobs.tasks import BEFORE, chunks_of, files
 
@@ -48,10 +49,10 @@ def of_expressions(spark: SparkSession, measure: Callable[[Inputs], DataFrame]) 
 
     def run(job: Job, latency: Sequence[Row]) -> Iterator[pa.Table]:
         def fact(table: Table) -> DataFrame:
-            return facts.selected(facts.read(spark, table, job.facts.get(table.name, [])), job)
+            return frames.selected(frames.read(spark, table, job.facts.get(table.name, [])), job)
 
         frame = spark.createDataFrame(arrow_rows(CONSUMER_LATENCY, latency))
-        yield measure(Inputs(job, fact, frame, lambda table: facts.carried(spark, job, table))).toArrow()
+        yield measure(Inputs(job, fact, frame, lambda table: frames.carried(spark, job, table))).toArrow()
 
     return run
 

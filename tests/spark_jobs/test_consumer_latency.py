@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from kafka_sla.model import Cluster
-from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_STATUS, LATENCY_BUCKET_GAMMA, LOG_OFFSETS
+from kafka_sla.model.entities import Cluster
+from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_STATUS, LATENCY_BUCKET_GAMMA, LOG_OFFSETS
 from tests.spark_jobs.conftest import Row, at, commit, point, record
 from tests.spark_jobs.measuring import Measuring, status_of
 

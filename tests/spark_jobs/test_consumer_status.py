@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from kafka_sla.model import Cluster, StatusRules
-from kafka_sla.tables import COMMITTED_OFFSETS, CONSUMER_STATUS, LOG_OFFSETS
+from kafka_sla.model.entities import Cluster, StatusRules
+from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_STATUS, LOG_OFFSETS
 from tests.spark_jobs.conftest import Row, at, commit, point
 from tests.spark_jobs.measuring import Facts, Measuring, status_of
 

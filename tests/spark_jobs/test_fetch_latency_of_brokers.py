@@ -19,15 +19,15 @@ from pyspark.sql import SparkSession
 from demo.measured_cluster import MeasuredCluster
 from demo.trickle import Trickle
 from demo.warm_up import create_topic
-from kafka_sla import pipeline
-from kafka_sla.job import Job, Replay
-from kafka_sla.lake import Lake
-from kafka_sla.model import EVERYTHING, Cluster, Connection, Exporter, Interval, floor_time
-from kafka_sla.settings import Settings
-from kafka_sla.store import Store
-from kafka_sla.tables import BROKER_REQUESTS, FETCH_LATENCY, REPLICA_FETCHES, Table
-from spark_jobs import fetch_latency
-from spark_jobs.inputs import Inputs
+from kafka_sla.pipeline import steps
+from kafka_sla.spark.job_spec import Job, Replay
+from kafka_sla.lake.lake import Lake
+from kafka_sla.model.entities import EVERYTHING, Cluster, Connection, Exporter, Interval, floor_time
+from kafka_sla.config.settings import Settings
+from kafka_sla.config.store import Store
+from kafka_sla.model.tables import BROKER_REQUESTS, FETCH_LATENCY, REPLICA_FETCHES, Table
+from kafka_sla.spark_jobs import fetch_latency
+from kafka_sla.spark_jobs.metric_inputs import Inputs
 from tests.spark_jobs.conftest import Row
 
 DELAY_MS = 400.0
@@ -47,7 +47,7 @@ class Observer:
     def look(self, *, live: bool = True) -> list[str]:
         minute = floor_time(datetime.now(UTC), 60_000)
         interval = Interval(minute - timedelta(minutes=1), minute)
-        found = pipeline.snapshot(self.settings, self.store, "prod", lambda _: self.connection, interval, live=live)
+        found = steps.snapshot(self.settings, self.store, "prod", lambda _: self.connection, interval, live=live)
         return [note for note in found["notes"] if "exporter" in note]
 
     def facts(self, table: Table) -> pa.Table:

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_sla.model import Cluster, Patterns
-from kafka_sla.tables import COMMITTED_OFFSETS, LOG_OFFSETS, NON_CONSUMED, TOPIC_CONFIGS
+from kafka_sla.model.entities import Cluster, Patterns
+from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, NON_CONSUMED, TOPIC_CONFIGS
 from tests.spark_jobs.conftest import Row, at, commit, point, sla
 from tests.spark_jobs.measuring import Facts, Measuring, unread_of
 

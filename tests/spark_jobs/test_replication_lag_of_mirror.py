@@ -17,19 +17,10 @@ from pyspark.sql import SparkSession
 from demo.broker import Cluster as Broker
 from demo.mirror import Flow, Mirror
 from demo.warm_up import create_topic
-from kafka_sla.kafka import read_flow, snapshot
-from kafka_sla.model import (
-    Cluster,
-    Connection,
-    Interval,
-    KeptPosition,
-    LookUps,
-    Patterns,
-    ReplicationFlow,
-    floor_time,
-)
-from kafka_sla.tables import COMMITTED_OFFSETS, LOG_OFFSETS, REPLICATION_LAG
-from spark_jobs import replication_lag
+from kafka_sla.sources.kafka import read_flow, snapshot
+from kafka_sla.model.entities import Cluster, Connection, Interval, KeptPosition, LookUps, Patterns, ReplicationFlow, floor_time
+from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, REPLICATION_LAG
+from kafka_sla.spark_jobs import replication_lag
 from tests.spark_jobs.conftest import EPOCH, Row
 from tests.spark_jobs.measuring import Measuring, of_expressions
 

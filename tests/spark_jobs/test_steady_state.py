@@ -78,7 +78,7 @@ def test_records_over_the_threshold_are_counted_exactly(measure: Measure) -> Non
 def test_only_slas_that_cover_a_group_and_topic_have_its_state(measure: Measure) -> None:
     from dataclasses import replace
 
-    from kafka_sla.model import Patterns
+    from kafka_sla.model.entities import Patterns
 
     other = replace(sla(30), name="other", groups=Patterns(("nobody",)))
     rows = measure(STEADY_FLOW, [commit(0, 0)], 0, 60, slas=(sla(30), other))

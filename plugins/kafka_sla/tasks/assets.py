@@ -7,9 +7,9 @@ from urllib.parse import quote
 
 from airflow.sdk import Asset, AssetAlias, Context
 
-from kafka_sla.model import Interval
-from kafka_sla.outbox import Notice
-from kafka_sla.tables import METRICS
+from kafka_sla.model.entities import Interval
+from kafka_sla.ledger.outbox import Notice
+from kafka_sla.model.tables import METRICS
 
 MISSES = AssetAlias("kafka_sla_misses")
 """Every opened and recovered miss of any SLA is an event of this alias, and of the asset of its SLA."""

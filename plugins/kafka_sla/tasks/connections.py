@@ -11,9 +11,9 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
 from kafka_sla.errors import ConnectionMissing
-from kafka_sla.model import Connection
-from kafka_sla.settings import Settings
-from kafka_sla.store import Store
+from kafka_sla.model.entities import Connection
+from kafka_sla.config.settings import Settings
+from kafka_sla.config.store import Store
 
 STORE_FOLDER = "KAFKA_SLA_STORE"
 """Environment variable of the embedded store's folder, used when the store's connection is not defined."""

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.definitions.callback import AsyncCallback
 from airflow.sdk.definitions.deadline import BaseDeadlineReference, DeadlineAlert
 
-from kafka_sla.model import Interval, Lateness
+from kafka_sla.model.entities import Interval, Lateness
 
 if TYPE_CHECKING:
-    from kafka_sla.settings import Settings
+    from kafka_sla.config.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -67,10 +67,10 @@ def _tell(
     run: dict[str, Any], *, recipients: Sequence[str], after_ms: int, clusters: Sequence[str], smtp_connection: str,
     store_connection: str, base_url: str | None,
 ) -> str:  # fmt: skip
-    from kafka_sla.late_mail import LateRun
-    from kafka_sla.lateness import tell_if_late
+    from kafka_sla.notifications.late_run_email import LateRun
+    from kafka_sla.notifications.late_runs import tell_if_late
     from kafka_sla.tasks.connections import connection, store_of
-    from kafka_sla.tasks.run import address_of
+    from kafka_sla.tasks.run_context import address_of
 
     url = address_of(base_url, run["dag_id"], run["dag_run_id"])
     interval = Interval(_instant(run["data_interval_start"]), _instant(run["data_interval_end"]))

@@ -10,9 +10,9 @@ from airflow.sdk import get_current_context, task
 from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_sla.errors import BadRequest
-from kafka_sla.model import Interval
+from kafka_sla.model.entities import Interval
 from kafka_sla.tasks.connections import connection, store
-from kafka_sla.tasks.run import data_interval, plain, settings_here
+from kafka_sla.tasks.run_context import data_interval, plain, settings_here
 
 log = logging.getLogger(__name__)
 
@@ -20,16 +20,16 @@ log = logging.getLogger(__name__)
 @task
 def due() -> list[dict[str, str]]:
     """The digests of this run: the one that the form names, else those that fell due in the data interval."""
-    from kafka_sla import digests
+    from kafka_sla.notifications import digest_delivery
 
     context, settings = get_current_context(), settings_here()
     asked = context["params"]
     if asked["digest"]:
         if asked["send_to"] == "preview" and not asked["preview_to"]:
             raise BadRequest("Preview to is empty; give an e-mail address, or choose whom else to send to")
-        at = digests.day_asked(settings.digest(asked["digest"]), asked["day"], datetime.now(UTC))
+        at = digest_delivery.day_asked(settings.digest(asked["digest"]), asked["day"], datetime.now(UTC))
         return [{"digest": asked["digest"], "at": at.isoformat(), "send_to": asked["send_to"]}]
-    found = digests.digests_due(settings, _interval())
+    found = digest_delivery.digests_due(settings, _interval())
     log.info("Due: %s.", ", ".join(one["digest"] for one in found) or "nothing")
     if not found:
         raise AirflowSkipException("no digest fell due in this interval")
@@ -39,11 +39,11 @@ def due() -> list[dict[str, str]]:
 @task(map_index_template="{{ task.op_kwargs['wanted']['digest'] }}")
 def digest(wanted: dict[str, str]) -> dict[str, Any]:
     """Write one digest into the archive, and mail it: a scheduled one to each reader once."""
-    from kafka_sla import digests
+    from kafka_sla.notifications import digest_delivery
 
     context, settings = get_current_context(), settings_here()
     place, name, at = store(settings), wanted["digest"], datetime.fromisoformat(wanted["at"])
-    made = digests.make_digest(settings, place, name, at)
+    made = digest_delivery.make_digest(settings, place, name, at)
     log.info("%s, %s: %s Page: %s", name, made["period"], made["summary"], made["page"])
     if wanted["send_to"] == "nobody":
         return made
@@ -51,7 +51,7 @@ def digest(wanted: dict[str, str]) -> dict[str, Any]:
         raise BadRequest("the configuration names no smtp_connection; name one, or send to nobody")
     to = [context["params"]["preview_to"]] if wanted["send_to"] == "preview" else []
     again = context["run_id"] if wanted["send_to"] == "recipients" else ""
-    sent = digests.mail_digest(settings, place, name, at, connection(settings.smtp_connection), to=to, again=again)
+    sent = digest_delivery.mail_digest(settings, place, name, at, connection(settings.smtp_connection), to=to, again=again)
     log.info("Mailed to: %s.", "; ".join(sent["mailed"]) or "nobody, all have it already")
     return made | sent
 

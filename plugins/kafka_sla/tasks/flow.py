@@ -12,7 +12,7 @@ from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import TriggerRule
 
 from kafka_sla.tasks import steps
-from kafka_sla.tasks.spark import measure
+from kafka_sla.tasks.measure_operator import measure
 
 DEFAULTS: dict[str, Any] = {
     "owner": "kafka_sla",

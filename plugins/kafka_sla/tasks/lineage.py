@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from kafka_sla.tables import TABLES, Table
+from kafka_sla.model.tables import TABLES, Table
 
 if TYPE_CHECKING:
     from airflow.sdk import Asset

@@ -25,9 +25,9 @@ from airflow.sdk.exceptions import AirflowSkipException
 from kafka_sla import errors
 from kafka_sla.tasks import assets
 from kafka_sla.tasks.connections import connection, store
-from kafka_sla.tasks.plan import Plan, is_live, planned
-from kafka_sla.tasks.plan import plan as decide
-from kafka_sla.tasks.run import request_of_run, run_url, settings_here
+from kafka_sla.tasks.run_plan import Plan, is_live, planned
+from kafka_sla.tasks.run_plan import plan as decide
+from kafka_sla.tasks.run_context import request_of_run, run_url, settings_here
 
 log = logging.getLogger(__name__)
 
@@ -75,14 +75,14 @@ def slas(plan: Plan) -> list[str]:
 @task(map_index_template="{{ task.op_kwargs['cluster'] }}")
 def snapshot(plan: Plan, cluster: str) -> dict[str, Any]:
     """Read what one cluster knows about the interval, and land it as facts."""
-    from kafka_sla import pipeline
+    from kafka_sla.pipeline import steps
 
     settings = settings_here()
     if plan["stored"]:
         log.info("Kafka is not asked: the run is about what is stored.")
         return {"cluster": settings.cluster(cluster).name, "commit_records": None, "notes": []}
     interval, live = planned(plan), is_live(plan, datetime.now(UTC))
-    found = pipeline.snapshot(settings, store(settings), cluster, connection, interval, live=live, progress=log.info)
+    found = steps.snapshot(settings, store(settings), cluster, connection, interval, live=live, progress=log.info)
     _say(f"Read {cluster} for {interval}", found)
     return found
 
@@ -90,7 +90,7 @@ def snapshot(plan: Plan, cluster: str) -> dict[str, Any]:
 @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS)
 def prepare(plan: Plan, snapshots: Sequence[dict[str, Any]]) -> str:
     """Write the job of the Spark application, for the clusters that could be read."""
-    from kafka_sla import pipeline
+    from kafka_sla.pipeline import steps
 
     settings, read = settings_here(), snapshots[:]  # a slice asks Airflow once, where a loop asks until it errs
     clusters = [name for name in plan["clusters"] if name in {s["cluster"] for s in read}]
@@ -98,7 +98,7 @@ def prepare(plan: Plan, snapshots: Sequence[dict[str, Any]]) -> str:
         raise errors.KafkaUnreachable("no cluster could be read; the logs of the snapshot tasks say why")
     if left_out := [name for name in plan["clusters"] if name not in clusters]:
         log.warning("Going on without %s: not read in this run, so its last published data stays.", _list(left_out))
-    job = pipeline.prepare(settings, store(settings), planned(plan), clusters, read)
+    job = steps.prepare(settings, store(settings), planned(plan), clusters, read)
     log.info("Spark is to measure %s for %s: %s", _list(clusters), planned(plan), job)
     return job
 
@@ -106,9 +106,9 @@ def prepare(plan: Plan, snapshots: Sequence[dict[str, Any]]) -> str:
 @task
 def validate(job: str) -> dict[str, Any]:
     """Keep what the expectations said of the staged tables; a critical failure stops the run here."""
-    from kafka_sla import pipeline
+    from kafka_sla.pipeline import steps
 
-    found = pipeline.validate(store(settings_here()), job)
+    found = steps.validate(store(settings_here()), job)
     _say("Expectations", found)
     return found
 
@@ -116,9 +116,9 @@ def validate(job: str) -> dict[str, Any]:
 @task(outlets=list(assets.TABLES))
 def publish(plan: Plan, job: str) -> dict[str, Any]:
     """Make the whole interval readable at once, and tell the DAGs that wait for the tables."""
-    from kafka_sla import pipeline
+    from kafka_sla.pipeline import steps
 
-    found = pipeline.publish(store(settings_here()), job)
+    found = steps.publish(store(settings_here()), job)
     assets.say_published(get_current_context(), planned(plan), found)
     _say("Published", found)
     return found
@@ -127,10 +127,10 @@ def publish(plan: Plan, job: str) -> dict[str, Any]:
 @task(map_index_template="{{ task.op_kwargs['sla'] }}", inlets=list(assets.TABLES))
 def evaluate(plan: Plan, sla: str) -> dict[str, Any]:
     """Judge one SLA: red when it is missed and says `on_miss: fail`, else green, a miss noted in log and XCom."""
-    from kafka_sla import pipeline
+    from kafka_sla.pipeline import steps
 
     settings = settings_here()
-    found = pipeline.evaluate(settings, store(settings), sla, planned(plan))
+    found = steps.evaluate(settings, store(settings), sla, planned(plan))
     _say(sla, found)
     if note := _missed(found):
         get_current_context()["ti"].xcom_push(key="note", value=note)
@@ -143,7 +143,7 @@ def evaluate(plan: Plan, sla: str) -> dict[str, Any]:
 @task(trigger_rule=TriggerRule.ALL_DONE, inlets=list(assets.TABLES), outlets=[assets.MISSES])
 def notify() -> dict[str, Any]:
     """Tell of opened and recovered misses, each once, also when an SLA's task above is red."""
-    from kafka_sla import pipeline
+    from kafka_sla.pipeline import steps
     from kafka_sla.tasks.notifiers import caller
 
     context = get_current_context()
@@ -155,7 +155,7 @@ def notify() -> dict[str, Any]:
     settings = settings_here()
     mailed = any(settings.sla(name).recipients for name in plan["slas"])
     smtp = connection(settings.smtp_connection) if mailed and settings.smtp_connection else None
-    found = pipeline.notify(
+    found = steps.notify(
         settings, store(settings), plan["slas"], planned(plan), smtp, run_url(settings), caller(context),
         assets.announcer(context),
     )  # fmt: skip
@@ -166,7 +166,7 @@ def notify() -> dict[str, Any]:
 @task(trigger_rule=TriggerRule.ALL_DONE)
 def settle() -> dict[str, Any]:
     """Tidy the lake: drop what newer loads replaced or a killed run left behind, compact, expire old snapshots."""
-    from kafka_sla.lake import Lake
+    from kafka_sla.lake.lake import Lake
 
     found = asdict(Lake(store(settings_here())).settle())
     _say("Settled", found)

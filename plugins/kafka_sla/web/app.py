@@ -12,9 +12,10 @@ from starlette.middleware.gzip import GZipMiddleware
 
 from kafka_sla import __version__
 from kafka_sla.errors import BadRequest, KafkaSlaError
-from kafka_sla.web import api, downloads, exposition, pages, reports
+from kafka_sla.web.api import routes, downloads, prometheus
+from kafka_sla.web.pages import routes, reports
 from kafka_sla.web.access import may_read
-from kafka_sla.web.page import Page
+from kafka_sla.web.pages.response import Page
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
@@ -31,7 +32,7 @@ def create_app() -> FastAPI:
         title="kafka_sla", version=__version__, description="Read what was promised, measured and missed.",
         dependencies=[Depends(may_read)], docs_url=None, redoc_url=None, openapi_url=None,
     )  # fmt: skip
-    for one in (downloads, exposition, api, reports, pages):
+    for one in (downloads, prometheus, routes, reports, routes):
         app.include_router(one.router)
 
     @app.get("/api/v1/openapi.json", include_in_schema=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_sla.tables import CONSUMER_LATENCY, METRICS
+from kafka_sla.model.tables import CONSUMER_LATENCY, METRICS
 from kafka_sla.tasks import lineage
 from kafka_sla.tasks.assets import TABLES, miss_asset
 

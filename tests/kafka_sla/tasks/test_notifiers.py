@@ -6,10 +6,10 @@ import pytest
 from airflow.sdk import BaseNotifier
 
 from kafka_sla.errors import SettingsError
-from kafka_sla.model import Notifier, Patterns, Sla, SteadyState
-from kafka_sla.outbox import Notice
+from kafka_sla.model.entities import Notifier, Patterns, Sla, SteadyState
+from kafka_sla.ledger.outbox import Notice
 from kafka_sla.tasks.notifiers import caller
-from tests.kafka_sla.misses import miss
+from tests.kafka_sla.notifications.misses import miss
 
 HEARD: list[str] = []
 SLA = Sla("orders", "eu", Patterns(), Patterns(), 30_000, 300_000, 0.999, SteadyState(30_000), team="Shop")

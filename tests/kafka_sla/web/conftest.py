@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import delete
 
-from kafka_sla.store import Store
+from kafka_sla.config.store import Store
 from tests.kafka_sla.web.world import archive, build, whole_minute
 
 

@@ -13,27 +13,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka_sla import pipeline
-from kafka_sla.archive import archive_path
-from kafka_sla.arrow import arrow_rows, arrow_schema
-from kafka_sla.digest_periods import period_of
-from kafka_sla.lake import Lake
-from kafka_sla.ledger import Ledger
-from kafka_sla.model import Interval
-from kafka_sla.settings import load_settings
-from kafka_sla.store import Store
-from kafka_sla.tables import (
-    CONSUMER_LATENCY,
-    CONSUMER_STATUS,
-    FETCH_LATENCY,
-    GROUP_STATES,
-    LATENCY_BUCKET_GAMMA,
-    NON_CONSUMED,
-    REPLICATION_LAG,
-    STEADY_STATE,
-    Table,
-)
-from kafka_sla.warehouse import write_text
+from kafka_sla.pipeline import steps
+from kafka_sla.reporting.archive import archive_path
+from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
+from kafka_sla.reporting.digest_schedule import period_of
+from kafka_sla.lake.lake import Lake
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.model.entities import Interval
+from kafka_sla.config.settings import load_settings
+from kafka_sla.config.store import Store
+from kafka_sla.model.tables import CONSUMER_LATENCY, CONSUMER_STATUS, FETCH_LATENCY, GROUP_STATES, LATENCY_BUCKET_GAMMA, NON_CONSUMED, REPLICATION_LAG, STEADY_STATE, Table
+from kafka_sla.files import write_text
 
 HOSTILE = "<script>alert('x')</script>"
 CONFIGURATION = f"""
@@ -99,7 +89,7 @@ def build(folder: Path, end: datetime, length: timedelta) -> tuple[Path, Store]:
         _publish(lake, ledger, f"load{number:04}", cluster, interval, end)
     _snapshots(lake, max(start, end - timedelta(hours=12)), end)
     for sla in settings.slas:
-        pipeline.evaluate(settings, store, sla.name, Interval(start, end))
+        steps.evaluate(settings, store, sla.name, Interval(start, end))
     _validation(ledger, Interval(end - timedelta(minutes=5), end))
     return config, store
 

@@ -1,0 +1,132 @@
+"""The words of the command line: commands, options and their help, parsed to values. Does nothing with them."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from kafka_sla import __version__
+from kafka_sla.text.timestamps import parse_instant
+from kafka_sla.model.tables import TABLES
+from kafka_sla.cli.context import CONFIG_FILE, CONFIG_VARIABLE, STORE_FOLDER, STORE_VARIABLE
+
+_EPILOG = f"""\
+The configuration is the file that --config names, else {CONFIG_VARIABLE}, else ./{CONFIG_FILE}.
+The store is the folder that --store names, else the connection that the configuration names (store_connection) where
+AIRFLOW_CONN_... defines it, else the folder {STORE_VARIABLE}, else ./{STORE_FOLDER}.
+Times are ISO-8601 in UTC: 2026-11-01, 2026-11-01T02:00Z. Exit codes: 0 done, 1 failed, 2 asked wrongly."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of `kafka-sla`; `action` is the command's name."""
+    made = argparse.ArgumentParser(
+        "kafka-sla",
+        description="Scheduled SLA reports for Kafka consumers, without a browser.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=[_places()],
+    )
+    made.add_argument("--version", action="version", version=f"kafka-sla {__version__}")
+    commands = made.add_subparsers(dest="action", required=True, metavar="COMMAND")
+    _command(commands, "check", "check the configuration, connections, permissions and versions, with cures")
+    _command(commands, "schema", "print the JSON Schema of the configuration, for editors")
+    _import(_command(commands, "import", "bring facts from CSV or Parquet files"))
+    _run(_command(commands, "run", "measure, publish and judge an interval, without Airflow"))
+    _command(commands, "status", "show what is published, how the promises stand, and the last validation")
+    _misses(_command(commands, "misses", "show misses with their evidence"))
+    _report(_command(commands, "report", "write an HTML report of how promises were kept"))
+    _digest(_command(commands, "digest", "make a digest of the configuration, as a file or a mail"))
+    _export(_command(commands, "export", "write published rows of a table"))
+    return made
+
+
+def _places() -> argparse.ArgumentParser:
+    """Options that are understood before and after the command."""
+    places = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    places.add_argument("--config", type=Path, metavar="FILE", help="the configuration")
+    places.add_argument("--store", type=Path, metavar="FOLDER", help="folder of the embedded store")
+    return places
+
+
+def _command(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
+    made: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=text,
+        description=f"{text[0].upper()}{text[1:]}.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=[_places()],
+    )
+    return made
+
+
+def _import(command: argparse.ArgumentParser) -> None:
+    for table in ("log-offsets", "committed-offsets"):
+        command.add_argument(
+            f"--{table}", type=Path, metavar="FILE", nargs="+", action="extend", default=[],
+            help=f"rows of {table.replace('-', '_')}, .csv or .parquet; several files and repeats are fine",
+        )  # fmt: skip
+
+
+def _run(command: argparse.ArgumentParser) -> None:
+    _interval(command, required=True)
+    _repeated(command, "--cluster", "measure this cluster only (repeat for more)")
+    _repeated(command, "--sla", "judge this SLA only (repeat for more)")
+    command.add_argument("--notify", action="store_true", help="mail opened and recovered misses, each once")
+    command.add_argument("--driver-memory", default="2g", metavar="SIZE", help="memory of the Spark driver (2g)")
+
+
+def _misses(command: argparse.ArgumentParser) -> None:
+    _interval(command, required=False)
+    command.add_argument("--sla", metavar="NAME", help="of this SLA only")
+    command.add_argument("--open", action="store_true", help="only those that are still open")
+
+
+def _report(command: argparse.ArgumentParser) -> None:
+    _interval(command, required=True)
+    _repeated(command, "--sla", "of this SLA only (repeat for more)")
+    command.add_argument("--output", type=Path, required=True, metavar="FILE", help="HTML file to write")
+
+
+def _digest(command: argparse.ArgumentParser) -> None:
+    command.add_argument("name", metavar="NAME", help="a digest of the configuration")
+    command.add_argument("--day", metavar="DAY", help="a day of its period, such as 2026-11-21; left out: the last one")
+    command.add_argument(
+        "--output", type=Path, metavar="FILE", help="HTML file to write; else the archive of the store"
+    )
+    command.add_argument("--mail-to", metavar="ADDRESS", help="mail it to this address, and to nobody else")
+
+
+def _export(command: argparse.ArgumentParser) -> None:
+    command.add_argument("table", choices=sorted(TABLES), metavar="TABLE", help=", ".join(sorted(TABLES)))
+    _interval(command, required=False)
+    _repeated(command, "--cluster", "of this cluster only (repeat for more)")
+    command.add_argument("--format", choices=("csv", "json", "parquet"), help="as --output ends, else csv")
+    command.add_argument("--output", type=Path, metavar="FILE", help="file to write; else the output stream")
+    command.add_argument(
+        "--by", choices=("partition", "topic", "group"), default="partition",
+        help="sum consumer_latency up: maxima, counts and histograms per topic or group",
+    )  # fmt: skip
+
+
+def _interval(command: argparse.ArgumentParser, *, required: bool) -> None:
+    more = "" if required else "; left out: everything"
+    command.add_argument(
+        "--from", dest="start", type=_instant, required=required, metavar="TIME", help=f"first instant{more}"
+    )
+    command.add_argument(
+        "--to", dest="end", type=_instant, required=required, metavar="TIME", help=f"end, exclusive{more}"
+    )
+
+
+def _repeated(command: argparse.ArgumentParser, option: str, text: str) -> None:
+    command.add_argument(option, action="append", default=[], metavar="NAME", help=text)
+
+
+def _instant(text: str) -> datetime:
+    try:
+        return parse_instant(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is {error}") from error

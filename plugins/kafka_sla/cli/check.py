@@ -1,0 +1,144 @@
+"""What works of all that a configuration names, each finding with its cure. Changes nothing outside."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from kafka_sla.config.env_connections import environment_connection
+from kafka_sla.errors import KafkaSlaError
+from kafka_sla.model.entities import Cluster
+from kafka_sla.text.formatting import plural
+from kafka_sla.cli.context import Workplace
+
+_JAVA = (17, 21)
+"""Java versions that Spark 4.1 is made for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One thing looked at; `cure` says what to do when it is not ok."""
+
+    ok: bool
+    text: str
+    cure: str = ""
+
+
+def findings(place: Workplace) -> Iterator[Checked]:
+    """Everything worth a look, in order. A wrong configuration raises SettingsError: nothing else can be looked at."""
+    settings = place.settings
+    told = f"{plural(len(settings.clusters), 'cluster')}, {plural(len(settings.slas), 'SLA')}"
+    yield Checked(True, f"configuration: {told}")
+    yield _java()
+    yield _spark()
+    yield _store(place)
+    for cluster in settings.clusters:
+        yield from _cluster(place, cluster)
+    if settings.lateness or any(sla.recipients for sla in settings.slas):
+        yield _mail(place)
+
+
+def _java() -> Checked:
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if not java or not Path(java).exists():
+        return Checked(False, "Java: not found", "install Java 17, or set JAVA_HOME to where it is")
+    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "(\d+)', told)
+    if not version or int(version[1]) not in _JAVA:
+        found = version[1] if version else "unknown version"
+        return Checked(
+            False, f"Java: {found} at {java}", "Spark needs Java 17 or 21: install one and set JAVA_HOME to it"
+        )
+    return Checked(True, f"Java: {version[1]} at {java}")
+
+
+def _spark() -> Checked:
+    """The provider of Airflow depends on pyspark-client, which shares files with pyspark: both must be one version."""
+    versions = {name: _version(name) for name in ("pyspark", "pyspark-client")}
+    if versions["pyspark"] is None:
+        return Checked(False, "Spark: pyspark is not installed", "pip install kafka-sla with its constraints")
+    if versions["pyspark-client"] not in (None, versions["pyspark"]):
+        told = f"Spark: pyspark {versions['pyspark']} with pyspark-client {versions['pyspark-client']}"
+        return Checked(False, told, "install both in the same version: they overwrite each other's files")
+    return Checked(True, f"Spark: {versions['pyspark']}")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _store(place: Workplace) -> Checked:
+    from kafka_sla.lake.lake import Lake
+    from kafka_sla.ledger.ledger import Ledger
+    from kafka_sla.model.entities import EVERYTHING
+    from kafka_sla.model.tables import GROUP_STATES
+
+    try:
+        store = place.store
+        Ledger(store).publications([], EVERYTHING)
+        Lake(store).fact_files(GROUP_STATES, EVERYTHING.end, EVERYTHING.end)
+    except (KafkaSlaError, OSError) as error:
+        return Checked(False, f"store: {error}", "name a folder with --store, or correct the store's connection")
+    return Checked(True, f"store: tables in {store.warehouse}")
+
+
+def _cluster(place: Workplace, cluster: Cluster) -> Iterator[Checked]:
+    if cluster.connection is None:
+        yield Checked(True, f"cluster {cluster.name}: imported facts only, no connection")
+        return
+    from kafka_sla.sources import kafka
+
+    try:
+        found = kafka.probe(cluster, environment_connection(cluster.connection))
+    except KafkaSlaError as error:
+        yield Checked(False, f"cluster {cluster.name}: {error}")
+        return
+    for finding in found:
+        yield Checked(finding.ok, f"cluster {cluster.name}: {finding.text}", finding.cure or "")
+    if cluster.replication or cluster.checkpoints:
+        yield from _elsewhere(place, cluster)
+
+
+def _elsewhere(place: Workplace, cluster: Cluster) -> Iterator[Checked]:
+    """Positions that replication flows and checkpoints keep."""
+    from kafka_sla.sources.external_offsets import positions_elsewhere
+    from kafka_sla.model.entities import Interval
+
+    now = datetime.now(UTC)
+    try:
+        found = positions_elsewhere(
+            place.settings, cluster, place.login, Interval(now - timedelta(minutes=5), now), live=True
+        )
+    except KafkaSlaError as error:
+        yield Checked(False, f"cluster {cluster.name}: {error}")
+        return
+    for note in found.notes:
+        yield Checked(False, f"cluster {cluster.name}: {note}")
+    partitions = Counter(group for group, *_ in {(p.group, p.topic, p.partition) for p in found.positions})
+    for group, count in sorted(partitions.items()):
+        yield Checked(True, f"cluster {cluster.name}: {group} has positions on {plural(count, 'partition')}")
+
+
+def _mail(place: Workplace) -> Checked:
+    from kafka_sla.notifications import smtp as notify
+
+    try:
+        smtp = place.smtp
+        if smtp is None:
+            return Checked(False, "mail: there are recipients but no smtp_connection", "name one, or drop recipients")
+        notify.probe(smtp)
+    except KafkaSlaError as error:
+        return Checked(False, f"mail: {error}")
+    return Checked(True, f"mail: the server of {smtp.id} takes mail")

@@ -1,0 +1,48 @@
+"""Where a command works: configuration, store and connections, none of them from Airflow. Does no work itself."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from kafka_sla.config.env_connections import environment_connection, variable_of
+from kafka_sla.model.entities import Connection
+from kafka_sla.config.settings import Settings, load_settings
+from kafka_sla.config.store import Store
+
+CONFIG_VARIABLE = "KAFKA_SLA_CONFIG"
+STORE_VARIABLE = "KAFKA_SLA_STORE"
+CONFIG_FILE = "kafka_sla.yml"
+STORE_FOLDER = "kafka_sla_store"
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """`config` and `folder` as the command line names them; None: from the environment, else the current folder."""
+
+    config: Path | None = None
+    folder: Path | None = None
+
+    @cached_property
+    def settings(self) -> Settings:
+        return load_settings(self.config or os.environ.get(CONFIG_VARIABLE) or CONFIG_FILE)
+
+    @cached_property
+    def store(self) -> Store:
+        """The named folder, else the configured connection where it is defined, as for the DAGs, else a folder."""
+        if self.folder:
+            return Store.embedded(self.folder)
+        if os.environ.get(variable_of(self.settings.store_connection)):
+            return Store.from_connection(environment_connection(self.settings.store_connection))
+        return Store.embedded(Path(os.environ.get(STORE_VARIABLE) or STORE_FOLDER))
+
+    def login(self, conn_id: str) -> Connection:
+        """The connection of that id."""
+        return environment_connection(conn_id)
+
+    @property
+    def smtp(self) -> Connection | None:
+        named = self.settings.smtp_connection
+        return environment_connection(named) if named else None

@@ -1,0 +1,94 @@
+"""One run of the pipeline without Airflow: all its steps in pieces that local Spark can hold. Measures nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from kafka_sla.pipeline import steps
+from kafka_sla.text.durations import duration_text
+from kafka_sla.errors import BadRequest
+from kafka_sla.text.timestamps import instant_text
+from kafka_sla.model.entities import Interval, Sla, floor_time
+from kafka_sla.cli.progress import note, step
+from kafka_sla.config.settings import Settings
+from kafka_sla.spark.submit import run_spark
+from kafka_sla.cli.context import Workplace
+
+_PIECE = timedelta(days=7)
+"""Longer intervals are measured piece by piece: the same rows in less memory, each piece readable once it is done."""
+_LIVE_FOR = timedelta(minutes=5)
+"""A snapshot of now is taken for an interval that ended no longer ago: what Kafka says now is news of that time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What to measure and judge. `live`: a snapshot of now belongs to the interval; `notify`: mail what is new."""
+
+    interval: Interval
+    clusters: tuple[str, ...]
+    slas: tuple[Sla, ...]
+    live: bool
+    notify: bool = False
+    memory: str = "2g"
+
+
+def plan(settings: Settings, interval: Interval, clusters: Sequence[str], slas: Sequence[str], now: datetime) -> Run:
+    """The run of these clusters and SLAs (none named: all), or BadRequest. `now` decides `live` only."""
+    _check_interval(interval, settings.window_ms, now)
+    named = [settings.sla(name) for name in slas]
+    wanted = [settings.cluster(name).name for name in clusters] or [c.name for c in settings.clusters]
+    if strangers := [sla.name for sla in named if sla.cluster not in wanted]:
+        raise BadRequest(f"the SLA {strangers[0]!r} is not of the clusters {', '.join(wanted)}; name its cluster, too")
+    judged = named or [sla for sla in settings.slas if sla.cluster in wanted]
+    return Run(interval, tuple(wanted), tuple(judged), now - interval.end <= _LIVE_FOR)
+
+
+def execute(place: Workplace, run: Run) -> None:
+    """Snapshot, measure, validate and publish the interval, judge every SLA, and tell of misses where asked to."""
+    smtp = place.smtp if run.notify and any(sla.recipients for sla in run.slas) else None
+    for piece in run.interval.pieces(_PIECE):
+        _publish(place, run, piece)
+    for sla in run.slas:
+        with step(f"evaluate {sla.name}"):
+            steps.evaluate(place.settings, place.store, sla.name, run.interval)
+    if run.notify:
+        with step("notify"):
+            names = [sla.name for sla in run.slas]
+            steps.notify(place.settings, place.store, names, run.interval, smtp, place.settings.base_url)
+
+
+def _publish(place: Workplace, run: Run, piece: Interval) -> None:
+    snapshots = [_snapshot(place, name, piece, run.live) for name in run.clusters]
+    with step(f"prepare {piece}"):
+        job = steps.prepare(place.settings, place.store, piece, run.clusters, snapshots)
+    with step(f"measure {piece} with Spark"):
+        run_spark(job, memory=run.memory)
+    with step(f"validate {piece}"):
+        found = steps.validate(place.store, job)
+    for text in found["notes"]:
+        note(text)
+    with step(f"publish {piece}"):
+        steps.publish(place.store, job)
+
+
+def _snapshot(place: Workplace, name: str, piece: Interval, live: bool) -> dict[str, object]:
+    with step(f"snapshot {name}") as say:
+        found = steps.snapshot(place.settings, place.store, name, place.login, piece, live=live, progress=say)
+    for text in found["notes"]:
+        note(text)
+    return found
+
+
+def _check_interval(interval: Interval, window_ms: int, now: datetime) -> None:
+    newest = floor_time(now, window_ms)
+    for option, at in (("--from", interval.start), ("--to", interval.end)):
+        edge = floor_time(at, window_ms)
+        if edge != at:
+            raise BadRequest(
+                f"{option} {instant_text(at)} is not the edge of a window of {duration_text(window_ms)};"
+                f" the edge before it is {instant_text(edge)}"
+            )
+    if interval.end > newest:
+        raise BadRequest(f"--to is in the future; the newest whole window ended at {instant_text(newest)}")

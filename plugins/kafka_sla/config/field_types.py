@@ -1,0 +1,103 @@
+"""Kinds of single values in the configuration: pydantic types with their JSON Schema. Knows no key and no file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+from zoneinfo import ZoneInfo
+
+from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, WithJsonSchema
+from pydantic_core import CoreSchema, core_schema
+
+from kafka_sla.text.durations import DURATION, DURATION_ALLOWED, OBJECTIVE_ALLOWED, parse_duration, parse_objective
+from kafka_sla.text.timestamps import INSTANT_ALLOWED, parse_instant
+from kafka_sla.config.maintenance import EVERY, EVERY_ALLOWED, parse_every
+from kafka_sla.text.name_patterns import PATTERN_ALLOWED, parse_pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Text that must match a regex, and pass a parser where one is given; it stays text."""
+
+    allowed: str
+    regex: str | None = None
+    parse: Callable[[str], object] | None = None
+
+    def check(self, text: str) -> str:
+        if self.parse:
+            self.parse(text)
+        elif not re.fullmatch(self.regex or "", text):
+            raise ValueError(f"not allowed here; allowed: {self.allowed}")
+        return text
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self.check, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        pattern = {"pattern": f"^{self.regex.strip('^$')}$"} if self.regex else {}
+        return {"type": "string", **pattern, "description": self.allowed}
+
+
+def _time_zone(name: str) -> None:
+    try:
+        ZoneInfo(name)
+    except (LookupError, ValueError, OSError) as error:
+        raise ValueError(
+            "not a time zone; allowed: an IANA name such as UTC, Europe/Berlin or America/New_York"
+        ) from error
+
+
+def _broker_id(value: object) -> int:
+    """YAML has numbers as keys, JSON has not."""
+    if isinstance(value, int | str) and not isinstance(value, bool) and re.fullmatch(r"\d{1,9}", str(value)):
+        return int(value)
+    raise ValueError("not a broker id; allowed: a whole number, such as 1")
+
+
+_NO_CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
+_PERCENT = {"type": "string", "pattern": r"^\s*\d{1,3}(\.\d{1,9})?\s*%\s*$"}
+_SHARE = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
+_DURATION_SCHEMA = {"type": "string", "pattern": DURATION, "description": DURATION_ALLOWED}
+_OBJECTIVE_SCHEMA = {"anyOf": [_PERCENT, _SHARE], "description": OBJECTIVE_ALLOWED}
+
+Duration = Annotated[int, BeforeValidator(parse_duration), WithJsonSchema(_DURATION_SCHEMA)]
+Objective = Annotated[float, BeforeValidator(parse_objective), WithJsonSchema(_OBJECTIVE_SCHEMA)]
+Pattern = Annotated[str, Text(PATTERN_ALLOWED, parse=lambda text: parse_pattern(text.removeprefix("!")))]
+Names = Annotated[list[Pattern], Field(min_length=1)]
+TimeZone = Annotated[str, Text("an IANA time zone, such as Europe/Berlin", parse=_time_zone)]
+Instant = Annotated[str, Text(INSTANT_ALLOWED, parse=parse_instant)]
+Every = Annotated[str, Text(EVERY_ALLOWED, EVERY, parse_every)]
+ConnectionId = Annotated[
+    str,
+    Text(
+        "the id of an Airflow connection (letters, digits, _ . -), never an address or a password",
+        r"[A-Za-z0-9_.-]{1,200}",
+    ),
+]
+ClusterName = Annotated[str, Text("letters, digits, _ . -, 100 characters at most", r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")]
+SlaName = Annotated[
+    str,
+    Text(
+        "one line of 100 characters at most, without blanks around it",
+        rf"[^ {_NO_CONTROL}](?:[^{_NO_CONTROL}]{{0,98}}[^ {_NO_CONTROL}])?",
+    ),
+]
+Email = Annotated[str, Text("an e-mail address, such as team@example.com", r"[^@\s,;<>\"]+@[^@\s,;<>\"]+")]
+ClassPath = Annotated[
+    str,
+    Text(
+        "a dotted class path, such as airflow.providers.slack.notifications.slack.SlackNotifier",
+        r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+",
+    ),
+]
+WebAddress = Annotated[
+    str, Text("the address of the Airflow UI, such as https://airflow.example.com", r"https?://[^\s@]+")
+]
+ClockTime = Annotated[str, Text("a time of day in quotes, such as '07:00'", r"([01]\d|2[0-3]):[0-5]\d")]
+TopicName = Annotated[str, Text("a topic: letters, digits, _ . -, 249 characters at most", r"[A-Za-z0-9._-]{1,249}")]
+BrokerId = Annotated[int | str, BeforeValidator(_broker_id), WithJsonSchema({"type": "string", "pattern": r"^\d+$"})]
+HttpAddress = Annotated[
+    str, Text("an address without login, such as http://broker-1:9404/metrics", r"https?://[^\s@/]+(/[^\s]*)?")
+]

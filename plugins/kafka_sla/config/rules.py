@@ -1,0 +1,229 @@
+"""Rules that span several keys, checked on raw values so that one mistake hides no other. Reads no file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from kafka_sla.text.durations import duration_text, parse_duration
+from kafka_sla.text.timestamps import parse_instant
+from kafka_sla.text.name_patterns import is_exact, parse_patterns
+from kafka_sla.config.yaml_lines import KeyPath
+
+Found = tuple[KeyPath, str]
+"""Where, and what is wrong with what is allowed."""
+SECRET_ADDRESS = re.compile(r"://[^/\s]*:[^/\s]*@")
+_SECRET_KEY = re.compile(
+    r"pass(word|wd|phrase)?$|pwd|secret|token|api_?key|private_?key|credential|jaas", re.IGNORECASE
+)
+_SCHEDULE_MS = 300_000
+_DAY_MS = 86_400_000
+_SHORTEST_PERIOD_DAYS = {"day": 1, "week": 7, "month": 28, "quarter": 90, "year": 365}
+_TWINS = {"group": "groups", "groups": "group", "topic": "topics", "topics": "topic"}
+
+
+def merged_slas(values: dict[str, Any]) -> list[dict[str, Any]]:
+    """Raw SLAs with `defaults` filled in; a key that an SLA gives replaces the default as a whole."""
+    defaults, slas = _mapping(values.get("defaults")), values.get("slas")
+    merged = []
+    for sla in slas if isinstance(slas, list) else []:
+        own = {key: value for key, value in _mapping(sla).items() if value is not None}
+        merged.append({**{key: value for key, value in defaults.items() if _TWINS.get(key) not in own}, **own})
+    return merged
+
+
+def broken_rules(values: dict[str, Any]) -> Iterator[Found]:
+    """Every broken rule of the values of a configuration file."""
+    window = _valid(parse_duration, values.get("window")) or 60_000
+    yield from _window_rules(values, window)
+    yield from _digest_rules(values)
+    yield from _list_rules(values)
+    names: set[str] = set()
+    for i, sla in enumerate(merged_slas(values)):
+        rules = (_key_rules(sla, names), _for_rules(sla, window), _maintenance_rules(sla), _cluster_rules(sla, values))
+        yield from ((("slas", i, *path), text) for rule in rules for path, text in rule)
+
+
+def _digest_rules(values: dict[str, Any]) -> Iterator[Found]:
+    slas = merged_slas(values)
+    known = [str(sla["name"]) for sla in slas if isinstance(sla.get("name"), str)]
+    teams = {str(sla["team"]) for sla in slas if sla.get("team")}
+    names: set[str] = set()
+    entries = values.get("digests")
+    for i, digest in enumerate(entries if isinstance(entries, list) else []):
+        given, team = _mapping(digest), _mapping(digest).get("team")
+        name, listed = given.get("name"), given.get("slas")
+        if isinstance(name, str) and name in names:
+            yield ("digests", i, "name"), f"{name!r} names two digests; allowed: a name that no other digest has"
+        names.add(str(name))
+        for k, sla in enumerate(listed if isinstance(listed, list) else []):
+            if isinstance(sla, str) and sla not in known:
+                yield (
+                    ("digests", i, "slas", k),
+                    f"unknown SLA {sla!r};{did_you_mean(sla, known)} allowed: {_all(known)}",
+                )
+        if listed and team:
+            yield ("digests", i, "team"), "given together with 'slas'; allowed: one of the two"
+        if isinstance(team, str) and team and team not in teams:
+            yield (
+                ("digests", i, "team"),
+                f"no SLA is of team {team!r};{did_you_mean(team, teams)} allowed: {_all(teams)}",
+            )
+
+
+def _all(names: Any) -> str:
+    return ", ".join(sorted(names)) or "none, since nothing has one"
+
+
+def secrets(value: Any, path: KeyPath = ()) -> Iterator[Found]:
+    """Every key or value that looks like a secret. The value itself is never repeated."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        plain = isinstance(inner, str | int | float) and not isinstance(inner, bool) and "{{" not in str(inner)
+        named = isinstance(key, str) and _SECRET_KEY.search(key) and not key.endswith(("conn_id", "connection"))
+        if plain and (named or SECRET_ADDRESS.search(str(inner))):
+            yield (
+                (*path, key),
+                "secrets do not belong in this file; put it into an Airflow connection and name its id here",
+            )
+        yield from secrets(inner, (*path, key))
+
+
+def did_you_mean(name: str, known: Any) -> str:
+    """` did you mean 'x'?` when something known is near, else nothing."""
+    names = [str(one) for one in known]
+    near = get_close_matches(name, names, 1, 0.6) or [one for one in names if len(name) > 2 and name in one]
+    return f" did you mean {near[0]!r}?" if near else ""
+
+
+def _window_rules(values: dict[str, Any], window: int) -> Iterator[Found]:
+    if _SCHEDULE_MS % window or window % 1000:
+        yield (
+            ("window",),
+            f"{duration_text(window)!r} does not divide 5m; allowed: whole seconds that do, such as 10s, 30s, 1m, 5m",
+        )
+    look_ups = _mapping(values.get("look_ups"))
+    floor = _valid(parse_duration, look_ups.get("floor")) or 250
+    if floor > (_valid(parse_duration, look_ups.get("max_gap")) or window):
+        yield ("look_ups", "floor"), f"{duration_text(floor)!r} is longer than max_gap; allowed: max_gap at most"
+
+
+def _key_rules(sla: dict[str, Any], names: set[str]) -> Iterator[Found]:
+    name = sla.get("name")
+    if isinstance(name, str) and name in names:
+        yield ("name",), f"{name!r} names two SLAs; allowed: a name that no other SLA has"
+    names.add(str(name))
+    if sla.get("max_latency") is None:
+        yield (), "required key 'max_latency' is missing; allowed: a duration, such as max_latency: 30s"
+    if sla.get("group") is None and sla.get("groups") is None:
+        yield (), "required key 'groups' is missing; allowed: names or patterns, such as groups: [payments-service]"
+    for one, many in (("group", "groups"), ("topic", "topics")):
+        if sla.get(one) is not None and sla.get(many) is not None:
+            yield (one,), f"given together with {many!r}; allowed: one of the two"
+
+
+def _for_rules(sla: dict[str, Any], window: int) -> Iterator[Found]:
+    length = _valid(parse_duration, sla.get("for"))
+    days = _SHORTEST_PERIOD_DAYS.get(str(sla.get("period", "month")), 365)
+    if length is not None and length < window:
+        yield (
+            ("for",),
+            f"{duration_text(length)!r} is shorter than a window; allowed: {duration_text(window)} or longer",
+        )
+    if length is not None and length > days * _DAY_MS:
+        yield ("for",), f"{duration_text(length)!r} is longer than the SLA's period; allowed: {days}d at most"
+
+
+def _maintenance_rules(sla: dict[str, Any]) -> Iterator[Found]:
+    entries = sla.get("maintenance")
+    for i, entry in enumerate(entries if isinstance(entries, list) else []):
+        given = {key for key in ("from", "to", "every") if _mapping(entry).get(key) is not None}
+        if given not in ({"from", "to"}, {"every"}):
+            yield ("maintenance", i), "not a maintenance; allowed: both 'from' and 'to', or 'every' alone"
+        elif "from" in given:
+            named = entry.get("time_zone") or sla.get("time_zone")
+            zone = named if _valid(ZoneInfo, named) else "UTC"
+            start, end = (_valid(parse_instant, entry[key], zone) for key in ("from", "to"))
+            if start and end and end <= start:
+                yield ("maintenance", i, "to"), f"{entry['to']!r} is not after 'from'; allowed: a later time"
+
+
+def _cluster_rules(sla: dict[str, Any], values: dict[str, Any]) -> Iterator[Found]:
+    clusters = _mapping(values.get("clusters"))
+    name = sla.get("cluster") or (next(iter(clusters)) if len(clusters) == 1 else None)
+    known = ", ".join(map(str, clusters)) or "none, since clusters is empty"
+    if name is None:
+        yield (), f"required key 'cluster' is missing; allowed: {known}"
+    elif isinstance(name, str) and name not in clusters:
+        yield ("cluster",), f"unknown cluster {name!r};{did_you_mean(name, clusters)} allowed: {known}"
+    elif isinstance(name, str):
+        yield from _selection_rules(sla, name, _mapping(clusters[name]))
+        yield from _expiry_rules(sla, name, _mapping(clusters[name]))
+
+
+def _list_rules(values: dict[str, Any]) -> Iterator[Found]:
+    """Groups and topics of the lists of counted groups that the cluster does not measure at all."""
+    for name, cluster in _mapping(values.get("clusters")).items():
+        lists = _mapping(_mapping(cluster).get("non_consumed_offsets_groups"))
+        patterns = {many: _valid(parse_patterns, _mapping(cluster).get(many) or ["*"]) for many in ("groups", "topics")}
+        kept = _kept_names(str(name), _mapping(cluster))
+        for topic, groups in lists.items():
+            listed = [("groups", group) for group in groups if group not in kept] if isinstance(groups, list) else []
+            for many, text in (("topics", topic), *listed):
+                if patterns[many] and isinstance(text, str) and not patterns[many].matches(text):
+                    yield (
+                        ("clusters", name, "non_consumed_offsets_groups", topic),
+                        f"{text!r} is not selected by clusters.{name}.{many}; allowed: names that it selects",
+                    )
+
+
+def _expiry_rules(sla: dict[str, Any], name: str, cluster: dict[str, Any]) -> Iterator[Found]:
+    """Groups that promise something of unread records where nobody counts theirs."""
+    lists = _mapping(cluster.get("non_consumed_offsets_groups"))
+    groups = sla["groups"] if isinstance(sla.get("groups"), list) else [sla.get("group")]
+    topics = sla["topics"] if isinstance(sla.get("topics"), list) else [sla.get("topic")]
+    listed = [topic for topic in map(str, topics) if isinstance(lists.get(topic), list)]
+    for topic in listed if sla.get("unread_expires_within") is not None else []:
+        for group in groups:
+            if isinstance(group, str) and is_exact(group) and group not in lists[topic]:
+                yield (
+                    ("unread_expires_within",),
+                    f"{group!r} is not in clusters.{name}.non_consumed_offsets_groups.{topic}, so that its unread"
+                    " records are not known; allowed: groups of that list, or no list for the topic",
+                )
+
+
+def _selection_rules(sla: dict[str, Any], name: str, cluster: dict[str, Any]) -> Iterator[Found]:
+    for one, many in (("group", "groups"), ("topic", "topics")):
+        selected = _valid(parse_patterns, cluster.get(many) or ["*"])
+        listed = sla[many] if isinstance(sla.get(many), list) else [sla.get(one)]
+        kept = _kept_names(name, cluster) if many == "groups" else []
+        for text in listed if selected else []:
+            if is_exact(text) and not selected.matches(text) and text not in kept:
+                at = (many,) if sla.get(many) else (one,)
+                yield at, f"{text!r} is not selected by clusters.{name}.{many}; allowed: names that it selects"
+
+
+def _kept_names(source: str, cluster: dict[str, Any]) -> list[str]:
+    """Replication flows and checkpoints are consumer groups too, whatever `groups` says."""
+    flows, checkpoints = (cluster.get(key) for key in ("replication", "checkpoints"))
+    named = [
+        str(_mapping(flow).get("name") or f"{source}->{_mapping(flow).get('to')}")
+        for flow in (flows if isinstance(flows, list) else [])
+    ]
+    return named + [str(_mapping(one).get("group")) for one in (checkpoints if isinstance(checkpoints, list) else [])]
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _valid(parse: Callable[..., Any], *given: Any) -> Any:
+    """The parsed value, or None where the value is wrong by itself: the schema names that mistake."""
+    try:
+        return parse(*given)
+    except (ValueError, TypeError, LookupError, OSError, AttributeError):
+        return None

@@ -1,0 +1,265 @@
+"""The shape of the configuration file, and its JSON Schema. Knows no file and no rule that spans two keys."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from kafka_sla.config.field_types import BrokerId, ClassPath, ClockTime, ClusterName, ConnectionId, Duration, Email, Every, HttpAddress, Instant, Names, Objective, Pattern, SlaName, TimeZone, TopicName, WebAddress
+
+
+def _written(text: str, description: str, alias: str | None = None) -> Any:
+    """A field whose default is written as people write it, so that the JSON Schema shows it that way."""
+    return Field(default=text, validate_default=True, description=description, alias=alias)
+
+
+class Section(BaseModel):
+    """A mapping of the file: unknown keys are mistakes, a key without a value counts as not given."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _given(cls, data: Any) -> Any:
+        return {key: value for key, value in data.items() if value is not None} if isinstance(data, dict) else data
+
+
+class ConsumerStatusKeys(Section):
+    """How consumers are judged by their last commits (Burrow's rules)."""
+
+    commits: int = Field(default=10, ge=2, le=1_000, description="Commits that are evaluated: the sliding window.")
+    allowed_lag: int = Field(default=0, ge=0, description="Current lag up to which a consumer is OK.")
+    min_complete: float = Field(
+        default=0.0, ge=0, le=1, description="Share of the commits that must be there; with fewer the status is OK."
+    )
+    expire_group: Duration = _written("7d", description="A group silent for longer is gone.")
+
+
+class ReplicationKeys(Section):
+    """MirrorMaker 2 copying this cluster's topics to another cluster."""
+
+    to: ClusterName = Field(description="Target: another name under clusters.")
+    name: SlaName | None = Field(
+        default=None, description="Name of the flow, also of its consumer group; default: source->target."
+    )
+    offsets_topic: TopicName | None = Field(
+        default=None,
+        description="Topic on the target with MirrorMaker's positions; default: mm2-offsets.<source>.internal.",
+    )
+    connect: ConnectionId | None = Field(
+        default=None, description="Airflow connection to Connect's REST endpoint, instead of the offsets topic."
+    )
+    connector: str = Field(default="MirrorSourceConnector", min_length=1, description="Name of the connector.")
+    topics: Names = Field(default=["*"], description="Topics of the flow: names, globs, /regexes/; !name leaves out.")
+    prefix: str | None = Field(
+        default=None,
+        description="What the replication policy puts before a topic's name; default: '<source>.'; '' for identity.",
+    )
+    refresh_interval: Duration | Literal[-1] = _written(
+        "15s", description="How often the lag is taken within a window; -1: not at all."
+    )
+    ttl: Duration = _written(
+        "20s", description="A last replicated offset seen longer ago is stale: the lag is unknown."
+    )
+
+
+class CheckpointKeys(Section):
+    """A Spark Structured Streaming query whose offsets are in a checkpoint folder, not in Kafka."""
+
+    group: str = Field(min_length=1, description="Consumer group under which its positions appear.")
+    path: str = Field(min_length=1, description="Checkpoint folder of the query: a path, or a URI such as s3a://…")
+
+
+class ClusterKeys(Section):
+    """One Kafka cluster."""
+
+    connection: ConnectionId | None = Field(
+        default=None, description="Airflow connection to the brokers; left out: facts are only imported."
+    )
+    groups: Names = Field(
+        default=["*"], description="Consumer groups to measure: names, globs, /regexes/; !name leaves out."
+    )
+    topics: Names = Field(
+        default=["*"], description="Topics to measure. A glob that begins with * leaves internal topics (__*) out."
+    )
+    consumer_status: ConsumerStatusKeys = Field(
+        default_factory=ConsumerStatusKeys, description="How consumers are judged by their last commits."
+    )
+    non_consumed_offsets_groups: dict[TopicName, list[str]] = Field(
+        default={},
+        description="Groups whose unread records are counted, by topic; other topics: every group with an SLA.",
+    )
+    replication: list[ReplicationKeys] = Field(default=[], description="MirrorMaker 2 flows out of this cluster.")
+    exporters: dict[BrokerId, HttpAddress] = Field(
+        default={}, description="Address of each broker's JMX exporter, by broker id."
+    )
+    checkpoints: list[CheckpointKeys] = Field(
+        default=[], description="Spark Structured Streaming queries, whose offsets are not in Kafka."
+    )
+
+
+class SteadyStateKeys(Section):
+    """When a consumer that starts, rewinds or returns counts as steady, so that the SLA applies."""
+
+    caught_up_within: Duration | None = Field(
+        default=None, description="Backlog age that counts as caught up; default: max_latency."
+    )
+    grace: Duration | None = Field(
+        default=None, description="Longest time that bootstrapping excuses; default: no limit."
+    )
+    expire_group: Duration = _written("7d", description="A group silent for longer bootstraps again when it returns.")
+
+
+class MaintenanceKeys(Section):
+    """A planned maintenance: once (`from` and `to`), or weekly (`every`)."""
+
+    from_: Instant | None = Field(default=None, alias="from", description="Start of a maintenance that happens once.")
+    to: Instant | None = Field(default=None, description="End of a maintenance that happens once.")
+    every: Every | None = Field(default=None, description="Weekly maintenance.")
+    time_zone: TimeZone | None = Field(
+        default=None, description="Clock of `every`, and of times without an offset; default: the SLA's."
+    )
+    reason: str | None = Field(default=None, description="Shown in reports.")
+
+
+class NotifierKeys(Section):
+    """An Airflow notifier that also hears of opened and recovered misses."""
+
+    path: ClassPath = Field(description="Class of the notifier.")
+    kwargs: dict[str, Any] = Field(default={}, description="Its arguments, templated by Airflow.")
+
+
+class SlaDefaults(Section):
+    """Keys of an SLA that may also stand in `defaults`."""
+
+    cluster: ClusterName | None = Field(
+        default=None, description="A name under clusters; may be left out when there is only one."
+    )
+    group: Pattern | None = Field(default=None, description="One consumer group (or pattern).")
+    groups: Names | None = Field(default=None, description="Consumer groups (names or patterns).")
+    topic: Pattern | None = Field(default=None, description="One topic (or pattern).")
+    topics: Names | None = Field(
+        default=None, description="Topics (names or patterns); default: all that the groups read."
+    )
+    max_latency: Duration | None = Field(
+        default=None, description="The promise: every record is consumed within this time."
+    )
+    for_: Duration = _written("5m", alias="for", description="Bad time after which a miss opens.")
+    unread_expires_within: Duration | None = Field(
+        default=None, description="Also promised: no unread record expires sooner than this."
+    )
+    objective: Objective = _written("99.9%", description="Share of the windows of a period that must be good.")
+    period: Literal["day", "week", "month", "quarter", "year"] = Field(
+        default="month", description="Calendar period of the objective."
+    )
+    time_zone: TimeZone = Field(default="UTC", description="Time zone of the calendar period.")
+    steady_state: SteadyStateKeys = Field(default_factory=SteadyStateKeys, description="When the SLA applies.")
+    maintenance: list[MaintenanceKeys] = Field(
+        default=[], description="Planned maintenances: bad windows in them are excused."
+    )
+    recipients: list[Email] = Field(default=[], description="Who is mailed when a miss opens and recovers.")
+    on_miss: Literal["notify", "fail"] = Field(
+        default="notify", description="fail: the SLA's Airflow task turns red as well."
+    )
+    notifiers: list[NotifierKeys] = Field(default=[], description="Airflow notifiers besides e-mail.")
+    description: str = Field(default="", description="Shown in mails and reports.")
+    team: str = Field(default="", description="Who owns the consumer.")
+
+
+class SlaKeys(SlaDefaults):
+    """One promise."""
+
+    name: SlaName = Field(description="Unique name, shown in the grid, in mails and reports.")
+
+
+class DigestKeys(Section):
+    """A report of the day, week or month that ended, by mail."""
+
+    name: SlaName = Field(description="Unique name, shown in the subject and in the archive.")
+    every: Literal["day", "week", "month"] = Field(default="week", description="Calendar period that it tells of.")
+    at: ClockTime = Field(default="07:00", description="When it is mailed on the day after the period, by its clock.")
+    time_zone: TimeZone = Field(default="UTC", description="Clock of the period and of `at`.")
+    slas: list[SlaName] = Field(default=[], description="SLAs in it; default: those of `team`, or all.")
+    team: str = Field(default="", description="SLAs of this team.")
+    recipients: list[Email] = Field(
+        default=[], description="Who is mailed; default: each recipient of its SLAs, about the own ones."
+    )
+
+
+class LatenessKeys(Section):
+    """A mail to those who run the measuring when the measuring itself is late."""
+
+    recipients: list[Email] = Field(min_length=1, description="Who is mailed.")
+    after: Duration = _written("15m", description="Time after its interval's end at which a scheduled run is late.")
+
+
+class LookUpKeys(Section):
+    """How finely Kafka is asked for the time of offsets."""
+
+    floor: Duration = _written("250ms", description="Gaps narrower than this are never split.")
+    per_pass: int = Field(
+        default=200_000, ge=1, le=100_000_000, description="Look-ups that one snapshot of a cluster may spend."
+    )
+    max_gap: Duration | None = Field(
+        default=None, description="Gaps wider than this are always split; default: window."
+    )
+
+
+def _cluster(value: Any) -> Any:
+    return {} if value is None else value
+
+
+class Document(Section):
+    """Configuration of kafka_sla: clusters, and the promises that their consumers make."""
+
+    clusters: dict[ClusterName, Annotated[ClusterKeys, BeforeValidator(_cluster)]] = Field(
+        min_length=1, description="Kafka clusters by name."
+    )
+    slas: list[SlaKeys] = Field(default=[], description="The promises.")
+    defaults: SlaDefaults = Field(
+        default_factory=SlaDefaults, description="Keys for every SLA that does not give them itself."
+    )
+    digests: list[DigestKeys] = Field(default=[], description="Reports by mail.")
+    lateness: LatenessKeys | None = Field(
+        default=None, description="A mail when the measuring itself is late; default: no mail."
+    )
+    window: Duration = _written(
+        "1m", description="Width of the windows that metrics and verdicts are made for; divides 5m."
+    )
+    base_url: WebAddress | None = Field(
+        default=None, description="Airflow UI, for links in mails; default: Airflow's own setting."
+    )
+    smtp_connection: ConnectionId | None = Field(
+        default="smtp_default", description="Airflow connection to the mail server."
+    )
+    store_connection: ConnectionId = Field(
+        default="kafka_sla_store", description="Airflow connection to the table store."
+    )
+    look_ups: LookUpKeys = Field(
+        default_factory=LookUpKeys, description="How finely Kafka is asked for the time of offsets."
+    )
+
+
+SECTIONS: dict[tuple[str, ...], type[Section]] = {
+    (): Document,
+    ("clusters", "*"): ClusterKeys,
+    ("clusters", "*", "consumer_status"): ConsumerStatusKeys,
+    ("clusters", "*", "replication", "*"): ReplicationKeys,
+    ("clusters", "*", "checkpoints", "*"): CheckpointKeys,
+    ("slas", "*"): SlaKeys,
+    ("defaults",): SlaDefaults,
+    ("look_ups",): LookUpKeys,
+    ("lateness",): LatenessKeys,
+    ("digests", "*"): DigestKeys,
+    **{(*at, "steady_state"): SteadyStateKeys for at in (("slas", "*"), ("defaults",))},
+    **{(*at, "maintenance", "*"): MaintenanceKeys for at in (("slas", "*"), ("defaults",))},
+    **{(*at, "notifiers", "*"): NotifierKeys for at in (("slas", "*"), ("defaults",))},
+}
+"""Which model rules at which key path; * stands for any index or name."""
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema of the configuration file, for editors."""
+    schema = Document.model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "kafka_sla"}

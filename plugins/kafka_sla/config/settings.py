@@ -1,0 +1,167 @@
+"""The configuration file, parsed once to frozen values or refused with every mistake. Knows no Airflow, no Kafka."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import time
+from pathlib import Path
+from typing import Any
+
+from kafka_sla.errors import SettingsError
+from kafka_sla.config.maintenance import parse_maintenance
+from kafka_sla.model.entities import Checkpoint, Cluster, Digest, Exporter, Lateness, LookUps, Notifier, Patterns, ReplicationFlow, Sla, StatusRules, SteadyState
+from kafka_sla.text.name_patterns import parse_patterns
+from kafka_sla.config.problems import mistakes, report
+from kafka_sla.config.rules import did_you_mean, merged_slas
+from kafka_sla.config.schema import ClusterKeys, DigestKeys, Document, ReplicationKeys, SlaKeys, json_schema
+from kafka_sla.config.yaml_lines import read_yaml
+
+__all__ = ["Settings", "json_schema", "load_settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that the configuration file says, valid and with defaults filled in."""
+
+    clusters: tuple[Cluster, ...]
+    slas: tuple[Sla, ...] = ()
+    digests: tuple[Digest, ...] = ()
+    window_ms: int = 60_000
+    base_url: str | None = None
+    smtp_connection: str | None = "smtp_default"
+    store_connection: str = "kafka_sla_store"
+    look_ups: LookUps = field(default_factory=LookUps)
+    lateness: Lateness | None = None
+    """None: nobody is mailed when the measuring is late."""
+
+    def cluster(self, name: str) -> Cluster:
+        """The cluster of that name; SettingsError names those there are."""
+        known = {cluster.name: cluster for cluster in self.clusters}
+        if name not in known:
+            raise SettingsError(_no_such("cluster", name, known))
+        return known[name]
+
+    def sla(self, name: str) -> Sla:
+        """The SLA of that name; SettingsError names those there are."""
+        known = {sla.name: sla for sla in self.slas}
+        if name not in known:
+            raise SettingsError(_no_such("SLA", name, known))
+        return known[name]
+
+    def digest(self, name: str) -> Digest:
+        """The digest of that name; SettingsError names those there are."""
+        known = {digest.name: digest for digest in self.digests}
+        if name not in known:
+            raise SettingsError(_no_such("digest", name, known))
+        return known[name]
+
+
+def load_settings(path: str | Path) -> Settings:
+    """Read a configuration file. SettingsError lists every mistake with file, line, key, value and what is allowed."""
+    try:
+        file = read_yaml(Path(path))
+    except OSError as error:
+        raise SettingsError(f"cannot read the configuration {path}: {error.strerror}; name the file to read") from error
+    if wrong := mistakes(file):
+        raise SettingsError(report(path, wrong))
+    return _settings(file.values)
+
+
+def _no_such(kind: str, name: str, known: Iterable[str]) -> str:
+    listed = list(known)
+    return (
+        f"the configuration has no {kind} {name!r};{did_you_mean(name, listed)} it has: {', '.join(listed) or 'none'}"
+    )
+
+
+def _settings(values: dict[str, Any]) -> Settings:
+    document = Document.model_validate(values)
+    clusters = tuple(_cluster(name, keys) for name, keys in document.clusters.items())
+    slas = (SlaKeys.model_validate(sla) for sla in merged_slas(values))
+    look_ups, late = document.look_ups, document.lateness
+    return Settings(
+        clusters=clusters,
+        slas=tuple(_sla(keys, clusters[0].name) for keys in slas),
+        digests=tuple(_digest(keys) for keys in document.digests),
+        window_ms=document.window,
+        base_url=document.base_url and document.base_url.rstrip("/"),
+        smtp_connection=document.smtp_connection,
+        store_connection=document.store_connection,
+        look_ups=LookUps(look_ups.floor, look_ups.per_pass, look_ups.max_gap or document.window),
+        lateness=Lateness(tuple(late.recipients), late.after) if late else None,
+    )
+
+
+def _cluster(name: str, keys: ClusterKeys) -> Cluster:
+    """Replication flows and checkpoints are consumer groups of the cluster too, whatever `groups` says."""
+    flows = tuple(_flow(name, flow) for flow in keys.replication)
+    named = [flow.name for flow in flows] + [one.group for one in keys.checkpoints]
+    groups = parse_patterns(keys.groups)
+    status = keys.consumer_status
+    return Cluster(
+        name,
+        keys.connection,
+        Patterns((*groups.include, *map(re.escape, named)), groups.exclude),
+        parse_patterns(keys.topics),
+        StatusRules(status.commits, status.allowed_lag, status.min_complete, status.expire_group),
+        tuple((topic, tuple(listed)) for topic, listed in keys.non_consumed_offsets_groups.items()),
+        flows,
+        tuple(Exporter(int(broker), url) for broker, url in keys.exporters.items()),
+        tuple(Checkpoint(one.group, one.path) for one in keys.checkpoints),
+    )
+
+
+def _flow(source: str, keys: ReplicationKeys) -> ReplicationFlow:
+    topic = None if keys.connect else keys.offsets_topic or f"mm2-offsets.{source}.internal"
+    return ReplicationFlow(
+        name=keys.name or f"{source}->{keys.to}",
+        target=keys.to,
+        offsets_topic=topic,
+        connect=keys.connect,
+        connector=keys.connector,
+        topics=parse_patterns(keys.topics),
+        prefix=f"{source}." if keys.prefix is None else keys.prefix,
+        refresh_interval_ms=None if keys.refresh_interval == -1 else keys.refresh_interval,
+        ttl_ms=keys.ttl,
+    )
+
+
+def _sla(keys: SlaKeys, only_cluster: str) -> Sla:
+    steady = keys.steady_state
+    return Sla(
+        name=keys.name,
+        cluster=keys.cluster or only_cluster,
+        groups=_patterns(keys.group, keys.groups),
+        topics=_patterns(keys.topic, keys.topics),
+        max_latency_ms=keys.max_latency or 0,
+        for_ms=keys.for_,
+        objective=keys.objective,
+        steady_state=SteadyState(steady.caught_up_within or keys.max_latency or 0, steady.grace, steady.expire_group),
+        period=keys.period,
+        time_zone=keys.time_zone,
+        maintenance=tuple(parse_maintenance(m.model_dump(by_alias=True), keys.time_zone) for m in keys.maintenance),
+        recipients=tuple(keys.recipients),
+        on_miss=keys.on_miss,
+        notifiers=tuple(Notifier(n.path, n.kwargs) for n in keys.notifiers),
+        description=keys.description,
+        team=keys.team,
+        unread_expires_within_ms=keys.unread_expires_within,
+    )
+
+
+def _digest(keys: DigestKeys) -> Digest:
+    return Digest(
+        name=keys.name,
+        every=keys.every,
+        at=time.fromisoformat(keys.at),
+        time_zone=keys.time_zone,
+        slas=tuple(keys.slas),
+        team=keys.team,
+        recipients=tuple(keys.recipients),
+    )
+
+
+def _patterns(one: str | None, many: list[str] | None) -> Patterns:
+    return parse_patterns([one] if one else many or ["*"])

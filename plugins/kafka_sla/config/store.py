@@ -1,0 +1,119 @@
+"""Where tables and state are kept: a warehouse of files and a SQL database. Knows no table and opens nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from kafka_sla.errors import StoreError
+from kafka_sla.model.entities import Connection
+
+_POSTGRES = ("postgres", "postgresql")
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A warehouse (folder path or URI) and the SQLAlchemy URL of the database, kept out of the repr."""
+
+    warehouse: str
+    database_url: str = field(repr=False)
+
+    @property
+    def url(self) -> URL:
+        """The database's URL with the driver that is installed; its own repr hides the password."""
+        url = make_url(self.database_url)
+        return url.set(drivername="postgresql+psycopg2") if url.drivername in _POSTGRES else url
+
+    @property
+    def archive(self) -> str:
+        """Where pages are kept for people: no table refers to them, and no tidying touches them."""
+        return f"{self.warehouse}/reports"
+
+    @classmethod
+    def embedded(cls, folder: Path) -> Store:
+        """A store in one folder, with nothing else running."""
+        folder = Path(folder).absolute()
+        return cls(str(folder / "warehouse"), f"sqlite:///{folder / 'kafka_sla.db'}")
+
+    @classmethod
+    def from_connection(cls, connection: Connection) -> Store:
+        """The store that a connection of type postgres, sqlite or generic names; `warehouse` is in its extra, where a
+        `database_url` goes before the other fields."""
+        url = _database_url(connection)
+        warehouse = connection.extra.get("warehouse")
+        if not warehouse and url.get_backend_name() == "sqlite" and url.database:
+            warehouse = str(Path(url.database).absolute().parent / "warehouse")
+        if not warehouse:
+            raise StoreError(
+                f"connection {connection.id!r} names no warehouse: "
+                'set "warehouse" in its extra to a folder or URI that all workers share'
+            )
+        if "://" in str(warehouse) and urlsplit(str(warehouse)).password:
+            raise StoreError(
+                f"the warehouse of connection {connection.id!r} holds a key of the object store, which would show in"
+                " paths, logs and process lists: take it out of the address, and give it to all workers in the"
+                " store's own environment variables, such as AWS_SECRET_ACCESS_KEY, or as a role of theirs"
+            )
+        return cls(_absolute(str(warehouse)), url.render_as_string(hide_password=False))
+
+
+def _absolute(warehouse: str) -> str:
+    return warehouse.rstrip("/") if "://" in warehouse else str(Path(warehouse).absolute())
+
+
+def _database_url(connection: Connection) -> URL:
+    extra: dict[str, Any] = connection.extra
+    if extra.get("database_url"):
+        return _checked(connection.id, str(extra["database_url"]))
+    if connection.conn_type in _POSTGRES:
+        return _postgres_url(connection)
+    if connection.conn_type == "sqlite":
+        return _sqlite_url(connection)
+    raise StoreError(
+        f"connection {connection.id!r} of type {connection.conn_type!r} names no database: "
+        'use type postgres or sqlite, or set "database_url" in its extra to a SQLAlchemy URL'
+    )
+
+
+def _postgres_url(connection: Connection) -> URL:
+    if not connection.host:
+        raise StoreError(f"connection {connection.id!r} has no host: set the host of the Postgres server")
+    return URL.create(
+        "postgresql+psycopg2",
+        username=connection.login,
+        password=connection.password,
+        host=connection.host,
+        port=connection.port,
+        database=connection.schema or "postgres",
+        query={k: str(v) for k, v in connection.extra.items() if k.startswith("ssl")},
+    )
+
+
+def _sqlite_url(connection: Connection) -> URL:
+    path = connection.host or connection.schema
+    if not path:
+        raise StoreError(f"connection {connection.id!r} has no host: set it to the path of the SQLite file")
+    return URL.create("sqlite", database=str(Path(path).absolute()))
+
+
+def _checked(connection_id: str, text: str) -> URL:
+    """The URL as SQLAlchemy wants it; the text itself may hold a password and is not repeated in the error."""
+    try:
+        url = make_url(text)
+    except ArgumentError:
+        raise StoreError(
+            f'"database_url" in the extra of connection {connection_id!r} is no SQLAlchemy URL: '
+            "write postgresql://login:password@host:5432/database or sqlite:////path/file.db"
+        ) from None
+    if url.drivername == "postgres":
+        url = url.set(drivername="postgresql")
+    if url.get_backend_name() not in ("postgresql", "sqlite"):
+        raise StoreError(
+            f"connection {connection_id!r} names a {url.get_backend_name()} database: use Postgres or SQLite"
+        )
+    return url

@@ -1,0 +1,189 @@
+"""Iceberg tables of one store: made on first use, changed by commits that other processes cannot spoil, planned into
+lists of files. Knows which tables are declared, not what is published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from typing import TypeVar
+
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    NamespaceAlreadyExistsError,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+    ValidationException,
+)
+from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.manifest import DataFile
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table as IcebergTable
+from pyiceberg.table import Transaction
+from pyiceberg.transforms import DayTransform, IdentityTransform
+from pyiceberg.types import (
+    BooleanType,
+    DoubleType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    TimestamptzType,
+)
+from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
+
+from kafka_sla.ledger.database import BUSY_SECONDS, retrying, telling
+from kafka_sla.config.store import Store
+from kafka_sla.model.tables import Column, Table
+from kafka_sla.files import reached
+
+T = TypeVar("T")
+
+_NAMESPACE = "kafka_sla"
+_LOST_RACES = (CommitFailedException, ValidationException, OperationalError, FileNotFoundError)
+"""What a commit meets when another one came first; FileNotFoundError: the metadata file was outdated and removed."""
+_PROPERTIES = {
+    "commit.retry.num-retries": "0",  # repeating is ours: what to add depends on what the other writer added
+    "commit.manifest-merge.enabled": "true",  # else a year of five-minute runs is a hundred thousand manifests
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "20",  # each tells all snapshots: together they outgrow the rows
+}
+_TYPES: dict[str, IcebergType] = {
+    "STRING": StringType(),
+    "INT": IntegerType(),
+    "BIGINT": LongType(),
+    "DOUBLE": DoubleType(),
+    "BOOLEAN": BooleanType(),
+    "TIMESTAMP": TimestamptzType(),
+}
+_NESTED_IDS_FROM = 1001
+_OF_LOADS = (
+    Column("interval_start", "TIMESTAMP", False, "start of the load's interval"),
+    Column("load_id", "STRING", False, "load that measured the row"),
+)
+
+
+class Iceberg:
+    """The catalog of one store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._catalog: SqlCatalog | None = None
+
+    def table(self, table: Table) -> IcebergTable:
+        """The table as it is now."""
+        with telling(self._store.url), reached(self._store.warehouse):
+            return retrying(
+                lambda: self._open(table),
+                (CommitFailedException, OperationalError, ProgrammingError, IntegrityError, FileNotFoundError),
+            )
+
+    def commit(self, table: Table, change: Callable[[IcebergTable, Transaction], T]) -> T:
+        """What `change` answers once committed; called again, on the newer table, when another commit came first."""
+
+        def attempt() -> T:
+            current = self.table(table)
+            with current.transaction() as transaction:
+                return change(current, transaction)
+
+        with telling(self._store.url), reached(self._store.warehouse):
+            return retrying(attempt, _LOST_RACES)
+
+    def _open(self, table: Table) -> IcebergTable:
+        catalog = self._connect()
+        name = (_NAMESPACE, table.name)
+        try:
+            return _with_all_columns(catalog.load_table(name), table)
+        except NoSuchTableError:
+            return _create(catalog, name, table)
+
+    def _connect(self) -> SqlCatalog:
+        if self._catalog is None:
+            url = self._store.url
+            if url.get_backend_name() == "sqlite":
+                url = url.update_query_dict({"timeout": str(BUSY_SECONDS)})
+                Path(url.database or "").parent.mkdir(parents=True, exist_ok=True)
+            self._catalog = SqlCatalog(
+                _NAMESPACE,
+                uri=url.render_as_string(hide_password=False),
+                warehouse=self._store.warehouse,
+                pool_pre_ping="true",
+            )
+        return self._catalog
+
+
+def between(column: str, start: datetime | None, end: datetime | None, *, inclusive: bool = False) -> str:
+    """Rows whose time is in [start, end), or in [start, end] when inclusive; None is unbounded."""
+    bounds = [f"{column} >= '{iso(start)}'"] if start else []
+    if end:
+        bounds.append(f"{column} {'<=' if inclusive else '<'} '{iso(end)}'")
+    return " AND ".join(bounds)
+
+
+def iso(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def planned_files(table: IcebergTable, *wanted: str) -> list[DataFile]:
+    """The data files that may hold rows which fit all these filters, each once, by path."""
+    fits = " AND ".join(filter(None, wanted))
+    files = {task.file.file_path: task.file for task in table.scan(row_filter=fits or AlwaysTrue()).plan_files()}
+    return [files[path] for path in sorted(files)]
+
+
+def paths(files: Iterable[DataFile]) -> list[str]:
+    return [file.file_path for file in files]
+
+
+def _create(catalog: SqlCatalog, name: tuple[str, str], table: Table) -> IcebergTable:
+    schema = _schema(table)
+    try:
+        if not catalog.namespace_exists(_NAMESPACE):
+            catalog.create_namespace(_NAMESPACE)
+        properties = {**_PROPERTIES, "schema.name-mapping.default": schema.name_mapping.model_dump_json()}
+        return catalog.create_table(name, schema, partition_spec=_partitions(table, schema), properties=properties)
+    except (NamespaceAlreadyExistsError, TableAlreadyExistsError):  # another process was faster
+        return retrying(lambda: catalog.load_table(name), (NoSuchTableError, OperationalError))
+
+
+def _with_all_columns(there: IcebergTable, table: Table) -> IcebergTable:
+    """The table with the columns that a newer version added; its older rows have none of their values."""
+    wanted = _schema(table)
+    if {field.name for field in wanted.fields} <= {field.name for field in there.schema().fields}:
+        return there
+    with there.update_schema() as change:
+        change.union_by_name(wanted)
+    return there
+
+
+def _schema(table: Table) -> Schema:
+    """Every column optional: Spark writes nullable columns, which a required one would refuse."""
+    columns = (*table.columns, *(_OF_LOADS if table.kind == "metric" else ()))
+    nested = count(_NESTED_IDS_FROM)
+    return Schema(*(NestedField(i, c.name, _type(c.type, nested), required=False) for i, c in enumerate(columns, 1)))
+
+
+def _type(name: str, nested: Iterator[int]) -> IcebergType:
+    """Keys, values and elements are fields too, each with an id of its own from `nested`."""
+    if name.startswith("ARRAY<"):
+        return ListType(next(nested), _TYPES[name[6:-1]], element_required=False)
+    if name.startswith("MAP<"):
+        key, value = name[4:-1].split(", ")
+        return MapType(next(nested), _TYPES[key], next(nested), _TYPES[value], value_required=False)
+    return _TYPES[name]
+
+
+def _partitions(table: Table, schema: Schema) -> PartitionSpec:
+    if table.kind == "metric":
+        field = PartitionField(
+            schema.find_field("interval_start").field_id, 1000, IdentityTransform(), "interval_start"
+        )
+    else:
+        field = PartitionField(schema.find_field(table.time).field_id, 1000, DayTransform(), "day")
+    return PartitionSpec(field)

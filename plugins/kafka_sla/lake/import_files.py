@@ -1,0 +1,181 @@
+"""Facts from files that people keep: CSV and Parquet in, all of a file or nothing of it. Knows no Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+from pyarrow import csv, parquet
+
+from kafka_sla.model.arrow_schemas import arrow_schema
+from kafka_sla.errors import BadImport
+from kafka_sla.lake.lake import Lake
+from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, Table
+
+SHOWN = 20
+"""Bad values that an error lists; all are counted."""
+
+_INSTANT = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?( ?(Z|[+-]\d\d(:?\d\d)?))?"
+_WHOLE = r"\d{1,19}(\.0+)?"
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """What a column may hold: a SQL condition on its text, the SQL value, and the condition in words."""
+
+    column: str
+    holds: str
+    value: str
+    allowed: str
+    optional: bool = False
+
+    @property
+    def broken(self) -> str:
+        empty = f'"{self.column}" IS NULL'
+        return f"NOT ({empty})" * self.optional + " AND " * self.optional + f"NOT coalesce({self.holds}, false)"
+
+
+def import_log_offsets(lake: Lake, path: str | Path, clusters: Sequence[str]) -> int:
+    """Land the log offsets of a file; answers how many were new. `clusters` are the configured names."""
+    return _land(lake, LOG_OFFSETS, Path(path), clusters)
+
+
+def import_committed_offsets(lake: Lake, path: str | Path, clusters: Sequence[str]) -> int:
+    """Land the committed offsets of a file; answers how many were new. `clusters` are the configured names."""
+    return _land(lake, COMMITTED_OFFSETS, Path(path), clusters)
+
+
+def _land(lake: Lake, table: Table, path: Path, clusters: Sequence[str]) -> int:
+    return lake.land({table.name: read_rows(table, path, clusters)})[table.name]
+
+
+def read_rows(table: Table, path: Path, clusters: Sequence[str]) -> pa.Table:
+    """The rows of the file as the contract has them; BadImport when any may not be a fact."""
+    rules = tuple(_rules(table, clusters))
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        _read_text(connection, table, path)
+        _check(connection, path, rules)
+        values = ", ".join(f'{rule.value} AS "{rule.column}"' for rule in rules)
+        rows = connection.sql(f"SELECT {values} FROM texts").to_arrow_table()
+    return rows.select(list(table.names)).cast(arrow_schema(table))
+
+
+def _read_text(connection: duckdb.DuckDBPyConnection, table: Table, path: Path) -> None:
+    """The file's columns as trimmed text, with the row's number, as the table `texts`."""
+    if not path.is_file():
+        raise BadImport(f"{path}: no such file")
+    name = path.name.lower()
+    if name.endswith((".csv", ".csv.gz")):
+        source, header = _csv(table, path), 1  # the header is row 1, as an editor or a spreadsheet counts
+    elif name.endswith((".parquet", ".pq")):
+        source, header = _parquet(path), 0
+    else:
+        raise BadImport(f"{path}: neither CSV nor Parquet by its name; allowed: *.csv, *.csv.gz, *.parquet")
+    _refuse_columns(table, path, source.column_names)
+    connection.register("source", source)
+    texts = ", ".join(f"""nullif(trim(CAST("{n}" AS VARCHAR)), '') AS "{n}\"""" for n in table.names)
+    number = f"row_number() OVER () + {header} AS row_number"
+    connection.execute(f"CREATE TEMP TABLE texts AS SELECT {number}, {texts} FROM source")
+
+
+def _csv(table: Table, path: Path) -> pa.Table:
+    """The CSV file, every known column as text; rows with too few or too many columns are refused together."""
+    ragged: list[csv.InvalidRow] = []
+
+    def keep(row: csv.InvalidRow) -> str:
+        ragged.append(row)
+        return "skip"
+
+    as_text = csv.ConvertOptions(column_types=dict.fromkeys(table.names, pa.string()))
+    try:
+        rows = csv.read_csv(
+            path, csv.ReadOptions(use_threads=False), csv.ParseOptions(invalid_row_handler=keep), as_text
+        )
+    except (pa.ArrowInvalid, OSError) as error:
+        raise BadImport(f"{path}: cannot be read as CSV: {error}") from error
+    if ragged:
+        lines = [f"{row.actual_columns} columns; allowed: {row.expected_columns}" for row in ragged[:SHOWN]]
+        numbered = [f"row {row.number}: {line}" for row, line in zip(ragged, lines, strict=False)]
+        raise _bad(path, numbered, len(ragged))
+    return rows
+
+
+def _parquet(path: Path) -> pa.Table:
+    try:
+        return parquet.read_table(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise BadImport(f"{path}: cannot be read as Parquet: {error}") from error
+
+
+def _refuse_columns(table: Table, path: Path, found: Sequence[str]) -> None:
+    if missing := [name for name in table.names if name not in found]:
+        raise BadImport(
+            f"{path}: lacks the columns {', '.join(missing)}; {table.name} needs {', '.join(table.names)}; "
+            f"the file has {', '.join(found)}"
+        )
+
+
+def _check(connection: duckdb.DuckDBPyConnection, path: Path, rules: Sequence[_Rule]) -> None:
+    """Raise with the first bad values, in the file's order, and the number of all."""
+    queries = [
+        f"""SELECT row_number, {i} AS rule, "{rule.column}" AS value FROM texts WHERE {rule.broken}"""
+        for i, rule in enumerate(rules)
+    ]
+    every = " UNION ALL ".join(queries)
+    first = f"SELECT *, count(*) OVER () FROM ({every}) ORDER BY row_number, rule LIMIT {SHOWN}"
+    found = connection.sql(first).fetchall()
+    if found:
+        values = ["empty" if value is None else repr(value) for _, _, value, _ in found]
+        cells = [(row, rules[rule]) for row, rule, _, _ in found]
+        lines = [f"row {r}, {c.column}: {v}; allowed: {c.allowed}" for (r, c), v in zip(cells, values, strict=True)]
+        raise _bad(path, lines, found[0][3])
+
+
+def _bad(path: Path, lines: Sequence[str], count: int) -> BadImport:
+    """The first mistakes, a line each, and how many there are."""
+    mistakes = "1 mistake" if count == 1 else f"{count} mistakes"
+    more = [f"… and {count - len(lines)} more"] if count > len(lines) else []
+    return BadImport("\n  ".join([f"{path}: nothing was imported, the file has {mistakes}:", *lines, *more]))
+
+
+def _rules(table: Table, clusters: Sequence[str]) -> Iterator[_Rule]:
+    known = ", ".join("'" + name.replace("'", "''") + "'" for name in clusters) or "NULL"
+    for column in table.columns:
+        text = f'"{column.name}"'
+        if column.name == "cluster":
+            names = ", ".join(sorted(clusters)) or "none is configured"
+            yield _Rule("cluster", f"{text} IN ({known})", text, f"a cluster of the configuration ({names})")
+        elif column.type == "TIMESTAMP":
+            yield _instant(column.name)
+        elif column.type in ("INT", "BIGINT"):
+            yield _whole(column.name, column.type, column.nullable)
+        elif column.name == "topic":
+            legal = f"regexp_full_match({text}, '[a-zA-Z0-9._-]{{1,249}}')"
+            yield _Rule("topic", legal, text, "a topic name: letters, digits, dot, dash, underscore, at most 249")
+        else:
+            yield _Rule(column.name, f"{text} IS NOT NULL", text, "any text but nothing")
+
+
+def _instant(name: str) -> _Rule:
+    time = f"""TRY_CAST(replace("{name}", ',', '.') AS TIMESTAMPTZ)"""
+    return _Rule(
+        name,
+        f"""regexp_full_match("{name}", '{_INSTANT}') AND year({time}) BETWEEN 1970 AND 9998""",
+        time,
+        "an ISO-8601 time from 1970 on, UTC unless it names an offset, such as 2026-11-01T02:00:00.000Z",
+    )
+
+
+def _whole(name: str, kind: str, nullable: bool) -> _Rule:
+    number = f"""TRY_CAST(regexp_replace("{name}", '\\.0+$', '') AS {kind})"""
+    holds = f"""regexp_full_match("{name}", '{_WHOLE}') AND {number} IS NOT NULL"""
+    if name == "log_start_offset":
+        end = """TRY_CAST("log_end_offset" AS BIGINT)"""
+        holds += f" AND ({end} IS NULL OR {number} <= {end})"
+    allowed = "a whole number, 0 or more"
+    allowed += ", not above log_end_offset" if name == "log_start_offset" else ""
+    return _Rule(name, holds, number, allowed + (", or nothing" if nullable else ""), optional=nullable)

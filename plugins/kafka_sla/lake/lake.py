@@ -1,0 +1,237 @@
+"""The door to the table store: facts are appended, loads are staged and added, rows are read by interval. Knows no
+Spark; what is visible it asks the ledger."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table as IcebergTable
+from pyiceberg.table import Transaction
+
+from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
+from kafka_sla.errors import StoreError
+from kafka_sla.lake.iceberg import Iceberg, between, paths, planned_files
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.model.entities import Interval
+from kafka_sla.lake.duckdb_reader import distinct_values, empty, fact_rows, new_rows, slice_rows
+from kafka_sla.ledger.publications import Slice
+from kafka_sla.lake.table_maintenance import Settled, Settling
+from kafka_sla.config.store import Store
+from kafka_sla.model.tables import GROUP_STATES, TABLES, Table
+from kafka_sla.files import has_rows, write_days
+
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class Lake:
+    """The tables of one store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._ledger = Ledger(store)
+        self._iceberg = Iceberg(store)
+
+    # facts
+
+    def append_facts(self, table: Table, rows: pa.Table) -> int:
+        """Append the rows that are not there yet, by key; answers how many. Safe to repeat and to race."""
+        rows = _fitting(table, rows)
+        return self._append(table, rows) if rows.num_rows else 0
+
+    def land(self, facts: Mapping[str, pa.Table], interval: Interval | None = None) -> dict[str, int]:
+        """Append facts of several tables and record the landing of each cluster that got new rows; answers new rows per
+        table. `interval` is the time that the landing may change; without it, the time of the new rows."""
+        new = {name: self._not_there(TABLES[name], _fitting(TABLES[name], rows)) for name, rows in facts.items()}
+        spans = {cluster: interval or span for cluster, span in _spans(new).items()}
+        landings = {cluster: self._ledger.begin_fact_load(cluster, span) for cluster, span in sorted(spans.items())}
+        landed = {name: self.append_facts(TABLES[name], rows) for name, rows in new.items()}
+        for cluster, seq in landings.items():
+            self._ledger.end_fact_load(cluster, seq)
+        for cluster, snapshots in _snapshots(facts.get(GROUP_STATES.name)).items():
+            self._ledger.observe(cluster, snapshots)
+        return landed
+
+    def fact_files(self, table: Table, start: datetime | None, end: datetime) -> list[str]:
+        """Files whose rows may have start <= at <= end; None: from the beginning."""
+        return self._planned(table, between(table.time, start, end, inclusive=True))
+
+    def read_facts(
+        self, table: Table, interval: Interval, clusters: Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:  # fmt: skip
+        """Facts of the interval, by key; None: of all clusters, with all columns."""
+        files = self._planned(table, between(table.time, interval.start, interval.end))
+        return fact_rows(table, files, interval, clusters, columns or table.names)
+
+    # metrics
+
+    def stage_dir(self, load_id: str) -> str:
+        """Where the files of a load are written, one folder a table, before and after it is published."""
+        return f"{self._store.warehouse}/staging/{load_id}"
+
+    def add_load(self, load_id: str, interval: Interval, files: Mapping[str, Sequence[str]]) -> None:
+        """Add a load's staged files to their tables; nobody sees them until the load is published. Safe to repeat."""
+        for name, staged in files.items():
+            if strangers := [path for path in staged if not path.startswith(self.stage_dir(load_id) + "/")]:
+                raise StoreError(f"load {load_id}: {strangers[0]} is not in its folder {self.stage_dir(load_id)}")
+            try:
+                self._add_files(TABLES[name], interval, staged)
+            except ValueError as error:
+                raise StoreError(
+                    f"load {load_id} of {interval}: {name} does not take its staged files: {error}. Measure it again"
+                ) from error
+
+    def metric_files(self, load_ids: Sequence[str], table: Table) -> list[str]:
+        """The files of these loads, published or not."""
+        loads = between("interval_start", self._ledger.loads_start(load_ids), None)
+        return paths(self._files_of(table, load_ids, loads))
+
+    def published_files(self, table: Table, slices: Sequence[Slice]) -> list[str]:
+        """Files that hold the rows of these slices; each may also hold rows of other clusters and times."""
+        return paths(self._published(table, slices))
+
+    def _published(self, table: Table, slices: Sequence[Slice]) -> list[DataFile]:
+        if not slices:
+            return []
+        start, end = min(s.interval.start for s in slices), max(s.interval.end for s in slices)
+        load_ids = sorted({s.load_id for s in slices})
+        loads = between("interval_start", self._ledger.loads_start(load_ids), end)
+        return self._files_of(table, load_ids, loads, between(table.time, start, end))
+
+    def newest_slices(self, table: Table, slices: Sequence[Slice], most_rows: int) -> list[Slice]:
+        """What of these slices may be summed up within so many rows: all, or the newest part of them, cut at one time
+        for all clusters. What ends last is there in any case."""
+        sizes: dict[str, int] = defaultdict(int)
+        for file in self._published(table, slices):
+            sizes[file.file_path.removeprefix(self.stage_dir("")).split("/", 1)[0]] += file.record_count
+        kept: set[Slice] = set()
+        for end, same in itertools.groupby(sorted(slices, key=_end, reverse=True), key=_end):
+            more = kept | set(same)
+            if kept and sum(sizes[load_id] for load_id in {s.load_id for s in more}) > most_rows:
+                return [_since(s, end) for s in slices if s in kept]
+            kept = more
+        return list(slices)
+
+    # reading
+
+    def published(
+        self, name: str, interval: Interval, clusters: Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:  # fmt: skip
+        """Rows of any table whose time is in the interval, by key; of metrics the published ones. None: all clusters,
+        all columns."""
+        table = TABLES[name]
+        if table.kind == "fact":
+            return self.read_facts(table, interval, clusters, columns)
+        if table.kind == "metric":
+            return self.read(table, self._ledger.publications(clusters, interval), columns)
+        rows = self._ledger.declared_rows(table, interval, clusters)
+        return arrow_rows(table, rows).select(list(columns or table.names))
+
+    def read(self, table: Table, slices: Sequence[Slice], columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows of a metric table that these slices show, by key."""
+        names = columns or table.names
+        files = self.published_files(table, slices)
+        return slice_rows(table, files, slices, names) if files else empty(table, names)
+
+    def settle(
+        self, now: datetime | None = None, *, grace: timedelta = timedelta(days=1),
+        orphan_age: timedelta = timedelta(days=1),
+    ) -> Settled:  # fmt: skip
+        """Tidy up: see `settling`."""
+        now = now or datetime.now(UTC)
+        if not self._ledger.knows_observed():
+            self._observe_all()
+        return Settling(self._store, self._iceberg, self._ledger, now - grace, now - orphan_age).run()
+
+    # inside
+
+    def _observe_all(self) -> None:
+        """What the snapshots of an older version speak for."""
+        files = self._planned(GROUP_STATES)
+        states = distinct_values(files, ("cluster", "at")) if files else None
+        for cluster, snapshots in _snapshots(states).items():
+            self._ledger.observe(cluster, snapshots)
+
+    def _planned(self, table: Table, *wanted: str) -> list[str]:
+        return paths(planned_files(self._iceberg.table(table), *wanted))
+
+    def _files_of(self, table: Table, load_ids: Sequence[str], *wanted: str) -> list[DataFile]:
+        folders = tuple(self.stage_dir(load_id) + "/" for load_id in load_ids)
+        found = planned_files(self._iceberg.table(table), *wanted)
+        return [file for file in found if file.file_path.startswith(folders)]
+
+    def _not_there(self, table: Table, rows: pa.Table, current: IcebergTable | None = None) -> pa.Table:
+        if not rows.num_rows:
+            return rows
+        first, last = _extent(table, rows)
+        there = planned_files(current or self._iceberg.table(table), between(table.time, first, last, inclusive=True))
+        return new_rows(table, rows, paths(there))
+
+    def _append(self, table: Table, rows: pa.Table) -> int:
+        def change(current: IcebergTable, transaction: Transaction) -> int:
+            new = self._not_there(table, rows, current)
+            if new.num_rows:
+                files = write_days(f"{self._store.warehouse}/facts/{table.name}", new, table.time)
+                transaction.add_files(files, check_duplicate_files=False)
+            return int(new.num_rows)
+
+        return self._iceberg.commit(table, change)
+
+    def _add_files(self, table: Table, interval: Interval, staged: Sequence[str]) -> None:
+        def change(current: IcebergTable, transaction: Transaction) -> None:
+            same = between("interval_start", interval.start, interval.start, inclusive=True)
+            there = set(paths(planned_files(current, same)))
+            if new := [path for path in staged if path not in there and has_rows(path)]:
+                transaction.add_files(new, check_duplicate_files=False)
+
+        self._iceberg.commit(table, change)
+
+
+def _fitting(table: Table, rows: pa.Table) -> pa.Table:
+    """The rows with the contract's columns and types; null where one may not be is refused."""
+    if missing := [name for name in table.names if name not in rows.column_names]:
+        raise StoreError(f"rows for {table.name} lack the columns {', '.join(missing)}")
+    try:
+        return rows.select(list(table.names)).cast(arrow_schema(table))
+    except ValueError as error:
+        raise StoreError(f"rows for {table.name} do not fit its columns: {error}") from error
+
+
+def _extent(table: Table, rows: pa.Table) -> tuple[datetime, datetime]:
+    """The first and the last time of the rows."""
+    bounds = pc.min_max(rows[table.time]).as_py()
+    return bounds["min"], bounds["max"]
+
+
+def _end(one: Slice) -> datetime:
+    return one.interval.end
+
+
+def _since(one: Slice, at: datetime) -> Slice:
+    return one._replace(interval=Interval(max(one.interval.start, at), one.interval.end))
+
+
+def _snapshots(states: pa.Table | None) -> dict[str, list[datetime]]:
+    """When each cluster was looked at: nothing but a snapshot knows the states of groups."""
+    found: dict[str, list[datetime]] = defaultdict(list)
+    for row in states.group_by(["cluster", "at"]).aggregate([]).to_pylist() if states else []:
+        found[row["cluster"]].append(row["at"])
+    return found
+
+
+def _spans(facts: Mapping[str, pa.Table]) -> dict[str, Interval]:
+    """The time that the rows of each cluster cover."""
+    spans: dict[str, Interval] = {}
+    for name, rows in facts.items():
+        for cluster in pc.unique(rows["cluster"]).to_pylist():
+            first, last = _extent(TABLES[name], rows.filter(pc.equal(rows["cluster"], cluster)))
+            known = spans.get(cluster, Interval(first, last + _MICROSECOND))
+            spans[cluster] = Interval(min(first, known.start), max(last + _MICROSECOND, known.end))
+    return spans

@@ -1,0 +1,129 @@
+"""What all partitions of an SLA did per span of time, summed up by DuckDB while it reads the published files: no row of
+a partition ever becomes a Python value. Knows no verdict."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from kafka_sla.lake.lake import Lake
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.model.entities import Interval, Sla
+from kafka_sla.lake.duckdb_reader import opened
+from kafka_sla.text.name_patterns import plain_names
+from kafka_sla.ledger.publications import Slice
+from kafka_sla.sla.rollups import Measured, Place
+from kafka_sla.model.tables import CONSUMER_LATENCY
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    histogram: list[dict[str, Any]]
+    cells: list[dict[str, Any]]
+    rates: list[dict[str, Any]]
+
+
+def measured_spans(
+    lake: Lake, ledger: Ledger, sla: Sla, interval: Interval, width_ms: int, window_ms: int
+) -> dict[datetime, Measured]:
+    """What was published of the SLA, by the start of each span that holds a row."""
+    # The window before tells how much was produced in the first one.
+    before = Interval(interval.start - timedelta(milliseconds=window_ms), interval.end)
+    rows = _rows(lake, sla, interval, width_ms, ledger.publications([sla.cluster], before))
+    histograms: dict[datetime, dict[int, int]] = defaultdict(dict)
+    cells: dict[datetime, dict[Place, float]] = defaultdict(dict)
+    for row in rows.histogram:
+        histograms[row["start"]][row["bucket"]] = row["records"]
+    for row in rows.cells:
+        cells[row["start"]][row["group"], row["topic"], row["partition"]] = row["worst"]
+    return {
+        row["start"].astimezone(UTC): Measured(
+            row["consumed"], row["produced"], histograms[row["start"]], cells[row["start"]]
+        )
+        for row in rows.rates
+    }
+
+
+def _rows(lake: Lake, sla: Sla, interval: Interval, width_ms: int, slices: Sequence[Slice]) -> _Rows:
+    files = lake.published_files(CONSUMER_LATENCY, slices)
+    if not files:
+        return _Rows([], [], [])
+    with opened(files, slices) as database:
+        pairs = pairs_of(database, sla)
+        database.register("pairs", pairs)
+        values = {"start_at": interval.start, "end_at": interval.end, "width": width_ms}
+        database.execute(f"CREATE TEMP TABLE ours AS SELECT {_FIGURES} {_OF_SLA}")
+        return _Rows(*(_fetch(database, query, values) for query in (_HISTOGRAM, _CELLS, _RATES)))
+
+
+def pairs_of(database: duckdb.DuckDBPyConnection, sla: Sla) -> pa.Table:
+    """Groups and topics of the SLA, for a join with the view `files`: those that it names, else those that are seen."""
+    groups, topics = plain_names(sla.groups), plain_names(sla.topics)
+    if groups is not None and topics is not None:
+        return _pair_table([(group, topic) for group in groups for topic in topics])
+    seen = database.execute('SELECT DISTINCT "group", topic FROM files WHERE cluster = $1', [sla.cluster]).fetchall()
+    ours = sorted((group, topic) for group, topic in seen if sla.groups.matches(group) and sla.topics.matches(topic))
+    return _pair_table(ours)
+
+
+def _pair_table(pairs: Sequence[tuple[str, str]]) -> pa.Table:
+    schema = pa.schema([("group", pa.string()), ("topic", pa.string())])
+    return pa.Table.from_pylist([{"group": group, "topic": topic} for group, topic in pairs], schema)
+
+
+def _fetch(database: duckdb.DuckDBPyConnection, query: str, values: dict[str, Any]) -> list[dict[str, Any]]:
+    used = {name: value for name, value in values.items() if f"${name}" in query}
+    rows: list[dict[str, Any]] = database.sql(query, params=used).to_arrow_table().to_pylist()
+    return rows
+
+
+_OF_SLA = """
+    FROM files JOIN slices ON slices.cluster = files.cluster AND slices.load_id = files.load_id
+     AND files.window_start >= slices.start_at AND files.window_start < slices.end_at
+    SEMI JOIN pairs ON pairs."group" = files."group" AND pairs.topic = files.topic
+"""
+# Histograms are read apart: kept in a table they would take most of its time, and gigabytes.
+_FIGURES = """
+    files."group", files.topic, partition, window_start, window_end, records_consumed, log_end_offset,
+    greatest(records_latency_max_ms, backlog_age_max_ms) AS worst
+"""
+_INSIDE = "window_start >= $start_at AND window_start < $end_at"
+_START = "make_timestamptz((epoch_ms(window_start) // $width * $width * 1000)::BIGINT)"
+_HISTOGRAM = f"""
+    SELECT start, bucket, sum(records)::BIGINT AS records
+    FROM (
+        SELECT {_START} AS start, unnest(map_keys(latency_histogram)) AS bucket,
+            unnest(map_values(latency_histogram)) AS records
+        {_OF_SLA} WHERE {_INSIDE}
+    )
+    GROUP BY ALL
+"""
+_CELLS = f"""
+    SELECT {_START} AS start, "group", topic, partition, max(worst) AS worst
+    FROM ours WHERE {_INSIDE} AND worst IS NOT NULL GROUP BY ALL
+"""
+# Several groups see one log: its end counts once. A log end that falls belongs to a recreated topic and tells no rate;
+# neither does a step over windows that were not published, for what was produced in them is not of the window after.
+_RATES = f"""
+    WITH ends AS (
+        SELECT topic, partition, window_start, max(window_end) AS window_end, max(log_end_offset) AS log_end
+        FROM ours GROUP BY ALL
+    ), steps AS (
+        SELECT window_start,
+            CASE WHEN lag(window_end) OVER w = window_start THEN log_end - lag(log_end) OVER w END AS produced
+        FROM ends
+        WINDOW w AS (PARTITION BY topic, partition ORDER BY window_start)
+    ), produced AS (
+        SELECT {_START} AS start, (sum(produced) FILTER (produced >= 0))::BIGINT AS produced
+        FROM steps WHERE {_INSIDE} GROUP BY ALL
+    ), consumed AS (
+        SELECT {_START} AS start, sum(records_consumed)::BIGINT AS consumed FROM ours WHERE {_INSIDE} GROUP BY ALL
+    )
+    SELECT start, consumed, produced FROM consumed LEFT JOIN produced USING (start) ORDER BY start
+"""

@@ -1,0 +1,43 @@
+"""What lies between the steps of a load: the files that Spark wrote, and raw commit records for it. No catalog."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow.fs import FileSystem
+
+from kafka_sla.model.arrow_schemas import arrow_schema
+from kafka_sla.errors import StoreError
+from kafka_sla.model.entities import Interval, epoch_ms
+from kafka_sla.config.store import Store
+from kafka_sla.model.tables import Table
+from kafka_sla.files import files_below, reached, write_rows
+
+
+def staged_files(folder: str, table: Table) -> list[str]:
+    """The Parquet files that Spark wrote for a table below a load's folder, by name."""
+    found = sorted(path for path in files_below(f"{folder}/{table.name}") if path.endswith(".parquet"))
+    if not found and not files_below(folder):
+        raise StoreError(f"{folder} is not there: make the warehouse available again, or measure its interval again")
+    return found
+
+
+def staged(folder: str, table: Table) -> pa.Table:
+    """The rows that Spark wrote for a table, in the contract's columns."""
+    schema = arrow_schema(table)
+    parts = []
+    for path in staged_files(folder, table):
+        filesystem, inside = FileSystem.from_uri(path)
+        with reached(path):
+            parts.append(pq.read_table(inside, filesystem=filesystem, columns=list(table.names)).cast(schema))
+    return pa.concat_tables(parts) if parts else schema.empty_table()
+
+
+def keep_commit_records(store: Store, cluster: str, interval: Interval, records: pa.Table) -> str | None:
+    """Write a snapshot's raw commit records where Spark can read them; a repeated snapshot replaces its file."""
+    if not records.num_rows:
+        return None
+    span = f"{epoch_ms(interval.start)}-{epoch_ms(interval.end)}"
+    path = f"{store.warehouse}/commit_records/{cluster}/{span}.parquet"
+    write_rows(path, records)
+    return path

@@ -1,0 +1,166 @@
+"""Tidying the table store: what no reader can need any more goes, small fact files become large ones. Never touches
+what a reader who began within the grace period may still open."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pyiceberg.io.pyarrow import parquet_file_to_data_file
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table as IcebergTable
+from pyiceberg.table import Transaction
+from pyiceberg.table.update.snapshot import ExpireSnapshots
+
+from kafka_sla.lake.iceberg import Iceberg, paths, planned_files
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.lake.duckdb_reader import distinct_rows
+from kafka_sla.config.store import Store
+from kafka_sla.model.tables import FACTS, METRICS, Table
+from kafka_sla.files import files_below, remove_empty_folder, remove_files, write_days
+
+_SMALL_FILES = 8
+"""A day of facts in at least so many files is rewritten as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a settling did."""
+
+    dropped_loads: int
+    compacted_files: int
+    expired_snapshots: int
+    removed_files: int
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """One settling. A load retired or a snapshot replaced before `readers_gone` has no reader any more; a load that was
+    never published and not written to since `abandoned` never will be."""
+
+    store: Store
+    iceberg: Iceberg
+    ledger: Ledger
+    readers_gone: datetime
+    abandoned: datetime
+
+    def run(self) -> Settled:
+        """Drop loads, compact facts, expire snapshots, remove files: in this order, each may be killed and repeated."""
+        self.ledger.settle_fact_loads(self.abandoned)
+        dead = self._dead_loads()
+        dropped = sum(self._drop(table, dead) for table in METRICS)
+        compacted = sum(self._compact(table) for table in FACTS)
+        expired = sum(self._expire(table) for table in (*FACTS, *METRICS))
+        return Settled(len(dead) if dropped else 0, compacted, expired, self._sweep())
+
+    def _dead_loads(self) -> set[str]:
+        staged = self._staged_loads()
+        unpublished = set(staged) - self.ledger.known_loads(list(staged))
+        return set(self.ledger.retired_loads(self.readers_gone)) & set(staged) | {
+            load_id for load_id in unpublished if staged[load_id] < self.abandoned
+        }
+
+    def _staged_loads(self) -> dict[str, datetime]:
+        """Loads that have a folder, and when it was last written to."""
+        written: dict[str, datetime] = {}
+        for path, at in files_below(self._staging).items():
+            load_id = self._load_of(path)
+            written[load_id] = max(at, written.get(load_id, at))
+        return written
+
+    def _drop(self, table: Table, load_ids: Collection[str]) -> int:
+        """Take the files of these loads out of the table."""
+        folders = tuple(f"{self._staging}{load_id}/" for load_id in load_ids)
+
+        def change(current: IcebergTable, transaction: Transaction) -> int:
+            dead = [f for f in planned_files(current) if f.file_path.startswith(folders)]
+            _replace(transaction, dead, [])
+            return len(dead)
+
+        return self.iceberg.commit(table, change) if folders else 0
+
+    def _compact(self, table: Table) -> int:
+        days: dict[object, list[DataFile]] = defaultdict(list)
+        for file in planned_files(self.iceberg.table(table)):
+            days[file.partition[0]].append(file)
+        return sum(self._compact_day(table, day) for day, files in days.items() if len(files) >= _SMALL_FILES)
+
+    def _compact_day(self, table: Table, day: object) -> int:
+        """Rewrite one day as one file, without repeated rows; answers how many files it replaced."""
+
+        def change(current: IcebergTable, transaction: Transaction) -> int:
+            old = [f for f in planned_files(current) if f.partition[0] == day]
+            rows = distinct_rows(table, paths(old))
+            new = write_days(f"{self.store.warehouse}/facts/{table.name}", rows, table.time)
+            _replace(transaction, old, [parquet_file_to_data_file(current.io, current.metadata, path) for path in new])
+            return len(old)
+
+        return self.iceberg.commit(table, change)
+
+    def _expire(self, table: Table) -> int:
+        """Forget snapshots that were replaced long enough ago; when they were made does not matter to a reader."""
+
+        def change(current: IcebergTable, transaction: Transaction) -> int:
+            log = current.history()
+            kept = {new.snapshot_id for new in log[-1:]}
+            for old, new in itertools.pairwise(log):
+                if _utc(new.timestamp_ms) >= self.readers_gone:
+                    kept.add(old.snapshot_id)
+            gone = [s.snapshot_id for s in current.snapshots() if s.snapshot_id not in kept]
+            if gone:
+                ExpireSnapshots(transaction).by_ids(gone).commit()
+            return len(gone)
+
+        return self.iceberg.commit(table, change)
+
+    def _sweep(self) -> int:
+        """Remove files that no table refers to and that nobody is about to add."""
+        written = files_below(self.store.warehouse)
+        alive = [f"{self._staging}{load}/" for load, at in self._staged_loads().items() if at >= self.abandoned]
+        kept = (f"{self.store.archive}/", *alive)
+        needed = {path for table in (*FACTS, *METRICS) for path in _referenced(self.iceberg.table(table))}
+        old = min(self.readers_gone, self.abandoned)
+        gone = [p for p, at in written.items() if at < old and p not in needed and not p.startswith(kept)]
+        removed = remove_files(gone)
+        for load_id in {self._load_of(path) for path in gone if path.startswith(self._staging)}:
+            remove_empty_folder(self._staging + load_id)
+        return removed
+
+    @property
+    def _staging(self) -> str:
+        return f"{self.store.warehouse}/staging/"
+
+    def _load_of(self, path: str) -> str:
+        return path.removeprefix(self._staging).split("/", 1)[0]
+
+
+def _replace(transaction: Transaction, old: Sequence[DataFile], new: Sequence[DataFile]) -> None:
+    """Take the old files out of the table and put the new ones in, in one snapshot."""
+    if not old:
+        return
+    with transaction.update_snapshot().overwrite() as overwrite:
+        for file in old:
+            overwrite.delete_data_file(file)
+        for file in new:
+            overwrite.append_data_file(file)
+
+
+def _referenced(table: IcebergTable) -> set[str]:
+    """Every file that the table's metadata leads to: of all its snapshots, not the current one only."""
+    log = [entry.metadata_file for entry in table.metadata.metadata_log]
+    found = {table.metadata_location, *log}
+    manifests = {}
+    for snapshot in table.snapshots():
+        found.add(snapshot.manifest_list)
+        manifests.update({manifest.manifest_path: manifest for manifest in snapshot.manifests(table.io)})
+    for path, manifest in manifests.items():
+        found.add(path)
+        found.update(entry.data_file.file_path for entry in manifest.fetch_manifest_entry(table.io))
+    return found
+
+
+def _utc(epoch_ms: int) -> datetime:
+    return datetime.fromtimestamp(epoch_ms / 1000, UTC)

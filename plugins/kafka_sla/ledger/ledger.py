@@ -1,0 +1,46 @@
+"""The door to the SQL database: what is published, judged, validated and told. Knows no table file and no Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import select
+
+from kafka_sla.ledger.database import Database
+from kafka_sla.ledger.sent_digests import DigestLedger
+from kafka_sla.ledger.late_alerts import LatenessLedger
+from kafka_sla.ledger.schema import DECLARED, METADATA
+from kafka_sla.ledger.queries import LedgerViews
+from kafka_sla.model.entities import Interval
+from kafka_sla.ledger.observed_time import ObservedLedger
+from kafka_sla.ledger.outbox import Outbox
+from kafka_sla.ledger.publications import Publications
+from kafka_sla.ledger.verdicts import SlaLedger
+from kafka_sla.ledger.rule_versions import SteadyRules
+from kafka_sla.config.store import Store
+from kafka_sla.ledger.rollups import StretchLedger
+from kafka_sla.model.tables import Table
+from kafka_sla.ledger.validation_results import ValidationLedger
+
+
+class Ledger(
+    Publications, SteadyRules, SlaLedger, ValidationLedger, StretchLedger, LedgerViews, DigestLedger, LatenessLedger,
+    ObservedLedger, Outbox,
+):  # fmt: skip
+    """All the small state of one store; the tables are made on first use."""
+
+    def __init__(self, store: Store) -> None:
+        self._database = Database(store, METADATA)
+
+    def declared_rows(
+        self, table: Table, interval: Interval, clusters: Sequence[str] | None = None
+    ) -> list[dict[str, Any]]:
+        """Rows of a ledger table whose time is in the interval, by key; of all clusters where the table names none."""
+        ours = DECLARED[table.name]
+        rows = select(*(ours.c[name] for name in table.names)).order_by(*(ours.c[name] for name in table.key))
+        rows = rows.where(ours.c[table.time] >= interval.start, ours.c[table.time] < interval.end)
+        if clusters is not None and "cluster" in table.names:
+            rows = rows.where(ours.c.cluster.in_(clusters))
+        with self._database.reading() as connection:
+            return [dict(row._mapping) for row in connection.execute(rows)]

@@ -1,0 +1,212 @@
+"""Which load is visible when: publications, one row each, the only switch a load has. Knows no file."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from sqlalchemy import Connection, delete, insert, select
+
+from kafka_sla.ledger.database import Database
+from kafka_sla.ledger.ingestions import landings_after
+from kafka_sla.ledger.schema import PUBLICATIONS, RETIRED_LOADS
+from kafka_sla.model.entities import Interval, floor_time
+
+_EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
+
+
+class Slice(NamedTuple):
+    """For this cluster and time, the rows of this load are the published ones."""
+
+    cluster: str
+    interval: Interval
+    load_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """One load made visible for one cluster; the highest `seq` that covers an instant wins it."""
+
+    seq: int
+    cluster: str
+    interval: Interval
+    load_id: str
+    facts_seq: int
+    """Newest landing of facts that the load had seen."""
+
+
+def visible(
+    publications: Iterable[Publication], interval: Interval | None = None
+) -> list[tuple[Interval, Publication]]:
+    """Who is visible when, in time order: a sweep over the bounds of the publications of one cluster."""
+    clipped = [(span, p) for p in publications if (span := _clip(p.interval, interval))]
+    bounds = sorted({at for span, _ in clipped for at in (span.start, span.end)})
+    waiting = sorted(clipped, key=lambda c: c[0].start, reverse=True)
+    active: list[tuple[int, datetime, Publication]] = []
+    found: list[tuple[Interval, Publication]] = []
+    for start, end in itertools.pairwise(bounds):
+        while waiting and waiting[-1][0].start <= start:
+            span, publication = waiting.pop()
+            heapq.heappush(active, (-publication.seq, span.end, publication))
+        while active and active[0][1] <= start:
+            heapq.heappop(active)
+        if active:
+            _extend(found, Interval(start, end), active[0][2])
+    return found
+
+
+def _clip(span: Interval, interval: Interval | None) -> Interval | None:
+    if interval is None:
+        return span
+    return Interval(max(span.start, interval.start), min(span.end, interval.end)) if span.overlaps(interval) else None
+
+
+def _extend(found: list[tuple[Interval, Publication]], span: Interval, publication: Publication) -> None:
+    """Append a visible span, or lengthen the last one when it is its continuation."""
+    if found and found[-1][1] is publication and found[-1][0].end == span.start:
+        found[-1] = (Interval(found[-1][0].start, span.end), publication)
+    else:
+        found.append((span, publication))
+
+
+class Publications:
+    """The publications of the ledger."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def publish(
+        self, clusters: Sequence[str], interval: Interval, load_id: str, facts_seq: int | Mapping[str, int]
+    ) -> None:
+        """Make a load visible for these clusters and this interval, in one commit. Doing it again changes nothing,
+        also when a newer load has replaced it since."""
+        now = datetime.now(UTC)
+        with self._database.writing("publications") as connection:
+            for cluster in clusters:
+                if _was_published(connection, load_id, cluster):
+                    continue
+                seq = facts_seq if isinstance(facts_seq, int) else facts_seq[cluster]
+                connection.execute(
+                    insert(PUBLICATIONS).values(
+                        cluster=cluster, interval_start=interval.start, interval_end=interval.end,
+                        load_id=load_id, facts_seq=seq, published_at=now,
+                    )
+                )  # fmt: skip
+                _retire_hidden(connection, cluster, interval, now)
+
+    def publications(self, clusters: Sequence[str] | None, interval: Interval) -> list[Slice]:
+        """The visible slices of the interval, by cluster and time; None: of all clusters."""
+        with self._database.reading() as connection:
+            found = _overlapping(connection, clusters, interval)
+        return [
+            Slice(cluster, span, publication.load_id)
+            for cluster, rows in sorted(found.items())
+            for span, publication in visible(rows, interval)
+        ]
+
+    def unpublished(self, clusters: Sequence[str], interval: Interval) -> list[str]:
+        """The clusters of which not all of the interval is published."""
+        covered = dict.fromkeys(clusters, timedelta())
+        for part in self.publications(clusters, interval):
+            covered[part.cluster] += part.interval.end - part.interval.start
+        return [name for name, time in covered.items() if time < interval.end - interval.start]
+
+    def latest_publication(self, cluster: str, at: datetime) -> Publication | None:
+        """The newest publication that ends at or before `at`."""
+        rows = select(PUBLICATIONS).where(PUBLICATIONS.c.cluster == cluster, PUBLICATIONS.c.interval_end <= at)
+        newest = rows.order_by(PUBLICATIONS.c.interval_end.desc(), PUBLICATIONS.c.seq.desc()).limit(1)
+        with self._database.reading() as connection:
+            return next(_rows(connection.execute(newest)), None)
+
+    def carry(self, cluster: str, before: datetime, window_ms: int = 60_000) -> tuple[datetime, int] | None:
+        """The newest window end at or before `before` whose published rows may be carried over, and the `facts_seq` of
+        their publication. Rows are trusted up to the start of the oldest facts that landed after they were measured."""
+        for look_back in (timedelta(hours=2), timedelta(days=2), None):
+            start = before - look_back if look_back else _EARLIEST
+            with self._database.reading() as connection:
+                found = _overlapping(connection, [cluster], Interval(start, before)).get(cluster, [])
+                landings = landings_after(connection, cluster, min((p.facts_seq for p in found), default=0))
+            for span, publication in reversed(visible(found, Interval(start, before))):
+                trusted = min((at for seq, at in landings if seq > publication.facts_seq), default=before)
+                end = floor_time(min(span.end, trusted), window_ms)
+                if end > span.start:
+                    return end, publication.facts_seq
+        return None
+
+    def loads_start(self, load_ids: Sequence[str]) -> datetime | None:
+        """Where the first interval of these loads starts; None unless all of them are published."""
+        rows = select(PUBLICATIONS.c.load_id, PUBLICATIONS.c.interval_start).where(PUBLICATIONS.c.load_id.in_(load_ids))
+        with self._database.reading() as connection:
+            starts = {row.load_id: row.interval_start for row in connection.execute(rows)}
+        return min(starts.values()) if starts and len(starts) == len(set(load_ids)) else None
+
+    def retired_loads(self, before: datetime) -> list[str]:
+        """Loads of which nothing has been visible since `before`."""
+        alive = select(PUBLICATIONS.c.load_id)
+        late = select(RETIRED_LOADS.c.load_id).where(RETIRED_LOADS.c.retired_at >= before)
+        gone = (
+            select(RETIRED_LOADS.c.load_id)
+            .distinct()
+            .where(RETIRED_LOADS.c.load_id.not_in(alive), RETIRED_LOADS.c.load_id.not_in(late))
+        )
+        with self._database.reading() as connection:
+            return sorted(connection.execute(gone).scalars())
+
+    def known_loads(self, load_ids: Sequence[str]) -> set[str]:
+        """Those of these loads that were ever published."""
+        with self._database.reading() as connection:
+            return _known_loads(connection, load_ids)
+
+
+def _was_published(connection: Connection, load_id: str, cluster: str) -> bool:
+    for table in (PUBLICATIONS, RETIRED_LOADS):
+        one = select(table.c.load_id).where(table.c.load_id == load_id, table.c.cluster == cluster)
+        if connection.execute(one).first():
+            return True
+    return False
+
+
+def _known_loads(connection: Connection, load_ids: Sequence[str]) -> set[str]:
+    return {
+        row.load_id
+        for table in (PUBLICATIONS, RETIRED_LOADS)
+        for row in connection.execute(select(table.c.load_id).where(table.c.load_id.in_(load_ids)))
+    }
+
+
+def _retire_hidden(connection: Connection, cluster: str, interval: Interval, now: datetime) -> None:
+    """Delete publications of which newer ones leave nothing visible; remember when, for those still reading them."""
+    touched = _overlapping(connection, [cluster], interval)[cluster]
+    reach = Interval(min(p.interval.start for p in touched), max(p.interval.end for p in touched))
+    around = _overlapping(connection, [cluster], reach)[cluster]
+    seen = {publication.seq for _, publication in visible(around)}
+    hidden = [p for p in touched if p.seq not in seen]
+    if hidden:
+        connection.execute(delete(PUBLICATIONS).where(PUBLICATIONS.c.seq.in_([p.seq for p in hidden])))
+        rows = [{"load_id": p.load_id, "cluster": cluster, "retired_at": now} for p in hidden]
+        connection.execute(insert(RETIRED_LOADS), rows)
+
+
+def _overlapping(
+    connection: Connection, clusters: Sequence[str] | None, interval: Interval
+) -> dict[str, list[Publication]]:
+    rows = select(PUBLICATIONS).where(
+        PUBLICATIONS.c.interval_start < interval.end, PUBLICATIONS.c.interval_end > interval.start
+    )
+    if clusters is not None:
+        rows = rows.where(PUBLICATIONS.c.cluster.in_(clusters))
+    found: dict[str, list[Publication]] = defaultdict(list)
+    for publication in _rows(connection.execute(rows)):
+        found[publication.cluster].append(publication)
+    return found
+
+
+def _rows(result: Iterable[Sequence[object]]) -> Iterator[Publication]:
+    for row in result:
+        seq, cluster, start, end, load_id, facts_seq, _ = row
+        yield Publication(seq, cluster, Interval(start, end), load_id, facts_seq)  # type: ignore[arg-type]

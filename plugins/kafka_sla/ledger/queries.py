@@ -1,0 +1,112 @@
+"""What the pages ask of the ledger besides its stretches: the newest verdicts, one miss, what was validated and
+published. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Index, and_, false, func, select
+
+from kafka_sla.ledger.database import Database
+from kafka_sla.ledger.schema import PUBLICATIONS, QUARANTINE, SLA_MISSES, SLA_WINDOWS, VALIDATION_RESULTS
+from kafka_sla.model.entities import Interval
+
+Index(
+    "validation_results_broken", VALIDATION_RESULTS.c.interval_start,
+    postgresql_where=VALIDATION_RESULTS.c.success == false(), sqlite_where=VALIDATION_RESULTS.c.success == false(),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """The newest verdict on an SLA."""
+
+    end: datetime
+    verdict: str
+    reason: str | None
+    worst_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A publication, and when it was made."""
+
+    cluster: str
+    interval: Interval
+    published_at: datetime
+
+
+class LedgerViews:
+    """Questions of the pages."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def newest_verdicts(self, slas: Sequence[str]) -> dict[str, Newest]:
+        """The last judged window of each SLA that has one."""
+        t, found = SLA_WINDOWS.c, {}
+        columns = select(t.window_end, t.verdict, t.reason, t.worst_latency_ms)
+        with self._database.reading() as connection:
+            for sla in slas:
+                last = columns.where(t.sla == sla).order_by(t.window_start.desc()).limit(1)
+                if row := connection.execute(last).first():
+                    found[sla] = Newest(row.window_end, row.verdict, row.reason, row.worst_latency_ms)
+        return found
+
+    def sla_of_miss(self, miss_id: str) -> tuple[str, datetime] | None:
+        """Which SLA a miss broke and when it started."""
+        t = SLA_MISSES.c
+        with self._database.reading() as connection:
+            row = connection.execute(select(t.sla, t.start_at).where(t.miss_id == miss_id)).first()
+        return (row.sla, row.start_at) if row else None
+
+    def last_validations(self) -> list[dict[str, Any]]:
+        """What each expectation said of the newest load of each table."""
+        t, rows = VALIDATION_RESULTS.c, []
+        with self._database.reading() as connection:
+            newest = select(t.load_id).order_by(t.interval_start.desc()).limit(1)
+            for table in _validated_tables(connection):
+                load_id = connection.execute(newest.where(t.table_name == table)).scalar_one()
+                mine = select(VALIDATION_RESULTS).where(t.load_id == load_id, t.table_name == table)
+                rows += [dict(row._mapping) for row in connection.execute(mine.order_by(t.expectation_id))]
+        return rows
+
+    def broken_expectations(self, interval: Interval, at_most: int) -> list[dict[str, Any]]:
+        """Expectations that failed for loads which start in the interval, the newest first."""
+        t = VALIDATION_RESULTS.c
+        inside = and_(t.interval_start >= interval.start, t.interval_start < interval.end, t.success == false())
+        rows = select(VALIDATION_RESULTS).where(inside).order_by(t.interval_start.desc(), t.table_name).limit(at_most)
+        with self._database.reading() as connection:
+            return [dict(row._mapping) for row in connection.execute(rows)]
+
+    def quarantined(self, load_id: str, expectation_id: str, at_most: int) -> list[str]:
+        """Rows of a load that broke an expectation, as JSON."""
+        t = QUARANTINE.c
+        rows = select(t.row).where(t.load_id == load_id, t.expectation_id == expectation_id).order_by(t.id)
+        with self._database.reading() as connection:
+            return list(connection.execute(rows.limit(at_most)).scalars())
+
+    def published(self, interval: Interval) -> list[Published]:
+        """The publications that overlap the interval."""
+        t = PUBLICATIONS.c
+        rows = select(t.cluster, t.interval_start, t.interval_end, t.published_at).where(
+            t.interval_start < interval.end, t.interval_end > interval.start
+        )
+        with self._database.reading() as connection:
+            return [
+                Published(row.cluster, Interval(row.interval_start, row.interval_end), row.published_at)
+                for row in connection.execute(rows)
+            ]
+
+
+def _validated_tables(connection: Any) -> list[str]:
+    """Tables with results of the newest day; a table that was not validated in it has left the pipeline."""
+    t = VALIDATION_RESULTS.c
+    newest = connection.execute(select(func.max(t.interval_start))).scalar_one()
+    if newest is None:
+        return []
+    recent = select(t.table_name).distinct().where(t.interval_start >= newest - timedelta(days=1))
+    return sorted(connection.execute(recent).scalars())

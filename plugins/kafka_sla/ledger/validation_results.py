@@ -1,0 +1,58 @@
+"""What the expectations said of each load, and the rows that broke them. Expects nothing itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Table, delete, insert, select
+
+from kafka_sla.model import tables
+from kafka_sla.ledger.database import Database
+from kafka_sla.ledger.schema import QUARANTINE, VALIDATION_RESULTS
+from kafka_sla.model.entities import Interval
+
+RowValues = Mapping[str, Any]
+
+
+class ValidationLedger:
+    """The validation results and the quarantine of the ledger."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def store_validation(
+        self, results: Sequence[RowValues], quarantine: Sequence[RowValues] = (), *, load_id: str | None = None
+    ) -> None:
+        """Keep what was said of these loads, in the place of what was said of them before."""
+        loads = {str(row["load_id"]) for row in (*results, *quarantine)} | ({load_id} if load_id else set())
+        with self._database.writing("validation") as connection:
+            for table, rows in ((VALIDATION_RESULTS, results), (QUARANTINE, quarantine)):
+                connection.execute(delete(table).where(table.c.load_id.in_(loads)))
+                if rows:
+                    connection.execute(insert(table), _distinct(tables.TABLES[table.name], rows))
+
+    def validation_results(self, interval: Interval) -> list[dict[str, Any]]:
+        """What was said of the loads whose interval overlaps this one."""
+        return self._of_interval(VALIDATION_RESULTS, interval)
+
+    def quarantine(self, interval: Interval) -> list[dict[str, Any]]:
+        """The rows put aside from the loads whose interval overlaps this one."""
+        return self._of_interval(QUARANTINE, interval)
+
+    def _of_interval(self, table: Table, interval: Interval) -> list[dict[str, Any]]:
+        contract = tables.TABLES[table.name]
+        rows = (
+            select(*(table.c[name] for name in contract.names))
+            .where(table.c.interval_start < interval.end, table.c.interval_end > interval.start)
+            .order_by(table.c.interval_start, *(table.c[name] for name in contract.key))
+        )
+        with self._database.reading() as connection:
+            return [dict(row._mapping) for row in connection.execute(rows)]
+
+
+def _distinct(table: tables.Table, rows: Sequence[RowValues]) -> list[dict[str, Any]]:
+    """Rows by key, with every column named: one statement inserts them all."""
+    return list(
+        {tuple(row[k] for k in table.key): {name: row.get(name) for name in table.names} for row in rows}.values()
+    )

@@ -1,0 +1,39 @@
+"""The table contracts as Arrow schemas, and rows made to fit them. Knows no store and no source of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from kafka_sla.model.tables import Table
+
+_TYPES: dict[str, pa.DataType] = {
+    "STRING": pa.string(),
+    "INT": pa.int32(),
+    "BIGINT": pa.int64(),
+    "DOUBLE": pa.float64(),
+    "BOOLEAN": pa.bool_(),
+    "BINARY": pa.binary(),
+    "TIMESTAMP": pa.timestamp("us", "UTC"),
+    "MAP<INT, BIGINT>": pa.map_(pa.int32(), pa.int64()),
+    "ARRAY<BIGINT>": pa.list_(pa.int64()),
+    "ARRAY<TIMESTAMP>": pa.list_(pa.timestamp("us", "UTC")),
+}
+
+
+def arrow_schema(table: Table) -> pa.Schema:
+    """The Arrow schema of a table contract, columns in contract order."""
+    return pa.schema([pa.field(c.name, _TYPES[c.type], c.nullable) for c in table.columns])
+
+
+def arrow_columns(table: Table, columns: Mapping[str, Any]) -> pa.Table:
+    """Arrow arrays by name as a table that fits the contract; whole µs become times."""
+    schema = arrow_schema(table)
+    return pa.table([columns[field.name].cast(field.type) for field in schema], schema=schema)
+
+
+def arrow_rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """Rows (one mapping each, missing nullable columns are null) as an Arrow table that fits the contract."""
+    return pa.Table.from_pylist([dict(row) for row in rows], arrow_schema(table))

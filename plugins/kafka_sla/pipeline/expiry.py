@@ -1,0 +1,45 @@
+"""The promise that unread records do not expire soon: the rows to judge it by, and what a miss says of them.
+
+Pure but for the lake that it reads from; judges nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from kafka_sla.lake.lake import Lake
+from kafka_sla.model.entities import Interval, Miss, Sla, SlaWindow
+from kafka_sla.sla.evaluate import expiry
+from kafka_sla.model.tables import NON_CONSUMED
+from kafka_sla.text.formatting import plural
+
+_COLUMNS = (
+    "cluster", "group", "topic", "partition", "window_start", "window_end", "unread_records", "oldest_unread_at",
+    "unread_expires_in_ms", "cleanup_policy", "retention_ms",
+)  # fmt: skip
+
+
+def unread_rows(promise: Sla, lake: Lake, interval: Interval) -> pa.Table | None:
+    """Published rows of `non_consumed`; None where nothing was promised of them: nobody need read them."""
+    if promise.unread_expires_within_ms is None:
+        return None
+    return lake.published(NON_CONSUMED.name, interval, [promise.cluster], _COLUMNS)
+
+
+def with_expiry(promise: Sla, miss: Miss, windows: Sequence[SlaWindow]) -> Miss:
+    """The miss, whose evidence says which unread records expire too soon: first when nothing was late, else last."""
+    told = expiry(miss, windows)
+    if not told:
+        return miss
+    sentences = [f"{told[0].upper()}{told[1:]}."]
+    if lost := miss.evidence.get("expired_unread_low"):
+        sentences.append(f"At least {plural(lost, 'record')} had expired already.")
+    known, late = miss.evidence.get("sentence"), miss.worst_latency_ms > promise.max_latency_ms
+    if known and late:
+        sentences.insert(0, known)
+    elif known and miss.evidence.get("cause") not in ("unclear", "records_expired"):
+        sentences.append(known)
+    return replace(miss, evidence={**miss.evidence, "unread_expiry": told, "sentence": " ".join(sentences)})

@@ -1,0 +1,117 @@
+"""What one load must read: which facts, from when on, and which published rows it carries over. Starts no Spark.
+
+Rows that were published for the window before stand for all facts before it, as long as nothing older has landed since
+and the rules of the steady state are the same. Otherwise the facts are replayed from the beginning.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import chain
+
+import pyarrow.compute as pc
+
+from kafka_sla.spark.job_spec import Carried, Job, Replay
+from kafka_sla.lake.lake import Lake
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.model.entities import Cluster, Interval, Sla
+from kafka_sla.pipeline.lookback import read_since
+from kafka_sla.config.settings import Settings
+from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, FACTS, LOG_OFFSETS, METRICS, RECORD_RANGES
+from kafka_sla.files import bytes_of
+
+_MARGIN = timedelta(minutes=15)
+"""Points kept before the oldest unread record: the nearest poll, and a slope to prolong, lie within it."""
+_LAST_SEEN = timedelta(hours=1)
+"""How far back states, configurations and broker totals are read, so that the ones before the interval are known."""
+
+
+def job_for(
+    settings: Settings,
+    lake: Lake,
+    ledger: Ledger,
+    interval: Interval,
+    clusters: Sequence[str],
+    commit_records: Mapping[str, list[str]],
+) -> Job:
+    """The job that measures `interval` for these clusters."""
+    slas = tuple(s for s in settings.slas if s.cluster in clusters)
+    for name in clusters:
+        ledger.adopt_rules(name, rules_digest(settings.cluster(name), slas))
+    seqs = {name: ledger.facts_seq(name) for name in clusters}
+    replays, since = [], []
+    for name in clusters:
+        carried = _carried(ledger, name, interval, settings.window_ms)
+        replays.append(Replay(settings.cluster(name), carried))
+        since.append(_since(lake, name, carried, interval, settings.window_ms, commit_records.get(name, ())))
+    start = None if None in since else min(t for t in since if t)
+    load_id = uuid.uuid4().hex
+    facts = {t.name: lake.fact_files(t, _from(t.name, start, replays, interval), interval.end) for t in FACTS}
+    carry = {t.name: lake.metric_files([r.carried.load_id for r in replays if r.carried], t) for t in METRICS}
+    files = chain.from_iterable([*facts.values(), *carry.values(), *commit_records.values()])
+    return Job(
+        load_id=load_id,
+        interval=interval,
+        window_ms=settings.window_ms,
+        replays=tuple(replays),
+        slas=slas,
+        facts=facts,
+        carry=carry,
+        commit_records=dict(commit_records),
+        output=lake.stage_dir(load_id),
+        facts_seq=seqs,
+        input_bytes=bytes_of(files),
+    )
+
+
+def rules_digest(cluster: Cluster, slas: Sequence[Sla]) -> str:
+    """Changes when anything that is carried over may come out differently: steady states, evaluated commits, totals."""
+    own = sorted((s for s in slas if s.cluster == cluster.name), key=lambda s: s.name)
+    promised = [(s.name, s.groups, s.topics, s.max_latency_ms, s.steady_state) for s in own]
+    status = (cluster.status.commits, cluster.status.expire_group_ms)
+    said = (promised, status, sorted(cluster.non_consumed_offsets_groups))
+    return hashlib.sha256(repr(said).encode()).hexdigest()
+
+
+def _carried(ledger: Ledger, cluster: str, interval: Interval, window_ms: int) -> Carried | None:
+    """The published window that the replay may begin after."""
+    found = ledger.carry(cluster, interval.start, window_ms)
+    if found is None:
+        return None
+    at, _ = found
+    window = Interval(at - timedelta(milliseconds=window_ms), at)
+    slices = ledger.publications([cluster], window)
+    return Carried(at, slices[-1].load_id) if slices else None
+
+
+def _since(
+    lake: Lake, cluster: str, carried: Carried | None, interval: Interval, window_ms: int, records: Sequence[str]
+) -> datetime | None:
+    """From when on the points of a cluster are read; None: from the beginning."""
+    if carried is None:
+        return None
+    oldest = _oldest_needed(lake, cluster, carried, window_ms)
+    return read_since(lake, cluster, carried, interval, window_ms, records, oldest)
+
+
+def _oldest_needed(lake: Lake, cluster: str, carried: Carried, window_ms: int) -> datetime:
+    """Produced time of the oldest record that a group had not read at the carry-over, less a margin."""
+    window = Interval(carried.at - timedelta(milliseconds=window_ms), carried.at)
+    bounds = ["backlog_age_high_ms", "backlog_age_low_ms"]
+    rows = lake.published(CONSUMER_LATENCY.name, window, [cluster], bounds)
+    ages = pc.coalesce(rows["backlog_age_high_ms"], rows["backlog_age_low_ms"])
+    oldest = pc.max(ages).as_py() or 0.0
+    return carried.at - timedelta(milliseconds=oldest) - _MARGIN
+
+
+def _from(table: str, log_since: datetime | None, replays: Sequence[Replay], interval: Interval) -> datetime | None:
+    """From when on a fact table is read."""
+    if table in (LOG_OFFSETS.name, RECORD_RANGES.name):
+        return log_since
+    if table == COMMITTED_OFFSETS.name:
+        starts = [r.carried.at if r.carried else None for r in replays]
+        return None if None in starts else min(t for t in starts if t)
+    return interval.start - _LAST_SEEN

@@ -1,0 +1,236 @@
+"""The steps of one run as functions, in order, for DAGs and command line alike. Knows neither Airflow nor Spark.
+
+    snapshot (each cluster) → prepare → [Spark: kafka_sla.spark_jobs.measure] → validate → publish → evaluate (each SLA) → notify
+
+What passes between steps is small and JSON-able: paths, counts, ids. Every step may be repeated after a kill. Each step
+may be a process of its own: what only one needs and is slow to import, it imports itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+
+from kafka_sla.sla import evaluate as judging
+from kafka_sla.sources.external_offsets import Login, positions_elsewhere
+from kafka_sla.errors import ValidationFailed
+from kafka_sla.sla.root_cause.evidence import looks_back
+from kafka_sla.pipeline.evidence_reader import explained, measured
+from kafka_sla.spark.job_spec import Job, read_job
+from kafka_sla.lake.lake import Lake
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.model.entities import Connection, Interval, Miss, Notifier, Sla, SlaWindow
+from kafka_sla.ledger.outbox import ASSET, MAIL, Notice
+from kafka_sla.pipeline.load_plan import job_for
+from kafka_sla.config.settings import Settings
+from kafka_sla.lake.staging import keep_commit_records, staged, staged_files
+from kafka_sla.config.store import Store
+from kafka_sla.pipeline.rollup_builder import sum_up
+from kafka_sla.model.tables import BROKER_REQUESTS, COMMITTED_OFFSETS, GROUP_STATES, LOG_OFFSETS, METRICS, QUARANTINE, RECORD_RANGES, REPLICA_FETCHES, SHARE_LAGS, TOPIC_CONFIGS, VALIDATION_RESULTS
+from kafka_sla.pipeline.expiry import unread_rows, with_expiry
+
+_HELD_BACK = timedelta(minutes=30)
+"""How long before an interval commits are read again whose time is published: those behind a transaction that was
+open then. Twice as long as brokers let one be by default (transaction.max.timeout.ms)."""
+_PLOT_BEFORE = timedelta(minutes=30)
+_PIECE = timedelta(days=1)
+"""Longer intervals are judged piece by piece, because the rows of a piece are held in memory."""
+
+
+def snapshot(
+    settings: Settings,
+    store: Store,
+    cluster_name: str,
+    login: Login,
+    interval: Interval,
+    *,
+    live: bool,
+    progress: Callable[[str], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Read what one cluster knows about the interval and land it as facts.
+
+    Returns the cluster's name, rows landed per table, the path of the raw commit records (None without) and notes.
+    A cluster without a connection has only imported facts: nothing is read. `login` gives the connection of an id: the
+    cluster's own, and those of what keeps positions of its consumers.
+    """
+    from kafka_sla.sources import kafka
+
+    cluster = settings.cluster(cluster_name)
+    if cluster.connection is None:
+        return {"cluster": cluster_name, "commit_records": None, "notes": []}
+    elsewhere = positions_elsewhere(settings, cluster, login, interval, live=live)
+    before = Interval(interval.start - kafka.LOOK_BACK, interval.start)
+    landed_before = live and not Ledger(store).unpublished([cluster_name], before)
+    found = kafka.snapshot(
+        cluster, login(cluster.connection), interval, window_ms=settings.window_ms, groups=cluster.groups,
+        topics=cluster.topics, live=live, look_ups=settings.look_ups, progress=progress, kept=elsewhere.positions,
+        look_back=_HELD_BACK if landed_before else kafka.LOOK_BACK,
+    )  # fmt: skip
+    facts = {
+        LOG_OFFSETS: found.log_offsets, COMMITTED_OFFSETS: found.committed_offsets,
+        RECORD_RANGES: found.record_ranges, GROUP_STATES: found.group_states, SHARE_LAGS: found.share_lags,
+        TOPIC_CONFIGS: found.topic_configs,
+    }  # fmt: skip
+    told: tuple[str, ...] = ()
+    if live and cluster.exporters:
+        from kafka_sla.sources import jmx_exporters
+
+        scraped = jmx_exporters.scrape(cluster)
+        facts |= {BROKER_REQUESTS: scraped.broker_requests, REPLICA_FETCHES: scraped.replica_fetches}
+        told = scraped.notes
+    records = keep_commit_records(store, cluster_name, interval, found.commit_records)
+    landed = Lake(store).land({table.name: rows for table, rows in facts.items()}, interval)
+    return {
+        "cluster": cluster_name, "commit_records": records, "look_ups": found.look_ups,
+        "notes": [*found.notes, *elsewhere.notes, *told], **landed,
+    }  # fmt: skip
+
+
+def prepare(
+    settings: Settings,
+    store: Store,
+    interval: Interval,
+    clusters: Sequence[str],
+    snapshots: Iterable[Mapping[str, Any]],
+) -> str:
+    """Decide what Spark is to read and write; returns the path of the job file."""
+    records = {s["cluster"]: [s["commit_records"]] for s in snapshots if s.get("commit_records")}
+    lake = Lake(store)
+    job = job_for(settings, lake, Ledger(store), interval, clusters, records)
+    path = Path(job.output) / "job.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    job.write(path)
+    return str(path)
+
+
+def validate(store: Store, job_path: str) -> dict[str, Any]:
+    """Keep the decoded commits and what the expectations said; ValidationFailed when a critical one broke."""
+    job, ledger = read_job(job_path), Ledger(store)
+    landed = _land_commits(job, job_path, Lake(store), ledger)
+    results = staged(job.output, VALIDATION_RESULTS).to_pylist()
+    quarantined = staged(job.output, QUARANTINE).to_pylist()
+    ledger.store_validation(results, quarantined)
+    broken = [r for r in results if not r["success"]]
+    notes = [f"{r['severity']}: {r['table_name']}: {r['expectation']} (observed {r['observed']})" for r in broken]
+    if any(r["severity"] == "critical" for r in broken):
+        raise ValidationFailed(
+            f"{job.interval} was not published, the last published data stays readable:\n  " + "\n  ".join(notes)
+            + "\nLook at `kafka-sla export quarantine`, correct facts or expectation, and run it again."
+        )  # fmt: skip
+    return {
+        "expectations": len(results), "broken": len(broken), "quarantined_rows": len(quarantined),
+        "commits_landed": landed, "notes": notes,
+    }  # fmt: skip
+
+
+def _land_commits(job: Job, job_path: str, lake: Lake, ledger: Ledger) -> int:
+    """Append the decoded commits to the facts. This load has measured them, so it may claim to have seen their landing,
+    unless somebody else's landing came in between."""
+    rows = staged(job.output, COMMITTED_OFFSETS)
+    seen, total = dict(job.facts_seq), 0
+    for cluster in job.clusters:
+        mine = rows.filter(pc.equal(rows["cluster"], cluster))
+        total += lake.land({COMMITTED_OFFSETS.name: mine})[COMMITTED_OFFSETS.name]
+        if ledger.facts_seq(cluster) == seen[cluster] + 1:
+            seen[cluster] += 1
+    replace(job, facts_seq=seen).write(Path(job_path))
+    return total
+
+
+def publish(store: Store, job_path: str) -> dict[str, Any]:
+    """Make the load readable: its files join the tables, then one row switches every reader over."""
+    job, lake, ledger = read_job(job_path), Lake(store), Ledger(store)
+    files = {table.name: staged_files(job.output, table) for table in METRICS}
+    lake.add_load(job.load_id, job.interval, files)
+    ledger.publish(job.clusters, job.interval, job.load_id, job.facts_seq)
+    return {"interval": str(job.interval), "clusters": ", ".join(job.clusters), "load_id": job.load_id}
+
+
+def evaluate(settings: Settings, store: Store, sla_name: str, interval: Interval) -> dict[str, Any]:
+    """Judge one SLA in every window of the interval and replace its verdicts and the misses they touch.
+
+    Returns ids of the misses that overlap the interval by state (`open`, `closed`) and counts of the verdicts.
+    """
+    promise, lake, ledger = settings.sla(sla_name), Lake(store), Ledger(store)
+    windows = [window for piece in interval.pieces(_PIECE) for window in _judged(settings, promise, lake, piece)]
+
+    def judge_misses(around: Sequence[SlaWindow]) -> list[Miss]:
+        found = judging.misses(promise, around, settings.window_ms)
+        until = max((w.window.end for w in around), default=interval.end)
+        known = [explained(settings, promise, miss, until, lake) for miss in found]
+        return [with_expiry(promise, miss, around) for miss in known]
+
+    ledger.replace_sla_windows(promise, interval, windows, judge_misses, looks_back(promise))
+    sum_up(promise, lake, ledger, interval, settings.window_ms)
+    touching = ledger.misses(promise, interval)
+    verdicts = [w.verdict for w in windows]
+    return {
+        "sla": sla_name,
+        "open": [m.id for m in touching if m.end is None],
+        "closed": [m.id for m in touching if m.end is not None],
+        **{verdict: verdicts.count(verdict) for verdict in ("good", "bad", "excused", "unknown")},
+    }
+
+
+def _judged(settings: Settings, promise: Sla, lake: Lake, piece: Interval) -> tuple[SlaWindow, ...]:
+    latency, steady = measured(promise, lake, piece)
+    unread = unread_rows(promise, lake, piece)
+    return judging.judge(promise, piece, settings.window_ms, latency, steady, unread=unread)
+
+
+def notify(
+    settings: Settings,
+    store: Store,
+    slas: Sequence[str],
+    interval: Interval,
+    smtp: Connection | None,
+    run_url: str | None,
+    call: Callable[[Notifier, Sla, Notice], None] | None = None,
+    announce: Callable[[Notice], None] | None = None,
+) -> dict[str, Any]:
+    """Queue what is new about misses that the interval may have changed, then send all that waits, each notice once.
+
+    `call` runs an SLA's notifier; without it only mails are sent, and the notifiers wait for who can call them.
+    `announce` makes a notice an event that other DAGs wait for; it comes last, when all people are told.
+    """
+    from kafka_sla.notifications import smtp as mail
+
+    ledger = Ledger(store)
+    dags = [ASSET] if announce else []
+    queued = sum(_queue(ledger, settings.sla(name), interval, run_url, dags) for name in slas)
+
+    def send(notice: Notice) -> None:
+        promise = settings.sla(notice.miss.sla)
+        notifier = _notifiers(promise).get(notice.channel)
+        if notifier and call:
+            call(notifier, promise, notice)
+        elif notice.channel == MAIL and smtp and promise.recipients:
+            around = Interval(notice.miss.start - _PLOT_BEFORE, max(interval.end, notice.miss.opened_at))
+            mail.send(smtp, promise, notice, ledger.sla_windows(promise, around))
+
+    sent = ledger.deliver(send, slas, None if call else [MAIL], but=[ASSET])
+    if announce:
+        sent += ledger.deliver(announce, slas, [ASSET])
+    return {"queued": queued, "sent": sent}
+
+
+def _queue(ledger: Ledger, promise: Sla, interval: Interval, run_url: str | None, dags: Sequence[str]) -> int:
+    """Queue what each channel of the SLA has not heard yet of misses that the interval may have changed; answers how
+    much."""
+    queued = 0
+    for miss in ledger.misses_around(promise.name, interval):
+        for channel in (MAIL, *_notifiers(promise), *dags):
+            queued += ledger.enqueue(Notice("opened", miss, run_url, channel=channel))
+            queued += miss.end is not None and ledger.enqueue(Notice("recovered", miss, run_url, channel=channel))
+    return queued
+
+
+def _notifiers(promise: Sla) -> dict[str, Notifier]:
+    """The notifiers of an SLA by channel: the class, numbered where the same one is there twice."""
+    paths = [notifier.path for notifier in promise.notifiers]
+    return {f"{n.path}#{paths[:i].count(n.path) + 1}": n for i, n in enumerate(promise.notifiers)}

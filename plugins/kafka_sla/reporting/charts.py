@@ -1,0 +1,186 @@
+"""Pictures of a promise as PNG bytes, drawn by matplotlib without global state. Knows no mail, page or store."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from kafka_sla.model.entities import Interval, Miss, Sla, SlaWindow
+from kafka_sla.text.formatting import span
+
+MAX_POINTS = 1_500
+"""Windows drawn one by one; beyond it neighbours are drawn as the worst of them."""
+STEEP = 10
+"""Worst latency over the promise from which the scale is logarithmic above the promise, so that both can be seen."""
+_SECOND, _MINUTE, _HOUR, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
+_STEPS_MS = (
+    *(n * 10**power for power in range(3) for n in (1, 2, 5)),
+    *(n * unit for unit in (_SECOND, _MINUTE) for n in (1, 2, 5, 10, 30)),
+    *(n * _HOUR for n in (1, 2, 6, 12)), *(n * _DAY for n in (1, 2, 7, 30, 90, 365)),
+)  # fmt: skip
+_LINE, _BAND, _PROMISE, _MISS, _INK, _GRID = "#1f4e79", "#9dc3e6", "#b3261e", "#f2b8b5", "#3c4043", "#e3e6ea"
+_numbers: Callable[[Sequence[datetime]], Sequence[float]] = date2num
+_NOTHING = (float("nan"),) * 3
+_HATCHES = {"excused": ("planned or bootstrapping", "#eef0f3", "#b6bcc4", "/////"),
+            "unknown": ("no data", "#ffffff", "#c9a227", "xxxxx")}  # fmt: skip
+
+
+def latency_plot(
+    sla: Sla,
+    windows: Sequence[SlaWindow],
+    misses: Sequence[Miss] = (),
+    *,
+    size: tuple[float, float] = (8.0, 3.0),
+) -> bytes:
+    """The worst latency of each window with its bounds as a band, the promise as a line, misses and gaps shaded.
+
+    `size` in inches at 160 dots each: the default is 1280 x 480, sharp when shown at half of it.
+    """
+    windows = sorted(windows, key=lambda w: w.window)
+    if not windows:
+        raise ValueError(f"no windows of SLA {sla.name!r} to draw")
+    figure = Figure(figsize=size, dpi=160, layout="constrained", facecolor="white")
+    axes = figure.add_subplot()
+    _shade(axes, windows, misses)
+    _draw(axes, sla, _thinned(windows))
+    _label(axes, windows)
+    _legend(figure, axes, sla, windows, misses)
+    picture = io.BytesIO()
+    FigureCanvasAgg(figure).print_png(picture, metadata={"Software": None})  # type: ignore[no-untyped-call]
+    return picture.getvalue()
+
+
+def _draw(axes: Axes, sla: Sla, windows: Sequence[SlaWindow]) -> None:
+    worst = max([sla.max_latency_ms, *(w.worst_latency_ms or 0.0 for w in windows)])
+    _scale(axes, sla.max_latency_ms, worst)
+    top = axes.get_ylim()[1]
+    edges: list[datetime] = []
+    values: list[tuple[float, float, float]] = []
+    for before, window in pairwise([windows[0], *windows]):
+        if before.window.end < window.window.start:  # never judged: a gap, not a line
+            edges.append(before.window.end)
+            values.append(_NOTHING)
+        edges.append(window.window.start)
+        values.append(_heights(window, top))
+    middle, low, high = zip(*values, values[-1], strict=True)
+    at = _numbers([*edges, windows[-1].window.end])
+    axes.fill_between(at, low, high, step="post", color=_BAND, alpha=0.75, linewidth=0, zorder=2)
+    axes.plot(at, middle, drawstyle="steps-post", color=_LINE, linewidth=1.6, zorder=4, solid_joinstyle="round")
+    axes.axhline(sla.max_latency_ms, color=_PROMISE, linewidth=1.3, linestyle=(0, (5, 3)), zorder=3)
+
+
+def _scale(axes: Axes, promised: float, worst: float) -> None:
+    """Ticks at durations that people use."""
+    if worst > STEEP * promised:
+        axes.set_yscale("symlog", linthresh=promised, linscale=0.6)
+        above = [step for step in _STEPS_MS if 1.5 * promised < step <= 1.3 * worst]
+        ticks = [0.0, promised, *above[:: -(-len(above) // 6)]]
+        axes.set_ylim(0, 1.5 * worst)
+    else:
+        step = next(step for step in _STEPS_MS if worst / step <= 6 or step == _STEPS_MS[-1])
+        ticks = [n * step for n in range(int(1.15 * worst / step) + 1)]
+        axes.set_ylim(0, 1.15 * worst)
+    axes.set_yticks(ticks, [span(tick) if tick else "0" for tick in ticks], minor=False)
+    axes.set_yticks([], minor=True)
+
+
+def _heights(window: SlaWindow, top: float) -> tuple[float, float, float]:
+    """Worst latency, low and high bound; an unbounded one reaches the top."""
+    worst = window.worst_latency_ms
+    if worst is None:
+        return _NOTHING
+    low = worst if window.worst_latency_low_ms is None else window.worst_latency_low_ms
+    return worst, low, top if window.worst_latency_high_ms is None else window.worst_latency_high_ms
+
+
+def _thinned(windows: Sequence[SlaWindow]) -> list[SlaWindow]:
+    step = -(-len(windows) // MAX_POINTS)
+    return [_worst_of(windows[i : i + step]) for i in range(0, len(windows), step)]
+
+
+def _worst_of(group: Sequence[SlaWindow]) -> SlaWindow:
+    """One window in the place of its neighbours."""
+    worst = max(group, key=lambda w: -1.0 if w.worst_latency_ms is None else w.worst_latency_ms)
+    return replace(worst, window=Interval(group[0].window.start, group[-1].window.end))
+
+
+def _shade(axes: Axes, windows: Sequence[SlaWindow], misses: Sequence[Miss]) -> None:
+    """Over the whole height: misses red, excused and unknown time hatched."""
+    first, last = windows[0].window.start, windows[-1].window.end
+    late = [(max(m.start, first), min(m.end or last, last)) for m in misses]
+    _bars(axes, [(start, end) for start, end in late if start < end], _MISS, _MISS, "")
+    for verdict, (_, face, edge, hatch) in _HATCHES.items():
+        spans = ((w.window.start, w.window.end) for w in windows if w.verdict == verdict)
+        _bars(axes, _merged(spans), face, edge, hatch)
+
+
+def _bars(axes: Axes, spans: Iterable[tuple[datetime, datetime]], face: str, edge: str, hatch: str) -> None:
+    bars = [(start, end - start) for start, end in map(_numbers, spans)]
+    if bars:
+        axes.broken_barh(bars, (0, 1), transform=axes.get_xaxis_transform(), facecolor=face, edgecolor=edge,
+                         hatch=hatch, linewidth=0, alpha=0.75, zorder=1)  # fmt: skip
+
+
+def _merged(spans: Iterable[tuple[datetime, datetime]]) -> list[tuple[datetime, datetime]]:
+    """Neighbouring spans as one."""
+    found: list[tuple[datetime, datetime]] = []
+    for start, end in spans:
+        if found and found[-1][1] == start:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((start, end))
+    return found
+
+
+def _label(axes: Axes, windows: Sequence[SlaWindow]) -> None:
+    shown = Interval(windows[0].window.start, windows[-1].window.end)
+    axes.set_xlim(*_numbers([shown.start, shown.end]))
+    locator = AutoDateLocator(tz=UTC, minticks=4, maxticks=9)  # type: ignore[no-untyped-call]
+    axes.xaxis.set_major_locator(locator)
+    formatter = ConciseDateFormatter(
+        locator, tz=UTC, show_offset=False,
+        formats=["%Y", "%b %Y", "%-d %b", "%H:%M", "%H:%M", "%S s"],
+        zero_formats=["", "%Y", "%b %Y", "%-d %b", "%H:%M", "%H:%M"],
+    )  # type: ignore[no-untyped-call]  # fmt: skip
+    axes.xaxis.set_major_formatter(formatter)
+    last = shown.end - timedelta(microseconds=1)
+    days = f"{shown.start:%Y-%m-%d}" + ("" if last.date() == shown.start.date() else f" to {last:%Y-%m-%d}")
+    axes.set_xlabel(f"{days}, UTC", color=_INK, fontsize=9)
+    axes.set_ylabel("worst latency", color=_INK, fontsize=9)
+    axes.grid(color=_GRID, linewidth=0.7, zorder=0)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=_INK, labelsize=8.5, length=3)
+    for side, spine in axes.spines.items():
+        spine.set_visible(side in ("left", "bottom"))
+        spine.set_color("#9aa0a6")
+
+
+def _legend(figure: Figure, axes: Axes, sla: Sla, windows: Sequence[SlaWindow], misses: Sequence[Miss]) -> None:
+    """Only what the picture shows."""
+    promised = f"promised {span(sla.max_latency_ms)}"
+    handles: list[Line2D | Patch] = [
+        Line2D([], [], color=_PROMISE, linewidth=1.3, linestyle=(0, (5, 3)), label=promised)
+    ]
+    if any(w.worst_latency_ms is not None for w in windows):
+        handles += [
+            Line2D([], [], color=_LINE, linewidth=1.6, label="worst latency"),
+            Patch(facecolor=_BAND, alpha=0.75, label="its bounds"),
+        ]
+    if misses:
+        handles.append(Patch(facecolor=_MISS, alpha=0.75, label="miss"))
+    seen = {w.verdict for w in windows}
+    handles += [Patch(facecolor=face, edgecolor=edge, hatch=hatch, linewidth=0, label=label)
+                for verdict, (label, face, edge, hatch) in _HATCHES.items() if verdict in seen]  # fmt: skip
+    columns = len(handles) if figure.get_figwidth() >= 7 else 3
+    figure.legend(handles=handles, loc="outside upper left", ncols=columns, fontsize=8, frameon=False,
+                  labelcolor=_INK, handlelength=1.6, columnspacing=1.2, borderaxespad=0.2)  # fmt: skip

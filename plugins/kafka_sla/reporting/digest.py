@@ -1,0 +1,121 @@
+"""What a digest says of a calendar period: each promise, what changed since the period before, what was not measured.
+
+Pure but for the ledger that it reads. Knows no mail server and no schedule.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from kafka_sla.sla.attainment import Attainment, attained_of
+from kafka_sla.reporting.charts import latency_plot
+from kafka_sla.reporting.digest_schedule import period_name, period_of
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.model.entities import Digest, Interval, Sla
+from kafka_sla.reporting.report import MANY, Outcome, ReportedSla, quality, reported, sla_values
+from kafka_sla.text.formatting import plural, share, span
+
+PLOTS = 6
+"""Promises that are plotted, those in trouble first: a mail with more pictures is not read, and cut by mail readers."""
+_SIZE = (6.2, 2.6)
+_GRAVITY: dict[Outcome, int] = {"missed": 0, "unknown": 1, "excused": 2, "kept": 3}
+_WORSE = 0.00001
+"""Change of attainment below which nothing is said of it: what `share` does not show."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A digest in words and pictures, ready for the templates."""
+
+    values: dict[str, Any]
+    plots: tuple[tuple[str, bytes], ...]
+    """Key that `values["slas"]` refers to, and PNG bytes."""
+
+
+def tell(ledger: Ledger, digest: Digest, slas: Sequence[Sla], period: Interval) -> Told:
+    """What the ledger holds of these SLAs in the period; the gravest first."""
+    found = [_of_sla(ledger, digest, sla, period) for sla in slas]
+    found.sort(key=lambda one: _GRAVITY[one[0]["outcome"]])
+    shown = [(f"plot-{n}", plot) for n, (_, plot) in enumerate(found) if plot][:PLOTS]
+    keys = {key for key, _ in shown}
+    rows = [values | {"plot": key if (key := f"plot-{n}") in keys else None} for n, (values, _) in enumerate(found)]
+    outcomes = Counter(row["outcome"] for row in rows)
+    name = period_name(digest, period)
+    values = {
+        "digest": digest, "title": f"{digest.name}: {name}", "period": name, "summary": _summary(outcomes),
+        "subject": f"SLA {_ADJECTIVES[digest.every]}: {digest.name}, {name}: {_short(outcomes)}",
+        "every": digest.every, "slas": rows, "many": MANY, "quality": quality(ledger.validation_results(period)),
+        "changes": [row["change"] for row in rows if row["change"]],
+        "gaps": [row["gap"] for row in rows if row["gap"]],
+        "plots_left_out": sum(1 for _, plot in found if plot) - len(shown),
+    }  # fmt: skip
+    return Told(values, tuple((key, plot) for key, plot in shown if plot))
+
+
+def _of_sla(ledger: Ledger, digest: Digest, sla: Sla, period: Interval) -> tuple[dict[str, Any], bytes | None]:
+    one = reported(ledger, sla, period)
+    before = period_of(digest, period.start - timedelta(microseconds=1))
+    past = attained_of(sla, before, before.end, ledger.judged_time(sla, before))
+    misses = len(ledger.misses(sla, before))
+    values = sla_values(one)
+    values["change"] = _change(digest, sla, one.within, past, len(one.misses), misses)
+    values["gap"] = _gap(digest, one)
+    values["trend"] = _trend(one.within.attained, past.attained)
+    plot = latency_plot(sla, one.windows, one.misses, size=_SIZE) if one.windows else None
+    return values, plot
+
+
+def _change(digest: Digest, sla: Sla, now: Attainment, past: Attainment, misses: int, before: int) -> str | None:
+    """What is worth a sentence; None when the two periods are alike, or one of them is unknown."""
+    if now.attained is None or past.attained is None:
+        return None
+    told = []
+    if abs(moved := now.attained - past.attained) >= _WORSE:
+        told.append(f"attained {share(now.attained)}, {'up' if moved > 0 else 'down'} from {share(past.attained)}")
+    if misses != before:
+        told.append(f"{plural(misses, 'miss', 'misses')}, {before}")
+    return f"{sla.name}: {' and '.join(told)} the {digest.every} before." if told else None
+
+
+def _gap(digest: Digest, one: ReportedSla) -> str | None:
+    """How much of the period is unknown and why; None when all of it was measured."""
+    unknown = one.within.unknown_ms
+    if not unknown:
+        return None
+    why: Counter[str] = Counter()
+    for window in one.windows:
+        if window.verdict == "unknown":
+            why[window.reason or "no data"] += (window.window.end - window.window.start) // timedelta(milliseconds=1)
+    why["never measured"] = unknown - sum(why.values())
+    told = ", ".join(f"{span(ms)} {reason}" for reason, ms in why.most_common(3) if ms)
+    return f"{one.sla.name}: {span(unknown)} of the {digest.every} are unknown: {told}."
+
+
+def _trend(now: float | None, past: float | None) -> str:
+    """In words, so that it is not told by colour or arrow alone."""
+    if now is None or past is None:
+        return "not known before" if past is None else ""
+    if abs(now - past) < _WORSE:
+        return "as before"
+    return f"{'better' if now > past else 'worse'}, was {share(past)}"
+
+
+def _summary(outcomes: Counter[str]) -> str:
+    total = sum(outcomes.values())
+    if not total:
+        return "No SLA belongs to this digest."
+    judged = outcomes["kept"] + outcomes["missed"]
+    told = f"{outcomes['kept']} of {plural(judged, 'promise')} kept" if judged else "No promise could be judged"
+    rest = [f"{outcomes[kind]} {kind}" for kind in ("missed", "excused", "unknown") if outcomes[kind]]
+    return told + (f"; {', '.join(rest)}." if rest else ".")
+
+
+def _short(outcomes: Counter[str]) -> str:
+    return ", ".join(f"{outcomes[k]} {k}" for k in ("missed", "kept", "excused", "unknown") if outcomes[k]) or "nothing"
+
+
+_ADJECTIVES = {"day": "daily", "week": "weekly", "month": "monthly"}

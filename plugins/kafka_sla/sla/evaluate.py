@@ -1,0 +1,152 @@
+"""The verdicts on a promise: windows judged, and runs of bad windows as misses. Pure: knows no store, clock or mail."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pyarrow as pa
+
+from kafka_sla.model.entities import Interval, Miss, Patterns, Sla, SlaWindow, Verdict, epoch_ms
+from kafka_sla.sla.window_stats import Expiring, Partition, WindowFigures, window_figures
+from kafka_sla.text.formatting import span
+
+__all__ = ["Partition", "expiry", "judge", "misses"]
+
+
+def judge(
+    sla: Sla,
+    interval: Interval,
+    window_ms: int,
+    latency: pa.Table,
+    steady: pa.Table,
+    expected: Sequence[Partition] = (),
+    unread: pa.Table | None = None,
+) -> tuple[SlaWindow, ...]:
+    """One verdict per window of the interval, from rows of `consumer_latency` and `steady_state`, and of `non_consumed`
+    (`unread`) for an SLA with `unread_expires_within`.
+
+    Rows of other clusters, SLAs, groups, topics and times are ignored. A known partition has a row in every window
+    until its group deletes its offset or is gone for good, so one without a row is asked for nothing, except the ones
+    in `expected` and the names that the SLA spells out: where these have no row the window is unknown, unless another
+    partition makes it bad. Nothing depends on where the interval begins.
+    """
+    names = (_spelled_out(sla.groups), _spelled_out(sla.topics))
+    planned = [(time, planned.reason) for planned in sla.maintenance for time in planned.spans(interval)]
+    figures = window_figures(sla, interval, window_ms, latency, steady, expected, names, unread)
+    spans = (Interval(row.start, row.start + timedelta(milliseconds=window_ms)) for row in figures)
+    return tuple(
+        _window(sla, window, row, _verdict(row, _planned(planned, window), _unknown(row, names)))
+        for window, row in zip(spans, figures, strict=True)
+    )
+
+
+def misses(sla: Sla, windows: Sequence[SlaWindow], window_ms: int) -> tuple[Miss, ...]:
+    """Runs of bad windows at least `for` long together. Windows that are not there count as unknown ones."""
+    found = (_miss(sla, run, ended, window_ms) for run, ended in _runs(windows))
+    return tuple(miss for miss in found if miss)
+
+
+def expiry(miss: Miss, windows: Sequence[SlaWindow]) -> str:
+    """What the last bad window of a miss says of unread records that expire too soon; empty when none did."""
+    inside = [w for w in windows if w.window.start >= miss.start and (miss.end is None or w.window.end <= miss.end)]
+    told = [w.reason for w in sorted(inside, key=lambda w: w.window) if w.verdict == "bad" and w.reason]
+    return told[-1] if told else ""
+
+
+def _window(sla: Sla, of: Interval, row: WindowFigures, judged: tuple[Verdict, str, bool]) -> SlaWindow:
+    verdict, reason, certain = judged
+    window = SlaWindow(
+        sla=sla.name, window=of, verdict=verdict, certain=certain, reason=reason,
+        steady_partitions=row.steady, bootstrapping_partitions=row.bootstrapping,
+        unknown_partitions=row.unknown_partitions,
+        records_consumed=row.records_consumed, records_over=row.records_over,
+    )  # fmt: skip
+    if row.worst is None:
+        return window
+    return replace(
+        window, worst_latency_ms=row.worst.latency_ms,
+        worst_latency_low_ms=row.worst.low_ms, worst_latency_high_ms=row.worst.high_ms,
+        worst_group=row.worst.group, worst_topic=row.worst.topic, worst_partition=row.worst.partition,
+    )  # fmt: skip
+
+
+def _verdict(row: WindowFigures, planned: str, unknown: str) -> tuple[Verdict, str, bool]:
+    """The verdict, why, and whether the bounds agree with it."""
+    if planned:
+        return "excused", f"maintenance: {planned}", False
+    if row.over or row.expiring:
+        soon = row.expiring
+        return "bad", _expiry(soon) if soon else "", row.certain_over > 0 or bool(soon and soon.certain)
+    if unknown:
+        return "unknown", unknown, False
+    if row.steady:
+        return "good", "", row.certain_within == row.steady
+    return "excused", f"bootstrapping: all {row.bootstrapping} partitions", False
+
+
+def _expiry(soon: Expiring) -> str:
+    place = f"{soon.group} in {soon.topic}-{soon.partition}"
+    return f"unread records of {place} expire in {span(soon.in_ms)}" if soon.in_ms else (
+        f"unread records of {place} are due to expire")  # fmt: skip
+
+
+def _unknown(row: WindowFigures, names: tuple[Sequence[str], Sequence[str]]) -> str:
+    """Why the window could not be called good, or nothing."""
+    absent = [f"group {name}" for name in names[0] if name not in row.groups]
+    absent += [f"topic {name}" for name in names[1] if name not in row.topics]
+    if absent:
+        return f"no data for {', '.join(absent)}"
+    if not row.expected:
+        return "no data: no group and topic of this SLA has been seen"
+    if row.unknown is None:
+        return ""
+    group, topic, partition, why = row.unknown
+    return f"{row.unknown_partitions} of {row.expected} partitions: {group} {topic}-{partition}: {why}"
+
+
+def _planned(planned: Sequence[tuple[Interval, str]], window: Interval) -> str:
+    """The reason of the first maintenance that touches the window."""
+    return next((reason or "planned" for time, reason in planned if time.overlaps(window)), "")
+
+
+def _spelled_out(patterns: Patterns) -> list[str]:
+    """Configured names without a wildcard, as Kafka knows them."""
+    special = re.compile(r"[.^$*+?{}\[\]|()\\]")
+    plain = [p for p in patterns.include if not special.search(re.sub(r"\\\W", "", p))]
+    return [name for name in (re.sub(r"\\(\W)", r"\1", p) for p in plain) if patterns.matches(name)]
+
+
+def _runs(windows: Sequence[SlaWindow]) -> Iterator[tuple[list[SlaWindow], bool]]:
+    """Bad windows with only bad and unknown ones between them, and whether a known window ended the run."""
+    run: list[SlaWindow] = []
+    for window in sorted(windows, key=lambda w: w.window):
+        if window.verdict == "bad":
+            run.append(window)
+        elif run and window.verdict != "unknown":
+            yield run, True
+            run = []
+    if run:
+        yield run, False
+
+
+def _miss(sla: Sla, run: list[SlaWindow], ended: bool, window_ms: int) -> Miss | None:
+    needed = max(1, -(-sla.for_ms // window_ms))
+    if len(run) < needed:
+        return None
+    start, worst = run[0].window.start, max(run, key=lambda w: w.worst_latency_ms or 0.0)
+    group, topic, partition = worst.worst_group, worst.worst_topic, worst.worst_partition
+    if worst.worst_latency_ms is None or group is None or topic is None or partition is None:
+        raise ValueError(f"bad window {worst.window} of SLA {sla.name!r} does not say where and how late")
+    return Miss(
+        id=hashlib.sha256(f"{sla.name}\n{epoch_ms(start)}".encode()).hexdigest()[:16],
+        sla=sla.name, cluster=sla.cluster,
+        start=start, end=run[-1].window.end if ended else None, opened_at=run[needed - 1].window.end,
+        bad_windows=len(run), certain=all(w.certain for w in run),
+        worst_latency_ms=worst.worst_latency_ms,
+        worst_latency_low_ms=worst.worst_latency_low_ms, worst_latency_high_ms=worst.worst_latency_high_ms,
+        worst_at=worst.window.start, worst_group=group, worst_topic=topic, worst_partition=partition,
+    )  # fmt: skip

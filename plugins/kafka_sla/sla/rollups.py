@@ -1,0 +1,158 @@
+"""An SLA over a slot, an hour or a day: times, records and histograms that add up, so that a year is few rows. Pure;
+knows no store and no page."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafka_sla.model.entities import Interval, SlaWindow, Verdict
+
+SLOT_MS, HOUR_MS, DAY_MS = 300_000, 3_600_000, 86_400_000
+Place = tuple[str, str, int]
+"""Group, topic, partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Judged time and records of one SLA."""
+
+    good_ms: int = 0
+    bad_ms: int = 0
+    excused_ms: int = 0
+    unknown_ms: int = 0
+    records_consumed: int = 0
+    records_over: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the records of all partitions of an SLA say of one span; None where the rows do not tell."""
+
+    records_consumed: int | None = None
+    records_produced: int | None = None
+    histogram: Mapping[int, int] = field(default_factory=dict)
+    """Records per logarithmic bucket of `consumer_latency.latency_histogram`."""
+    cells: Mapping[Place, float] = field(default_factory=dict)
+    """Largest latency or backlog age per partition, in milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """One SLA in one span. Time that was never judged is in none of the four sums."""
+
+    span: Interval
+    good_ms: int = 0
+    bad_ms: int = 0
+    excused_ms: int = 0
+    unknown_ms: int = 0
+    records_consumed: int = 0
+    """In good and bad time, as `records_over`."""
+    records_over: int = 0
+    worst_ms: float | None = None
+    worst_low_ms: float | None = None
+    worst_high_ms: float | None = None
+    """None beside a known worst latency: unbounded."""
+    measured: Measured = field(default_factory=Measured)
+
+
+def judged(span: Interval, windows: Sequence[SlaWindow], measured: Measured) -> Stretch:
+    """The windows of a span added up."""
+    times: dict[Verdict, int] = defaultdict(int)
+    for window in windows:
+        times[window.verdict] += round((window.window.end - window.window.start).total_seconds() * 1000)
+    counted = [w for w in windows if w.verdict in ("good", "bad")]
+    known = [w for w in windows if w.worst_latency_ms is not None]
+    return Stretch(
+        span, times["good"], times["bad"], times["excused"], times["unknown"],
+        sum(w.records_consumed for w in counted), sum(w.records_over for w in counted),
+        _largest([w.worst_latency_ms for w in known]), _largest([w.worst_latency_low_ms for w in known]),
+        _highest([w.worst_latency_high_ms for w in known]), measured,
+    )  # fmt: skip
+
+
+def merged(span: Interval, parts: Sequence[Stretch]) -> Stretch:
+    """Spans that do not overlap as one."""
+    known = [p for p in parts if p.worst_ms is not None]
+    return Stretch(
+        span, good_ms=sum(p.good_ms for p in parts), bad_ms=sum(p.bad_ms for p in parts),
+        excused_ms=sum(p.excused_ms for p in parts), unknown_ms=sum(p.unknown_ms for p in parts),
+        records_consumed=sum(p.records_consumed for p in parts), records_over=sum(p.records_over for p in parts),
+        worst_ms=_largest([p.worst_ms for p in known]), worst_low_ms=_largest([p.worst_low_ms for p in known]),
+        worst_high_ms=_highest([p.worst_high_ms for p in known]),
+        measured=_merged_measures([p.measured for p in parts]),
+    )  # fmt: skip
+
+
+def _merged_measures(parts: Sequence[Measured]) -> Measured:
+    histogram: dict[int, int] = defaultdict(int)
+    cells: dict[Place, float] = {}
+    for part in parts:
+        for bucket, records in part.histogram.items():
+            histogram[bucket] += records
+        for place, worst in part.cells.items():
+            cells[place] = max(worst, cells.get(place, worst))
+    return Measured(
+        _sum([p.records_consumed for p in parts]), _sum([p.records_produced for p in parts]), dict(histogram), cells
+    )
+
+
+def packed_histogram(histogram: Mapping[int, int]) -> bytes:
+    """Buckets and counts, compressed; the inverse of `unpacked_histogram`."""
+    buckets = np.array(sorted(histogram), dtype="<u2")
+    counts = np.array([histogram[int(bucket)] for bucket in buckets], dtype="<u8")
+    return zlib.compress(buckets.tobytes() + counts.tobytes(), 1)
+
+
+def unpacked_histogram(packed: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Bucket numbers and how many records each holds."""
+    raw = zlib.decompress(packed)
+    length = len(raw) // 10
+    return (
+        np.frombuffer(raw, "<u2", length).astype(np.int64),
+        np.frombuffer(raw, "<u8", length, offset=2 * length).astype(np.int64),
+    )
+
+
+def packed_cells(cells: Mapping[Place, float]) -> bytes:
+    """Worst latencies by partition, compressed; the inverse of `unpacked_cells`."""
+    places: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for group, topic, partition in sorted(cells):
+        places[group, topic].append(partition)
+    head = json.dumps([[group, topic, numbers] for (group, topic), numbers in places.items()]).encode()
+    values = np.array([cells[place] for place in sorted(cells)], dtype="<f4")
+    return zlib.compress(len(head).to_bytes(4, "little") + head + values.tobytes(), 1)
+
+
+def unpacked_cells(packed: bytes) -> tuple[bytes, NDArray[np.float32]]:
+    """The partitions as they were packed, to be read by `places`, and the worst latency of each."""
+    raw = zlib.decompress(packed)
+    end = 4 + int.from_bytes(raw[:4], "little")
+    return raw[4:end], np.frombuffer(raw, "<f4", offset=end)
+
+
+@lru_cache(maxsize=1024)
+def places(head: bytes) -> tuple[Place, ...]:
+    """The partitions of packed cells; the hours of an SLA mostly have the same, so they are read once."""
+    return tuple((group, topic, number) for group, topic, numbers in json.loads(head) for number in numbers)
+
+
+def _sum(values: Sequence[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def _largest(values: Sequence[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _highest(values: Sequence[float | None]) -> float | None:
+    """The largest high bound; one that is unbounded makes all unbounded."""
+    return None if None in values else _largest(values)

@@ -1,0 +1,204 @@
+"""Sums over the late partitions of a miss, by DuckDB over Arrow: who was late, how fast, when nothing moved. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from kafka_sla.model.entities import FOREVER, Miss, Sla
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """A steady partition above the threshold in the miss."""
+
+    group: str
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSum:
+    """The partitions asked for, in one window."""
+
+    start: datetime
+    end: datetime
+    consumed: int
+    lag: int | None
+    """At the window's end; None where no partition tells."""
+    age_ms: float | None
+    """Largest backlog age in the window."""
+    last_commit_at: datetime | None
+
+    @property
+    def stalled(self) -> bool:
+        return self.consumed == 0 and bool(self.lag)
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """A time in which records waited and none was consumed."""
+
+    since: datetime
+    until: datetime | None
+    committed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Records per second of all partitions together; None where the rows do not tell."""
+
+    produce_before: float | None
+    produce_during: float | None
+    consume_before: float | None
+    consume_during: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rewind:
+    """A group that went back."""
+
+    records: int
+    """Read again, of all partitions."""
+    at: datetime
+    """Start of the window in which it first did."""
+
+
+def late_partitions(sla: Sla, miss: Miss, latency: pa.Table, steady: pa.Table) -> list[Late]:
+    """The worst first."""
+    values = {"cluster": miss.cluster, "sla": sla.name, "start": miss.start, "end": miss.end or FOREVER,
+              "threshold": sla.max_latency_ms}  # fmt: skip
+    found = fetched(_LATE, {"latency": latency, "steady": steady}, values)
+    return [Late(row["group"], row["topic"], row["partition"]) for row in found]
+
+
+def worst_partitions(miss: Miss, latency: pa.Table, late: Sequence[Late]) -> list[int]:
+    """The late partitions of the worst group and topic; all of them where none was late, but records may expire."""
+    found = [p.partition for p in late if (p.group, p.topic) == (miss.worst_group, miss.worst_topic)]
+    return found or [row["partition"] for row in fetched(_PARTITIONS, {"latency": latency}, _scope(miss, []))]
+
+
+def window_sums(miss: Miss, latency: pa.Table, partitions: Sequence[int]) -> list[WindowSum]:
+    """The worst group's reading of these partitions of the worst topic, window by window until the end of the miss."""
+    found = fetched(_WINDOWS, {"latency": latency}, _scope(miss, partitions))
+    times = ("start", "end", "last_commit_at")
+    return [WindowSum(**{k: v.astimezone(UTC) if k in times and v else v for k, v in row.items()}) for row in found]
+
+
+def phase_rates(miss: Miss, latency: pa.Table, partitions: Sequence[int], built_from: datetime) -> Rates:
+    """How fast it went before `built_from`, and from there to the worst window."""
+    values = _scope(miss, partitions) | {"built_from": built_from, "worst_at": miss.worst_at}
+    (row,) = fetched(_RATES, {"latency": latency}, values)
+    return Rates(**row)
+
+
+def rewinds(miss: Miss, latency: pa.Table, partitions: Sequence[int]) -> Rewind | None:
+    """Where the worst group went back on these partitions, in all the rows until the end of the miss."""
+    (row,) = fetched(_REWINDS, {"latency": latency}, _scope(miss, partitions))
+    return Rewind(int(row["records"]), row["at"].astimezone(UTC)) if row["records"] else None
+
+
+def longest_stall(sums: Sequence[WindowSum], start: datetime) -> Stall | None:
+    """The longest run of stalled windows that reaches into the time from `start` on."""
+    runs: list[tuple[int, int]] = []
+    for i, window in enumerate(sums):
+        if window.stalled and i and sums[i - 1].stalled:
+            runs[-1] = (runs[-1][0], i + 1)
+        elif window.stalled:
+            runs.append((i, i + 1))
+    reaching = [(first, after) for first, after in runs if sums[after - 1].end > start]
+    if not reaching:
+        return None
+    first, after = max(reaching, key=lambda run: run[1] - run[0])
+    return _stall(sums, first, after)
+
+
+def _stall(sums: Sequence[WindowSum], first: int, after: int) -> Stall:
+    begin = sums[first].start
+    known = [w.last_commit_at for w in sums[: first + 1] if w.last_commit_at and w.last_commit_at <= begin]
+    committing = [w for w in sums[first:after] if w.last_commit_at and w.last_commit_at >= w.start]
+    return Stall(
+        since=max(known, default=begin),
+        until=sums[after].start if after < len(sums) else None,
+        # Not one commit of a member that starts again, or that says good-bye: most of the windows.
+        committed=2 * len(committing) > after - first,
+    )
+
+
+def _scope(miss: Miss, partitions: Sequence[int]) -> dict[str, Any]:
+    return {"cluster": miss.cluster, "group": miss.worst_group, "topic": miss.worst_topic,
+            "partitions": list(partitions), "end": miss.end or FOREVER}  # fmt: skip
+
+
+def fetched(query: str, tables: dict[str, pa.Table], values: dict[str, Any]) -> list[dict[str, Any]]:
+    """Rows of a DuckDB query over Arrow tables; values that it does not name are left out."""
+    with duckdb.connect(":memory:") as db:
+        db.execute("SET TimeZone = 'UTC'")
+        for name, table in tables.items():
+            db.register(name, table)
+        rows: list[dict[str, Any]] = (
+            db.sql(query, params={name: value for name, value in values.items() if f"${name}" in query})
+            .to_arrow_table()
+            .to_pylist()
+        )
+    return rows
+
+
+_LATE = """
+    SELECT latency."group", topic, partition, max(greatest(records_latency_max_ms, backlog_age_max_ms)) AS worst_ms
+    FROM latency JOIN steady USING (cluster, "group", topic, partition, window_start)
+    WHERE cluster = $cluster AND sla = $sla AND steady_throughout AND window_start >= $start AND window_start < $end
+        AND greatest(records_latency_max_ms, backlog_age_max_ms) > $threshold
+    GROUP BY ALL ORDER BY worst_ms DESC, "group", topic, partition
+"""
+
+_PARTITIONS = """
+    SELECT DISTINCT partition FROM latency
+    WHERE cluster = $cluster AND "group" = $group AND topic = $topic AND window_start < $end ORDER BY partition
+"""
+
+_SCOPE = """
+    cluster = $cluster AND "group" = $group AND topic = $topic AND list_contains($partitions, partition)
+    AND window_start < $end
+"""
+
+_WINDOWS = f"""
+    SELECT window_start AS start, window_end AS "end", sum(records_consumed)::BIGINT AS consumed,
+        sum(records_lag)::BIGINT AS lag, max(backlog_age_max_ms) AS age_ms, max(last_commit_at) AS last_commit_at
+    FROM latency WHERE {_SCOPE} GROUP BY ALL ORDER BY start
+"""
+
+# A log end that falls belongs to a recreated topic: that step tells no rate.
+_RATES = f"""
+    WITH steps AS (
+        SELECT partition, records_consumed, window_start,
+            log_end_offset - lag(log_end_offset) OVER w AS produced,
+            epoch_ms(window_end) - epoch_ms(lag(window_end) OVER w) AS step_ms,
+            epoch_ms(window_end) - epoch_ms(window_start) AS width_ms,
+            window_end <= $built_from AS early
+        FROM latency WHERE {_SCOPE} AND log_end_offset IS NOT NULL
+        WINDOW w AS (PARTITION BY partition ORDER BY window_start)
+    ), rates AS (
+        SELECT partition, early,
+            1000.0 * sum(produced) FILTER (produced >= 0) / sum(step_ms) FILTER (produced >= 0) AS produce_rate,
+            1000.0 * sum(records_consumed) / sum(width_ms) AS consume_rate
+        FROM steps WHERE window_start <= $worst_at GROUP BY ALL
+    )
+    SELECT sum(produce_rate) FILTER (early) AS produce_before,
+        sum(produce_rate) FILTER (NOT early) AS produce_during,
+        sum(consume_rate) FILTER (early) AS consume_before,
+        sum(consume_rate) FILTER (NOT early) AS consume_during
+    FROM rates
+"""
+
+_REWINDS = f"""
+    SELECT sum(back) AS records, min(window_start) AS at FROM (
+        SELECT window_start, lag(committed_offset) OVER w - committed_offset AS back FROM latency WHERE {_SCOPE}
+        WINDOW w AS (PARTITION BY partition ORDER BY window_start)
+    ) WHERE back > 0
+"""

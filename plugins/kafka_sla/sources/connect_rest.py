@@ -1,0 +1,69 @@
+"""The door to Connect's REST endpoint: how far a source connector has copied. Knows no broker and no records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+import requests
+
+from kafka_sla.errors import ConnectUnreachable
+from kafka_sla.model.entities import Connection, KeptPosition, ReplicationFlow, epoch_ms
+
+SOURCE = "connect_rest"
+_TIMEOUT_S = (5, 20)
+"""To be let in, and to be answered: a worker that rebalances answers late."""
+
+
+def read_flow(flow: ReplicationFlow, connection: Connection) -> list[KeptPosition]:
+    """Where the flow stands now, as Connect's stored source offsets say. Raises ConnectUnreachable with the cure."""
+    address = f"{_address(connection)}/connectors/{quote(flow.connector, safe='')}/offsets"
+    login = (connection.login, connection.password or "") if connection.login else None
+    try:
+        answer = requests.get(address, auth=login, timeout=_TIMEOUT_S)
+        answer.raise_for_status()
+        told = answer.json()["offsets"]
+        at = epoch_ms(datetime.now(UTC))
+        return list(_positions(flow, told, at))
+    # none of these errors is shown: their own words may hold the address with a login
+    except requests.HTTPError as error:
+        raise _unreachable(flow, connection, _refusal(error.response.status_code)) from None
+    except (ValueError, KeyError, TypeError):
+        raise _unreachable(flow, connection, "what answers is no Connect worker; correct the connection") from None
+    except requests.RequestException as error:
+        raise _unreachable(flow, connection, f"no answer ({type(error).__name__}); correct the connection") from None
+
+
+def _address(connection: Connection) -> str:
+    """Airflow's HTTP connections may carry the scheme in the host or in the schema."""
+    host = connection.host or "localhost"
+    if "://" not in host:
+        host = f"{connection.schema or 'http'}://{host}"
+    return f"{host}:{connection.port}" if connection.port else host
+
+
+def _positions(flow: ReplicationFlow, told: list[dict[str, Any]], at: int) -> Iterator[KeptPosition]:
+    for entry in told:
+        where, offset = entry["partition"], entry["offset"]
+        if flow.topics.matches(str(where["topic"])):
+            position = None if offset is None else int(offset["offset"]) + 1
+            yield KeptPosition(flow.name, where["topic"], int(where["partition"]), at, position, SOURCE)
+
+
+def _refusal(status: int) -> str:
+    if status in (401, 403):
+        return f"the login is refused ({status}); correct login and password of the connection"
+    if status == 404:
+        return (
+            "there is no such connector, or MirrorMaker runs in its dedicated mode, whose REST shows no offsets (404);"
+            " correct the connector's name, or leave connect out to read the offsets topic"
+        )
+    return f"it answered {status}; look at the worker's log"
+
+
+def _unreachable(flow: ReplicationFlow, connection: Connection, cause: str) -> ConnectUnreachable:
+    return ConnectUnreachable(
+        f"Connect (connection {connection.id!r}), connector {flow.connector!r} of flow {flow.name!r}: {cause}"
+    )

@@ -1,0 +1,138 @@
+"""The door to brokers' JMX exporters: their running totals of fetches, as facts (KIP-736). Knows no store, no schedule.
+
+An exporter that is down or shows something else is told in a note: the rest of a snapshot is worth having without it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import requests
+from prometheus_client.parser import text_string_to_metric_families
+
+from kafka_sla.model.arrow_schemas import arrow_rows
+from kafka_sla.model.entities import Cluster, Exporter
+from kafka_sla.model.tables import BROKER_REQUESTS, REPLICA_FETCHES
+
+_TIMEOUT_SECONDS = (3.0, 10.0)
+"""To connect, and to wait for an answer: a hanging exporter must not hold up a run of every five minutes."""
+_AT_ONCE = 16
+_HOW_TO = "docs/how-to/add-broker-metrics.md"
+
+_REQUESTS, _MEAN_MS = "kafka_request_time_requests", "kafka_request_time_mean_ms"
+_RESPONSES, _IO_WAIT_NS = "kafka_replica_fetcher_responses", "kafka_replica_fetcher_io_wait_ns"
+_STARTED = "process_start_time_seconds"
+_WANTED = (_REQUESTS, _MEAN_MS, _RESPONSES, _IO_WAIT_NS, _STARTED)
+
+Row = dict[str, Any]
+Samples = Mapping[tuple[str, ...], float]
+"""Values by metric and its labels' values, in the order of the labels' names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scraped:
+    """Facts that fit their table contracts."""
+
+    broker_requests: pa.Table
+    replica_fetches: pa.Table
+    notes: tuple[str, ...]
+    """Which exporters told nothing, and why, for people."""
+
+
+class _Silent(Exception):
+    """An exporter told nothing; the message says why."""
+
+
+def scrape(cluster: Cluster) -> Scraped:
+    """What all exporters of a cluster show now, asked at once: the rows of one round have the same time."""
+    at = datetime.now(UTC)
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="exporters") as threads:
+        answers = list(threads.map(_ask, cluster.exporters))
+    told = [(e, a) for e, a in zip(cluster.exporters, answers, strict=True) if not isinstance(a, str)]
+    return Scraped(
+        arrow_rows(BROKER_REQUESTS, _rows(cluster.name, at, told, _broker_requests)),
+        arrow_rows(REPLICA_FETCHES, _rows(cluster.name, at, told, _replica_fetches)),
+        tuple(answer for answer in answers if isinstance(answer, str)),
+    )
+
+
+def _rows(cluster: str, at: datetime, told: Iterable[tuple[Exporter, Samples]], read: Any) -> list[Row]:
+    return [
+        {"cluster": cluster, "at": at, "started_at": _started_at(samples)} | row
+        for exporter, samples in told
+        for row in read(exporter.broker, samples)
+    ]
+
+
+def _ask(exporter: Exporter) -> Samples | str:
+    """What it shows, or a note why it does not."""
+    where = f"the JMX exporter of broker {exporter.broker} at {exporter.url}"
+    try:
+        samples = _samples(_text(exporter.url))
+        _check(exporter.broker, samples)
+    except _Silent as silent:
+        return f"{where} {silent}"
+    return samples
+
+
+def _text(url: str) -> str:
+    try:
+        answer = requests.get(url, {"name[]": _WANTED}, timeout=_TIMEOUT_SECONDS, allow_redirects=False)
+    except requests.RequestException as error:
+        why = "does not answer in time" if isinstance(error, requests.Timeout) else "cannot be reached"
+        raise _Silent(
+            f"{why}: fetch latency is unknown without it; look at its address, the broker, the net"
+        ) from error
+    if answer.status_code != requests.codes.ok:
+        raise _Silent(f"answers {answer.status_code} {answer.reason}: correct its address; logins are not supported")
+    return answer.text
+
+
+def _samples(text: str) -> Samples:
+    try:
+        found = [s for family in text_string_to_metric_families(text) for s in family.samples if s.name in _WANTED]
+    except ValueError as error:
+        raise _Silent(f"shows no Prometheus metrics: correct its address ({_HOW_TO})") from error
+    return {
+        (s.name, *(s.labels[label] for label in sorted(s.labels))): s.value for s in found if math.isfinite(s.value)
+    }
+
+
+def _check(broker: int, samples: Samples) -> None:
+    if not any(True for _ in _broker_requests(broker, samples)):
+        raise _Silent(f"shows no request metrics by the names that are read here: give it the rules of {_HOW_TO}")
+    if any(row["leader"] == broker for row in _replica_fetches(broker, samples)):
+        raise _Silent(f"shows fetches from broker {broker} itself: it belongs to another broker, correct `exporters`")
+
+
+def _started_at(samples: Samples) -> datetime | None:
+    seconds = samples.get((_STARTED,))
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+
+
+def _broker_requests(broker: int, samples: Samples) -> Iterator[Row]:
+    """Kafka shows means over all time; mean times count is the running total."""
+    for request in ("FetchFollower", "FetchConsumer"):
+        parts = [
+            (samples.get((_REQUESTS, part, request)), samples.get((_MEAN_MS, part, request)))
+            for part in ("Total", "Remote", "Local")
+        ]
+        sums = [count * mean for count, mean in parts if count is not None and mean is not None]
+        if len(sums) == len(parts):
+            totals = dict(zip(("total_ms", "remote_ms", "local_ms"), sums, strict=True))
+            yield {"broker": broker, "request": request, "requests": int(parts[0][0] or 0)} | totals
+
+
+def _replica_fetches(broker: int, samples: Samples) -> Iterator[Row]:
+    for (name, *labels), responses in samples.items():
+        waited = samples.get((_IO_WAIT_NS, *labels))
+        if name == _RESPONSES and waited is not None:
+            fetcher, leader = map(int, labels)
+            totals = {"responses": int(responses), "io_wait_ms": waited / 1e6}
+            yield {"follower": broker, "leader": leader, "fetcher": fetcher} | totals

@@ -1,0 +1,112 @@
+"""What a pass sees: what is there now, and the commits of the interval. Knows no produced timeline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from kafka.errors import AuthorizationError
+
+from kafka_sla.sources.kafka import fact_rows
+from kafka_sla.sources.kafka.protocol.client import TAKE_OVER_S
+from kafka_sla.sources.kafka.consumer_offsets import TOPIC, Commits, read_commits
+from kafka_sla.sources.kafka.protocol.connection_errors import words_of
+from kafka_sla.sources.kafka.fact_rows import Row
+from kafka_sla.sources.kafka.protocol.groups import see_groups
+from kafka_sla.sources.kafka.protocol.group_members import count_members
+from kafka_sla.sources.kafka.committed_positions import Reader
+from kafka_sla.sources.kafka.snapshot_scope import Scope
+from kafka_sla.sources.kafka.protocol.share_groups import read_share_lags
+from kafka_sla.model.entities import epoch_ms
+
+
+@dataclass(slots=True)
+class Now:
+    """What is there now. Empty when the pass is not live."""
+
+    ends: list[Row] = field(default_factory=list)
+    groups: list[Row] = field(default_factory=list)
+    shares: list[Row] = field(default_factory=list)
+    listed: frozenset[str] = frozenset()
+    configs: list[Row] = field(default_factory=list)
+    committed: list[Row] = field(default_factory=list)
+    positions: dict[Reader, int] = field(default_factory=dict)
+
+
+def seen(scope: Scope, live: bool) -> tuple[Now, Commits | None]:
+    """What is there now, and the commits. Both are read again while the log knows groups that no broker lists: a
+    coordinator that is about to take over lists nothing, and does not say so."""
+    for pause_s in (*TAKE_OVER_S, None):
+        noted = len(scope.notes)
+        now = _observe(scope) if live else Now()
+        commits = _commits(scope, live)
+        absent = sorted(commits.groups() - now.listed) if live and commits else []
+        if not absent:
+            break
+        if pause_s is None:
+            scope.notes.append(
+                f"{len(absent)} groups have commits, but no broker lists them now (for instance {absent[0]!r}): their"
+                " states and present offsets are not in this snapshot; the next one looks again"
+            )
+            break
+        del scope.notes[noted:]
+        scope.client.pause(pause_s)
+    return now, commits
+
+
+def _observe(scope: Scope) -> Now:
+    groups, committed = see_groups(scope.client, scope.groups, scope.matching)
+    committed_at = now_ms()
+    if not groups:
+        scope.notes.append(
+            "no group matches, or none may be seen: correct the configuration, or grant DESCRIBE on the groups"
+        )
+    members = count_members(scope.client, groups)
+    lags, unread = read_share_lags(scope.client, groups, scope.matching)
+    starts = scope.offsets.starts()  # before the ends: a start read later may lie beyond an end read earlier
+    ends = scope.offsets.ends()
+    ends_at = now_ms()
+    scope.notes.extend([*committed.notes, *unread])
+    return Now(
+        ends=list(fact_rows.ends_seen(ends, starts, ends_at)),
+        groups=list(fact_rows.groups_seen(groups, members, committed_at)),
+        shares=list(fact_rows.shares_seen(lags, ends, ends_at)),
+        listed=frozenset(group.name for group in groups),
+        configs=list(fact_rows.topics_seen(scope.topics, scope.configs, ends_at)),
+        committed=list(fact_rows.committed_seen(committed.offsets, committed_at)),
+        positions={Reader(group, tp): at for group, seen in committed.offsets.items() for tp, at in seen.items()},
+    )  # fmt: skip
+
+
+def _commits(scope: Scope, live: bool) -> Commits | None:
+    """The commit log around the interval; None, with a note, where it may not be read."""
+    end = epoch_ms(scope.interval.end)
+    try:
+        commits = read_commits(scope.client, scope.groups, scope.matching, scope.since, end, to_now=live)
+    except AuthorizationError as error:
+        scope.notes.append(
+            f"the commit log {TOPIC} may not be read ({words_of(error)}): committed offsets are known from snapshots of"
+            f" now only, at five-minute steps instead of at every commit; grant READ on topic {TOPIC}"
+        )
+        return None
+    if commits.unreadable:
+        scope.notes.append(
+            f"{commits.unreadable} records of {TOPIC} are laid out like no commit that Kafka 0.9 to 4.3 writes: they"
+            " are set aside, unreadable_commit_records in the folder of the load holds them"
+        )
+    if commits.lost:
+        scope.notes.append(
+            f"{TOPIC} was compacted: what {commits.lost} readers committed before the first commit that is kept of each"
+            " is lost; where that leaves open whether a consumer was bootstrapping, verdicts are unknown"
+        )
+    if commits.held_back:
+        scope.notes.append(
+            f"{commits.held_back} partitions of {TOPIC} end in a transaction that is still open: commits behind it are"
+            " read by the next pass"
+        )
+    return commits
+
+
+def now_ms() -> int:
+    """The clock of this machine, epoch ms."""
+    return epoch_ms(datetime.now(UTC))

@@ -1,0 +1,95 @@
+"""How far MirrorMaker 2 has copied, from the topic on the target in which its Connect keeps source offsets.
+
+Knows the topic's records, not what they are used for. The topic is compacted: of the past it has what compaction left.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from kafka.errors import KafkaError, UnknownTopicOrPartitionError, for_code
+
+from kafka_sla.sources.kafka.protocol.client import Client
+from kafka_sla.sources.kafka.consumer_offsets import committed_records
+from kafka_sla.sources.kafka.protocol.connection_errors import words_of
+from kafka_sla.sources.kafka.protocol.fetch import Place, fetched
+from kafka_sla.sources.kafka.protocol.list_offsets import Offsets
+from kafka_sla.sources.kafka.protocol.record_batches import Record, read_batches
+from kafka_sla.sources.kafka.protocol.topics import TopicPartition, read_topic
+from kafka_sla.model.entities import Cluster, Connection, KeptPosition, ReplicationFlow
+
+SOURCE = "mm2_offsets"
+_BYTES_PER_FETCH = 4 * 1024**2
+
+
+def read_flow(
+    flow: ReplicationFlow, target: Cluster, connection: Connection, start: int, end: int | None
+) -> list[KeptPosition]:
+    """The flow's positions on its source cluster from `start` to `end` (ms; None: now), and the last one before.
+
+    Raises KafkaUnreachable with cause and cure.
+    """
+    assert flow.offsets_topic
+    with Client(target, connection) as client:
+        try:
+            records = list(_records(client, flow.offsets_topic, end))
+        except UnknownTopicOrPartitionError as error:
+            raise client.unreachable(
+                f"there is no topic {flow.offsets_topic}: start MirrorMaker, or correct the offsets_topic of flow"
+                f" {flow.name!r}"
+            ) from error
+        except KafkaError as error:
+            raise client.unreachable(
+                f"the topic {flow.offsets_topic} may not be read ({words_of(error)}); grant READ on it"
+            ) from error
+    return list(_since(start, (found for record in records if (found := _position(flow, record)))))
+
+
+def _records(client: Client, topic: str, end: int | None) -> Iterator[Record]:
+    """All committed records with a time before `end`, each partition's in order."""
+    log = read_topic(client, topic)
+    offsets = Offsets(client, {topic: log})
+    ends, left = offsets.ends(), offsets.starts()
+    while left := {tp: at for tp, at in left.items() if at < ends.get(tp, 0)}:
+        places = [Place(log.leaders[tp.partition], tp, at) for tp, at in left.items()]
+        answers = fetched(client, places, _BYTES_PER_FETCH, committed=True)
+        for (_, tp, at), answer in zip(places, answers, strict=True):
+            data, aborted = _data(answer)
+            yield from (
+                record
+                for record in committed_records(data, aborted)
+                if record.offset >= at and (end is None or record.timestamp < end)
+            )
+            # an open transaction holds its partition's rest back: the next pass reads it
+            left[tp] = max((batch.last_offset + 1 for batch in read_batches(data)), default=ends[tp])
+
+
+def _data(answer: Any) -> tuple[bytes, list[Any]]:
+    if isinstance(answer, KafkaError):
+        raise answer
+    if answer.error_code:
+        raise for_code(answer.error_code)()
+    return answer.records or b"", answer.aborted_transactions or []
+
+
+def _position(flow: ReplicationFlow, record: Record) -> KeptPosition | None:
+    """What one record says of the flow: the offset of the last record copied, where a position is the next one's."""
+    connector, where = json.loads(record.key or "[null, {}]")
+    if connector != flow.connector or not flow.topics.matches(str(where.get("topic"))):
+        return None
+    offset = None if record.value is None else int(json.loads(record.value)["offset"]) + 1
+    return KeptPosition(flow.name, where["topic"], where["partition"], record.timestamp, offset, SOURCE)
+
+
+def _since(start: int, positions: Iterator[KeptPosition]) -> Iterator[KeptPosition]:
+    before: dict[TopicPartition, KeptPosition] = {}
+    later: list[KeptPosition] = []
+    for found in positions:
+        if found.at_ms < start:
+            before[TopicPartition(found.topic, found.partition)] = found
+        else:
+            later.append(found)
+    yield from before.values()
+    yield from later

@@ -1,0 +1,118 @@
+"""What the batches of a stretch of offsets say of its records, as few ranges of offsets. Pure: asks nobody.
+
+A range is as small as it must be for its records to have come evenly: spread over it from the earliest to the latest
+timestamp, none is off by more than a tolerance. Where a producer's clock runs behind another's, they overlap in time.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kafka_sla.sources.kafka.protocol.record_batches import Batch, read_times
+
+_WIDEST = 8
+"""Tolerances that one range may last: its bounds are the bounds of each of its records."""
+MOST_RANGES = 2_000
+"""Of one stretch; beyond, the tolerance is doubled until they suffice."""
+
+
+class Range(NamedTuple):
+    """Offsets [first, end): so many records (None: not read), stamped from earliest to latest (ms)."""
+
+    first: int
+    end: int
+    records: int | None = None
+    earliest: int | None = None
+    latest: int | None = None
+
+
+@dataclass(slots=True)
+class Content:
+    """What was read so far of the offsets from `reached` on."""
+
+    reached: int
+    """All before it was read."""
+    highest: int
+    """No timestamp from here on is smaller, if they run in order."""
+    records: list[tuple[int, int]] = field(default_factory=list)
+    """Offset and timestamp of each record that somebody may read."""
+    voids: list[tuple[int, int]] = field(default_factory=list)
+    """Offsets [first, end) of markers, and of what aborted transactions wrote."""
+    size: int = 0
+    backwards: bool = False
+    transactional: bool = False
+
+    def take(self, batches: Iterable[tuple[Batch, bool]], end: int) -> bool:
+        """Add batches in the order of their offsets, up to `end`; False when there was nothing new."""
+        before = self.reached
+        for batch, counts in batches:
+            if batch.base_offset >= end or batch.last_offset < self.reached:
+                continue
+            self.size += len(batch.payload)
+            self.transactional |= batch.transactional
+            if counts:
+                self._add([at for at in read_times(batch) if self.reached <= at[0] < end])
+            else:
+                self.voids.append((max(batch.base_offset, self.reached), min(batch.last_offset + 1, end)))
+            self.reached = min(batch.last_offset + 1, end)
+        return self.reached > before
+
+    def ahead_of(self, commits: Iterable[tuple[int, int]]) -> bool:
+        """A record was read (time and position of commits) before the time that it bears."""
+        last = {position: at for at, position in commits}
+        return any(offset < position and stamp > at for position, at in last.items() for offset, stamp in self.records)
+
+    def ranges(self, first: int, tolerance: int) -> list[Range]:
+        """All that was read from `first` on, without a gap."""
+        found = list(self._ranges(first, tolerance))
+        return found if len(found) <= MOST_RANGES else self.ranges(first, 2 * tolerance)
+
+    def _add(self, records: list[tuple[int, int]]) -> None:
+        self.records += records
+        for _, stamp in records:
+            self.backwards |= stamp < self.highest
+            self.highest = max(self.highest, stamp)
+
+    def _ranges(self, first: int, tolerance: int) -> Iterator[Range]:
+        at, taken = first, 0
+        for begin, end in [*_merged(self.voids, self.records), (self.reached, self.reached)]:
+            until = bisect_left(self.records, (begin,))
+            if until > taken:
+                yield from _even_ranges(self.records[taken:until], at, begin, tolerance)
+                at, taken = begin, until
+            if end > at:
+                yield Range(at, end, 0)
+                at = end
+
+
+def _merged(voids: Sequence[tuple[int, int]], records: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Voids without a record between them as one."""
+    merged: list[tuple[int, int]] = []
+    for begin, end in voids:
+        if merged and bisect_left(records, (merged[-1][1],)) == bisect_left(records, (begin,)):
+            begin = merged.pop()[0]
+        merged.append((begin, end))
+    return merged
+
+
+def _even_ranges(records: list[tuple[int, int]], first: int, end: int, tolerance: int) -> Iterator[Range]:
+    ranked = sorted(stamp for _, stamp in records)
+    if _even(ranked, tolerance):
+        yield Range(first, end, len(records), ranked[0], ranked[-1])
+        return
+    middle = len(records) // 2
+    cut = records[middle][0]
+    yield from _even_ranges(records[:middle], first, cut, tolerance)
+    yield from _even_ranges(records[middle:], cut, end, tolerance)
+
+
+def _even(ranked: Sequence[int], tolerance: int) -> bool:
+    low, span, last = ranked[0], ranked[-1] - ranked[0], len(ranked) - 1
+    if last == 0 or span == 0:
+        return True
+    if span > _WIDEST * tolerance:
+        return False
+    return all(abs(low + span * index / last - stamp) <= tolerance for index, stamp in enumerate(ranked))

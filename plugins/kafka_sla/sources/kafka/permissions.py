@@ -1,0 +1,114 @@
+"""What keeps us from reading a cluster, each finding with its cure. Reads nothing that a snapshot would not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kafka.errors import AuthorizationError, KafkaError, UnknownTopicOrPartitionError, for_code
+
+from kafka_sla.errors import KafkaUnreachable
+from kafka_sla.sources.kafka.protocol.client import Client
+from kafka_sla.sources.kafka.consumer_offsets import TOPIC
+from kafka_sla.sources.kafka.protocol.connection_errors import words_of
+from kafka_sla.sources.kafka.protocol.fetch import ONE_BATCH, Place, fetched
+from kafka_sla.sources.kafka.protocol.groups import list_groups, read_committed
+from kafka_sla.sources.kafka.protocol.topics import Topic, TopicPartition, read_configs, read_topic, read_topics
+from kafka_sla.model.entities import Cluster, Connection, Patterns
+
+OLDEST = (3, 0)
+"""The first release that answers the committed offsets of many groups in one request (KIP-709)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at; `cure` says what to do when it is not ok."""
+
+    ok: bool
+    text: str
+    cure: str | None = None
+
+
+def probe(cluster: Cluster, connection: Connection) -> list[Finding]:
+    """Whether the cluster answers, is new enough, and lets us read what a snapshot reads. Never raises for these."""
+    try:
+        with Client(cluster, connection) as client:
+            return list(_findings(client, cluster))
+    except KafkaUnreachable as error:
+        return [Finding(False, str(error), "correct the connection, or make the cluster reachable from here")]
+    except KafkaError as error:
+        return [Finding(False, f"the cluster stopped answering: {words_of(error)}", "look at the brokers' logs")]
+
+
+def _findings(client: Client, cluster: Cluster) -> Iterator[Finding]:
+    yield Finding(True, f"reached {len(client.brokers)} brokers with connection {client.connection.id!r}")
+    yield _version(client)
+    topics = read_topics(client, cluster.topics)
+    yield _topics(topics)
+    _, refused = read_configs(client, topics)
+    yield Finding(not refused, refused[0] if refused else "the settings of the topics may be read",
+                  "grant DESCRIBE_CONFIGS on the topics" if refused else None)  # fmt: skip
+    if topics:
+        yield _records(client, topics)
+    yield _groups(client, cluster)
+    yield _commit_log(client)
+
+
+def _version(client: Client) -> Finding:
+    told = f"brokers speak the protocol of Kafka {'.'.join(map(str, client.broker_version))}"
+    if client.broker_version >= OLDEST:
+        return Finding(True, told)
+    return Finding(False, told, f"Kafka {'.'.join(map(str, OLDEST))} or newer is needed")
+
+
+def _topics(topics: dict[str, Topic]) -> Finding:
+    if topics:
+        return Finding(
+            True, f"{len(topics)} topics with {sum(len(t.leaders) for t in topics.values())} partitions match"
+        )
+    return Finding(False, "no topic matches, or none may be seen",
+                   "correct the topics of the configuration, or grant DESCRIBE on the topics")  # fmt: skip
+
+
+def _groups(client: Client, cluster: Cluster) -> Finding:
+    groups = list_groups(client, cluster.groups)
+    if not groups:
+        return Finding(False, "no consumer group matches, or none may be seen",
+                       "correct the groups of the configuration, or grant DESCRIBE on the groups")  # fmt: skip
+    committed = read_committed(client, groups, Patterns())
+    if committed.notes:
+        return Finding(False, committed.notes[0], "grant DESCRIBE on the groups")
+    return Finding(True, f"{len(groups)} consumer groups match, with "
+                   f"{sum(len(positions) for positions in committed.offsets.values())} committed offsets")  # fmt: skip
+
+
+def _records(client: Client, topics: dict[str, Topic]) -> Finding:
+    refused = [topic.name for topic in topics.values() if isinstance(_fetch_error(client, topic), AuthorizationError)]
+    if not refused:
+        return Finding(True, "records of the topics may be read")
+    return Finding(False, f"records of {len(refused)} topics may not be read, such as {refused[0]}:"
+                   " the age of backlogs is then less exact, and compacted topics have few points",
+                   "grant READ on the topics")  # fmt: skip
+
+
+def _commit_log(client: Client) -> Finding:
+    """The history of commits is the best of all evidence, so its absence is worth more words."""
+    try:
+        error = _fetch_error(client, read_topic(client, TOPIC))
+    except UnknownTopicOrPartitionError:
+        return Finding(True, f"{TOPIC} does not exist yet: nobody has committed")
+    except AuthorizationError as refusal:
+        error = refusal
+    if not isinstance(error, AuthorizationError):
+        return Finding(True, f"{TOPIC} may be read: every commit is known, also of the past")
+    return Finding(False, f"{TOPIC} may not be read: commits are known at snapshots only, and not of the past",
+                   f"grant READ and DESCRIBE on topic {TOPIC}")  # fmt: skip
+
+
+def _fetch_error(client: Client, topic: Topic) -> KafkaError | None:
+    """The error that a Fetch at the beginning of the topic answers, if any."""
+    partition, leader = next(iter(topic.leaders.items()))
+    (answer,) = fetched(client, [Place(leader, TopicPartition(topic.name, partition), 0)], ONE_BATCH)
+    if isinstance(answer, KafkaError):
+        return answer
+    return for_code(answer.error_code)() if answer.error_code else None

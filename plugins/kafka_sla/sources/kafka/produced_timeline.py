@@ -1,0 +1,185 @@
+"""The produced timeline of an interval, asked from Kafka: drives the searches of all partitions round by round.
+
+Knows requests and searches, not tables. Works through long intervals hour by hour, so that memory stays small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kafka_sla.sources.kafka.record_sampling import Contents, Told
+from kafka_sla.sources.kafka.transaction_markers import before_markers, transactional_topics
+from kafka_sla.sources.kafka.protocol.list_offsets import Asked, Offsets
+from kafka_sla.sources.kafka.committed_positions import Reader, Step, Track, falls_back, positions_at
+from kafka_sla.sources.kafka.protocol.record_timestamps import RecordTimes
+from kafka_sla.sources.kafka.offset_search import Point, Rule, Search
+from kafka_sla.sources.kafka.protocol.topics import TopicPartition
+from kafka_sla.sources.kafka.consumed_windows import windows_read
+
+_SLICE_MS = 3_600_000
+
+Progress = Callable[[str], None]
+Searches = dict[TopicPartition, Search]
+
+
+class Produced(NamedTuple):
+    """A point of one partition's produced timeline."""
+
+    tp: TopicPartition
+    point: Point
+
+
+@dataclass(slots=True)
+class Looking:
+    """What one pass looks with, and what it found out on the way."""
+
+    offsets: Offsets
+    times: RecordTimes
+    rule: Rule
+    per_slice: int
+    """Look-ups that each hour may spend; a shorter interval is one slice too."""
+    now: int
+    """When the pass began (ms): what Kafka has no record after yet is known until then only."""
+    compacted: Callable[[str], bool]
+    tracks: Mapping[Reader, Track]
+    progress: Progress
+    contents: Contents
+    unfinished: int = field(default=0)
+    """Gaps that were left wide because the look-ups were spent."""
+    ranges: list[Told] = field(default_factory=list)
+    """Where points do not suffice, filled while points are told."""
+
+
+def produced_points(looking: Looking, start: int, end: int) -> Iterator[Produced]:
+    """All true points for [start, end] (ms): window boundaries, where traffic bends, lagging readers' positions."""
+    read = {reader.tp for reader in looking.tracks}
+    for begin, stop in _slices(start, end):
+        ends = looking.offsets.ends()
+        searches = {tp: Search(looking.rule, log_end) for tp, log_end in ends.items()}
+        for search in searches.values():
+            search.grid(begin, stop)
+        budget = _run(looking, searches, looking.per_slice)
+        steps = _lagging(looking, searches, begin, stop, first=begin == start)
+        budget = _run(looking, searches, budget)
+        stretches = list(
+            windows_read(looking.tracks, searches, ends, begin, stop, looking.rule.window_ms, first=begin == start)
+        )
+        looking.ranges += looking.contents.of(stretches, budget)
+        starts = looking.offsets.starts()
+        exact = looking.times.at((tp, max(at, starts.get(tp, 0))) for (_, tp), _, at in steps)
+        of_readers: dict[TopicPartition, list[Point]] = {}
+        for (tp, _), found in exact.items():
+            if tp in looking.contents.disordered:
+                continue  # records before it may be younger
+            of_readers.setdefault(tp, []).extend(
+                Point(found.timestamp, offset, exact=True) for offset in (found.offset, found.offset + 1)
+            )
+        transactional = transactional_topics(looking.times, read, ends)
+        for tp, search in searches.items():
+            points = list(search.points(starts[tp], looking.now)) if tp in starts else []
+            points = _without_prehistory(points, begin)
+            told = _true(looking, tp, [*points, *of_readers.get(tp, [])])
+            told = _before_markers(looking, tp, list(told)) if tp.topic in transactional else told
+            yield from (Produced(tp, point) for point in told)
+        looking.progress(f"{looking.offsets.look_ups:,} look-ups of offsets")
+
+
+def _without_prehistory(points: list[Point], begin: int) -> list[Point]:
+    """Of the times before `begin` at which the partition was still empty, keep the last: the others say less."""
+    empty = [point.at for point in points if not point.exact and point.offset == 0 and point.at < begin]
+    return [point for point in points if point.at >= max(empty, default=point.at) or point.exact or point.offset]
+
+
+def _slices(start: int, end: int) -> Iterator[tuple[int, int]]:
+    begin = start
+    while begin < end:
+        stop = min(end, begin // _SLICE_MS * _SLICE_MS + _SLICE_MS)
+        yield begin, stop
+        begin = stop
+
+
+def _run(looking: Looking, searches: Searches, budget: int) -> int:
+    """Ask in rounds until all searches are settled or the budget is spent; returns what is left of it."""
+    waiting = dict(searches)
+    while waiting:
+        wanted = {tp: wants for tp, search in waiting.items() if (wants := search.wanted())}
+        asked = _within(wanted, budget)
+        answers = looking.offsets.at(asked) if asked else {}
+        waiting = {}
+        for tp, wants in wanted.items():
+            searches[tp].take(answers.get(tp, {}))
+            if len(answers.get(tp, {})) == len(wants):
+                waiting[tp] = searches[tp]
+            else:
+                looking.unfinished += len(wants) - len(asked.get(tp, ()))
+                searches[tp].give_up()
+        budget -= sum(len(times) for times in asked.values())
+    return budget
+
+
+def _within(wanted: Mapping[TopicPartition, Mapping[int, int]], budget: int) -> Asked:
+    """As many of the wanted times as the budget allows, those of the widest gaps first."""
+    if sum(len(wants) for wants in wanted.values()) <= budget:
+        return {tp: list(wants) for tp, wants in wanted.items()}
+    ranked = sorted((-width, tp, at) for tp, wants in wanted.items() for at, width in wants.items())
+    asked: dict[TopicPartition, list[int]] = {}
+    for _, tp, at in ranked[: max(0, budget)]:
+        asked.setdefault(tp, []).append(at)
+    return dict(asked)
+
+
+def _lagging(looking: Looking, searches: Searches, begin: int, stop: int, *, first: bool) -> list[Step]:
+    """Positions that lay more than a window back at a window's end; sets the searches to look at the backlogs' past.
+
+    The past is looked at from the interval's start, and from each rewind or beginning. Later moments need no look of
+    their own: what they would ask for was asked from an earlier one, or lies inside the interval.
+    """
+    width = looking.rule.window_ms
+    moments = sorted({begin, stop, *range(-(-begin // width) * width, stop + 1, width)})
+    for search in searches.values():
+        search.examine(begin - width)
+    _run(looking, searches, len(searches))
+    late = {tp: search.offset_at(moments[-1] - width) for tp, search in searches.items()}  # offsets grow with time
+    tracks = {
+        reader: track
+        for reader, track in looking.tracks.items()
+        if reader.tp in late and ((offset := late[reader.tp]) is None or track.lowest < offset)
+    }
+    lagging = [step for step in positions_at(tracks, moments) if _behind(searches, step, step.at - width)]
+    for step in lagging:
+        if first and step.at == begin:
+            searches[step.reader.tp].look_back(step.position, begin)
+    for step in falls_back(looking.tracks, begin, stop):
+        moment = step.at // width * width
+        if step.reader.tp in searches and _behind(searches, step, moment):
+            searches[step.reader.tp].look_back(step.position, moment)
+    return lagging
+
+
+def _behind(searches: Searches, step: Step, moment: int) -> bool:
+    offset = searches[step.reader.tp].offset_at(moment)
+    return offset is not None and step.position < offset
+
+
+def _true(looking: Looking, tp: TopicPartition, points: list[Point]) -> Iterator[Point]:
+    """The points that are true even if the topic is compacted.
+
+    There an answer is the first record that was *kept*, and those removed before it may be younger than the asked time.
+    The point is true when the record just before it still exists, since that one is older.
+    """
+    if not looking.compacted(tp.topic):
+        yield from points
+        return
+    before = {(tp, point.offset - 1) for point in points if not point.exact and point.offset > 0}
+    kept = looking.times.at(sorted(before))
+    for point in points:
+        found = kept.get((tp, point.offset - 1))
+        if point.exact or point.offset == 0 or (found and found.offset == point.offset - 1):
+            yield point
+
+
+def _before_markers(looking: Looking, tp: TopicPartition, points: list[Point]) -> Iterator[Point]:
+    told = before_markers(looking.times, tp, {point.offset for point in points})
+    return (point._replace(offset=told[point.offset]) for point in points)

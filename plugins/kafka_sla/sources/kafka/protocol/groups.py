@@ -1,0 +1,188 @@
+"""Consumer groups: who is there, in which state, and what each has committed now. Knows no log and no past."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafka.errors import (
+    CoordinatorLoadInProgressError,
+    CoordinatorNotAvailableError,
+    KafkaError,
+    NoError,
+    NotCoordinatorError,
+    for_code,
+)
+from kafka.protocol.admin import ListGroupsRequest
+from kafka.protocol.consumer import OffsetFetchRequest
+
+from kafka_sla.sources.kafka.protocol.client import TAKE_OVER_S, Ask, Client
+from kafka_sla.sources.kafka.protocol.connection_errors import words_of
+from kafka_sla.sources.kafka.protocol.topics import TopicPartition
+from kafka_sla.model.entities import Patterns
+
+_MOVING = (NotCoordinatorError, CoordinatorLoadInProgressError, CoordinatorNotAvailableError)
+_OfGroup = OffsetFetchRequest.OffsetFetchRequestGroup
+_GROUPS_PER_REQUEST = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    name: str
+    type: str
+    """classic, consumer (KIP-848), share or streams; brokers before 3.8 know only the first and do not say so."""
+    state: str
+    coordinator: int
+
+    @property
+    def commits(self) -> bool:
+        """Share groups acknowledge single records: they have no position that could be compared with a log end."""
+        return self.type != "share"
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """Next offset to read per group and partition, and a note for what could not be read."""
+
+    offsets: dict[str, dict[TopicPartition, int]]
+    notes: list[str]
+
+
+def list_groups(client: Client, wanted: Patterns) -> list[Group]:
+    """The groups that match and may be seen. Each broker lists those that it coordinates.
+
+    A broker that is taking over groups lists what it has so far, and says so: all are asked again until none says so,
+    because a group that is missing in the list would be missing in the snapshot without a word.
+    """
+    found: dict[str, Group] = {}
+    moving = _list(client, wanted, found)
+    for pause_s in TAKE_OVER_S:
+        if moving is None:
+            break
+        client.pause(pause_s)
+        moving = _list(client, wanted, found)
+    if moving:
+        raise moving
+    return [found[name] for name in sorted(found)]
+
+
+def _list(client: Client, wanted: Patterns, found: dict[str, Group]) -> KafkaError | None:
+    """Adds to `found` what the brokers list; returns why the list is not whole, raises what waiting does not cure."""
+    moving = None
+    brokers = client.brokers
+    for node, answer in zip(brokers, client.ask([Ask(node, ListGroupsRequest()) for node in brokers]), strict=True):
+        if error := _error(answer):
+            moving = error
+        for listed in () if isinstance(answer, KafkaError) else answer.groups:
+            if wanted.matches(listed.group_id):
+                kind = (getattr(listed, "group_type", "") or "classic").lower()
+                found[listed.group_id] = Group(listed.group_id, kind, listed.group_state or "Unknown", node)
+    return moving
+
+
+def see_groups(client: Client, wanted: Patterns, topics: Patterns) -> tuple[list[Group], Committed]:
+    """The groups that match, with what each has committed.
+
+    They are listed before and after: a group whose coordinator moves is for a moment on no broker's list, and no broker
+    says so.
+    """
+    seen: dict[str, Group] = {}
+    committed = Committed({}, [])
+    while new := [group for group in list_groups(client, wanted) if group.name not in seen]:
+        seen |= {group.name: group for group in new}
+        more = read_committed(client, new, topics)
+        committed = Committed(committed.offsets | more.offsets, [*committed.notes, *more.notes])
+    return [seen[name] for name in sorted(seen)], committed
+
+
+def read_committed(client: Client, groups: Sequence[Group], topics: Patterns) -> Committed:
+    """What each group has committed, in one request per coordinator.
+
+    A group whose coordinator moves is asked again after looking where it went; any other error costs only that group.
+    """
+    offsets: dict[str, dict[TopicPartition, int]] = {}
+    failed: dict[str, KafkaError] = {}
+    waiting = _fetch(client, [group for group in groups if group.commits], topics, offsets, failed)
+    for pause_s in TAKE_OVER_S:
+        if not waiting:
+            break
+        client.pause(pause_s)
+        listed = {group.name: group for group in list_groups(client, Patterns())}
+        again = _fetch(client, [listed[g.name] for g in waiting if g.name in listed], topics, offsets, failed)
+        waiting = again + [group for group in waiting if group.name not in listed]
+    return Committed(offsets, _notes({name: error for name, error in failed.items() if name not in offsets}))
+
+
+def _fetch(
+    client: Client, groups: Sequence[Group], topics: Patterns, offsets: dict[str, dict[TopicPartition, int]],
+    failed: dict[str, KafkaError],
+) -> list[Group]:  # fmt: skip
+    """Adds what the coordinators answer to `offsets` or `failed`; returns the groups whose coordinator moves."""
+    requests = by_coordinator(groups)
+    asks = [
+        Ask(node, OffsetFetchRequest(groups=[_OfGroup(group_id=name, topics=None) for name in names],
+                                     min_version=8, max_version=8))
+        for node, names in requests
+    ]  # fmt: skip
+    matching: dict[str, bool] = {}
+    for (_, names), answer in zip(requests, client.ask(asks), strict=True):
+        if isinstance(answer, KafkaError):
+            failed.update(dict.fromkeys(names, _as_moving(answer)))
+            continue
+        for group in answer.groups:
+            if group.error_code:
+                failed[group.group_id] = for_code(group.error_code)()
+            else:
+                offsets[group.group_id] = _positions(group, topics, matching)
+    return [g for g in groups if g.name not in offsets and isinstance(failed.get(g.name), _MOVING)]
+
+
+def _positions(group: Any, topics: Patterns, matching: dict[str, bool]) -> dict[TopicPartition, int]:
+    found = {}
+    for topic in group.topics:
+        if topic.name not in matching:
+            matching[topic.name] = topics.matches(topic.name)
+        if matching[topic.name]:
+            for partition in topic.partitions:
+                if partition.committed_offset >= 0 and not partition.error_code:
+                    found[TopicPartition(topic.name, partition.partition_index)] = int(partition.committed_offset)
+    return found
+
+
+def by_coordinator(groups: Sequence[Group]) -> list[tuple[int, list[str]]]:
+    """Group names per coordinator, in requests of a size that a broker answers at once."""
+    by_node: dict[int, list[str]] = {}
+    for group in groups:
+        by_node.setdefault(group.coordinator, []).append(group.name)
+    return [
+        (node, names[start : start + _GROUPS_PER_REQUEST])
+        for node, names in by_node.items()
+        for start in range(0, len(names), _GROUPS_PER_REQUEST)
+    ]
+
+
+def _as_moving(error: KafkaError) -> KafkaError:
+    """A coordinator that does not answer at all may have been replaced: its groups are looked for again."""
+    return CoordinatorNotAvailableError(words_of(error)) if error.retriable else error
+
+
+def _error(answer: Any) -> KafkaError | None:
+    """What keeps an answer from being whole, if it heals by itself; anything else is raised."""
+    error = answer if isinstance(answer, KafkaError) else for_code(answer.error_code)()
+    if isinstance(error, NoError):
+        return None
+    if not error.retriable:
+        raise error
+    return error
+
+
+def _notes(failed: dict[str, KafkaError]) -> list[str]:
+    by_cause = Counter(words_of(error) for error in failed.values())
+    return [
+        f"{count} groups have no committed offsets in this snapshot: {cause}"
+        f" (for instance {min(name for name, error in failed.items() if words_of(error) == cause)!r});"
+        " a group may be read with READ or DESCRIBE permission on it"
+        for cause, count in sorted(by_cause.items())
+    ]

@@ -1,0 +1,151 @@
+"""ListOffsets: where each partition starts and ends now, and which record came first at or after a time.
+
+Knows requests and answers, not what to ask. Everything is read uncommitted: the end is the log end offset, which counts
+open transactions and the markers that end them, because the lag of a group is told against what the log holds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kafka.errors import BrokerResponseError, KafkaError, for_code
+from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest, OffsetSpec
+
+from kafka_sla.sources.kafka.protocol.client import TAKE_OVER_S, Ask, Client
+from kafka_sla.sources.kafka.protocol.connection_errors import words_of
+from kafka_sla.sources.kafka.protocol.topics import Topic, TopicPartition, read_topic
+
+_Topic = ListOffsetsRequest.ListOffsetsTopic
+_Partition = _Topic.ListOffsetsPartition
+
+Asked = dict[TopicPartition, Sequence[int]]
+Answers = dict[TopicPartition, dict[int, "Found"]]
+
+
+class Found(NamedTuple):
+    """The first record with a timestamp (ms) not before the asked one; offset -1: there is none."""
+
+    offset: int
+    timestamp: int
+
+
+class Offsets:
+    """Look-ups in the partitions of some topics. Counts them, and remembers by cause which were not answered."""
+
+    def __init__(self, client: Client, topics: Mapping[str, Topic]) -> None:
+        self._client = client
+        self._leaders: dict[TopicPartition, int] = {}
+        self._offline: set[TopicPartition] = set()
+        for topic in topics.values():
+            self._know(topic)
+        self._gone: set[TopicPartition] = set()
+        self.look_ups = 0
+        self.unanswered: Counter[str] = Counter()
+        self._example: dict[str, TopicPartition] = {}
+
+    @property
+    def partitions(self) -> list[TopicPartition]:
+        """All partitions that still answer."""
+        return sorted(self._leaders.keys() - self._gone)
+
+    def leader(self, tp: TopicPartition) -> int | None:
+        """The node that leads a partition; None where there is none."""
+        return self._leaders.get(tp)
+
+    def ends(self) -> dict[TopicPartition, int]:
+        """Log end offset of every partition that answers."""
+        return self._extremes(int(OffsetSpec.LATEST))
+
+    def starts(self) -> dict[TopicPartition, int]:
+        """First readable offset of every partition that answers."""
+        return self._extremes(int(OffsetSpec.EARLIEST))
+
+    def at(self, times: Asked) -> Answers:
+        """The answer for each partition and time (ms) that was answered; the rest is counted in `unanswered`.
+
+        All leaders are asked at once, each in one request for the first time of all its partitions, one for the
+        second, and so on: Kafka takes a partition only once per request.
+        """
+        self.look_ups += sum(len(asked) for asked in times.values())
+        answers: Answers = {}
+        waiting: Asked = {tp: asked for tp, asked in times.items() if asked and tp not in self._gone}
+        errors = self._ask(waiting, answers)
+        for pause_s in TAKE_OVER_S:
+            moving = [tp for tp, error in errors.items() if error.retriable and tp not in self._offline]
+            if not moving:
+                break
+            self._find_leaders(moving, pause_s)
+            left: Asked = {tp: [t for t in times[tp] if t not in answers.get(tp, {})] for tp in moving}
+            errors = {tp: error for tp, error in errors.items() if tp not in left} | self._ask(left, answers)
+        for tp, error in errors.items():
+            self._gone.add(tp)
+            self._miss(tp, error, len(times[tp]))
+        return answers
+
+    def notes(self) -> list[str]:
+        """What was not answered and why, for people."""
+        return [
+            f"{count} look-ups of offsets were not answered: {cause}"
+            f" (first: {self._example[cause].topic}, partition {self._example[cause].partition})"
+            + ("; grant DESCRIBE on the topics" if "AUTHORIZATION" in cause else "")
+            for cause, count in sorted(self.unanswered.items())
+        ]
+
+    def _extremes(self, spec: int) -> dict[TopicPartition, int]:
+        answers = self.at({tp: (spec,) for tp in self._leaders if tp not in self._gone})
+        return {tp: found[spec].offset for tp, found in answers.items()}
+
+    def _ask(self, waiting: Asked, answers: Answers) -> dict[TopicPartition, KafkaError]:
+        """Adds to `answers`; returns the last error of each partition that had one."""
+        batches = self._batches(waiting)
+        errors: dict[TopicPartition, KafkaError] = {}
+        for (_, asked), answer in zip(batches, self._client.ask([_request(*batch) for batch in batches]), strict=True):
+            if isinstance(answer, KafkaError):
+                errors |= dict.fromkeys(asked, answer)
+                continue
+            for topic in answer.topics:
+                for partition in topic.partitions:
+                    tp = TopicPartition(topic.name, partition.partition_index)
+                    if partition.error_code:
+                        errors[tp] = for_code(partition.error_code)()
+                    else:
+                        answers.setdefault(tp, {})[asked[tp]] = Found(partition.offset, partition.timestamp)
+        return errors
+
+    def _batches(self, waiting: Asked) -> list[tuple[int, dict[TopicPartition, int]]]:
+        batches: dict[tuple[int, int], dict[TopicPartition, int]] = {}
+        for tp, asked in waiting.items():
+            for index, time_ms in enumerate(asked):
+                batches.setdefault((self._leaders[tp], index), {})[tp] = time_ms
+        return [(node, asked) for (node, _), asked in batches.items()]
+
+    def _find_leaders(self, moving: Iterable[TopicPartition], pause_s: float) -> None:
+        self._client.pause(pause_s)
+        for name in {tp.topic for tp in moving}:
+            try:
+                topic = read_topic(self._client, name)
+            except BrokerResponseError:
+                continue  # the old leader's own error says what is wrong, and is noted
+            self._know(topic)
+
+    def _know(self, topic: Topic) -> None:
+        self._leaders |= {TopicPartition(topic.name, p): node for p, node in topic.leaders.items()}
+        self._offline -= set(topic.partitions)
+        self._offline |= {TopicPartition(topic.name, p) for p in topic.offline}
+
+    def _miss(self, tp: TopicPartition, error: KafkaError, count: int) -> None:
+        cause = words_of(error)
+        self.unanswered[cause] += count
+        self._example.setdefault(cause, tp)
+
+
+def _request(node: int, asked: Mapping[TopicPartition, int]) -> Ask:
+    topics: dict[str, list[Any]] = {}
+    for tp, time_ms in asked.items():
+        topics.setdefault(tp.topic, []).append(_Partition(partition_index=tp.partition, timestamp=time_ms))
+    return Ask(node, ListOffsetsRequest(
+        replica_id=-1, isolation_level=int(IsolationLevel.READ_UNCOMMITTED),
+        topics=[_Topic(name=name, partitions=partitions) for name, partitions in topics.items()],
+    ))  # fmt: skip

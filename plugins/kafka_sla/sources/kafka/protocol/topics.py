@@ -1,0 +1,114 @@
+"""Topics as the cluster knows them: partitions, their leaders, ids and settings. Knows no offsets and no groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from kafka.errors import NoError, UnknownTopicOrPartitionError, for_code
+from kafka.protocol.admin import DescribeConfigsRequest
+from kafka.protocol.metadata import MetadataRequest
+
+from kafka_sla.sources.kafka.protocol.client import Client
+from kafka_sla.sources.kafka.protocol.connection_errors import words_of
+from kafka_sla.model.entities import Patterns
+
+_TOPIC_RESOURCE = 2
+_Resource = DescribeConfigsRequest.DescribeConfigsResource
+_SETTINGS = ("cleanup.policy", "retention.ms", "message.timestamp.type")
+
+
+class TopicPartition(NamedTuple):
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    name: str
+    id: str | None
+    leaders: dict[int, int]
+    """Node that leads each partition; -1 where there is none now."""
+    offline: frozenset[int] = frozenset()
+    """Partitions that nobody can take over, because every node that holds one is down."""
+
+    @property
+    def partitions(self) -> list[TopicPartition]:
+        return [TopicPartition(self.name, partition) for partition in sorted(self.leaders)]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicConfig:
+    cleanup_policy: str
+    retention_ms: int | None
+    message_timestamp_type: str
+
+    @property
+    def compacted(self) -> bool:
+        return "compact" in self.cleanup_policy
+
+
+def read_topics(client: Client, wanted: Patterns) -> dict[str, Topic]:
+    """The topics that match and may be seen; Kafka's internal ones never do."""
+    answer = client.ask_one(MetadataRequest(topics=None, allow_auto_topic_creation=False))
+    return {
+        topic.name: _topic(topic)
+        for topic in sorted(answer.topics, key=lambda topic: str(topic.name))
+        if topic.error_code == 0 and not topic.is_internal and wanted.matches(topic.name)
+    }
+
+
+def read_topic(client: Client, name: str) -> Topic:
+    """One topic by its exact name, internal ones too; raises the broker's error when it is absent or hidden."""
+    named = MetadataRequest.MetadataRequestTopic(name=name)
+    (topic,) = client.ask_one(MetadataRequest(topics=[named], allow_auto_topic_creation=False)).topics
+    error = for_code(topic.error_code)
+    if error is not NoError:
+        raise error()
+    return _topic(topic)
+
+
+def read_configs(client: Client, topics: Iterable[str]) -> tuple[dict[str, TopicConfig], list[str]]:
+    """The settings of each topic that may be read, and a note about those that may not."""
+    resources = [
+        _Resource(resource_type=_TOPIC_RESOURCE, resource_name=name, configuration_keys=list(_SETTINGS))
+        for name in topics
+    ]
+    if not resources:
+        return {}, []
+    found, refused = {}, []
+    for result in client.ask_one(DescribeConfigsRequest(resources=resources)).results:
+        error = for_code(result.error_code)
+        if error is NoError:
+            found[result.resource_name] = _config({entry.name: entry.value for entry in result.configs})
+        elif error is not UnknownTopicOrPartitionError:
+            refused.append(f"{result.resource_name} ({words_of(error())})")
+    return found, [_refusal(refused)] if refused else []
+
+
+def _topic(topic: Any) -> Topic:
+    leaders = {p.partition_index: p.leader_id for p in topic.partitions}
+    offline = {
+        p.partition_index
+        for p in topic.partitions
+        if p.leader_id < 0 and set(p.replica_nodes) <= set(p.offline_replicas)
+    }
+    topic_id = topic.topic_id
+    return Topic(str(topic.name), str(topic_id) if topic_id else None, leaders, frozenset(offline))
+
+
+def _config(values: dict[str, str]) -> TopicConfig:
+    retention_ms = int(values["retention.ms"])
+    return TopicConfig(
+        cleanup_policy=values["cleanup.policy"],
+        retention_ms=None if retention_ms < 0 else retention_ms,
+        message_timestamp_type=values["message.timestamp.type"],
+    )
+
+
+def _refusal(refused: list[str]) -> str:
+    return (
+        f"the settings of {len(refused)} topics may not be read, so they have no topic_configs row: {refused[0]}"
+        "; grant DESCRIBE_CONFIGS on the topics"
+    )

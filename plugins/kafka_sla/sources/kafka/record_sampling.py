@@ -1,0 +1,215 @@
+"""Reads the records of windows where points do not suffice, by Fetch requests within a budget of bytes.
+
+Points hold while timestamps never run backwards and every offset is a record. A sample of each window tells whether
+that is so; a small window is proven by it. Otherwise the window is read whole, or told to be unread where that would
+cost too much. Knows requests and what makes a window suspicious; what was found, `ranges` puts into few rows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from kafka.errors import AuthorizationError, KafkaError, OffsetOutOfRangeError, for_code
+
+from kafka_sla.sources.kafka.protocol.client import Client
+from kafka_sla.sources.kafka.protocol.connection_errors import words_of
+from kafka_sla.sources.kafka.protocol.fetch import Place, fetched
+from kafka_sla.sources.kafka.offset_ranges import Content, Range
+from kafka_sla.sources.kafka.protocol.record_batches import Batch, told_batches
+from kafka_sla.sources.kafka.protocol.topics import TopicPartition
+
+SAMPLE_BYTES = 16 * 1024
+"""Asked of each window, and proof enough for one that is not larger."""
+WINDOW_BYTES = 4 * 1024**2
+"""A window that seems larger is not read whole."""
+BYTES_PER_SLICE = 128 * 1024**2
+"""What reading windows whole may cost for each started hour, small windows first."""
+_FETCH_BYTES = 1024**2
+_AT_ONCE = 64
+"""Answers held in memory at a time."""
+
+
+class Stretch(NamedTuple):
+    """Offsets [first, end) of a partition, looked at for the window that ends at `at` (ms)."""
+
+    tp: TopicPartition
+    at: int
+    since: int
+    """No record here would be older (ms), if timestamps ran in order."""
+    first: int
+    end: int
+    boundary: int
+    """The first offset of what was produced from `at` on, as far as times run in order."""
+    commits: tuple[tuple[int, int], ...] = ()
+    """Time and position of each group's last commit in the window."""
+
+
+class Told(NamedTuple):
+    """A range of offsets, known from the end of a window on (ms)."""
+
+    tp: TopicPartition
+    at: int
+    range: Range
+
+
+@dataclass(slots=True)
+class _Reading:
+    stretch: Stretch
+    content: Content
+    suspicious: bool = False
+    backwards: bool = False
+    held_back: bool = False
+    """It ends in an open transaction."""
+
+    @property
+    def whole(self) -> bool:
+        return self.content.reached >= self.stretch.end
+
+    @property
+    def left(self) -> float:
+        """About how many bytes are still to be read."""
+        read = self.content.reached - self.stretch.first
+        return self.content.size / max(1, read) * (self.stretch.end - self.content.reached)
+
+
+@dataclass(slots=True)
+class Contents:
+    """Reads windows; counts requests, and what stayed unread."""
+
+    client: Client
+    leader: Callable[[TopicPartition], int | None]
+    tolerance_ms: int
+    look_ups: int = 0
+    unread: int = 0
+    """Stretches of offsets that would have had to be read."""
+    unanswered: Counter[str] = field(default_factory=Counter)
+    disordered: set[TopicPartition] = field(default_factory=set)
+    """Where timestamps were seen to run backwards."""
+    _refused: set[str] = field(default_factory=set)
+
+    def of(self, stretches: Iterable[Stretch], budget: int) -> Iterator[Told]:
+        """Ranges of the windows for which points do not suffice, after at most so many requests for samples."""
+        readings = [_Reading(one, Content(one.first, one.since)) for one in stretches]
+        if len(readings) > budget:
+            self.unanswered["the look-ups were spent"] += len(readings) - max(0, budget)
+        self._sample(readings[: max(0, budget)])
+        suspicious = [one for one in readings if one.suspicious]
+        self._read(_affordable(suspicious))
+        for one in suspicious:
+            one.backwards |= one.content.backwards
+            if one.backwards:
+                self.disordered.add(one.stretch.tp)
+            yield from self._told(one)
+
+    def notes(self) -> list[str]:
+        """What was not read and why, for people."""
+        notes = [
+            f"{count} windows were not sampled, so that timestamps are taken to run in order there: {cause}"
+            + ("; grant READ on the topics" if "AUTHORIZATION" in cause else "")
+            for cause, count in sorted(self.unanswered.items())
+        ]
+        if self.unread:
+            notes.append(
+                f"{self.unread} windows with transactions, or with timestamps that run backwards, were too large to be"
+                " read or end in an open transaction: latencies there are estimates without bounds"
+            )
+        return notes
+
+    def _sample(self, readings: list[_Reading]) -> None:
+        for one, batches in self._fetched(readings, lambda one: one.content.reached, SAMPLE_BYTES):
+            one.content.take(batches, one.stretch.end)
+        for one, batches in self._fetched([one for one in readings if _unproven(one)], _near_end, SAMPLE_BYTES):
+            last = Content(one.content.reached, one.content.highest)
+            last.take(batches, one.stretch.end)
+            one.suspicious = last.ahead_of(one.stretch.commits) or last.backwards or last.transactional
+            one.backwards = last.backwards
+        for one in readings:
+            content = one.content
+            one.suspicious |= content.backwards or content.transactional or content.ahead_of(one.stretch.commits)
+            one.suspicious |= one.held_back
+
+    def _read(self, readings: list[_Reading]) -> None:
+        while readings:
+            progress = [
+                one
+                for one, batches in self._fetched(readings, lambda one: one.content.reached, _FETCH_BYTES)
+                if one.content.take(batches, one.stretch.end)
+            ]
+            readings = [one for one in progress if not one.whole]
+
+    def _told(self, one: _Reading) -> Iterator[Told]:
+        found = one.content.ranges(one.stretch.first, self.tolerance_ms)
+        unread = list(_unread(one))
+        self.unread += bool(unread)
+        yield from (Told(one.stretch.tp, one.stretch.at, told) for told in (*found, *unread))
+
+    def _fetched(
+        self, readings: list[_Reading], offset: Callable[[_Reading], int], size: int
+    ) -> Iterator[tuple[_Reading, list[tuple[Batch, bool]]]]:
+        for begin in range(0, len(readings), _AT_ONCE):
+            asked = [
+                (one, leader)
+                for one in readings[begin : begin + _AT_ONCE]
+                if one.stretch.tp.topic not in self._refused and (leader := self.leader(one.stretch.tp)) is not None
+            ]
+            places = [Place(leader, one.stretch.tp, offset(one)) for one, leader in asked]
+            self.look_ups += len(places)
+            answers = fetched(self.client, places, size, committed=True)
+            for (one, _), answer in zip(asked, answers, strict=True):
+                yield one, self._batches(one, answer)
+
+    def _batches(self, one: _Reading, answer: Any) -> list[tuple[Batch, bool]]:
+        error = answer if isinstance(answer, KafkaError) else _error(answer)
+        if error:
+            self.unanswered[words_of(error)] += 1
+            if isinstance(error, AuthorizationError):
+                self._refused.add(one.stretch.tp.topic)
+            return []
+        one.held_back |= 0 <= answer.last_stable_offset < one.stretch.end
+        aborted = [(entry.first_offset, entry.producer_id) for entry in answer.aborted_transactions or ()]
+        return list(told_batches(answer.records or b"", aborted))
+
+
+def _error(answer: Any) -> KafkaError | None:
+    error = for_code(answer.error_code)
+    return error() if answer.error_code and error is not OffsetOutOfRangeError else None
+
+
+def _unproven(one: _Reading) -> bool:
+    """It is larger than its sample, and nothing was found yet."""
+    content = one.content
+    return not one.whole and not content.backwards and not content.transactional and _near_end(one) > content.reached
+
+
+def _near_end(one: _Reading) -> int:
+    """The record that was read last in the window, as it tells whether clocks agree, or one near the end."""
+    positions = [position for _, position in one.stretch.commits if position <= one.stretch.end]
+    return max([*positions, one.content.reached + 1]) - 1 if positions else one.stretch.end - 1
+
+
+def _unread(one: _Reading) -> Iterator[Range]:
+    """What was not read, with what is known of its times all the same; nothing where points tell all that there is."""
+    stretch, begin = one.stretch, one.content.reached
+    transactional = one.content.transactional or one.held_back
+    if one.whole or not (transactional or one.backwards):
+        return
+    earliest = None if one.backwards else stretch.since
+    before = begin if transactional else max(begin, min(stretch.boundary, stretch.end))
+    if begin < before:
+        yield Range(begin, before, None, earliest, stretch.at)
+    if before < stretch.end:
+        yield Range(before, stretch.end, None, earliest, None)
+
+
+def _affordable(readings: list[_Reading]) -> list[_Reading]:
+    """Small ones first, as many as the budget allows."""
+    chosen, spent = [], 0.0
+    for one in sorted((one for one in readings if not one.whole), key=lambda one: one.left):
+        spent += one.left
+        if one.left > WINDOW_BYTES or spent > BYTES_PER_SLICE:
+            break
+        chosen.append(one)
+    return chosen

@@ -1,0 +1,151 @@
+"""One pass over one cluster: what Kafka knows of an interval, as facts. Knows no store, no schedule and no Spark."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pyarrow as pa
+from kafka.errors import KafkaError
+
+from kafka_sla.sources.kafka import fact_rows
+from kafka_sla.sources.kafka.protocol.client import Client
+from kafka_sla.sources.kafka.consumer_offsets import Commits
+from kafka_sla.sources.kafka.record_sampling import Contents
+from kafka_sla.sources.kafka.protocol.connection_errors import words_of
+from kafka_sla.sources.kafka.fact_rows import Row, fact_table
+from kafka_sla.sources.kafka.external_positions import kept_rows, kept_tracks, standing
+from kafka_sla.sources.kafka.transaction_markers import before_markers, transactional_topics
+from kafka_sla.sources.kafka.produced_timeline import Looking, produced_points
+from kafka_sla.sources.kafka.unchanged_positions import proven, tracks, unchanged
+from kafka_sla.sources.kafka.protocol.record_timestamps import RecordTimes
+from kafka_sla.sources.kafka.snapshot_scope import Scope, scope_of
+from kafka_sla.sources.kafka.live_state import now_ms, seen
+from kafka_sla.sources.kafka.offset_search import Rule
+from kafka_sla.sources.kafka.protocol.topics import TopicPartition
+from kafka_sla.model.entities import Cluster, Connection, Interval, KeptPosition, LookUps, Patterns, epoch_ms
+from kafka_sla.model.tables import COMMITTED_OFFSETS, GROUP_STATES, LOG_OFFSETS, RECORD_RANGES, SHARE_LAGS, TOPIC_CONFIGS
+
+LOOK_BACK = timedelta(hours=1)
+"""How long before an interval its commits are read too, where nothing is known, so that the last one before it is."""
+
+_OBJECTS = 100_000
+"""New objects after which Python looks for cycles of dead ones. A pass makes millions that live to its end: to look
+after every 700, as usual, took a third of its time."""
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Facts that fit their table contracts, and raw commits for Spark to decode."""
+
+    log_offsets: pa.Table
+    record_ranges: pa.Table
+    committed_offsets: pa.Table
+    group_states: pa.Table
+    share_lags: pa.Table
+    topic_configs: pa.Table
+    commit_records: pa.Table
+    """key, value (null: a tombstone), appended_at of offset commits from the look back before the interval to its
+    end."""
+    notes: tuple[str, ...]
+    """What could not be read and why, for people."""
+    look_ups: int
+
+
+def snapshot(
+    cluster: Cluster, connection: Connection, interval: Interval, *, window_ms: int, groups: Patterns,
+    topics: Patterns, live: bool, look_ups: LookUps, progress: Progress | None = None,
+    kept: Sequence[KeptPosition] = (), look_back: timedelta = LOOK_BACK,
+) -> Snapshot:  # fmt: skip
+    """Everything that Kafka can tell of the interval. Raises KafkaUnreachable when it cannot be asked.
+
+    `live` also observes what is there now: commits first and ends second, so that lag may be overstated but is never
+    negative. Without it the answer depends on Kafka's logs alone, not on when it is asked. `kept` are positions of
+    consumers of this cluster that are not in its commit log: they become facts too, and are looked at as closely.
+    Commits are read from `look_back` before the interval on.
+    """
+    rule = Rule(window_ms, look_ups.floor_ms, look_ups.max_gap_ms)
+    with _rarely_looking_for_garbage(), Client(cluster, connection) as client:
+        try:
+            scope = scope_of(client, interval, groups, topics, epoch_ms(interval.start - look_back))
+            return _read(scope, rule, look_ups.per_pass, live, kept, progress or _silent)
+        except KafkaError as error:
+            raise client.unreachable(
+                f"{words_of(error)}; run it again, and see the broker's log if that does not help"
+            ) from error
+
+
+@contextmanager
+def _rarely_looking_for_garbage() -> Iterator[None]:
+    before = gc.get_threshold()
+    gc.set_threshold(_OBJECTS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def _read(
+    scope: Scope, rule: Rule, per_slice: int, live: bool, kept: Sequence[KeptPosition], progress: Progress
+) -> Snapshot:
+    began, cluster = now_ms(), scope.client.cluster.name
+    now, commits = seen(scope, live)
+    progress(f"{len(scope.topics)} topics, {len(now.groups)} groups, {len(now.positions)} committed offsets")
+    still = unchanged(scope.since, now, commits)
+    times = RecordTimes(scope.client, scope.topics)
+    there = set(scope.offsets.partitions)
+    elsewhere = kept_tracks(kept, there)
+    rows = [
+        *proven(now.committed, still),
+        *still,
+        *kept_rows(kept, there, epoch_ms(scope.interval.start - LOOK_BACK)),
+    ]
+    if live:
+        rows += standing(elsewhere, epoch_ms(scope.interval.start), began)
+    followed = tracks(now, commits, still) | elsewhere
+    contents = Contents(scope.client, scope.offsets.leader, rule.floor_ms)
+    looking = Looking(
+        scope.offsets, times, rule, per_slice, began, scope.may_be_compacted, followed, progress, contents
+    )
+    points = produced_points(looking, epoch_ms(scope.interval.start), epoch_ms(scope.interval.end))
+    found = list(fact_rows.produced(points))
+    return Snapshot(
+        log_offsets=fact_table(LOG_OFFSETS, cluster, [*_ends_of_records(looking, now.ends), *found]),
+        record_ranges=fact_table(RECORD_RANGES, cluster, fact_rows.ranges(looking.ranges)),
+        committed_offsets=fact_table(COMMITTED_OFFSETS, cluster, rows),
+        group_states=fact_table(GROUP_STATES, cluster, now.groups),
+        share_lags=fact_table(SHARE_LAGS, cluster, now.shares),
+        topic_configs=fact_table(TOPIC_CONFIGS, cluster, now.configs),
+        commit_records=(commits or Commits()).table(),
+        notes=(*scope.notes, *scope.offsets.notes(), *times.notes(), *contents.notes(), *_unfinished(looking)),
+        look_ups=scope.offsets.look_ups + times.look_ups + contents.look_ups,
+    )
+
+
+def _ends_of_records(looking: Looking, rows: list[Row]) -> Iterator[Row]:
+    """The ends that were seen, before the markers of transactions where groups read."""
+    ends = {TopicPartition(topic, partition): end for topic, partition, _, _, end, _ in rows}
+    transactional = transactional_topics(looking.times, {reader.tp for reader in looking.tracks}, ends)
+    for topic, partition, at, start, end, source in rows:
+        told = {end: end}
+        if topic in transactional:
+            told = before_markers(looking.times, TopicPartition(topic, partition), told)
+        yield topic, partition, at, start, told[end], source
+
+
+def _unfinished(looking: Looking) -> list[str]:
+    if not looking.unfinished:
+        return []
+    return [
+        f"{looking.unfinished} gaps were left wide because {looking.per_slice} look-ups per hour were spent;"
+        " raise look_ups.per_pass or select fewer topics"
+    ]
+
+
+def _silent(_: str) -> None:
+    """Progress that nobody watches."""

@@ -1,0 +1,29 @@
+"""Spark's settings for one job, the same whoever submits it. Knows the job's size, not where Spark runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kafka_sla.spark.job_spec import read_job
+
+_ALWAYS = {
+    "spark.log.level": "WARN",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+"""Spark's adaptive execution splits what is too large for so few partitions."""
+_SMALL = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+}
+"""Some ten thousand rows are done before Java code for them is compiled, let alone optimised."""
+SMALL_BYTES = 1_500_000
+
+
+def spark_conf(job_path: str | Path) -> dict[str, str]:
+    """Settings that fit the job."""
+    return _ALWAYS | (_SMALL if read_job(job_path).input_bytes < SMALL_BYTES else {})

@@ -1,0 +1,63 @@
+"""Runs the Spark application of one job on this machine. Knows Spark's settings, not what is measured."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from kafka_sla.errors import SparkFailed
+from kafka_sla.spark.package_zip import PACKAGES, application, package_folder
+from kafka_sla.spark.conf import spark_conf
+
+_HERE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+_TOLD_LINES = 12
+
+
+def run_spark(job_path: str, *, memory: str = "2g") -> None:
+    """Measure a job with local Spark. SparkFailed tells the end of Spark's output and where all of it is."""
+    _need_java()
+    handle, log = tempfile.mkstemp(prefix="kafka_sla-spark-", suffix=".log")
+    with os.fdopen(handle, "wb") as output:
+        ended = subprocess.run(
+            _command(job_path, memory), env=_environment(), stdout=output, stderr=output, check=False
+        )
+    if ended.returncode:
+        raise SparkFailed(
+            f"Spark ended with exit code {ended.returncode}; all it said is in {log}\n{_end_of(Path(log))}"
+        )
+    Path(log).unlink()
+
+
+def _need_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    if not (home and (Path(home) / "bin" / "java").exists()) and not shutil.which("java"):
+        raise SparkFailed("Spark needs Java 17, and there is none on the path: install it, or set JAVA_HOME")
+
+
+def _command(job_path: str, memory: str) -> list[str]:
+    submit = package_folder("pyspark") / "bin" / "spark-submit"
+    conf = [part for key, value in (spark_conf(job_path) | _HERE).items() for part in ("--conf", f"{key}={value}")]
+    job = [str(application()), "--job", job_path]
+    return [str(submit), "--master", "local[*]", "--driver-memory", memory, *conf, *job]
+
+
+def _environment() -> dict[str, str]:
+    """This Python for the driver and its workers, with the packages where this process found them."""
+    packages = dict.fromkeys(str(package_folder(name).parent) for name in PACKAGES)
+    path = [*packages, *filter(None, [os.environ.get("PYTHONPATH")])]
+    own = {
+        "PYTHONPATH": os.pathsep.join(path),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    return {**os.environ, **own}
+
+
+def _end_of(log: Path) -> str:
+    lines = [line for line in log.read_text("utf-8", "replace").splitlines() if line.strip()]
+    return "\n".join(f"  {line}" for line in lines[-_TOLD_LINES:])

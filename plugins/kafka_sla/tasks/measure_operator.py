@@ -1,0 +1,65 @@
+"""The measuring task: spark-submit through an Airflow connection. Knows Spark's settings, not what is measured."""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import Context
+
+from kafka_sla.model.entities import Connection
+from kafka_sla.spark.package_zip import application, code_zip
+from kafka_sla.spark.conf import spark_conf
+from kafka_sla.tasks.connections import connection
+
+CONNECTION = "spark_default"
+POOL = "KAFKA_SLA_SPARK_POOL"
+"""Environment variable: the Airflow pool whose slots bound how many Spark applications of all DAGs run at once."""
+
+
+class MeasureOperator(SparkSubmitOperator):
+    """spark-submit with this project's code, which is zipped where the task runs: any worker will do."""
+
+    def execute(self, context: Context) -> None:
+        self.application = str(application())
+        self.py_files = str(code_zip())
+        *_, job = self.application_args or [""]
+        self.conf = {**spark_conf(job), **(self.conf or {})}
+        self.env_vars = client_environment(connection(self._conn_id))
+        super().execute(context)
+
+
+def measure(job: str) -> MeasureOperator:
+    """The task that runs the job file (a template). One application a DAG at a time: Spark starts are dear."""
+    return MeasureOperator(
+        task_id="measure",
+        conn_id=CONNECTION,
+        name="kafka_sla {{ run_id }}",
+        application_args=["--job", job],
+        conf={"spark.driver.memory": "{{ params.driver_memory }}"},
+        pool=os.environ.get(POOL, "default_pool"),
+        max_active_tis_per_dag=1,
+        durable=False,  # a retry starts anew: it overwrites its own folder only, and YARN's cluster mode refuses True
+        execution_timeout=timedelta(hours=2),
+    )
+
+
+def client_environment(spark: Connection) -> dict[str, str] | None:
+    """What the driver needs when it runs here (local or standalone, client mode): this Python, this spark-submit.
+
+    YARN, Kubernetes and cluster mode start the driver elsewhere, where paths of this machine mean nothing.
+    """
+    master = spark.host or ""
+    here = master.startswith(("local", "spark://")) or (spark.conn_type == "spark" and spark.port is not None)
+    if not here or spark.extra.get("deploy-mode") == "cluster":
+        return None
+    python = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    found = {
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
+        "PYSPARK_PYTHON": python,
+        "PYSPARK_DRIVER_PYTHON": os.environ.get("PYSPARK_DRIVER_PYTHON", sys.executable),
+    }
+    return found | ({"SPARK_LOCAL_IP": "127.0.0.1"} if master.startswith("local") else {})

@@ -1,0 +1,73 @@
+"""The Airflow run that a task belongs to: its request, its configuration, its address. Knows no step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+
+from airflow.sdk import conf, get_current_context
+
+from kafka_sla.errors import BadRequest
+from kafka_sla.model.entities import Interval
+from kafka_sla.config.settings import Settings, load_settings
+from kafka_sla.tasks.dag_config import configuration_path
+from kafka_sla.tasks.run_plan import Request
+
+
+def request_of_run(every: timedelta, watches: bool) -> Request:
+    """The run as Airflow describes it."""
+    context = get_current_context()
+    run, params = context["dag_run"], context["params"]
+    return Request(
+        every=every,
+        watches=watches,
+        run_after=run.run_after,
+        backfill=run.run_type == "backfill",
+        data_interval=data_interval(),
+        start=_instant(params, "from"),
+        end=_instant(params, "to"),
+        clusters=tuple(params["clusters"] or ()),
+        slas=tuple(params["slas"] or ()),
+        tell=params.get("notify", "auto"),
+        stored=params["facts"] == "stored",
+    )
+
+
+def data_interval() -> Interval | None:
+    """The run's data interval; a run that was triggered without a logical date has none."""
+    context = get_current_context()
+    start, end = context.get("data_interval_start"), context.get("data_interval_end")
+    return Interval(plain(start), plain(end)) if start and end and start < end else None
+
+
+def settings_here() -> Settings:
+    """The configuration, read where this task runs: KAFKA_SLA_CONFIG, or the file beside this worker's DAG file."""
+    return load_settings(configuration_path(get_current_context()["dag"].fileloc))
+
+
+def run_url(settings: Settings) -> str:
+    """Where the Airflow UI shows this run."""
+    context = get_current_context()
+    return address_of(settings.base_url, context["dag"].dag_id, context["run_id"])
+
+
+def address_of(base_url: str | None, dag_id: str, run_id: str) -> str:
+    """Where the Airflow UI shows a run; without a configured base URL, at the one that Airflow knows of itself."""
+    base = base_url or conf.get("api", "base_url", fallback="http://localhost:8080")
+    return f"{base.rstrip('/')}/dags/{dag_id}/runs/{quote(run_id, safe='')}"
+
+
+def plain(at: datetime) -> datetime:
+    """Airflow's pendulum instants as plain UTC datetimes."""
+    return datetime.fromtimestamp(at.timestamp(), UTC)
+
+
+def _instant(params: Mapping[str, Any], name: str) -> datetime | None:
+    if not (text := params[name]):
+        return None
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        raise BadRequest(f"{name} is {text!r}, which is no time; write it as 2026-11-21T10:00:00Z") from error

@@ -1,0 +1,57 @@
+"""Names that people select, exact, glob or regex, compiled to `Patterns`. Knows no file and no Kafka."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from kafka_sla.model.entities import Patterns
+
+PATTERN_ALLOWED = (
+    "a name (orders), a glob (orders-*), a regex (/orders-[0-9]+/), or one of these after ! to leave it out"
+)
+_INTERNAL = "(?!__)"
+"""A glob that begins with * leaves Kafka's internal topics out: nobody asks for 50 partitions of __consumer_offsets."""
+
+
+def parse_pattern(text: object, internal: bool = False) -> str:
+    """One pattern (without !) as a regex to match in full, alike in Python and Java; ValueError if wrong."""
+    if not isinstance(text, str) or not text.strip() or text != text.strip():
+        raise ValueError(f"not a pattern; allowed: {PATTERN_ALLOWED}")
+    if text.startswith("/"):
+        return _regex(text)
+    glob = "".join({"*": ".*", "?": "."}.get(char, re.escape(char)) for char in text)
+    return glob if internal or text[0] not in "*?" else _INTERNAL + glob
+
+
+def parse_patterns(texts: Iterable[str]) -> Patterns:
+    """Patterns of a list such as ["orders-*", "!orders-test"]; only exclusions means everything but these."""
+    listed = list(texts)
+    include = tuple(parse_pattern(text) for text in listed if not text.startswith("!"))
+    exclude = tuple(parse_pattern(text[1:], internal=True) for text in listed if text.startswith("!"))
+    return Patterns(include or (parse_pattern("*"),), exclude)
+
+
+def is_exact(text: object) -> bool:
+    """Is it one plain name rather than a glob, a regex or an exclusion?"""
+    return isinstance(text, str) and text[:1] not in ("/", "!", "") and not set("*?") & set(text)
+
+
+def plain_names(patterns: Patterns) -> list[str] | None:
+    """The names that are selected, where all of them are given plainly; None where one is a glob or a regex."""
+    names = [re.sub(r"\\(.)", r"\1", pattern, flags=re.DOTALL) for pattern in patterns.include]
+    if [re.escape(name) for name in names] != list(patterns.include):
+        return None
+    return [name for name in names if patterns.matches(name)]
+
+
+def _regex(text: str) -> str:
+    if len(text) < 3 or not text.endswith("/"):
+        raise ValueError("not a regex between two slashes, such as /orders-[0-9]+/")
+    try:
+        re.compile(text[1:-1])
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ValueError(
+            f"not a regex ({error}); see https://docs.python.org/3/library/re.html#regular-expression-syntax"
+        ) from error
+    return text[1:-1]

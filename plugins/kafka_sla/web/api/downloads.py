@@ -1,0 +1,80 @@
+"""Published rows as files: CSV, JSON and Parquet, as `kafka-sla export` writes them. Knows no page."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import pyarrow as pa
+from fastapi import APIRouter, HTTPException, Query, Response
+
+from kafka_sla.lake.export_files import Format, write_stream
+from kafka_sla.model.entities import Interval
+from kafka_sla.lake.duckdb_reader import opened
+from kafka_sla.model.tables import SLA_WINDOWS, TABLES, Table
+from kafka_sla.web.api.params import Here, Promise, Span
+from kafka_sla.web.queries.series import pieces
+from kafka_sla.web.queries.context import Place
+from kafka_sla.web.queries.timeline import timeline
+
+router = APIRouter(prefix="/api/v1", tags=["downloads"])
+As = Annotated[Format, Query(alias="format", description="csv, json or parquet")]
+Cluster = Annotated[str, Query(description="one cluster; empty: all")]
+KINDS = {"csv": "text/csv; charset=utf-8", "json": "application/json", "parquet": "application/vnd.apache.parquet"}
+MOST_ROWS = 1_000_000
+"""What one request may ask for: the web server holds the rows in memory."""
+_POINTS = 2_000
+
+
+@router.get("/tables/{table}", summary="The rows of any table, published ones only")
+def rows_of_table(here: Here, table: str, span: Span, cluster: Cluster = "", form: As = "csv") -> Response:
+    if table not in TABLES:
+        raise HTTPException(404, f"there is no table {table}; there are {', '.join(sorted(TABLES))}")
+    clusters = [cluster] if cluster else None
+    _check_size(here, TABLES[table], span, clusters)
+    return _file(here.lake.published(table, span, clusters), form, table)
+
+
+@router.get("/slas/{sla:path}/windows", summary="The verdicts on one SLA, window by window")
+def windows_of_sla(here: Here, sla: Promise, span: Span, form: As = "csv") -> Response:
+    if (span.end - span.start) / timedelta(milliseconds=here.settings.window_ms) > MOST_ROWS:
+        raise _too_many()
+    rows = here.lake.published(SLA_WINDOWS.name, span, [sla.cluster])
+    mine = pa.compute.equal(rows["sla"], sla.name)
+    return _file(rows.filter(mine), form, "sla_windows")
+
+
+@router.get("/slas/{sla:path}/timeline.csv", summary="What the page of one SLA draws")
+def timeline_of_sla(here: Here, sla: Promise, span: Span) -> Response:
+    drawn = timeline(pieces(here, sla, span, _POINTS), [])
+    columns = drawn.model_dump(exclude={"sla", "start", "end", "step_ms", "resolution", "threshold_ms", "objective",
+                                        "misses", "at_ms"})  # fmt: skip
+    starts = [datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=at) for at in drawn.at_ms]
+    at = pa.array(starts, pa.timestamp("us", "UTC"))
+    return _file(pa.table({"start": at, **columns}), "csv", "timeline")
+
+
+def _file(rows: pa.Table, form: Format, name: str) -> Response:
+    stream = io.BytesIO()
+    write_stream(rows, form, stream)
+    attached = {"Content-Disposition": f'attachment; filename="{name}.{form}"'}
+    return Response(stream.getvalue(), media_type=KINDS[form], headers=attached)
+
+
+def _check_size(here: Place, table: Table, span: Interval, clusters: list[str] | None) -> None:
+    """Count before reading; rows of the small SQL tables are not counted."""
+    if table.kind == "ledger":
+        return
+    slices = here.ledger.publications(clusters, span) if table.kind == "metric" else []
+    files = here.lake.published_files(table, slices) if slices else here.lake.fact_files(table, span.start, span.end)
+    with opened(files, slices) as database:
+        wanted = f'"{table.time}" >= $1 AND "{table.time}" < $2'
+        (found,) = database.execute(f"SELECT count(*) FROM files WHERE {wanted}", [span.start, span.end]).fetchall()[0]
+    if found > MOST_ROWS:
+        raise _too_many(found)
+
+
+def _too_many(found: int | None = None) -> HTTPException:
+    told = f"{found:,} rows are" if found else "that is"
+    return HTTPException(413, f"{told} more than {MOST_ROWS:,}; ask for less time, or use `kafka-sla export`")

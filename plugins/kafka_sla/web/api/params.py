@@ -1,0 +1,90 @@
+"""What a request asks for, checked: a span of time, an SLA, filters. Reads nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+from fastapi import Depends, HTTPException, Query
+
+from kafka_sla.text.timestamps import parse_instant
+from kafka_sla.model.entities import Interval, Sla
+from kafka_sla.config.settings import Settings
+from kafka_sla.web.queries.context import Place, place
+
+DEFAULT = timedelta(hours=24)
+LONGEST = timedelta(days=5 * 366)
+
+From = Annotated[str | None, Query(alias="from", description="ISO-8601 time, UTC without an offset; default: a day")]
+To = Annotated[str | None, Query(description="ISO-8601 time, exclusive; default: now")]
+Here = Annotated[Place, Depends(place)]
+
+
+def interval(here: Here, start: From = None, to: To = None) -> Interval:
+    """The span asked for, whole minutes."""
+    try:
+        end = parse_instant(to) if to else _minute(here.now) + timedelta(minutes=1)
+        begin = parse_instant(start) if start else end - DEFAULT
+    except ValueError as error:
+        raise HTTPException(400, f"from or to: {error}") from error
+    if not begin < end:
+        raise HTTPException(400, "from must be before to; exchange them?")
+    if end - begin > LONGEST:
+        raise HTTPException(400, "from and to are more than five years apart; ask for less")
+    return Interval(begin, end)
+
+
+Span = Annotated[Interval, Depends(interval)]
+
+
+def promise(here: Here, sla: str) -> Sla:
+    """The SLA that the path names."""
+    return named(here.settings, sla)
+
+
+Promise = Annotated[Sla, Depends(promise)]
+
+
+def named(settings: Settings, name: str) -> Sla:
+    for sla in settings.slas:
+        if sla.name == name:
+            return sla
+    raise HTTPException(404, f"the configuration has no SLA {name!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which SLAs; an empty field means all."""
+
+    cluster: str = ""
+    group: str = ""
+    team: str = ""
+    sla: str = ""
+
+    def chosen(self, settings: Settings) -> list[Sla]:
+        return [sla for sla in settings.slas if self._fits(sla)]
+
+    def _fits(self, sla: Sla) -> bool:
+        return (
+            self.cluster in ("", sla.cluster)
+            and self.team in ("", sla.team)
+            and self.sla in ("", sla.name)
+            and (not self.group or sla.groups.matches(self.group))
+        )
+
+
+def chosen(
+    cluster: Annotated[str, Query(description="a cluster of the configuration")] = "",
+    group: Annotated[str, Query(description="a consumer group; its SLAs")] = "",
+    team: Annotated[str, Query(description="a team of the configuration")] = "",
+    sla: Annotated[str, Query(description="one SLA")] = "",
+) -> Filter:
+    return Filter(cluster, group, team, sla)
+
+
+Chosen = Annotated[Filter, Depends(chosen)]
+
+
+def _minute(at: datetime) -> datetime:
+    return at.astimezone(UTC).replace(second=0, microsecond=0)

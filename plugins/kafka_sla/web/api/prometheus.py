@@ -1,0 +1,201 @@
+"""The newest figures in Prometheus' text format, under our own names and, where they mean the same, under those that
+dashboards for Kafka Lag Exporter, Burrow and kminion ask for. Judges nothing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from kafka_sla.model.entities import Interval
+from kafka_sla.sla.rollups import SLOT_MS
+from kafka_sla.model.tables import CONSUMER_LATENCY, CONSUMER_STATUS
+from kafka_sla.web.queries.schemas import SlaNow
+from kafka_sla.web.api.params import Here
+from kafka_sla.web.queries.overview import overview
+from kafka_sla.web.queries.series import Pieces, unpacked
+from kafka_sla.web.queries.context import Place
+from kafka_sla.web.queries.timeline import timeline
+
+router = APIRouter(tags=["metrics"])
+STATES = ("missed", "late", "kept", "excused", "no_data")
+BURROW = {"NOTFOUND": 0, "OK": 1, "WARNING": 2, "ERROR": 3, "STOPPED": 4, "STALLED": 5, "REWIND": 6}
+"""Burrow's own numbers of its statuses."""
+Row = dict[str, Any]
+_COLUMNS = ("cluster", "group", "topic", "partition", "window_start", "window_end", "records_lag", "backlog_age_ms",
+            "committed_offset", "log_end_offset")  # fmt: skip
+PerPartition = Annotated[bool, Query(description="leave the series of single partitions out: false")]
+
+
+@router.get("/metrics", summary="The newest figures for Prometheus", response_class=Response)
+def metrics(here: Here, partitions: PerPartition = True) -> Response:
+    registry = CollectorRegistry()
+    registry.register(_Newest(here, partitions))
+    return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+
+class _Newest:
+    """One scrape. Prometheus calls the time of a scrape now; how old the figures are is a series of its own."""
+
+    def __init__(self, here: Place, partitions: bool) -> None:
+        self._here, self._partitions = here, partitions
+
+    def collect(self) -> Iterator[Metric]:
+        yield from slas(self._here, overview(self._here, self._here.settings.slas))
+        rows, statuses = newest_rows(self._here)
+        yield from groups(rows, statuses)
+        if self._partitions:
+            yield from partitions(rows, statuses)
+
+
+def slas(here: Place, found: Sequence[SlaNow]) -> Iterator[Metric]:
+    """The series of the SLAs."""
+    labels = ("sla", "cluster", "team")
+    named = {row.name: (row.name, row.cluster, row.team) for row in found}
+    state = _gauge("kafka_sla_state", "1 for the state that the SLA is in, 0 for the others", (*labels, "state"))
+    for row in found:
+        for name in STATES:
+            state.add_metric((*named[row.name], name), float(row.state == name))
+    yield state
+    for name, words, value in _OF_SLAS:
+        yield _filled(name, words, labels, ((named[row.name], value(row)) for row in found))
+    yield _quantiles(here, found, named)
+
+
+_OF_SLAS: Sequence[tuple[str, str, Any]] = (
+    ("kafka_sla_threshold_seconds", "What is promised", lambda r: r.max_latency_ms / 1000),
+    ("kafka_sla_objective_ratio", "Share of time that must be good", lambda r: r.objective),
+    ("kafka_sla_worst_latency_seconds", "Worst latency of the newest window", lambda r: _seconds(r.worst_ms)),
+    ("kafka_sla_open_misses", "1 while a miss is open", lambda r: float(r.open_miss is not None)),
+    ("kafka_sla_newest_verdict_timestamp_seconds", "End of the newest judged window",
+     lambda r: r.as_of and r.as_of.timestamp()),
+    ("kafka_sla_attained_ratio", "Good time over good and bad time of the period",
+     lambda r: r.period and r.period.attained),
+    ("kafka_sla_attained_records_ratio", "Share of records in time", lambda r: r.period and r.period.records_attained),
+    ("kafka_sla_coverage_ratio", "Share of the period about which something is known",
+     lambda r: r.period and r.period.coverage),
+    ("kafka_sla_error_budget_seconds", "Bad time that the period allows",
+     lambda r: r.period and r.period.budget_ms / 1000),
+    ("kafka_sla_error_budget_left_seconds", "What is left of it; negative: overspent",
+     lambda r: r.period and r.period.budget_left_ms / 1000),
+    ("kafka_sla_burn_rate", "1 spends exactly the budget", lambda r: r.period and r.period.burn_rate),
+)  # fmt: skip
+
+
+def _quantiles(here: Place, found: Sequence[SlaNow], named: Mapping[str, tuple[str, ...]]) -> Metric:
+    """Of the newest slot of five minutes: one read for all SLAs."""
+    metric = _gauge("kafka_sla_latency_seconds", "Latency of the records consumed in the newest five minutes",
+                    ("sla", "cluster", "team", "quantile"))  # fmt: skip
+    newest = here.ledger.newest_slots([row.name for row in found])
+    for sla in here.settings.slas:
+        if sla.name not in newest or sla.name not in named:
+            continue
+        slot = newest[sla.name]
+        drawn = timeline(Pieces(sla, slot.stretch.span, "slot", SLOT_MS, [unpacked(slot)]), [])
+        for share, column in (("0.5", drawn.p50_ms), ("0.95", drawn.p95_ms), ("0.99", drawn.p99_ms)):
+            if column[0] is not None:
+                metric.add_metric((*named[sla.name], share), column[0] / 1000)
+    return metric
+
+
+def newest_rows(here: Place) -> tuple[list[Row], dict[tuple[Any, ...], Row]]:
+    """The newest published window of each cluster: rows of the latency, and of the status by group-partition."""
+    rows: list[Row] = []
+    statuses: dict[tuple[Any, ...], Row] = {}
+    for cluster in here.settings.clusters:
+        newest = here.ledger.latest_publication(cluster.name, here.now + timedelta(days=1))
+        if newest is None:
+            continue
+        end = newest.interval.end
+        last = Interval(end - timedelta(milliseconds=here.settings.window_ms), end)
+        rows += here.lake.published(CONSUMER_LATENCY.name, last, [cluster.name], _COLUMNS).to_pylist()
+        columns = ("cluster", "group", "topic", "partition", "window_start", "status", "group_status")
+        for row in here.lake.published(CONSUMER_STATUS.name, last, [cluster.name], columns).to_pylist():
+            statuses[row["cluster"], row["group"], row["topic"], row["partition"]] = row
+    return rows, statuses
+
+
+def groups(rows: Sequence[Row], statuses: dict[tuple[Any, ...], Row]) -> Iterator[Metric]:
+    """The series of groups, and of their topics."""
+    by_group, by_topic = _sums(rows, ("cluster", "group")), _sums(rows, ("cluster", "group", "topic"))
+    kle = ("cluster_name", "group")
+    yield _filled("kafka_consumergroup_group_sum_lag", "Records that wait", kle, _of(by_group, "sum"))
+    yield _filled("kafka_consumergroup_group_max_lag", "Most records waiting in one partition", kle,
+                  _of(by_group, "max"))  # fmt: skip
+    yield _filled("kafka_consumergroup_group_max_lag_seconds", "Age of the oldest record that waits", kle,
+                  _of(by_group, "age"))  # fmt: skip
+    yield _filled("kafka_consumergroup_group_topic_sum_lag", "Records that wait", (*kle, "topic"), _of(by_topic, "sum"))
+    yield _filled("kminion_kafka_consumer_group_topic_lag", "Records that wait",
+                  ("cluster", "group_id", "topic_name"), _of(by_topic, "sum"))  # fmt: skip
+    yield _filled("burrow_kafka_consumer_lag_total", "Records that wait", ("cluster", "consumer_group"),
+                  _of(by_group, "sum"))  # fmt: skip
+    known = {(row["cluster"], row["group"]): float(BURROW[row["group_status"]]) for row in statuses.values()}
+    yield _filled("burrow_kafka_consumer_status", "0 not found, 1 OK, 2 warning, 3 error",
+                  ("cluster", "consumer_group"), known.items())  # fmt: skip
+
+
+def partitions(rows: Sequence[Row], statuses: dict[tuple[Any, ...], Row]) -> Iterator[Metric]:
+    """The series of single partitions."""
+    kle, burrow = ("cluster_name", "group", "topic", "partition"), ("cluster", "consumer_group", "topic", "partition")
+    lag = [(_place(row), row["records_lag"]) for row in rows]
+    committed = [(_place(row), row["committed_offset"]) for row in rows]
+    ends = {(r["cluster"], r["topic"], str(r["partition"])): r["log_end_offset"] for r in rows}
+    yield _filled("kafka_consumergroup_group_lag", "Records that wait", kle, lag)
+    yield _filled("kafka_consumergroup_group_lag_seconds", "Age of the oldest record that waits", kle,
+                  ((_place(row), _seconds(row["backlog_age_ms"])) for row in rows))  # fmt: skip
+    yield _filled("kafka_consumergroup_group_offset", "Next offset that the group reads", kle, committed)
+    yield _filled("kafka_partition_latest_offset", "Offset that the next record gets",
+                  ("cluster_name", "topic", "partition"), ends.items())  # fmt: skip
+    yield _filled("kminion_kafka_consumer_group_topic_partition_lag", "Records that wait",
+                  ("cluster", "group_id", "topic_name", "partition_id"), lag)  # fmt: skip
+    yield _filled("burrow_kafka_consumer_partition_lag", "Records that wait", burrow, lag)
+    yield _filled("burrow_kafka_consumer_current_offset", "Next offset that the group reads", burrow, committed)
+    yield _filled("kafka_sla_partition_status", "Burrow's rules: 0 not found, 1 OK, 2 warning, 4 stopped, 5 stalled,"
+                  " 6 rewind", burrow, ((_place(row), BURROW[row["status"]]) for row in statuses.values()))  # fmt: skip
+
+
+def _sums(rows: Iterable[Row], keys: Sequence[str]) -> dict[tuple[str, ...], dict[str, float | None]]:
+    """Lags added up, their largest, and the largest age; unknown where one of the lags is."""
+    members: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        members[tuple(row[key] for key in keys)].append(row)
+    found = {}
+    for key, mine in members.items():
+        lags = [row["records_lag"] for row in mine]
+        ages = [row["backlog_age_ms"] for row in mine if row["backlog_age_ms"] is not None]
+        whole = None not in lags
+        found[key] = {
+            "sum": sum(lags) if whole else None, "max": max(lags) if whole else None,
+            "age": _seconds(max(ages, default=None)),
+        }  # fmt: skip
+    return found
+
+
+def _of(sums: dict[tuple[str, ...], dict[str, float | None]], name: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    return ((key, values[name]) for key, values in sums.items())
+
+
+def _place(row: Row) -> tuple[str, ...]:
+    return row["cluster"], row["group"], row["topic"], str(row["partition"])
+
+
+def _filled(name: str, words: str, labels: Sequence[str], samples: Iterable[tuple[tuple[str, ...], Any]]) -> Metric:
+    """A gauge; what is unknown is left out, for Prometheus has no null."""
+    metric = _gauge(name, words, labels)
+    for values, sample in samples:
+        if sample is not None:
+            metric.add_metric(values, float(sample))
+    return metric
+
+
+def _gauge(name: str, words: str, labels: Sequence[str]) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, words, labels=labels)
+
+
+def _seconds(ms: float | None) -> float | None:
+    return None if ms is None else ms / 1000

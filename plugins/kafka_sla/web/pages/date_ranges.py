@@ -1,0 +1,68 @@
+"""Spans of time as a page offers and names them: presets, calendar periods, neighbours. Reads nothing."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from fastapi import HTTPException, Request
+
+from kafka_sla.sla.attainment import calendar_period
+from kafka_sla.text.timestamps import parse_instant
+from kafka_sla.model.entities import Interval, Sla
+from kafka_sla.text.formatting import moment
+from kafka_sla.text.formatting import span as length_text
+
+PRESETS = (
+    ("6 hours", timedelta(hours=6)), ("24 hours", timedelta(hours=24)), ("7 days", timedelta(days=7)),
+    ("30 days", timedelta(days=30)), ("90 days", timedelta(days=90)), ("a year", timedelta(days=365)),
+)  # fmt: skip
+
+
+def asked(request: Request, now: datetime, default: timedelta) -> Interval:
+    """The span that `from` and `to` ask for, else the newest of that length."""
+    start, end = request.query_params.get("from"), request.query_params.get("to")
+    try:
+        until = parse_instant(end) if end else now.replace(second=0, microsecond=0) + timedelta(minutes=1)
+        since = parse_instant(start) if start else until - default
+    except ValueError as error:
+        raise HTTPException(400, f"from or to: {error}") from error
+    if not since < until:
+        raise HTTPException(400, "from must be before to; exchange them?")
+    return Interval(since, until)
+
+
+def shown(span: Interval) -> dict[str, Any]:
+    """A span as templates use it."""
+    length = span.end - span.start
+    return {
+        "from": _input(span.start), "to": _input(span.end), "start": moment(span.start), "end": moment(span.end),
+        "length": length_text(length / timedelta(milliseconds=1)),
+    }  # fmt: skip
+
+
+def choices(span: Interval, sla: Sla, now: datetime) -> dict[str, list[tuple[str, str, str, bool]]]:
+    """Name, from, to and whether it is the one shown: newest spans, calendar periods, and neighbours."""
+    end = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
+    length = span.end - span.start
+    this = calendar_period(sla.period, sla.time_zone, now)
+    last = calendar_period(sla.period, sla.time_zone, this.start - timedelta(microseconds=1))
+    return {
+        "newest": [_choice(name, Interval(end - long, end), span) for name, long in PRESETS],
+        "calendar": [_choice(f"this {sla.period}", this, span), _choice(f"last {sla.period}", last, span)],
+        "around": [
+            _choice("earlier", Interval(span.start - length / 2, span.end - length / 2), span),
+            _choice("later", Interval(span.start + length / 2, span.end + length / 2), span),
+            _choice("zoom out", Interval(span.start - length, span.end + length), span),
+        ],
+    }  # fmt: skip
+
+
+def _choice(name: str, choice: Interval, span: Interval) -> tuple[str, str, str, bool]:
+    near = abs(choice.start - span.start) < timedelta(minutes=2) and abs(choice.end - span.end) < timedelta(minutes=2)
+    return name, _input(choice.start), _input(choice.end), near
+
+
+def _input(at: datetime) -> str:
+    """As a datetime-local field wants it; UTC."""
+    return f"{at:%Y-%m-%dT%H:%M}"

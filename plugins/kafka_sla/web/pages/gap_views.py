@@ -1,0 +1,67 @@
+"""Missing time and what measures it, in words for the template. Knows no query and no HTML tag."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from kafka_sla.web.queries.backfill_commands import Cure
+from kafka_sla.web.queries.gaps import Missing, MissingTime
+from kafka_sla.text.formatting import moment, plural, span
+
+_FIELDS = {"from": "From (UTC)", "to": "To (UTC)", "clusters": "Clusters", "facts": "Facts", "slas": "SLAs"}
+_FACTS = {"stored": "Only what is stored"}
+
+
+def missing(found: Missing, airflow: Callable[[str], str]) -> dict[str, Any]:
+    """What the page shows."""
+    return {
+        "times": [_time(one) for one in found.times], "left_out": found.left_out,
+        "unjudged": [{"sla": one.sla, "start": f"{one.start:%Y-%m-%d}", "end": _last(one.end),
+                      "days": plural((one.end - one.start).days, "day")} for one in found.unjudged],
+        "measure": [_cure(one, airflow) for one in found.cures if one.kind != "judge"],
+        "judge": [_cure(one, airflow) for one in found.cures if one.kind == "judge"],
+    }  # fmt: skip
+
+
+def _time(one: MissingTime) -> dict[str, Any]:
+    return {
+        "cluster": one.cluster, "start": moment(one.start), "end": moment(one.end),
+        "length": span((one.end - one.start) / timedelta(milliseconds=1)), "badge": _badge(one),
+    }  # fmt: skip
+
+
+def _badge(one: MissingTime) -> tuple[str, str, str]:
+    if one.runs_under_way:
+        return "excused", "…", f"{plural(one.runs_under_way, 'run')} under way"
+    if one.failed_runs:
+        return "missed", "✖", f"{plural(one.failed_runs, 'run')} failed"
+    return "no_data", "?", "no run"
+
+
+def _cure(one: Cure, airflow: Callable[[str], str]) -> dict[str, Any]:
+    return {
+        "title": _title(one), "command": one.command, "range_command": one.range_command,
+        "dag": one.dag, "href": airflow(f"/dags/{one.dag}"),
+        "about": ", ".join(one.slas) if one.slas else ", ".join(one.clusters) or "all clusters",
+        "fields": [(_FIELDS[key], _value(key, value)) for key, value in one.form.items()],
+    }  # fmt: skip
+
+
+def _title(one: Cure) -> str:
+    days = (one.end - one.start).days
+    if one.kind == "trigger":
+        return f"{moment(one.start)} to {moment(one.end)}"
+    if days == 1:
+        return f"{one.start:%Y-%m-%d}"
+    return f"{one.start:%Y-%m-%d} to {_last(one.end)}, {plural(days, 'day')}"
+
+
+def _value(key: str, value: Any) -> str:
+    return _FACTS.get(value, value) if isinstance(value, str) else ", ".join(value)
+
+
+def _last(end: Any) -> str:
+    """The last day before an end at midnight."""
+    return f"{end - timedelta(days=1):%Y-%m-%d}"

@@ -1,0 +1,105 @@
+"""The archive of digests as pages: a list, each in a frame where nothing of it can run, and the file itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, HTTPException, Query
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+
+from kafka_sla.reporting import archive
+from kafka_sla.reporting.archive import Archived
+from kafka_sla.web.queries.schemas import Report
+from kafka_sla.web.api.params import Here
+from kafka_sla.web.queries.backfill_commands import dag_trigger
+from kafka_sla.web.pages.response import Page, page
+from kafka_sla.web.queries.context import Place
+from kafka_sla.text.formatting import moment
+
+router = APIRouter(default_response_class=HTMLResponse)
+Paper = Annotated[Page, Depends(page)]
+Named = Annotated[str, Query(description="one digest; empty: all")]
+OfTeam = Annotated[str, Query(description="digests of one team; empty: all")]
+SHOWN = 200
+DAG = "kafka_sla_report"
+# What a digest says comes from names that others chose. Its page has no script, and none would run: `sandbox` gives it
+# an origin of its own, without scripts, forms and windows.
+_LOCKED = {
+    "Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:;"
+    " form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
+}
+
+
+@router.get("/api/v1/reports", summary="The digests of the archive, the newest period first", tags=["kafka_sla"],
+            response_class=JSONResponse)  # fmt: skip
+def reports(here: Here, paper: Paper, digest: Named = "", team: OfTeam = "") -> list[Report]:
+    return [_answer(one, paper.link) for one in _found(here, digest, team)[:SHOWN]]
+
+
+@router.get("/reports", include_in_schema=False)
+def reports_page(here: Here, paper: Paper, digest: Named = "", team: OfTeam = "") -> Response:
+    found = _found(here, digest, team)
+    return paper.html(
+        "reports", title="Reports", reports=[_told(one, paper) for one in found[:SHOWN]], all_reports=len(found),
+        digests=sorted({one.title for one in _found(here)}),
+        teams=sorted({digest.team for digest in here.settings.digests} - {""}),
+        digest=digest, team=team, dag=DAG, dag_href=paper.airflow(f"/dags/{DAG}"),
+    )  # fmt: skip
+
+
+@router.get("/reports/{folder}/{name}", include_in_schema=False)
+def report_page(here: Here, folder: str, name: str, paper: Paper) -> Response:
+    one = _one(here, folder, name)
+    form = _form(one)
+    return paper.html(
+        "report", title=f"{one.title}: {one.period}", report=_told(one, paper), form=form,
+        command=dag_trigger(DAG, form) if form else "", dag=DAG, dag_href=paper.airflow(f"/dags/{DAG}"),
+    )  # fmt: skip
+
+
+@router.get("/reports/{folder}/{name}/document", include_in_schema=False)
+def document(here: Here, folder: str, name: str, download: bool = False) -> Response:
+    """The page as it was mailed, alone; `download`: as a file that reads the same anywhere."""
+    one = _one(here, folder, name)
+    attached = {"Content-Disposition": f'attachment; filename="{one.folder}-{one.name}.html"'} if download else {}
+    return HTMLResponse(archive.text_of(here.store, one), headers=_LOCKED | attached)
+
+
+def _found(here: Place, digest: str = "", team: str = "") -> list[Archived]:
+    return [
+        one for one in archive.archived(here.store, here.settings.digests)
+        if digest in ("", one.title) and (not team or (one.digest is not None and one.digest.team == team))
+    ]  # fmt: skip
+
+
+def _one(here: Place, folder: str, name: str) -> Archived:
+    one = archive.find(archive.archived(here.store, here.settings.digests), folder, name)
+    if one is None:
+        raise HTTPException(404, f"the archive has no page {folder}/{name}")
+    return one
+
+
+def _answer(one: Archived, link: Callable[..., str]) -> Report:
+    page = link(f"/reports/{one.folder}/{one.name}")
+    return Report(
+        digest=one.title, every=one.every, period=one.period, start=one.start, made_at=one.made_at,
+        team=one.digest.team if one.digest else "", page=page, document=f"{page}/document",
+    )  # fmt: skip
+
+
+def _told(one: Archived, paper: Page) -> dict[str, Any]:
+    answer = _answer(one, paper.link)
+    return {
+        "row": answer, "made": moment(one.made_at), "known": one.digest is not None,
+        "readers": ", ".join(one.digest.recipients) or "everybody whom its SLAs mail" if one.digest else "",
+        "download": f"{answer.document}?download=true",
+    }  # fmt: skip
+
+
+def _form(one: Archived) -> dict[str, str]:
+    """What the form of the digests' DAG takes to make this page again and mail it to one address."""
+    if one.digest is None:
+        return {}
+    day = archive.first_day(one.digest, one.start)
+    return {"digest": one.digest.name, "day": day, "send_to": "preview", "preview_to": "you@example.com"}

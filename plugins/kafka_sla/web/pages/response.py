@@ -1,0 +1,77 @@
+"""One request's page: links that work wherever Airflow is mounted, templates, files. Knows no figure."""
+
+from __future__ import annotations
+
+import hashlib
+import mimetypes
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from fastapi import HTTPException, Request
+from fastapi.responses import HTMLResponse, Response
+
+from kafka_sla.reporting.templates import render
+
+STATIC = Path(__file__).with_name("static")
+PREFIX = "/kafka-sla"
+NAVIGATION = (
+    ("/", "Overview"), ("/misses", "Misses"), ("/unread", "Unread records"),
+    ("/brokers", "Brokers"), ("/replication", "Replication"), ("/quality", "Data quality"), ("/coverage", "Coverage"),
+    ("/missing", "Missing time"), ("/reports", "Reports"),
+)  # fmt: skip
+
+
+class Page:
+    """What templates need to know of the request."""
+
+    def __init__(self, request: Request) -> None:
+        self._root = request.scope.get("root_path", "").rstrip("/")
+        self._path = request.url.path.removeprefix(self._root) or "/"
+
+    def html(self, template: str, status: int = 200, **values: Any) -> Response:
+        shared = {"link": self.link, "file": self.file_link, "navigation": self._navigation(), "path": self._path}
+        return HTMLResponse(render(f"web/{template}.html.j2", values, **shared), status)
+
+    def link(self, path: str, **query: Any) -> str:
+        """The address of a page or an API route; names may hold anything."""
+        asked = urlencode({key: value for key, value in query.items() if value not in ("", None)})
+        return f"{self._root}{quote(path)}" + (f"?{asked}" if asked else "")
+
+    def airflow(self, path: str) -> str:
+        """The address of a page of Airflow's own."""
+        return f"{self._root.removesuffix(PREFIX)}{quote(path)}"
+
+    def file_link(self, name: str) -> str:
+        return f"{self._root}/static/{name}?v={_digest(name)}"
+
+    def file(self, name: str, *, keep: bool) -> Response:
+        if name not in _names():
+            raise HTTPException(404, f"there is no file {name}")
+        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        kept = {"Cache-Control": "private, max-age=31536000, immutable"} if keep else {}
+        return Response((STATIC / name).read_bytes(), media_type=kind, headers=kept)
+
+    def _navigation(self) -> list[dict[str, Any]]:
+        here = "/" if self._path.startswith("/slas") else self._path
+        return [
+            {"href": self.link(path), "name": name,
+             "here": here == path or (path != "/" and here.startswith(path + "/"))}
+            for path, name in NAVIGATION
+        ]  # fmt: skip
+
+
+def page(request: Request) -> Page:
+    """A FastAPI dependency."""
+    return Page(request)
+
+
+@cache
+def _names() -> frozenset[str]:
+    return frozenset(path.name for path in STATIC.iterdir() if path.is_file())
+
+
+@cache
+def _digest(name: str) -> str:
+    return hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:12]

@@ -1,0 +1,50 @@
+"""A small curve as the points of an SVG: the threshold is at one height for all SLAs, so that rows compare."""
+
+from __future__ import annotations
+
+import math
+from itertools import groupby
+from typing import Any
+
+from kafka_sla.web.queries.schemas import Spark
+from kafka_sla.text.formatting import span
+
+WIDTH, HEIGHT, THRESHOLD_AT = 132, 34, 14
+"""In pixels; the threshold's line is that far from the top."""
+_TOP = 100.0
+"""Multiple of the threshold that reaches the top: above it the scale is logarithmic."""
+
+
+def spark(found: Spark, threshold_ms: int) -> dict[str, Any]:
+    """Lines of known hours, dots above the threshold, hours without data, and all of it in words."""
+    step = WIDTH / len(found.worst_ms)
+    points = [
+        (i, None if worst is None else (round((i + 0.5) * step, 1), _height(worst / threshold_ms)))
+        for i, worst in enumerate(found.worst_ms)
+    ]
+    runs = [(known, list(mine)) for known, mine in groupby(points, key=lambda p: p[1] is not None)]
+    lines = [" ".join(f"{x},{y}" for _, (x, y) in mine) for known, mine in runs if known]  # type: ignore[misc]
+    gaps = [(round(mine[0][0] * step, 1), round(len(mine) * step, 1)) for known, mine in runs if not known]
+    dots = [point for _, point in points if point and point[1] < THRESHOLD_AT]
+    return {
+        "width": WIDTH, "height": HEIGHT, "threshold": THRESHOLD_AT, "lines": lines, "gaps": gaps, "dots": dots,
+        "text": _text(found, threshold_ms),
+    }  # fmt: skip
+
+
+def _height(times: float) -> float:
+    """Linear up to the threshold, logarithmic above."""
+    if times <= 1:
+        return round(HEIGHT - 2 - (HEIGHT - 2 - THRESHOLD_AT) * max(0.0, times), 1)
+    return round(max(2.0, THRESHOLD_AT - (THRESHOLD_AT - 2) * math.log(times) / math.log(_TOP)), 1)
+
+
+def _text(found: Spark, threshold_ms: int) -> str:
+    known = [worst for worst in found.worst_ms if worst is not None]
+    if not known:
+        return "nothing is known of the last 24 hours"
+    late = sum(worst > threshold_ms for worst in known)
+    told = f"worst latency of the last 24 hours {span(max(known))}, promised {span(threshold_ms)}"
+    told += f", above it in {late} of {len(known)} hours" if late else ", never above it"
+    missing = len(found.worst_ms) - len(known)
+    return told + (f", nothing known of {missing} hours" if missing else "")

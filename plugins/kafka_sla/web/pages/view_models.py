@@ -1,0 +1,169 @@
+"""Answers in words for the templates: states with their signs, spans, shares. Knows no query and no HTML tag."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Any
+
+from kafka_sla.sla.attainment import Attainment
+from kafka_sla.sla.root_cause.evidence import evidence_rows
+from kafka_sla.model.entities import Interval, Miss, Sla
+from kafka_sla.config.settings import Settings
+from kafka_sla.web.queries.schemas import CoverageDay, MissAnswer, Quality, SlaNow, State
+from kafka_sla.web.queries.context import Place
+from kafka_sla.web.pages.sparkline import spark
+from kafka_sla.text.formatting import UNKNOWN, bounds, count, moment, plural, share, span
+
+Link = Callable[..., str]
+SIGNS: dict[State, tuple[str, str]] = {
+    "missed": ("✖", "missed"), "late": ("▲", "late"), "kept": ("✔", "kept"), "excused": ("–", "excused"),
+    "no_data": ("?", "no data"),
+}  # fmt: skip
+"""A sign and a word for each state: colour alone says nothing."""
+ROWS = 5
+"""Quarantined rows that a page shows of an expectation."""
+
+
+def now(row: SlaNow, link: Link) -> dict[str, Any]:
+    """One SLA as it stands."""
+    sign, word = SIGNS[row.state]
+    return {
+        "row": row, "state": row.state, "sign": sign, "word": word, "href": link(f"/slas/{row.name}"),
+        "api": link(f"/api/v1/slas/{row.name}"), "promised": span(row.max_latency_ms),
+        "lasting": span(row.for_ms) if row.for_ms else None, "objective": share(row.objective),
+        "as_of": moment(row.as_of) if row.as_of else None, "worst": span(row.worst_ms),
+        "since": moment(row.open_since) if row.open_since else None,
+        "miss": link(f"/misses/{row.open_miss}") if row.open_miss else None,
+        "period": _period(row), "spark": spark(row.spark, row.max_latency_ms),
+        "groups": ", ".join(row.groups), "topics": ", ".join(row.topics),
+    }  # fmt: skip
+
+
+def _period(row: SlaNow) -> dict[str, Any] | None:
+    found = row.period
+    if found is None:
+        return None
+    left = found.budget_left_ms / found.budget_ms if found.budget_ms else 0.0
+    return {
+        "name": found.period, "attained": share(found.attained), "records": share(found.records_attained),
+        "coverage": share(found.coverage), "met": found.met, "known": found.attained is not None,
+        "left": span(found.budget_left_ms),
+        "budget": span(found.budget_ms), "overspent": found.budget_left_ms < 0,
+        "left_share": round(100 * max(0.0, min(1.0, left))), "burn": burn(found.burn_rate),
+        "start": moment(found.start), "as_of": moment(found.as_of),
+    }  # fmt: skip
+
+
+def burn(rate: float | None) -> str:
+    return UNKNOWN if rate is None else f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+
+
+def period_facts(sla: Sla, found: Attainment) -> list[dict[str, Any]]:
+    """A calendar period that is over, in words."""
+    return [
+        {"name": f"attained in the {sla.period} from {found.period.start:%Y-%m-%d}", "value": share(found.attained)},
+        {"name": f"left of {span(found.budget_ms)} error budget", "value": span(found.budget_left_ms)},
+    ]
+
+
+def counts(rows: Sequence[SlaNow]) -> list[dict[str, Any]]:
+    """How many SLAs are in which state; states that none is in are not told."""
+    found = Counter(row.state for row in rows)
+    return [
+        {"state": state, "sign": sign, "word": word, "count": found[state]}
+        for state, (sign, word) in SIGNS.items()
+        if found[state]
+    ]
+
+
+def choices(settings: Settings) -> dict[str, list[str]]:
+    """What the filters offer. A group that an SLA names by a pattern cannot be offered by name."""
+    return {
+        "clusters": [cluster.name for cluster in settings.clusters],
+        "teams": sorted({sla.team for sla in settings.slas if sla.team}),
+        "groups": sorted({name for sla in settings.slas for name in sla.groups.include}),
+        "slas": [sla.name for sla in settings.slas],
+    }
+
+
+def promise(sla: Sla) -> dict[str, Any]:
+    return {
+        "sla": sla, "promised": span(sla.max_latency_ms), "lasting": span(sla.for_ms) if sla.for_ms else None,
+        "objective": share(sla.objective),
+    }  # fmt: skip
+
+
+def miss(found: MissAnswer, link: Link) -> dict[str, Any]:
+    """One miss."""
+    length = span((found.end - found.start).total_seconds() * 1000) if found.end else None
+    return {
+        "miss": found, "href": link(f"/misses/{found.id}"), "sla_href": link(f"/slas/{found.sla}"),
+        "api": link(f"/api/v1/slas/{found.sla}"),
+        "start": moment(found.start), "end": moment(found.end) if found.end else None, "length": length,
+        "worst": span(found.worst_ms), "bounds": bounds(found.worst_low_ms, found.worst_high_ms),
+        "worst_at": moment(found.worst_at), "windows": plural(found.bad_windows, "bad window"),
+        "cause": found.evidence.get("sentence", ""),
+        "kind": str(found.evidence.get("cause", "unclear")).replace("_", " "),
+    }  # fmt: skip
+
+
+def evidence(found: Miss) -> list[tuple[str, str, str]]:
+    return evidence_rows(found.evidence)
+
+
+def validated(rows: Sequence[Quality], here: Place) -> list[dict[str, Any]]:
+    """The newest validation of each table."""
+    tables = []
+    for name, mine in groupby(rows, key=lambda row: row.table_name):
+        results = list(mine)
+        broken = [row for row in results if not row.success]
+        tables.append({
+            "name": name, "all": len(results), "held": len(results) - len(broken),
+            "from": moment(results[0].interval_start), "to": moment(results[0].interval_end),
+            "broken": [expectation(row, here) for row in broken],
+        })  # fmt: skip
+    return tables
+
+
+def expectation(row: Quality, here: Place) -> dict[str, Any]:
+    """A broken expectation with a few of the rows that broke it."""
+    rows = here.ledger.quarantined(row.load_id, row.expectation_id, ROWS)
+    return {
+        "row": row, "start": moment(row.interval_start), "broke": UNKNOWN if row.unexpected_rows is None
+        else count(row.unexpected_rows), "examples": [_readable(text) for text in rows],
+    }  # fmt: skip
+
+
+def _readable(text: str) -> str:
+    """A quarantined row without the columns that say nothing."""
+    values = {key: value for key, value in json.loads(text).items() if value is not None}
+    return ", ".join(f"{key}: {value}" for key, value in values.items())
+
+
+def coverage(days: Sequence[CoverageDay]) -> list[dict[str, Any]]:
+    """Each day with its parts as whole per mille, which a picture draws and a table tells."""
+    parts = ("measured", "reconstructed", "missing", "ahead")
+    return [
+        {"day": day.day, "cluster": day.cluster,
+         "parts": [{"name": name, "width": round(1000 * getattr(day, name)), "text": share(getattr(day, name))}
+                   for name in parts]}
+        for day in days
+    ]  # fmt: skip
+
+
+def judged(here: Place, sla: Sla, interval: Interval, link: Link) -> dict[str, Any]:
+    """What one run's time looks like for an SLA."""
+    windows = here.ledger.sla_windows(sla, interval)
+    verdicts = Counter(window.verdict for window in windows)
+    known = [w.worst_latency_ms for w in windows if w.worst_latency_ms is not None]
+    misses = here.ledger.misses(sla, interval)
+    query = {"from": f"{interval.start:%Y-%m-%dT%H:%M}", "to": f"{interval.end:%Y-%m-%dT%H:%M}"}
+    return {
+        "name": sla.name, "href": link(f"/slas/{sla.name}", **query), "promised": span(sla.max_latency_ms),
+        "worst": span(max(known)) if known else UNKNOWN, "verdicts": {v: verdicts[v] for v in
+                                                                      ("good", "bad", "excused", "unknown")},
+        "misses": [{"href": link(f"/misses/{m.id}"), "id": m.id} for m in misses],
+    }  # fmt: skip

@@ -1,0 +1,114 @@
+"""The Airflow runs behind the figures: which run published which piece, and what a run measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from airflow.models.dag import DagModel
+from airflow.models.dagrun import DagRun
+from airflow.utils.session import create_session
+from sqlalchemy import select
+
+from kafka_sla.text.timestamps import parse_instant
+from kafka_sla.ledger.queries import Published
+from kafka_sla.model.entities import Interval
+from kafka_sla.web.queries.context import Place
+from kafka_sla.text.formatting import moment
+
+DAGS = ("kafka_sla", "kafka_sla_history")
+SHOWN = 12
+"""Pieces listed; of more the newest."""
+_MOST_RUNS = 1_000
+
+
+def pieces(here: Place, cluster: str, span: Interval, airflow: Callable[[str], str]) -> dict[str, Any]:
+    """The published pieces of a span, the newest first, each with the run that computed it, where one is known."""
+    found = [one for one in here.ledger.published(span) if one.cluster == cluster]
+    newest = sorted(found, key=lambda one: one.interval, reverse=True)[:SHOWN]
+    return {
+        "all": len(found),
+        "shown": [
+            {
+                "start": moment(one.interval.start), "end": moment(one.interval.end),
+                "at": moment(one.published_at), "run": _run_of(one, airflow),
+            }
+            for one in newest
+        ],
+    }  # fmt: skip
+
+
+def unfinished(span: Interval) -> tuple[list[Interval], list[Interval]]:
+    """The time of runs that failed, and of runs that wait or work; the newest of them, where there are many."""
+    wanted = select(DagRun).where(
+        DagRun.dag_id.in_(DAGS), DagRun.state.in_(("failed", "queued", "running")),
+        DagRun.run_after >= span.start,
+    ).order_by(DagRun.run_after.desc()).limit(_MOST_RUNS)  # fmt: skip
+    failed: list[Interval] = []
+    working: list[Interval] = []
+    with create_session() as session:
+        for run in session.scalars(wanted):
+            if (interval := _interval(run)) and interval.overlaps(span):
+                (failed if run.state == "failed" else working).append(interval)
+    return failed, working
+
+
+def days_with_runs(days: Interval) -> set[datetime]:
+    """The days that the history has a run of: a backfill leaves them out unless it is told to repeat them."""
+    mine = select(DagRun.logical_date).where(
+        DagRun.dag_id == "kafka_sla_history", DagRun.logical_date >= days.start, DagRun.logical_date < days.end
+    )
+    with create_session() as session:
+        return {_plain(at) for at in session.scalars(mine) if at}
+
+
+def paused() -> list[str]:
+    """Those of our DAGs that Airflow knows and that start nothing until somebody unpauses them."""
+    wanted = select(DagModel.dag_id).where(DagModel.dag_id.in_(DAGS), DagModel.is_paused)
+    with create_session() as session:
+        return sorted(session.scalars(wanted))
+
+
+def backfills_possible() -> bool:
+    """Airflow creates no backfill where its own database is SQLite."""
+    with create_session() as session:
+        return bool(session.get_bind().dialect.name != "sqlite")
+
+
+def measured(dag_id: str, run_id: str) -> Interval | None:
+    """The time that a run measured: what its form said, else its data interval."""
+    with create_session() as session:
+        run = session.scalars(select(DagRun).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id)).first()
+        return _interval(run) if run else None
+
+
+def _run_of(one: Published, airflow: Callable[[str], str]) -> dict[str, str] | None:
+    """The run that was under way when the piece was published, and measured it."""
+    with create_session() as session:
+        running = select(DagRun).where(
+            DagRun.dag_id.in_(DAGS), DagRun.start_date <= one.published_at,
+            (DagRun.end_date >= one.published_at) | DagRun.end_date.is_(None),
+        )  # fmt: skip
+        for run in _newest_first(session.scalars(running)):
+            if _interval(run) == one.interval:
+                href = airflow(f"/dags/{run.dag_id}/runs/{run.run_id}")
+                return {"id": run.run_id, "dag": run.dag_id, "state": str(run.state), "href": href}
+    return None
+
+
+def _newest_first(runs: Iterable[Any]) -> list[Any]:
+    return sorted(runs, key=lambda run: run.start_date, reverse=True)
+
+
+def _interval(run: Any) -> Interval | None:
+    conf = run.conf or {}
+    if conf.get("from") and conf.get("to"):
+        return Interval(parse_instant(conf["from"]), parse_instant(conf["to"]))
+    start, end = run.data_interval_start, run.data_interval_end
+    return Interval(_plain(start), _plain(end)) if start and end and start < end else None
+
+
+def _plain(at: datetime) -> datetime:
+    """Airflow's pendulum instants as plain UTC datetimes."""
+    return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=round(at.timestamp() * 1_000_000))

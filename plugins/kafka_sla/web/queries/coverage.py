@@ -1,0 +1,59 @@
+"""Per cluster and day: what was measured at the time, reconstructed later, and is missing. Draws nothing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from fastapi import HTTPException
+
+from kafka_sla.model.entities import Interval, floor_time
+from kafka_sla.ledger.observed_time import merged
+from kafka_sla.sla.rollups import DAY_MS
+from kafka_sla.web.queries.schemas import CoverageDay
+from kafka_sla.web.queries.context import Place
+
+LONGEST = timedelta(days=62)
+Spans = Mapping[str, list[Interval]]
+
+
+def coverage_days(here: Place, interval: Interval) -> list[CoverageDay]:
+    """Every configured cluster and UTC day of the interval, the newest day first."""
+    days = Interval(floor_time(interval.start, DAY_MS), interval.end)
+    if days.end - days.start > LONGEST:
+        raise HTTPException(400, "coverage is told for two months at most; ask for less")
+    clusters = [cluster.name for cluster in here.settings.clusters]
+    published, watched = published_spans(here, days), here.ledger.observed(clusters, days)
+    return [
+        _day(cluster, day, here.now, published.get(cluster, []), watched.get(cluster, []))
+        for day in reversed(list(days.windows(DAY_MS)))
+        for cluster in clusters
+    ]
+
+
+def _day(cluster: str, day: Interval, now: datetime, published: Sequence[Interval], watched: Sequence[Interval]
+         ) -> CoverageDay:  # fmt: skip
+    over = Interval(day.start, max(min(day.end, now), day.start + timedelta(microseconds=1)))
+    shown = clipped(published, over)
+    length = day.end - day.start
+    known = sum((span.end - span.start for span in shown), timedelta()) / length
+    seen = sum((s.end - s.start for span in shown for s in clipped(watched, span)), timedelta()) / length
+    done = (over.end - over.start) / length
+    return CoverageDay(
+        cluster=cluster, day=f"{day.start:%Y-%m-%d}", measured=round(seen, 5), reconstructed=round(known - seen, 5),
+        missing=round(max(0.0, done - known), 5), ahead=round(1 - done, 5),
+    )  # fmt: skip
+
+
+def published_spans(here: Place, days: Interval) -> dict[str, list[Interval]]:
+    """The time of each cluster about which something is published."""
+    spans: dict[str, list[Interval]] = defaultdict(list)
+    for one in here.ledger.published(days):
+        spans[one.cluster].append(one.interval)
+    return {cluster: merged(mine) for cluster, mine in spans.items()}
+
+
+def clipped(spans: Sequence[Interval], to: Interval) -> list[Interval]:
+    """The parts of these spans that are in the interval."""
+    return [Interval(max(span.start, to.start), min(span.end, to.end)) for span in spans if span.overlaps(to)]

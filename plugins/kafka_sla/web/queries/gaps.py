@@ -1,0 +1,151 @@
+"""Time that is over and was not published, or not judged, why as far as Airflow's runs tell, and what measures it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+
+from fastapi import HTTPException
+from pydantic import BaseModel, Field
+
+from kafka_sla.model.entities import Interval, floor_time
+from kafka_sla.sla.rollups import DAY_MS
+from kafka_sla.web.queries import backfill_commands, airflow_runs
+from kafka_sla.web.queries.coverage import clipped, published_spans
+from kafka_sla.web.queries.backfill_commands import Cure
+from kafka_sla.web.queries.context import Place
+
+LONGEST = timedelta(days=100)
+UNDER_WAY = timedelta(minutes=15)
+"""The newest time is not missing yet: the run that measures it may still be working."""
+SHOWN = 200
+_DAY = timedelta(milliseconds=DAY_MS)
+
+
+class MissingTime(BaseModel):
+    """One stretch about which nothing is published."""
+
+    cluster: str
+    start: datetime
+    end: datetime
+    failed_runs: int = Field(description="runs of this time that failed")
+    runs_under_way: int = Field(description="queued or running")
+
+
+class Unjudged(BaseModel):
+    """Whole days that are published and that an SLA was not, or not wholly, judged in."""
+
+    sla: str
+    start: datetime
+    end: datetime
+
+
+class Missing(BaseModel):
+    """What is missing in a span, and what measures it."""
+
+    start: datetime
+    end: datetime = Field(description="what is newer may still be measured")
+    times: list[MissingTime] = Field(description="the newest first")
+    left_out: int = Field(description="older stretches that are not listed; the commands include them")
+    unjudged: list[Unjudged]
+    backfill_commands: list[Cure]
+
+
+def missing(here: Place, asked: Interval) -> Missing:
+    """By cluster what was never published, by SLA what was never judged."""
+    over = _over(here, asked)
+    if over is None:
+        return Missing(start=asked.start, end=asked.start, times=[], left_out=0, unjudged=[], cures=[])
+    published = published_spans(here, Interval(floor_time(over.start, DAY_MS), over.end))
+    gaps = {c.name: list(_between(published.get(c.name, []), over)) for c in here.settings.clusters}
+    times = sorted(((gap, name) for name, mine in gaps.items() for gap in mine), reverse=True)
+    unjudged = _unjudged(here, over, published)
+    return Missing(
+        start=over.start, end=over.end, times=_told(times[:SHOWN], over), left_out=max(0, len(times) - SHOWN),
+        unjudged=unjudged, cures=[*_measuring(gaps, here.now), *_judging(unjudged)],
+    )  # fmt: skip
+
+
+def _over(here: Place, asked: Interval) -> Interval | None:
+    if asked.end - asked.start > LONGEST:
+        raise HTTPException(400, f"missing time is told for {LONGEST.days} days at most; ask for less")
+    until = min(asked.end, floor_time(here.now - UNDER_WAY, here.settings.window_ms))
+    start = floor_time(asked.start, here.settings.window_ms)
+    return Interval(start, until) if start < until else None
+
+
+def _between(published: Sequence[Interval], whole: Interval) -> Iterator[Interval]:
+    """What these spans, in time order, leave of the whole."""
+    at = whole.start
+    for span in clipped(published, whole):
+        if at < span.start:
+            yield Interval(at, span.start)
+        at = max(at, span.end)
+    if at < whole.end:
+        yield Interval(at, whole.end)
+
+
+def _told(times: Sequence[tuple[Interval, str]], over: Interval) -> list[MissingTime]:
+    failed, working = airflow_runs.unfinished(over) if times else ([], [])
+    return [
+        MissingTime(
+            cluster=cluster, start=gap.start, end=gap.end, failed_runs=sum(run.overlaps(gap) for run in failed),
+            runs_under_way=sum(run.overlaps(gap) for run in working),
+        )
+        for gap, cluster in times
+    ]  # fmt: skip
+
+
+def _measuring(gaps: dict[str, list[Interval]], now: datetime) -> Iterator[Cure]:
+    """A backfill for days that are over, a run of the live DAG for today; each for the clusters that lack something."""
+    today = floor_time(now, DAY_MS)
+    lacking: dict[datetime, list[str]] = defaultdict(list)
+    for cluster, mine in gaps.items():
+        for day in sorted({day for gap in mine for day in _days(gap)}):
+            lacking[day].append(cluster)
+    alike: dict[tuple[str, ...], list[datetime]] = defaultdict(list)
+    for day, names in lacking.items():
+        alike[tuple(names)].append(day)
+    known = airflow_runs.days_with_runs(Interval(min(lacking), max(lacking) + _DAY)) if lacking else set()
+    for clusters, days in sorted(alike.items()):
+        named = [] if len(clusters) == len(gaps) else list(clusters)
+        for span in backfill_commands.ranges((day for day in days if day < today), backfill_commands.LONGEST):
+            yield backfill_commands.backfill(span, named, again=any(day in known for day in _days(span)))
+        if today in days:
+            mine = [gap for cluster in clusters for gap in gaps[cluster] if gap.end > today]
+            start = max(today, min(gap.start for gap in mine))
+            yield backfill_commands.trigger(Interval(start, max(gap.end for gap in mine)), named)
+
+
+def _unjudged(here: Place, over: Interval, published: dict[str, list[Interval]]) -> list[Unjudged]:
+    whole = [day for day in _days(over) if over.start <= day and day + _DAY <= over.end]
+    if not whole:
+        return []
+    days = [Interval(day, day + _DAY) for day in whole]
+    shown = {cluster: {day.start: _length(clipped(mine, day)) for day in days} for cluster, mine in published.items()}
+    judged = here.ledger.judged_by_day([sla.name for sla in here.settings.slas], Interval(whole[0], whole[-1] + _DAY))
+    window = timedelta(milliseconds=here.settings.window_ms)
+    found = []
+    for sla in here.settings.slas:
+        mine = shown.get(sla.cluster, {})
+        lacking = [day for day, length in mine.items() if judged[sla.name].get(day, timedelta()) + window <= length]
+        found += [Unjudged(sla=sla.name, start=r.start, end=r.end) for r in backfill_commands.ranges(lacking, backfill_commands.LONGEST_STORED)]
+    return found
+
+
+def _judging(unjudged: Sequence[Unjudged]) -> Iterator[Cure]:
+    alike: dict[tuple[datetime, datetime], list[str]] = defaultdict(list)
+    for one in unjudged:
+        alike[one.start, one.end].append(one.sla)
+    for (start, end), slas in sorted(alike.items()):
+        yield backfill_commands.judge(Interval(start, end), slas)
+
+
+def _days(span: Interval) -> Iterator[datetime]:
+    """The start of each UTC day that the span touches."""
+    return (day.start for day in Interval(floor_time(span.start, DAY_MS), span.end).windows(DAY_MS))
+
+
+def _length(spans: Iterable[Interval]) -> timedelta:
+    return sum((span.end - span.start for span in spans), timedelta())

@@ -1,0 +1,119 @@
+"""Every SLA as it stands: state, period and a small curve, from a handful of queries whatever the history. No HTML."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import fields
+from datetime import datetime, timedelta
+
+from kafka_sla.sla.attainment import Attainment, attained_of, period_until
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.ledger.queries import Newest
+from kafka_sla.model.entities import Interval, Miss, Sla, floor_time
+from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, Sums
+from kafka_sla.web.queries.schemas import Attained, SlaNow, Spark, State
+from kafka_sla.web.queries.context import Place
+from kafka_sla.text.formatting import moment, span
+
+SILENT = timedelta(minutes=30)
+"""Without a verdict for so long, the last one says nothing about now."""
+_SPARK_HOURS = 24
+_ORDER: dict[State, int] = {"missed": 0, "late": 1, "no_data": 2, "excused": 3, "kept": 4}
+
+
+def overview(place: Place, slas: Sequence[Sla]) -> list[SlaNow]:
+    """The worst first, then by name."""
+    newest = place.ledger.newest_verdicts([sla.name for sla in slas])
+    misses = {miss.sla: miss for miss in place.ledger.misses(open_only=True)}
+    periods = attainments(place.ledger, [(sla, newest[sla.name].end) for sla in slas if sla.name in newest])
+    sparks = _sparks(place, slas)
+    rows = [
+        _now(place, sla, newest.get(sla.name), misses.get(sla.name), periods.get(sla.name), sparks[sla.name])
+        for sla in slas
+    ]
+    return sorted(rows, key=lambda row: (_ORDER[row.state], row.name))
+
+
+def attainments(ledger: Ledger, until: Sequence[tuple[Sla, datetime]]) -> dict[str, Attainment]:
+    """The calendar period of each SLA that holds its newest verdict, up to there."""
+    alike: dict[tuple[Interval, datetime], list[Sla]] = defaultdict(list)
+    for sla, at in until:
+        alike[period_until(sla, at), at].append(sla)
+    found: dict[str, Attainment] = {}
+    for (period, at), mine in alike.items():
+        sums = summed(ledger, [sla.name for sla in mine], Interval(period.start, at))
+        found |= {sla.name: attained_of(sla, period, at, sums[sla.name]) for sla in mine}
+    return found
+
+
+def summed(ledger: Ledger, slas: Sequence[str], interval: Interval) -> dict[str, Sums]:
+    """Judged time of an interval after which nothing was judged: whole days by day, the rest of the first day by hour,
+    an hour that is cut (some time zones begin their day at half past) by its windows."""
+    hour, day = timedelta(milliseconds=HOUR_MS), timedelta(milliseconds=DAY_MS)
+    first_hour = min(_ceil(interval.start, HOUR_MS, hour), interval.end)
+    first_day = min(_ceil(interval.start, DAY_MS, day), interval.end)
+    parts = [ledger.sums(slas, HOUR_MS, Interval(first_hour, first_day))] if first_hour < first_day else []
+    parts += [ledger.sums(slas, DAY_MS, Interval(first_day, interval.end))] if first_day < interval.end else []
+    if interval.start < first_hour:
+        parts.append({sla: ledger.judged_time(sla, Interval(interval.start, first_hour)) for sla in slas})
+    return {sla: _total([part[sla] for part in parts if sla in part]) for sla in slas}
+
+
+def _total(parts: Sequence[Sums]) -> Sums:
+    return Sums(*(sum(getattr(part, field.name) for part in parts) for field in fields(Sums)))
+
+
+def _ceil(at: datetime, width_ms: int, width: timedelta) -> datetime:
+    floor = floor_time(at, width_ms)
+    return floor if floor == at else floor + width
+
+
+def _sparks(place: Place, slas: Sequence[Sla]) -> dict[str, Spark]:
+    end = floor_time(place.now, HOUR_MS) + timedelta(milliseconds=HOUR_MS)
+    shown = Interval(end - timedelta(hours=_SPARK_HOURS), end)
+    starts = [span.start for span in shown.windows(HOUR_MS)]
+    rows = place.ledger.worst_by_sla([sla.name for sla in slas], HOUR_MS, shown)
+    worst = {name: dict(points) for name, points in rows.items()}
+    return {
+        sla.name: Spark(start=shown.start, step_ms=HOUR_MS, worst_ms=[worst[sla.name].get(at) for at in starts])
+        for sla in slas
+    }
+
+
+def _now(
+    place: Place, sla: Sla, newest: Newest | None, miss: Miss | None, period: Attainment | None, spark: Spark
+) -> SlaNow:
+    state, why = _state(place.now, newest, miss)
+    return SlaNow(
+        name=sla.name, cluster=sla.cluster, team=sla.team, description=sla.description,
+        groups=list(sla.groups.include), topics=list(sla.topics.include),
+        max_latency_ms=sla.max_latency_ms, for_ms=sla.for_ms, objective=sla.objective, state=state, why=why,
+        as_of=newest.end if newest else None, worst_ms=newest.worst_ms if newest else None,
+        open_miss=miss.id if miss else None, open_since=miss.start if miss else None,
+        period=attained(sla, period) if period else None, spark=spark,
+    )  # fmt: skip
+
+
+def _state(now: datetime, newest: Newest | None, miss: Miss | None) -> tuple[State, str]:
+    """What can be said of now. An open miss stays open, also while nobody looks; then it says so, too."""
+    if newest is None:
+        return "no_data", "never judged yet"
+    silent = f"no verdict since {moment(newest.end)}, {span((now - newest.end) / timedelta(milliseconds=1))} ago"
+    is_silent = now - newest.end > SILENT
+    if miss:
+        return "missed", silent if is_silent else ""
+    if is_silent:
+        return "no_data", silent
+    known: dict[str, State] = {"good": "kept", "bad": "late", "excused": "excused", "unknown": "no_data"}
+    return known[newest.verdict], newest.reason or ""
+
+
+def attained(sla: Sla, found: Attainment) -> Attained:
+    """An attainment as the API tells it."""
+    return Attained(
+        period=sla.period, start=found.period.start, end=found.period.end, as_of=found.at, attained=found.attained,
+        records_attained=found.records_attained, coverage=found.coverage, met=found.met, budget_ms=found.budget_ms,
+        budget_left_ms=found.budget_left_ms, burn_rate=found.burn_rate, good_ms=found.good_ms, bad_ms=found.bad_ms,
+        excused_ms=found.excused_ms, unknown_ms=found.unknown_ms,
+    )  # fmt: skip

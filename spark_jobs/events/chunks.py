@@ -1,0 +1,263 @@
+"""The sorted events of a task, cut into chunks of whole topic-partitions. Knows the layouts of events, no metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Ints
+from kafka_sla.spark_jobs.events.sort import Events, Sorted, ints
+from kafka_sla.spark_jobs.numeric.polls import Looks, Told, evidence, lost_before
+from kafka_sla.spark_jobs.numeric.offset_ranges import Rows
+from kafka_sla.spark_jobs.numeric.scans import begins
+from kafka_sla.spark_jobs.numeric.produced_timeline import Timeline
+
+_OF_RANGES = ("at", "offset", "until", "records", "earliest", "latest")
+_CHUNK_EVENTS = 2_000_000
+"""Events that a kernel runs on at once: so many that NumPy's per-call cost vanishes, some hundred MB."""
+_EVENTS_A_ROW, _COMMITS_AN_EVENT = 2, 5
+"""A row of a window takes as much room as so many events, and one more for so many commits evaluated for it."""
+_CLOCK = 2**62
+_MARGIN_US = 2 * 86_400_000_000
+"""Sorted keys put the time of each group-partition behind that of the one before, so all of a chunk have to fit into 64
+bits side by side, with what is asked shortly before and after."""
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Looks at topic-partitions as they came, sorted by (topic-partition, time, log end offset)."""
+
+    place: Ints
+    at: Ints
+    log_end: Ints
+    log_start: Ints
+    """-1: not looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """Commits and polls of the replayed facts as they came, sorted by (group-partition, time, offset)."""
+
+    gp: Ints
+    at: Ints
+    offset: Ints
+    """-1: the committed offset was deleted."""
+    logged: Bools
+    """The log of commits tells it; else a poll saw it."""
+
+
+class Configurations:
+    """What was seen of topics' configurations, sorted by (topic, time)."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        cluster, topics = (rows[name].combine_chunks() for name in ("cluster", "topic"))
+        key = cluster.indices.to_numpy() * np.int64(len(topics.dictionary)) + topics.indices.to_numpy()
+        _, first, topic = np.unique(key, return_index=True, return_inverse=True)
+        names = (column.take(pa.array(first)).to_pylist() for column in (cluster, topics))
+        self.topics = {name: number for number, name in enumerate(zip(*names, strict=True))}
+        """(cluster, topic) → the number that stands for it."""
+        at = ints(rows, "at")
+        order = np.lexsort((at, topic))
+        self.topic, self.at = topic[order], at[order]
+        self.rows = rows.take(pa.array(order))
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Rows that were published for the window before the replayed facts, and of which group-partition each is."""
+
+    gp: Ints
+    rows: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Whole topic-partitions: the produced timeline of each and the commits of each group on each.
+
+    Arrays have one entry per commit (sorted by group-partition, time), `keys` and `gp_partition` one per
+    group-partition. A poll that tells nothing new is no commit here, and what it saw stands in `positions` only.
+    """
+
+    timeline: Timeline
+    keys: pa.Table
+    """cluster, group, topic, partition: one row per group-partition."""
+    gp_partition: Ints
+    """Index of the topic-partition of each group-partition."""
+    gp: Ints
+    at: Ints
+    offset: Ints
+    """-1: the committed offset was deleted."""
+    polled: Bools
+    """Only polls tell the position: the group may have moved before, unseen, or since."""
+    unheard: Bools
+    """Nobody heard what the group did since the position before: it was polled, or earlier commits are lost."""
+    looks: Looks
+    carried: Bools
+    """A position carried over from before the replayed facts, not a commit of theirs."""
+    carry: pa.Array
+    """JSON of the carried steady states, null elsewhere, and of a carried position that had expired."""
+    carried_log_start: Ints
+    """Log start offset known at the carry-over, one entry per topic-partition; -1 without."""
+    carried_log_end: Ints
+    """The same of the log end offset."""
+    points: Points
+    positions: Positions
+    status: Published
+    """Evaluated commits of `consumer_status`, in the layout of status."""
+    unread: Published
+    """What `non_consumed` had counted, in the layout of unread."""
+    configurations: Configurations
+    """Of all topics."""
+
+    @property
+    def within(self) -> Ints:
+        """An instant of the window that each commit belongs to: a poll at the end of one tells what it ends with."""
+        return self.at - self.polled
+
+    @property
+    def expired(self) -> Bools:
+        """Carried positions of group-partitions that were gone for good before the replayed facts."""
+        without: Bools = pc.is_null(self.carry).to_numpy(zero_copy_only=False)
+        return self.carried & without
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What the rows of a job take, for chunks that fit into memory."""
+
+    until: int = 0
+    """End of the last row; µs."""
+    windows: int = 0
+    """Rows of a group-partition."""
+    evaluated: int = 0
+    """Commits that a row lists, at most."""
+
+
+def chunks(events: Events, room: Room) -> Iterator[Chunk]:
+    """Cut a task's events at borders of topic-partitions."""
+    kinds, places = (events.points, events.ranges, events.commits), events.places.num_rows
+    count = sum(np.bincount(kind.place, minlength=places) for kind in kinds)
+    of_group = begins(events.commits.place, ints(events.commits.rows, "group"))
+    groups = np.bincount(events.commits.place[of_group], minlength=places)
+    count += room.windows * (_EVENTS_A_ROW + room.evaluated // _COMMITS_AN_EVENT) * groups
+    filled = (np.cumsum(count) - count) // _CHUNK_EVENTS
+    crowded = np.cumsum(groups + 1) // max(1, _CLOCK // _span(events, room.until))
+    borders = [*np.flatnonzero(begins(filled, crowded)).tolist(), places]
+    configurations = Configurations(events.configurations)
+    for first, last in pairwise(borders):
+        yield _chunk(events, configurations, first, last)
+
+
+def _span(events: Events, until: int) -> int:
+    """From the first instant of all to the last; µs. One clock in the year 1970 makes it half a century."""
+    at = [ints(kind.rows, "at") for kind in (events.points, events.ranges, events.commits, events.status)]
+    listed = events.status.rows["times"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    known = np.concatenate([*at, listed, [until]]).astype(np.int64)
+    return int(known.max() - known.min()) + _MARGIN_US
+
+
+def _bools(table: pa.Table, name: str) -> Bools:
+    """A column with False for null."""
+    values: Bools = pc.fill_null(table.column(name), False).to_numpy()
+    return values
+
+
+def _chunk(events: Events, configurations: Configurations, first: int, last: int) -> Chunk:
+    points, ranges = events.points.between(first, last), events.ranges.between(first, last)
+    seen = Points(points.place, *(ints(points.rows, name) for name in ("at", "offset", "log_start")))
+    timeline = Timeline(
+        last - first,
+        seen.place,
+        seen.at,
+        seen.log_end,
+        seen.log_start,
+        _bools(points.rows, "polled"),
+        Rows(ranges.place, *(ints(ranges.rows, name) for name in _OF_RANGES)),
+    )
+    return _with_commits(timeline, seen, configurations, events, first, last)
+
+
+def _with_commits(
+    timeline: Timeline,
+    points: Points,
+    configurations: Configurations,
+    events: Events,
+    first_place: int,
+    last_place: int,
+) -> Chunk:
+    part = events.commits.between(first_place, last_place)
+    commits, group = part.rows, ints(part.rows, "group")
+    key = part.place * len(events.groups) + group
+    first = np.flatnonzero(begins(key))
+    gp = np.repeat(np.arange(len(first)), np.diff(first, append=len(group)))
+    told = _told(gp, commits)
+    keep, looks = evidence(told)
+    lost = lost_before(told, _bools(commits, "earlier_lost"))
+    commits = commits.set_column(commits.column_names.index("earlier_lost"), "earlier_lost", pa.array(lost))
+    kept = _rewinds_last(gp[keep], commits if len(keep) == len(gp) else commits.take(pa.array(keep)))
+    carried_start, carried_end = (np.full(last_place - first_place, NONE) for _ in range(2))
+    for known, name in ((carried_start, "log_start"), (carried_end, "log_end")):
+        np.maximum.at(known, part.place, ints(commits, name))
+    unheard = ~_bools(kept, "certain")
+
+    def published(kind: Sorted) -> Published:
+        rows = kind.between(first_place, last_place)
+        own = rows.place * len(events.groups) + ints(rows.rows, "group")
+        known = np.isin(own, key[first])
+        return Published(np.searchsorted(key[first], own[known]), rows.rows.filter(pa.array(known)))
+
+    fresh = ~told.carried
+    return Chunk(
+        timeline,
+        _keys(events, first_place + part.place[first], group[first]),
+        part.place[first],
+        gp[keep],
+        ints(kept, "at"),
+        ints(kept, "offset"),
+        unheard,
+        unheard | _bools(kept, "earlier_lost"),
+        looks,
+        _bools(kept, "carried"),
+        kept.column("carry").combine_chunks(),
+        carried_start,
+        carried_end,
+        points,
+        Positions(gp[fresh], told.at[fresh], told.offset[fresh], ~told.polled[fresh]),
+        published(events.status),
+        published(events.unread),
+        configurations,
+    )
+
+
+def _keys(events: Events, place: Ints, group: Ints) -> pa.Table:
+    places = events.places.take(pa.array(place))
+    names = {"cluster": places["cluster"], "group": events.groups.take(pa.array(group))}
+    return pa.table({**names, "topic": places["topic"], "partition": places["partition"]})
+
+
+def _told(gp: Ints, commits: pa.Table) -> Told:
+    flags = (_bools(commits, name) for name in ("polled", "certain", "carried"))
+    return Told(gp, ints(commits, "at"), ints(commits, "offset"), *flags)
+
+
+def _rewinds_last(gp: Ints, commits: pa.Table) -> pa.Table:
+    """Put rewinds behind other commits of the same millisecond.
+
+    A group that commits and is set back at once is told in the order of its offsets, which would read as a jump back
+    and a return to where it was, and what it then reads again as read in no time.
+    """
+    at, offset = ints(commits, "at"), ints(commits, "offset")
+    tied = np.zeros(len(gp), dtype=np.bool_)
+    tied[1:] = (gp[1:] == gp[:-1]) & (at[1:] == at[:-1])
+    if not tied.any():
+        return commits
+    first = np.maximum.accumulate(np.where(tied, 0, np.arange(len(gp))))
+    before = np.maximum(first - 1, 0)
+    known = (first > 0) & (gp[before] == gp) & (offset != NONE)
+    back = known & (offset < offset[before])
+    return commits.take(pa.array(np.lexsort((offset, back, at, gp))))

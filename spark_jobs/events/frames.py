@@ -1,0 +1,91 @@
+"""Facts and carried rows as frames of Spark, and the packs of all events that a job measures with. Knows the fact
+tables, no metric."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kafka_sla.spark.job_spec import Job
+from kafka_sla.model.entities import Patterns
+from kafka_sla.model.tables import Table
+from kafka_sla.spark_jobs.events.task_ranges import indexes
+from kafka_sla.spark_jobs.events.shuffle import PACKS
+from kafka_sla.spark_jobs.events.read_files import reading, shares
+
+_TASK_BYTES = 8_000_000
+"""Bytes of files to a task: a million commits, which take some hundred MB while they are measured."""
+_READ_BYTES = 2 * _TASK_BYTES
+"""Bytes of files that one task reads, in batches: what Spark spends on each task should not show."""
+
+
+def read(spark: SparkSession, table: Table, files: list[str]) -> DataFrame:
+    """Rows of Parquet files in the columns of a table contract; an empty list gives an empty frame."""
+    if not files:
+        return spark.createDataFrame([], table.ddl)
+    return _files(spark, table, files).select(list(table.names))
+
+
+def _files(spark: SparkSession, table: Table, files: list[str], more: str = "") -> DataFrame:
+    """By the contract's schema, not by that of some file: a file of an older version lacks what came since."""
+    return spark.read.schema(table.ddl + more).parquet(*files)
+
+
+def selected(frame: DataFrame, job: Job) -> DataFrame:
+    """Rows of the job's clusters whose group and topic that cluster's patterns select."""
+    wanted = F.lit(False)
+    for replay in job.replays:
+        one = F.col("cluster") == replay.cluster.name
+        if "topic" in frame.columns:
+            one = one & _matches("topic", replay.cluster.topics)
+        if "group" in frame.columns:
+            one = one & _matches("group", replay.cluster.groups)
+        wanted = wanted | one
+    return frame.where(wanted)
+
+
+def _matches(column: str, patterns: Patterns) -> Column:
+    include = [_fits(column, pattern) for pattern in patterns.include]
+    exclude = [_fits(column, pattern) for pattern in patterns.exclude]
+    found = F.lit(False)
+    for one in include:
+        found = found | one
+    for one in exclude:
+        found = found & ~one
+    return found
+
+
+def _fits(column: str, pattern: str) -> Column:
+    """The usual pattern for all names is not worth a regex on every row; a dot is anything but a new line."""
+    return ~F.col(column).contains("\n") if pattern == ".*" else F.col(column).rlike(f"^(?:{pattern})$")
+
+
+def carried(spark: SparkSession, job: Job, table: Table) -> DataFrame:
+    """Published rows of a metric table whose window ends where the replay of their cluster begins."""
+    files = job.carry.get(table.name, [])
+    wanted = F.lit(False)
+    for replay in job.replays:
+        if replay.carried:
+            own = (F.col("cluster") == replay.cluster.name) & (F.col("load_id") == replay.carried.load_id)
+            wanted = wanted | own & (F.col("window_end") == F.lit(replay.carried.at))
+    if not files:
+        return spark.createDataFrame([], table.ddl)
+    return selected(_files(spark, table, files, ", `load_id` STRING").where(wanted).select(list(table.names)), job)
+
+
+def commits_of(job: Job, committed: DataFrame) -> DataFrame:
+    """Committed offsets that the job replays: from each cluster's carry-over to the interval's end."""
+    wanted = F.lit(False)
+    for replay in job.replays:
+        one = F.col("cluster") == replay.cluster.name
+        if replay.carried:
+            one = one & (F.col("at") >= F.lit(replay.carried.at))
+        wanted = wanted | one
+    return committed.where(wanted & (F.col("at") < F.lit(job.interval.end)))
+
+
+def events(spark: SparkSession, job: Job) -> DataFrame:
+    """All events of a job as packs (packs.PACKS), those of a topic-partition in one task."""
+    tasks = 1 + job.input_bytes // _TASK_BYTES
+    parts = shares(job, _READ_BYTES)
+    return indexes(spark, len(parts)).mapInArrow(reading(job, parts, tasks), PACKS).repartitionById(tasks, "task")

@@ -1,0 +1,268 @@
+"""Files of facts, and of rows that were published before, as packs of events: Arrow reads them, in Spark's tasks.
+
+Knows the tables that a job reads and which of their rows it measures with; no metric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow.fs import FileSystem
+
+from kafka_sla.model.arrow_schemas import arrow_schema
+from kafka_sla.spark.job_spec import Job, Replay
+from kafka_sla.model.entities import epoch_ms
+from kafka_sla.model.tables import COMMITTED_OFFSETS, COMPACTED, CONSUMER_LATENCY, CONSUMER_STATUS, EVERY_COMMIT, LOG_OFFSETS, NON_CONSUMED, RECORD_RANGES, STEADY_STATE, TABLES, TOPIC_CONFIGS, UNCHANGED
+from kafka_sla.files import sizes_of
+from kafka_sla.spark_jobs.events import layouts
+from kafka_sla.spark_jobs.numeric.arrays import Bools, Ints
+from kafka_sla.spark_jobs.events.task_ranges import given
+from kafka_sla.spark_jobs.events.layouts import LAYOUTS, NAME
+from kafka_sla.spark_jobs.events.shuffle import packed
+
+FACTS = {
+    LOG_OFFSETS.name: layouts.POINTS,
+    RECORD_RANGES.name: layouts.RANGES,
+    COMMITTED_OFFSETS.name: layouts.COMMITS,
+    TOPIC_CONFIGS.name: layouts.CONFIGURATIONS,
+}
+PUBLISHED = {
+    CONSUMER_LATENCY.name: layouts.LATENCY,
+    STEADY_STATE.name: layouts.STATES,
+    CONSUMER_STATUS.name: layouts.STATUS,
+    NON_CONSUMED.name: layouts.UNREAD,
+}
+KINDS = FACTS | PUBLISHED
+"""Table → kind of its events."""
+_BATCH_ROWS, _BATCH_PUBLISHED = 1_000_000, 100_000
+"""Rows of facts are short, those of metrics hold lists."""
+Packing = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some row groups of a file: every `of`-th one from `nth` on."""
+
+    table: str
+    path: str
+    nth: int = 0
+    of: int = 1
+
+
+def shares(job: Job, share_bytes: int) -> list[list[Part]]:
+    """The job's files in shares of about so many bytes: large files are divided, small ones are read together."""
+    files = [(table, path) for table in FACTS for path in job.facts.get(table, [])]
+    files += [(table, path) for table in PUBLISHED for path in job.carry.get(table, [])]
+    found: list[list[Part]] = []
+    room = 0
+    for (table, path), size in zip(files, sizes_of([path for _, path in files]), strict=True):
+        parts = 1 + size // share_bytes
+        if parts > 1:
+            found += [[Part(table, path, nth, parts)] for nth in range(parts)]
+            room = 0
+        elif size <= room:
+            found[-1].append(Part(table, path))
+            room -= size
+        else:
+            found.append([Part(table, path)])
+            room = share_bytes - size
+    return found
+
+
+def reading(job: Job, parts: list[list[Part]], tasks: int) -> Packing:
+    """A function for `DataFrame.mapInArrow`: indexes of shares in, the packs of their events out."""
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for share in given(batches):
+            for part in parts[share]:
+                for rows in _read(part):
+                    yield packed(KINDS[part.table], _events(job, part.table, rows), tasks)
+
+    return run
+
+
+def _read(part: Part) -> Iterator[pa.Table]:
+    """Rows of a part in batches, names as dictionaries; a file of an older version lacks what came since."""
+    filesystem, inside = FileSystem.from_uri(part.path)
+    with filesystem.open_input_file(inside) as source:
+        metadata = pq.read_metadata(source)
+        there = set(metadata.schema.to_arrow_schema().names)
+        names = sorted({"cluster", "topic", "group", "source"} & there)
+        file = pq.ParquetFile(source, metadata=metadata, read_dictionary=names)
+        groups = list(range(part.nth, file.num_row_groups, part.of))
+        columns = [name for name in _COLUMNS[part.table] if name in there]
+        size = _BATCH_PUBLISHED if part.table in PUBLISHED else _BATCH_ROWS
+        for batch in file.iter_batches(batch_size=size, row_groups=groups, columns=columns) if groups else ():
+            yield _whole(part.table, pa.Table.from_batches([batch]))
+
+
+def _whole(table: str, rows: pa.Table) -> pa.Table:
+    """With nulls for the columns that the file's version did not have yet."""
+    schema = arrow_schema(TABLES[table])
+    for name in _COLUMNS[table]:
+        if name not in rows.column_names:
+            rows = rows.append_column(name, pa.nulls(rows.num_rows, schema.field(name).type))
+    return rows
+
+
+def _events(job: Job, table: str, rows: pa.Table) -> pa.Table:
+    """What the job measures with of these rows, in the layout of their kind."""
+    layout = LAYOUTS[KINDS[table]]
+    if table in PUBLISHED:  # of a long load one window is wanted
+        rows = rows.filter(pa.array(_of_carry_over(job, rows)))
+    columns = {
+        LOG_OFFSETS.name: _points, RECORD_RANGES.name: _ranges, COMMITTED_OFFSETS.name: _commits,
+        TOPIC_CONFIGS.name: _configurations, CONSUMER_LATENCY.name: _latency, STEADY_STATE.name: _states,
+        CONSUMER_STATUS.name: _status, NON_CONSUMED.name: _unread,
+    }[table](rows)  # fmt: skip
+    columns |= {name: _names(rows, name) for name in ("cluster", "topic", "group") if name in rows.column_names}
+    columns |= {"partition": rows["partition"]} if "partition" in rows.column_names else {}
+    fields = [field for field in layout if field.name in columns]
+    found = pa.table([_cast(columns[field.name], field.type) for field in fields], schema=pa.schema(fields))
+    if table in PUBLISHED:
+        return found
+    wanted = _of_interval(job, rows, columns)
+    return found if wanted.all() else found.filter(pa.array(wanted))
+
+
+def _points(rows: pa.Table) -> dict[str, Any]:
+    return {"at": _micros(rows, "at"), "offset": rows["log_end_offset"], "log_start": rows["log_start_offset"],
+            "polled": ~_is(rows, "source", lambda word: word in ("list_offsets", "record"))}  # fmt: skip
+
+
+def _ranges(rows: pa.Table) -> dict[str, Any]:
+    times = {name: _micros(rows, name) for name in ("at", "earliest", "latest")}
+    return {"offset": rows["first_offset"], "until": rows["end_offset"], "records": rows["records"], **times}
+
+
+def _commits(rows: pa.Table) -> dict[str, Any]:
+    return {
+        "at": _micros(rows, "at"),
+        "offset": rows["committed_offset"],
+        "polled": _is(rows, "source", lambda word: word not in EVERY_COMMIT),
+        "certain": _is(rows, "source", lambda word: word in (*EVERY_COMMIT, UNCHANGED)),
+        "earlier_lost": _is(rows, "source", lambda word: word == COMPACTED),
+    }
+
+
+def _configurations(rows: pa.Table) -> dict[str, Any]:
+    policies = rows["cleanup_policy"].combine_chunks()
+    either_way = pc.if_else(pc.equal(policies, "delete,compact"), "compact,delete", policies)
+    return {
+        "at": _micros(rows, "at"), "cleanup_policy": pc.dictionary_encode(either_way),
+        "retention_ms": rows["retention_ms"],
+    }  # fmt: skip
+
+
+def _latency(rows: pa.Table) -> dict[str, Any]:
+    return {
+        "at": _micros(rows, "last_commit_at"), "offset": rows["committed_offset"],
+        "log_start": rows["log_start_offset"], "log_end": rows["log_end_offset"],
+        "polled": pc.fill_null(rows["polled_only"], True),
+    }  # fmt: skip
+
+
+def _states(rows: pa.Table) -> dict[str, Any]:
+    return {name: rows[name] for name in ("sla", "state", "reason")} | {"since": _micros(rows, "since")}
+
+
+def _status(rows: pa.Table) -> dict[str, Any]:
+    times = rows["commit_times"].cast(pa.list_(pa.timestamp("us", "UTC")))
+    return {
+        "at": _micros(rows, "window_end"), "log_end": rows["log_end_offset"], "polled": rows["polled_only"],
+        "seen": _micros(rows, "last_seen_at"), "times": times, "offsets": rows["commit_offsets"],
+        "lags": rows["commit_lags"],
+    }  # fmt: skip
+
+
+def _unread(rows: pa.Table) -> dict[str, Any]:
+    return {
+        "at": _micros(rows, "window_end"), "offset": rows["committed_offset"], "log_start": rows["log_start_offset"],
+        "low": rows["position_low"], "high": rows["position_high"], "lost_low": rows["non_consumed_total_low"],
+        "lost_high": rows["non_consumed_total_high"],
+    }  # fmt: skip
+
+
+_COLUMNS = {
+    LOG_OFFSETS.name: LOG_OFFSETS.names,
+    RECORD_RANGES.name: RECORD_RANGES.names,
+    COMMITTED_OFFSETS.name: COMMITTED_OFFSETS.names,
+    TOPIC_CONFIGS.name: ("cluster", "topic", "at", "cleanup_policy", "retention_ms"),
+} | {
+    table: ("cluster", "group", "topic", "partition", "window_end", "load_id", *columns)
+    for table, columns in {
+        CONSUMER_LATENCY.name: (
+            "last_commit_at", "committed_offset", "log_start_offset", "log_end_offset", "polled_only"
+        ),
+        STEADY_STATE.name: ("sla", "state", "since", "reason"),
+        CONSUMER_STATUS.name: (
+            "last_seen_at", "polled_only", "log_end_offset", "commit_times", "commit_offsets", "commit_lags"
+        ),
+        NON_CONSUMED.name: (
+            "committed_offset", "log_start_offset", "position_low", "position_high", "non_consumed_total_low",
+            "non_consumed_total_high",
+        ),
+    }.items()
+}  # fmt: skip
+"""What is read of the files."""
+
+
+def _of_interval(job: Job, rows: pa.Table, columns: dict[str, Any]) -> Bools:
+    """Facts up to the interval's end; of commits those from each cluster's carry-over on."""
+    at: Ints = columns["at"].to_numpy()
+    end = epoch_ms(job.interval.end) * 1_000
+    wanted = at <= end
+    if "certain" in columns:  # what polls find at the end was committed before
+        wanted = (at < end) | ((at == end) & ~columns["certain"])
+    found = np.zeros(rows.num_rows, dtype=np.bool_)
+    for replay in job.replays:
+        one = _selected(replay, rows)
+        if replay.carried and "certain" in columns:
+            one &= at >= epoch_ms(replay.carried.at) * 1_000
+        found |= one
+    return wanted & found
+
+
+def _of_carry_over(job: Job, rows: pa.Table) -> Bools:
+    """Published rows of the window that ends where the replay of their cluster begins."""
+    end: Ints = _micros(rows, "window_end").to_numpy()
+    found = np.zeros(rows.num_rows, dtype=np.bool_)
+    for replay in job.replays:
+        if replay.carried:
+            own = pc.equal(rows["load_id"], replay.carried.load_id).to_numpy()
+            found |= own & (end == epoch_ms(replay.carried.at) * 1_000) & _selected(replay, rows)
+    return found
+
+
+def _selected(replay: Replay, rows: pa.Table) -> Bools:
+    """Rows of the cluster whose topic and group its patterns select."""
+    one = _is(rows, "cluster", replay.cluster.name.__eq__) & _is(rows, "topic", replay.cluster.topics.matches)
+    return one & _is(rows, "group", replay.cluster.groups.matches) if "group" in rows.column_names else one
+
+
+def _is(rows: pa.Table, name: str, test: Callable[[str], bool]) -> Bools:
+    """Which rows' names pass a test; each name is tested once a batch."""
+    names = _names(rows, name)
+    passed = np.array([test(value) for value in names.dictionary.to_pylist()], dtype=np.bool_)
+    found: Bools = passed[names.indices.to_numpy()]
+    return found
+
+
+def _names(rows: pa.Table, name: str) -> pa.DictionaryArray:
+    column = rows[name].combine_chunks()
+    column = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
+    return column.cast(NAME)
+
+
+def _micros(rows: pa.Table, name: str) -> pa.ChunkedArray:
+    return rows[name].cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+
+
+def _cast(values: Any, to: pa.DataType) -> pa.ChunkedArray | pa.Array:
+    return (pa.array(values) if isinstance(values, np.ndarray) else values).cast(to)

@@ -1,0 +1,72 @@
+"""The way of events to the tasks that measure them: each task's share of some facts is packed into one value.
+
+Spark would take rows apart and put them together again, value by value, at each of reading, shuffling and handing over
+to Python; that was most of measuring. What Spark shuffles are *packs* instead: the Arrow IPC stream of the events of
+one kind that came in one batch and belong to one task. A task gets whole topic-partitions, and what belongs to none of
+them in particular. `reading` makes the events, `order` unpacks them.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_sla.spark_jobs.numeric.arrays import Ints
+from kafka_sla.spark_jobs.events.layouts import NAME
+
+PACKS = "task INT, kind STRING, pack BINARY"
+"""Schema of the packed events."""
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+def packed(kind: str, events: pa.Table, tasks: int) -> pa.RecordBatch:
+    """One row of PACKS for each task that any of the events, in the columns of their kind's layout, belongs to."""
+    if "partition" not in events.column_names:
+        return _batch(kind, range(tasks), [_ipc(events)] * tasks)
+    task = _task(events, tasks)
+    order = np.argsort(task, kind="stable")
+    events, task = events.take(pa.array(order)).combine_chunks(), task[order]
+    begins = np.flatnonzero(np.diff(task, prepend=-1))
+    packs = [_ipc(events.slice(a, b - a)) for a, b in pairwise([*begins.tolist(), len(task)])]
+    return _batch(kind, task[begins].tolist(), packs)
+
+
+def _batch(kind: str, tasks: Sequence[int], packs: Sequence[bytes]) -> pa.RecordBatch:
+    columns = [pa.array(tasks, pa.int32()), pa.array([kind] * len(packs), pa.string()), pa.array(packs, pa.binary())]
+    return pa.RecordBatch.from_arrays(columns, ["task", "kind", "pack"])
+
+
+def _task(events: pa.Table, tasks: int) -> Ints:
+    """The task of each event, the same for all events of a topic-partition, whoever packs them."""
+    key = events.column("partition").to_numpy().astype(np.uint64)
+    for name in ("cluster", "topic"):
+        column = events.column(name).combine_chunks()
+        hashes = [zlib.crc32(value.encode()) for value in column.dictionary.to_pylist()]
+        key = key * _MIX + np.array(hashes, dtype=np.uint64)[column.indices.to_numpy()]
+    key = (key ^ (key >> np.uint64(29))) * _MIX
+    task: Ints = ((key ^ (key >> np.uint64(32))) % np.uint64(tasks)).astype(np.int64)
+    return task
+
+
+def _ipc(events: pa.Table) -> bytes:
+    columns = [_compact(c.combine_chunks()) if c.type == NAME else c for c in events.columns]
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, events.schema, options=_COMPRESSED) as stream:
+        stream.write_table(pa.table(columns, schema=events.schema))
+    return bytes(sink.getvalue())
+
+
+def _compact(names: pa.DictionaryArray) -> pa.DictionaryArray:
+    """Without the names that other tasks' events have."""
+    if names.null_count:  # cleanup policies only: a handful of words
+        return names
+    index = names.indices.to_numpy()
+    used = np.flatnonzero(np.bincount(index, minlength=len(names.dictionary)))
+    place = np.zeros(len(names.dictionary), dtype=np.int32)
+    place[used] = np.arange(len(used))
+    return pa.DictionaryArray.from_arrays(place[index], names.dictionary.take(pa.array(used)))

@@ -1,0 +1,116 @@
+"""The events of one Spark task, unpacked and sorted. Knows the kinds of events, not what is measured with them.
+
+Names become numbers first, and facts come from files that are sorted: merging sorted runs is most of what is left to
+do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_sla.spark_jobs.numeric.arrays import NONE, Ints
+from kafka_sla.spark_jobs.events.carry_over import carried_commits
+from kafka_sla.spark_jobs.events.layouts import COMMITS, CONFIGURATIONS, LATENCY, LAYOUTS, PLACE, POINTS, RANGES, STATES, STATUS, UNREAD
+
+_PLACE = list(PLACE)
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """Events of one kind: their rows, and for each the index of its topic-partition among the task's."""
+
+    rows: pa.Table
+    place: Ints
+
+    def between(self, first: int, last: int) -> Sorted:
+        """The events of topic-partitions first … last - 1, counted from `first` on."""
+        a, b = np.searchsorted(self.place, [first, last])
+        return Sorted(self.rows.slice(a, b - a), self.place[a:b] - first)
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """All events of a task; points and ranges sorted by (topic-partition, time, offset), commits by (topic-partition,
+    group, time, offset), status and unread records by (topic-partition, group, time)."""
+
+    places: pa.Table
+    """cluster, topic, partition: one row per topic-partition, sorted."""
+    groups: pa.Array
+    """Names of groups, sorted; the column `group` of what follows holds indexes of it."""
+    points: Sorted
+    ranges: Sorted
+    commits: Sorted
+    """Those of the replayed facts and those carried over."""
+    status: Sorted
+    unread: Sorted
+    configurations: pa.Table
+
+
+def in_order(batches: Iterable[pa.RecordBatch]) -> Events:
+    """Unpack the batches (packs.PACKS) of one task."""
+    packs: dict[str, list[pa.Table]] = {kind: [layout.empty_table()] for kind, layout in LAYOUTS.items()}
+    for batch in batches:
+        for kind, pack in zip(batch.column("kind").to_pylist(), batch.column("pack"), strict=True):
+            packs[kind].append(pa.ipc.open_stream(pack.as_buffer()).read_all())
+    found = {kind: _joined(packs.pop(kind)) for kind in LAYOUTS if kind != COMMITS}
+    carried = carried_commits(found[LATENCY], found[STATES], found[STATUS])
+    return _sorted(found | {COMMITS: _joined([*packs.pop(COMMITS), carried])})
+
+
+def _joined(packs: list[pa.Table]) -> pa.Table:
+    return pa.concat_tables(packs, promote_options="default").unify_dictionaries().combine_chunks()
+
+
+def _sorted(events: dict[str, pa.Table]) -> Events:
+    kinds = (POINTS, RANGES, COMMITS, STATUS, UNREAD)
+    found = {kind: _places(events[kind]) for kind in kinds}
+    every = sorted({place for places, _ in found.values() for place in places})
+    index = {place: number for number, place in enumerate(every)}
+    place = {kind: np.array([index[p] for p in places], dtype=np.int64)[of] for kind, (places, of) in found.items()}
+    groups = pa.array(sorted({g for kind in kinds[2:] for g in _dictionary(events[kind]).to_pylist()}), pa.string())
+    columns = [pa.array(column) for column in zip(*every, strict=True)] or [pa.nulls(0)] * len(_PLACE)
+    points, ranges, commits, status, unread = (_in_place(events[kind], place[kind], groups) for kind in kinds)
+    return Events(
+        pa.table(columns, names=_PLACE), groups, points, ranges, commits, status, unread, events[CONFIGURATIONS]
+    )
+
+
+def _places(rows: pa.Table) -> tuple[list[tuple[str, str, int]], Ints]:
+    """The different topic-partitions of these events, and which one each event is of."""
+    partition = rows.column("partition").to_numpy().astype(np.int64)
+    key = np.zeros(rows.num_rows, dtype=np.int64)
+    for name in ("cluster", "topic"):
+        column = rows.column(name).combine_chunks()
+        key = key * len(column.dictionary) + column.indices.to_numpy()
+    key = key * (int(partition.max(initial=0)) + 1) + partition
+    _, first, of = np.unique(key, return_index=True, return_inverse=True)
+    different = rows.select(_PLACE).take(pa.array(first))
+    return list(zip(*(different.column(name).to_pylist() for name in _PLACE), strict=True)), of
+
+
+def _dictionary(rows: pa.Table) -> pa.Array:
+    return rows.column("group").combine_chunks().dictionary
+
+
+def _in_place(rows: pa.Table, place: Ints, groups: pa.Array) -> Sorted:
+    """The rows by place, group, time and offset; groups as indexes of their names."""
+    key, rows = place, rows.drop_columns(_PLACE)
+    if "group" in rows.column_names:
+        rank = pc.index_in(_dictionary(rows), groups).to_numpy().astype(np.int64)
+        group = rank[rows.column("group").combine_chunks().indices.to_numpy()]
+        rows = rows.set_column(rows.column_names.index("group"), "group", pa.array(group))
+        key = place * len(groups) + group
+    by = [ints(rows, name) for name in ("offset", "at") if name in rows.column_names]
+    order = np.lexsort((*by, key))
+    return Sorted(rows.take(pa.array(order)).combine_chunks(), place[order])
+
+
+def ints(rows: pa.Table, name: str) -> Ints:
+    """A column of numbers with NONE for null."""
+    values: Ints = pc.fill_null(rows.column(name), NONE).to_numpy()
+    return values

@@ -1,0 +1,116 @@
+"""The writing of measured rows: each Spark task writes its own Parquet files, and tells which. Knows no metric.
+
+Spark's own writer would make one table a pass, so the rows would have to be kept or measured again for the second one,
+and histograms would travel to the JVM entry by entry.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow.fs import FileSystem
+
+from kafka_sla.model.arrow_schemas import arrow_schema
+from kafka_sla.model.tables import Table
+from kafka_sla.files import batches_of, files_below, remove_files
+from kafka_sla.spark_jobs.events.task_ranges import given
+
+_ROWS = 250_000
+WRITTEN = "name STRING, path STRING, rows BIGINT"
+"""What a task tells of each file that it wrote."""
+Measured = Callable[[Iterable[pa.RecordBatch]], Iterator[Mapping[Table, pa.Table]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The folder of a load, and what each of its rows says of it."""
+
+    output: str
+    interval_start: datetime
+    load_id: str
+
+    def folder(self, table: Table) -> str:
+        return f"{self.output}/{table.name}"
+
+    def labelled(self, table: Table, rows: pa.Table) -> pa.Table:
+        """The rows in the contract's columns, and the load that they belong to."""
+        start = pa.scalar(self.interval_start, pa.timestamp("us", "UTC"))
+        rows = rows.select(list(table.names)).cast(arrow_schema(table))
+        rows = rows.append_column("interval_start", pa.repeat(start, rows.num_rows))
+        return rows.append_column("load_id", pa.repeat(pa.scalar(self.load_id), rows.num_rows))
+
+
+def writing(target: Target, measured: Measured) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A function for `DataFrame.mapInArrow`: what `measured` makes of a task's batches lands in one file a table."""
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        files: dict[str, _File] = {}
+        try:
+            for tables in measured(batches):
+                for table, rows in tables.items():
+                    if table.name not in files:
+                        files[table.name] = _File(target, table)
+                    files[table.name].write(rows)
+        finally:
+            for file in files.values():
+                file.close()
+        told = [{"name": name, "path": file.path, "rows": file.rows} for name, file in files.items()]
+        yield pa.RecordBatch.from_pylist(
+            told, pa.schema([("name", pa.string()), ("path", pa.string()), ("rows", pa.int64())])
+        )
+
+    return run
+
+
+def rewriting(
+    target: Target, table: Table, paths: Sequence[str], change: Callable[[pa.Table], pa.Table]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The same for indexes of files that tasks of this load wrote: what `change` makes of their rows lands."""
+
+    def measured(batches: Iterable[pa.RecordBatch]) -> Iterator[Mapping[Table, pa.Table]]:
+        for index in given(batches):
+            for rows in batches_of(paths[index], _ROWS):
+                yield {table: change(rows)}
+
+    return writing(target, measured)
+
+
+def keep(target: Target, table: Table, written: Sequence[str]) -> None:
+    """Remove what earlier runs and failed tasks left in the table's folder; an empty file stands for no rows."""
+    remove_strays(target, table, written)
+    if not written:
+        nothing = _File(target, table)
+        nothing.write(arrow_schema(table).empty_table())
+        nothing.close()
+
+
+def remove_strays(target: Target, table: Table, written: Sequence[str]) -> None:
+    """Remove all files of the table but these."""
+    remove_files([path for path in files_below(target.folder(table)) if path not in written])
+
+
+class _File:
+    """One Parquet file in the making; its name is its own, so that a repeated task spoils nothing."""
+
+    def __init__(self, target: Target, table: Table) -> None:
+        self._target, self._table = target, table
+        self.path = f"{target.folder(table)}/part-{uuid.uuid4().hex}.parquet"
+        self.rows = 0
+        filesystem, inside = FileSystem.from_uri(self.path)
+        filesystem.create_dir(inside.rsplit("/", 1)[0], recursive=True)
+        schema = target.labelled(table, arrow_schema(table).empty_table()).schema
+        self._writer = pq.ParquetWriter(
+            inside, schema, filesystem=filesystem, compression="zstd", coerce_timestamps="us"
+        )
+
+    def write(self, rows: pa.Table) -> None:
+        self._writer.write_table(self._target.labelled(self._table, rows))
+        self.rows += rows.num_rows
+
+    def close(self) -> None:
+        self._writer.close()

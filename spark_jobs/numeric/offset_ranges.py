@@ -1,0 +1,130 @@
+"""Ranges of offsets whose records were read, or could not be: they overrule the points. NumPy only; knows no Spark.
+
+Points say which records were produced *before* a time. That the others were not takes timestamps that never run
+backwards, and that every offset is a record takes a partition without aborted transactions. Where either is not so, the
+snapshot reads the records and tells each range's earliest and latest timestamp, or that it could not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Ranges [offset, until) as they come; times in µs, `earliest` and `latest` -1 for unknown."""
+
+    partition: Ints
+    at: Ints
+    """Known from then on: the end of the window that it was read for."""
+    offset: Ints
+    until: Ints
+    records: Ints
+    """0: nothing that anybody would wait for; -1: not read."""
+    earliest: Ints
+    latest: Ints
+
+
+class Ranges:
+    """Disjoint ranges of many epochs. Where two overlap, the one known first counts: later ones change no row.
+
+    Of two that are known from the same time on, the one that was read counts.
+    """
+
+    def __init__(self, rows: Rows, epoch: Ints, epochs: int) -> None:
+        self._lay_out(epoch, rows.offset, rows.until, epochs)
+        order = np.lexsort((rows.offset, rows.records == NONE, rows.at, epoch))
+        epoch, begin, until = epoch[order], rows.offset[order], rows.until[order]
+        key, end = self._place(epoch, begin), self._place(epoch, until)
+        reached = np.maximum.accumulate(end) if len(end) else end
+        key[1:] = np.maximum(key[1:], reached[:-1])
+        kept = np.flatnonzero(key < end)
+        self._epoch, self._key, self._begin, self._until = epoch[kept], key[kept], begin[kept], until[kept]
+        self._edges: Ints = np.unique(np.concatenate([key[kept], end[kept]]))
+        owner = np.searchsorted(self._base, self._edges, side="right") - 1
+        self.edges: Ints = self._edges - self._base[owner] + self._low[owner] - 1
+        """Offsets at which ranges begin or end, epoch by epoch."""
+        self._at, self._records = rows.at[order][kept], rows.records[order][kept]
+        self._earliest, self._latest = rows.earliest[order][kept], rows.latest[order][kept]
+
+    def _lay_out(self, epoch: Ints, begin: Ints, until: Ints, epochs: int) -> None:
+        """Give every epoch a stretch of keys of its own, wide enough for its offsets and one to either side."""
+        low, top = np.full(epochs, FAR), np.zeros(epochs, dtype=np.int64)
+        np.minimum.at(low, epoch, begin)
+        np.maximum.at(top, epoch, until)
+        self._low = np.where(low < FAR, low, top)
+        self._width = top - self._low + 3
+        self._base = np.cumsum(self._width) - self._width
+
+    def __len__(self) -> int:
+        return len(self._key)
+
+    def edges_inside(self, epoch: Ints, start: Ints, stop: Ints) -> tuple[Ints, Ints]:
+        """The slice of `edges` that lies inside each run of offsets."""
+        lo = np.searchsorted(self._edges, self._place(epoch, start), side="right")
+        hi = np.searchsorted(self._edges, self._place(epoch, stop), side="left")
+        return np.asarray(lo, dtype=np.int64), np.maximum(lo, hi).astype(np.int64)
+
+    def _place(self, epoch: Ints, offset: Ints) -> Ints:
+        """One number for an offset of an epoch; those beyond all ranges of the epoch share one."""
+        rank = np.clip(offset - self._low[epoch] + 1, 0, self._width[epoch] - 1)
+        return np.asarray(self._base[epoch] + rank, dtype=np.int64)
+
+    def find(self, epoch: Ints, offset: Ints, horizon: Ints) -> Ints:
+        """Index of the range that holds each offset and was known by the horizon; NONE without."""
+        if not len(self):
+            return np.full(len(offset), NONE)
+        index = np.searchsorted(self._key, self._place(epoch, offset), side="right") - 1
+        at = np.clip(index, 0, None)
+        holds = (index >= 0) & (self._epoch[at] == epoch) & (offset >= 0) & (offset < self._until[at])
+        return np.where(holds & (self._at[at] <= horizon), index, NONE)
+
+    def void(self, index: Ints) -> Bools:
+        """Holds no record: markers, or what an aborted transaction wrote."""
+        return np.asarray((index >= 0) & (self._of(self._records, index) == 0), dtype=np.bool_)
+
+    def read(self, index: Ints) -> Bools:
+        """All its records' timestamps were read."""
+        return np.asarray((index >= 0) & (self._of(self._records, index) > 0), dtype=np.bool_)
+
+    def earliest(self, index: Ints) -> Ints:
+        return np.asarray(self._of(self._earliest, index), dtype=np.int64)
+
+    def latest(self, index: Ints) -> Ints:
+        return np.asarray(self._of(self._latest, index), dtype=np.int64)
+
+    def skip(self, epoch: Ints, offset: Ints, horizon: Ints) -> Ints:
+        """The first offset not before each one that is no known void: nothing there waits for anybody."""
+        found = offset.copy()
+        while len(self):
+            index = self.find(epoch, found, horizon)
+            void = self.void(index)
+            if not void.any():
+                break
+            found[void] = self._of(self._until, index)[void]
+        return found
+
+    def line(self, index: Ints, offset: Floats) -> Floats:
+        """When the record at each offset was produced if a range's records are spread evenly from first to last."""
+        begin, last = self._of(self._begin, index), self._of(self._until, index) - 1
+        share = np.clip((offset - begin) / np.maximum(last - begin, 1), 0.0, 1.0)
+        earliest, latest = self.earliest(index), self.latest(index)
+        return np.asarray(earliest + share * (latest - earliest), dtype=np.float64)
+
+    def first_after(self, index: Ints, at: Ints) -> Ints:
+        """First offset of each range whose record the line puts after `at`; the range's end where none is."""
+        begin, until = self._of(self._begin, index), self._of(self._until, index)
+        earliest, latest = self.earliest(index), self.latest(index)
+        passed = (at - earliest) / np.maximum(latest - earliest, 1) * np.maximum(until - begin - 1, 1)
+        inside = begin + np.clip(np.floor(passed), 0, until - begin).astype(np.int64) + 1
+        found = np.where(earliest > at, begin, np.where(latest <= at, until, np.minimum(inside, until)))
+        return np.asarray(found, dtype=np.int64)
+
+    def _of(self, values: Any, index: Ints) -> Any:
+        """values[index] with NONE clamped: callers mask what they must not use."""
+        return values[np.clip(index, 0, None)] if len(values) else np.zeros(len(index), dtype=values.dtype)

@@ -1,0 +1,204 @@
+"""The produced timelines of many topic-partitions at once, and when an offset was produced. NumPy only; knows no Spark.
+
+A point (at, offset) says: records with a smaller offset were produced before `at`, the others not before it. A topic
+that was deleted and created again starts a new *epoch*: its offsets begin anew, so no bracket may span the two.
+Times are int64 microseconds since the epoch (UTC), offsets are int64.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
+from kafka_sla.spark_jobs.numeric.offset_ranges import Ranges, Rows
+from kafka_sla.spark_jobs.numeric.scans import extent
+
+RECORD, BRACKETED, INTERPOLATED, EXTRAPOLATED = range(4)
+METHODS = ("record", "bracketed", "interpolated", "extrapolated")
+
+
+@dataclass(frozen=True, slots=True)
+class Produced:
+    """When records were produced, one entry per asked offset; µs.
+
+    `low` ≤ true time ≤ `high`; `low` is -FAR where no point lies before, `high` is FAR where none lies after.
+    `index` is the last point not beyond the offset (NONE without one), `latest` the last point not later than the
+    horizon, `method` indexes METHODS, `range` the ranges that were read (NONE outside them).
+    """
+
+    low: Ints
+    high: Ints
+    index: Ints
+    latest: Ints
+    method: Ints
+    range: Ints
+
+
+class Timeline:
+    """Points of topic-partitions 0..n-1, cut into epochs; built from arrays sorted by (partition, at, offset)."""
+
+    def __init__(
+        self, partitions: int, partition: Ints, at: Ints, offset: Ints, log_start: Ints, polled: Bools, read: Rows
+    ) -> None:
+        self.at = at
+        starts = _epoch_starts(partition, offset, polled)
+        first_of = np.searchsorted(partition, np.arange(partitions))
+        epoch_begins = np.unique(np.concatenate([first_of, np.flatnonzero(starts)]))
+        # A partition without points shares `first_of` with the next one, so epochs are numbered by partition instead.
+        self.epoch_partition, self.epoch_at, self.lo = _number_epochs(partitions, partition, at, epoch_begins)
+        self.hi = np.append(self.lo[1:], len(at)).astype(np.int64)
+        epoch = np.repeat(np.arange(len(self.lo)), self.hi - self.lo)
+        known_start = np.where(log_start >= 0, log_start, offset)
+        self._min = _per_epoch(np.minimum, np.minimum(offset, known_start), self.lo, self.hi, 0)
+        top = _per_epoch(np.maximum, offset, self.lo, self.hi, 0)
+        self._range = top - self._min + 3
+        self._base = np.concatenate([[0], np.cumsum(self._range)[:-1]]).astype(np.int64)
+        ranked = self._base[epoch] + offset - self._min[epoch] + 1
+        self._rank: Ints = np.maximum.accumulate(ranked) if len(ranked) else ranked
+        self.contradicts: Bools = ranked < self._rank
+        self.offset: Ints = self._rank - self._base[epoch] + self._min[epoch] - 1
+        start_rank = self._base[epoch] + np.where(log_start >= 0, log_start - self._min[epoch] + 1, 0)
+        start_rank = np.maximum.accumulate(start_rank) if len(start_rank) else start_rank
+        self.log_start: Ints = np.where(
+            start_rank > self._base[epoch], start_rank - self._base[epoch] + self._min[epoch] - 1, NONE
+        )
+        self._origin, self._span = extent(at)
+        self._clock: Ints = epoch * self._span + (at - self._origin) + 1
+        self.ranges = Ranges(read, self.epoch_of(read.partition, read.at), len(self.lo))
+
+    def epoch_of(self, partition: Ints, at: Ints) -> Ints:
+        """The epoch that was alive in `partition` at time `at`."""
+        origin, span = extent(self.epoch_at, at)
+        keys = self.epoch_partition * span + (self.epoch_at - origin)
+        found = np.searchsorted(keys, partition * span + (at - origin), side="right") - 1
+        first = np.searchsorted(self.epoch_partition, partition)
+        return np.maximum(found, first)
+
+    def last_until(self, epoch: Ints, at: Ints) -> Ints:
+        """Index of the last point of `epoch` with time ≤ `at`; lo - 1 where there is none."""
+        key = epoch * self._span + np.clip(at - self._origin + 1, 0, self._span - 1)
+        return np.asarray(np.searchsorted(self._clock, key, side="right") - 1, dtype=np.int64)
+
+    def beyond(self, epoch: Ints, offset: Ints, side: Literal["left", "right"] = "right") -> Ints:
+        """Index of the first point with a larger offset (side "right"), or one at least as large (side "left")."""
+        rank = np.clip(offset - self._min[epoch] + 1, 0, self._range[epoch] - 1)
+        key = self._base[epoch] + rank
+        return np.asarray(np.searchsorted(self._rank, key, side=side), dtype=np.int64)
+
+    def produced(self, epoch: Ints, offset: Ints, horizon: Ints) -> Produced:
+        """Bounds on when the record at each offset was produced, from points not later than `horizon` only.
+
+        The horizon is the end of the window that is asked about: what became known later must not change its answer,
+        or one long interval would not give the rows of many short ones.
+        """
+        latest = self.last_until(epoch, horizon)
+        after = self.beyond(epoch, offset)
+        has_after = after <= latest
+        before = np.minimum(after - 1, latest)
+        has_before = before >= self.lo[epoch]
+        low = np.where(has_before, _take(self.at, before), -FAR)
+        high = np.where(has_after, _take(self.at, after), FAR)
+        method = np.where(low == high, RECORD, BRACKETED)
+        doubtful = _take(self.contradicts, after) & has_after | _take(self.contradicts, before) & has_before
+        method = np.where(doubtful, INTERPOLATED, method)
+        method = np.where(has_before & has_after, method, EXTRAPOLATED)
+        found = Produced(low, high, np.where(has_before, before, NONE), latest, method, np.full(len(offset), NONE))
+        return self._overruled(found, self.ranges.find(epoch, offset, horizon)) if len(self.ranges) else found
+
+    def _overruled(self, found: Produced, index: Ints) -> Produced:
+        """What points say, overruled where the records were read, or are known to need it and were not."""
+        read, inside = self.ranges.read(index), index >= 0
+        earliest, latest = self.ranges.earliest(index), self.ranges.latest(index)
+        low = np.where(read, earliest, np.where(inside & (earliest == NONE), -FAR, found.low))
+        high = np.where(read, latest, np.where(inside & (latest == NONE), FAR, found.high))
+        exact = np.where(earliest == latest, RECORD, BRACKETED)
+        method = np.where(read, exact, np.where(inside, INTERPOLATED, found.method))
+        return Produced(low, high, found.index, found.latest, method, index)
+
+    def estimate(self, epoch: Ints, position: Floats, found: Produced) -> Floats:
+        """Time at which each position (offset + 0.5: the middle of a record) was reached; NaN where nothing tells.
+
+        Between two points linear. Outside them the slope of the nearest two points of different offsets and
+        times is prolonged, as Kafka Lag Exporter does with its table (KIP-489, "Kafka Lag Exporter", step 2a).
+        """
+        inside = (found.index >= 0) & (found.index < found.latest)
+        left = np.where(found.index >= 0, found.index, self.lo[epoch])
+        right = np.where(inside, left + 1, left)
+        result = self._line(left, right, position)
+        outside = ~inside
+        if outside.any():
+            forward = found.index[outside] >= 0
+            result[outside] = self._prolong(
+                epoch[outside], left[outside], position[outside], forward, found.latest[outside]
+            )
+        if len(self.ranges):
+            read = self.ranges.read(found.range)
+            result[read] = self.ranges.line(found.range[read], position[read] - 0.5)
+        return result
+
+    def _line(self, left: Ints, right: Ints, position: Floats) -> Floats:
+        o1, o2 = _take(self.offset, left), _take(self.offset, right)
+        t1, t2 = _take(self.at, left), _take(self.at, right)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = (position - o1) / (o2 - o1)
+        return np.asarray(t1 + np.where(o2 > o1, share, np.nan) * (t2 - t1), dtype=np.float64)
+
+    def _prolong(self, epoch: Ints, anchor: Ints, position: Floats, forward: Bools, latest: Ints) -> Floats:
+        """Prolong the slope behind (forward) or ahead of (backward) the anchor point."""
+        # of another time, too: the two points of one record are no slope
+        at = _take(self.at, anchor)
+        behind = np.minimum(self.beyond(epoch, _take(self.offset, anchor), "left") - 1, self.last_until(epoch, at - 1))
+        ahead = np.maximum(self.beyond(epoch, _take(self.offset, anchor)), self.last_until(epoch, at) + 1)
+        other = np.where(forward, behind, ahead)
+        usable = (other >= self.lo[epoch]) & (other <= latest)
+        line = self._line(anchor, np.where(usable, other, anchor), position)
+        slope_back = self._line(np.where(usable, other, anchor), anchor, position)
+        return np.where(usable, np.where(forward, slope_back, line), np.nan)
+
+
+def middle(offset: Ints) -> Floats:
+    """The position of a record between its offset and the next one."""
+    return np.asarray(offset + 0.5, dtype=np.float64)
+
+
+def _take(values: Any, index: Ints) -> Any:
+    """values[index] with out-of-range indexes clamped: callers mask what they must not use."""
+    if len(values) == 0:
+        return np.zeros(len(index), dtype=values.dtype)
+    return values[np.clip(index, 0, len(values) - 1)]
+
+
+def _epoch_starts(partition: Ints, offset: Ints, polled: Bools) -> Bools:
+    """True at polled points whose offset is below the polled point before: the topic was created again."""
+    seen = np.flatnonzero(polled)
+    starts = np.zeros(len(offset), dtype=np.bool_)
+    same = partition[seen][1:] == partition[seen][:-1]
+    starts[seen[1:]] = same & (offset[seen][1:] < offset[seen][:-1])
+    return starts
+
+
+def _number_epochs(partitions: int, partition: Ints, at: Ints, begins: Ints) -> tuple[Ints, Ints, Ints]:
+    """Partition, first instant and first point of every epoch; each partition has at least one, even without points."""
+    inner = begins[begins < len(at)]
+    owner = partition[inner] if len(inner) else np.zeros(0, dtype=np.int64)
+    absent = np.setdiff1d(np.arange(partitions), owner)
+    owners = np.concatenate([owner, absent]).astype(np.int64)
+    los = np.concatenate([inner, np.searchsorted(partition, absent)]).astype(np.int64)
+    order = np.lexsort((los, owners))
+    owners, los = owners[order], los[order]
+    first = np.concatenate([[True], owners[1:] != owners[:-1]]) if len(owners) else np.zeros(0, dtype=np.bool_)
+    when = _take(at, los) if len(at) else np.zeros(len(los), dtype=np.int64)
+    floor = extent(at)[0]
+    return owners, np.where(first, floor, when).astype(np.int64), los
+
+
+def _per_epoch(ufunc: np.ufunc, values: Ints, lo: Ints, hi: Ints, default: int) -> Ints:
+    """ufunc over the points of each epoch; `default` where an epoch has none."""
+    result = np.full(len(lo), default, dtype=np.int64)
+    filled = hi > lo
+    if filled.any():
+        result[filled] = ufunc.reduceat(values, lo[filled])
+    return result

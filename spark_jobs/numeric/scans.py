@@ -1,0 +1,85 @@
+"""Scans along sorted rows: what each row sees of those before it. NumPy only; knows no events."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Ints
+
+
+def extent(*times: Ints) -> tuple[int, int]:
+    """(first instant, room for one more than all instants after it): what one key of many takes on a joint axis.
+
+    Counted from the first instant, not from 1970: a thousand years of them still fit side by side into 64 bits.
+    """
+    found = [t for t in times if len(t)]
+    first = min((int(t.min()) for t in found), default=0)
+    return first, max((int(t.max()) for t in found), default=0) - first + 2
+
+
+def last_until(key: Ints, at: Ints, asked: Ints, until: Ints, *, before: bool = False) -> Ints:
+    """Index of the last row of each asked key up to an instant (`before`: earlier than it); NONE without one.
+
+    Rows are sorted by (key, at).
+    """
+    if not len(at):
+        return np.full(len(until), NONE)
+    origin, span = extent(at, until)
+    side: Literal["left", "right"] = "left" if before else "right"
+    index = np.searchsorted(key * span + (at - origin), asked * span + (until - origin), side=side) - 1
+    there = (index >= 0) & (key[np.maximum(index, 0)] == asked)
+    return np.where(there, index, NONE)
+
+
+def value_at(values: Ints, index: Ints, otherwise: np.int64 = NONE) -> Ints:
+    """The value at each index; `otherwise` where that is NONE."""
+    if not len(values):
+        return np.full(len(index), otherwise)
+    return np.where(index == NONE, otherwise, values[np.maximum(index, 0)])
+
+
+def begins(*keys: Any) -> Bools:
+    """Where a run of rows with equal keys begins."""
+    found = np.ones(len(keys[0]), dtype=np.bool_)
+    found[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
+    return found
+
+
+def latest(flags: Bools) -> Ints:
+    """Index of the last flagged row up to each row; NONE without one."""
+    found = np.where(flags, np.arange(len(flags)), NONE)
+    return np.maximum.accumulate(found) if len(found) else found
+
+
+def earlier(values: Any, start: Ints, rows: int = 1) -> Ints:
+    """Of each row the value so many rows before it; NONE before its run's `start`."""
+    index = np.arange(len(values)) - rows
+    return np.where(index >= start, values[np.maximum(index, 0)], NONE)
+
+
+def running(values: Ints, start: Bools, *, largest: bool = False) -> Ints:
+    """Smallest or largest value, leaving out NONE, from the run's start up to each row; NONE without any."""
+    if not len(values):
+        return values
+    different, rank = np.unique(values, return_inverse=True)  # NONE, below all others, comes first
+    known, run, most = values != NONE, np.cumsum(start), len(different) + 1
+    rank = rank.astype(np.int64) + 1
+    if largest:
+        found = np.maximum.accumulate(np.where(known, rank, 0) + run * most) - run * most
+        return np.where(found > 0, different[np.maximum(found, 1) - 1], NONE)
+    found = np.minimum.accumulate(np.where(known, rank, most) - run * most) + run * most
+    return np.where(found < most, different[np.minimum(found, len(different)) - 1], NONE)
+
+
+def extremes(values: Ints, begin: Ints, end: Ints) -> tuple[Ints, Ints]:
+    """Smallest and largest of values[begin:end] of each pair; NONE where that is empty."""
+    filled = end > begin
+    low, high = np.full(len(begin), NONE), np.full(len(begin), NONE)
+    if filled.any():
+        edges = np.stack([begin[filled], end[filled]], axis=1).ravel()
+        padded = np.append(values, NONE)
+        low[filled] = np.minimum.reduceat(padded, edges)[::2]
+        high[filled] = np.maximum.reduceat(padded, edges)[::2]
+    return low, high

@@ -1,0 +1,85 @@
+"""The one pass over all events: packs of a task in, rows of the tables made of them out. No session, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_sla.spark.job_spec import Job
+from kafka_sla.model.entities import Sla, epoch_ms
+from kafka_sla.model.tables import CONSUMER_LATENCY, NON_CONSUMED, STEADY_STATE, Table
+from kafka_sla.spark_jobs import consumer_latency, consumer_status, group_status, non_consumed, steady_state
+from kafka_sla.spark_jobs.numeric.arrays import Ints
+from kafka_sla.spark_jobs.events.chunks import Chunk, Room, chunks
+from kafka_sla.spark_jobs.events.sort import in_order
+from kafka_sla.spark_jobs.windows.segments import segments, steps
+from kafka_sla.spark_jobs.windows.window_grid import Scope, alive, ends, rows
+
+_WEEK_MS = 7 * 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Rows of `consumer_latency` with `states` (type `steady_state.STATES`), and the group-partition of each."""
+
+    rows: pa.Table
+    gp: Ints
+
+
+def scope_of(job: Job) -> Scope:
+    """What the job measures."""
+    start, end = (epoch_ms(at) * 1_000 for at in (job.interval.start, job.interval.end))
+    expire = max([sla.steady_state.expire_group_ms for sla in job.slas], default=_WEEK_MS)
+    return Scope(start, end, job.window_ms * 1_000, expire * 1_000)
+
+
+def tables(job: Job) -> Callable[[Iterable[pa.RecordBatch]], Iterator[dict[Table, pa.Table]]]:
+    """A function of the packs of one task's events: rows of tables, some topic-partitions at a time.
+
+    `consumer_status` comes in two parts, because a group's partitions may belong to several tasks.
+    """
+    scope = scope_of(job)
+    most = max((rules.commits for rules in job.status_rules.values()), default=0)
+    room = Room(scope.end, (scope.end - scope.start) // scope.window, most)
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[Table, pa.Table]]:
+        sums: list[pa.Table] = []
+        for chunk in chunks(in_order(batches), room):
+            if chunk.keys.num_rows:
+                made = _rows_of(chunk, job, scope)
+                sums.append(group_status.sums(made[consumer_status.OF_PARTITIONS]))
+                yield made
+        if sums:
+            yield {group_status.SUMS: group_status.together(pa.concat_tables(sums))}
+
+    return run
+
+
+def _rows_of(chunk: Chunk, job: Job, scope: Scope) -> dict[Table, pa.Table]:
+    """All rows of a chunk, those of groups left out."""
+    measured = measure_chunk(chunk, scope, job.slas)
+    made = {
+        CONSUMER_LATENCY: measured.rows,
+        STEADY_STATE: steady_state.rows(measured.rows),
+        consumer_status.OF_PARTITIONS: consumer_status.measure(chunk, scope, job.status_rules),
+    }
+    if non_consumed.wanted(job):
+        made[NON_CONSUMED] = non_consumed.measure(chunk, measured.rows, measured.gp, scope, job)
+    return made
+
+
+def measure_chunk(chunk: Chunk, scope: Scope, slas: tuple[Sla, ...]) -> Measured:
+    """All rows of latency and steady states of a chunk."""
+    step = steps(chunk, scope.window)
+    grid = rows(chunk, scope)
+    parts = segments(chunk, step, np.flatnonzero(grid.of_commit >= 0))
+    end = ends(chunk, step, grid)
+    table = consumer_latency.measure(chunk, step, parts, grid, end)
+    states = steady_state.states(chunk, step, parts, grid, slas)
+    measured, living = table.append_column("states", states), alive(chunk, grid, end, scope)
+    if living.all():  # to filter is to copy every histogram
+        return Measured(measured, grid.gp)
+    return Measured(measured.filter(pa.array(living)), grid.gp[living])

@@ -1,0 +1,176 @@
+"""Segments: runs of records that one commit consumed and one bracket produced. NumPy only; knows no windows' tables.
+
+Latency falls linearly inside a segment, so count, maximum, mean and histogram of all its records follow from its ends.
+Cost grows with commits and points, never with records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
+from kafka_sla.spark_jobs.events.chunks import Chunk
+from kafka_sla.spark_jobs.numeric.produced_timeline import Timeline, middle
+
+_MS = 1_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What each commit did, one entry per commit of a chunk; times in µs."""
+
+    at: Ints
+    epoch: Ints
+    horizon: Ints
+    """End of the commit's window: only points up to it may answer."""
+    begin: Ints
+    """First offset that the commit consumed (never below the log start); equals `end` where it consumed nothing."""
+    end: Ints
+    before: Ints
+    """Time of the commit before."""
+    held: Ints
+    """Until then nothing of this step was consumed: the time of the commit before, or when it was last seen to hold."""
+    loose: Bools
+    """Nobody saw when it was consumed, and that may have been before its window."""
+    known: Bools
+    """There is a position before it in the same life of the topic."""
+    rewound: Bools
+    recreated: Bools
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """One entry per segment: `commit` indexes the chunk's commits; latencies in ms, NaN where unknown."""
+
+    commit: Ints
+    records: Ints
+    first_ms: Floats
+    """Latency of its first (longest waiting) record."""
+    last_ms: Floats
+    low_ms: Floats
+    """No record waited less."""
+    high_ms: Floats
+    """No record waited longer; inf where nothing bounds it."""
+    negative: Bools
+    """Produced after it was consumed, even at best or by its own timestamp: clocks disagree."""
+    method: Ints
+
+
+def steps(chunk: Chunk, window_us: int) -> Steps:
+    """Compare every commit with the one before it in its group-partition."""
+    t = chunk.timeline
+    same = np.zeros(len(chunk.gp), dtype=np.bool_)
+    same[1:] = chunk.gp[1:] == chunk.gp[:-1]
+    previous = np.where(same, np.roll(chunk.offset, 1), NONE)
+    epoch = t.epoch_of(chunk.gp_partition[chunk.gp], chunk.at)
+    moved = same & (np.roll(epoch, 1) != epoch)
+    known = (previous != NONE) & ~moved
+    horizon = (chunk.within // window_us + 1) * window_us
+    before = np.where(same, np.roll(chunk.at, 1), NONE)
+    polled = same & np.roll(chunk.polled, 1)
+    unheard = polled | (same & chunk.unheard)
+    held = np.where(polled, np.maximum(before, chunk.looks.last(chunk.gp, chunk.at - 1)), before)
+    start = log_start_at(chunk, chunk.gp, epoch, chunk.at)
+    consumes = known & (chunk.offset > previous)
+    end = np.where(consumes, chunk.offset, 0)
+    begin = np.where(consumes, np.minimum(np.maximum(previous, start), chunk.offset), 0)
+    return Steps(
+        chunk.at, epoch, horizon, begin, end, before, held, unheard & (held < horizon - window_us), known,
+        known & (chunk.offset != NONE) & (chunk.offset < previous), moved,
+    )  # fmt: skip
+
+
+def log_start_at(chunk: Chunk, gp: Ints, epoch: Ints, at: Ints) -> Ints:
+    """Log start offset of group-partitions known at each instant; -1 where neither a point nor the carry-over tells."""
+    t = chunk.timeline
+    index = t.last_until(epoch, at)
+    usable = index >= t.lo[epoch]
+    seen = np.where(usable, t.log_start[np.clip(index, 0, None)] if len(t.at) else NONE, NONE)
+    return np.maximum(seen, carried_over(chunk, gp, epoch, chunk.carried_log_start))
+
+
+def carried_over(chunk: Chunk, gp: Ints, epoch: Ints, values: Ints) -> Ints:
+    """What was known of topic-partitions at the carry-over, -1 where the topic was created again since."""
+    place = chunk.gp_partition[gp]
+    return np.where(epoch == np.searchsorted(chunk.timeline.epoch_partition, place), values[place], NONE)
+
+
+def segments(chunk: Chunk, step: Steps, selected: Ints) -> Segments:
+    """Cut what the `selected` commits consumed at every produced point inside it, and where what was read begins."""
+    t = chunk.timeline
+    commit = selected[step.end[selected] > step.begin[selected]]
+    epoch, begin, end = step.epoch[commit], step.begin[commit], step.end[commit]
+    latest = t.last_until(epoch, step.horizon[commit])
+    lo = t.beyond(epoch, begin)
+    hi = np.maximum(np.minimum(t.beyond(epoch, end, "left"), latest + 1), lo)
+    owner, start, stop = _cut(begin, end, lo, hi, t.offset)
+    parts = commit[owner], start, stop
+    return _measure(chunk, step, *(_cut_at_ranges(t, step, *parts) if len(t.ranges) else parts))
+
+
+def _cut(begin: Ints, end: Ints, lo: Ints, hi: Ints, at: Ints) -> tuple[Ints, Ints, Ints]:
+    """Cut each [begin, end) at the offsets `at[lo:hi]` inside it: (which one, start, stop) of each non-empty piece."""
+    pieces = hi - lo + 1
+    owner = np.repeat(np.arange(len(begin)), pieces)
+    nth = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    point = np.clip(lo[owner] + nth, 0, max(len(at) - 1, 0))
+    cut = at[point] if len(at) else np.zeros(len(owner), dtype=np.int64)
+    stop = np.where(nth == pieces[owner] - 1, end[owner], cut)
+    start = np.where(nth == 0, begin[owner], np.roll(stop, 1))
+    full = stop > start
+    return owner[full], start[full], stop[full]
+
+
+def _cut_at_ranges(t: Timeline, step: Steps, commit: Ints, start: Ints, stop: Ints) -> tuple[Ints, Ints, Ints]:
+    """Cut pieces at the borders of ranges that were read, leave out those that hold no records, and cut once more
+    where records begin that were produced only after they were consumed."""
+    ranges = t.ranges
+    inner, start, stop = _cut(start, stop, *ranges.edges_inside(step.epoch[commit], start, stop), ranges.edges)
+    commit = commit[inner]
+    index = ranges.find(step.epoch[commit], start, step.horizon[commit])
+    full = ~ranges.void(index)
+    commit, start, stop, index = commit[full], start[full], stop[full], index[full]
+    crossing = np.where(ranges.read(index), ranges.first_after(index, step.at[commit]), start)
+    inside = (crossing > start) & (crossing < stop)
+    piece = np.repeat(np.arange(len(commit)), 1 + inside)
+    second = np.append(False, piece[1:] == piece[:-1]) if len(piece) else np.zeros(0, dtype=np.bool_)
+    cut = crossing[piece]
+    start = np.where(second, cut, start[piece])
+    stop = np.where(inside[piece] & ~second, cut, stop[piece])
+    return commit[piece], start, stop
+
+
+def _measure(chunk: Chunk, step: Steps, commit: Ints, start: Ints, stop: Ints) -> Segments:
+    """Latency and bounds of the records [start, stop) that each commit consumed."""
+    t = chunk.timeline
+    epoch, consumed = step.epoch[commit], chunk.at[commit]
+    found = t.produced(epoch, start, step.horizon[commit])
+    first = t.estimate(epoch, middle(start), found)
+    negative = found.low > consumed
+    if len(t.ranges):
+        negative = np.where(t.ranges.read(found.range), first > consumed, negative)
+    first = np.minimum(first, consumed)
+    last = np.minimum(t.estimate(epoch, middle(stop - 1), found), consumed)
+    latest_production = np.minimum(found.high, consumed)
+    first, last = _between(first, last, found.low, latest_production, stop - start)
+    low = np.where(step.loose[commit], 0, np.maximum(0, step.held[commit] - latest_production)) / _MS
+    high = np.where(found.low > -FAR, (consumed - found.low) / _MS, np.inf)
+    return Segments(
+        commit, stop - start, (consumed - first) / _MS, (consumed - last) / _MS, low, high, negative, found.method
+    )
+
+
+def _between(first: Floats, last: Floats, low: Ints, high: Ints, records: Ints) -> tuple[Floats, Floats]:
+    """Keep estimates inside their bracket; where no slope is known, spread the records evenly over the bracket.
+
+    Without slope and bracket nothing is known: NaN.
+    """
+    lower = np.where(low > -FAR, low, np.nan).astype(np.float64)
+    half = (high - lower) / (2 * records)
+    first = np.where(np.isnan(first), lower + half, first)
+    last = np.where(np.isnan(last), high - half, last)
+    unknown = np.isnan(first)
+    first, last = np.fmin(np.fmax(first, lower), high), np.fmin(np.fmax(last, lower), high)
+    return np.where(unknown, np.nan, first), np.where(unknown, np.nan, last)

@@ -1,0 +1,138 @@
+"""The grid of rows: group-partitions × windows of an interval, and each row's state at its end. NumPy only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
+from kafka_sla.spark_jobs.events.chunks import Chunk
+from kafka_sla.spark_jobs.numeric.scans import last_until
+from kafka_sla.spark_jobs.windows.segments import Steps, carried_over, log_start_at
+from kafka_sla.spark_jobs.numeric.produced_timeline import middle
+
+_MS = 1_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What one run measures; µs."""
+
+    start: int
+    end: int
+    window: int
+    expire: int
+    """A lagging group-partition without a commit for so long is gone for good (Burrow's expire-group)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """One entry per row, ordered by (group-partition, window); µs and offsets, -1 for unknown."""
+
+    gp: Ints
+    start: Ints
+    end: Ints
+    of_commit: Ints
+    """Row of each commit of the chunk, -1 for commits outside the grid."""
+    last: Ints
+    """Last commit before the row's end, an index into the chunk's commits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Where a group-partition stands at each row's end."""
+
+    fresh: Bools
+    """A point of the produced timeline lies in the window."""
+    known: Bools
+    """Fresh, and the group has a position in the topic that lives now."""
+    log_start: Ints
+    log_end: Ints
+    effective: Ints
+    lag: Ints
+    age_ms: Floats
+    age_low_ms: Floats
+    age_high_ms: Floats
+    held_low_ms: Floats
+    """The backlog was this old, at least, at an instant of the window: at its end, or when a poll last saw it."""
+    unseen: Bools
+    """The group may have committed since a poll last saw its position."""
+
+
+def rows(chunk: Chunk, scope: Scope) -> Rows:
+    """Windows of every group-partition from its first known position on."""
+    count = chunk.keys.num_rows
+    first = np.searchsorted(chunk.gp, np.arange(count))
+    begin = np.maximum(chunk.within[first] // scope.window * scope.window, scope.start) if count else first
+    width = np.maximum((scope.end - begin) // scope.window, 0)
+    gp = np.repeat(np.arange(count), width)
+    base = np.cumsum(width) - width
+    start = begin[gp] + (np.arange(width.sum()) - base[gp]) * scope.window
+    inside = (chunk.within >= scope.start) & (chunk.within < scope.end)
+    of_commit = np.where(inside, base[chunk.gp] + (chunk.within - begin[chunk.gp]) // scope.window, NONE)
+    return Rows(gp, start, start + scope.window, of_commit, _last_before(chunk, gp, start + scope.window))
+
+
+def _last_before(chunk: Chunk, gp: Ints, end: Ints) -> Ints:
+    """Last commit of each group-partition within the windows before `end`; one exists in every row of the grid."""
+    return last_until(chunk.gp, chunk.within, gp, end, before=True)
+
+
+def ends(chunk: Chunk, step: Steps, grid: Rows) -> Ends:
+    """Lag and backlog age at the rows' ends, from what is known at that instant."""
+    t = chunk.timeline
+    epoch = t.epoch_of(chunk.gp_partition[grid.gp], grid.end)
+    latest = t.last_until(epoch, grid.end)
+    seen = np.clip(latest, 0, max(len(t.at) - 1, 0))
+    fresh = (latest >= t.lo[epoch]) & ((t.at[seen] >= grid.start) if len(t.at) else False)
+    position = np.where(step.epoch[grid.last] == epoch, chunk.offset[grid.last], NONE)
+    known = fresh & (position != NONE)
+    log_start = log_start_at(chunk, grid.gp, epoch, grid.end)
+    before = carried_over(chunk, grid.gp, epoch, chunk.carried_log_end)
+    log_end = np.where(latest >= t.lo[epoch], t.offset[seen] if len(t.at) else NONE, before)
+    effective = np.maximum(position, log_start)
+    waiting = t.ranges.skip(epoch, effective, grid.end)
+    age, low, high = backlog_age(chunk, epoch, waiting, grid.end, grid.end)
+    # Caught up with the last known end: a record may have been produced since that point was taken.
+    since = (grid.end - (t.at[seen] if len(t.at) else 0)) / _MS
+    high = np.where(waiting >= log_end, np.maximum(high, since), high)
+    log_end = np.where(age > 0, np.maximum(log_end, waiting + 1), log_end)
+    seen_at = _seen_at(chunk, grid)
+    unseen = seen_at < grid.end
+    held = np.where(seen_at >= grid.start, np.maximum(low - (grid.end - seen_at) / _MS, 0), 0)
+    low = np.where(unseen, 0, low)
+    lag = np.maximum(log_end - waiting, 0)
+    return Ends(fresh, known, log_start, log_end, effective, lag, age, low, high, held, unseen)
+
+
+def _seen_at(chunk: Chunk, grid: Rows) -> Ints:
+    """Until when the last position is known to have held: the row's end, or the last poll before it."""
+    looked = np.maximum(chunk.at[grid.last], chunk.looks.last(grid.gp, grid.end))
+    return np.where(chunk.polled[grid.last], looked, grid.end)
+
+
+def alive(chunk: Chunk, grid: Rows, end: Ends, scope: Scope) -> Bools:
+    """Rows of group-partitions that still exist: neither deleted nor, until the next commit, expired while lagging."""
+    deleted = chunk.offset[grid.last] == NONE
+    silent = grid.end - chunk.at[grid.last] > scope.expire
+    expired = silent & end.known & (end.lag > 0)
+    since = np.where(chunk.expired, -FAR, FAR)
+    np.minimum.at(since, grid.last[expired], grid.end[expired])
+    return np.asarray(~deleted & (grid.end < since[grid.last]), dtype=np.bool_)
+
+
+def backlog_age(chunk: Chunk, epoch: Ints, position: Ints, at: Ints, horizon: Ints) -> tuple[Floats, Floats, Floats]:
+    """Age at `at` of the record at `position`: (estimate, low, high) in ms; 0 where it is not known to exist."""
+    t = chunk.timeline
+    position = t.ranges.skip(epoch, position, horizon)
+    found = t.produced(epoch, position, horizon)
+    exists = (found.high < FAR) | (found.range >= 0)
+    when = t.estimate(epoch, middle(position), found)
+    when = np.where(np.isnan(when), np.minimum(found.high, at), when)
+    when = np.fmax(when, np.where(found.low > -FAR, found.low, -np.inf))
+    age = np.where(exists, np.maximum(at - when, 0), 0) / _MS
+    low = np.where(exists, np.maximum(at - found.high, 0), 0) / _MS
+    high = np.where(exists & (found.low == -FAR), np.inf, np.maximum(at - found.low, 0) / _MS)
+    high = np.where(exists, high, 0.0)
+    return np.maximum(age, low), low, np.maximum(high, age)

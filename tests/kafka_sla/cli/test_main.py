@@ -1,0 +1,188 @@
+"""The command line as people use it: arguments in, text, files and exit codes out."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from kafka_sla.cli.main import main
+from kafka_sla.text.timestamps import instant_text
+from kafka_sla.model.tables import TABLES
+
+CONFIG = """\
+clusters: {old: {}}
+slas:
+  - {name: payments within 30 s, group: service, topic: payments, max_latency: 30s, for: 2m, objective: 99%}
+"""
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("KAFKA_SLA_CONFIG", "KAFKA_SLA_STORE", "AIRFLOW_CONN_KAFKA_SLA_STORE"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+def configured(text: str = CONFIG, name: str = "kafka_sla.yml") -> None:
+    Path(name).write_text(text)
+
+
+def test_without_a_configuration_one_message_says_what_is_missing(capsys: Captured) -> None:
+    assert main(["status"]) == 2
+    assert capsys.readouterr() == (
+        "",
+        "kafka-sla: cannot read the configuration kafka_sla.yml: No such file or directory; name the file to read\n",
+    )
+
+
+def test_a_wrong_configuration_is_told_without_a_traceback(capsys: Captured) -> None:
+    configured("clusters: {old: {}}\nwindw: 1m\n")
+    assert main(["check"]) == 2
+    assert "line 2: windw: unknown key; did you mean 'window'?" in capsys.readouterr().err
+
+
+def test_configuration_and_store_may_be_named_before_and_after_the_command_and_by_environment(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configured(name="mine.yml")
+    assert main(["--config", "mine.yml", "--store", "here", "status"]) == 0
+    assert main(["status", "--config", "mine.yml", "--store", "there"]) == 0
+    monkeypatch.setenv("KAFKA_SLA_CONFIG", "mine.yml")
+    monkeypatch.setenv("KAFKA_SLA_STORE", "elsewhere")
+    assert main(["status"]) == 0
+    assert [Path(folder).is_dir() for folder in ("here", "there", "elsewhere", "kafka_sla_store")] == [
+        True, True, True, False,
+    ]  # fmt: skip
+    assert capsys.readouterr().out.count("nothing published") == 3
+
+
+def test_the_configured_store_connection_wins_over_the_environments_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    configured()
+    monkeypatch.setenv("KAFKA_SLA_STORE", "folder")
+    monkeypatch.setenv("AIRFLOW_CONN_KAFKA_SLA_STORE", '{"conn_type": "sqlite", "host": "shared/state.db"}')
+    Path("shared").mkdir()
+    assert main(["status"]) == 0
+    assert Path("shared/state.db").exists() and not Path("folder").exists()
+
+
+def test_schema_prints_the_published_schema(capsys: Captured) -> None:
+    assert main(["schema"]) == 0
+    published = Path(__file__).parents[3] / "docs" / "reference" / "kafka_sla.schema.json"
+    assert capsys.readouterr().out == published.read_text("utf-8")
+    assert json.loads(published.read_text("utf-8"))["title"] == "kafka_sla"
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("", "required: COMMAND"),
+        ("frobnicate", "invalid choice: 'frobnicate'"),
+        ("run --from 2026-11-01", "required: --to"),
+        ("run --from yesterday --to 2026-11-01", "'yesterday' is not a time"),
+        ("export nothing", "invalid choice: 'nothing' (choose from"),
+        ("export nothing", "consumer_latency"),
+        ("export sla_misses --format xml", "invalid choice: 'xml'"),
+    ],
+)
+def test_a_wrong_command_line_is_answered_with_what_is_allowed(capsys: Captured, line: str, told: str) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(line.split())
+    assert caught.value.code == 2
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("run --from 2026-11-02 --to 2026-11-01", "--to must be after --from"),
+        ("run --from 2026-11-01T00:00:30Z --to 2026-11-02", "not the edge of a window of 1m"),
+        ("run --from 2026-11-01 --to 9000-01-01", "--to is in the future"),
+        ("run --from 2026-01-01 --to 2026-01-02 --cluster new", "no cluster 'new'; it has: old"),
+        ("misses --sla payment", "no SLA 'payment'; did you mean 'payments within 30 s'?"),
+        ("import", "nothing to import: name files with --log-offsets or --committed-offsets"),
+        ("export sla_misses --by topic", "--by topic sums up consumer_latency only"),
+        ("export sla_misses --format parquet", "name a file with --output"),
+        ("export sla_misses --output no/such/file.csv", "the folder of --output no/such/file.csv does not exist"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_a_cure(capsys: Captured, line: str, told: str) -> None:
+    configured()
+    assert main(line.split()) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err.startswith("kafka-sla: ") and told in captured.err
+
+
+START = datetime(2026, 11, 1, 8, tzinfo=UTC)
+STOPPED, BACK = 480.0, 840.0
+"""Seconds: the consumer commits a second after production, but nothing between these two."""
+
+
+def stamp(seconds: float) -> str:
+    return instant_text(START + timedelta(seconds=seconds))
+
+
+def write_history() -> None:
+    """Ten records a second for twenty minutes, looked at every ten seconds; a consumer that stops for six minutes."""
+    looks = [f"old,payments,0,{stamp(s)},0,{s * 10},exporter" for s in range(0, 1201, 10)]
+    Path("log.csv").write_text("\n".join(["cluster,topic,partition,at,log_start_offset,log_end_offset,source", *looks]))
+    seconds = [s for s in range(1, 1200, 5) if not STOPPED < s < BACK]
+    commits = [f"old,service,payments,0,{stamp(s)},{(s - 1) * 10},exporter" for s in seconds]
+    Path("commits.csv").write_text("\n".join(["cluster,group,topic,partition,at,committed_offset,source", *commits]))
+
+
+def test_history_from_files_becomes_a_miss_and_rows_to_export(capsys: Captured) -> None:
+    configured()
+    write_history()
+    assert main(["import", "--log-offsets", "log.csv", "--committed-offsets", "commits.csv"]) == 0
+    assert capsys.readouterr().out == "log.csv: 121 new rows\ncommits.csv: 168 new rows\n"
+    assert main(["import", "--log-offsets", "log.csv"]) == 0
+    assert capsys.readouterr().out == "log.csv: 0 new rows\n"
+
+    assert main(["run", "--from", "2026-11-01T08:00Z", "--to", "2026-11-01T08:20Z"]) == 0
+    captured = capsys.readouterr()
+    assert "measure 2026-11-01T08:00:00Z/2026-11-01T08:20:00Z with Spark: " in captured.err
+    line = captured.out.splitlines()[-1]
+    assert line.startswith("payments within 30 s") and "(over)" in line
+
+    assert main(["misses"]) == 0
+    miss = capsys.readouterr().out
+    assert "missed from 2026-11-01 08:08:00 UTC until 2026-11-01 08:15:00 UTC" in miss
+    assert "cause: stopped" in miss
+
+    assert main(["status"]) == 0
+    assert "old      2026-11-01 08:00:00 UTC  2026-11-01 08:20:00 UTC  100 %    0" in capsys.readouterr().out
+
+    assert main(["export", "consumer_latency", "--format", "json", "--by", "topic"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["window_start"] for row in rows] == [stamp(60 * m) for m in range(20)]
+    assert sum(row["records_consumed"] for row in rows) == 11_950
+    assert main(["report", "--from", "2026-11-01T08:00Z", "--to", "2026-11-01T08:20Z", "--output", "r.html"]) == 0
+    assert "payments within 30 s" in Path("r.html").read_text("utf-8")
+    assert main(["export", "sla_misses", "--output", "misses.csv"]) == 0
+    header, row = Path("misses.csv").read_text().splitlines()
+    assert header.startswith("miss_id,sla,cluster,state") and ",old,closed,2026-11-01T08:08:00.000Z," in row
+    exported = sorted(path.name for path in Path.cwd().iterdir())
+    assert exported == ["commits.csv", "kafka_sla.yml", "kafka_sla_store", "log.csv", "misses.csv", "r.html"]
+
+
+def test_every_table_can_be_exported_from_an_empty_store(capsys: Captured) -> None:
+    configured()
+    for table in TABLES.values():
+        assert main(["export", table.name]) == 0
+        assert capsys.readouterr().out == ",".join(table.names) + "\n"
+
+
+def test_a_file_with_a_row_that_cannot_be_is_refused_as_a_whole(capsys: Captured) -> None:
+    configured()
+    write_history()
+    with Path("log.csv").open("a") as log:
+        log.write("\nold,payments,zero,yesterday,0,1,exporter\n")
+    assert main(["import", "--log-offsets", "log.csv"]) == 1
+    captured = capsys.readouterr()
+    assert "zero" in captured.err and "yesterday" in captured.err and captured.out == ""
+    assert main(["export", "log_offsets"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1

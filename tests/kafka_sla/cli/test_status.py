@@ -1,0 +1,106 @@
+"""What people see of the ledger on a terminal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.model.entities import Cluster, Interval, Patterns, Sla, SlaWindow, SteadyState
+from kafka_sla.config.settings import Settings
+from kafka_sla.sla.evaluate import misses
+from kafka_sla.cli.status import cluster_status, interval_text, miss_text, status_text
+from kafka_sla.config.store import Store
+
+START = datetime(2026, 11, 2, tzinfo=UTC)
+SLA = Sla("payments", "prod", Patterns(), Patterns(), 30_000, 120_000, 0.99, SteadyState(30_000), period="day")
+SETTINGS = Settings((Cluster("prod", None), Cluster("old", None)), (SLA,))
+
+
+def minutes(first: float, last: float) -> Interval:
+    return Interval(START + timedelta(minutes=first), START + timedelta(minutes=last))
+
+
+def window(minute: int, verdict: str = "good", **more: Any) -> SlaWindow:
+    worst = {"worst_latency_ms": 90_000.0, "worst_latency_low_ms": 80_000.0, "worst_latency_high_ms": 95_000.0}
+    where = {"worst_group": "service", "worst_topic": "payments", "worst_partition": 3}
+    bad = {**worst, **where} if verdict == "bad" else {}
+    return SlaWindow("payments", minutes(minute, minute + 1), verdict, True, "", **{**bad, **more})  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger(Store.embedded(tmp_path))
+
+
+def judged(ledger: Ledger, *windows: SlaWindow) -> None:
+    span = Interval(windows[0].window.start, windows[-1].window.end)
+    ledger.replace_sla_windows(SLA, span, windows, lambda around: misses(SLA, around, 60_000))
+
+
+def test_an_empty_store_says_that_nothing_is_published(ledger: Ledger) -> None:
+    text = status_text(SETTINGS, ledger)
+    assert "prod     nothing published" in text and "last validation: none" in text
+
+
+def test_coverage_counts_gaps_between_published_intervals(ledger: Ledger) -> None:
+    for number, span in enumerate([minutes(0, 5), minutes(5, 10), minutes(15, 20)]):
+        ledger.publish(["prod"], span, f"load{number}", 0)
+    prod, old = cluster_status(SETTINGS, ledger)
+    assert (prod.first, prod.last, prod.gaps) == (START, minutes(15, 20), (minutes(10, 15),))
+    assert (prod.coverage, old.coverage) == (0.75, None)
+
+
+def test_status_shows_attainment_up_to_the_newest_published_time(ledger: Ledger) -> None:
+    ledger.publish(["prod"], minutes(0, 10), "load", 0)
+    judged(
+        ledger,
+        *[
+            window(m, "bad" if m in (3, 4) else "good", records_consumed=100, records_over=50 * (m in (3, 4)))
+            for m in range(10)
+        ],
+    )
+    line = next(line for line in status_text(SETTINGS, ledger).splitlines() if line.startswith("payments"))
+    assert (
+        " ".join(line.split()[1:]) == "99 % 80 % 90 % day from 2026-11-02 00:00 UTC 100 % 14 min 24 s 12 min 24 s 20 0"
+    )
+
+
+def test_the_last_validation_names_what_broke(ledger: Ledger) -> None:
+    ledger.publish(["prod"], minutes(0, 5), "load", 0)
+    row = {
+        "load_id": "load", "interval_start": START, "interval_end": minutes(0, 5).end, "table_name": "log_offsets",
+        "expectation_id": "fresh", "expectation": "facts are fresh", "severity": "warning", "success": False,
+        "observed": "none", "unexpected_rows": None,
+    }  # fmt: skip
+    ledger.store_validation([row, {**row, "expectation_id": "other", "success": True}])
+    assert status_text(SETTINGS, ledger).splitlines()[-2:] == [
+        "last validation: 2026-11-02T00:00:00Z/2026-11-02T00:05:00Z: 1 of 2 expectations held",
+        "  warning: log_offsets: facts are fresh (observed none)",
+    ]
+
+
+def test_a_run_tells_verdicts_worst_latency_and_misses(ledger: Ledger) -> None:
+    judged(ledger, *[window(m, "bad" if m >= 3 else "good") for m in range(6)])
+    (miss,) = ledger.misses()
+    last = interval_text([SLA], ledger, minutes(0, 6)).splitlines()[-1]
+    assert last.split() == f"payments 30 s 3 3 0 0 1 min 30 s {miss.id} (open)".split()
+
+
+def test_a_miss_tells_how_long_how_bad_and_where(ledger: Ledger) -> None:
+    judged(ledger, *[window(m, "bad" if m in (1, 2, 3) else "good") for m in range(6)])
+    (miss,) = ledger.misses()
+    assert miss_text(
+        replace(miss, evidence={"sentence": "It stopped.", "lag_worst": 7, "partitions": [1, 2]})
+    ).splitlines() == [
+        f"payments  [{miss.id}]",
+        "  missed from 2026-11-02 00:01:00 UTC until 2026-11-02 00:04:00 UTC, 3 min (3 bad windows)",
+        "  worst 1 min 30 s (between 1 min 20 s and 1 min 35 s) at 2026-11-02 00:01:00 UTC: group service, payments-3",
+        "  It stopped.",
+        "    lag_worst: 7",
+        "    partitions: 1, 2",
+    ]

@@ -1,0 +1,391 @@
+"""The configuration file through its one door: what it means, and how its mistakes are told."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from datetime import UTC, datetime, time
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from kafka_sla.errors import SettingsError
+from kafka_sla.model.entities import Interval, LookUps, Maintenance, Notifier, Patterns, StatusRules, SteadyState, WeeklyMaintenance
+from kafka_sla.config.settings import Settings, json_schema, load_settings
+
+ROOT = Path(__file__).parents[3]
+SLA = {"name": "payments", "groups": ["payments-service"], "max_latency": "30s"}
+
+
+def document(**keys: Any) -> dict[str, Any]:
+    return {"clusters": {"prod": {"connection": "kafka_prod"}}, "slas": [SLA], **keys}
+
+
+def load(tmp_path: Path, content: dict[str, Any] | str | bytes) -> Settings:
+    path = tmp_path / "kafka_sla.yml"
+    text = yaml.safe_dump(content, sort_keys=False) if isinstance(content, dict) else content
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return load_settings(path)
+
+
+def mistakes(tmp_path: Path, content: dict[str, Any] | str | bytes) -> list[str]:
+    with pytest.raises(SettingsError) as caught:
+        load(tmp_path, content)
+    first, *lines = str(caught.value).splitlines()
+    assert f"{tmp_path / 'kafka_sla.yml'} has {len(lines)} mistake{'s' * (len(lines) > 1)}:" == first
+    return [line.strip() for line in lines]
+
+
+def with_sla(**keys: Any) -> dict[str, Any]:
+    return document(slas=[{**SLA, **keys}])
+
+
+def plain(text: str) -> Any:
+    """The document with every scalar as text."""
+    return yaml.load(text, yaml.BaseLoader)  # noqa: S506 - it builds text only
+
+
+def test_the_shipped_example_is_valid_and_fits_the_published_schema() -> None:
+    path = ROOT / "dags" / "kafka_sla.yml"
+    assert ["payments within 30 seconds", "orders within 5 minutes"] == [sla.name for sla in load_settings(path).slas]
+    jsonschema.validate(plain(path.read_text("utf-8")), json_schema())
+
+
+def test_the_published_schema_is_fresh() -> None:
+    published = (ROOT / "docs" / "reference" / "kafka_sla.schema.json").read_text("utf-8")
+    assert json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n" == published
+
+
+def test_the_published_schema_refuses_an_unknown_key_and_a_duration_without_a_unit() -> None:
+    for wrong in (with_sla(grops=["x"]), with_sla(max_latency="30")):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, json_schema())
+
+
+def test_an_sla_of_three_keys_gets_defaults(tmp_path: Path) -> None:
+    settings = load(tmp_path, document())
+    sla = settings.sla("payments")
+    assert ("prod", 30_000, 300_000, 0.999) == (sla.cluster, sla.max_latency_ms, sla.for_ms, sla.objective)
+    assert ("month", "UTC", "notify") == (sla.period, sla.time_zone, sla.on_miss)
+    assert SteadyState(caught_up_within_ms=30_000, grace_ms=None, expire_group_ms=604_800_000) == sla.steady_state
+    assert Patterns(("payments\\-service",), ()) == sla.groups
+    assert sla.topics.matches("anything") and not sla.topics.matches("__consumer_offsets")
+    assert (60_000, LookUps(250, 200_000, 60_000)) == (settings.window_ms, settings.look_ups)
+    assert ("smtp_default", "kafka_sla_store", None) == (
+        settings.smtp_connection,
+        settings.store_connection,
+        settings.base_url,
+    )
+
+
+def test_every_key_lands_in_its_place(tmp_path: Path) -> None:
+    sla = load(
+        tmp_path,
+        with_sla(
+            cluster="prod",
+            topic="payments",
+            objective=0.95,
+            period="quarter",
+            time_zone="Europe/Berlin",
+            steady_state={"caught_up_within": "10s", "grace": "1h30m", "expire_group": "2d"},
+            maintenance=[
+                {"from": "2026-11-01T02:00", "to": "2026-11-01T04:00:00Z", "reason": "upgrade"},
+                {"every": "Sun, saturday 23:00-01:00", "time_zone": "UTC"},
+            ],
+            recipients=["team@example.com"],
+            on_miss="fail",
+            notifiers=[{"path": "a.b.SlackNotifier", "kwargs": {"channel": "#x"}}],
+            description="d",
+            team="t",
+            **{"for": "10m"},
+        ),
+    ).sla("payments")
+    assert SteadyState(10_000, 5_400_000, 172_800_000) == sla.steady_state
+    once, weekly = sla.maintenance
+    span = Interval(datetime(2026, 11, 1, 1, tzinfo=UTC), datetime(2026, 11, 1, 4, tzinfo=UTC))
+    assert Maintenance(span, "upgrade") == once, "a time without an offset follows the SLA's time zone"
+    assert WeeklyMaintenance((5, 6), time(23), time(1), "UTC", "planned maintenance") == weekly
+    assert (("team@example.com",), "fail", "d", "t") == (sla.recipients, sla.on_miss, sla.description, sla.team)
+    assert (Notifier("a.b.SlackNotifier", {"channel": "#x"}),) == sla.notifiers
+    assert (600_000, 0.95, "quarter") == (sla.for_ms, sla.objective, sla.period)
+
+
+def test_lists_of_counted_groups_name_what_the_cluster_measures_and_hold_who_promises_something(tmp_path: Path) -> None:
+    cluster = {
+        "connection": "kafka_prod", "topics": ["payments", "orders"], "groups": ["payments-service", "billing"],
+        "non_consumed_offsets_groups": {"orders": ["billing", "strangers"], "payments": ["billing"], "typo": []},
+    }  # fmt: skip
+    promise = {**SLA, "topic": "payments", "unread_expires_within": "6h"}
+    found = mistakes(tmp_path, document(clusters={"prod": cluster}, slas=[promise]))
+    where = "clusters.prod.non_consumed_offsets_groups"
+    assert [line.split(": ", 1)[1] for line in found] == [
+        f"{where}.orders: 'strangers' is not selected by clusters.prod.groups; allowed: names that it selects",
+        f"{where}.typo: 'typo' is not selected by clusters.prod.topics; allowed: names that it selects",
+        f"slas[0].unread_expires_within: 'payments-service' is not in {where}.payments, so that its unread records are"
+        " not known; allowed: groups of that list, or no list for the topic",
+    ]
+
+
+def test_judging_unread_records_and_consumers_is_configured_by_keys(tmp_path: Path) -> None:
+    cluster = {
+        "connection": "kafka_prod", "non_consumed_offsets_groups": {"payments": ["payments-service"]},
+        "consumer_status": {"commits": 5, "allowed_lag": 3, "min_complete": 0.5, "expire_group": "1d"},
+    }  # fmt: skip
+    promise = {**SLA, "topic": "payments", "unread_expires_within": "6h"}
+    settings = load(tmp_path, document(clusters={"prod": cluster}, slas=[promise]))
+    assert settings.cluster("prod").status == StatusRules(5, 3, 0.5, 86_400_000)
+    assert settings.cluster("prod").non_consumed_offsets_groups == (("payments", ("payments-service",)),)
+    assert settings.sla("payments").unread_expires_within_ms == 21_600_000
+
+
+def test_weekly_maintenance_follows_the_clocks_of_its_zone_and_crosses_midnight() -> None:
+    march = Interval(datetime(2026, 3, 20, tzinfo=UTC), datetime(2026, 4, 6, tzinfo=UTC))
+    weekly = WeeklyMaintenance((6,), time(1), time(4), "Europe/Berlin", "")
+    assert [
+        "2026-03-22T00:00:00Z/2026-03-22T03:00:00Z",
+        "2026-03-29T00:00:00Z/2026-03-29T02:00:00Z",
+        "2026-04-04T23:00:00Z/2026-04-05T02:00:00Z",
+    ] == [str(span) for span in weekly.spans(march)]
+    after_midnight = Interval(datetime(2026, 3, 22, 0, 30, tzinfo=UTC), datetime(2026, 3, 22, 0, 31, tzinfo=UTC))
+    over_midnight = WeeklyMaintenance((5,), time(23), time(1), "UTC", "")
+    assert ["2026-03-21T23:00:00Z/2026-03-22T01:00:00Z"] == [str(s) for s in over_midnight.spans(after_midnight)]
+
+
+def test_globs_regexes_and_exclusions_select_names(tmp_path: Path) -> None:
+    listed = ["orders-*", "/pay(ments)?[0-9]/", "__consumer_offsets", "a.b", "!*-test"]
+    topics = load(tmp_path, document(clusters={"prod": {"topics": listed}})).cluster("prod").topics
+    names = ["orders-", "orders-eu", "orders-test", "pay1", "payments2", "xpay1", "__consumer_offsets", "a.b", "aXb"]
+    assert ["orders-", "orders-eu", "pay1", "payments2", "__consumer_offsets", "a.b"] == [
+        name for name in names if topics.matches(name)
+    ]
+
+
+def test_only_exclusions_select_everything_else(tmp_path: Path) -> None:
+    groups = load(tmp_path, document(clusters={"prod": {"groups": ["!console-*"]}})).cluster("prod").groups
+    assert (True, False) == (groups.matches("payments-service"), groups.matches("console-1"))
+
+
+def test_a_cluster_without_a_connection_is_imported_only(tmp_path: Path) -> None:
+    assert load(tmp_path, document(clusters={"old": None})).cluster("old").connection is None
+
+
+def test_defaults_fill_in_what_an_sla_does_not_give(tmp_path: Path) -> None:
+    defaults = {"group": "everyone", "max_latency": "1m", "objective": "99%", "recipients": ["a@b.c"]}
+    slas = [{"name": "one"}, {"name": "two", "groups": ["x"], "max_latency": "5s", "recipients": []}]
+    one, two = load(tmp_path, document(slas=slas, defaults=defaults)).slas
+    assert (60_000, 0.99, ("a@b.c",), True) == (
+        one.max_latency_ms,
+        one.objective,
+        one.recipients,
+        one.groups.matches("everyone"),
+    )
+    assert (5_000, 0.99, (), False) == (
+        two.max_latency_ms,
+        two.objective,
+        two.recipients,
+        two.groups.matches("everyone"),
+    )
+
+
+def test_a_mistake_in_defaults_is_told_once(tmp_path: Path) -> None:
+    found = mistakes(tmp_path, document(slas=[SLA, {**SLA, "name": "b"}], defaults={"period": "fortnight"}))
+    assert ["defaults.period"] == [line.split(": ")[1] for line in found]
+
+
+def test_every_mistake_is_told_at_once_with_line_key_value_and_what_is_allowed(tmp_path: Path) -> None:
+    text = """\
+clusters:
+  prod: {grups: [x]}
+  "bad name": 3
+window: 7m
+slas:
+  - name: a
+    cluster: prdo
+    groups: []
+    max_latency: 30
+    for: 10s
+    objective: 100%
+    time_zone: Europe/Berln
+    maintenance: [{from: 2026-11-02, to: 2026-11-01}, {every: funday 1-2}, {to: 2026-11-01}]
+    recipients: [x]
+  - name: a
+    group: "/(/"
+    groups: [x]
+    on_mis: fail
+"""
+    found = mistakes(tmp_path, text)
+    expected = [
+        "line 2: clusters.prod.grups: unknown key; did you mean 'groups'? allowed: connection, groups, topics",
+        "line 3: clusters.bad name: 'bad name' is not allowed here; allowed: letters, digits, _ . -",
+        "line 3: clusters.bad name: 3 is not a mapping",
+        "line 4: window: '7m' does not divide 5m; allowed: ",
+        "line 7: slas[0].cluster: unknown cluster 'prdo'; did you mean 'prod'? allowed: prod, bad name",
+        "line 8: slas[0].groups: [] is empty; allowed: at least one",
+        "line 9: slas[0].max_latency: 30 is not a duration; allowed: a whole number above 0 and a unit",
+        "line 10: slas[0].for: '10s' is shorter than a window; allowed: 7m or longer",
+        "line 11: slas[0].objective: '100%' is out of range; allowed: ",
+        "line 12: slas[0].time_zone: 'Europe/Berln' is not a time zone; allowed: an IANA name",
+        "line 13: slas[0].maintenance[0].to: '2026-11-01' is not after 'from'; allowed: a later time",
+        "line 13: slas[0].maintenance[1].every: 'funday 1-2' is not a weekly span; allowed: ",
+        "line 13: slas[0].maintenance[2]: not a maintenance; allowed: both 'from' and 'to', or 'every' alone",
+        "line 14: slas[0].recipients[0]: 'x' is not allowed here; allowed: an e-mail address",
+        "line 15: slas[1].name: 'a' names two SLAs; allowed: a name that no other SLA has",
+        "line 15: slas[1]: required key 'cluster' is missing; allowed: prod, bad name",
+        "line 15: slas[1]: required key 'max_latency' is missing; allowed: a duration",
+        "line 16: slas[1].group: '/(/' is not a regex (missing ), unterminated subpattern at position 0)",
+        "line 18: slas[1].on_mis: unknown key; did you mean 'on_miss'? allowed: ",
+    ]
+    missing = [line for line in expected if not any(told.startswith(line) for told in found)]
+    assert [] == missing
+    assert all("allowed:" in line or "is not a regex" in line for line in found), found
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ({"for": "40d"}, "slas[0].for: '40d' is longer than the SLA's period; allowed: 28d at most"),
+        ({"max_latency": "0s"}, "slas[0].max_latency: '0s' is out of range"),
+        ({"max_latency": "1.5m"}, "slas[0].max_latency: '1.5m' is not a duration"),
+        ({"max_latency": "-5s"}, "slas[0].max_latency: '-5s' is not a duration"),
+        ({"objective": 99.9}, "slas[0].objective: 99.9 is out of range"),
+        ({"on_miss": "explode"}, "slas[0].on_miss: 'explode' is not valid; allowed: 'notify' or 'fail'"),
+        ({"topic": "a", "topics": ["b"]}, "slas[0].topic: given together with 'topics'; allowed: one of the two"),
+        ({"groups": [7]}, "slas[0].groups[0]: 7 is not text; allowed: text, in quotes"),
+        ({"groups": "x"}, "slas[0].groups: 'x' is not a list; allowed: [first, second]"),
+        ({"name": "two\nlines"}, "slas[0].name: 'two\\nlines' is not allowed here; allowed: one line"),
+        ({"notifiers": [{"path": "nodots"}]}, "slas[0].notifiers[0].path: 'nodots' is not allowed here"),
+        ({"notifiers": [{"kwargs": {}}]}, "slas[0].notifiers[0].path: required key is missing"),
+    ],
+)
+def test_a_wrong_value_of_an_sla_is_named(tmp_path: Path, keys: dict[str, Any], told: str) -> None:
+    (found,) = mistakes(tmp_path, with_sla(**keys))
+    assert told == found.split(": ", 1)[1][: len(told)]
+
+
+def test_an_sla_on_a_group_that_its_cluster_does_not_select_is_refused(tmp_path: Path) -> None:
+    (found,) = mistakes(tmp_path, document(clusters={"prod": {"groups": ["orders-*"]}}))
+    assert "slas[0].groups: 'payments-service' is not selected by clusters.prod.groups" in found
+
+
+@pytest.mark.parametrize(
+    "slack", [{"password": "hunter2"}, {"kwargs": {"api_key": "hunter2"}}, {"kwargs": {"url": "https://u:hunter2@x"}}]
+)
+def test_a_secret_is_refused_with_its_cure_and_not_repeated(tmp_path: Path, slack: dict[str, Any]) -> None:
+    (found,) = mistakes(tmp_path, with_sla(notifiers=[{"path": "a.b", **slack}]))
+    assert "put it into an Airflow connection and name its id here" in found and "hunter2" not in found
+
+
+def test_a_template_or_a_connection_id_is_no_secret(tmp_path: Path) -> None:
+    kwargs = {"token": "{{ conn.slack.password }}", "token_conn_id": "slack"}
+    assert 1 == len(load(tmp_path, with_sla(notifiers=[{"path": "a.b", "kwargs": kwargs}])).slas)
+
+
+def test_a_login_inside_a_connection_address_is_hidden(tmp_path: Path) -> None:
+    found = mistakes(tmp_path, document(clusters={"prod": {"connection": "kafka://u:hunter2@host:9092"}}))
+    assert "hunter2" not in "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("clusters: {prod: {}\nslas: [", "line 2: not YAML: "),
+        ("clusters:\n\tprod: {}\n", "line 2: not YAML: found character '\\t'"),
+        ("clusters: {prod: {}}\nwindow: 1m\nwindow: 30s\n", "line 3: window: the key is given twice; keep one"),
+        (
+            "clusters:\n  prod:\n    groups:\n    - !x y\n",
+            "line 4: clusters.prod.groups[0]: tag '!x' is not allowed here",
+        ),
+        ("clusters: &a {prod: *a}", "line 1: clusters.prod: the alias contains itself"),
+        ("", "line 1: the file holds no mapping; allowed: clusters, slas"),
+        (b"\xff\xfe\x00", "line 1: not YAML in UTF-8"),
+        ("[" * 5000, "line 1: n"),
+    ],
+)
+def test_a_file_that_is_not_good_yaml_says_where(tmp_path: Path, text: str | bytes, told: str) -> None:
+    assert told == mistakes(tmp_path, text)[0][: len(told)]
+
+
+def test_words_and_times_stay_what_they_look_like(tmp_path: Path) -> None:
+    text = "clusters: {prod: {groups: [on, no, 12:30, 2026-01-01, 1e]}}"
+    groups = load(tmp_path, text).cluster("prod").groups
+    assert [] == [name for name in ("on", "no", "12:30", "2026-01-01", "1e") if not groups.matches(name)]
+
+
+def test_anchors_and_merge_keys_work(tmp_path: Path) -> None:
+    text = """\
+clusters: {prod: {}}
+slas:
+  - &first {name: a, group: g, max_latency: 5s, for: 1m}
+  - {<<: *first, name: b, for: 2m}
+"""
+    assert [("a", 60_000), ("b", 120_000)] == [(sla.name, sla.for_ms) for sla in load(tmp_path, text).slas]
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"cannot read the configuration .*nowhere.yml: No such file"):
+        load_settings(tmp_path / "nowhere.yml")
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones(tmp_path: Path) -> None:
+    settings = load(tmp_path, document())
+    with pytest.raises(SettingsError, match="no cluster 'prd'; did you mean 'prod'\\? it has: prod"):
+        settings.cluster("prd")
+    with pytest.raises(SettingsError, match="no SLA 'x'; it has: payments"):
+        settings.sla("x")
+
+
+FULL = (ROOT / "dags" / "kafka_sla.yml").read_text("utf-8")
+ODD = [None, True, -1, 0, 1.5, 1e300, "", " ", "\x00", "*", "!", "//", "/[/", "30s", "9" * 400, "Europe", "../etc",
+       "nan", "2026-02-30", "9999-12-31T23:59:59-23:59", "day 00:00-24:00", [], {}, [[]], {"": ""}, [None], {"from": 1},
+       ]  # fmt: skip
+
+
+def test_no_mutation_gives_anything_but_settings_or_a_settings_error(tmp_path: Path) -> None:
+    dice = random.Random(7)
+    for _ in range(1_000):
+        values = plain(FULL)
+        for _ in range(dice.randint(1, 4)):
+            mutate(values, dice)
+        try:
+            assert isinstance(load(tmp_path, values), Settings)
+        except SettingsError as error:
+            head, *told = str(error).splitlines()
+            assert " has " in head
+            assert [line for line in told if not re.fullmatch(r"  line \d+: .+", line)] == []
+
+
+def test_no_broken_text_gives_anything_but_settings_or_a_settings_error(tmp_path: Path) -> None:
+    dice = random.Random(11)
+    for _ in range(200):
+        at, length = dice.randrange(len(FULL)), dice.choice([0, 1, 3, 40])
+        noise = "".join(dice.choice("{}[]:,-!&*?|>'\"%@`\t\n #<~=09é\x00") for _ in range(dice.randint(0, 5)))
+        try:
+            assert isinstance(load(tmp_path, FULL[:at] + noise + FULL[at + length :]), Settings)
+        except SettingsError as error:
+            assert " has " in str(error).splitlines()[0]
+
+
+def mutate(values: Any, dice: random.Random) -> None:
+    """Change, drop, add or rename one random place of a document."""
+    while True:
+        keys = list(values) if isinstance(values, dict) else list(range(len(values)))
+        if not keys:
+            return
+        key = dice.choice(keys)
+        if isinstance(values[key], dict | list) and values[key] and dice.random() < 0.8:
+            values = values[key]
+            continue
+        break
+    match dice.randint(0, 3):
+        case 0:
+            values.pop(key)
+        case 1 if isinstance(values, dict):
+            values[dice.choice(["x", "password", "from", "group", "1", ""])] = dice.choice(ODD)
+        case 2 if isinstance(values, dict):
+            values[str(key) + "s"] = values.pop(key)
+        case _:
+            values[key] = dice.choice(ODD)

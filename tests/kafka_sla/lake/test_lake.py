@@ -1,0 +1,259 @@
+"""Facts appended once, loads seen whole, rows read by interval; with several processes at once and with kills."""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import random
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
+from kafka_sla.errors import StoreError
+from kafka_sla.lake.lake import Lake
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.config.store import Store
+from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, FACTS, LOG_OFFSETS, STEADY_STATE, TABLES
+from tests.kafka_sla.loads import DAY, MINUTE, at, load, points, span, stage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MEASURED = (CONSUMER_LATENCY, STEADY_STATE)
+"""The tables that `stage` fills."""
+SPAWN = multiprocessing.get_context("spawn")
+
+
+def minutes(rows: pa.Table) -> list[int]:
+    """The minutes of the day that rows of consumer_latency are of; their figures must agree."""
+    found = [int((start - DAY) / MINUTE) for start in rows["window_start"].to_pylist()]
+    assert found == rows["records_consumed"].to_pylist()
+    return found
+
+
+class TestFacts:
+    def test_rows_come_back_by_key_with_the_contract_s_columns(self, lake: Lake) -> None:
+        assert lake.append_facts(LOG_OFFSETS, points("10:01", "10:00")) == 2
+        assert lake.read_facts(LOG_OFFSETS, span("10:00", "10:02")).equals(points("10:00", "10:01"))
+
+    def test_rows_that_are_there_already_are_not_appended_again(self, lake: Lake) -> None:
+        lake.append_facts(LOG_OFFSETS, points("10:00", "10:01"))
+        assert lake.append_facts(LOG_OFFSETS, points("10:00", "10:01", "10:02", "10:02")) == 1
+        assert lake.append_facts(LOG_OFFSETS, points("10:00", source="record")) == 1
+        assert lake.read_facts(LOG_OFFSETS, span("0:00", "24:00")).num_rows == 4
+
+    def test_a_key_column_without_a_value_is_a_value_too(self, lake: Lake) -> None:
+        deleted = {
+            "cluster": "a",
+            "group": "g",
+            "topic": "t",
+            "partition": 0,
+            "at": at("10:00"),
+            "source": "commit_log",
+        }
+        rows = arrow_rows(COMMITTED_OFFSETS, [deleted])
+        assert [lake.append_facts(COMMITTED_OFFSETS, rows) for _ in range(2)] == [1, 0]
+
+    def test_an_interval_holds_its_start_and_not_its_end(self, lake: Lake) -> None:
+        lake.append_facts(LOG_OFFSETS, points("10:00", "10:05"))
+        assert lake.read_facts(LOG_OFFSETS, span("10:00", "10:05")).equals(points("10:00"))
+
+    def test_clusters_and_columns_can_be_chosen(self, lake: Lake) -> None:
+        lake.append_facts(LOG_OFFSETS, pa.concat_tables([points("10:00"), points("10:01", cluster="b")]))
+        found = lake.published("log_offsets", span("0:00", "24:00"), ["b"], ["at", "cluster"])
+        assert found.to_pylist() == [{"at": at("10:01"), "cluster": "b"}]
+        assert lake.published("log_offsets", span("0:00", "24:00"), []).num_rows == 0
+
+    def test_every_table_can_be_read_before_anything_is_written(self, lake: Lake) -> None:
+        for name, table in TABLES.items():
+            assert lake.published(name, span("0:00", "24:00")).schema == arrow_schema(table)
+
+    def test_files_are_chosen_by_the_time_of_their_rows(self, lake: Lake) -> None:
+        lake.append_facts(LOG_OFFSETS, points("10:00", "11:00"))
+        lake.append_facts(LOG_OFFSETS, points("12:00", "25:00"))
+        morning, noon, tomorrow = lake.fact_files(LOG_OFFSETS, None, at("48:00"))
+        by_time = {
+            tuple(lake.fact_files(LOG_OFFSETS, at(a), at(b))) for a, b in (("11:00", "11:30"), ("10:30", "11:00"))
+        }
+        assert by_time == {(morning,)} or by_time == {(noon,)}
+        assert len(lake.fact_files(LOG_OFFSETS, at("11:00"), at("12:00"))) == 2
+        assert lake.fact_files(LOG_OFFSETS, at("11:01"), at("11:59")) == []
+        assert lake.fact_files(LOG_OFFSETS, at("24:00"), at("48:00")) == [tomorrow]
+
+    def test_rows_that_do_not_fit_the_contract_are_refused(self, tmp_path: Path) -> None:
+        lake, rows = Lake(Store.embedded(tmp_path)), points("10:00")
+        with pytest.raises(StoreError, match="rows for log_offsets lack the columns source"):
+            lake.append_facts(LOG_OFFSETS, rows.drop_columns(["source"]))
+        timeless = rows.drop_columns(["at"]).append_column("at", pa.nulls(1, pa.timestamp("us", "UTC")))
+        with pytest.raises(StoreError, match=r"rows for log_offsets do not fit its columns: .* 'at' with null values"):
+            lake.append_facts(LOG_OFFSETS, timeless)
+
+
+class TestLanding:
+    def test_new_rows_are_a_landing_of_their_cluster(self, lake: Lake, ledger: Ledger) -> None:
+        both = pa.concat_tables([points("10:00", "11:00"), points("9:00", cluster="b")])
+        assert lake.land({"log_offsets": both}) == {"log_offsets": 3}
+        assert (ledger.facts_seq("a"), ledger.facts_seq("b")) == (1, 1)
+        assert ledger.facts_changed_since("b", 0, at("9:01"))
+        assert not ledger.facts_changed_since("a", 0, at("10:00"))
+
+    def test_nothing_new_is_no_landing(self, lake: Lake, ledger: Ledger) -> None:
+        lake.land({"log_offsets": points("10:00")})
+        assert lake.land({"log_offsets": points("10:00"), "group_states": empty_states()}) == {
+            "log_offsets": 0, "group_states": 0,
+        }  # fmt: skip
+        assert ledger.facts_seq("a") == 1
+
+    def test_the_caller_may_say_which_time_a_landing_changes(self, lake: Lake, ledger: Ledger) -> None:
+        lake.land({"log_offsets": points("9:30", "10:00")}, span("10:00", "10:05"))
+        assert not ledger.facts_changed_since("a", 0, at("10:00"))
+        assert ledger.facts_changed_since("a", 0, at("10:01"))
+
+
+def empty_states() -> pa.Table:
+    return arrow_schema(TABLES["group_states"]).empty_table()
+
+
+class TestLoads:
+    def test_a_load_is_unseen_until_it_is_published_and_then_seen_whole(self, lake: Lake, ledger: Ledger) -> None:
+        hour = span("10:00", "11:00")
+        lake.add_load("one", hour, stage(lake, "one", hour))
+        assert [lake.published(t.name, hour).num_rows for t in MEASURED] == [0, 0]
+        ledger.publish(["a"], hour, "one", 0)
+        assert [lake.published(t.name, hour).num_rows for t in MEASURED] == [60, 60]
+        assert lake.published("consumer_latency", hour).schema == arrow_schema(CONSUMER_LATENCY)
+        first = lake.published("consumer_latency", hour).slice(0, 1).to_pylist()[0]
+        assert first["latency_histogram"] == [(35, 3), (70, 600)]
+
+    def test_adding_a_load_twice_changes_nothing(self, lake: Lake, ledger: Ledger) -> None:
+        hour = span("10:00", "11:00")
+        files = stage(lake, "one", hour)
+        for _ in range(2):
+            lake.add_load("one", hour, files)
+        ledger.publish(["a"], hour, "one", 0)
+        assert minutes(lake.published("consumer_latency", hour)) == list(range(600, 660))
+        assert lake.metric_files(["one"], CONSUMER_LATENCY) == files["consumer_latency"]
+
+    def test_a_rerun_inside_a_day_replaces_exactly_its_minutes(self, lake: Lake, ledger: Ledger) -> None:
+        load(lake, ledger, "day", span("0:00", "24:00"))
+        load(lake, ledger, "rerun", span("10:00", "10:05"))
+        around = span("9:58", "10:07")
+        assert minutes(lake.published("consumer_latency", around)) == list(range(598, 607))
+        files = lake.published_files(CONSUMER_LATENCY, ledger.publications(["a"], around))
+        assert files == lake.metric_files(["day", "rerun"], CONSUMER_LATENCY)
+        assert lake.published_files(CONSUMER_LATENCY, ledger.publications(["a"], span("10:00", "10:05"))) == (
+            lake.metric_files(["rerun"], CONSUMER_LATENCY)
+        )
+
+    def test_clusters_of_one_load_are_seen_by_their_own_publications(self, lake: Lake, ledger: Ledger) -> None:
+        hour = span("10:00", "11:00")
+        load(lake, ledger, "both", hour, ("a", "b"))
+        load(lake, ledger, "b again", span("10:30", "11:00"), ("b",))
+        assert minutes(lake.published("consumer_latency", hour, ["a"])) == list(range(600, 660))
+        assert minutes(lake.published("consumer_latency", hour, ["b"])) == list(range(600, 660))
+        assert lake.published("consumer_latency", hour).num_rows == 120
+
+    def test_a_table_without_rows_is_no_obstacle(self, lake: Lake, ledger: Ledger) -> None:
+        hour = span("10:00", "11:00")
+        files = stage(lake, "one", hour)
+        empty = Path(files["steady_state"][0])
+        pq.write_table(pq.read_table(empty).slice(0, 0), empty)
+        lake.add_load("one", hour, files)
+        ledger.publish(["a"], hour, "one", 0)
+        assert [lake.published(t.name, hour).num_rows for t in MEASURED] == [60, 0]
+
+    @pytest.mark.parametrize("wrong", ["elsewhere", "gone", "columns"])
+    def test_files_that_are_not_the_load_s_are_refused(self, lake: Lake, wrong: str) -> None:
+        hour = span("10:00", "11:00")
+        path = stage(lake, "one", hour)["consumer_latency"][0]
+        if wrong == "gone":
+            Path(path).unlink()
+        if wrong == "columns":
+            pq.write_table(pq.read_table(path).append_column("more", pa.nulls(60, pa.int64())), path)
+        with pytest.raises(
+            StoreError, match=r"is not in its folder|does not take its staged files|is not there any more"
+        ):
+            lake.add_load("other" if wrong == "elsewhere" else "one", hour, {"consumer_latency": [path]})
+
+    def test_files_that_spark_wrote_are_read_back(self, lake: Lake, ledger: Ledger, spark: SparkSession) -> None:
+        hour = span("10:00", "11:00")
+        written = stage(lake, "one", hour)["consumer_latency"][0]
+        expected = pq.read_table(written).select(list(CONSUMER_LATENCY.names))
+        folder = Path(lake.stage_dir("spark")) / "consumer_latency"
+        rows = spark.read.parquet(written).selectExpr("* EXCEPT (load_id)", "'spark' AS load_id")
+        rows.repartition(3).write.parquet(f"file://{folder}")
+        files = [str(path) for path in sorted(folder.glob("*.parquet"))]
+        lake.add_load("spark", hour, {"consumer_latency": files})
+        ledger.publish(["a"], hour, "spark", 0)
+        assert lake.published("consumer_latency", hour).equals(expected.cast(arrow_schema(CONSUMER_LATENCY)))
+
+
+def land_and_load(store: Store, number: int) -> None:
+    """One of several tasks: the same facts as all the others, its own interval, and a load that all publish."""
+    lake, ledger = Lake(store), Ledger(store)
+    for table in FACTS:
+        lake.append_facts(table, points("10:00", "34:00") if table is LOG_OFFSETS else arrow_rows(table, []))
+    lake.land({"log_offsets": points(f"{number}:30")})
+    load(lake, ledger, f"load {number}", span(f"{number}:00", f"{number}:05"))
+
+
+def test_processes_that_write_at_once_lose_and_double_nothing(store: Store) -> None:
+    tasks = [SPAWN.Process(target=land_and_load, args=(store, number)) for number in range(4)]
+    for task in tasks:
+        task.start()
+    for task in tasks:
+        task.join()
+    assert [task.exitcode for task in tasks] == [0] * 4
+    lake, ledger = Lake(store), Ledger(store)
+    assert lake.read_facts(LOG_OFFSETS, span("0:00", "48:00")).num_rows == 2 + 4
+    assert ledger.facts_seq("a") == 4
+    expected = [hour * 60 + minute for hour in range(4) for minute in range(5)]
+    assert minutes(lake.published("consumer_latency", span("0:00", "24:00"))) == expected
+
+
+def rewrite_for_ever(store: Store, started: Path) -> None:
+    """Land, stage, add, publish and settle the same two intervals again and again, as killed tasks are run again."""
+    lake, ledger = Lake(store), Ledger(store)
+    started.touch()
+    for turn in itertools.count(int(started.name) * 1_000_000):
+        hour = span("10:00", "11:00") if turn % 3 else span("10:15", "10:20")
+        lake.land({"log_offsets": points(f"{turn % 24}:{turn % 60:02}")})
+        load_id = f"load {turn}"
+        files = stage(lake, load_id, hour)
+        for name, staged in files.items():
+            lake.add_load(load_id, hour, {name: staged})
+        ledger.publish(["a"], hour, load_id, ledger.facts_seq("a"))
+        if turn % 5 == 4:
+            lake.settle()
+
+
+def test_a_reader_sees_a_whole_interval_whenever_a_writer_is_killed(store: Store, tmp_path: Path) -> None:
+    dice, hour = random.Random(1), span("10:00", "11:00")
+    whole = [window.start for window in hour.windows(60_000)]
+    lake, ledger = Lake(store), Ledger(store)
+    load(lake, ledger, "first", hour)
+    seen: set[str] = set()
+    for kill in range(3):
+        started = tmp_path / str(kill)
+        writer = SPAWN.Process(target=rewrite_for_ever, args=(store, started))
+        writer.start()
+        die = None
+        while die is None or time.monotonic() < die:
+            for table in MEASURED:
+                assert lake.published(table.name, hour)["window_start"].to_pylist() == whole
+            seen |= {s.load_id for s in ledger.publications(["a"], hour)}
+            if die is None and started.exists():
+                die = time.monotonic() + 0.5 + 2 * dice.random()
+        writer.kill()
+        writer.join()
+    assert len(seen) > 2
+    load(lake, ledger, "last", hour)
+    assert minutes(lake.published("consumer_latency", hour)) == list(range(600, 660))
+    found = lake.read_facts(LOG_OFFSETS, span("0:00", "24:00"))
+    assert found.num_rows == len(pc.unique(found["at"]))

@@ -1,0 +1,144 @@
+"""What settling removes, and what it must leave."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from kafka_sla.lake.lake import Lake
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.lake.table_maintenance import Settled
+from kafka_sla.lake.staging import keep_commit_records
+from kafka_sla.config.store import Store
+from kafka_sla.model.tables import CONSUMER_LATENCY, LOG_OFFSETS
+from kafka_sla.files import files_below, write_text
+from tests.kafka_sla.loads import load, points, span, stage
+
+HOUR = span("10:00", "11:00")
+SECOND = timedelta(seconds=1)
+DAYS = timedelta(days=1, minutes=1)
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def data_files(store: Store) -> set[str]:
+    return {path for path in files_below(store.warehouse) if "/metadata/" not in path}
+
+
+def test_a_superseded_load_is_kept_for_its_readers_and_then_dropped(store: Store, lake: Lake, ledger: Ledger) -> None:
+    load(lake, ledger, "old", HOUR)
+    reading = ledger.publications(["a"], HOUR)
+    load(lake, ledger, "new", HOUR)
+    lake.settle()
+    assert lake.read(CONSUMER_LATENCY, reading).num_rows == 60
+    time.sleep(1.1)
+    assert lake.settle(grace=SECOND, orphan_age=SECOND).dropped_loads == 1
+    assert lake.metric_files(["old"], CONSUMER_LATENCY) == []
+    assert Path(lake.stage_dir("old")).exists(), "who planned before the drop still reads"
+    time.sleep(1.1)
+    lake.settle(grace=SECOND, orphan_age=SECOND)
+    assert not Path(lake.stage_dir("old")).exists()
+    assert lake.published("consumer_latency", HOUR).num_rows == 60
+
+
+def test_a_load_that_shows_anywhere_is_kept(lake: Lake, ledger: Ledger) -> None:
+    load(lake, ledger, "day", span("0:00", "24:00"))
+    load(lake, ledger, "rerun", HOUR)
+    lake.settle(now() + 3 * DAYS)
+    lake.settle(now() + 6 * DAYS)
+    assert lake.published("consumer_latency", span("0:00", "24:00")).num_rows == 24 * 60
+
+
+@pytest.mark.parametrize("added", [True, False])
+def test_a_load_that_was_never_published_goes_when_it_is_old_and_can_be_told_so(
+    lake: Lake, ledger: Ledger, added: bool
+) -> None:
+    files = stage(lake, "killed", HOUR)
+    if added:
+        lake.add_load("killed", HOUR, files)
+    lake.settle()
+    assert Path(files["steady_state"][0]).exists()
+    lake.settle(now() + DAYS)
+    lake.settle(now() + 3 * DAYS)
+    assert not Path(lake.stage_dir("killed")).exists()
+    assert lake.metric_files(["killed"], CONSUMER_LATENCY) == []
+
+
+def test_a_folder_still_written_to_is_left_alone_with_all_its_files(lake: Lake) -> None:
+    files = stage(lake, "running", HOUR)
+    old = (now() - 2 * DAYS).timestamp()
+    os.utime(files["consumer_latency"][0], (old, old))
+    lake.settle()
+    assert Path(files["consumer_latency"][0]).exists()
+
+
+def test_commit_records_go_one_by_one_when_they_are_old(store: Store, lake: Lake) -> None:
+    kept = [keep_commit_records(store, "a", span(f"{h}:00", f"{h + 1}:00"), points("10:00")) for h in (1, 2)]
+    old = (now() - 2 * DAYS).timestamp()
+    os.utime(str(kept[0]), (old, old))
+    assert lake.settle().removed_files == 1
+    assert [Path(str(path)).exists() for path in kept] == [False, True]
+
+
+def test_the_archive_of_reports_is_kept_however_old(store: Store, lake: Lake) -> None:
+    write_text(page := f"{store.archive}/Weekly/week-20200302T0000Z.html", "kept promises")
+    old = (now() - 400 * DAYS).timestamp()
+    os.utime(page, (old, old))
+    lake.settle()
+    assert Path(page).read_text() == "kept promises"
+
+
+def test_facts_of_a_day_become_one_file_with_the_same_rows(store: Store, lake: Lake) -> None:
+    for minute in range(10):
+        lake.append_facts(LOG_OFFSETS, points(f"9:{minute:02}", f"30:{minute:02}"))
+    lake.append_facts(LOG_OFFSETS, points("60:00"))
+    rows, planned = lake.read_facts(LOG_OFFSETS, span("0:00", "72:00")), data_files(store)
+    assert lake.settle().compacted_files == 20
+    assert lake.read_facts(LOG_OFFSETS, span("0:00", "72:00")).equals(rows)
+    assert planned < data_files(store), "who planned before reads on"
+    lake.settle(now() + DAYS)
+    assert len(data_files(store)) == 3
+    assert lake.read_facts(LOG_OFFSETS, span("0:00", "72:00")).equals(rows)
+    assert lake.append_facts(LOG_OFFSETS, points("9:00", "60:00")) == 0
+
+
+def test_snapshots_are_forgotten_when_they_were_replaced_long_ago(lake: Lake, ledger: Ledger) -> None:
+    for number in range(3):
+        load(lake, ledger, f"load {number}", span(f"{number}:00", f"{number}:05"))
+    assert lake.settle().expired_snapshots == 0
+    assert lake.settle(now() + DAYS).expired_snapshots == 4
+    assert lake.published("consumer_latency", span("0:00", "24:00")).num_rows == 15
+
+
+def test_settling_a_settled_store_does_nothing(lake: Lake, ledger: Ledger) -> None:
+    load(lake, ledger, "one", HOUR)
+    lake.settle(now() + DAYS)
+    assert lake.settle(now() + DAYS) == Settled(0, 0, 0, 0)
+
+
+def test_settling_an_empty_store_does_nothing(lake: Lake) -> None:
+    assert lake.settle() == Settled(0, 0, 0, 0)
+
+
+def test_a_hundred_loads_are_read_the_same_before_and_after(tmp_path: Path) -> None:
+    store = Store.embedded(tmp_path)
+    lake, ledger = Lake(store), Ledger(store)
+    clocks = [f"{h}:{m:02}" for h, m in itertools.product(range(9), range(0, 60, 5))]
+    for start, end in itertools.pairwise(clocks):
+        load(lake, ledger, f"load {start}", span(start, end))
+    before = lake.published("consumer_latency", span("0:00", "24:00"))
+    load(lake, ledger, "half", span("4:00", "8:00"))
+    lake.settle(now() + DAYS)
+    lake.settle(now() + 3 * DAYS)
+    after = lake.published("consumer_latency", span("0:00", "24:00"))
+    assert after.equals(before)
+    assert (
+        len(lake.published_files(CONSUMER_LATENCY, ledger.publications(["a"], span("0:00", "24:00")))) == 107 - 48 + 1
+    )

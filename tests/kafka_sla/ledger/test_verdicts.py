@@ -1,0 +1,207 @@
+"""Verdicts replaced by interval, and the misses that come of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import update
+from sqlalchemy.exc import IntegrityError
+
+from kafka_sla.pipeline import steps
+from kafka_sla.sla import evaluate as judging
+from kafka_sla.ledger.database import Database
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.ledger.schema import METADATA, SLA_MISSES, SLA_WINDOWS
+from kafka_sla.model.entities import Cluster, Interval, Miss, Patterns, Sla, SlaWindow, SteadyState, Verdict
+from kafka_sla.config.settings import Settings
+from kafka_sla.ledger.verdicts import MissChange
+from kafka_sla.config.store import Store
+from kafka_sla.sla.rollups import Sums
+from tests.kafka_sla.loads import at, span
+
+SLA = Sla("payments", "a", Patterns(), Patterns(), 30_000, 120_000, 0.999, SteadyState(30_000))
+WORDS: dict[str, Verdict] = {"g": "good", "b": "bad", "e": "excused", "u": "unknown"}
+
+
+def windows(start: str, verdicts: str, sla: Sla = SLA) -> list[SlaWindow]:
+    """A minute a letter (good, bad, excused, unknown); a dot is a window that is not there."""
+    return [
+        SlaWindow(
+            sla.name, window, WORDS[letter], letter == "b", "no data" if letter == "u" else "",
+            45_000.0 if letter == "b" else None, worst_group="g", worst_topic="t", worst_partition=0,
+        )
+        for letter, window in zip(verdicts, Interval(at(start), at("48:00")).windows(60_000), strict=False)
+        if letter != "."
+    ]  # fmt: skip
+
+
+def judge(found: Sequence[SlaWindow]) -> list[Miss]:
+    return [replace(miss, evidence={"why": [1, None]}) for miss in judging.misses(SLA, found, 60_000)]
+
+
+def put(ledger: Ledger, start: str, end: str, verdicts: str) -> MissChange:
+    return ledger.replace_sla_windows(SLA, span(start, end), windows(start, verdicts), judge)
+
+
+def spans(misses: Sequence[Miss]) -> list[tuple[str, str | None]]:
+    return [(f"{m.start:%H:%M}", f"{m.end:%H:%M}" if m.end else None) for m in misses]
+
+
+def test_windows_come_back_as_they_went_in(ledger: Ledger) -> None:
+    put(ledger, "10:00", "10:05", "gbueg")
+    assert list(ledger.sla_windows("payments", span("9:00", "11:00"))) == windows("10:00", "gbueg")
+    assert list(ledger.sla_windows(SLA, span("10:01", "10:02"))) == windows("10:01", "b")
+
+
+def test_the_database_adds_judged_time_up(ledger: Ledger) -> None:
+    found = [replace(w, records_consumed=10, records_over=3) for w in windows("10:00", "gggbbeuu")]
+    ledger.replace_sla_windows(SLA, span("10:00", "10:08"), found, judge)
+    minute = 60_000
+    assert ledger.judged_time(SLA, span("9:00", "11:00")) == Sums(3 * minute, 2 * minute, minute, 2 * minute, 50, 15)
+    assert ledger.judged_time("payments", span("10:02", "10:04")) == Sums(minute, minute, 0, 0, 20, 6)
+    assert ledger.judged_time(SLA, span("11:00", "12:00")) == Sums()
+
+
+def test_exactly_the_interval_is_replaced(ledger: Ledger) -> None:
+    put(ledger, "10:00", "10:05", "ggggg")
+    put(ledger, "10:02", "10:04", "u.")
+    assert [w.verdict for w in ledger.sla_windows(SLA, span("10:00", "10:05"))] == ["good", "good", "unknown", "good"]
+
+
+def test_other_slas_are_left_alone(ledger: Ledger) -> None:
+    put(ledger, "10:00", "10:05", "bbbbb")
+    other = replace(SLA, name="other")
+    ledger.replace_sla_windows(other, span("9:00", "11:00"), windows("10:00", "ggggg", other), judge)
+    assert spans(ledger.misses(SLA)) == [("10:00", None)]
+
+
+def test_a_miss_opens_grows_and_closes_over_several_intervals(ledger: Ledger) -> None:
+    first = put(ledger, "10:00", "10:05", "gggbb")
+    second = put(ledger, "10:05", "10:10", "bubub")
+    third = put(ledger, "10:10", "10:15", "ugggg")
+    assert [spans(change.opened) for change in (first, second, third)] == [[("10:03", None)], [], []]
+    assert [spans(change.closed) for change in (first, second, third)] == [[], [], [("10:03", "10:10")]]
+    assert [spans(change.open) for change in (first, second, third)] == [[("10:03", None)], [("10:03", None)], []]
+    assert len({miss.id for change in (first, second, third) for miss in change.after}) == 1
+    assert ledger.misses()[0].evidence == {"why": [1, None]}
+
+
+def test_a_miss_may_close_in_the_first_window_after_its_interval(ledger: Ledger) -> None:
+    put(ledger, "10:00", "10:05", "ggbbb")
+    change = put(ledger, "10:05", "10:10", "ggggg")
+    assert spans(change.closed) == [("10:02", "10:05")]
+
+
+def test_too_short_runs_on_both_sides_of_a_border_make_one_miss(ledger: Ledger) -> None:
+    assert put(ledger, "10:00", "10:05", "ggggb").after == ()
+    assert spans(put(ledger, "10:05", "10:10", "bgggg").opened) == [("10:04", "10:06")]
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2), (1, 2, 0), (0, 2, 1), (2, 0, 1)])
+def test_intervals_in_any_order_give_the_same_misses(ledger: Ledger, order: tuple[int, ...]) -> None:
+    parts = [("10:00", "10:05", "bbgbu"), ("10:05", "10:10", "ubbuu"), ("10:10", "10:15", "bgbb.")]
+    for i in order:
+        put(ledger, *parts[i])
+    assert spans(ledger.misses()) == [("10:00", "10:02"), ("10:03", "10:11"), ("10:12", None)]
+
+
+def test_a_late_interval_moves_the_start_of_a_miss(ledger: Ledger) -> None:
+    put(ledger, "10:05", "10:10", "bbbgg")
+    change = put(ledger, "10:00", "10:05", "ggbbb")
+    assert (spans(change.before), spans(change.after)) == ([("10:05", "10:08")], [("10:02", "10:08")])
+
+
+def test_misses_that_look_back_on_a_late_interval_are_judged_again(ledger: Ledger) -> None:
+    put(ledger, "10:20", "10:30", "ggbbbggbbb")
+    judged: list[str] = []
+
+    def note(found: Sequence[SlaWindow]) -> list[Miss]:
+        judged.extend(f"{miss.start:%H:%M}" for miss in judge(found))
+        return judge(found)
+
+    late = (SLA, span("10:00", "10:05"), windows("10:00", "ggggg"), note)
+    ledger.replace_sla_windows(*late)
+    assert judged == []
+    ledger.replace_sla_windows(*late, looks_back=timedelta(minutes=20))
+    assert judged == ["10:22"]
+    assert spans(ledger.misses()) == [("10:22", "10:25"), ("10:27", None)]
+
+
+def test_misses_that_an_interval_may_have_changed_are_those_up_to_the_good_windows_around_it(ledger: Ledger) -> None:
+    put(ledger, "10:00", "10:20", "bbbgbbbbbbbbbubbgbbb")
+    put(ledger, "10:05", "10:10", "ggggg")
+    assert spans(ledger.misses()) == [("10:00", "10:03"), ("10:10", "10:16"), ("10:17", None)]
+    assert spans(ledger.misses_around("payments", span("10:05", "10:10"))) == [("10:10", "10:16")]
+    assert spans(ledger.misses_around("payments", span("10:16", "10:17"))) == [("10:10", "10:16"), ("10:17", None)]
+    assert ledger.misses_around("other", span("10:05", "10:10")) == []
+
+
+def test_what_came_apart_when_its_middle_was_judged_again_is_told_by_itself(store: Store, ledger: Ledger) -> None:
+    settings = Settings((Cluster("a", None),), (SLA,))
+    put(ledger, "10:00", "10:20", "gbbbbbbbbbbbbbbubbbg")
+    assert steps.notify(settings, store, ["payments"], span("10:00", "10:20"), None, None)["queued"] == 2
+    put(ledger, "10:05", "10:15", "gggggggggg")
+
+    queued = steps.notify(settings, store, ["payments"], span("10:05", "10:15"), None, None)["queued"]
+
+    assert spans(ledger.misses()) == [("10:01", "10:05"), ("10:16", "10:19")]
+    assert queued == 2
+
+
+def test_judging_again_takes_a_miss_back(ledger: Ledger) -> None:
+    put(ledger, "10:00", "10:05", "gbbbg")
+    put(ledger, "10:00", "10:05", "ggggg")
+    assert ledger.misses() == []
+
+
+def test_windows_that_are_not_there_neither_end_a_miss_nor_count(ledger: Ledger) -> None:
+    put(ledger, "10:00", "10:05", "ggbbb")
+    put(ledger, "12:00", "12:05", "bbggg")
+    found = ledger.misses()
+    assert (spans(found), found[0].bad_windows) == ([("10:02", "12:02")], 5)
+
+
+def test_misses_are_found_by_sla_by_overlap_and_by_state(ledger: Ledger) -> None:
+    put(ledger, "10:00", "10:10", "gbbbgggbbb")
+    assert spans(ledger.misses("payments", span("10:03", "10:04"))) == [("10:01", "10:04")]
+    assert spans(ledger.misses("payments", span("10:04", "10:07"))) == []
+    assert spans(ledger.misses(interval=span("11:00", "12:00"))) == [("10:07", None)]
+    assert spans(ledger.misses(open_only=True)) == [("10:07", None)]
+    assert ledger.misses("other") == []
+
+
+def test_a_judge_that_fails_leaves_everything_as_it_was(ledger: Ledger) -> None:
+    put(ledger, "10:00", "10:05", "gbbbb")
+
+    def fail(_: Sequence[SlaWindow]) -> list[Miss]:
+        raise ValueError("no judgement")
+
+    with pytest.raises(ValueError, match="no judgement"):
+        ledger.replace_sla_windows(SLA, span("10:00", "10:05"), windows("10:00", "ggggg"), fail)
+    assert [w.verdict for w in ledger.sla_windows(SLA, span("10:00", "10:02"))] == ["good", "bad"]
+    assert spans(ledger.misses()) == [("10:01", None)]
+
+
+def test_the_judge_may_read_the_store_while_it_judges(store: Store, ledger: Ledger) -> None:
+    put(ledger, "10:00", "10:01", "g")
+
+    def look(found: Sequence[SlaWindow]) -> list[Miss]:
+        assert Ledger(store).misses() == []
+        return judge(found)
+
+    ledger.replace_sla_windows(SLA, span("10:01", "10:04"), windows("10:01", "bbb"), look)
+    assert spans(ledger.misses()) == [("10:01", None)]
+
+
+@pytest.mark.parametrize(
+    "change", [update(SLA_WINDOWS).values(verdict="fine"), update(SLA_MISSES).values(state="shut")]
+)
+def test_the_database_refuses_words_that_are_no_verdict_and_no_state(
+    store: Store, ledger: Ledger, change: object
+) -> None:
+    put(ledger, "10:00", "10:05", "gbbbb")
+    with pytest.raises(IntegrityError), Database(store, METADATA).writing() as connection:
+        connection.execute(change)  # type: ignore[call-overload]

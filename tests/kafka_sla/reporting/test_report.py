@@ -1,0 +1,184 @@
+"""The HTML report, from a real ledger to the words and pictures of the page."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from datetime import timedelta
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_sla.sla.attainment import attained_in, period_until
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.model.entities import Interval, Miss, SlaWindow
+from kafka_sla.reporting.report import ReportedSla, html_report, reported, write_report
+from kafka_sla.sla.evaluate import misses
+from kafka_sla.config.store import Store
+from tests.kafka_sla.notifications.misses import START, hour, miss, promise
+
+HOUR = Interval(START, START + timedelta(hours=1))
+HOSTILE = '<script>alert("1")</script><img src=x onerror=alert(1)>\u202e'
+
+
+class Words(HTMLParser):
+    """The text that a reader sees, tags that may do something, and whether every tag is closed."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.text = ""
+        self.tags: list[str] = []
+        self.open = [""]
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert tag == self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.text = f"{self.text} {' '.join(data.split())}".strip()
+
+
+def one(windows: list[SlaWindow], found: tuple[Miss, ...] = (), **changes: Any) -> ReportedSla:
+    sla = promise(**changes)
+    return ReportedSla(
+        sla, HOUR, tuple(windows), found, attained_in(sla, windows, period_until(sla, HOUR.end), HOUR.end)
+    )
+
+
+def told(*slas: ReportedSla, validation: tuple[dict[str, Any], ...] = ()) -> str:
+    return Words(html_report(HOUR, slas, validation)).text
+
+
+def result(number: int = 0, success: bool = True, severity: str = "warning", **changes: Any) -> dict[str, Any]:
+    fields = {"load_id": "load", "interval_start": START, "interval_end": HOUR.end, "table_name": "consumer_latency",
+              "expectation_id": f"e{number}", "expectation": f"rule {number}", "severity": severity, "success": success,
+              "observed": None, "unexpected_rows": None}  # fmt: skip
+    return {**fields, **changes}
+
+
+def only(verdict: str) -> list[SlaWindow]:
+    return [w for w in hour() if w.verdict == verdict]
+
+
+def test_a_report_is_written_from_what_the_ledger_holds(tmp_path: Path) -> None:
+    ledger, sla = Ledger(Store.embedded(tmp_path / "store")), promise()
+    ledger.replace_sla_windows(sla, HOUR, hour(), lambda around: misses(sla, around, 60_000))
+    ledger.store_validation([result(), result(1, False, observed="3 rows", unexpected_rows=3)])
+
+    path = write_report(tmp_path / "new" / "report.html", ledger, [sla], HOUR)
+
+    text = Words(path.read_text()).text
+    assert "SLA report 2026-03-02 09:40:00 UTC to 2026-03-02 10:40:00 UTC (1 h) 1 missed" in text
+    assert "2026-03-02 10:00:00 UTC to 2026-03-02 10:21:00 UTC (21 min), 21 bad windows" in text
+    assert "1 of 2 expectations held in 1 validated load." in text
+
+
+def test_it_says_what_was_promised_attained_and_missed_and_why() -> None:
+    text = told(one(hour(), (miss(),)))
+
+    assert "Every record is consumed within 30 s; it is a miss when that fails for 2 min. Objective 99.9 %" in text
+    assert "61.818 % attained in this interval, 96.666 % of it known" in text
+    assert "88.545 % of 165,000 records in time, 18,900 late" in text
+    assert "good 34 min bad 21 min excused 3 min unknown 2 min" in text
+    assert "23 min 38 s left of 44 min 38 s error budget; burn rate 382" in text
+    assert "17 min 24 s at 2026-03-02 10:17:00 UTC, truly between 16 min 32 s and 18 min 16 s: group payments" in text
+    assert str(miss().evidence["sentence"]) in text
+    assert "Produced 50.1/s 49.8/s Consumed 50/s 0/s Records waiting 120 55,200" in text
+    assert "excused maintenance: broker upgrade 3 min unknown no data for group payments 2 min" in text
+
+
+def test_the_plot_is_inside_the_file_and_nothing_is_loaded_from_elsewhere() -> None:
+    page = html_report(HOUR, [one(hour(), (miss(),))], [])
+
+    (picture,) = re.findall(r'src="data:image/png;base64,([^"]+)"', page)
+    assert b64decode(picture).startswith(b"\x89PNG")
+    assert not re.findall(r'(?:src|href)="(?!data:|#)', page)
+    assert "default-src 'none'" in page
+
+
+@pytest.mark.parametrize(("windows", "found", "outcome"), [
+    (only("good"), (), "kept"), (only("bad")[:1], (), "kept"), (hour(), (miss(),), "missed"),
+    (only("excused"), (), "excused"), (only("unknown"), (), "unknown"), ([], (), "unknown"),
+])  # fmt: skip
+def test_outcomes(windows: list[SlaWindow], found: tuple[Miss, ...], outcome: str) -> None:
+    assert outcome == one(windows, found).outcome
+
+
+def test_time_that_was_never_judged_is_shown_as_unknown() -> None:
+    text = told(one([]))
+
+    assert "unknown 1 h Nothing was judged in this interval." in text
+    assert "unknown attained in this interval, 0 % of it known" in text
+
+
+def test_a_miss_that_is_still_open_and_in_doubt_says_so() -> None:
+    text = told(one(hour()[:41], (miss(end=None, certain=False),)))
+
+    assert "2026-03-02 10:00:00 UTC and still open , 21 bad windows" in text
+    assert "some of these windows may have kept the promise" in text
+
+
+def test_of_very_many_misses_the_first_are_told_and_the_rest_counted() -> None:
+    text = told(one(hour(), tuple(miss(id=f"m{n}") for n in range(25))))
+
+    assert "25 misses" in text
+    assert "Miss m19" in text
+    assert "Miss m20" not in text
+    assert "5 more: see kafka-sla misses" in text
+
+
+def test_broken_expectations_are_told_the_gravest_first() -> None:
+    rules = (result(1, False, "info"), result(2, False, "critical", observed="7 rows", unexpected_rows=7), result(3))
+
+    text = told(validation=rules)
+
+    assert "1 of 3 expectations held" in text
+    assert re.search(r"critical .* rule 2 7 rows 7 info .* rule 1", text)
+
+
+def test_a_report_without_slas_and_validation_says_so() -> None:
+    assert "No SLA is configured." in told()
+    assert "Nothing was validated in this interval." in told()
+
+
+def test_hostile_names_are_shown_and_do_nothing() -> None:
+    windows = [SlaWindow(HOSTILE, w.window, "unknown", False, HOSTILE) for w in hour()]
+    found = miss(worst_group=HOSTILE, worst_topic=HOSTILE, evidence={**miss().evidence, "sentence": HOSTILE})
+    broken = result(1, False, expectation=HOSTILE, observed=HOSTILE, table_name=HOSTILE, severity=HOSTILE)
+
+    page = html_report(HOUR, [one(windows, (found,), name=HOSTILE, description=HOSTILE, team=HOSTILE)], [broken])
+
+    words = Words(page)
+    assert "script" not in words.tags
+    assert words.tags.count("img") == 1
+    assert "\u202e" not in page
+    assert '<script>alert("1")</script>' in words.text
+
+
+def test_the_calendar_period_reaches_back_before_the_interval(tmp_path: Path) -> None:
+    ledger, sla = Ledger(Store.embedded(tmp_path)), promise(period="day")
+    whole = Interval(START - timedelta(hours=2), HOUR.end)
+    before = [SlaWindow(w.sla, Interval(w.window.start - timedelta(hours=2), w.window.end - timedelta(hours=2)), "good",
+                        True, "") for w in hour()]  # fmt: skip
+    ledger.replace_sla_windows(sla, whole, [*before, *hour()], lambda around: misses(sla, around, 60_000))
+
+    found = reported(ledger, sla, HOUR)
+
+    assert (len(found.windows), found.within.good_ms, found.period.good_ms) == (60, 34 * 60_000, 94 * 60_000)
+
+
+def test_an_interval_longer_than_the_period_keeps_its_own_windows(tmp_path: Path) -> None:
+    ledger, sla = Ledger(Store.embedded(tmp_path)), promise(period="day")
+    ledger.replace_sla_windows(sla, HOUR, hour(), lambda around: misses(sla, around, 60_000))
+
+    found = reported(ledger, sla, Interval(START, START + timedelta(days=3)))
+
+    assert (len(found.windows), found.period.good_ms) == (60, 0)

@@ -1,0 +1,176 @@
+"""Causes of misses, told from rows of flows whose cause is known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from kafka_sla.model.arrow_schemas import arrow_rows
+from kafka_sla.sla.root_cause.evidence import evidence, evidence_interval
+from kafka_sla.model.entities import Interval, Miss, Patterns, Sla, SteadyState
+from kafka_sla.model.tables import CONSUMER_LATENCY, STEADY_STATE
+
+MINUTE = timedelta(minutes=1)
+START = datetime(2026, 3, 2, 10, tzinfo=UTC)
+SLA = Sla("payments-30s", "main", Patterns(), Patterns(), 60_000, 120_000, 0.999, SteadyState(30_000))
+
+
+def missed(start: int, end: int | None, worst: int, **changes: Any) -> Miss:
+    fields: dict[str, Any] = {
+        "id": "m1", "sla": SLA.name, "cluster": "main", "start": START + start * MINUTE,
+        "end": None if end is None else START + end * MINUTE, "opened_at": START + (start + 2) * MINUTE,
+        "bad_windows": 5, "certain": True, "worst_latency_ms": 300_000.0, "worst_latency_low_ms": 290_000.0,
+        "worst_latency_high_ms": 310_000.0, "worst_at": START + worst * MINUTE, "worst_group": "pay",
+        "worst_topic": "orders", "worst_partition": 0,
+    }  # fmt: skip
+    return Miss(**{**fields, **changes})
+
+
+def flow(produced: list[int], consumed: list[int], *, behind: int = 0, group: str = "pay", partition: int = 0,
+         throughout: bool = True, commits: Callable[[int], bool] | None = None,
+         ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:  # fmt: skip
+    """Rows of a partition that gets and reads so many records a minute; its commits follow its progress."""
+    rows, states, end, read, last = [], [], 1_000, 1_000 - behind, START - MINUTE
+    for minute, (more, gone) in enumerate(zip(produced, consumed, strict=True)):
+        at, end, read = START + minute * MINUTE, end + more, read + gone
+        last = at + MINUTE / 2 if (commits or (lambda m: consumed[m] > 0))(minute) else last
+        where = {"cluster": "main", "group": group, "topic": "orders", "partition": partition,
+                 "window_start": at, "window_end": at + MINUTE}  # fmt: skip
+        rows.append({**where, "records_consumed": gone, "negative_latency_records": 0, "unknown_latency_records": 0,
+                     "records_lag": end - read, "backlog_age_max_ms": 60_000.0 * (end - read) / more,
+                     "log_end_offset": end, "committed_offset": read, "last_commit_at": last})  # fmt: skip
+        states.append({**where, "sla": SLA.name, "state": "steady", "since": START, "reason": "caught_up",
+                       "steady_throughout": throughout, "records_over": 0})  # fmt: skip
+    return rows, states
+
+
+def told(miss: Miss, *flows: tuple[list[dict[str, Any]], list[dict[str, Any]]]) -> dict[str, Any]:
+    rows, states = ([row for flow in flows for row in flow[i]] for i in (0, 1))
+    tables: tuple[pa.Table, pa.Table] = arrow_rows(CONSUMER_LATENCY, rows), arrow_rows(STEADY_STATE, states)
+    return evidence(SLA, miss, *tables)
+
+
+def test_a_consumer_that_commits_nothing_while_records_wait_has_stopped() -> None:
+    stopped = flow([600] * 15, [600] * 5 + [0] * 8 + [3_000, 3_000])
+
+    found = told(missed(6, 15, worst=13), stopped)
+
+    assert found["cause"] == "stopped"
+    assert (
+        found["sentence"]
+        == "Group pay committed nothing on orders from 2026-03-02 10:04:30 UTC until 2026-03-02 10:13:00 UTC "
+        "while up to 4,800 records waited."
+    )
+    assert (
+        found["lag_at_start"], found["lag_worst"], found["records_consumed"], found["commits_without_progress"],
+    ) == (600, 4_800, 6_000, False)  # fmt: skip
+
+
+def test_a_consumer_that_is_still_down_has_not_moved_since_its_last_commit() -> None:
+    found = told(missed(6, None, worst=9), flow([600] * 10, [600] * 5 + [0] * 5))
+
+    assert (
+        (found["sentence"])
+        == "Group pay committed nothing on orders after 2026-03-02 10:04:30 UTC while up to 3,000 records waited."
+    )
+    assert None is found["stalled_until"]
+    assert found["last_commit_at"] == "2026-03-02T10:04:30.000Z"
+
+
+def test_a_consumer_that_commits_the_same_offsets_again_is_alive_but_stuck() -> None:
+    found = told(missed(6, None, worst=9), flow([600] * 10, [600] * 5 + [0] * 5, commits=lambda minute: True))
+
+    assert (found["cause"], found["commits_without_progress"]) == ("stalled", True)
+    assert "Group pay kept committing on orders but did not move after 2026-03-02 10:04:30 UTC" in found["sentence"]
+
+
+def test_a_consumer_that_keeps_its_pace_while_the_produce_rate_jumps_is_not_blamed() -> None:
+    found = told(missed(6, 12, worst=11), flow([600] * 5 + [2_400] * 7, [600] * 12))
+
+    assert found["cause"] == "produce_rate_jumped"
+    assert (
+        (found["sentence"])
+        == "The produce rate of orders jumped from 10/s to 40/s (4.0 times as much); group pay consumed 10/s."
+    )
+
+
+def test_a_consumer_that_reads_less_than_is_produced_is_too_slow() -> None:
+    found = told(missed(7, 12, worst=11), flow([600] * 12, [600] * 5 + [300] * 7))
+
+    assert found["cause"] == "too_slow"
+    assert (
+        found["sentence"]
+        == "Group pay was too slow: it consumed 5/s (10/s before) while 10/s (10/s before) were produced to orders."
+    )
+
+
+def test_a_consumer_that_slows_down_while_more_is_produced_is_too_slow() -> None:
+    assert told(missed(7, 12, 11), flow([600] * 5 + [1_200] * 7, [600] * 5 + [300] * 7))["cause"] == "too_slow"
+
+
+def test_a_consumer_that_reads_as_much_as_is_produced_is_not_blamed_without_reason() -> None:
+    found = told(missed(2, 12, worst=11), flow([600] * 12, [600] * 12, behind=900))
+
+    assert (found["cause"], found["sentence"]) == (
+        "unclear",
+        "No single cause shows: 10/s produced, 10/s consumed, 900 records waiting at worst; not measured: "
+        "consumer status, group members, expired records, broker pairs.",
+    )
+
+
+def test_without_a_time_before_the_miss_the_usual_rates_are_unknown() -> None:
+    found = told(missed(0, None, worst=4), flow([600] * 5, [300] * 5))
+
+    assert (found["produce_rate_before"], found["consume_rate_before"], found["cause"]) == (None, None, "too_slow")
+    assert found["sentence"] == "Group pay was too slow: it consumed 5/s while 10/s were produced to orders."
+
+
+def test_only_late_and_steady_partitions_are_looked_at_and_the_worst_are_named_first() -> None:
+    stuck = [flow([600] * 10, [600] * 5 + [0] * 5, partition=p) for p in (3, 4)]
+    in_time = flow([600] * 10, [600] * 10, partition=5)
+    bootstrapping = flow([9_000] * 10, [600] * 10, throughout=False, partition=6)
+    other_group = flow([600] * 10, [100] * 10, group="worse")
+
+    found = told(missed(6, None, worst=9), *stuck, in_time, bootstrapping, other_group)
+
+    assert (found["late_partitions"], found["partitions"]) == (3, ["worse orders-0", "pay orders-3", "pay orders-4"])
+    assert (found["lag_worst"], found["produce_rate_during"], found["cause"]) == (6_000, 20.0, "stopped")
+
+
+def test_a_recreated_topic_tells_no_rate_for_the_step_in_which_its_log_end_fell() -> None:
+    rows, states = flow([600] * 12, [600] * 5 + [300] * 7)
+    for row in rows[8:]:
+        row["log_end_offset"] -= 5_000
+
+    assert told(missed(7, 12, worst=11), (rows, states))["produce_rate_during"] == 10.0
+
+
+def test_rows_that_tell_nothing_make_no_cause_up() -> None:
+    found = told(missed(6, None, worst=9))
+
+    assert (found["cause"], found["produce_rate_during"], found["lag_worst"], found["late_partitions"]) == (
+        "unclear",
+        None,
+        None,
+        0,
+    )
+    assert found["sentence"].startswith(
+        "No single cause shows: unknown produced, unknown consumed, unknown records waiting at worst; not measured: "
+    )
+
+
+def test_the_figures_can_be_written_as_json() -> None:
+    found = told(missed(6, None, worst=9), flow([600] * 10, [600] * 5 + [0] * 5))
+
+    assert found == json.loads(json.dumps(found))
+
+
+def test_the_rows_wanted_reach_back_beyond_the_threshold_to_what_was_usual() -> None:
+    closed, still_open = missed(60, 70, worst=65), missed(60, None, worst=65)
+
+    assert Interval(START + 29 * MINUTE, START + 70 * MINUTE) == evidence_interval(SLA, closed, START + 99 * MINUTE)
+    assert Interval(START + 29 * MINUTE, START + 99 * MINUTE) == evidence_interval(SLA, still_open, START + 99 * MINUTE)

@@ -1,0 +1,123 @@
+"""Attainment, coverage and error budget in calendar periods."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from kafka_sla.sla.attainment import Attainment, attained_in, calendar_period, period_until
+from kafka_sla.model.entities import Interval, Patterns, Period, Sla, SlaWindow, SteadyState, Verdict
+
+HOUR = timedelta(hours=1)
+START = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def promise(**changes: Any) -> Sla:
+    fields: dict[str, Any] = {
+        "name": "payments-30s", "cluster": "main", "groups": Patterns(), "topics": Patterns(), "max_latency_ms": 30_000,
+        "for_ms": 0, "objective": 0.9, "steady_state": SteadyState(30_000), "period": "day",
+    }  # fmt: skip
+    return Sla(**{**fields, **changes})
+
+
+def hours(letters: str, start: datetime = START, **changes: Any) -> list[SlaWindow]:
+    """Hour-long windows from letters: g good, b bad, e excused, u unknown."""
+    names: dict[str, Verdict] = {"g": "good", "b": "bad", "e": "excused", "u": "unknown"}
+    spans = [Interval(start + n * HOUR, start + (n + 1) * HOUR) for n in range(len(letters))]
+    return [SlaWindow("payments-30s", span, names[letter], True, "", **changes)
+            for span, letter in zip(spans, letters, strict=True)]  # fmt: skip
+
+
+def attainment(sla: Sla, windows: list[SlaWindow], at: datetime) -> Attainment:
+    """The period of the SLA until `at`."""
+    return attained_in(sla, windows, period_until(sla, at), at)
+
+
+def test_excused_and_unknown_time_counts_neither_as_good_nor_as_bad() -> None:
+    found = attainment(promise(), hours("gggbeeuu"), START + 8 * HOUR)
+
+    assert (found.attained, found.coverage, found.met) == (0.75, 0.75, False)
+
+
+def test_time_that_was_never_judged_is_unknown() -> None:
+    found = attainment(promise(), hours("gg"), START + 8 * HOUR)
+
+    assert (found.attained, found.coverage, found.unknown_ms) == (1.0, 0.25, 6 * 3_600_000)
+
+
+def test_without_any_known_time_nothing_is_claimed() -> None:
+    found = attainment(promise(), hours("uu"), START + 2 * HOUR)
+
+    assert (found.attained, found.records_attained, found.coverage, found.met, found.burn_rate) == (
+        None,
+        None,
+        0.0,
+        None,
+        None,
+    )
+
+
+def test_attainment_in_records_leaves_out_excused_and_unknown_time() -> None:
+    windows = [*hours("gb", records_consumed=100, records_over=10),
+               *hours("eu", START + 2 * HOUR, records_consumed=100, records_over=100)]  # fmt: skip
+
+    assert attainment(promise(), windows, START + 4 * HOUR).records_attained == 0.9
+
+
+def test_the_budget_is_what_the_objective_allows_of_the_whole_period_less_excused_time() -> None:
+    found = attainment(promise(), hours("bgggeeee"), START + 8 * HOUR)
+
+    assert (round(found.budget_ms / 3_600_000, 9), round(found.budget_left_ms / 3_600_000, 9)) == (2.0, 1.0)
+
+
+def test_an_overspent_budget_is_negative() -> None:
+    assert attainment(promise(), hours("bbb"), START + 3 * HOUR).budget_left_ms < 0
+
+
+def test_a_burn_rate_of_one_spends_exactly_the_budget() -> None:
+    spent = ("bggggggggg", "bbgggggggg")
+
+    rates = [attainment(promise(), hours(letters), START + 10 * HOUR).burn_rate for letters in spent]
+
+    assert [rate and round(rate, 9) for rate in rates] == [1.0, 2.0]
+
+
+def test_an_objective_of_all_has_no_budget_and_no_burn_rate() -> None:
+    found = attainment(promise(objective=1.0), hours("gggg"), START + 4 * HOUR)
+
+    assert (found.budget_ms, found.burn_rate, found.met) == (0.0, None, True)
+
+
+def test_windows_outside_the_period_or_after_the_asked_instant_are_ignored() -> None:
+    windows = [*hours("bb", START - 2 * HOUR), *hours("gg"), *hours("b", START + 2 * HOUR)]
+
+    found = attainment(promise(), windows, START + 2 * HOUR)
+
+    assert (found.good_ms, found.bad_ms) == (2 * 3_600_000, 0)
+
+
+def test_at_the_end_of_a_period_it_is_that_period_that_is_told() -> None:
+    assert Interval(START - 24 * HOUR, START) == attainment(promise(), [], START).period
+
+
+@pytest.mark.parametrize(("period", "zone", "at", "start", "end"), [
+    ("day", "UTC", "2026-03-10T12:00", "2026-03-10T00:00", "2026-03-11T00:00"),
+    ("day", "Europe/Berlin", "2026-03-10T23:30", "2026-03-10T23:00", "2026-03-11T23:00"),
+    ("day", "Europe/Berlin", "2026-03-29T12:00", "2026-03-28T23:00", "2026-03-29T22:00"),  # 23 hours
+    ("day", "Europe/Berlin", "2026-10-25T12:00", "2026-10-24T22:00", "2026-10-25T23:00"),  # 25 hours
+    ("day", "Asia/Kolkata", "2026-03-10T18:30", "2026-03-10T18:30", "2026-03-11T18:30"),
+    ("week", "UTC", "2026-03-01T12:00", "2026-02-23T00:00", "2026-03-02T00:00"),  # Monday to Sunday
+    ("week", "America/New_York", "2026-03-08T12:00", "2026-03-02T05:00", "2026-03-09T04:00"),
+    ("month", "UTC", "2026-12-31T23:59", "2026-12-01T00:00", "2027-01-01T00:00"),
+    ("month", "Europe/Berlin", "2026-03-01T00:00", "2026-02-28T23:00", "2026-03-31T22:00"),
+    ("quarter", "UTC", "2026-11-05T00:00", "2026-10-01T00:00", "2027-01-01T00:00"),
+    ("year", "Europe/Berlin", "2026-12-31T23:30", "2026-12-31T23:00", "2027-12-31T23:00"),
+])  # fmt: skip
+def test_periods_run_from_local_midnight_to_local_midnight(
+    period: Period, zone: str, at: str, start: str, end: str
+) -> None:
+    instant, first, after = (datetime.fromisoformat(text).replace(tzinfo=UTC) for text in (at, start, end))
+
+    assert Interval(first, after) == calendar_period(period, zone, instant)

@@ -1,0 +1,455 @@
+"""Verdicts and misses, through `judge` and `misses`, over rows that show only what matters."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from datetime import UTC, datetime, timedelta
+from datetime import time as clock
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kafka_sla.model.arrow_schemas import arrow_rows
+from kafka_sla.model.entities import Interval, Maintenance, Patterns, Sla, SlaWindow, SteadyState, Verdict, WeeklyMaintenance
+from kafka_sla.sla.evaluate import expiry, judge, misses
+from kafka_sla.model.tables import CONSUMER_LATENCY, NON_CONSUMED, STEADY_STATE
+
+MINUTE = timedelta(minutes=1)
+START = datetime(2026, 3, 2, 10, tzinfo=UTC)
+WINDOW_MS = 60_000
+
+
+def promise(**changes: Any) -> Sla:
+    """Within 30 s, bad for 2 minutes is a miss."""
+    fields: dict[str, Any] = {
+        "name": "payments-30s", "cluster": "main", "groups": Patterns(("pay.*",)), "topics": Patterns(("orders.*",)),
+        "max_latency_ms": 30_000, "for_ms": 120_000, "objective": 0.999, "steady_state": SteadyState(30_000),
+    }  # fmt: skip
+    return Sla(**{**fields, **changes})
+
+
+def minutes(count: int) -> Interval:
+    return Interval(START, START + count * MINUTE)
+
+
+def latency(minute: int = 0, **changes: Any) -> dict[str, Any]:
+    """A partition that is 1 s late, within [0.5 s, 2 s]."""
+    at = START + minute * MINUTE
+    row = {
+        "cluster": "main", "group": "pay", "topic": "orders", "partition": 0, "window_start": at,
+        "window_end": at + MINUTE, "records_consumed": 100, "negative_latency_records": 0, "unknown_latency_records": 0,
+        "records_latency_max_ms": 1_000.0, "records_latency_max_low_ms": 500.0, "records_latency_max_high_ms": 2_000.0,
+        "backlog_age_max_ms": 800.0, "backlog_age_max_low_ms": 400.0, "backlog_age_max_high_ms": 900.0,
+    }  # fmt: skip
+    return {**row, **changes}
+
+
+def late(minute: int = 0, **changes: Any) -> dict[str, Any]:
+    """A partition whose backlog is 60 s old, within [50 s, 70 s]."""
+    backlog = {"backlog_age_max_ms": 60_000.0, "backlog_age_max_low_ms": 50_000.0, "backlog_age_max_high_ms": 70_000.0}
+    return latency(minute, **{**backlog, **changes})
+
+
+def state(row: dict[str, Any], throughout: bool = True, **changes: Any) -> dict[str, Any]:
+    keys = {name: row[name] for name in ("cluster", "group", "topic", "partition", "window_start", "window_end")}
+    found = {"sla": "payments-30s", "state": "steady", "since": START, "reason": "caught_up"}
+    return {**keys, **found, "steady_throughout": throughout, "records_over": 0, **changes}
+
+
+def judged(sla: Sla, count: int, rows: list[dict[str, Any]], states: list[dict[str, Any]] | None = None,
+           **arguments: Any) -> tuple[SlaWindow, ...]:  # fmt: skip
+    """Verdicts over `count` minutes; every row is steady unless `states` says otherwise."""
+    states = [state(row) for row in rows] if states is None else states
+    tables = arrow_rows(CONSUMER_LATENCY, rows), arrow_rows(STEADY_STATE, states)
+    if "unread" in arguments:
+        arguments["unread"] = arrow_rows(NON_CONSUMED, arguments["unread"])
+    return judge(sla, minutes(count), WINDOW_MS, *tables, **arguments)
+
+
+def unread(row: dict[str, Any], expires_in_s: float | None, **changes: Any) -> dict[str, Any]:
+    """What non_consumed says of the partition of a row: 7 records wait, and expire so soon."""
+    keys = {name: row[name] for name in ("cluster", "group", "topic", "partition", "window_start", "window_end")}
+    expires = {} if expires_in_s is None else {
+        "unread_expires_in_ms": expires_in_s * 1_000, "retention_ms": 3_600_000,
+        "oldest_unread_at": row["window_end"] + timedelta(seconds=expires_in_s - 3_599),
+    }  # fmt: skip
+    return {**keys, "unread_records": 7, "cleanup_policy": "delete", **expires, **changes}
+
+
+def verdicts(windows: tuple[SlaWindow, ...]) -> list[Verdict]:
+    return [w.verdict for w in windows]
+
+
+def window(minute: int, verdict: Verdict, worst: float = 60_000.0, certain: bool = True) -> SlaWindow:
+    at = START + minute * MINUTE
+    return SlaWindow("payments-30s", Interval(at, at + MINUTE), verdict, certain, "", worst, worst - 10_000,
+                     worst + 10_000, "pay", "orders", 0)  # fmt: skip
+
+
+def run(letters: str) -> list[SlaWindow]:
+    """Windows from letters: g good, b bad, e excused, u unknown."""
+    names: dict[str, Verdict] = {"g": "good", "b": "bad", "e": "excused", "u": "unknown"}
+    return [window(minute, names[letter]) for minute, letter in enumerate(letters)]
+
+
+# Verdicts
+
+
+def test_a_window_within_the_threshold_is_good_and_says_what_was_worst_and_where() -> None:
+    rows = [latency(), latency(partition=7, records_latency_max_ms=3_000.0, records_latency_max_low_ms=2_500.0,
+                               records_latency_max_high_ms=4_000.0)]  # fmt: skip
+
+    assert judged(promise(), 1, rows) == (
+        SlaWindow("payments-30s", Interval(START, START + MINUTE), "good", True, "", 3_000.0, 2_500.0, 4_000.0,
+                  "pay", "orders", 7, steady_partitions=2, records_consumed=200),
+    )  # fmt: skip
+
+
+def test_a_latency_of_exactly_the_threshold_keeps_the_promise() -> None:
+    assert verdicts(judged(promise(), 1, [latency(records_latency_max_ms=30_000.0)])) == ["good"]
+
+
+def test_one_steady_partition_above_the_threshold_makes_the_window_bad() -> None:
+    assert verdicts(judged(promise(), 1, [latency(), late(partition=1)])) == ["bad"]
+
+
+def test_a_stopped_consumer_is_bad_by_its_backlog_though_it_consumed_nothing() -> None:
+    stopped = late(records_consumed=0, records_latency_max_ms=None, records_latency_max_low_ms=None,
+                   records_latency_max_high_ms=None)  # fmt: skip
+
+    (found,) = judged(promise(), 1, [stopped])
+
+    assert (
+        found.verdict, found.certain, found.worst_latency_ms, found.worst_latency_low_ms, found.worst_latency_high_ms,
+    ) == ("bad", True, 60_000.0, 50_000.0, 70_000.0)  # fmt: skip
+
+
+def test_a_bad_window_is_certain_only_when_a_low_bound_is_above_the_threshold_too() -> None:
+    doubtful = late(backlog_age_max_low_ms=29_000.0)
+    sure = late(partition=1, backlog_age_max_ms=40_000.0, backlog_age_max_low_ms=31_000.0)
+
+    assert [judged(promise(), 1, rows)[0].certain for rows in ([doubtful], [doubtful, sure])] == [False, True]
+
+
+@pytest.mark.parametrize("high", [30_001.0, None])
+def test_a_good_window_is_not_certain_when_a_high_bound_is_above_the_threshold_or_unbounded(high: float | None) -> None:
+    (found,) = judged(promise(), 1, [latency(), latency(partition=1, records_latency_max_high_ms=high)])
+
+    assert (found.verdict, found.certain) == ("good", False)
+
+
+def test_bootstrapping_partitions_cannot_make_a_window_bad() -> None:
+    rows = [latency(), late(partition=1)]
+
+    (found,) = judged(promise(), 1, rows, [state(rows[0]), state(rows[1], throughout=False)])
+
+    assert (found.verdict, found.steady_partitions, found.bootstrapping_partitions, found.records_consumed) == (
+        "good",
+        1,
+        1,
+        100,
+    )
+
+
+def test_a_window_with_nothing_but_bootstrapping_partitions_is_excused() -> None:
+    (found,) = judged(promise(), 1, [late()], [state(late(), throughout=False, state="bootstrapping")])
+
+    assert (found.verdict, found.reason, found.certain) == ("excused", "bootstrapping: all 1 partitions", False)
+
+
+def test_weekly_maintenance_excuses_its_hours_by_the_clock_of_its_time_zone() -> None:
+    weekly = WeeklyMaintenance((0,), clock(11, 1), clock(11, 3), "Europe/Berlin", "deployments")  # 10:01 to 10:03 UTC
+
+    found = judged(promise(maintenance=(weekly,)), 4, [late(minute) for minute in range(4)])
+
+    assert verdicts(found) == ["bad", "excused", "excused", "bad"]
+
+
+def test_maintenance_excuses_every_window_that_it_touches_whatever_happens_in_them() -> None:
+    span = Interval(START + timedelta(seconds=90), START + timedelta(seconds=121))
+    sla = promise(maintenance=(Maintenance(span, "broker upgrade"),))
+
+    found = judged(sla, 4, [late(minute) for minute in range(4)])
+
+    assert verdicts(found) == ["bad", "excused", "excused", "bad"]
+    assert found[1].reason == "maintenance: broker upgrade"
+    assert found[1].worst_latency_ms == 60_000.0
+
+
+def test_unknown_partitions_are_never_counted_as_good() -> None:
+    rows = [latency(), latency(partition=1, unknown_reason="no end offset", backlog_age_max_ms=None)]
+
+    (found,) = judged(promise(), 1, rows)
+
+    assert (found.verdict, found.reason, found.unknown_partitions) == (
+        "unknown",
+        "1 of 2 partitions: pay orders-1: no end offset",
+        1,
+    )
+
+
+def test_records_without_a_produced_time_make_a_steady_partition_unknown() -> None:
+    (found,) = judged(promise(), 1, [latency(unknown_latency_records=3)])
+
+    assert (found.verdict, found.reason) == (
+        "unknown",
+        "1 of 1 partitions: pay orders-0: 3 records without a produced time",
+    )
+
+
+def test_a_row_whose_steady_state_is_missing_is_unknown_even_when_it_is_late() -> None:
+    (found,) = judged(promise(), 1, [late()], [])
+
+    assert (found.verdict, found.reason) == ("unknown", "1 of 1 partitions: pay orders-0: no steady state")
+
+
+def test_a_bad_partition_outweighs_an_unknown_one() -> None:
+    unknown = latency(partition=1, unknown_reason="no end offset", backlog_age_max_ms=None)
+
+    assert verdicts(judged(promise(), 1, [late(), unknown])) == ["bad"]
+
+
+def test_a_partition_whose_rows_end_is_gone_not_unknown_wherever_the_interval_begins() -> None:
+    rows = [latency(0), latency(0, partition=1), latency(1), latency(2)]
+
+    assert verdicts(judged(promise(), 3, rows)) == ["good", "good", "good"]
+
+
+def test_a_partition_given_as_expected_is_unknown_from_the_start() -> None:
+    found = judged(promise(), 2, [latency(0), latency(1), latency(1, partition=1)],
+                   expected=[("pay", "orders", 1), ("other", "orders", 0)])  # fmt: skip
+
+    assert verdicts(found) == ["unknown", "good"]
+
+
+def test_without_any_row_every_window_is_unknown() -> None:
+    found = judged(promise(), 3, [])
+
+    assert verdicts(found) == ["unknown"] * 3
+    assert found[0].reason == "no data: no group and topic of this SLA has been seen"
+
+
+def test_names_that_the_sla_spells_out_are_unknown_until_they_have_rows() -> None:
+    sla = promise(groups=Patterns(("pay", r"audit\-log")), topics=Patterns(("orders", r"orders\..*")))
+
+    found = judged(sla, 2, [latency(0), latency(1), latency(1, group="audit-log")])
+
+    assert [(w.verdict, w.reason) for w in found] == [("unknown", "no data for group audit-log"), ("good", "")]
+
+
+def test_all_spelled_out_names_that_have_no_rows_are_named() -> None:
+    sla = promise(groups=Patterns(("pay",)), topics=Patterns(("orders",)))
+
+    assert judged(sla, 1, [])[0].reason == "no data for group pay, topic orders"
+
+
+def test_rows_of_other_clusters_slas_groups_topics_and_times_are_ignored() -> None:
+    ours = latency()
+    others = [late(cluster="other"), late(group="audit"), late(topic="clicks"), late(1), late(-1)]
+    states = [state(ours), *map(state, others), state(ours, throughout=False, sla="another")]
+
+    (found,) = judged(promise(), 1, [ours, *others], states)
+
+    assert (found.verdict, found.steady_partitions) == ("good", 1)
+
+
+def test_excluded_groups_are_no_part_of_the_promise() -> None:
+    sla = promise(groups=Patterns(("pay.*",), exclude=("pay-test",)))
+
+    assert verdicts(judged(sla, 1, [latency(), late(group="pay-test")])) == ["good"]
+
+
+def test_a_window_is_bad_too_when_unread_records_expire_sooner_than_promised_and_says_which() -> None:
+    rows = [latency(), latency(partition=1), latency(partition=2)]
+    soon = [unread(rows[0], 700), unread(rows[1], 500), unread(rows[2], 590)]
+    (found,) = judged(promise(unread_expires_within_ms=600_000), 1, rows, unread=soon)
+    assert (found.verdict, found.certain) == ("bad", True)
+    assert found.reason == "unread records of pay in orders-1 expire in 8 min 20 s"
+    assert (found.worst_latency_ms, found.worst_partition) == (1_000.0, 0)
+
+
+def test_exactly_the_promised_time_before_expiry_keeps_the_promise() -> None:
+    (found,) = judged(promise(unread_expires_within_ms=600_000), 1, [latency()], unread=[unread(latency(), 600)])
+    assert (found.verdict, found.reason) == ("good", "")
+
+
+def test_records_that_are_due_are_said_to_be() -> None:
+    due = [unread(latency(), 0)]
+    (found,) = judged(promise(unread_expires_within_ms=600_000), 1, [latency()], unread=due)
+    assert found.reason == "unread records of pay in orders-0 are due to expire"
+
+
+def test_a_window_is_not_certain_when_the_records_expire_too_soon_only_at_worst() -> None:
+    at_worst = unread(latency(), 599.5)
+    (found,) = judged(promise(unread_expires_within_ms=600_000), 1, [latency()], unread=[at_worst])
+    assert (found.verdict, found.certain) == ("bad", False)
+
+
+def test_without_that_promise_nothing_depends_on_when_records_expire() -> None:
+    assert verdicts(judged(promise(), 1, [latency()], unread=[unread(latency(), 1)])) == ["good"]
+
+
+def test_records_that_expire_while_bootstrapping_break_no_promise() -> None:
+    sla, rows = promise(unread_expires_within_ms=600_000), [latency()]
+    found = judged(sla, 1, rows, [state(rows[0], throughout=False)], unread=[unread(rows[0], 1)])
+    assert verdicts(found) == ["excused"]
+
+
+@pytest.mark.parametrize(
+    "rows", [[], [unread(latency(), None, cleanup_policy=None)]], ids=["not measured", "topic not seen"]
+)
+def test_where_nobody_knows_when_records_expire_the_window_is_unknown(rows: list[dict[str, Any]]) -> None:
+    (found,) = judged(promise(unread_expires_within_ms=600_000), 1, [latency()], unread=rows)
+    assert found.verdict == "unknown"
+    assert found.reason == "1 of 1 partitions: pay orders-0: when its unread records expire is not known"
+
+
+def test_records_kept_for_ever_and_partitions_without_unread_ones_keep_the_promise() -> None:
+    sla = promise(unread_expires_within_ms=600_000)
+    for row in (unread(latency(), None), unread(latency(), None, cleanup_policy=None, unread_records=0)):
+        assert verdicts(judged(sla, 1, [latency()], unread=[row])) == ["good"]
+
+
+def test_a_miss_tells_what_its_last_window_says_of_records_that_expire() -> None:
+    windows = judged(
+        promise(unread_expires_within_ms=600_000), 4, [latency(m) for m in range(4)],
+        unread=[unread(latency(m), 500 - 60 * m if m < 3 else 900) for m in range(4)],
+    )  # fmt: skip
+    (miss,) = misses(promise(), windows, WINDOW_MS)
+    assert (miss.bad_windows, miss.end) == (3, START + 3 * MINUTE)
+    assert expiry(miss, windows) == "unread records of pay in orders-0 expire in 6 min 20 s"
+    (late_miss,) = misses(promise(), run("bbg"), WINDOW_MS)
+    assert expiry(late_miss, run("bbg")) == ""
+
+
+def test_records_above_the_threshold_are_counted_over_steady_partitions_only() -> None:
+    rows = [late(), late(partition=1), late(partition=2)]
+    states = [state(rows[0], records_over=40), state(rows[1], records_over=2), state(rows[2], False, records_over=9)]
+
+    (found,) = judged(promise(), 1, rows, states)
+
+    assert (found.records_over, found.records_consumed) == (42, 200)
+
+
+def test_rows_in_any_order_give_the_same_verdicts_and_of_equally_bad_partitions_the_first() -> None:
+    places = itertools.product(range(3), ("pay", "pay-b"), range(9))
+    rows = [late(minute, group=group, partition=partition) for minute, group, partition in places]
+    shuffled = random.Random(4).sample(rows, len(rows))
+
+    found = judged(promise(), 3, shuffled)
+
+    assert judged(promise(), 3, rows) == found
+    assert (found[0].worst_group, found[0].worst_partition) == ("pay", 0)
+
+
+def test_a_day_gives_the_same_verdicts_as_its_five_minute_runs() -> None:
+    rows = [(late if minute % 7 == 0 else latency)(minute) for minute in range(30)]
+    tables = arrow_rows(CONSUMER_LATENCY, rows), arrow_rows(STEADY_STATE, map(state, rows))
+    parts = [Interval(START + n * MINUTE, START + (n + 5) * MINUTE) for n in range(0, 30, 5)]
+
+    whole = judge(promise(), minutes(30), WINDOW_MS, *tables)
+
+    assert whole == tuple(itertools.chain(*(judge(promise(), part, WINDOW_MS, *tables) for part in parts)))
+
+
+def test_a_day_of_ten_thousand_partitions_by_five_minutes_is_judged_in_seconds() -> None:
+    count, windows = 10_000, 288
+    row = {**latency(), "latency_histogram": None}
+    columns: dict[str, Any] = {
+        name: pa.repeat(pa.scalar(row.get(name), field.type), count * windows)
+        for name, field in zip(CONSUMER_LATENCY.names, arrow_rows(CONSUMER_LATENCY, []).schema, strict=True)
+    }
+    starts = pa.array([START + n * 5 * MINUTE for n in range(windows)], pa.timestamp("us", "UTC"))
+    columns["window_start"] = starts.take(pa.array([n // count for n in range(count * windows)]))
+    columns["partition"] = pa.array([n % count for n in range(count * windows)], pa.int32())
+    steady = {name: columns[name] for name in ("cluster", "group", "topic", "partition", "window_start")}
+    steady |= {"sla": pa.repeat("payments-30s", count * windows), "steady_throughout": pa.repeat(True, count * windows),
+               "records_over": pa.repeat(0, count * windows),
+               "reason": pa.repeat("caught_up", count * windows)}  # fmt: skip
+    began = time.monotonic()
+
+    found = judge(promise(), Interval(START, START + timedelta(days=1)), 300_000, pa.table(columns), pa.table(steady))
+
+    assert ["good"] * windows == verdicts(found)
+    assert time.monotonic() - began < 30
+
+
+# Misses
+
+
+def test_bad_windows_for_long_enough_are_a_miss_that_closes_with_the_first_good_one() -> None:
+    (miss,) = misses(promise(), [*run("gbb"), window(3, "bad", worst=90_000.0), window(4, "good")], WINDOW_MS)
+
+    assert (miss.start, miss.end, miss.opened_at, miss.bad_windows) == (
+        START + MINUTE,
+        START + 4 * MINUTE,
+        START + 3 * MINUTE,
+        3,
+    )
+    assert (
+        miss.worst_latency_ms,
+        miss.worst_latency_low_ms,
+        miss.worst_latency_high_ms,
+        miss.worst_at,
+        miss.worst_group,
+        miss.worst_topic,
+        miss.worst_partition,
+    ) == (90_000.0, 80_000.0, 100_000.0, START + 3 * MINUTE, "pay", "orders", 0)
+
+
+@pytest.mark.parametrize(("letters", "spans"), [
+    ("gbg", []),  # shorter than `for`
+    ("bgbgb", []),
+    ("bb", [(0, None)]),  # open
+    ("bbg", [(0, 2)]),
+    ("bbe", [(0, 2)]),  # maintenance ends it
+    ("bub", [(0, None)]),  # unknown neither ends nor counts
+    ("bu", []),
+    ("uuu", []),
+    ("ubuuubug", [(1, 6)]),  # ends with its last bad window
+    ("bbu", [(0, None)]),  # nobody knows that it recovered
+    ("bbgbbbgb", [(0, 2), (3, 6)]),
+])  # fmt: skip
+def test_runs_of_bad_windows(letters: str, spans: list[tuple[int, int | None]]) -> None:
+    def minute(at: datetime | None) -> int | None:
+        return None if at is None else (at - START) // MINUTE
+
+    assert spans == [(minute(m.start), minute(m.end)) for m in misses(promise(), run(letters), WINDOW_MS)]
+
+
+def test_without_a_for_one_bad_window_is_a_miss() -> None:
+    assert [m.opened_at for m in misses(promise(for_ms=0), run("gbg"), WINDOW_MS)] == [START + 2 * MINUTE]
+
+
+def test_a_for_that_is_no_multiple_of_the_window_needs_the_next_whole_window() -> None:
+    assert [len(misses(promise(for_ms=61_000), run(letters), WINDOW_MS)) for letters in ("bg", "bbg")] == [0, 1]
+
+
+def test_windows_that_were_never_judged_count_as_unknown() -> None:
+    (miss,) = misses(promise(), [window(0, "bad"), window(60, "bad"), window(61, "good")], WINDOW_MS)
+
+    assert (miss.start, miss.end, miss.bad_windows) == (START, START + 61 * MINUTE, 2)
+
+
+def test_a_miss_is_certain_when_all_its_bad_windows_are() -> None:
+    windows = [window(0, "bad"), window(1, "bad", certain=False), window(2, "good"), window(3, "bad"), window(4, "bad")]
+
+    assert [m.certain for m in misses(promise(), windows, WINDOW_MS)] == [False, True]
+
+
+def test_the_id_of_a_miss_stays_when_it_grows_and_closes_and_differs_between_slas_and_starts() -> None:
+    def ids(letters: str, **changes: Any) -> list[str]:
+        return [m.id for m in misses(promise(**changes), run(letters), WINDOW_MS)]
+
+    assert ids("bb") == ids("bbbbb") == ids("bbbg")
+    assert len({*ids("bb"), *ids("gbb"), *ids("bb", name="other")}) == 3
+
+
+def test_a_bad_window_that_does_not_say_where_is_refused() -> None:
+    bare = SlaWindow("payments-30s", Interval(START, START + MINUTE), "bad", True, "")
+
+    with pytest.raises(ValueError, match="does not say where"):
+        misses(promise(for_ms=0), [bare], WINDOW_MS)

@@ -1,0 +1,87 @@
+"""A client whose quota is used up gets answers without records: a snapshot waits, and goes without nothing."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from kafka.protocol.admin import AlterClientQuotasRequest
+
+from demo.broker import Cluster as Broker
+from kafka_sla.errors import KafkaUnreachable
+from kafka_sla.sources.kafka.protocol import fetch
+from kafka_sla.sources.kafka.protocol.client import Client
+from kafka_sla.model.entities import Cluster, Connection, epoch_ms
+from tests.kafka_sla.sources.kafka.traffic import commit, look, points, produce, this_minute, topic
+
+_Entry = AlterClientQuotasRequest.EntryData
+
+
+def limit(broker: Broker, bytes_a_second: float) -> None:
+    """Let clients of our name fetch so much."""
+    entity = _Entry.EntityData(entity_type="client-id", entity_name="kafka-sla")
+    rate = _Entry.OpData(key="consumer_byte_rate", value=bytes_a_second, remove=False)
+    request = AlterClientQuotasRequest(entries=[_Entry(entity=[entity], ops=[rate])], validate_only=False)
+    with Client(Cluster("test", "kafka_test"), Connection("kafka_test", extra=dict(broker.client()))) as client:
+        (entry,) = client.ask_one(request).entries
+    assert entry.error_code == 0, entry.error_message
+
+
+@pytest.fixture
+def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Seconds of each wait, which do happen."""
+    waits, sleep = [], Client.sleep
+    monkeypatch.setattr(Client, "sleep", lambda self, seconds: waits.append(seconds) or sleep(self, seconds))
+    return waits
+
+
+def batches_of_12_kb(broker: Broker) -> str:
+    """A topic of three partitions whose timestamps run backwards, so that windows are read; all of it is committed."""
+    name, now = topic(broker, partitions=3), epoch_ms(datetime.now(UTC))
+    for partition in range(3):
+        produce(broker, name, [now - 8_000 + 10 * index - 700 * (index % 2) for index in range(400)], partition)
+        commit(broker, "g", name, 400, partition)
+    return name
+
+
+def test_a_snapshot_waits_for_a_broker_that_withholds_records(kafka_classes: None, waited: list[float]) -> None:
+    with Broker() as broker:
+        name = batches_of_12_kb(broker)
+        limit(broker, 3_000)
+
+        seen = look(broker, this_minute(), name, live=True)
+
+    assert waited, "the broker withheld nothing"
+    assert seen.commit_records.num_rows == 3
+    assert seen.notes == ()
+
+
+def test_what_a_quota_never_lets_through_is_told_and_all_the_rest_read(
+    kafka_classes: None, waited: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch, "PATIENCE_S", 3)
+    with Broker() as broker:
+        name = batches_of_12_kb(broker)
+        limit(broker, 1_000)  # a broker counts ten seconds: it never lets more than 10,000 bytes through at once
+
+        seen = look(broker, this_minute(), name, live=True)
+
+    assert sum(waited) >= 3
+    assert seen.commit_records.num_rows == 3
+    assert max(points(seen))[1] == 400
+    assert any("windows were not sampled" in note for note in seen.notes)
+    assert {note.rpartition(": ")[2] for note in seen.notes} == {
+        "a quota of this client is used up; raise its consumer_byte_rate"
+    }
+
+
+def test_a_commit_log_that_a_quota_never_lets_through_fails_the_snapshot_with_the_cure(
+    kafka_classes: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch, "PATIENCE_S", 3)
+    with Broker() as broker:
+        name = batches_of_12_kb(broker)
+        limit(broker, 10)
+
+        with pytest.raises(KafkaUnreachable, match="quota of this client is used up; raise its consumer_byte_rate"):
+            look(broker, this_minute(), name, live=True)

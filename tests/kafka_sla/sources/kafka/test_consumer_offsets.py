@@ -1,0 +1,169 @@
+"""Every commit that a client made is in the snapshot's raw records, and nothing else is."""
+
+from __future__ import annotations
+
+import struct
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from demo.broker import Cluster as Broker
+from kafka_sla.pipeline import steps
+from kafka_sla.sources.kafka import Snapshot
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.model.entities import Cluster, Connection, Interval, Patterns, floor_time
+from kafka_sla.config.settings import Settings
+from kafka_sla.config.store import Store
+from tests.kafka_sla.sources.kafka.traffic import admin, commit, joined, look, ms, produce, this_minute, topic
+
+
+def decoded(seen: Snapshot) -> list[tuple[str, str, int, int | None]]:
+    """Group, topic, partition and offset (None: deleted) of each raw record, read as Kafka's documents lay them out."""
+    return [(*_key(row["key"]), _offset(row["value"])) for row in seen.commit_records.to_pylist()]
+
+
+def _key(data: bytes) -> tuple[str, str, int]:
+    version, length = struct.unpack_from(">hh", data)
+    assert version in (0, 1)
+    group, at = data[4 : 4 + length].decode(), 4 + length
+    (length,) = struct.unpack_from(">h", data, at)
+    topic_name = data[at + 2 : at + 2 + length].decode()
+    return group, topic_name, struct.unpack_from(">i", data, at + 2 + length)[0]
+
+
+def _offset(data: bytes | None) -> int | None:
+    if data is None:
+        return None
+    version, offset = struct.unpack_from(">hq", data)
+    assert version in (0, 1, 2, 3, 4)
+    return int(offset)
+
+
+def test_commits_are_read_as_the_client_made_them(kafka: Broker) -> None:
+    name = topic(kafka, 2)
+    made = [(f"g-{name}", name, partition, offset) for offset in (3, 7, 5) for partition in (0, 1)]
+    for group, _, partition, offset in made:
+        commit(kafka, group, name, offset, partition)
+
+    seen = look(kafka, this_minute(), name, groups=f"g-{name}")
+
+    assert decoded(seen) == made
+    times = seen.commit_records["appended_at"].to_pylist()
+    assert times == sorted(times)
+    assert this_minute().start - timedelta(minutes=1) <= times[0] <= times[-1] <= datetime.now(UTC)
+
+
+def test_only_the_asked_groups_and_topics_are_kept(kafka: Broker) -> None:
+    mine, other = topic(kafka), topic(kafka)
+    commit(kafka, f"g-{mine}", mine, 1)
+    commit(kafka, f"g-{mine}", other, 2)
+    commit(kafka, f"h-{mine}", mine, 3)
+
+    assert decoded(look(kafka, this_minute(), mine, groups=f"g-{mine}")) == [(f"g-{mine}", mine, 0, 1)]
+
+
+def test_commits_of_consumers_of_the_new_protocol_are_read(kafka: Broker) -> None:
+    name = topic(kafka)
+    produce(kafka, name, [ms(1), ms(2)])
+    consumer = joined(kafka, f"g-{name}", name, **{"group.protocol": "consumer"})
+    message = consumer.poll(10)
+    assert message is not None
+    consumer.commit(message, asynchronous=False)
+    consumer.close()
+
+    assert decoded(look(kafka, this_minute(), name, groups=f"g-{name}")) == [(f"g-{name}", name, 0, 1)]
+
+
+def test_a_deleted_group_leaves_a_tombstone(kafka: Broker) -> None:
+    name = topic(kafka)
+    commit(kafka, f"g-{name}", name, 4)
+    admin(kafka).delete_consumer_groups([f"g-{name}"])[f"g-{name}"].result(20)
+
+    found = decoded(look(kafka, this_minute(), name, groups=f"g-{name}"))
+
+    assert found == [(f"g-{name}", name, 0, 4), (f"g-{name}", name, 0, None)]
+
+
+def test_commits_of_aborted_transactions_do_not_count(kafka: Broker) -> None:
+    source, target = topic(kafka), topic(kafka)
+    produce(kafka, source, [ms(1), ms(2)])
+    producer = Producer({**kafka.client(), "transactional.id": source})
+    producer.init_transactions(20)
+    consumer: Consumer = joined(kafka, f"g-{source}", source)
+    for offset, outcome in ((1, producer.abort_transaction), (2, producer.commit_transaction)):
+        producer.begin_transaction()
+        producer.produce(target, b"x")
+        positions = [TopicPartition(source, 0, offset)]
+        producer.send_offsets_to_transaction(positions, consumer.consumer_group_metadata(), 20)
+        outcome(20)
+    consumer.close()
+
+    assert decoded(look(kafka, this_minute(), source, groups=f"g-{source}")) == [(f"g-{source}", source, 0, 2)]
+
+
+def test_commits_behind_an_open_transaction_are_left_to_the_next_pass(kafka: Broker) -> None:
+    source, target = topic(kafka), topic(kafka)
+    producer = Producer({**kafka.client(), "transactional.id": source})
+    producer.init_transactions(20)
+    consumer = joined(kafka, f"g-{source}", source)
+    producer.begin_transaction()
+    producer.produce(target, b"x")
+    producer.send_offsets_to_transaction([TopicPartition(source, 0, 0)], consumer.consumer_group_metadata(), 20)
+    commit(kafka, f"h-{source}", source, 1)
+
+    held = look(kafka, this_minute(), source, groups=f"h-{source}", live=True)
+    producer.commit_transaction(20)
+    consumer.close()
+    free = look(kafka, this_minute(), source, groups=f"h-{source}", live=True)
+
+    assert decoded(held) == []
+    assert any("transaction that is still open" in note for note in held.notes)
+    # nobody may conclude from the missing commit that the position is old
+    assert held.committed_offsets.num_rows == 1
+    assert decoded(free) == [(f"h-{source}", source, 0, 1)]
+
+
+def test_commits_up_to_an_hour_before_the_interval_are_read_too(kafka: Broker) -> None:
+    name = topic(kafka)
+    commit(kafka, f"g-{name}", name, 1)
+    now = floor_time(datetime.now(UTC), 60_000)
+    near = Interval(now + timedelta(minutes=50), now + timedelta(minutes=55))
+    far = Interval(now + timedelta(minutes=62), now + timedelta(minutes=67))
+    past = Interval(now - timedelta(minutes=10), now - timedelta(minutes=5))
+
+    assert [len(decoded(look(kafka, over, name, groups=f"g-{name}"))) for over in (near, far, past)] == [1, 0, 0]
+
+
+def test_of_a_time_that_is_published_only_half_an_hour_is_read_again(kafka: Broker, tmp_path: Path) -> None:
+    name, store = topic(kafka), Store.embedded(tmp_path)
+    commit(kafka, f"g-{name}", name, 1)
+    now = floor_time(datetime.now(UTC), 60_000)
+    settings = Settings((Cluster("test", "broker", topics=Patterns((name,))),), ())
+    ledger = Ledger(store)
+
+    def seen(minutes_later: int, *, live: bool = True) -> bool:
+        start = now + timedelta(minutes=minutes_later)
+        login = Connection("broker", extra=dict(kafka.client()))
+        over = Interval(start, start + timedelta(minutes=5))
+        told = steps.snapshot(settings, store, "test", lambda _: login, over, live=live)
+        return told["commit_records"] is not None
+
+    ledger.publish(["test"], Interval(now - timedelta(minutes=60), now + timedelta(minutes=30)), "load", 0)
+    assert seen(35)
+    ledger.publish(["test"], Interval(now + timedelta(minutes=30), now + timedelta(minutes=35)), "next", 0)
+    assert not seen(35)
+    assert seen(29)
+    assert seen(35, live=False)
+
+
+def test_all_partitions_of_the_log_are_read(kafka3: Broker) -> None:
+    name = topic(kafka3)
+    groups = [f"g{number}-{name}" for number in range(12)]
+    for group in groups:
+        commit(kafka3, group, name, 5)
+
+    seen = look(kafka3, this_minute(), name, groups=f"g.*-{name}", live=True)
+
+    assert sorted(group for group, _, _, _ in decoded(seen)) == sorted(groups)
+    assert sorted(row["group"] for row in seen.committed_offsets.to_pylist()) == sorted(groups)

@@ -1,0 +1,63 @@
+"""Ranges of offsets, against records that are known."""
+
+from __future__ import annotations
+
+import random
+
+from kafka_sla.sources.kafka.offset_ranges import MOST_RANGES, Content, Range
+
+TOLERANCE = 250
+
+
+def content(records: list[tuple[int, int]], voids: list[tuple[int, int]], reached: int) -> Content:
+    return Content(reached, 0, records=records, voids=voids)
+
+
+def in_order(count: int, every: int) -> list[tuple[int, int]]:
+    return [(offset, 1_000_000 + every * offset) for offset in range(count)]
+
+
+def test_a_steady_flow_needs_few_ranges() -> None:
+    records = in_order(200, 50)
+
+    found = content(records, [], 200).ranges(0, TOLERANCE)
+
+    assert len(found) <= 10_000 / (4 * TOLERANCE)
+    assert [found[0].first, found[-1].end] == [0, 200]
+
+
+def test_one_late_record_among_many_has_a_range_of_its_own() -> None:
+    records = in_order(64, 10)
+    records[40] = (40, 400_000)
+
+    found = content(records, [], 64).ranges(0, TOLERANCE)
+
+    assert Range(40, 41, 1, 400_000, 400_000) in found
+    assert len(found) < 15
+
+
+def test_ranges_hold_every_record_and_leave_no_gap_whatever_the_flow() -> None:
+    luck = random.Random(5)
+    for _ in range(200):
+        count = luck.randrange(1, 120)
+        void = {offset for offset in range(count) if luck.random() < luck.choice([0, 0.1, 0.6])}
+        hole = {offset for offset in range(count) if luck.random() < luck.choice([0, 0.3])}
+        records = [
+            (o, luck.choice([1_000, 1_700, luck.randrange(10**6)]) + o) for o in range(count) if o not in void | hole
+        ]
+
+        found = content(records, [(o, o + 1) for o in sorted(void - hole)], count).ranges(0, TOLERANCE)
+
+        assert [0, *(one.end for one in found)] == [*(one.first for one in found), count]
+        for offset, stamp in records:
+            (one,) = [one for one in found if one.first <= offset < one.end]
+            assert one.records and one.earliest is not None and one.latest is not None
+            assert one.earliest <= stamp <= one.latest
+        assert sum(one.records or 0 for one in found) == len(records)
+
+
+def test_a_wild_flow_is_told_more_coarsely_instead_of_record_by_record() -> None:
+    luck = random.Random(6)
+    records = [(offset, luck.randrange(10**7)) for offset in range(3 * MOST_RANGES)]
+
+    assert len(content(records, [], len(records)).ranges(0, TOLERANCE)) <= MOST_RANGES

@@ -1,0 +1,145 @@
+"""Windows for which points do not suffice are read from a real broker: disorder, transactions, clocks ahead."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from demo.broker import Cluster as Broker
+from kafka_sla.model.arrow_schemas import arrow_schema
+from kafka_sla.sources.kafka import Snapshot
+from kafka_sla.model.entities import epoch_ms
+from kafka_sla.model.tables import RECORD_RANGES
+from tests.kafka_sla.sources.kafka.traffic import commit, look, produce, this_minute, topic
+
+Row = dict[str, Any]
+
+
+def ranges(seen: Snapshot) -> list[Row]:
+    """What is told of ranges, in order; times in ms."""
+    rows = [
+        {"first": row["first_offset"], "end": row["end_offset"], "records": row["records"]}
+        | {name: row[name] and epoch_ms(row[name]) for name in ("earliest", "latest")}
+        for row in seen.record_ranges.to_pylist()
+    ]
+    return sorted(rows, key=lambda row: (row["first"], row["end"]))
+
+
+def just_now() -> int:
+    """Now, in a minute that will not turn before the test has looked."""
+    if (second := datetime.now(UTC).second) >= 50:
+        time.sleep(60 - second)
+    return epoch_ms(datetime.now(UTC))
+
+
+def seen_by_a_group(kafka: Broker, name: str, position: int) -> Snapshot:
+    commit(kafka, f"g-{name}", name, position)
+    return look(kafka, this_minute(), name, groups=f"g-{name}", live=True)
+
+
+def transactions(kafka: Broker, name: str, *outcomes: tuple[int, str]) -> Producer:
+    """So many records in each transaction, which is then committed, aborted or left open."""
+    producer = Producer({**kafka.client(), "transactional.id": name})
+    producer.init_transactions(20)
+    for count, outcome in outcomes:
+        producer.begin_transaction()
+        for _ in range(count):
+            producer.produce(name, b"x", timestamp=just_now())
+        producer.flush()
+        if outcome != "open":
+            getattr(producer, f"{outcome}_transaction")(20)
+    return producer
+
+
+def test_what_aborted_transactions_wrote_and_their_markers_are_no_records(kafka: Broker) -> None:
+    name = topic(kafka)
+    transactions(kafka, name, (2, "commit"), (3, "abort"), (1, "commit"))
+
+    seen = seen_by_a_group(kafka, name, 1)
+
+    told = {(row["first"], row["end"], row["records"]) for row in ranges(seen)}
+    assert told == {(0, 2, 2), (2, 7, 0), (7, 8, 1), (8, 9, 0)}
+    assert seen.record_ranges.schema == arrow_schema(RECORD_RANGES)
+    assert seen.notes == ()
+
+
+def test_what_follows_an_open_transaction_is_told_to_be_unread(kafka: Broker) -> None:
+    name = topic(kafka)
+    producer = transactions(kafka, name, (2, "commit"), (1, "open"))
+
+    seen = seen_by_a_group(kafka, name, 1)
+    producer.abort_transaction(20)
+
+    assert [(row["first"], row["end"], row["records"], row["latest"]) for row in ranges(seen)][-1] == (3, 4, None, None)
+    assert any("end in an open transaction" in note for note in seen.notes)
+
+
+@pytest.mark.parametrize("codec", ["none", "lz4"])
+def test_records_of_two_clocks_lie_in_the_ranges_told(kafka: Broker, codec: str) -> None:
+    name, now = topic(kafka), just_now()
+    times = [now - 30_000 + 50 * index + 700 * (index % 2) for index in range(400)]
+    produce(kafka, name, times, 0, **{"compression.type": codec})
+
+    told = ranges(seen_by_a_group(kafka, name, 200))
+
+    assert [row for row in told if row["records"] is None] == []
+    for offset, stamp in enumerate(times):
+        holding = [row for row in told if row["first"] <= offset < row["end"]]
+        assert holding, offset
+        assert all(row["earliest"] <= stamp <= row["latest"] for row in holding), (offset, stamp, holding)
+    assert len(told) < 60
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_batches_that_are_larger_than_a_sample_are_read_in_every_partition(kafka: Broker, before: int) -> None:
+    """Of the partitions that a request names, only the first gets a batch beyond the limit; of one behind a small one
+    only what is read at the window's end tells that its times run backwards."""
+    name, now = topic(kafka, partitions=3), just_now()
+    times = [now - 30_000 + 10 * index + 700 * (index % 2) for index in range(1_500)]
+    for partition in range(3):
+        produce(kafka, name, times[:before], partition)
+        produce(kafka, name, times[before:], partition, **{"linger.ms": 500})
+        commit(kafka, f"g-{name}", name, 1_500, partition)
+
+    seen = look(kafka, this_minute(), name, groups=f"g-{name}", live=True)
+
+    told = [row for row in seen.record_ranges.to_pylist() if row["records"]]
+    offsets = {(row["partition"], at) for row in told for at in range(row["first_offset"], row["end_offset"])}
+    assert offsets == {(partition, at) for partition in range(3) for at in range(1_500)}
+    assert seen.notes == ()
+
+
+def test_of_a_window_in_order_nothing_is_told(kafka: Broker) -> None:
+    name, now = topic(kafka), just_now()
+    produce(kafka, name, [now - 400 + index for index in range(400)])
+
+    seen = seen_by_a_group(kafka, name, 200)
+
+    assert ranges(seen) == []
+    assert seen.notes == ()
+
+
+def test_a_clock_that_is_ahead_of_the_readers_is_noticed(kafka: Broker) -> None:
+    name, now = topic(kafka), just_now()
+    produce(kafka, name, [now + 20_000 + index for index in range(5)])
+
+    told = ranges(seen_by_a_group(kafka, name, 5))
+
+    assert {(row["first"], row["end"], row["records"]) for row in told} == {(0, 5, 5)}
+
+
+def test_a_window_that_is_too_large_to_be_read_is_told_to_be_unread(kafka: Broker) -> None:
+    name, now = topic(kafka), just_now()
+    producer = Producer({**kafka.client(), "batch.num.messages": 1})
+    for index in range(60):
+        producer.produce(name, b"x" * 100_000, timestamp=now - 1_000 + 10 * index - 500 * (index % 2))
+    assert producer.flush(30) == 0
+
+    seen = seen_by_a_group(kafka, name, 50)
+
+    assert (ranges(seen)[-1]["end"], ranges(seen)[-1]["records"], ranges(seen)[-1]["earliest"]) == (60, None, None)
+    assert any("too large to be read" in note for note in seen.notes)

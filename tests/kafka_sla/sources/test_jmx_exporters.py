@@ -1,0 +1,105 @@
+"""What brokers' exporters show as facts, and notes on those that show nothing. Real HTTP on loopback."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from demo.broker import free_ports
+from kafka_sla.sources.jmx_exporters import Scraped, scrape
+from kafka_sla.model.entities import Cluster, Exporter
+
+SHOWN = """\
+# TYPE kafka_request_time_requests gauge
+kafka_request_time_requests{part="Total",request="FetchFollower"} 200.0
+kafka_request_time_requests{part="Remote",request="FetchFollower"} 200.0
+kafka_request_time_requests{part="Local",request="FetchFollower"} 200.0
+kafka_request_time_mean_ms{part="Total",request="FetchFollower"} 501.5
+kafka_request_time_mean_ms{part="Remote",request="FetchFollower"} 500.0
+kafka_request_time_mean_ms{part="Local",request="FetchFollower"} 0.25
+kafka_request_time_requests{part="Total",request="FetchConsumer"} 0.0
+kafka_request_time_mean_ms{part="Total",request="FetchConsumer"} NaN
+kafka_replica_fetcher_responses{fetcher="0",leader="2"} 120.0
+kafka_replica_fetcher_io_wait_ns{fetcher="0",leader="2"} 6.1E10
+process_start_time_seconds 1.7952723845E9
+some_other_metric{with="label"} 1.0
+"""
+Site = Callable[[dict[str, tuple[int, str]]], str]
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    """Serves what it is given, by path: status and text; answers its address."""
+    pages: dict[str, tuple[int, str]] = {}
+
+    class Pages(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, text = pages[urlsplit(self.path).path]
+            asked.extend(parse_qs(urlsplit(self.path).query).get("name[]", []))
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Keeps the tests' output clean."""
+
+    asked: list[str] = []
+    with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server, ThreadPoolExecutor(1) as thread:
+        running = thread.submit(server.serve_forever, 0.01)
+
+        def serve(given: dict[str, tuple[int, str]]) -> str:
+            pages.update(given)
+            return f"http://127.0.0.1:{server.server_port}"
+
+        yield serve
+        server.shutdown()
+        running.result(5)
+    assert "process_start_time_seconds" in asked, "only what is read is asked for"
+
+
+def _scraped(*urls: str) -> Scraped:
+    return scrape(Cluster("prod", None, exporters=tuple(Exporter(i, url) for i, url in enumerate(urls))))
+
+
+def test_running_totals_become_rows_of_one_round(site: Site) -> None:
+    root = site({"/metrics": (200, SHOWN)})
+
+    found = _scraped(f"{root}/metrics")
+
+    (requests,), (fetches,) = found.broker_requests.to_pylist(), found.replica_fetches.to_pylist()
+    at, started = requests.pop("at"), datetime.fromtimestamp(1795272384.5, UTC)
+    assert {"cluster": "prod", "broker": 0, "request": "FetchFollower", "started_at": started, "requests": 200,
+            "total_ms": 100_300.0, "remote_ms": 100_000.0, "local_ms": 50.0} == requests  # fmt: skip
+    assert {"cluster": "prod", "follower": 0, "leader": 2, "fetcher": 0, "at": at, "started_at": started,
+            "responses": 120, "io_wait_ms": 61_000.0} == fetches  # fmt: skip
+    assert () == found.notes
+
+
+def test_exporters_that_tell_nothing_are_named_and_the_others_are_read(site: Site) -> None:
+    (closed,) = free_ports(1)
+    root = site({
+        "/good": (200, SHOWN), "/gone": (404, ""), "/page": (200, "<html>Please log in</html>"),
+        "/rules": (200, "jvm_threads 12\n"), "/moved": (302, ""), "/swapped": (200, SHOWN.replace('"2"', '"6"')),
+    })  # fmt: skip
+
+    found = _scraped(*(f"{root}/{page}" for page in ("good", "gone", "page", "rules", "moved")),
+                     f"http://127.0.0.1:{closed}/metrics", f"{root}/swapped")  # fmt: skip
+
+    assert [0] == found.broker_requests["broker"].to_pylist()
+    expected = ("1 .*answers 404", "2 .*no Prometheus metrics", "3 .*give it the rules", "4 .*answers 302",
+                "5 .*cannot be reached", "6 .*another broker")  # fmt: skip
+    assert len(expected) == len(found.notes)
+    for words, note in zip(expected, found.notes, strict=True):
+        assert re.search(f"of broker {words}", note), note
+
+
+def test_a_broker_that_says_not_when_it_started_is_read_too(site: Site) -> None:
+    root = site({"/metrics": (200, SHOWN.replace("process_start_time_seconds", "another_name"))})
+
+    assert [None] == _scraped(f"{root}/metrics").broker_requests["started_at"].to_pylist()

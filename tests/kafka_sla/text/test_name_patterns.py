@@ -1,0 +1,26 @@
+"""Names that are given plainly, told from globs and regexes."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_sla.text.name_patterns import parse_patterns, plain_names
+
+
+@pytest.mark.parametrize(
+    ("texts", "names"),
+    [
+        (["orders"], ["orders"]),
+        (["orders.v1-eu", "ä b\n$"], ["orders.v1-eu", "ä b\n$"]),
+        (["orders", "payments", "!pay*"], ["orders"]),
+        (["orders-*"], None),
+        (["orders", "/pay.*/"], None),
+        (["/orders/"], ["orders"]),
+        (["!orders"], None),
+    ],
+)
+def test_plain_names_are_known_without_looking(texts: list[str], names: list[str] | None) -> None:
+    patterns = parse_patterns(texts)
+
+    assert names == plain_names(patterns)
+    assert all(patterns.matches(name) for name in names or [])

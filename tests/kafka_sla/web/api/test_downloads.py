@@ -1,0 +1,140 @@
+"""Downloads and the figures for Prometheus."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.kafka_sla.web.conftest import Asker
+from tests.kafka_sla.web.world import HOSTILE
+
+ROOT = Path(__file__).resolve().parents[4]
+PAYMENTS = "payments within 30 seconds"
+
+
+def test_verdicts_come_as_csv_and_as_parquet(reader: Asker) -> None:
+    text = reader.get(f"/api/v1/slas/{PAYMENTS}/windows")
+    binary = reader.get(f"/api/v1/slas/{PAYMENTS}/windows", format="parquet")
+
+    rows = list(csv.DictReader(io.StringIO(text.text)))
+    assert 180 == len(rows) == pq.read_table(io.BytesIO(binary.content)).num_rows
+    assert {PAYMENTS} == {row["sla"] for row in rows}
+    assert 'attachment; filename="sla_windows.csv"' == text.headers["content-disposition"]
+
+
+def test_a_metric_table_comes_by_cluster(reader: Asker) -> None:
+    answer = reader.get("/api/v1/tables/consumer_latency", cluster="dr", format="parquet")
+
+    rows = pq.read_table(io.BytesIO(answer.content))
+    assert {"dr"} == set(rows["cluster"].to_pylist())
+    assert 160 * 16 == rows.num_rows
+
+
+def test_what_the_page_draws_comes_as_csv(reader: Asker) -> None:
+    rows = list(csv.DictReader(io.StringIO(reader.get(f"/api/v1/slas/{PAYMENTS}/timeline.csv").text)))
+
+    assert {"start", "p99_ms", "worst_ms", "good", "produced_per_s"} <= set(rows[0])
+    assert 288 <= len(rows) <= 290
+
+
+def test_a_table_that_does_not_exist_is_named_with_those_that_do(reader: Asker) -> None:
+    answer = reader.get("/api/v1/tables/secrets")
+
+    assert (404, True) == (answer.status_code, "consumer_latency" in answer.json()["detail"])
+
+
+def test_more_rows_than_the_web_server_can_hold_are_refused(reader: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafka_sla.web.api.downloads.MOST_ROWS", 1_000)
+
+    answer = reader.get("/api/v1/tables/consumer_latency")
+
+    assert (413, True) == (answer.status_code, "kafka-sla export" in answer.json()["detail"])
+
+
+def samples(reader: Asker, **params: Any) -> dict[str, list[Any]]:
+    answer = reader.get("/metrics", **params)
+    assert 200 == answer.status_code
+    return {family.name: family.samples for family in text_string_to_metric_families(answer.text)}
+
+
+def test_prometheus_gets_state_attainment_budget_and_quantiles(reader: Asker) -> None:
+    found = samples(reader)
+
+    states = {(s.labels["sla"], s.labels["state"]) for s in found["kafka_sla_state"] if s.value}
+    assert ("orders within 5 minutes", "missed") in states
+    assert (HOSTILE, "kept") in states
+    assert 6 == len(states), "each SLA is in one state"
+    quantiles = {
+        s.labels["quantile"]: s.value for s in found["kafka_sla_latency_seconds"] if s.labels["sla"] == PAYMENTS
+    }
+    assert quantiles["0.5"] <= quantiles["0.95"] <= quantiles["0.99"]
+    assert {"kafka_sla_attained_ratio", "kafka_sla_error_budget_left_seconds", "kafka_sla_burn_rate"} <= set(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "labels"),
+    [
+        ("kafka_consumergroup_group_lag", {"cluster_name", "group", "topic", "partition"}),
+        ("kafka_consumergroup_group_max_lag_seconds", {"cluster_name", "group"}),
+        ("burrow_kafka_consumer_partition_lag", {"cluster", "consumer_group", "topic", "partition"}),
+        ("kminion_kafka_consumer_group_topic_lag", {"cluster", "group_id", "topic_name"}),
+    ],
+)
+def test_dashboards_of_other_exporters_find_their_names(reader: Asker, name: str, labels: set[str]) -> None:
+    found = samples(reader)[name]
+
+    assert found
+    assert labels == set(found[0].labels)
+
+
+def test_sums_are_those_of_the_partitions(reader: Asker) -> None:
+    found = samples(reader)
+    single = [s for s in found["kafka_consumergroup_group_lag"] if s.labels["group"] == "payments"]
+    (total,) = [s for s in found["kafka_consumergroup_group_sum_lag"] if s.labels["group"] == "payments"]
+
+    assert 6 == len(single)
+    assert sum(s.value for s in single) == total.value
+
+
+def test_series_of_partitions_can_be_left_out(reader: Asker) -> None:
+    found = samples(reader, partitions="false")
+
+    assert "kafka_consumergroup_group_lag" not in found
+    assert "kafka_consumergroup_group_sum_lag" in found
+
+
+def test_the_grafana_dashboard_asks_for_series_and_labels_that_there_are(reader: Asker) -> None:
+    board = json.loads((ROOT / "docs/how-to/kafka-sla-grafana.json").read_text())
+    labels = {name: set(found[0].labels) for name, found in samples(reader).items() if found}
+    asked = [(target["expr"], target.get("legendFormat", "")) for p in board["panels"] for target in p["targets"]]
+    asked += [(v["query"]["query"], "") for v in board["templating"]["list"] if v["type"] == "query"]
+
+    series = [(name, set(re.findall(r"(\w+)\s*[=!]", wanted))) for query, _ in asked
+              for name, wanted in re.findall(rf"\b({_NAMES})\b(?:\{{([^}}]*)\}})?", query)]  # fmt: skip
+    assert len({name for name, _ in series}) >= 12
+    assert [one for one in series if not one[1] <= labels.get(one[0], set())] == []
+    for query, legend in asked:
+        there = set.intersection(*(labels[name] for name in re.findall(_NAMES, query)))
+        shown = re.findall(r"\{\{(\w+)\}\}", legend) + re.findall(r"label_values\([^,]+, (\w+)\)", query)
+        shown += [label for listed in re.findall(r"by \(([^)]*)\)", query) for label in listed.split(", ")]
+        assert set(shown) <= there, f"{query} has {sorted(there)}"
+
+
+_NAMES = r"(?:kafka|burrow|kminion)_\w+"
+
+
+def test_the_grafana_dashboard_filters_by_its_own_variables(reader: Asker) -> None:
+    board = json.loads((ROOT / "docs/how-to/kafka-sla-grafana.json").read_text())
+    known = {variable["name"] for variable in board["templating"]["list"]}
+
+    used = set(re.findall(r"\$\{?(\w+)", json.dumps([board["panels"], board["templating"]])))
+
+    assert used - {"__all", "__rate_interval", "__interval"} == known

@@ -1,0 +1,76 @@
+"""Airflow's runs and the pages: which run computed a piece, and what a run's tab shows."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.kafka_sla.web.conftest import Asker
+
+PAYMENTS = "payments within 30 seconds"
+
+
+@pytest.fixture(scope="module")
+def piece(asgi: Any) -> Any:
+    """What was published of the cluster prod: one piece."""
+    from kafka_sla.model.entities import EVERYTHING
+    from kafka_sla.web.queries.context import place
+
+    (found,) = [one for one in place(None).ledger.published(EVERYTHING) if one.cluster == "prod"]  # type: ignore[arg-type]
+    return found
+
+
+@pytest.fixture(scope="module", autouse=True)
+def runs(piece: Any) -> Iterator[None]:
+    """A manual run whose form asked for just this time, under way when it was published; and one of other time."""
+    from airflow.models.dagrun import DagRun
+    from airflow.utils.session import create_session
+    from sqlalchemy import delete
+
+    form = {"from": piece.interval.start.isoformat(), "to": piece.interval.end.isoformat()}
+    with create_session() as session:
+        session.add(_run("asked+for", piece, conf=form))
+        start = piece.interval.start
+        session.add(_run("other", piece, logical_date=start, data_interval=(start, start + timedelta(hours=1))))
+    yield
+    with create_session() as session:
+        session.execute(delete(DagRun).where(DagRun.dag_id == "kafka_sla"))
+
+
+def _run(run_id: str, piece: Any, **values: Any) -> Any:
+    from airflow.models.dagrun import DagRun
+    from airflow.utils.state import DagRunState
+    from airflow.utils.types import DagRunTriggeredByType, DagRunType
+
+    about: datetime = piece.published_at
+    run = DagRun(
+        dag_id="kafka_sla", run_id=run_id, run_type=DagRunType.MANUAL, run_after=about,
+        start_date=about - timedelta(minutes=1), state=DagRunState.SUCCESS,
+        triggered_by=DagRunTriggeredByType.TEST, **values,
+    )  # fmt: skip
+    run.end_date = about + timedelta(minutes=1)
+    return run
+
+
+def test_a_piece_links_to_the_run_that_published_it(reader: Asker) -> None:
+    page = html.unescape(reader.get(f"/slas/{PAYMENTS}").text)
+
+    assert '<a href="/dags/kafka_sla/runs/asked%2Bfor" data-airflow>kafka_sla: asked+for</a>' in page
+    assert "kafka_sla: other" not in page
+
+
+def test_the_tab_of_a_run_shows_what_it_judged(reader: Asker, piece: Any) -> None:
+    whole = reader.get("/dags/kafka_sla/runs/asked%2Bfor").text
+    part = reader.get("/dags/kafka_sla/runs/other").text
+
+    assert f"{piece.interval.start:%Y-%m-%d %H:%M:%S} UTC to {piece.interval.end:%Y-%m-%d %H:%M:%S} UTC" in whole
+    assert "180</td>" in whole, "every window of the SLA in maintenance is excused"
+    assert "60</td>" in part
+
+
+def test_a_run_that_airflow_does_not_know_is_not_found(reader: Asker) -> None:
+    assert 404 == reader.get("/dags/kafka_sla/runs/nothing").status_code

@@ -1,0 +1,209 @@
+"""Missing time: what is told of it, and that the commands offered do measure it."""
+
+from __future__ import annotations
+
+import html
+import json
+import shlex
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_sla.text.timestamps import parse_instant
+from kafka_sla.lake.lake import Lake
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.model.entities import Interval, SlaWindow
+from kafka_sla.config.settings import load_settings
+from kafka_sla.config.store import Store
+from kafka_sla.pipeline.rollup_builder import sum_up
+from kafka_sla.tasks.run_plan import Request, plan, planned
+from kafka_sla.web.queries.backfill_commands import Cure, backfill, judge, ranges, trigger
+from tests.kafka_sla.web.conftest import Asker
+from tests.kafka_sla.web.world import CONFIGURATION, HOSTILE, UNPUBLISHED
+
+DAY = timedelta(days=1)
+MARCH = datetime(2026, 3, 1, tzinfo=UTC)
+NOW = datetime(2026, 3, 8, 12, tzinfo=UTC)
+
+
+def days(first: int, last: int) -> Interval:
+    """These days of March, the last one included."""
+    return Interval(MARCH + (first - 1) * DAY, MARCH + last * DAY)
+
+
+@pytest.fixture
+def here(asgi: Any, tmp_path: Path) -> Any:
+    """An empty store of two clusters, at noon of the 8th."""
+    from kafka_sla.web.queries.context import Place
+
+    config, store = tmp_path / "kafka_sla.yml", Store.embedded(tmp_path)
+    config.write_text(CONFIGURATION)
+    return Place(load_settings(config), Ledger(store), Lake(store), store, NOW)
+
+
+def found(here: Any, span: Interval) -> Any:
+    from kafka_sla.web.queries.gaps import missing
+
+    return missing(here, span)
+
+
+def publish(here: Any, cluster: str, span: Interval) -> None:
+    here.ledger.publish([cluster], span, f"{cluster} {span}", 0)
+
+
+def commands(cures: list[Cure], *kinds: str) -> list[str]:
+    return [cure.command for cure in cures if cure.kind in kinds]
+
+
+def newest(reader: Asker) -> datetime:
+    """Until when the small world is published."""
+    return datetime.fromisoformat(reader.json("/api/v1/slas/payments within 30 seconds")["as_of"])
+
+
+def test_a_gap_is_told_to_the_minute(reader: Asker) -> None:
+    until = newest(reader)
+    span = {"from": (until - timedelta(hours=3)).isoformat(), "to": until.isoformat()}
+    gaps = [row for row in reader.json("/api/v1/missing", **span)["times"] if row["cluster"] == "dr"]
+    start, end = (datetime.fromisoformat(gaps[0][key]) for key in ("start", "end"))
+
+    assert timedelta(minutes=UNPUBLISHED[0] - UNPUBLISHED[1]) == end - start
+
+
+def test_days_in_a_row_are_one_backfill(here: Any) -> None:
+    for cluster in ("prod", "dr"):
+        publish(here, cluster, days(4, 4))
+        publish(here, cluster, Interval(MARCH + 7 * DAY, NOW))
+
+    assert commands(found(here, days(1, 8)).cures, "backfill", "trigger") == [
+        "airflow backfill create --dag-id kafka_sla_history --from-date 2026-03-01T00:00Z --to-date 2026-03-03T00:00Z",
+        "airflow backfill create --dag-id kafka_sla_history --from-date 2026-03-05T00:00Z --to-date 2026-03-07T00:00Z",
+    ]
+
+
+def test_only_clusters_that_lack_something_are_measured(here: Any) -> None:
+    publish(here, "prod", days(1, 8))
+    publish(here, "dr", days(2, 8))
+
+    (command,) = commands(found(here, days(1, 7)).cures, "backfill", "trigger")
+
+    assert ["--dag-run-conf", '{"clusters": ["dr"]}'] == shlex.split(command)[-2:]
+
+
+def test_a_day_that_is_not_over_is_one_run_of_the_live_dag(here: Any) -> None:
+    for cluster in ("prod", "dr"):
+        publish(here, cluster, Interval(NOW - 12 * timedelta(hours=1), NOW - timedelta(hours=2)))
+
+    (cure,) = [cure for cure in found(here, days(8, 8)).cures if cure.kind == "trigger"]
+
+    assert ("kafka_sla", "2026-03-08T10:00Z", "2026-03-08T11:45Z") == (cure.dag, cure.form["from"], cure.form["to"])
+    assert cure.command.startswith("airflow dags trigger kafka_sla --conf ")
+
+
+def test_an_sla_that_came_later_is_judged_from_what_is_stored(here: Any) -> None:
+    publish(here, "prod", days(1, 5))
+    for sla in (sla for sla in here.settings.slas if sla.cluster == "prod"):
+        span = days(4, 5) if sla.name.startswith("orders") else days(1, 5)
+        windows = [SlaWindow(sla.name, window, "good", True, "") for window in span.windows(60_000)]
+        here.ledger.replace_sla_windows(sla, span, windows, lambda _: [])
+        sum_up(sla, here.lake, here.ledger, span, 60_000)
+
+    answer = found(here, days(1, 5))
+
+    assert [("orders within 5 minutes", MARCH, MARCH + 3 * DAY)] == [(u.sla, u.start, u.end) for u in answer.unjudged]
+    (command,) = commands(answer.cures, "judge")
+    assert json.loads(shlex.split(command)[-1]) == {
+        "from": "2026-03-01T00:00Z", "to": "2026-03-04T00:00Z", "facts": "stored", "slas": ["orders within 5 minutes"],
+    }  # fmt: skip
+
+
+def test_every_form_offered_is_one_that_the_dag_accepts(here: Any) -> None:
+    publish(here, "dr", Interval(MARCH - 90 * DAY, MARCH))
+
+    cures = found(here, Interval(NOW - 100 * DAY, NOW)).cures
+
+    assert {"backfill", "trigger", "judge"} == {cure.kind for cure in cures}
+    for cure in cures:
+        start, end = parse_instant(cure.form["from"]), parse_instant(cure.form["to"])
+        request = Request(
+            every=DAY, watches=False, run_after=NOW, start=start, end=end, stored="facts" in cure.form,
+            clusters=tuple(cure.form.get("clusters", ())), slas=tuple(cure.form.get("slas", ())),
+        )  # fmt: skip
+        assert Interval(cure.start, cure.end) == planned(plan(here.settings, request, NOW))
+
+
+def test_a_span_is_cut_into_what_one_run_takes() -> None:
+    parts = list(ranges((MARCH + n * DAY for n in (*range(40), 50)), 31 * DAY))
+
+    assert [days(1, 31), days(32, 40), days(51, 51)] == parts
+
+
+@pytest.mark.parametrize("name", ["$(reboot)", "a'; rm -rf /; '", HOSTILE])
+def test_names_cannot_break_out_of_a_command(name: str) -> None:
+    offered = [backfill(days(1, 2), [name], again=True), trigger(days(1, 1), [name]), judge(days(1, 1), [name])]
+
+    for cure in offered:
+        said = json.loads(shlex.split(cure.command)[-1])
+        assert [name] == said.get("clusters", said.get("slas"))
+
+
+@pytest.fixture
+def runs(asgi: Any) -> Iterator[None]:
+    """A run of the history for the 2nd of March that failed."""
+    from airflow.models.dagrun import DagRun
+    from airflow.utils.session import create_session
+    from airflow.utils.state import DagRunState
+    from airflow.utils.types import DagRunType
+    from sqlalchemy import delete
+
+    with create_session() as session:
+        session.add(DagRun(
+            dag_id="kafka_sla_history", run_id="failed", run_type=DagRunType.SCHEDULED, logical_date=MARCH + DAY,
+            run_after=MARCH + 2 * DAY, data_interval=(MARCH + DAY, MARCH + 2 * DAY), state=DagRunState.FAILED,
+        ))  # fmt: skip
+    yield
+    with create_session() as session:
+        session.execute(delete(DagRun).where(DagRun.run_id == "failed"))
+
+
+def test_a_run_that_failed_is_told_and_repeated(here: Any, runs: None) -> None:
+    publish(here, "prod", days(1, 8))
+    publish(here, "dr", Interval(MARCH, MARCH + DAY))
+
+    answer = found(here, days(1, 3))
+
+    assert [("dr", 1, 0)] == [(t.cluster, t.failed_runs, t.runs_under_way) for t in answer.times]
+    assert "--reprocess-behavior completed" in commands(answer.cures, "backfill")[0]
+
+
+def test_the_page_offers_command_and_form_fields(reader: Asker) -> None:
+    page = html.unescape(reader.get("/missing", **{"from": "2026-03-01", "to": "2026-03-04"}).text)
+
+    assert "<dt>From (UTC)</dt><dd>2026-03-01T00:00Z</dd>" in page
+    # The tests' Airflow is on SQLite, which cannot create backfills: the page says so and offers what works there.
+    assert "No backfills here" in page
+    assert """airflow dags trigger kafka_sla_history --conf '{"from": "2026-03-01T00:00Z",""" in page
+    assert "airflow backfill create" not in page
+
+
+def test_where_airflow_can_backfill_the_backfill_is_offered(reader: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafka_sla.web.queries.airflow_runs.backfills_possible", lambda: True)
+    page = html.unescape(reader.get("/missing", **{"from": "2026-03-01", "to": "2026-03-04"}).text)
+
+    assert "--from-date 2026-03-01T00:00Z --to-date 2026-03-03T00:00Z" in page
+    assert "No backfills here" not in page
+
+
+def test_a_time_that_is_all_published_needs_no_command(reader: Asker) -> None:
+    until = newest(reader)
+    span = {"from": (until - timedelta(minutes=90)).isoformat(), "to": until.isoformat()}
+    page = reader.get("/missing", **span).text
+
+    assert "Everything in this time is published" in page
+    assert "airflow backfill" not in page
+
+
+def test_a_span_that_is_too_long_is_refused(reader: Asker) -> None:
+    assert "100 days" in reader.get("/api/v1/missing", **{"from": "2024-01-01"}).json()["detail"]

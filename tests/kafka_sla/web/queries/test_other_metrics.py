@@ -1,0 +1,89 @@
+"""Brokers, replication, unread records and consumer status: answers and pages."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.kafka_sla.web.conftest import Asker
+from tests.kafka_sla.web.world import UNPUBLISHED
+
+
+def test_the_slow_brokers_pairs_are_told_from_the_others(reader: Asker) -> None:
+    rows = reader.json("/api/v1/brokers")
+
+    slow = {(row["leader"], row["fetcher"]) for row in rows if row["slow_windows"] == row["windows"]}
+    assert {(1, "2"), (3, "2"), (2, "1"), (2, "3"), (2, "consumers")} == slow
+    assert 9 == len(rows)
+    assert {104.0, 3.2} == {round(row["latency_ms"], 1) for row in rows}
+    assert "slow_broker" == rows[0]["verdict"]
+
+
+def test_a_topic_that_is_not_copied_is_behind(reader: Asker) -> None:
+    flows = {row["topic"]: row for row in reader.json("/api/v1/replication")}
+
+    assert {"payments": 0, "orders": 12_400} == {topic: row["lag"] for topic, row in flows.items()}
+    assert 12_700 == flows["orders"]["worst_lag"]
+
+
+def test_lost_records_are_added_up_and_the_soonest_to_expire_is_first(reader: Asker) -> None:
+    rows = reader.json("/api/v1/unread")
+
+    assert "clicks" == rows[0]["group"]
+    (orders,) = [row for row in rows if row["group"] == "orders"]
+    assert (3 * 180, 5 * 180) == (orders["lost_low"], orders["lost_high"])
+
+
+def test_the_worst_status_of_the_partitions_is_told_step_by_step(reader: Asker) -> None:
+    line = reader.json("/api/v1/slas/orders within 5 minutes/status")
+
+    (row,) = line["rows"]
+    assert "orders orders" == row["name"]
+    known = [status for status in row["statuses"] if status]
+    assert ("OK", "STOPPED") == (known[0], known[-1])
+    assert len(line["at_ms"]) == len(row["statuses"])
+
+
+def test_any_period_is_summed_up(reader: Asker) -> None:
+    year = {"from": f"{datetime.now(UTC) - timedelta(days=365):%Y-%m-%d}"}
+
+    assert [row | {"since": None} for row in reader.json("/api/v1/brokers")] == [
+        row | {"since": None} for row in reader.json("/api/v1/brokers", **year)
+    ]
+    assert {row["since"][:10] for row in reader.json("/api/v1/unread", **year)} == {year["from"]}
+    assert "Shortened" not in reader.get("/brokers", **year).text
+
+
+def test_more_rows_than_one_answer_adds_up_leave_the_newest_part(
+    reader: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kafka_sla.web.queries.other_metrics.MOST_ROWS", 1)
+    known = datetime.fromisoformat(reader.json("/api/v1/slas/clicks in Berlin")["as_of"])
+
+    rows = reader.json("/api/v1/unread")
+    page = reader.get("/unread").text
+
+    assert known - timedelta(minutes=UNPUBLISHED[0]) == datetime.fromisoformat(rows[0]["since"])
+    assert "Shortened" in page
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("/brokers", ["Broker 2 is slow", "▲ slow 104 ms", "broker 1"]),
+        ("/replication", ["prod to dr", "12,400", "behind", "all copied"]),
+        ("/unread", ["expires soon", "540 to 900", "lost"]),
+    ],
+)
+def test_the_pages_say_it_in_words(reader: Asker, path: str, words: list[str]) -> None:
+    page = reader.get(path).text
+
+    assert [] == [word for word in words if word not in page]
+
+
+@pytest.mark.parametrize("path", ["/brokers", "/replication", "/unread"])
+def test_a_time_without_rows_says_what_is_missing(reader: Asker, path: str) -> None:
+    page = reader.get(path, **{"from": "2026-01-01", "to": "2026-01-02"}).text
+
+    assert "in this time" in page or "for this time" in page

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kafka_sla.model.arrow_schemas import arrow_rows
+from kafka_sla.model.tables import STEADY_STATE, Table
+from kafka_sla.spark_jobs.events.write_files import Target, keep, writing
+from tests.spark_jobs.conftest import EPOCH, at
+
+STATE = {
+    "sla": "promise", "cluster": "prod", "group": "billing", "topic": "orders", "partition": 0,
+    "window_start": at(0), "window_end": at(60), "state": "steady", "since": at(0), "reason": "caught_up",
+    "steady_throughout": True, "records_over": 0,
+}  # fmt: skip
+
+
+def _target(folder: Path) -> Target:
+    return Target(str(folder), EPOCH, "load-1")
+
+
+def _states(count: int) -> pa.Table:
+    return arrow_rows(STEADY_STATE, [STATE | {"partition": partition} for partition in range(count)])
+
+
+def _written(target: Target, *parts: pa.Table) -> list[dict[str, object]]:
+    """What one task tells that measured these rows one after the other."""
+
+    def measured(_: Iterable[pa.RecordBatch]) -> Iterator[dict[Table, pa.Table]]:
+        yield from ({STEADY_STATE: part} for part in parts)
+
+    return [row for batch in writing(target, measured)([]) for row in batch.to_pylist()]
+
+
+def _rows(folder: Path) -> list[pa.Table]:
+    return [pq.read_table(path) for path in sorted((folder / STEADY_STATE.name).iterdir())]
+
+
+def test_a_task_writes_one_file_a_table_and_labels_its_rows_with_their_load(tmp_path: Path) -> None:
+    (told,) = _written(_target(tmp_path), _states(2), _states(3))
+
+    (rows,) = _rows(tmp_path)
+    assert (STEADY_STATE.name, 5) == (told["name"], told["rows"])
+    assert [*STEADY_STATE.names, "interval_start", "load_id"] == rows.column_names
+    assert {(EPOCH, "load-1")} == {(row["interval_start"], row["load_id"]) for row in rows.to_pylist()}
+
+
+def test_what_earlier_tasks_left_is_removed(tmp_path: Path) -> None:
+    target = _target(tmp_path)
+    _written(target, _states(1))
+    (told,) = _written(target, _states(2))
+
+    keep(target, STEADY_STATE, [str(told["path"])])
+
+    assert [2] == [rows.num_rows for rows in _rows(tmp_path)]
+
+
+def test_a_table_without_rows_is_an_empty_file_that_can_be_read(tmp_path: Path) -> None:
+    keep(_target(tmp_path), STEADY_STATE, [])
+
+    (rows,) = _rows(tmp_path)
+    assert (0, [*STEADY_STATE.names, "interval_start", "load_id"]) == (rows.num_rows, rows.column_names)
+
+
+def test_a_task_that_fails_says_so(tmp_path: Path) -> None:
+    def measured(_: Iterable[pa.RecordBatch]) -> Iterator[dict[Table, pa.Table]]:
+        yield {STEADY_STATE: _states(1)}
+        raise ArithmeticError("no such offset")
+
+    with pytest.raises(ArithmeticError, match="no such offset"):
+        list(writing(_target(tmp_path), measured)([]))
