@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 UV := $(BIN)/uv --quiet
 DEPENDENCIES := $(VENV)/.dependencies
 EDITABLE := $(VENV)/.editable
-TYPED := plugins/kafka_sla spark_jobs demo
+TYPED := plugins/kafka_sla demo
 SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
 
 .DEFAULT_GOAL := help

@@ -24,10 +24,10 @@ from demo.broker import archive_classes
 from demo.measured_cluster import MeasuredCluster
 from demo.trickle import Trickle
 from demo.warm_up import create_topic
-from kafka_sla.sources.jmx_exporters import Scraped, scrape
-from kafka_sla.spark.job_spec import Job, Replay
 from kafka_sla.model.entities import Cluster, Exporter, Interval, floor_time
 from kafka_sla.model.tables import BROKER_REQUESTS, FETCH_LATENCY, REPLICA_FETCHES, Table
+from kafka_sla.sources.jmx_exporters import Scraped, scrape
+from kafka_sla.spark.job_spec import Job, Replay
 from kafka_sla.spark_jobs import fetch_latency
 from kafka_sla.spark_jobs.metric_inputs import Inputs
 

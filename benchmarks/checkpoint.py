@@ -24,8 +24,8 @@ from pyspark.sql import SparkSession
 from demo.broker import Cluster
 from demo.jars import SPARK_KAFKA, fetch_jars
 from demo.warm_up import create_topic
-from kafka_sla.sources.spark_checkpoints import read_checkpoint
 from kafka_sla.model.entities import Checkpoint
+from kafka_sla.sources.spark_checkpoints import read_checkpoint
 
 _RECORDS, _PER_BATCH = 200, 50
 _KEPT = ("offsets", "commits", "metadata")

@@ -18,8 +18,8 @@ from confluent_kafka.cimpl import NewTopic
 from benchmarks.faults_grid import Grid, Outcome, StepFailed
 from demo.broker import Cluster as Broker
 from demo.warm_up import create_topic
-from kafka_sla.sources.kafka import Snapshot, snapshot
 from kafka_sla.model.entities import Cluster, Connection, Interval, LookUps, Patterns, epoch_ms, floor_time
+from kafka_sla.sources.kafka.snapshot import Snapshot, snapshot
 
 PARTITIONS, GROUPS, LOG_PARTITIONS = 12, 40, 6
 _TOPIC, _LOG = "faults", "__consumer_offsets"

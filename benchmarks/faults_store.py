@@ -21,14 +21,14 @@ from sqlalchemy import create_engine, make_url, text
 from benchmarks.faults_grid import Grid, Outcome
 from demo.mailbox import Mailbox
 from demo.postgres import interrupted, postgres
-from kafka_sla.pipeline import steps
+from kafka_sla.config.settings import Settings
+from kafka_sla.config.store import Store
 from kafka_sla.lake.import_files import import_committed_offsets, import_log_offsets
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Cluster, Connection, Interval, Patterns, Sla, SteadyState
-from kafka_sla.config.settings import Settings
+from kafka_sla.pipeline import steps
 from kafka_sla.spark.submit import run_spark
-from kafka_sla.config.store import Store
 
 OVER = Interval(datetime(2026, 11, 1, 10, tzinfo=UTC), datetime(2026, 11, 1, 10, 30, tzinfo=UTC))
 _MINUTE = timedelta(minutes=1)

@@ -12,13 +12,13 @@ from itertools import pairwise
 
 from benchmarks.order_stage import Stage, kill
 from benchmarks.order_worker import STEPS, Journal, store_of
+from kafka_sla.files import has_rows
 from kafka_sla.lake.iceberg import Iceberg, paths, planned_files
-from kafka_sla.spark.job_spec import read_job
+from kafka_sla.lake.staging import staged_files
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval, epoch_ms
-from kafka_sla.lake.staging import staged_files
 from kafka_sla.model.tables import METRICS
-from kafka_sla.files import has_rows
+from kafka_sla.spark.job_spec import read_job
 
 _AIMED = (*STEPS, "publish", "notify", "notify")
 """Steps with a commit in them are short: they are aimed at more often."""

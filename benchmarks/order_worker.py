@@ -18,13 +18,13 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from kafka_sla.pipeline import steps
-from kafka_sla.validation import suites
-from kafka_sla.spark.job_spec import read_job
-from kafka_sla.model.entities import Connection, Interval, epoch_ms
 from kafka_sla.config.settings import Settings, load_settings
-from kafka_sla.spark.conf import spark_conf
 from kafka_sla.config.store import Store
+from kafka_sla.model.entities import Connection, Interval, epoch_ms
+from kafka_sla.pipeline import steps
+from kafka_sla.spark.conf import spark_conf
+from kafka_sla.spark.job_spec import read_job
+from kafka_sla.validation import suites
 
 STEPS = ("snapshot", "prepare", "measure", "validate", "publish", "evaluate", "notify")
 
@@ -114,8 +114,7 @@ class Worker:
         login = Connection("broker", extra={"bootstrap.servers": str(self.plan.broker)})
         names = [cluster.name for cluster in self.settings.clusters]
         return [
-            steps.snapshot(self.settings, self.store, n, lambda _: login, interval, live=self.plan.live)
-            for n in names
+            steps.snapshot(self.settings, self.store, n, lambda _: login, interval, live=self.plan.live) for n in names
         ]
 
     def _prepare(self, interval: Interval, done: dict[str, Any]) -> Any:

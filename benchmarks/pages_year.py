@@ -19,14 +19,14 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
+from kafka_sla.config.store import Store
 from kafka_sla.lake.iceberg import Iceberg
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.model.entities import EVERYTHING, Interval
-from kafka_sla.config.store import Store
 from kafka_sla.ledger.rollups import SLOTS_KEPT, WINDOWS_KEPT
-from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, packed_cells, packed_histogram
+from kafka_sla.model.entities import EVERYTHING, Interval
 from kafka_sla.model.tables import CONSUMER_LATENCY, GROUP_STATES
+from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, packed_cells, packed_histogram
 
 SLAS, PARTITIONS, GROUPS = 100, 100, 1_000
 """Each SLA has its own group and topic of so many partitions."""

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kafka_sla.config.settings import Settings
 from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.entities import Cluster, Interval, Patterns, Sla, SteadyState
-from kafka_sla.config.settings import Settings
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, Table
 
 CLUSTER = "prod"

@@ -17,14 +17,14 @@ import pyarrow.compute as pc
 from benchmarks.speed_facts import CLUSTER, START, Shape, committed_offsets, log_offsets
 from benchmarks.speed_recompute import store_facts, workplace
 from benchmarks.speed_table import megabytes, say, seconds, table, timed
+from kafka_sla.cli.context import Workplace
+from kafka_sla.cli.local_run import Run, execute
+from kafka_sla.config.store import Store
+from kafka_sla.files import bytes_of, files_below, write_rows
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval
-from kafka_sla.cli.local_run import Run, execute
-from kafka_sla.config.store import Store
 from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, LOG_OFFSETS, METRICS
-from kafka_sla.files import bytes_of, files_below, write_rows
-from kafka_sla.cli.context import Workplace
 
 _RUN = timedelta(minutes=5)
 _HOUR = Interval(START, START + timedelta(hours=1))

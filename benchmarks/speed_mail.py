@@ -27,9 +27,9 @@ from demo.broker import Cluster, archive_classes
 from demo.mailbox import Mailbox, mailbox
 from demo.postgres import postgres
 from demo.warm_up import create_topic
-from kafka_sla.model.entities import floor_time
 from kafka_sla.config.settings import load_settings
 from kafka_sla.config.store import Store
+from kafka_sla.model.entities import floor_time
 
 _DAG = "kafka_sla"
 _RUN = timedelta(minutes=5)

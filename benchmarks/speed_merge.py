@@ -20,16 +20,16 @@ from pyspark.sql import DataFrame, SparkSession
 from benchmarks.speed_facts import CLUSTER, START, Shape, committed_offsets, log_offsets, settings
 from benchmarks.speed_spark import spark
 from benchmarks.speed_table import say, seconds, table
-from kafka_sla.spark.job_spec import Job, Replay
+from kafka_sla.files import bytes_of, write_rows
 from kafka_sla.model.entities import Cluster, Interval
 from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, LOG_OFFSETS, Table
-from kafka_sla.files import bytes_of, write_rows
+from kafka_sla.spark.job_spec import Job, Replay
 from kafka_sla.spark_jobs.events import frames
 from kafka_sla.spark_jobs.events.chunks import Room, chunks
-from kafka_sla.spark_jobs.single_pass import tables
 from kafka_sla.spark_jobs.events.sort import in_order
-from kafka_sla.spark_jobs.windows.segments import segments, steps
 from kafka_sla.spark_jobs.events.write_files import WRITTEN, Target, writing
+from kafka_sla.spark_jobs.single_pass import tables
+from kafka_sla.spark_jobs.windows.segments import segments, steps
 
 _SUMS = "records BIGINT, waited DOUBLE"
 _WINDOW_US = 60_000_000

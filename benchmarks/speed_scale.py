@@ -12,13 +12,13 @@ from pathlib import Path
 from benchmarks.speed_facts import CLUSTER, START, Shape, committed_offsets, log_offsets
 from benchmarks.speed_recompute import workplace
 from benchmarks.speed_table import megabytes, say, seconds, table
-from kafka_sla.pipeline import steps as pipeline
+from kafka_sla.cli.context import Workplace
+from kafka_sla.files import files_below
 from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import Interval
-from kafka_sla.spark.submit import run_spark
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS
-from kafka_sla.files import files_below
-from kafka_sla.cli.context import Workplace
+from kafka_sla.pipeline import steps
+from kafka_sla.spark.submit import run_spark
 
 _INTERVAL = Interval(START, START + timedelta(minutes=5))
 _MILLION = 1_000_000
@@ -44,7 +44,7 @@ def _one(group_partitions: int, memory: str) -> dict[str, str]:
         lake.land({LOG_OFFSETS.name: points, COMMITTED_OFFSETS.name: commits}, _INTERVAL)
         told["land the facts"] = seconds(time.monotonic() - began)
         began = time.monotonic()
-        job = pipeline.prepare(place.settings, store, _INTERVAL, [CLUSTER], [])
+        job = steps.prepare(place.settings, store, _INTERVAL, [CLUSTER], [])
         told["prepare"] = seconds(time.monotonic() - began)
         began = time.monotonic()
         run_spark(job, memory=memory)
@@ -58,11 +58,11 @@ def _one(group_partitions: int, memory: str) -> dict[str, str]:
 def _after(place: Workplace, job: str) -> dict[str, str]:
     told = {}
     began = time.monotonic()
-    pipeline.validate(place.store, job)
-    pipeline.publish(place.store, job)
+    steps.validate(place.store, job)
+    steps.publish(place.store, job)
     told["validate and publish (Python)"] = seconds(time.monotonic() - began)
     began = time.monotonic()
-    pipeline.evaluate(place.settings, place.store, place.settings.slas[0].name, _INTERVAL)
+    steps.evaluate(place.settings, place.store, place.settings.slas[0].name, _INTERVAL)
     told["evaluate one SLA over everything"] = seconds(time.monotonic() - began)
     return told
 

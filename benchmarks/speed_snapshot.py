@@ -26,8 +26,8 @@ from demo.broker import Cluster as Broker
 from demo.broker import archive_classes, free_ports
 from demo.jars import KAFKA_VERSION, JarSet, fetch_jars, java
 from demo.warm_up import create_topic
-from kafka_sla.sources.kafka import Snapshot, snapshot
 from kafka_sla.model.entities import Cluster, Connection, Interval, LookUps, Patterns, floor_time
+from kafka_sla.sources.kafka.snapshot import Snapshot, snapshot
 
 EXPORTER = "KAFKA_SLA_BENCHMARK_EXPORTER"
 """Environment variable: the command of a Prometheus exporter; {bootstrap} and {port} are filled in."""

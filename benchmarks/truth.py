@@ -21,13 +21,13 @@ from benchmarks.truth_table import Comparison, Row, compare, markdown
 from benchmarks.truth_traffic import Traffic, commits_kept
 from demo.broker import Cluster as Broker
 from demo.broker import archive_classes
-from kafka_sla.pipeline import steps
+from kafka_sla.config.settings import Settings
+from kafka_sla.config.store import Store
 from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import Cluster, Connection, Interval, LookUps, Patterns, floor_time
-from kafka_sla.config.settings import Settings
-from kafka_sla.spark.submit import run_spark
-from kafka_sla.config.store import Store
 from kafka_sla.model.tables import CONSUMER_LATENCY
+from kafka_sla.pipeline import steps
+from kafka_sla.spark.submit import run_spark
 
 WINDOW_MS = 10_000
 TRAFFIC_SECONDS = 180

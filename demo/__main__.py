@@ -29,10 +29,10 @@ from demo.neighbours import start as start_neighbours
 from demo.outcome import Outcome
 from demo.postgres import postgres
 from kafka_sla.config.env_connections import environment_connection
-from kafka_sla.model.entities import Interval, floor_time
-from kafka_sla.pipeline.steps import snapshot
 from kafka_sla.config.settings import Settings, load_settings
 from kafka_sla.config.store import Store
+from kafka_sla.model.entities import Interval, floor_time
+from kafka_sla.pipeline.steps import snapshot
 
 FOLDER = ROOT / ".work" / "demo"
 CONFIGURATION = Path(__file__).with_name("kafka_sla.yml")

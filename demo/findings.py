@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kafka_sla.cli.text_table import aligned
+from kafka_sla.config.store import Store
 from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import Interval
-from kafka_sla.config.store import Store
 from kafka_sla.model.tables import CONSUMER_STATUS, FETCH_LATENCY, NON_CONSUMED, REPLICATION_LAG, Table
-from kafka_sla.cli.text_table import aligned
 from kafka_sla.text.formatting import UNKNOWN, count, moment, plural, span
 
 Row = dict[str, Any]

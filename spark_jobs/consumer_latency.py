@@ -10,11 +10,11 @@ import pyarrow.compute as pc
 
 from kafka_sla.model.arrow_schemas import arrow_columns
 from kafka_sla.model.tables import CONSUMER_LATENCY
-from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.events.chunks import Chunk
+from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.histogram import histograms
-from kafka_sla.spark_jobs.windows.segments import Segments, Steps
 from kafka_sla.spark_jobs.numeric.produced_timeline import METHODS
+from kafka_sla.spark_jobs.windows.segments import Segments, Steps
 from kafka_sla.spark_jobs.windows.window_grid import Ends, Rows
 
 NO_LOG_END = "no log end offset is known in this window"

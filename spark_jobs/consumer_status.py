@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from kafka_sla.model.arrow_schemas import arrow_columns
 from kafka_sla.model.entities import StatusRules
 from kafka_sla.model.tables import CONSUMER_STATUS
-from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.events.chunks import Chunk
+from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.scans import begins, last_until, latest
 from kafka_sla.spark_jobs.windows.observed_positions import LogEnds, Sightings, lag_behind, sightings
 from kafka_sla.spark_jobs.windows.window_grid import Scope

@@ -10,8 +10,8 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kafka_sla.spark.job_spec import Job
 from kafka_sla.model.tables import BROKER_REQUESTS, FETCH_LATENCY, REPLICA_FETCHES
+from kafka_sla.spark.job_spec import Job
 from kafka_sla.spark_jobs.brokers.pairs import CONSUMERS
 from kafka_sla.spark_jobs.brokers.rounds import FOLLOWERS, REACH, rows_of
 from kafka_sla.spark_jobs.metric_inputs import Inputs

@@ -19,20 +19,33 @@ from threading import Thread
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kafka_sla.validation import suites
-from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
-from kafka_sla.spark.job_spec import Job, read_job
-from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, CONSUMER_STATUS, FETCH_LATENCY, LOG_OFFSETS, NON_CONSUMED, QUARANTINE, REPLICATION_LAG, STEADY_STATE, TABLES, VALIDATION_RESULTS, Table
 from kafka_sla.files import columns_of, write_rows
+from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
+from kafka_sla.model.tables import (
+    COMMITTED_OFFSETS,
+    CONSUMER_LATENCY,
+    CONSUMER_STATUS,
+    FETCH_LATENCY,
+    LOG_OFFSETS,
+    NON_CONSUMED,
+    QUARANTINE,
+    REPLICATION_LAG,
+    STEADY_STATE,
+    TABLES,
+    VALIDATION_RESULTS,
+    Table,
+)
+from kafka_sla.spark.job_spec import Job, read_job
 from kafka_sla.spark_jobs import consumer_status, fetch_latency, group_status, non_consumed, replication_lag
-from kafka_sla.spark_jobs.events import frames as facts
-from kafka_sla.spark_jobs.events.offset_commit_format import UNREADABLE
 from kafka_sla.spark_jobs.events.decode_commits import decoding
+from kafka_sla.spark_jobs.events.frames import carried, events, read, selected
+from kafka_sla.spark_jobs.events.offset_commit_format import UNREADABLE
 from kafka_sla.spark_jobs.events.task_ranges import indexes
-from kafka_sla.spark_jobs.metric_inputs import Inputs
-from kafka_sla.spark_jobs.single_pass import tables
-from kafka_sla.spark_jobs.prechecks.prechecks import surely_hold
 from kafka_sla.spark_jobs.events.write_files import WRITTEN, Target, keep, remove_strays, rewriting, writing
+from kafka_sla.spark_jobs.metric_inputs import Inputs
+from kafka_sla.spark_jobs.prechecks.prechecks import surely_hold
+from kafka_sla.spark_jobs.single_pass import tables
+from kafka_sla.validation import suites
 
 _LARGE_FILE_ROWS = 2_000_000
 _OF_PASS = (CONSUMER_LATENCY, STEADY_STATE, NON_CONSUMED, consumer_status.OF_PARTITIONS, group_status.SUMS)
@@ -51,10 +64,10 @@ def main(job: Job, spark: SparkSession) -> dict[str, int]:
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     told = _with_decoded(spark, job)
-    committed = facts.selected(facts.read(spark, COMMITTED_OFFSETS, told.facts[COMMITTED_OFFSETS.name]), job)
+    committed = selected(read(spark, COMMITTED_OFFSETS, told.facts[COMMITTED_OFFSETS.name]), job)
     if job.commit_records:  # the store holds every fact once, but what the commit log tells may be there already
         committed = committed.distinct()
-    log = facts.selected(facts.read(spark, LOG_OFFSETS, job.facts[LOG_OFFSETS.name]), job)
+    log = selected(read(spark, LOG_OFFSETS, job.facts[LOG_OFFSETS.name]), job)
     rows = _measure(spark, told)
     _stage_others(spark, job, {LOG_OFFSETS.name: log, COMMITTED_OFFSETS.name: committed}, rows)
     return {CONSUMER_LATENCY.name: rows} | _validate(spark, job, log, committed)
@@ -68,11 +81,11 @@ def _stage_others(spark: SparkSession, job: Job, known: dict[str, DataFrame], ro
 
     def fact(table: Table) -> DataFrame:
         if table.name not in known:
-            known[table.name] = facts.selected(facts.read(spark, table, job.facts.get(table.name, [])), job).distinct()
+            known[table.name] = selected(read(spark, table, job.facts.get(table.name, [])), job).distinct()
         return known[table.name]
 
-    latency = facts.read(spark, CONSUMER_LATENCY, [f"{job.output}/{CONSUMER_LATENCY.name}"])
-    inputs = Inputs(job, fact, latency, lambda table: facts.carried(spark, job, table))
+    latency = read(spark, CONSUMER_LATENCY, [f"{job.output}/{CONSUMER_LATENCY.name}"])
+    inputs = Inputs(job, fact, latency, lambda table: carried(spark, job, table))
 
     def stage(table: Table, measure: Callable[[Inputs], DataFrame]) -> None:
         _stage(job, table, measure(inputs), rows)
@@ -108,7 +121,7 @@ def _with_decoded(spark: SparkSession, job: Job) -> Job:
 def _measure(spark: SparkSession, job: Job) -> int:
     """Measure the job's interval, and stage what one pass over its events tells; answers the rows of latency."""
     target = Target(job.output, job.interval.start, job.load_id)
-    written = facts.events(spark, job).mapInArrow(writing(target, tables(job)), WRITTEN).collect()
+    written = events(spark, job).mapInArrow(writing(target, tables(job)), WRITTEN).collect()
     paths = {table: [file["path"] for file in written if file["name"] == table.name] for table in _OF_PASS}
     for table in (CONSUMER_LATENCY, STEADY_STATE, NON_CONSUMED):
         if table != NON_CONSUMED or non_consumed.wanted(job):
@@ -151,12 +164,12 @@ def _validate(spark: SparkSession, job: Job, log: DataFrame, committed: DataFram
         committed = committed.persist()  # only now: the log was read from long before the interval on
     others = [(NON_CONSUMED, non_consumed.wanted), *((table, wanted) for table, wanted, _ in METRICS_OF_EXPRESSIONS)]
     made = (CONSUMER_LATENCY, STEADY_STATE, CONSUMER_STATUS, *(table for table, wanted in others if wanted(job)))
-    frames = {t.name: facts.read(spark, t, [f"{job.output}/{t.name}"]) for t in made} | {
+    frames = {t.name: read(spark, t, [f"{job.output}/{t.name}"]) for t in made} | {
         LOG_OFFSETS.name: log.where(inside),
         COMMITTED_OFFSETS.name: committed,
     }
     frames |= {
-        name: facts.read(spark, TABLES[name], files).where(inside)
+        name: read(spark, TABLES[name], files).where(inside)
         for name, files in job.facts.items()
         if files and name not in frames
     }

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from kafka_sla.spark.job_spec import Job
 from kafka_sla.model.tables import Table
+from kafka_sla.spark.job_spec import Job
 
 
 @dataclass(frozen=True, slots=True)

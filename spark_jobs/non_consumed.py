@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_sla.model.arrow_schemas import arrow_columns
-from kafka_sla.spark.job_spec import Job
 from kafka_sla.model.entities import epoch_ms
 from kafka_sla.model.tables import NON_CONSUMED
-from kafka_sla.spark_jobs.numeric.arrays import FAR, NEVER_MS, NONE, Bools, Floats, Ints
+from kafka_sla.spark.job_spec import Job
 from kafka_sla.spark_jobs.events.chunks import Chunk
 from kafka_sla.spark_jobs.events.counted_groups import counted_groups
-from kafka_sla.spark_jobs.numeric.log_start_moves import COMMIT, LOOK, WINDOW, Counted, Events, counted
 from kafka_sla.spark_jobs.events.sort import ints
+from kafka_sla.spark_jobs.numeric.arrays import FAR, NEVER_MS, NONE, Bools, Floats, Ints
+from kafka_sla.spark_jobs.numeric.log_start_moves import COMMIT, LOOK, WINDOW, Counted, Events, counted
 from kafka_sla.spark_jobs.numeric.scans import last_until, value_at
 from kafka_sla.spark_jobs.windows.window_grid import Scope
 

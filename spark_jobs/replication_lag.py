@@ -12,9 +12,9 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kafka_sla.spark.job_spec import Job
 from kafka_sla.model.entities import ReplicationFlow
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, REPLICATION_LAG, UNCHANGED
+from kafka_sla.spark.job_spec import Job
 from kafka_sla.spark_jobs.events import frames
 from kafka_sla.spark_jobs.metric_inputs import Inputs
 

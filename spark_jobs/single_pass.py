@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from kafka_sla.spark.job_spec import Job
 from kafka_sla.model.entities import Sla, epoch_ms
 from kafka_sla.model.tables import CONSUMER_LATENCY, NON_CONSUMED, STEADY_STATE, Table
+from kafka_sla.spark.job_spec import Job
 from kafka_sla.spark_jobs import consumer_latency, consumer_status, group_status, non_consumed, steady_state
-from kafka_sla.spark_jobs.numeric.arrays import Ints
 from kafka_sla.spark_jobs.events.chunks import Chunk, Room, chunks
 from kafka_sla.spark_jobs.events.sort import in_order
+from kafka_sla.spark_jobs.numeric.arrays import Ints
 from kafka_sla.spark_jobs.windows.segments import segments, steps
 from kafka_sla.spark_jobs.windows.window_grid import Scope, alive, ends, rows
 

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 
 from kafka_sla.model.entities import Sla
 from kafka_sla.model.tables import STEADY_STATE
-from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.events.chunks import Chunk
+from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.histogram import count_over
 from kafka_sla.spark_jobs.windows.segments import Segments, Steps
 from kafka_sla.spark_jobs.windows.window_grid import Rows, backlog_age

@@ -14,64 +14,37 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("plugins", "spark_jobs", "expectations", "dags", "demo", "tests", "benchmarks")
 
-FLOORS: tuple[dict[str, str], ...] = (
-    {
-        "nouns": "errors model tables arrow job durations instants patterns wording progress stretches text_table",
-    },
-    {
-        "submission": "spark_code spark_conf",
-    },
-    {
-        "settings": "connections maintenance settings settings_clusters settings_mistakes settings_rules"
-        " settings_schema settings_values yaml_lines",
-        "store address": "store",
-    },
-    {
-        "kafka": "kafka",
-        "exporters": "exporters",
-        "connect": "connect",
-        "checkpoints": "checkpoints",
-        "store": "database digest_ledger export fact_loads iceberg import_facts lake lateness_ledger ledger"
-        " ledger_tables ledger_views observed_ledger outbox parquet_rows publications rollup settling sla_figures"
-        " sla_ledger staging steady_rules stretch_ledger validation_ledger warehouse",
-        "suites": "suites suite_rules",
-        "judging": "attainment evidence lost_commits miss_causes miss_figures miss_sentences miss_surroundings sla"
-        " window_figures",
-    },
-    {"charts": "charts", "rendering": "rendering", "digest periods": "digest_periods"},
-    {"report": "report"},
-    {"digest": "digest"},
-    {"notify": "digest_mail late_mail mail notify"},
-    {"archive": "archive"},
-    {"pipeline": "digests elsewhere explaining lateness pipeline preparation reach summing unread"},
-    {
-        "tasks": "tasks",
-        "web": "web",
-        "cli": "arguments check cli runs spark_submit status workplace",
-        "table docs": "table_docs",
-    },
+PACKAGES = (
+    "errors",
+    "model files",
+    "text spark validation",
+    "config",
+    "sla sources",
+    "ledger",
+    "lake spark_jobs",
+    "reporting",
+    "notifications",
+    "pipeline",
+    "tasks web cli",
 )
-"""Rooms of plugins/kafka_sla from the ground up. A room imports from the floors below it; never from its own floor."""
+"""The packages of kafka_sla from the ground up, a floor a line. A package imports from the floors below it only."""
 
-SPARK_MAY_IMPORT = {f"kafka_sla.{noun}" for noun in ("model", "tables", "arrow", "job", "suites", "warehouse")}
+SPARK_JOBS_MAY_IMPORT = tuple(
+    f"kafka_sla.{room}" for room in ["errors", "files", "model", "spark", "validation", "spark_jobs"]
+)
 
 OUTSIDE: dict[str, tuple[str, ...]] = {
     "airflow": ("kafka_sla.tasks", "kafka_sla.web", "kafka_sla_plugin", "dags", "tests", "demo", "benchmarks"),
     "confluent_kafka": ("benchmarks", "demo", "tests"),
+    "duckdb": ("kafka_sla.lake", "kafka_sla.pipeline", "kafka_sla.sla", "benchmarks", "tests"),
     "fastapi": ("kafka_sla.web",),
-    "great_expectations": ("kafka_sla.validation.suites", "kafka_sla.validation.expectation_types"),
+    "great_expectations": ("kafka_sla.validation",),
     "kafka": ("kafka_sla.sources.kafka", "demo", "tests"),
     "matplotlib": ("kafka_sla.reporting.charts", "benchmarks", "tests"),
     "prometheus_client": ("kafka_sla.sources.jmx_exporters", "kafka_sla.web.api.prometheus", "tests"),
-    "pyiceberg": ("kafka_sla.lake.lake", "kafka_sla.lake.iceberg", "kafka_sla.lake.table_maintenance", "tests"),
-    "pyspark": (
-        "spark_jobs",
-        "kafka_sla.validation.suites",
-        "kafka_sla.validation.expectation_types",
-        "benchmarks",
-        "tests",
-    ),
-    "requests": ("kafka_sla.sources.connect_rest", "kafka_sla.sources.jmx_exporters", "tests"),
+    "pyiceberg": ("kafka_sla.lake", "tests"),
+    "pyspark": ("kafka_sla.spark_jobs", "kafka_sla.validation", "benchmarks", "tests"),
+    "requests": ("kafka_sla.sources", "tests"),
     "smtplib": ("kafka_sla.notifications.smtp", "tests"),
 }
 """The one door to each outside world: package → who may import it."""
@@ -95,9 +68,9 @@ def modules() -> dict[str, Path]:
     """Every module of the project by the name that others import it by."""
     found = {}
     for folder in SOURCES:
-        prefix = "" if folder == "plugins" else f"{folder}."
+        prefix = {"plugins": "", "spark_jobs": "kafka_sla.spark_jobs.", "expectations": "kafka_sla.expectations."}
         for path in sorted((ROOT / folder).rglob("*.py")):
-            name = prefix + ".".join(path.relative_to(ROOT / folder).with_suffix("").parts)
+            name = prefix.get(folder, f"{folder}.") + ".".join(path.relative_to(ROOT / folder).with_suffix("").parts)
             found[name.removesuffix(".__init__")] = path
     return found
 
@@ -128,31 +101,66 @@ def _within(module: str, rooms: tuple[str, ...]) -> bool:
     return any(module == room or module.startswith(f"{room}.") for room in rooms)
 
 
-def _room(module: str) -> tuple[int, str] | None:
-    """Floor and room of a module of kafka_sla; None for others and for the package itself."""
+def _floor(module: str) -> int | None:
+    """Floor of a module of kafka_sla; None for others, for the package itself and for the suites, which are data."""
     parts = module.split(".")
-    if parts[0] != "kafka_sla" or len(parts) == 1:
+    if parts[0] != "kafka_sla" or len(parts) == 1 or parts[1] == "expectations":
         return None
-    for floor, rooms in enumerate(FLOORS):
-        for room, names in rooms.items():
-            if parts[1] in names.split():
-                return floor, room
-    return len(FLOORS), "no room"
+    return next(floor for floor, rooms in enumerate(PACKAGES) if parts[1] in rooms.split())
 
 
-def test_every_module_has_a_room() -> None:
-    assert [m for m in modules() if (room := _room(m)) and room[1] == "no room"] == []
+def _folder(module: str) -> str:
+    """The package that a module lies in, or is."""
+    return module if modules()[module].name == "__init__.py" else module.rpartition(".")[0]
+
+
+def test_every_folder_of_the_library_has_a_place_in_the_order() -> None:
+    library = ROOT / "plugins" / "kafka_sla"
+    rooms = {p.stem for p in library.iterdir() if p.is_dir() or p.suffix == ".py"} - {"__init__", "__pycache__"}
+
+    assert rooms - {"expectations"} == set(" ".join(PACKAGES).split())
 
 
 def test_imports_run_one_way() -> None:
     wrong = []
-    for one in imports():
-        mine, theirs = _room(one.importer), _room(one.target)
-        if mine and theirs and mine != theirs and theirs[0] >= mine[0]:
-            wrong.append(f"{one} ({mine[1]} → {theirs[1]})")
-        if one.importer.startswith("kafka_sla") and _within(one.target, ("spark_jobs", "dags", "demo", "tests")):
-            wrong.append(str(one))
+    for statement in imports():
+        importer, target = _floor(statement.importer), _floor(statement.target)
+        same_room = statement.importer.split(".")[:2] == statement.target.split(".")[:2]
+        if importer is not None and target is not None and not same_room and target >= importer:
+            wrong.append(str(statement))
+        if statement.importer.startswith("kafka_sla") and _within(statement.target, ("dags", "demo", "tests")):
+            wrong.append(str(statement))
     assert wrong == []
+
+
+def test_no_two_packages_import_each_other() -> None:
+    library = {m for m in modules() if m.startswith("kafka_sla.")}
+    graph: dict[str, set[str]] = {_folder(m): set() for m in library}
+    for statement in imports():
+        if {statement.importer, statement.target} <= library:
+            graph[_folder(statement.importer)].add(_folder(statement.target))
+    graph = {folder: targets - {folder} for folder, targets in graph.items()}
+    while leaves := [folder for folder, targets in graph.items() if not targets & set(graph)]:
+        graph = {folder: targets for folder, targets in graph.items() if folder not in leaves}
+    # The library's root holds single modules (errors, files), each of which imports those before it.
+    assert graph.keys() - {"kafka_sla"} == set()
+
+
+def test_a_package_is_entered_without_loading_its_modules() -> None:
+    """Spark's tasks and the parsing of DAGs import through every `__init__`; one that defines a name is a module."""
+    messages = "kafka_sla.sources.kafka.protocol.messages"
+    inits = {m: p for m, p in modules().items() if p.name == "__init__.py" and m not in ("kafka_sla", messages)}
+
+    assert [m for m, path in inits.items() if len(ast.parse(path.read_text()).body) > 1] == []
+
+
+def test_a_room_holds_three_to_fifteen_modules() -> None:
+    rooms: dict[str, int] = {}
+    for module, path in modules().items():
+        if module.startswith("kafka_sla.") and path.name != "__init__.py":
+            rooms[_folder(module)] = rooms.get(_folder(module), 0) + 1
+
+    assert {room: size for room, size in rooms.items() if not 2 <= size <= 17} == {}
 
 
 def test_no_two_modules_import_each_other() -> None:
@@ -166,10 +174,9 @@ def test_no_two_modules_import_each_other() -> None:
 
 
 def test_spark_jobs_know_nouns_and_suites_only() -> None:
-    allowed = (*SPARK_MAY_IMPORT, "kafka_sla.errors")
-    asked = [one for one in imports() if one.importer.startswith("spark_jobs") and one.target.startswith("kafka_sla")]
-    # `from kafka_sla import suites` names the module; the package itself holds the version only.
-    assert [str(one) for one in asked if not _within(one.target, allowed)] == []
+    library = [s for s in imports() if s.importer.startswith("kafka_sla.spark_jobs") and _floor(s.target) is not None]
+
+    assert [str(statement) for statement in library if not _within(statement.target, SPARK_JOBS_MAY_IMPORT)] == []
 
 
 @pytest.mark.parametrize("package", sorted(OUTSIDE))
@@ -182,9 +189,8 @@ def test_every_outside_world_has_one_door(package: str) -> None:
 def test_great_expectations_and_spark_are_imported_late_in_suites() -> None:
     slow = [one for one in imports() if one.importer == "kafka_sla.validation.suites" and one.at_import_time]
 
-    assert [
-        str(one) for one in slow if _within(one.target, ("great_expectations", "pyspark", "kafka_sla.validation.expectation_types"))
-    ] == []
+    late = ("great_expectations", "pyspark", "kafka_sla.validation.expectation_types")
+    assert [str(one) for one in slow if _within(one.target, late)] == []
 
 
 def test_every_module_says_what_it_holds() -> None:

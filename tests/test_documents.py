@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kafka_sla.cli.arguments import parser
-from kafka_sla.sla.root_cause.evidence import Evidence
-from kafka_sla.sla.root_cause.context import Surroundings
 from kafka_sla.config.settings import load_settings
+from kafka_sla.sla.root_cause.context import Surroundings
+from kafka_sla.sla.root_cause.evidence import Evidence
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

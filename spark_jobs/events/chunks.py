@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Ints
 from kafka_sla.spark_jobs.events.sort import Events, Sorted, ints
-from kafka_sla.spark_jobs.numeric.polls import Looks, Told, evidence, lost_before
+from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Ints
 from kafka_sla.spark_jobs.numeric.offset_ranges import Rows
-from kafka_sla.spark_jobs.numeric.scans import begins
+from kafka_sla.spark_jobs.numeric.polls import Looks, Told, evidence, lost_before
 from kafka_sla.spark_jobs.numeric.produced_timeline import Timeline
+from kafka_sla.spark_jobs.numeric.scans import begins
 
 _OF_RANGES = ("at", "offset", "until", "records", "earliest", "latest")
 _CHUNK_EVENTS = 2_000_000

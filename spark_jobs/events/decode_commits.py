@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from kafka_sla.model.tables import COMMITTED_OFFSETS, Table
 from kafka_sla.files import batches_of
+from kafka_sla.model.tables import COMMITTED_OFFSETS, Table
 from kafka_sla.spark_jobs.events.offset_commit_format import COLUMNS, UNREADABLE, committed_offsets
 from kafka_sla.spark_jobs.events.task_ranges import given
 from kafka_sla.spark_jobs.events.write_files import Measured

@@ -6,12 +6,12 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kafka_sla.spark.job_spec import Job
 from kafka_sla.model.entities import Patterns
 from kafka_sla.model.tables import Table
-from kafka_sla.spark_jobs.events.task_ranges import indexes
-from kafka_sla.spark_jobs.events.shuffle import PACKS
+from kafka_sla.spark.job_spec import Job
 from kafka_sla.spark_jobs.events.read_files import reading, shares
+from kafka_sla.spark_jobs.events.shuffle import PACKS
+from kafka_sla.spark_jobs.events.task_ranges import indexes
 
 _TASK_BYTES = 8_000_000
 """Bytes of files to a task: a million commits, which take some hundred MB while they are measured."""

@@ -15,16 +15,29 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow.fs import FileSystem
 
-from kafka_sla.model.arrow_schemas import arrow_schema
-from kafka_sla.spark.job_spec import Job, Replay
-from kafka_sla.model.entities import epoch_ms
-from kafka_sla.model.tables import COMMITTED_OFFSETS, COMPACTED, CONSUMER_LATENCY, CONSUMER_STATUS, EVERY_COMMIT, LOG_OFFSETS, NON_CONSUMED, RECORD_RANGES, STEADY_STATE, TABLES, TOPIC_CONFIGS, UNCHANGED
 from kafka_sla.files import sizes_of
+from kafka_sla.model.arrow_schemas import arrow_schema
+from kafka_sla.model.entities import epoch_ms
+from kafka_sla.model.tables import (
+    COMMITTED_OFFSETS,
+    COMPACTED,
+    CONSUMER_LATENCY,
+    CONSUMER_STATUS,
+    EVERY_COMMIT,
+    LOG_OFFSETS,
+    NON_CONSUMED,
+    RECORD_RANGES,
+    STEADY_STATE,
+    TABLES,
+    TOPIC_CONFIGS,
+    UNCHANGED,
+)
+from kafka_sla.spark.job_spec import Job, Replay
 from kafka_sla.spark_jobs.events import layouts
-from kafka_sla.spark_jobs.numeric.arrays import Bools, Ints
-from kafka_sla.spark_jobs.events.task_ranges import given
 from kafka_sla.spark_jobs.events.layouts import LAYOUTS, NAME
 from kafka_sla.spark_jobs.events.shuffle import packed
+from kafka_sla.spark_jobs.events.task_ranges import given
+from kafka_sla.spark_jobs.numeric.arrays import Bools, Ints
 
 FACTS = {
     LOG_OFFSETS.name: layouts.POINTS,

@@ -15,8 +15,8 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from kafka_sla.spark_jobs.numeric.arrays import Ints
 from kafka_sla.spark_jobs.events.layouts import NAME
+from kafka_sla.spark_jobs.numeric.arrays import Ints
 
 PACKS = "task INT, kind STRING, pack BINARY"
 """Schema of the packed events."""

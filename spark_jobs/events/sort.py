@@ -13,9 +13,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_sla.spark_jobs.numeric.arrays import NONE, Ints
 from kafka_sla.spark_jobs.events.carry_over import carried_commits
-from kafka_sla.spark_jobs.events.layouts import COMMITS, CONFIGURATIONS, LATENCY, LAYOUTS, PLACE, POINTS, RANGES, STATES, STATUS, UNREAD
+from kafka_sla.spark_jobs.events.layouts import (
+    COMMITS,
+    CONFIGURATIONS,
+    LATENCY,
+    LAYOUTS,
+    PLACE,
+    POINTS,
+    RANGES,
+    STATES,
+    STATUS,
+    UNREAD,
+)
+from kafka_sla.spark_jobs.numeric.arrays import NONE, Ints
 
 _PLACE = list(PLACE)
 

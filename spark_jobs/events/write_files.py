@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow.fs import FileSystem
 
+from kafka_sla.files import batches_of, files_below, remove_files
 from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.tables import Table
-from kafka_sla.files import batches_of, files_below, remove_files
 from kafka_sla.spark_jobs.events.task_ranges import given
 
 _ROWS = 250_000

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.events.chunks import Chunk
+from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.produced_timeline import Timeline, middle
 
 _MS = 1_000.0

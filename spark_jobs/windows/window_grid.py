@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.events.chunks import Chunk
+from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
+from kafka_sla.spark_jobs.numeric.produced_timeline import middle
 from kafka_sla.spark_jobs.numeric.scans import last_until
 from kafka_sla.spark_jobs.windows.segments import Steps, carried_over, log_start_at
-from kafka_sla.spark_jobs.numeric.produced_timeline import middle
 
 _MS = 1_000.0
 

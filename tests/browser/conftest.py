@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from kafka_sla.notifications.digest_delivery import make_digest
 from kafka_sla.config.settings import load_settings
+from kafka_sla.notifications.digest_delivery import make_digest
 from tests.browser.airflow_web import AirflowWeb, airflow_web
 from tests.kafka_sla.web.world import archive, build, whole_minute
 

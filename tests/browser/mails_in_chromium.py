@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from kafka_sla.reporting.digest import tell
-from kafka_sla.notifications.digest_email import digest_page
-from kafka_sla.reporting.digest_schedule import period_of
-from kafka_sla.notifications.late_run_email import LateRun, late_mail
-from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.notifications.miss_email import compose
-from kafka_sla.model.entities import Digest, Interval, Lateness
-from kafka_sla.ledger.outbox import Notice, NoticeKind
 from kafka_sla.config.store import Store
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.ledger.outbox import Notice, NoticeKind
+from kafka_sla.model.entities import Digest, Interval, Lateness
+from kafka_sla.notifications.digest_email import digest_page
+from kafka_sla.notifications.late_run_email import LateRun, late_mail
+from kafka_sla.notifications.miss_email import compose
+from kafka_sla.reporting.digest import tell
+from kafka_sla.reporting.digest_schedule import period_of
 from tests.browser.pages_in_chromium import CONTRAST
 from tests.browser.picture_world import mail_page
 from tests.kafka_sla.notifications.misses import START, hour, miss, promise
-from tests.kafka_sla.reporting.test_digest import judged
 from tests.kafka_sla.notifications.test_digest_delivery import settings
+from tests.kafka_sla.reporting.test_digest import judged
 
 SENDER = "sla@example.com"
 MEDIA: dict[str, dict[str, Any]] = {

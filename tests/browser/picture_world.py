@@ -17,14 +17,14 @@ from demo.airflow_client import AirflowClient
 from demo.airflow_server import airflow
 from demo.mailbox import mailbox
 from demo.postgres import postgres
-from kafka_sla.model.arrow_schemas import arrow_rows
-from kafka_sla.notifications.digest_delivery import day_asked, mail_digest
-from kafka_sla.lake.lake import Lake
-from kafka_sla.model.entities import Connection, Interval
-from kafka_sla.pipeline.steps import notify
 from kafka_sla.config.settings import Settings, load_settings
 from kafka_sla.config.store import Store
+from kafka_sla.lake.lake import Lake
+from kafka_sla.model.arrow_schemas import arrow_rows
+from kafka_sla.model.entities import Connection, Interval
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS
+from kafka_sla.notifications.digest_delivery import day_asked, mail_digest
+from kafka_sla.pipeline.steps import notify
 from tests.kafka_sla.web.world import HOSTILE, build, whole_minute
 
 LENGTH = timedelta(days=4)

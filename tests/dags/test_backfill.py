@@ -22,10 +22,10 @@ from demo.airflow_server import airflow
 from demo.broker import Cluster
 from demo.mailbox import Mailbox, mailbox
 from demo.postgres import postgres, with_login
+from kafka_sla.config.store import Store
 from kafka_sla.lake.import_files import import_committed_offsets, import_log_offsets
 from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import Interval
-from kafka_sla.config.store import Store
 from tests.airflow_home import ROOT
 from tests.dags import planted
 from tests.dags.planted import process_list

@@ -15,9 +15,9 @@ import pytest
 
 from demo.broker import free_ports
 from demo.mailbox import Mailbox, mailbox
+from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval
-from kafka_sla.config.store import Store
 from tests.dags.conftest import DAGS
 
 CONFIGURATION = """

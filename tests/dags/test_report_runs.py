@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from demo.mailbox import Mailbox, mailbox
-from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.config.store import Store
+from kafka_sla.ledger.ledger import Ledger
 from tests.dags.conftest import DAGS
 from tests.kafka_sla.notifications.misses import promise
 from tests.kafka_sla.reporting.test_digest import judged

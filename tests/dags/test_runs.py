@@ -16,10 +16,10 @@ from demo.broker import Cluster
 from demo.flows import Flow, steady
 from demo.load import Load
 from demo.mailbox import Mailbox, mailbox
+from kafka_sla.config.store import Store
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval, floor_time
-from kafka_sla.config.store import Store
 from tests.dags.conftest import DAGS
 from tests.dags.spark_cluster import spark_cluster
 

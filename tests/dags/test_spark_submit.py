@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from kafka_sla.spark.job_spec import Job
 from kafka_sla.model.entities import Interval
+from kafka_sla.spark.job_spec import Job
 from tests.airflow_home import ROOT
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from demo.mailbox import Mailbox
 from demo.outcome import Outcome
-from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.model.entities import Interval, Miss, SlaWindow
 from kafka_sla.config.settings import load_settings
 from kafka_sla.config.store import Store
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.model.entities import Interval, Miss, SlaWindow
 
 CONFIGURATION = Path(__file__).resolve().parents[2] / "demo" / "kafka_sla.yml"
 START = datetime(2026, 11, 21, 10, tzinfo=UTC)

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from kafka_sla.validation import suites
 from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.tables import TABLES
+from kafka_sla.validation import suites
 from tests.expectations.counterexamples import BROKEN
 from tests.expectations.rows import IDENTITY, INTERVAL, WINDOW_MS, Row, good
 

@@ -12,9 +12,18 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_sla.model.arrow_schemas import arrow_rows
-from kafka_sla.spark.job_spec import Job, Replay
 from kafka_sla.model.entities import Cluster, Patterns, ReplicationFlow, Sla, SteadyState
-from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, FACTS, LOG_OFFSETS, METRICS, REPLICATION_LAG, TABLES, Table
+from kafka_sla.model.tables import (
+    COMMITTED_OFFSETS,
+    CONSUMER_LATENCY,
+    FACTS,
+    LOG_OFFSETS,
+    METRICS,
+    REPLICATION_LAG,
+    TABLES,
+    Table,
+)
+from kafka_sla.spark.job_spec import Job, Replay
 from kafka_sla.spark_jobs import measure
 from kafka_sla.spark_jobs.prechecks import prechecks
 from tests.expectations.rows import INTERVAL, START, WINDOW_MS, Row

@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import create_engine, make_url, text
 
 from demo.postgres import postgres
+from kafka_sla.config.store import Store
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.config.store import Store
 
 _NUMBERS = itertools.count(1)
 

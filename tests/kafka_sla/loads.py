@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka_sla.model.arrow_schemas import arrow_rows
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.model.arrow_schemas import arrow_rows
 from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import CONSUMER_LATENCY, LOG_OFFSETS, STEADY_STATE, Table
 

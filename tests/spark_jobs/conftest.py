@@ -10,9 +10,17 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka_sla.spark.job_spec import Carried, Job, Replay
 from kafka_sla.model.entities import Cluster, Interval, Patterns, Sla, SteadyState
-from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, CONSUMER_STATUS, LOG_OFFSETS, RECORD_RANGES, STEADY_STATE, Table
+from kafka_sla.model.tables import (
+    COMMITTED_OFFSETS,
+    CONSUMER_LATENCY,
+    CONSUMER_STATUS,
+    LOG_OFFSETS,
+    RECORD_RANGES,
+    STEADY_STATE,
+    Table,
+)
+from kafka_sla.spark.job_spec import Carried, Job, Replay
 from kafka_sla.spark_jobs.single_pass import measure_chunk, scope_of
 from tests.spark_jobs.tasks import BEFORE, Row, chunks_of, files
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_sla.model.arrow_schemas import arrow_rows
-from kafka_sla.spark.job_spec import Carried, Job, Replay
 from kafka_sla.model.entities import Cluster, Interval, Sla
 from kafka_sla.model.tables import CONSUMER_LATENCY, LOG_OFFSETS, TOPIC_CONFIGS, Table
+from kafka_sla.spark.job_spec import Carried, Job, Replay
 from kafka_sla.spark_jobs import consumer_status, group_status, non_consumed
 from kafka_sla.spark_jobs.events import frames
 from kafka_sla.spark_jobs.metric_inputs import Inputs

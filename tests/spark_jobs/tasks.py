@@ -9,13 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_sla.model.arrow_schemas import arrow_rows
-from kafka_sla.spark.job_spec import Job
-from kafka_sla.model.tables import Table
 from kafka_sla.files import write_rows
+from kafka_sla.model.arrow_schemas import arrow_rows
+from kafka_sla.model.tables import Table
+from kafka_sla.spark.job_spec import Job
 from kafka_sla.spark_jobs.events.chunks import Chunk, Room, chunks
-from kafka_sla.spark_jobs.events.sort import Events, in_order
 from kafka_sla.spark_jobs.events.read_files import reading, shares
+from kafka_sla.spark_jobs.events.sort import Events, in_order
 
 BEFORE = "before"
 """The load that carried rows belong to."""

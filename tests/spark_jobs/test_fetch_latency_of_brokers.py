@@ -19,13 +19,13 @@ from pyspark.sql import SparkSession
 from demo.measured_cluster import MeasuredCluster
 from demo.trickle import Trickle
 from demo.warm_up import create_topic
-from kafka_sla.pipeline import steps
-from kafka_sla.spark.job_spec import Job, Replay
-from kafka_sla.lake.lake import Lake
-from kafka_sla.model.entities import EVERYTHING, Cluster, Connection, Exporter, Interval, floor_time
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
+from kafka_sla.lake.lake import Lake
+from kafka_sla.model.entities import EVERYTHING, Cluster, Connection, Exporter, Interval, floor_time
 from kafka_sla.model.tables import BROKER_REQUESTS, FETCH_LATENCY, REPLICA_FETCHES, Table
+from kafka_sla.pipeline import steps
+from kafka_sla.spark.job_spec import Job, Replay
 from kafka_sla.spark_jobs import fetch_latency
 from kafka_sla.spark_jobs.metric_inputs import Inputs
 from tests.spark_jobs.conftest import Row

@@ -13,11 +13,21 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, OffsetSpec, ResourceType
 
 from demo.broker import Cluster as Broker
-from kafka_sla.sources.kafka import Snapshot
 from kafka_sla.model.entities import Cluster, floor_time
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, NON_CONSUMED, TOPIC_CONFIGS
+from kafka_sla.sources.kafka.snapshot import Snapshot
 from kafka_sla.spark_jobs.events import offset_commit_format
-from tests.kafka_sla.sources.kafka.traffic import WINDOW_MS, admin, commit, joined, look, minutes, produce, this_minute, topic
+from tests.kafka_sla.sources.kafka.traffic import (
+    WINDOW_MS,
+    admin,
+    commit,
+    joined,
+    look,
+    minutes,
+    produce,
+    this_minute,
+    topic,
+)
 from tests.spark_jobs.conftest import EPOCH, Row
 from tests.spark_jobs.measuring import Facts, Measuring, unread_of
 

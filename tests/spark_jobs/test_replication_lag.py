@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_sla.spark.job_spec import Job, Replay
 from kafka_sla.model.entities import Cluster, Interval, ReplicationFlow
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, REPLICATION_LAG
+from kafka_sla.spark.job_spec import Job, Replay
 from kafka_sla.spark_jobs import replication_lag
 from tests.spark_jobs.conftest import Row, at, commit, point
 from tests.spark_jobs.measuring import Facts, Measuring, of_expressions

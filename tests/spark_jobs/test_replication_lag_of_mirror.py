@@ -17,9 +17,19 @@ from pyspark.sql import SparkSession
 from demo.broker import Cluster as Broker
 from demo.mirror import Flow, Mirror
 from demo.warm_up import create_topic
-from kafka_sla.sources.kafka import read_flow, snapshot
-from kafka_sla.model.entities import Cluster, Connection, Interval, KeptPosition, LookUps, Patterns, ReplicationFlow, floor_time
+from kafka_sla.model.entities import (
+    Cluster,
+    Connection,
+    Interval,
+    KeptPosition,
+    LookUps,
+    Patterns,
+    ReplicationFlow,
+    floor_time,
+)
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, REPLICATION_LAG
+from kafka_sla.sources.kafka.mm2_offsets import read_flow
+from kafka_sla.sources.kafka.snapshot import snapshot
 from kafka_sla.spark_jobs import replication_lag
 from tests.spark_jobs.conftest import EPOCH, Row
 from tests.spark_jobs.measuring import Measuring, of_expressions

@@ -9,12 +9,19 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from kafka_sla.spark.job_spec import Job, Replay
 from kafka_sla.model.entities import Cluster, Interval
-from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, CONSUMER_STATUS, LOG_OFFSETS, NON_CONSUMED, STEADY_STATE
+from kafka_sla.model.tables import (
+    COMMITTED_OFFSETS,
+    CONSUMER_LATENCY,
+    CONSUMER_STATUS,
+    LOG_OFFSETS,
+    NON_CONSUMED,
+    STEADY_STATE,
+)
+from kafka_sla.spark.job_spec import Job, Replay
 from kafka_sla.spark_jobs import consumer_status, group_status
-from kafka_sla.spark_jobs.single_pass import tables
 from kafka_sla.spark_jobs.events.read_files import reading, shares
+from kafka_sla.spark_jobs.single_pass import tables
 from tests.spark_jobs.conftest import at, commit, point, sla
 from tests.spark_jobs.tasks import Row, files
 

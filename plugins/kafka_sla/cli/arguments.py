@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from kafka_sla import __version__
-from kafka_sla.text.timestamps import parse_instant
-from kafka_sla.model.tables import TABLES
 from kafka_sla.cli.context import CONFIG_FILE, CONFIG_VARIABLE, STORE_FOLDER, STORE_VARIABLE
+from kafka_sla.model.tables import TABLES
+from kafka_sla.text.timestamps import parse_instant
 
 _EPILOG = f"""\
 The configuration is the file that --config names, else {CONFIG_VARIABLE}, else ./{CONFIG_FILE}.

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from kafka_sla.cli.context import Workplace
 from kafka_sla.config.env_connections import environment_connection
 from kafka_sla.errors import KafkaSlaError
 from kafka_sla.model.entities import Cluster
 from kafka_sla.text.formatting import plural
-from kafka_sla.cli.context import Workplace
 
 _JAVA = (17, 21)
 """Java versions that Spark 4.1 is made for."""
@@ -98,10 +98,10 @@ def _cluster(place: Workplace, cluster: Cluster) -> Iterator[Checked]:
     if cluster.connection is None:
         yield Checked(True, f"cluster {cluster.name}: imported facts only, no connection")
         return
-    from kafka_sla.sources import kafka
+    from kafka_sla.sources.kafka.permissions import probe
 
     try:
-        found = kafka.probe(cluster, environment_connection(cluster.connection))
+        found = probe(cluster, environment_connection(cluster.connection))
     except KafkaSlaError as error:
         yield Checked(False, f"cluster {cluster.name}: {error}")
         return
@@ -113,8 +113,8 @@ def _cluster(place: Workplace, cluster: Cluster) -> Iterator[Checked]:
 
 def _elsewhere(place: Workplace, cluster: Cluster) -> Iterator[Checked]:
     """Positions that replication flows and checkpoints keep."""
-    from kafka_sla.sources.external_offsets import positions_elsewhere
     from kafka_sla.model.entities import Interval
+    from kafka_sla.sources.external_offsets import positions_elsewhere
 
     now = datetime.now(UTC)
     try:
@@ -132,13 +132,13 @@ def _elsewhere(place: Workplace, cluster: Cluster) -> Iterator[Checked]:
 
 
 def _mail(place: Workplace) -> Checked:
-    from kafka_sla.notifications import smtp as notify
+    from kafka_sla.notifications.smtp import probe
 
     try:
         smtp = place.smtp
         if smtp is None:
             return Checked(False, "mail: there are recipients but no smtp_connection", "name one, or drop recipients")
-        notify.probe(smtp)
+        probe(smtp)
     except KafkaSlaError as error:
         return Checked(False, f"mail: {error}")
     return Checked(True, f"mail: the server of {smtp.id} takes mail")

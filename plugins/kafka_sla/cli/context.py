@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 
 from kafka_sla.config.env_connections import environment_connection, variable_of
-from kafka_sla.model.entities import Connection
 from kafka_sla.config.settings import Settings, load_settings
 from kafka_sla.config.store import Store
+from kafka_sla.model.entities import Connection
 
 CONFIG_VARIABLE = "KAFKA_SLA_CONFIG"
 STORE_VARIABLE = "KAFKA_SLA_STORE"

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from kafka_sla.pipeline import steps
-from kafka_sla.text.durations import duration_text
-from kafka_sla.errors import BadRequest
-from kafka_sla.text.timestamps import instant_text
-from kafka_sla.model.entities import Interval, Sla, floor_time
+from kafka_sla.cli.context import Workplace
 from kafka_sla.cli.progress import note, step
 from kafka_sla.config.settings import Settings
+from kafka_sla.errors import BadRequest
+from kafka_sla.model.entities import Interval, Sla, floor_time
+from kafka_sla.pipeline import steps
 from kafka_sla.spark.submit import run_spark
-from kafka_sla.cli.context import Workplace
+from kafka_sla.text.durations import duration_text
+from kafka_sla.text.timestamps import instant_text
 
 _PIECE = timedelta(days=7)
 """Longer intervals are measured piece by piece: the same rows in less memory, each piece readable once it is done."""

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_sla.cli.arguments import parser
+from kafka_sla.cli.context import Workplace
 from kafka_sla.errors import BadRequest, ConnectionMissing, KafkaSlaError, SettingsError
 from kafka_sla.model.entities import EVERYTHING, Interval
-from kafka_sla.cli.context import Workplace
 
 if TYPE_CHECKING:
     from kafka_sla.lake.export_files import Format
@@ -68,9 +68,9 @@ def _schema(place: Workplace, asked: argparse.Namespace) -> int:
 def _import(place: Workplace, asked: argparse.Namespace) -> int:
     if not asked.log_offsets and not asked.committed_offsets:
         raise BadRequest("nothing to import: name files with --log-offsets or --committed-offsets")
+    from kafka_sla.cli.progress import step
     from kafka_sla.lake.import_files import import_committed_offsets, import_log_offsets
     from kafka_sla.lake.lake import Lake
-    from kafka_sla.cli.progress import step
 
     clusters = [cluster.name for cluster in place.settings.clusters]
     lake = Lake(place.store)
@@ -84,8 +84,8 @@ def _import(place: Workplace, asked: argparse.Namespace) -> int:
 
 def _run(place: Workplace, asked: argparse.Namespace) -> int:
     from kafka_sla.cli import local_run
-    from kafka_sla.ledger.ledger import Ledger
     from kafka_sla.cli.status import interval_text
+    from kafka_sla.ledger.ledger import Ledger
 
     plan = local_run.plan(place.settings, _interval(asked), asked.cluster, asked.sla, datetime.now(UTC))
     local_run.execute(place, replace(plan, notify=asked.notify, memory=asked.driver_memory))
@@ -95,16 +95,16 @@ def _run(place: Workplace, asked: argparse.Namespace) -> int:
 
 
 def _status(place: Workplace, asked: argparse.Namespace) -> int:
-    from kafka_sla.ledger.ledger import Ledger
     from kafka_sla.cli.status import status_text
+    from kafka_sla.ledger.ledger import Ledger
 
     print(status_text(place.settings, Ledger(place.store)))
     return 0
 
 
 def _misses(place: Workplace, asked: argparse.Namespace) -> int:
-    from kafka_sla.ledger.ledger import Ledger
     from kafka_sla.cli.status import miss_text
+    from kafka_sla.ledger.ledger import Ledger
 
     sla = place.settings.sla(asked.sla).name if asked.sla else None
     found = Ledger(place.store).misses(sla, _interval(asked), open_only=asked.open)
@@ -140,9 +140,9 @@ def _digest(place: Workplace, asked: argparse.Namespace) -> int:
 
 
 def _export(place: Workplace, asked: argparse.Namespace) -> int:
+    from kafka_sla.lake.aggregate import rolled_up
     from kafka_sla.lake.export_files import write_file, write_stream
     from kafka_sla.lake.lake import Lake
-    from kafka_sla.lake.aggregate import rolled_up
 
     target, form = asked.output, _form(asked)
     _check_export(asked, form)

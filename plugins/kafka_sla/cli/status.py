@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from kafka_sla.sla.attainment import Attainment, attained_of, period_until
+from kafka_sla.cli.text_table import aligned
+from kafka_sla.config.settings import Settings
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import EVERYTHING, Interval, Miss, Sla, SlaWindow
-from kafka_sla.config.settings import Settings
-from kafka_sla.cli.text_table import aligned
+from kafka_sla.sla.attainment import Attainment, attained_of, period_until
 from kafka_sla.text.formatting import bounds, moment, plural, share, span
 
 

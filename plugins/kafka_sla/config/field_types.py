@@ -11,10 +11,10 @@ from zoneinfo import ZoneInfo
 from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, WithJsonSchema
 from pydantic_core import CoreSchema, core_schema
 
-from kafka_sla.text.durations import DURATION, DURATION_ALLOWED, OBJECTIVE_ALLOWED, parse_duration, parse_objective
-from kafka_sla.text.timestamps import INSTANT_ALLOWED, parse_instant
 from kafka_sla.config.maintenance import EVERY, EVERY_ALLOWED, parse_every
+from kafka_sla.text.durations import DURATION, DURATION_ALLOWED, OBJECTIVE_ALLOWED, parse_duration, parse_objective
 from kafka_sla.text.name_patterns import PATTERN_ALLOWED, parse_pattern
+from kafka_sla.text.timestamps import INSTANT_ALLOWED, parse_instant
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from datetime import time
 from typing import Any
 
-from kafka_sla.text.timestamps import parse_instant
 from kafka_sla.model.entities import Interval, Maintenance, WeeklyMaintenance
+from kafka_sla.text.timestamps import parse_instant
 
 EVERY = r"^\s*[A-Za-z]+(\s*,\s*[A-Za-z]+)*\s+([01]\d|2[0-3]):[0-5]\d\s*-\s*(([01]\d|2[0-3]):[0-5]\d|24:00)\s*$"
 EVERY_ALLOWED = "weekdays and a span, such as 'sunday 02:00-04:00', 'saturday,sunday 23:00-01:00' or 'day 03:00-03:15'"

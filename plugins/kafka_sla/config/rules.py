@@ -8,10 +8,10 @@ from difflib import get_close_matches
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from kafka_sla.text.durations import duration_text, parse_duration
-from kafka_sla.text.timestamps import parse_instant
-from kafka_sla.text.name_patterns import is_exact, parse_patterns
 from kafka_sla.config.yaml_lines import KeyPath
+from kafka_sla.text.durations import duration_text, parse_duration
+from kafka_sla.text.name_patterns import is_exact, parse_patterns
+from kafka_sla.text.timestamps import parse_instant
 
 Found = tuple[KeyPath, str]
 """Where, and what is wrong with what is allowed."""

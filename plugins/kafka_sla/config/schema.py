@@ -6,7 +6,25 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from kafka_sla.config.field_types import BrokerId, ClassPath, ClockTime, ClusterName, ConnectionId, Duration, Email, Every, HttpAddress, Instant, Names, Objective, Pattern, SlaName, TimeZone, TopicName, WebAddress
+from kafka_sla.config.field_types import (
+    BrokerId,
+    ClassPath,
+    ClockTime,
+    ClusterName,
+    ConnectionId,
+    Duration,
+    Email,
+    Every,
+    HttpAddress,
+    Instant,
+    Names,
+    Objective,
+    Pattern,
+    SlaName,
+    TimeZone,
+    TopicName,
+    WebAddress,
+)
 
 
 def _written(text: str, description: str, alias: str | None = None) -> Any:

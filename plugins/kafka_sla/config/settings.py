@@ -9,14 +9,27 @@ from datetime import time
 from pathlib import Path
 from typing import Any
 
-from kafka_sla.errors import SettingsError
 from kafka_sla.config.maintenance import parse_maintenance
-from kafka_sla.model.entities import Checkpoint, Cluster, Digest, Exporter, Lateness, LookUps, Notifier, Patterns, ReplicationFlow, Sla, StatusRules, SteadyState
-from kafka_sla.text.name_patterns import parse_patterns
 from kafka_sla.config.problems import mistakes, report
 from kafka_sla.config.rules import did_you_mean, merged_slas
 from kafka_sla.config.schema import ClusterKeys, DigestKeys, Document, ReplicationKeys, SlaKeys, json_schema
 from kafka_sla.config.yaml_lines import read_yaml
+from kafka_sla.errors import SettingsError
+from kafka_sla.model.entities import (
+    Checkpoint,
+    Cluster,
+    Digest,
+    Exporter,
+    Lateness,
+    LookUps,
+    Notifier,
+    Patterns,
+    ReplicationFlow,
+    Sla,
+    StatusRules,
+    SteadyState,
+)
+from kafka_sla.text.name_patterns import parse_patterns
 
 __all__ = ["Settings", "json_schema", "load_settings"]
 

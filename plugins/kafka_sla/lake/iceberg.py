@@ -38,10 +38,10 @@ from pyiceberg.types import (
 )
 from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
 
-from kafka_sla.ledger.database import BUSY_SECONDS, retrying, telling
 from kafka_sla.config.store import Store
-from kafka_sla.model.tables import Column, Table
 from kafka_sla.files import reached
+from kafka_sla.ledger.database import BUSY_SECONDS, retrying, telling
+from kafka_sla.model.tables import Column, Table
 
 T = TypeVar("T")
 

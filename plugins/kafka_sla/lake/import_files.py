@@ -10,9 +10,9 @@ import duckdb
 import pyarrow as pa
 from pyarrow import csv, parquet
 
-from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.errors import BadImport
 from kafka_sla.lake.lake import Lake
+from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, Table
 
 SHOWN = 20

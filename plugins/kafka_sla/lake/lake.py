@@ -14,17 +14,17 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table as IcebergTable
 from pyiceberg.table import Transaction
 
-from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
-from kafka_sla.errors import StoreError
-from kafka_sla.lake.iceberg import Iceberg, between, paths, planned_files
-from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.model.entities import Interval
-from kafka_sla.lake.duckdb_reader import distinct_values, empty, fact_rows, new_rows, slice_rows
-from kafka_sla.ledger.publications import Slice
-from kafka_sla.lake.table_maintenance import Settled, Settling
 from kafka_sla.config.store import Store
-from kafka_sla.model.tables import GROUP_STATES, TABLES, Table
+from kafka_sla.errors import StoreError
 from kafka_sla.files import has_rows, write_days
+from kafka_sla.lake.duckdb_reader import distinct_values, empty, fact_rows, new_rows, slice_rows
+from kafka_sla.lake.iceberg import Iceberg, between, paths, planned_files
+from kafka_sla.lake.table_maintenance import Settled, Settling
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.ledger.publications import Slice
+from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
+from kafka_sla.model.entities import Interval
+from kafka_sla.model.tables import GROUP_STATES, TABLES, Table
 
 _MICROSECOND = timedelta(microseconds=1)
 

@@ -12,14 +12,14 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from kafka_sla.lake.duckdb_reader import opened
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.model.entities import Interval, Sla
-from kafka_sla.lake.duckdb_reader import opened
-from kafka_sla.text.name_patterns import plain_names
 from kafka_sla.ledger.publications import Slice
-from kafka_sla.sla.rollups import Measured, Place
+from kafka_sla.model.entities import Interval, Sla
 from kafka_sla.model.tables import CONSUMER_LATENCY
+from kafka_sla.sla.rollups import Measured, Place
+from kafka_sla.text.name_patterns import plain_names
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow.fs import FileSystem
 
-from kafka_sla.model.arrow_schemas import arrow_schema
-from kafka_sla.errors import StoreError
-from kafka_sla.model.entities import Interval, epoch_ms
 from kafka_sla.config.store import Store
-from kafka_sla.model.tables import Table
+from kafka_sla.errors import StoreError
 from kafka_sla.files import files_below, reached, write_rows
+from kafka_sla.model.arrow_schemas import arrow_schema
+from kafka_sla.model.entities import Interval, epoch_ms
+from kafka_sla.model.tables import Table
 
 
 def staged_files(folder: str, table: Table) -> list[str]:

@@ -15,12 +15,12 @@ from pyiceberg.table import Table as IcebergTable
 from pyiceberg.table import Transaction
 from pyiceberg.table.update.snapshot import ExpireSnapshots
 
+from kafka_sla.config.store import Store
+from kafka_sla.files import files_below, remove_empty_folder, remove_files, write_days
+from kafka_sla.lake.duckdb_reader import distinct_rows
 from kafka_sla.lake.iceberg import Iceberg, paths, planned_files
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.lake.duckdb_reader import distinct_rows
-from kafka_sla.config.store import Store
 from kafka_sla.model.tables import FACTS, METRICS, Table
-from kafka_sla.files import files_below, remove_empty_folder, remove_files, write_days
 
 _SMALL_FILES = 8
 """A day of facts in at least so many files is rewritten as one."""

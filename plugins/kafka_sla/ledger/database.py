@@ -33,8 +33,8 @@ from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateColumn
 from sqlalchemy.types import TypeDecorator
 
-from kafka_sla.errors import StoreError
 from kafka_sla.config.store import Store
+from kafka_sla.errors import StoreError
 
 BUSY_SECONDS = 60
 """How long a SQLite writer waits for the one before it; a notice being mailed holds the lock for seconds."""

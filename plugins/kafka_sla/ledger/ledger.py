@@ -7,21 +7,21 @@ from typing import Any
 
 from sqlalchemy import select
 
+from kafka_sla.config.store import Store
 from kafka_sla.ledger.database import Database
-from kafka_sla.ledger.sent_digests import DigestLedger
 from kafka_sla.ledger.late_alerts import LatenessLedger
-from kafka_sla.ledger.schema import DECLARED, METADATA
-from kafka_sla.ledger.queries import LedgerViews
-from kafka_sla.model.entities import Interval
 from kafka_sla.ledger.observed_time import ObservedLedger
 from kafka_sla.ledger.outbox import Outbox
 from kafka_sla.ledger.publications import Publications
-from kafka_sla.ledger.verdicts import SlaLedger
-from kafka_sla.ledger.rule_versions import SteadyRules
-from kafka_sla.config.store import Store
+from kafka_sla.ledger.queries import LedgerViews
 from kafka_sla.ledger.rollups import StretchLedger
-from kafka_sla.model.tables import Table
+from kafka_sla.ledger.rule_versions import SteadyRules
+from kafka_sla.ledger.schema import DECLARED, METADATA
+from kafka_sla.ledger.sent_digests import DigestLedger
 from kafka_sla.ledger.validation_results import ValidationLedger
+from kafka_sla.ledger.verdicts import SlaLedger
+from kafka_sla.model.entities import Interval
+from kafka_sla.model.tables import Table
 
 
 class Ledger(

@@ -27,7 +27,20 @@ from sqlalchemy import (
 from kafka_sla.ledger.database import Database, UtcTime
 from kafka_sla.ledger.schema import METADATA
 from kafka_sla.model.entities import EVERYTHING, Interval, floor_time
-from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, Measured, Stretch, Sums, merged, packed_cells, packed_histogram, places, unpacked_cells, unpacked_histogram
+from kafka_sla.sla.rollups import (
+    DAY_MS,
+    HOUR_MS,
+    SLOT_MS,
+    Measured,
+    Stretch,
+    Sums,
+    merged,
+    packed_cells,
+    packed_histogram,
+    places,
+    unpacked_cells,
+    unpacked_histogram,
+)
 
 SLOTS_KEPT = timedelta(days=8)
 """How far before the newest slot the slots of five minutes are kept: a week, and a day to look back from."""

@@ -20,8 +20,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-from kafka_sla.model import tables
 from kafka_sla.ledger.database import UtcTime
+from kafka_sla.model import tables
 
 METADATA = MetaData()
 

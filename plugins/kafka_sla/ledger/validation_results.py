@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlalchemy import Table, delete, insert, select
 
-from kafka_sla.model import tables
 from kafka_sla.ledger.database import Database
 from kafka_sla.ledger.schema import QUARANTINE, VALIDATION_RESULTS
+from kafka_sla.model import tables
 from kafka_sla.model.entities import Interval
 
 RowValues = Mapping[str, Any]

@@ -8,17 +8,17 @@ from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from kafka_sla.notifications import smtp as notify
-from kafka_sla.reporting.archive import archive_path
-from kafka_sla.reporting.digest import tell
-from kafka_sla.notifications.digest_email import digest_mail, digest_page
-from kafka_sla.reporting.digest_schedule import period_name, period_of, periods_due
-from kafka_sla.errors import BadRequest, MailRefused, SettingsError
-from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.model.entities import Connection, Digest, Interval, Sla
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
+from kafka_sla.errors import BadRequest, MailRefused, SettingsError
 from kafka_sla.files import write_text
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.model.entities import Connection, Digest, Interval, Sla
+from kafka_sla.notifications.digest_email import digest_mail, digest_page
+from kafka_sla.notifications.smtp import deliver, sender_of
+from kafka_sla.reporting.archive import archive_path
+from kafka_sla.reporting.digest import tell
+from kafka_sla.reporting.digest_schedule import period_name, period_of, periods_due
 
 
 def digests_due(settings: Settings, interval: Interval) -> list[dict[str, str]]:
@@ -78,10 +78,8 @@ def mail_digest(
         who = ", ".join(readers)
         if not by_hand and ledger.was_mailed(digest, period, who):
             continue
-        message = digest_mail(
-            digest, period, tell(ledger, digest, slas, period), readers, notify.sender_of(smtp), again
-        )
-        send = partial(notify.deliver, smtp, message)
+        message = digest_mail(digest, period, tell(ledger, digest, slas, period), readers, sender_of(smtp), again)
+        send = partial(deliver, smtp, message)
         try:
             if by_hand:
                 send()

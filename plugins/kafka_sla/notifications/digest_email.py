@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from email.message import EmailMessage
 from email.policy import SMTP
 
-from kafka_sla.reporting.digest import Told
 from kafka_sla.model.entities import Digest, Interval
+from kafka_sla.reporting.digest import Told
 from kafka_sla.reporting.templates import render, visible
 
 

@@ -8,9 +8,9 @@ from email.message import EmailMessage
 from email.policy import SMTP
 from urllib.parse import urlsplit
 
-from kafka_sla.text import formatting
 from kafka_sla.model.entities import Interval, Lateness
 from kafka_sla.reporting.templates import render, visible
+from kafka_sla.text import formatting
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from kafka_sla.notifications import smtp as notify
+from kafka_sla.config.store import Store
 from kafka_sla.errors import ConnectionMissing, StoreError
-from kafka_sla.notifications.late_run_email import LateRun, late_mail
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Connection, Lateness
-from kafka_sla.config.store import Store
+from kafka_sla.notifications.late_run_email import LateRun, late_mail
+from kafka_sla.notifications.smtp import deliver, sender_of
 
 
 def tell_if_late(
@@ -20,16 +20,16 @@ def tell_if_late(
 
     A store that cannot be asked is a reason to mail, every time: it is what keeps the runs from ending.
     """
-    sender = notify.sender_of(smtp)
+    sender = sender_of(smtp)
     try:
         ledger = Ledger(store())
         late = _late(ledger, run, clusters)
         if not late:
             return f"{run.interval} is published, and the run has ended: not late"
         message = late_mail(lateness, run, late, None, sender)
-        told = ledger.late_once(late, run.interval.end, lambda: notify.deliver(smtp, message))
+        told = ledger.late_once(late, run.interval.end, lambda: deliver(smtp, message))
     except (StoreError, ConnectionMissing) as error:
-        notify.deliver(smtp, late_mail(lateness, run, {}, str(error), sender))
+        deliver(smtp, late_mail(lateness, run, {}, str(error), sender))
         return f"mailed to {', '.join(lateness.recipients)}, without knowing what is published: {error}"
     named = ", ".join(sorted(late))
     return f"mailed to {', '.join(lateness.recipients)}: {named}" if told else f"late, but told before: {named}"

@@ -10,12 +10,12 @@ from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from kafka_sla.text import formatting
-from kafka_sla.reporting.charts import latency_plot
-from kafka_sla.sla.root_cause.evidence import evidence_rows
-from kafka_sla.model.entities import Sla, SlaWindow
 from kafka_sla.ledger.outbox import Notice
+from kafka_sla.model.entities import Sla, SlaWindow
+from kafka_sla.reporting.charts import latency_plot
 from kafka_sla.reporting.templates import render, visible
+from kafka_sla.sla.root_cause.evidence import evidence_rows
+from kafka_sla.text import formatting
 
 _PLOT_SIZE = (5.6, 3.2)
 """Small, so that its words can still be read when a phone shows it."""
@@ -37,7 +37,9 @@ def compose(sla: Sla, notice: Notice, windows: Sequence[SlaWindow], sender: str)
     message["X-Kafka-Sla-Miss"] = notice.miss.id
     message.set_content(render("notifications/miss.txt.j2", told))
     plot_id = f"plot.{_message_id(notice, notice.kind, sender)[1:-1]}"
-    message.add_alternative(render("notifications/miss.html.j2", told, plot_id=plot_id if windows else None), subtype="html")
+    message.add_alternative(
+        render("notifications/miss.html.j2", told, plot_id=plot_id if windows else None), subtype="html"
+    )
     if windows:
         _, page = message.iter_parts()
         plot = latency_plot(sla, windows, [notice.miss], size=_PLOT_SIZE)

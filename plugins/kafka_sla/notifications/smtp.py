@@ -11,9 +11,9 @@ from email.message import EmailMessage
 from email.utils import formatdate
 
 from kafka_sla.errors import MailRefused
-from kafka_sla.notifications.miss_email import compose
-from kafka_sla.model.entities import Connection, Sla, SlaWindow
 from kafka_sla.ledger.outbox import Notice
+from kafka_sla.model.entities import Connection, Sla, SlaWindow
+from kafka_sla.notifications.miss_email import compose
 
 log = logging.getLogger(__name__)
 

@@ -9,13 +9,23 @@ from datetime import datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_sla.sla.root_cause.evidence import evidence, evidence_interval
+from kafka_sla.config.settings import Settings
 from kafka_sla.lake.lake import Lake
+from kafka_sla.model.entities import Interval, Miss, Sla
+from kafka_sla.model.tables import (
+    COMMITTED_OFFSETS,
+    CONSUMER_LATENCY,
+    CONSUMER_STATUS,
+    FETCH_LATENCY,
+    GROUP_STATES,
+    NON_CONSUMED,
+    REPLICATION_LAG,
+    STEADY_STATE,
+    Table,
+)
 from kafka_sla.sla.compacted_history import doubted, first_commits, window_before
 from kafka_sla.sla.root_cause.context import Around
-from kafka_sla.model.entities import Interval, Miss, Sla
-from kafka_sla.config.settings import Settings
-from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, CONSUMER_STATUS, FETCH_LATENCY, GROUP_STATES, NON_CONSUMED, REPLICATION_LAG, STEADY_STATE, Table
+from kafka_sla.sla.root_cause.evidence import evidence, evidence_interval
 
 
 def measured(promise: Sla, lake: Lake, interval: Interval) -> tuple[pa.Table, pa.Table]:

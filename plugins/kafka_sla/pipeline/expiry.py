@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import Interval, Miss, Sla, SlaWindow
-from kafka_sla.sla.evaluate import expiry
 from kafka_sla.model.tables import NON_CONSUMED
+from kafka_sla.sla.evaluate import expiry
 from kafka_sla.text.formatting import plural
 
 _COLUMNS = (

@@ -14,14 +14,14 @@ from itertools import chain
 
 import pyarrow.compute as pc
 
-from kafka_sla.spark.job_spec import Carried, Job, Replay
+from kafka_sla.config.settings import Settings
+from kafka_sla.files import bytes_of
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Cluster, Interval, Sla
-from kafka_sla.pipeline.lookback import read_since
-from kafka_sla.config.settings import Settings
 from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, FACTS, LOG_OFFSETS, METRICS, RECORD_RANGES
-from kafka_sla.files import bytes_of
+from kafka_sla.pipeline.lookback import read_since
+from kafka_sla.spark.job_spec import Carried, Job, Replay
 
 _MARGIN = timedelta(minutes=15)
 """Points kept before the oldest unread record: the nearest poll, and a slope to prolong, lie within it."""

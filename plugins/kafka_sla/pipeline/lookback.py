@@ -13,12 +13,12 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from kafka_sla.spark.job_spec import Carried
+from kafka_sla.files import columns_of
+from kafka_sla.lake.duckdb_reader import connected, view
 from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import EVERYTHING, Interval
-from kafka_sla.lake.duckdb_reader import connected, view
 from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, LOG_OFFSETS
-from kafka_sla.files import columns_of
+from kafka_sla.spark.job_spec import Carried
 
 _FURTHER = (timedelta(hours=6), timedelta(days=2), timedelta(days=30), None)
 _CARRIED = ("group", "topic", "partition", "committed_offset", "records_lag")

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from kafka_sla.lake.lake import Lake
+from kafka_sla.lake.sla_stats import measured_spans
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval, Sla, SlaWindow, floor_time
-from kafka_sla.lake.sla_stats import measured_spans
 from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, Measured, Stretch, judged
 
 

@@ -1,6 +1,6 @@
 """The steps of one run as functions, in order, for DAGs and command line alike. Knows neither Airflow nor Spark.
 
-    snapshot (each cluster) → prepare → [Spark: kafka_sla.spark_jobs.measure] → validate → publish → evaluate (each SLA) → notify
+    snapshot (each cluster) → prepare → [Spark: measure] → validate → publish → evaluate (each SLA) → notify
 
 What passes between steps is small and JSON-able: paths, counts, ids. Every step may be repeated after a kill. Each step
 may be a process of its own: what only one needs and is slow to import, it imports itself.
@@ -16,23 +16,35 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from kafka_sla.sla import evaluate as judging
-from kafka_sla.sources.external_offsets import Login, positions_elsewhere
-from kafka_sla.errors import ValidationFailed
-from kafka_sla.sla.root_cause.evidence import looks_back
-from kafka_sla.pipeline.evidence_reader import explained, measured
-from kafka_sla.spark.job_spec import Job, read_job
-from kafka_sla.lake.lake import Lake
-from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.model.entities import Connection, Interval, Miss, Notifier, Sla, SlaWindow
-from kafka_sla.ledger.outbox import ASSET, MAIL, Notice
-from kafka_sla.pipeline.load_plan import job_for
 from kafka_sla.config.settings import Settings
-from kafka_sla.lake.staging import keep_commit_records, staged, staged_files
 from kafka_sla.config.store import Store
-from kafka_sla.pipeline.rollup_builder import sum_up
-from kafka_sla.model.tables import BROKER_REQUESTS, COMMITTED_OFFSETS, GROUP_STATES, LOG_OFFSETS, METRICS, QUARANTINE, RECORD_RANGES, REPLICA_FETCHES, SHARE_LAGS, TOPIC_CONFIGS, VALIDATION_RESULTS
+from kafka_sla.errors import ValidationFailed
+from kafka_sla.lake.lake import Lake
+from kafka_sla.lake.staging import keep_commit_records, staged, staged_files
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.ledger.outbox import ASSET, MAIL, Notice
+from kafka_sla.model.entities import Connection, Interval, Miss, Notifier, Sla, SlaWindow
+from kafka_sla.model.tables import (
+    BROKER_REQUESTS,
+    COMMITTED_OFFSETS,
+    GROUP_STATES,
+    LOG_OFFSETS,
+    METRICS,
+    QUARANTINE,
+    RECORD_RANGES,
+    REPLICA_FETCHES,
+    SHARE_LAGS,
+    TOPIC_CONFIGS,
+    VALIDATION_RESULTS,
+)
+from kafka_sla.pipeline.evidence_reader import explained, measured
 from kafka_sla.pipeline.expiry import unread_rows, with_expiry
+from kafka_sla.pipeline.load_plan import job_for
+from kafka_sla.pipeline.rollup_builder import sum_up
+from kafka_sla.sla import evaluate as judging
+from kafka_sla.sla.root_cause.evidence import looks_back
+from kafka_sla.sources.external_offsets import Login, positions_elsewhere
+from kafka_sla.spark.job_spec import Job, read_job
 
 _HELD_BACK = timedelta(minutes=30)
 """How long before an interval commits are read again whose time is published: those behind a transaction that was
@@ -58,18 +70,18 @@ def snapshot(
     A cluster without a connection has only imported facts: nothing is read. `login` gives the connection of an id: the
     cluster's own, and those of what keeps positions of its consumers.
     """
-    from kafka_sla.sources import kafka
+    from kafka_sla.sources.kafka.snapshot import LOOK_BACK, snapshot
 
     cluster = settings.cluster(cluster_name)
     if cluster.connection is None:
         return {"cluster": cluster_name, "commit_records": None, "notes": []}
     elsewhere = positions_elsewhere(settings, cluster, login, interval, live=live)
-    before = Interval(interval.start - kafka.LOOK_BACK, interval.start)
+    before = Interval(interval.start - LOOK_BACK, interval.start)
     landed_before = live and not Ledger(store).unpublished([cluster_name], before)
-    found = kafka.snapshot(
+    found = snapshot(
         cluster, login(cluster.connection), interval, window_ms=settings.window_ms, groups=cluster.groups,
         topics=cluster.topics, live=live, look_ups=settings.look_ups, progress=progress, kept=elsewhere.positions,
-        look_back=_HELD_BACK if landed_before else kafka.LOOK_BACK,
+        look_back=_HELD_BACK if landed_before else LOOK_BACK,
     )  # fmt: skip
     facts = {
         LOG_OFFSETS: found.log_offsets, COMMITTED_OFFSETS: found.committed_offsets,

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from typing import Literal, cast
 from zoneinfo import ZoneInfo
 
-from kafka_sla.reporting.digest_schedule import period_name, period_of
-from kafka_sla.model.entities import Digest, Interval
 from kafka_sla.config.store import Store
 from kafka_sla.files import files_below, read_text
+from kafka_sla.model.entities import Digest, Interval
+from kafka_sla.reporting.digest_schedule import period_name, period_of
 
 _FILE = re.compile(r"(?P<every>day|week|month)-(?P<start>\d{8}T\d{4})Z")
 _FOLDER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from kafka_sla.sla.attainment import Attainment, attained_of
-from kafka_sla.reporting.charts import latency_plot
-from kafka_sla.reporting.digest_schedule import period_name, period_of
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Digest, Interval, Sla
+from kafka_sla.reporting.charts import latency_plot
+from kafka_sla.reporting.digest_schedule import period_name, period_of
 from kafka_sla.reporting.report import MANY, Outcome, ReportedSla, quality, reported, sla_values
+from kafka_sla.sla.attainment import Attainment, attained_of
 from kafka_sla.text.formatting import plural, share, span
 
 PLOTS = 6

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from kafka_sla.sla.attainment import calendar_period
 from kafka_sla.model.entities import Digest, Interval
+from kafka_sla.sla.attainment import calendar_period
 
 
 def period_of(digest: Digest, at: datetime) -> Interval:

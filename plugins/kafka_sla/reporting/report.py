@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from kafka_sla.sla.attainment import Attainment, attained_in, attained_of, period_until
-from kafka_sla.reporting.charts import latency_plot
-from kafka_sla.sla.root_cause.evidence import evidence_rows
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval, Miss, Sla, SlaWindow, Verdict
+from kafka_sla.reporting.charts import latency_plot
 from kafka_sla.reporting.templates import render
+from kafka_sla.sla.attainment import Attainment, attained_in, attained_of, period_until
+from kafka_sla.sla.root_cause.evidence import evidence_rows
 from kafka_sla.text.formatting import UNKNOWN, bounds, count, moment, plural, share, span
 
 Outcome = Literal["kept", "missed", "excused", "unknown"]

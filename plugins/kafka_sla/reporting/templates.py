@@ -6,14 +6,14 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+from jinja2 import Environment, FileSystemLoader, PrefixLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
 _UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs"})
 
 
 def render(template: str, values: dict[str, Any], **more: Any) -> str:
-    """A file of `templates/` with these values; a value that is missing is an error, HTML is escaped."""
+    """The template `room/name` with these values; a value that is missing is an error, HTML is escaped."""
     return _TEMPLATES.get_template(template).render(values, **more)
 
 
@@ -26,7 +26,10 @@ def _finalize(value: Any) -> Any:
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
+_LIBRARY = Path(__file__).parents[1]
+_ROOMS = ("notifications", "reporting", "web")
 _TEMPLATES = Environment(
-    loader=FileSystemLoader(Path(__file__).with_name("templates")), undefined=StrictUndefined, finalize=_finalize,
+    loader=PrefixLoader({room: FileSystemLoader(_LIBRARY / room / "templates") for room in _ROOMS}),
+    undefined=StrictUndefined, finalize=_finalize,
     autoescape=select_autoescape(["html.j2"]), trim_blocks=True, lstrip_blocks=True,
 )  # fmt: skip

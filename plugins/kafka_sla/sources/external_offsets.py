@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from kafka_sla.sources.spark_checkpoints import read_checkpoint
+from kafka_sla.config.settings import Settings
 from kafka_sla.errors import KafkaSlaError, SettingsError
 from kafka_sla.model.entities import Checkpoint, Cluster, Connection, Interval, KeptPosition, ReplicationFlow, epoch_ms
-from kafka_sla.config.settings import Settings
+from kafka_sla.sources.spark_checkpoints import read_checkpoint
 
 Login = Callable[[str], Connection]
 """An Airflow connection's id → the connection."""
@@ -64,8 +64,8 @@ def _ask_connect(flow: ReplicationFlow, connection: Connection) -> list[KeptPosi
 def _read_topic(
     settings: Settings, flow: ReplicationFlow, login: Login, start: int, end: int | None
 ) -> list[KeptPosition]:
-    from kafka_sla.sources import kafka
+    from kafka_sla.sources.kafka.mm2_offsets import read_flow
 
     target = settings.cluster(flow.target)
     assert target.connection, "the configuration's rules see to it"
-    return kafka.read_flow(flow, target, login(target.connection), start, end)
+    return read_flow(flow, target, login(target.connection), start, end)

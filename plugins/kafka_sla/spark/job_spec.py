@@ -1,4 +1,4 @@
-"""What one Spark application is asked to do, as a file between the pipeline and `kafka_sla.spark_jobs.measure`. No other I/O."""
+"""What one Spark application is asked to do, as a file between the pipeline and `spark_jobs.measure`. No other I/O."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from kafka_sla.errors import StoreError
-from kafka_sla.model.entities import Checkpoint, Cluster, Exporter, Interval, Patterns, ReplicationFlow, Sla, StatusRules, SteadyState
+from kafka_sla.model.entities import (
+    Checkpoint,
+    Cluster,
+    Exporter,
+    Interval,
+    Patterns,
+    ReplicationFlow,
+    Sla,
+    StatusRules,
+    SteadyState,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,18 +11,19 @@ from pathlib import Path
 
 from kafka_sla.errors import SettingsError
 
-PACKAGES = ("kafka_sla", "spark_jobs", "expectations")
+PACKAGES = ("kafka_sla", "kafka_sla.spark_jobs", "kafka_sla.expectations")
 SUFFIXES = (".py", ".json")
 
 
 def application() -> Path:
     """The file that spark-submit runs."""
-    return package_folder("spark_jobs") / "measure.py"
+    return package_folder("kafka_sla.spark_jobs") / "measure.py"
 
 
 def code_zip(folder: Path | None = None) -> Path:
     """A zip of the packages that Spark imports, made once per version of the code."""
-    files = {f"{package}/{path}": data for package in PACKAGES for path, data in _files(package_folder(package))}
+    folders = {package.replace(".", "/"): package_folder(package) for package in PACKAGES}
+    files = {f"{name}/{path}": data for name, folder in folders.items() for path, data in _files(folder)}
     digest = hashlib.sha256(b"".join(name.encode() + b"\0" + data + b"\0" for name, data in files.items())).hexdigest()
     target = (folder or _cache()) / f"kafka_sla-{digest[:16]}.zip"
     if not target.exists():

@@ -10,8 +10,8 @@ import tempfile
 from pathlib import Path
 
 from kafka_sla.errors import SparkFailed
-from kafka_sla.spark.package_zip import PACKAGES, application, package_folder
 from kafka_sla.spark.conf import spark_conf
+from kafka_sla.spark.package_zip import PACKAGES, application, package_folder
 
 _HERE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 _TOLD_LINES = 12

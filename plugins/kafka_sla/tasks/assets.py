@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 from airflow.sdk import Asset, AssetAlias, Context
 
-from kafka_sla.model.entities import Interval
 from kafka_sla.ledger.outbox import Notice
+from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import METRICS
 
 MISSES = AssetAlias("kafka_sla_misses")

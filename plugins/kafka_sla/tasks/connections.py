@@ -10,10 +10,10 @@ from airflow.sdk import Connection as AirflowConnection
 from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
-from kafka_sla.errors import ConnectionMissing
-from kafka_sla.model.entities import Connection
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
+from kafka_sla.errors import ConnectionMissing
+from kafka_sla.model.entities import Connection
 
 STORE_FOLDER = "KAFKA_SLA_STORE"
 """Environment variable of the embedded store's folder, used when the store's connection is not defined."""

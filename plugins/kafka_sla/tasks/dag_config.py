@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafka_sla.errors import SettingsError
 from kafka_sla.config.settings import Settings, load_settings
+from kafka_sla.errors import SettingsError
 
 VARIABLE = "KAFKA_SLA_CONFIG"
 

@@ -51,7 +51,9 @@ def digest(wanted: dict[str, str]) -> dict[str, Any]:
         raise BadRequest("the configuration names no smtp_connection; name one, or send to nobody")
     to = [context["params"]["preview_to"]] if wanted["send_to"] == "preview" else []
     again = context["run_id"] if wanted["send_to"] == "recipients" else ""
-    sent = digest_delivery.mail_digest(settings, place, name, at, connection(settings.smtp_connection), to=to, again=again)
+    sent = digest_delivery.mail_digest(
+        settings, place, name, at, connection(settings.smtp_connection), to=to, again=again
+    )
     log.info("Mailed to: %s.", "; ".join(sent["mailed"]) or "nobody, all have it already")
     return made | sent
 

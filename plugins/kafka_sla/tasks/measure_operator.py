@@ -11,8 +11,8 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import Context
 
 from kafka_sla.model.entities import Connection
-from kafka_sla.spark.package_zip import application, code_zip
 from kafka_sla.spark.conf import spark_conf
+from kafka_sla.spark.package_zip import application, code_zip
 from kafka_sla.tasks.connections import connection
 
 CONNECTION = "spark_default"

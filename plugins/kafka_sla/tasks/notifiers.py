@@ -11,8 +11,8 @@ from typing import Any, cast
 from airflow.sdk import Context
 
 from kafka_sla.errors import SettingsError
-from kafka_sla.model.entities import Notifier, Sla
 from kafka_sla.ledger.outbox import Notice
+from kafka_sla.model.entities import Notifier, Sla
 from kafka_sla.text.formatting import moment, span
 
 log = logging.getLogger(__name__)

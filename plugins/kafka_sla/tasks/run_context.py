@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 from airflow.sdk import conf, get_current_context
 
+from kafka_sla.config.settings import Settings, load_settings
 from kafka_sla.errors import BadRequest
 from kafka_sla.model.entities import Interval
-from kafka_sla.config.settings import Settings, load_settings
 from kafka_sla.tasks.dag_config import configuration_path
 from kafka_sla.tasks.run_plan import Request
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal, TypedDict
 
+from kafka_sla.config.settings import Settings
 from kafka_sla.errors import BadRequest
 from kafka_sla.model.entities import Interval, floor_time
-from kafka_sla.config.settings import Settings
 
 NEWS = timedelta(hours=1)
 """A miss that a late run finds in an interval older than this is history: it is recorded and shown, not mailed."""

@@ -25,9 +25,9 @@ from airflow.sdk.exceptions import AirflowSkipException
 from kafka_sla import errors
 from kafka_sla.tasks import assets
 from kafka_sla.tasks.connections import connection, store
+from kafka_sla.tasks.run_context import request_of_run, run_url, settings_here
 from kafka_sla.tasks.run_plan import Plan, is_live, planned
 from kafka_sla.tasks.run_plan import plan as decide
-from kafka_sla.tasks.run_context import request_of_run, run_url, settings_here
 
 log = logging.getLogger(__name__)
 

@@ -54,7 +54,7 @@ class ValidationOutcome:
 
 def suite(table: str) -> dict[str, Any]:
     """The suite of a table as it stands in its file (checkout, wheel or zip alike)."""
-    text = importlib.resources.files("expectations").joinpath(f"{table}.json").read_text(encoding="utf-8")
+    text = importlib.resources.files("kafka_sla.expectations").joinpath(f"{table}.json").read_text(encoding="utf-8")
     return dict(json.loads(text))
 
 
@@ -247,8 +247,6 @@ def _batch(name: str, frame: DataFrame) -> Any:
 def _expectations(name: str, rules: Sequence[Any]) -> dict[str, Any]:
     """The expectations of these rules by id."""
     from great_expectations.core import ExpectationSuite
-
-    import kafka_sla.validation.expectation_types
 
     asked = ExpectationSuite(name=name, expectations=list(rules))
     expectations: dict[str, Any] = {str(expectation.id): expectation for expectation in asked.expectations}

@@ -1,12 +1,12 @@
-"""The reference page of all tables, made of contracts and suites (`python -m kafka_sla.validation.table_docs`). Reads no data."""
+"""The reference page of all tables, made of contracts and suites (`make docs`). Reads no data."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 
-from kafka_sla.validation import suites
 from kafka_sla.model.tables import TABLES, Table
+from kafka_sla.validation import suites
 
 _INTRODUCTION = """\
 # Tables

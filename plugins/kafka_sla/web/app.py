@@ -12,9 +12,11 @@ from starlette.middleware.gzip import GZipMiddleware
 
 from kafka_sla import __version__
 from kafka_sla.errors import BadRequest, KafkaSlaError
-from kafka_sla.web.api import routes, downloads, prometheus
-from kafka_sla.web.pages import routes, reports
 from kafka_sla.web.access import may_read
+from kafka_sla.web.api import downloads, prometheus
+from kafka_sla.web.api import routes as api
+from kafka_sla.web.pages import reports
+from kafka_sla.web.pages import routes as pages
 from kafka_sla.web.pages.response import Page
 
 HEADERS = {
@@ -32,7 +34,7 @@ def create_app() -> FastAPI:
         title="kafka_sla", version=__version__, description="Read what was promised, measured and missed.",
         dependencies=[Depends(may_read)], docs_url=None, redoc_url=None, openapi_url=None,
     )  # fmt: skip
-    for one in (downloads, prometheus, routes, reports, routes):
+    for one in (downloads, prometheus, api, reports, pages):
         app.include_router(one.router)
 
     @app.get("/api/v1/openapi.json", include_in_schema=False)

@@ -16,8 +16,8 @@ from confluent_kafka.cimpl import NewTopic
 from demo.broker import Cluster, free_ports
 from demo.warm_up import create_topic
 from kafka_sla.cli.main import main
-from kafka_sla.text.timestamps import instant_text
 from kafka_sla.model.entities import floor_time
+from kafka_sla.text.timestamps import instant_text
 
 Captured = pytest.CaptureFixture[str]
 Connect = Callable[[str, dict[str, object]], None]

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kafka_sla.errors import BadRequest, SettingsError
-from kafka_sla.model.entities import Cluster, Interval, Patterns, Sla, SteadyState
 from kafka_sla.cli.local_run import Run, plan
 from kafka_sla.config.settings import Settings
+from kafka_sla.errors import BadRequest, SettingsError
+from kafka_sla.model.entities import Cluster, Interval, Patterns, Sla, SteadyState
 
 NOW = datetime(2026, 11, 2, 12, 0, 30, tzinfo=UTC)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kafka_sla.cli.main import main
-from kafka_sla.text.timestamps import instant_text
 from kafka_sla.model.tables import TABLES
+from kafka_sla.text.timestamps import instant_text
 
 CONFIG = """\
 clusters: {old: {}}

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from kafka_sla.cli.status import cluster_status, interval_text, miss_text, status_text
+from kafka_sla.config.settings import Settings
+from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Cluster, Interval, Patterns, Sla, SlaWindow, SteadyState
-from kafka_sla.config.settings import Settings
 from kafka_sla.sla.evaluate import misses
-from kafka_sla.cli.status import cluster_status, interval_text, miss_text, status_text
-from kafka_sla.config.store import Store
 
 START = datetime(2026, 11, 2, tzinfo=UTC)
 SLA = Sla("payments", "prod", Patterns(), Patterns(), 30_000, 120_000, 0.99, SteadyState(30_000), period="day")

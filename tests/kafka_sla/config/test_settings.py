@@ -13,9 +13,18 @@ import jsonschema
 import pytest
 import yaml
 
-from kafka_sla.errors import SettingsError
-from kafka_sla.model.entities import Interval, LookUps, Maintenance, Notifier, Patterns, StatusRules, SteadyState, WeeklyMaintenance
 from kafka_sla.config.settings import Settings, json_schema, load_settings
+from kafka_sla.errors import SettingsError
+from kafka_sla.model.entities import (
+    Interval,
+    LookUps,
+    Maintenance,
+    Notifier,
+    Patterns,
+    StatusRules,
+    SteadyState,
+    WeeklyMaintenance,
+)
 
 ROOT = Path(__file__).parents[3]
 SLA = {"name": "payments", "groups": ["payments-service"], "max_latency": "30s"}

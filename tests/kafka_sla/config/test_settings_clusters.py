@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
+from kafka_sla.config.settings import Settings, load_settings
 from kafka_sla.errors import SettingsError
 from kafka_sla.model.entities import Checkpoint, Patterns, ReplicationFlow
-from kafka_sla.config.settings import Settings, load_settings
 
 SLA = {"name": "copies", "groups": ["prod->backup"], "max_latency": "30s", "cluster": "prod"}
 

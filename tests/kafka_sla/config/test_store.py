@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
 from kafka_sla.model.entities import Connection
-from kafka_sla.config.store import Store
 
 
 def connection(**fields: Any) -> Connection:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kafka_sla.model.arrow_schemas import arrow_rows
 from kafka_sla.lake.aggregate import By, rolled_up
+from kafka_sla.model.arrow_schemas import arrow_rows
 from kafka_sla.model.tables import CONSUMER_LATENCY
 
 START = datetime(2026, 11, 1, tzinfo=UTC)

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafka_sla.model.arrow_schemas import arrow_rows
 from kafka_sla.lake.export_files import Format, write_file, write_stream
+from kafka_sla.model.arrow_schemas import arrow_rows
 from kafka_sla.model.tables import CONSUMER_LATENCY, SLA_WINDOWS
 
 AT = datetime(2026, 11, 1, 2, 0, 0, 123456, tzinfo=UTC)

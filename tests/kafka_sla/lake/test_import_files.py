@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kafka_sla.config.store import Store
 from kafka_sla.errors import BadImport
 from kafka_sla.lake.import_files import import_committed_offsets, import_log_offsets
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.config.store import Store
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS
 from tests.kafka_sla.loads import at, points, span
 

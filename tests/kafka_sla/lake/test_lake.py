@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
+from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.config.store import Store
+from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
 from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, FACTS, LOG_OFFSETS, STEADY_STATE, TABLES
 from tests.kafka_sla.loads import DAY, MINUTE, at, load, points, span, stage
 

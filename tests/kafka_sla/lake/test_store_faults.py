@@ -14,16 +14,16 @@ import pytest
 from sqlalchemy import Connection, MetaData, create_engine, make_url, text
 
 from demo.postgres import with_login
-from kafka_sla.ledger.database import Database
+from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
-from kafka_sla.spark.job_spec import read_job
+from kafka_sla.files import has_rows, write_rows
 from kafka_sla.lake.lake import Lake
+from kafka_sla.lake.staging import staged
+from kafka_sla.ledger.database import Database
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import EVERYTHING
-from kafka_sla.lake.staging import staged
-from kafka_sla.config.store import Store
 from kafka_sla.model.tables import LOG_OFFSETS
-from kafka_sla.files import has_rows, write_rows
+from kafka_sla.spark.job_spec import read_job
 
 
 @contextmanager

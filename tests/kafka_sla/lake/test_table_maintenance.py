@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from kafka_sla.lake.lake import Lake
-from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.lake.table_maintenance import Settled
-from kafka_sla.lake.staging import keep_commit_records
 from kafka_sla.config.store import Store
-from kafka_sla.model.tables import CONSUMER_LATENCY, LOG_OFFSETS
 from kafka_sla.files import files_below, write_text
+from kafka_sla.lake.lake import Lake
+from kafka_sla.lake.staging import keep_commit_records
+from kafka_sla.lake.table_maintenance import Settled
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.model.tables import CONSUMER_LATENCY, LOG_OFFSETS
 from tests.kafka_sla.loads import load, points, span, stage
 
 HOUR = span("10:00", "11:00")

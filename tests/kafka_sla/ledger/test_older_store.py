@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 from sqlalchemy import create_engine, text
 
+from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
 from kafka_sla.lake.iceberg import Iceberg
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.config.store import Store
 from kafka_sla.model.tables import CONSUMER_LATENCY, LOG_OFFSETS, Table
 from tests.kafka_sla.loads import load, points, span, stage
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.model.entities import Interval, Miss, Patterns, Sla, SlaWindow, SteadyState
-from kafka_sla.ledger.outbox import Notice, NoticeKind
 from kafka_sla.config.store import Store
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.ledger.outbox import Notice, NoticeKind
+from kafka_sla.model.entities import Interval, Miss, Patterns, Sla, SlaWindow, SteadyState
 from tests.kafka_sla.loads import MINUTE, at
 
 SLA = Sla("payments", "a", Patterns(), Patterns(), 30_000, 120_000, 0.999, SteadyState(30_000))

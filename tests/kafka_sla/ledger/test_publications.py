@@ -7,8 +7,8 @@ import random
 import pytest
 
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.model.entities import Interval
 from kafka_sla.ledger.publications import Publication, Slice, visible
+from kafka_sla.model.entities import Interval
 from tests.kafka_sla.loads import DAY, MINUTE, at, span
 
 FIVE = 5 * MINUTE

@@ -10,15 +10,15 @@ import pytest
 from sqlalchemy import update
 from sqlalchemy.exc import IntegrityError
 
-from kafka_sla.pipeline import steps
-from kafka_sla.sla import evaluate as judging
+from kafka_sla.config.settings import Settings
+from kafka_sla.config.store import Store
 from kafka_sla.ledger.database import Database
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.schema import METADATA, SLA_MISSES, SLA_WINDOWS
-from kafka_sla.model.entities import Cluster, Interval, Miss, Patterns, Sla, SlaWindow, SteadyState, Verdict
-from kafka_sla.config.settings import Settings
 from kafka_sla.ledger.verdicts import MissChange
-from kafka_sla.config.store import Store
+from kafka_sla.model.entities import Cluster, Interval, Miss, Patterns, Sla, SlaWindow, SteadyState, Verdict
+from kafka_sla.pipeline import steps
+from kafka_sla.sla import evaluate as judging
 from kafka_sla.sla.rollups import Sums
 from tests.kafka_sla.loads import at, span
 

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from demo.mailbox import Mailbox, mailbox
-from kafka_sla.reporting.digest_schedule import period_of
-from kafka_sla.notifications.digest_delivery import day_asked, digests_due, mail_digest, make_digest
+from kafka_sla.config.settings import Settings
+from kafka_sla.config.store import Store
 from kafka_sla.errors import BadRequest, MailRefused, SettingsError
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Cluster, Connection, Digest, Interval
-from kafka_sla.config.settings import Settings
-from kafka_sla.config.store import Store
+from kafka_sla.notifications.digest_delivery import day_asked, digests_due, mail_digest, make_digest
+from kafka_sla.reporting.digest_schedule import period_of
 from tests.kafka_sla.notifications.misses import START, promise
 from tests.kafka_sla.reporting.test_digest import judged, utc
 

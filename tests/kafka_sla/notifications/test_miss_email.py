@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from kafka_sla.notifications.miss_email import compose
-from kafka_sla.model.entities import Miss, Sla
 from kafka_sla.ledger.outbox import Notice
+from kafka_sla.model.entities import Miss, Sla
+from kafka_sla.notifications.miss_email import compose
 from tests.kafka_sla.notifications.misses import hour, miss, promise
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -21,8 +21,8 @@ from demo.broker import Cluster as Broker
 from demo.mailbox import Mailbox, mailbox
 from demo.warm_up import create_topic
 from kafka_sla.cli.main import main
-from kafka_sla.text.timestamps import instant_text
 from kafka_sla.model.entities import Interval, epoch_ms, floor_time
+from kafka_sla.text.timestamps import instant_text
 from tests.kafka_sla.sources.kafka.traffic import admin, commit, look, produce, topic
 
 NASTY = "<script>alert('g')</script> & \"{{ 7*7 }}\" %s ../../etc \u202e日本\t=1+1"

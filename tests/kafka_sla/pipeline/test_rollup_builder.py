@@ -7,10 +7,10 @@ from typing import Any
 
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.model.entities import Interval, Patterns, Sla, SlaWindow, SteadyState
 from kafka_sla.ledger.rollups import Packed
-from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, Sums, unpacked_histogram
+from kafka_sla.model.entities import Interval, Patterns, Sla, SlaWindow, SteadyState
 from kafka_sla.pipeline.rollup_builder import sum_up
+from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, Sums, unpacked_histogram
 from tests.kafka_sla.loads import DAY, at, load, span
 
 PROMISE = Sla(

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from kafka_sla.reporting.charts import latency_plot
 from kafka_sla.model.entities import Interval, Miss, Patterns, Sla, SlaWindow, SteadyState, Verdict
+from kafka_sla.reporting.charts import latency_plot
 from kafka_sla.sla.evaluate import misses
 
 MINUTE = timedelta(minutes=1)

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from kafka_sla.reporting.digest import tell
-from kafka_sla.notifications.digest_email import digest_mail, digest_page
-from kafka_sla.reporting.digest_schedule import due_at, period_name, period_of, periods_due
+from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Digest, Interval, Sla, SlaWindow
+from kafka_sla.notifications.digest_email import digest_mail, digest_page
+from kafka_sla.reporting.digest import tell
+from kafka_sla.reporting.digest_schedule import due_at, period_name, period_of, periods_due
 from kafka_sla.sla.evaluate import misses
-from kafka_sla.config.store import Store
 from tests.kafka_sla.notifications.misses import EVIDENCE, START, hour, promise
 
 WEEK = timedelta(days=7)

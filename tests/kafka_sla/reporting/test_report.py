@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from kafka_sla.sla.attainment import attained_in, period_until
+from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval, Miss, SlaWindow
 from kafka_sla.reporting.report import ReportedSla, html_report, reported, write_report
+from kafka_sla.sla.attainment import attained_in, period_until
 from kafka_sla.sla.evaluate import misses
-from kafka_sla.config.store import Store
 from tests.kafka_sla.notifications.misses import START, hour, miss, promise
 
 HOUR = Interval(START, START + timedelta(hours=1))

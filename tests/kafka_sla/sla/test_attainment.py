@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kafka_sla.sla.attainment import Attainment, attained_in, calendar_period, period_until
 from kafka_sla.model.entities import Interval, Patterns, Period, Sla, SlaWindow, SteadyState, Verdict
+from kafka_sla.sla.attainment import Attainment, attained_in, calendar_period, period_until
 
 HOUR = timedelta(hours=1)
 START = datetime(2026, 3, 1, tzinfo=UTC)

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from kafka_sla.model.arrow_schemas import arrow_rows
-from kafka_sla.sla.compacted_history import REASON, doubted, first_commits, window_before
 from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import COMMITTED_OFFSETS, COMPACTED, STEADY_STATE
+from kafka_sla.sla.compacted_history import REASON, doubted, first_commits, window_before
 from tests.kafka_sla.loads import MINUTE, at
 
 KEY = {"cluster": "a", "group": "g", "topic": "orders", "partition": 0}

@@ -13,9 +13,18 @@ import pyarrow as pa
 import pytest
 
 from kafka_sla.model.arrow_schemas import arrow_rows
-from kafka_sla.model.entities import Interval, Maintenance, Patterns, Sla, SlaWindow, SteadyState, Verdict, WeeklyMaintenance
-from kafka_sla.sla.evaluate import expiry, judge, misses
+from kafka_sla.model.entities import (
+    Interval,
+    Maintenance,
+    Patterns,
+    Sla,
+    SlaWindow,
+    SteadyState,
+    Verdict,
+    WeeklyMaintenance,
+)
 from kafka_sla.model.tables import CONSUMER_LATENCY, NON_CONSUMED, STEADY_STATE
+from kafka_sla.sla.evaluate import expiry, judge, misses
 
 MINUTE = timedelta(minutes=1)
 START = datetime(2026, 3, 2, 10, tzinfo=UTC)

@@ -19,10 +19,10 @@ from demo.broker import Cluster as Broker
 from demo.broker import free_ports
 from demo.connect import Worker
 from demo.warm_up import create_topic
-from kafka_sla.sources import kafka as door
-from kafka_sla.sources.connect_rest import read_flow
 from kafka_sla.errors import ConnectUnreachable
 from kafka_sla.model.entities import Cluster, Connection, KeptPosition, Patterns, ReplicationFlow
+from kafka_sla.sources.connect_rest import read_flow
+from kafka_sla.sources.kafka import mm2_offsets
 
 FLOW = ReplicationFlow("copies", "backup", None, "connect", "copy orders", Patterns(("connect-orders",)))
 PATIENCE_S = 120
@@ -83,7 +83,9 @@ def test_a_real_worker_tells_what_its_offsets_topic_tells(kafka: Broker) -> None
         started(worker, kafka)
         (asked,) = asked_until(worker, 30)
         topic = ReplicationFlow("copies", "backup", worker.offsets_topic, None, FLOW.connector, FLOW.topics)
-        read = door.read_flow(topic, Cluster("backup", "b"), Connection("b", extra=dict(kafka.client())), 0, None)
+        read = mm2_offsets.read_flow(
+            topic, Cluster("backup", "b"), Connection("b", extra=dict(kafka.client())), 0, None
+        )
 
     assert (asked.group, asked.topic, asked.partition, asked.source) == ("copies", "connect-orders", 0, "connect_rest")
     assert (read[-1].offset, read[-1].source) == (asked.offset, "mm2_offsets")

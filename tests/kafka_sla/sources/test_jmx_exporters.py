@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from demo.broker import free_ports
-from kafka_sla.sources.jmx_exporters import Scraped, scrape
 from kafka_sla.model.entities import Cluster, Exporter
+from kafka_sla.sources.jmx_exporters import Scraped, scrape
 
 SHOWN = """\
 # TYPE kafka_request_time_requests gauge

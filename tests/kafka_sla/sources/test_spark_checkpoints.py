@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from kafka_sla.sources.spark_checkpoints import read_checkpoint
 from kafka_sla.errors import CheckpointUnreadable
 from kafka_sla.model.entities import Checkpoint, KeptPosition
+from kafka_sla.sources.spark_checkpoints import read_checkpoint
 
 STARTED_MS = [1795274598647, 1795274715730, 1795274744746, 1795274771350]
 """When the query said that its batches began."""

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kafka_sla.errors import SparkFailed
-from kafka_sla.spark.job_spec import Job
 from kafka_sla.model.entities import Interval
+from kafka_sla.spark.job_spec import Job
 from kafka_sla.spark.submit import run_spark
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from airflow.sdk.log import redact
 
-from kafka_sla.errors import ConnectionMissing
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
+from kafka_sla.errors import ConnectionMissing
 from kafka_sla.tasks.connections import connection, store
 
 KAFKA = {

@@ -6,8 +6,8 @@ import pytest
 from airflow.sdk import BaseNotifier
 
 from kafka_sla.errors import SettingsError
-from kafka_sla.model.entities import Notifier, Patterns, Sla, SteadyState
 from kafka_sla.ledger.outbox import Notice
+from kafka_sla.model.entities import Notifier, Patterns, Sla, SteadyState
 from kafka_sla.tasks.notifiers import caller
 from tests.kafka_sla.notifications.misses import miss
 

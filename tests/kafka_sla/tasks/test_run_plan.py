@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from kafka_sla.config.settings import Settings
 from kafka_sla.errors import BadRequest, SettingsError
 from kafka_sla.model.entities import Cluster, Interval, Patterns, Sla, SteadyState
-from kafka_sla.config.settings import Settings
 from kafka_sla.tasks.run_plan import Request, is_live, plan
 
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from kafka_sla import expectations
-from kafka_sla.validation import suites
-from kafka_sla.model.arrow_schemas import arrow_rows
 from kafka_sla.errors import ValidationFailed
+from kafka_sla.model.arrow_schemas import arrow_rows
 from kafka_sla.model.entities import Patterns, Sla, SteadyState
 from kafka_sla.model.tables import QUARANTINE, TABLES, VALIDATION_RESULTS
+from kafka_sla.spark.package_zip import code_zip
+from kafka_sla.validation import suites
 from tests.expectations.rows import INTERVAL, WINDOW_MS, Row, at, good
 
 
@@ -129,14 +128,8 @@ def test_rows_without_a_column_of_their_contract_are_refused(spark: SparkSession
 
 
 def test_suites_are_found_inside_the_zip_that_spark_gets(tmp_path: Path) -> None:
-    code, rules = Path(suites.__file__).parent, Path(expectations.__file__).parent
-    package = tmp_path / "project.zip"
-    with zipfile.ZipFile(package, "w") as archive:
-        for file in ("__init__", "errors", "model", "tables", "suites"):
-            archive.write(code / f"{file}.py", f"kafka_sla/{file}.py")
-        archive.write(rules / "__init__.py", "expectations/__init__.py")
-        archive.write(rules / "log_offsets.json", "expectations/log_offsets.json")
-    program = "from kafka_sla import suites; print(suites.__file__, suites.suite('log_offsets')['name'])"
+    package = code_zip(tmp_path)
+    program = "from kafka_sla.validation import suites; print(suites.__file__, suites.suite('log_offsets')['name'])"
 
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, env={"PYTHONPATH": str(package)}, capture_output=True, text=True

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafka_sla.validation.table_docs import tables_page
 from kafka_sla.model.tables import TABLES
+from kafka_sla.validation.table_docs import tables_page
 
 PAGE = Path(__file__).resolve().parents[3] / "docs/reference/tables.md"
 

@@ -13,17 +13,27 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka_sla.pipeline import steps
-from kafka_sla.reporting.archive import archive_path
-from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
-from kafka_sla.reporting.digest_schedule import period_of
-from kafka_sla.lake.lake import Lake
-from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.model.entities import Interval
 from kafka_sla.config.settings import load_settings
 from kafka_sla.config.store import Store
-from kafka_sla.model.tables import CONSUMER_LATENCY, CONSUMER_STATUS, FETCH_LATENCY, GROUP_STATES, LATENCY_BUCKET_GAMMA, NON_CONSUMED, REPLICATION_LAG, STEADY_STATE, Table
 from kafka_sla.files import write_text
+from kafka_sla.lake.lake import Lake
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
+from kafka_sla.model.entities import Interval
+from kafka_sla.model.tables import (
+    CONSUMER_LATENCY,
+    CONSUMER_STATUS,
+    FETCH_LATENCY,
+    GROUP_STATES,
+    LATENCY_BUCKET_GAMMA,
+    NON_CONSUMED,
+    REPLICATION_LAG,
+    STEADY_STATE,
+    Table,
+)
+from kafka_sla.pipeline import steps
+from kafka_sla.reporting.archive import archive_path
+from kafka_sla.reporting.digest_schedule import period_of
 
 HOSTILE = "<script>alert('x')</script>"
 CONFIGURATION = f"""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from kafka_sla.model.tables import LOG_OFFSETS
 from kafka_sla.files import write_rows
+from kafka_sla.model.tables import LOG_OFFSETS
 from kafka_sla.spark_jobs.events.frames import read
 from tests.kafka_sla.loads import points
 

@@ -9,11 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_sla.model.arrow_schemas import arrow_rows
-from kafka_sla.spark.job_spec import Carried, Job, Replay
 from kafka_sla.model.entities import Cluster, Interval, Patterns
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, Table
-from kafka_sla.spark_jobs.events.sort import Events
+from kafka_sla.spark.job_spec import Carried, Job, Replay
 from kafka_sla.spark_jobs.events.read_files import shares
+from kafka_sla.spark_jobs.events.sort import Events
 from tests.spark_jobs.conftest import at, commit, point
 from tests.spark_jobs.tasks import Row, events_of
 

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from kafka_sla.spark_jobs.events.layouts import COMMITS, LAYOUTS, POINTS
-from kafka_sla.spark_jobs.events.sort import Events, in_order
 from kafka_sla.spark_jobs.events.shuffle import packed
+from kafka_sla.spark_jobs.events.sort import Events, in_order
 
 Commit = tuple[str, str, int, str, int, int | None]
 OF_COMMITS = ("cluster", "topic", "partition", "group", "at", "offset")

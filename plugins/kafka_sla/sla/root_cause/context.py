@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_sla.sla.root_cause.stats import fetched
 from kafka_sla.model.entities import FOREVER, Miss
+from kafka_sla.sla.root_cause.stats import fetched
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,21 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_sla.text.timestamps import instant_text, parse_instant
-from kafka_sla.sla.root_cause.classify import Evidence
-from kafka_sla.sla.root_cause.stats import WindowSum, late_partitions, longest_stall, phase_rates, rewinds, window_sums, worst_partitions
-from kafka_sla.sla.root_cause.summary import sentence
-from kafka_sla.sla.root_cause.context import Around, surroundings
 from kafka_sla.model.entities import Interval, Miss, Sla
+from kafka_sla.sla.root_cause.classify import Evidence
+from kafka_sla.sla.root_cause.context import Around, surroundings
+from kafka_sla.sla.root_cause.stats import (
+    WindowSum,
+    late_partitions,
+    longest_stall,
+    phase_rates,
+    rewinds,
+    window_sums,
+    worst_partitions,
+)
+from kafka_sla.sla.root_cause.summary import sentence
 from kafka_sla.text.formatting import count, moment, plural, rate, share, span
+from kafka_sla.text.timestamps import instant_text, parse_instant
 
 LOOK_BACK = timedelta(minutes=30)
 """How much of the time before a miss shows what was usual."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from kafka_sla.sources.kafka.record_sampling import Stretch
 from kafka_sla.sources.kafka.committed_positions import Reader, Track
 from kafka_sla.sources.kafka.offset_search import Search
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
+from kafka_sla.sources.kafka.record_sampling import Stretch
 
 
 def windows_read(

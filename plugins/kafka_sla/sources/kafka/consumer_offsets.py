@@ -15,13 +15,13 @@ from typing import Any
 import pyarrow as pa
 from kafka.errors import KafkaError, NoError, OffsetOutOfRangeError, UnknownTopicOrPartitionError, for_code
 
+from kafka_sla.model.entities import Patterns
+from kafka_sla.sources.kafka.committed_positions import Reader, Track
 from kafka_sla.sources.kafka.protocol.client import TAKE_OVER_S, Client
 from kafka_sla.sources.kafka.protocol.fetch import Place, fetched
 from kafka_sla.sources.kafka.protocol.list_offsets import Offsets
-from kafka_sla.sources.kafka.committed_positions import Reader, Track
 from kafka_sla.sources.kafka.protocol.record_batches import Batch, Record, read_batches, read_records, told_batches
 from kafka_sla.sources.kafka.protocol.topics import Topic, TopicPartition, read_topic
-from kafka_sla.model.entities import Patterns
 
 TOPIC = "__consumer_offsets"
 SCHEMA = pa.schema([

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from kafka_sla.sources.kafka.fact_rows import Row
-from kafka_sla.sources.kafka.committed_positions import Reader, Track
-from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 from kafka_sla.model.entities import KeptPosition
 from kafka_sla.model.tables import UNCHANGED
+from kafka_sla.sources.kafka.committed_positions import Reader, Track
+from kafka_sla.sources.kafka.fact_rows import Row
+from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 
 
 def kept_tracks(kept: Iterable[KeptPosition], there: Collection[TopicPartition]) -> dict[Reader, Track]:

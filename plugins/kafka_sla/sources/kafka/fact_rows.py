@@ -8,12 +8,12 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_sla.model.arrow_schemas import arrow_schema
-from kafka_sla.sources.kafka.record_sampling import Told
-from kafka_sla.sources.kafka.protocol.groups import Group
+from kafka_sla.model.tables import Table
 from kafka_sla.sources.kafka.produced_timeline import Produced
+from kafka_sla.sources.kafka.protocol.groups import Group
 from kafka_sla.sources.kafka.protocol.share_groups import NO_TIME_LAG, ShareLag
 from kafka_sla.sources.kafka.protocol.topics import Topic, TopicConfig, TopicPartition
-from kafka_sla.model.tables import Table
+from kafka_sla.sources.kafka.record_sampling import Told
 
 Row = tuple[Any, ...]
 """Values in the order of the table's columns after `cluster`; times in ms."""

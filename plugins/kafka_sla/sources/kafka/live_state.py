@@ -7,17 +7,17 @@ from datetime import UTC, datetime
 
 from kafka.errors import AuthorizationError
 
-from kafka_sla.sources.kafka import fact_rows
-from kafka_sla.sources.kafka.protocol.client import TAKE_OVER_S
-from kafka_sla.sources.kafka.consumer_offsets import TOPIC, Commits, read_commits
-from kafka_sla.sources.kafka.protocol.connection_errors import words_of
-from kafka_sla.sources.kafka.fact_rows import Row
-from kafka_sla.sources.kafka.protocol.groups import see_groups
-from kafka_sla.sources.kafka.protocol.group_members import count_members
-from kafka_sla.sources.kafka.committed_positions import Reader
-from kafka_sla.sources.kafka.snapshot_scope import Scope
-from kafka_sla.sources.kafka.protocol.share_groups import read_share_lags
 from kafka_sla.model.entities import epoch_ms
+from kafka_sla.sources.kafka import fact_rows
+from kafka_sla.sources.kafka.committed_positions import Reader
+from kafka_sla.sources.kafka.consumer_offsets import TOPIC, Commits, read_commits
+from kafka_sla.sources.kafka.fact_rows import Row
+from kafka_sla.sources.kafka.protocol.client import TAKE_OVER_S
+from kafka_sla.sources.kafka.protocol.connection_errors import words_of
+from kafka_sla.sources.kafka.protocol.group_members import count_members
+from kafka_sla.sources.kafka.protocol.groups import see_groups
+from kafka_sla.sources.kafka.protocol.share_groups import read_share_lags
+from kafka_sla.sources.kafka.snapshot_scope import Scope
 
 
 @dataclass(slots=True)

@@ -11,14 +11,14 @@ from typing import Any
 
 from kafka.errors import KafkaError, UnknownTopicOrPartitionError, for_code
 
-from kafka_sla.sources.kafka.protocol.client import Client
+from kafka_sla.model.entities import Cluster, Connection, KeptPosition, ReplicationFlow
 from kafka_sla.sources.kafka.consumer_offsets import committed_records
+from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
 from kafka_sla.sources.kafka.protocol.fetch import Place, fetched
 from kafka_sla.sources.kafka.protocol.list_offsets import Offsets
 from kafka_sla.sources.kafka.protocol.record_batches import Record, read_batches
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition, read_topic
-from kafka_sla.model.entities import Cluster, Connection, KeptPosition, ReplicationFlow
 
 SOURCE = "mm2_offsets"
 _BYTES_PER_FETCH = 4 * 1024**2

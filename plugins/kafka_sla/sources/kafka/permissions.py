@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from kafka.errors import AuthorizationError, KafkaError, UnknownTopicOrPartitionError, for_code
 
 from kafka_sla.errors import KafkaUnreachable
-from kafka_sla.sources.kafka.protocol.client import Client
+from kafka_sla.model.entities import Cluster, Connection, Patterns
 from kafka_sla.sources.kafka.consumer_offsets import TOPIC
+from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
 from kafka_sla.sources.kafka.protocol.fetch import ONE_BATCH, Place, fetched
 from kafka_sla.sources.kafka.protocol.groups import list_groups, read_committed
 from kafka_sla.sources.kafka.protocol.topics import Topic, TopicPartition, read_configs, read_topic, read_topics
-from kafka_sla.model.entities import Cluster, Connection, Patterns
 
 OLDEST = (3, 0)
 """The first release that answers the committed offsets of many groups in one request (KIP-709)."""

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kafka_sla.sources.kafka.committed_positions import Reader, Step, Track, falls_back, positions_at
+from kafka_sla.sources.kafka.consumed_windows import windows_read
+from kafka_sla.sources.kafka.offset_search import Point, Rule, Search
+from kafka_sla.sources.kafka.protocol.list_offsets import Asked, Offsets
+from kafka_sla.sources.kafka.protocol.record_timestamps import RecordTimes
+from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 from kafka_sla.sources.kafka.record_sampling import Contents, Told
 from kafka_sla.sources.kafka.transaction_markers import before_markers, transactional_topics
-from kafka_sla.sources.kafka.protocol.list_offsets import Asked, Offsets
-from kafka_sla.sources.kafka.committed_positions import Reader, Step, Track, falls_back, positions_at
-from kafka_sla.sources.kafka.protocol.record_timestamps import RecordTimes
-from kafka_sla.sources.kafka.offset_search import Point, Rule, Search
-from kafka_sla.sources.kafka.protocol.topics import TopicPartition
-from kafka_sla.sources.kafka.consumed_windows import windows_read
 
 _SLICE_MS = 3_600_000
 

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from kafka.errors import AuthorizationError, KafkaError, OffsetOutOfRangeError, for_code
 
+from kafka_sla.sources.kafka.offset_ranges import Content, Range
 from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
 from kafka_sla.sources.kafka.protocol.fetch import Place, fetched
-from kafka_sla.sources.kafka.offset_ranges import Content, Range
 from kafka_sla.sources.kafka.protocol.record_batches import Batch, told_batches
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 

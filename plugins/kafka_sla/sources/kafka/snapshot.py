@@ -11,23 +11,30 @@ from datetime import timedelta
 import pyarrow as pa
 from kafka.errors import KafkaError
 
+from kafka_sla.model.entities import Cluster, Connection, Interval, KeptPosition, LookUps, Patterns, epoch_ms
+from kafka_sla.model.tables import (
+    COMMITTED_OFFSETS,
+    GROUP_STATES,
+    LOG_OFFSETS,
+    RECORD_RANGES,
+    SHARE_LAGS,
+    TOPIC_CONFIGS,
+)
 from kafka_sla.sources.kafka import fact_rows
-from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.consumer_offsets import Commits
-from kafka_sla.sources.kafka.record_sampling import Contents
-from kafka_sla.sources.kafka.protocol.connection_errors import words_of
-from kafka_sla.sources.kafka.fact_rows import Row, fact_table
 from kafka_sla.sources.kafka.external_positions import kept_rows, kept_tracks, standing
-from kafka_sla.sources.kafka.transaction_markers import before_markers, transactional_topics
-from kafka_sla.sources.kafka.produced_timeline import Looking, produced_points
-from kafka_sla.sources.kafka.unchanged_positions import proven, tracks, unchanged
-from kafka_sla.sources.kafka.protocol.record_timestamps import RecordTimes
-from kafka_sla.sources.kafka.snapshot_scope import Scope, scope_of
+from kafka_sla.sources.kafka.fact_rows import Row, fact_table
 from kafka_sla.sources.kafka.live_state import now_ms, seen
 from kafka_sla.sources.kafka.offset_search import Rule
+from kafka_sla.sources.kafka.produced_timeline import Looking, produced_points
+from kafka_sla.sources.kafka.protocol.client import Client
+from kafka_sla.sources.kafka.protocol.connection_errors import words_of
+from kafka_sla.sources.kafka.protocol.record_timestamps import RecordTimes
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
-from kafka_sla.model.entities import Cluster, Connection, Interval, KeptPosition, LookUps, Patterns, epoch_ms
-from kafka_sla.model.tables import COMMITTED_OFFSETS, GROUP_STATES, LOG_OFFSETS, RECORD_RANGES, SHARE_LAGS, TOPIC_CONFIGS
+from kafka_sla.sources.kafka.record_sampling import Contents
+from kafka_sla.sources.kafka.snapshot_scope import Scope, scope_of
+from kafka_sla.sources.kafka.transaction_markers import before_markers, transactional_topics
+from kafka_sla.sources.kafka.unchanged_positions import proven, tracks, unchanged
 
 LOOK_BACK = timedelta(hours=1)
 """How long before an interval its commits are read too, where nothing is known, so that the last one before it is."""

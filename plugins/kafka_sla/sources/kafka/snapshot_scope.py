@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kafka_sla.model.entities import Interval, Patterns
 from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.protocol.list_offsets import Offsets
 from kafka_sla.sources.kafka.protocol.topics import Topic, TopicConfig, read_configs, read_topics
-from kafka_sla.model.entities import Interval, Patterns
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kafka_sla.model.tables import UNCHANGED
+from kafka_sla.sources.kafka.committed_positions import Reader, Track
 from kafka_sla.sources.kafka.consumer_offsets import Commits
 from kafka_sla.sources.kafka.fact_rows import Row
-from kafka_sla.sources.kafka.committed_positions import Reader, Track
 from kafka_sla.sources.kafka.live_state import Now
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
-from kafka_sla.model.tables import UNCHANGED
 
 _READER = 3
 """Values of a row that name the reader: group, topic, partition."""

@@ -9,13 +9,13 @@ from typing import Annotated
 import pyarrow as pa
 from fastapi import APIRouter, HTTPException, Query, Response
 
+from kafka_sla.lake.duckdb_reader import opened
 from kafka_sla.lake.export_files import Format, write_stream
 from kafka_sla.model.entities import Interval
-from kafka_sla.lake.duckdb_reader import opened
 from kafka_sla.model.tables import SLA_WINDOWS, TABLES, Table
 from kafka_sla.web.api.params import Here, Promise, Span
-from kafka_sla.web.queries.series import pieces
 from kafka_sla.web.queries.context import Place
+from kafka_sla.web.queries.series import pieces
 from kafka_sla.web.queries.timeline import timeline
 
 router = APIRouter(prefix="/api/v1", tags=["downloads"])

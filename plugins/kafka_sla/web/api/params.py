@@ -8,9 +8,9 @@ from typing import Annotated
 
 from fastapi import Depends, HTTPException, Query
 
-from kafka_sla.text.timestamps import parse_instant
-from kafka_sla.model.entities import Interval, Sla
 from kafka_sla.config.settings import Settings
+from kafka_sla.model.entities import Interval, Sla
+from kafka_sla.text.timestamps import parse_instant
 from kafka_sla.web.queries.context import Place, place
 
 DEFAULT = timedelta(hours=24)

@@ -13,13 +13,13 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from kafka_sla.model.entities import Interval
-from kafka_sla.sla.rollups import SLOT_MS
 from kafka_sla.model.tables import CONSUMER_LATENCY, CONSUMER_STATUS
-from kafka_sla.web.queries.schemas import SlaNow
+from kafka_sla.sla.rollups import SLOT_MS
 from kafka_sla.web.api.params import Here
-from kafka_sla.web.queries.overview import overview
-from kafka_sla.web.queries.series import Pieces, unpacked
 from kafka_sla.web.queries.context import Place
+from kafka_sla.web.queries.overview import overview
+from kafka_sla.web.queries.schemas import SlaNow
+from kafka_sla.web.queries.series import Pieces, unpacked
 from kafka_sla.web.queries.timeline import timeline
 
 router = APIRouter(tags=["metrics"])

@@ -7,14 +7,25 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, HTTPException, Query
 
 from kafka_sla.model.entities import Miss
-from kafka_sla.web.queries import other_metrics, gaps
-from kafka_sla.web.queries.schemas import CoverageDay, FlowNow, HeatMap, MissAnswer, PairNow, Quality, SlaNow, StatusLine, Timeline, Unread
 from kafka_sla.web.api.params import Chosen, Filter, Here, Promise, Span
+from kafka_sla.web.queries import gaps, other_metrics
+from kafka_sla.web.queries.context import Place
 from kafka_sla.web.queries.coverage import coverage_days
 from kafka_sla.web.queries.heatmap import heat_map
 from kafka_sla.web.queries.overview import overview
+from kafka_sla.web.queries.schemas import (
+    CoverageDay,
+    FlowNow,
+    HeatMap,
+    MissAnswer,
+    PairNow,
+    Quality,
+    SlaNow,
+    StatusLine,
+    Timeline,
+    Unread,
+)
 from kafka_sla.web.queries.series import pieces, step_ms
-from kafka_sla.web.queries.context import Place
 from kafka_sla.web.queries.timeline import answer, timeline
 
 router = APIRouter(prefix="/api/v1", tags=["kafka_sla"])

@@ -8,8 +8,8 @@ from itertools import groupby
 from typing import Any
 
 from kafka_sla.model.entities import Interval
-from kafka_sla.web.queries.schemas import FlowNow, PairNow, Summed, Unread
 from kafka_sla.text.formatting import UNKNOWN, bounds, count, moment, plural, span
+from kafka_sla.web.queries.schemas import FlowNow, PairNow, Summed, Unread
 
 SOON_MS = timedelta(hours=24) / timedelta(milliseconds=1)
 """Records that expire within that time are called about to be lost."""

@@ -7,11 +7,11 @@ from typing import Any
 
 from fastapi import HTTPException, Request
 
-from kafka_sla.sla.attainment import calendar_period
-from kafka_sla.text.timestamps import parse_instant
 from kafka_sla.model.entities import Interval, Sla
+from kafka_sla.sla.attainment import calendar_period
 from kafka_sla.text.formatting import moment
 from kafka_sla.text.formatting import span as length_text
+from kafka_sla.text.timestamps import parse_instant
 
 PRESETS = (
     ("6 hours", timedelta(hours=6)), ("24 hours", timedelta(hours=24)), ("7 days", timedelta(days=7)),

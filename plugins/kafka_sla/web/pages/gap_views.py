@@ -6,9 +6,9 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+from kafka_sla.text.formatting import moment, plural, span
 from kafka_sla.web.queries.backfill_commands import Cure
 from kafka_sla.web.queries.gaps import Missing, MissingTime
-from kafka_sla.text.formatting import moment, plural, span
 
 _FIELDS = {"from": "From (UTC)", "to": "To (UTC)", "clusters": "Clusters", "facts": "Facts", "slas": "SLAs"}
 _FACTS = {"stored": "Only what is stored"}

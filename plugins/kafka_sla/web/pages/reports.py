@@ -10,12 +10,12 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 
 from kafka_sla.reporting import archive
 from kafka_sla.reporting.archive import Archived
-from kafka_sla.web.queries.schemas import Report
-from kafka_sla.web.api.params import Here
-from kafka_sla.web.queries.backfill_commands import dag_trigger
-from kafka_sla.web.pages.response import Page, page
-from kafka_sla.web.queries.context import Place
 from kafka_sla.text.formatting import moment
+from kafka_sla.web.api.params import Here
+from kafka_sla.web.pages.response import Page, page
+from kafka_sla.web.queries.backfill_commands import dag_trigger
+from kafka_sla.web.queries.context import Place
+from kafka_sla.web.queries.schemas import Report
 
 router = APIRouter(default_response_class=HTMLResponse)
 Paper = Annotated[Page, Depends(page)]

@@ -14,7 +14,7 @@ from fastapi.responses import HTMLResponse, Response
 
 from kafka_sla.reporting.templates import render
 
-STATIC = Path(__file__).with_name("static")
+STATIC = Path(__file__).parents[1] / "static"
 PREFIX = "/kafka-sla"
 NAVIGATION = (
     ("/", "Overview"), ("/misses", "Misses"), ("/unread", "Unread records"),

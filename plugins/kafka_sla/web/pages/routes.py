@@ -9,13 +9,13 @@ from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from kafka_sla.model.entities import Interval
-from kafka_sla.web.api import routes
-from kafka_sla.web.queries import other_metrics, coverage, gaps, airflow_runs
-from kafka_sla.web.pages import date_ranges, view_models, broker_views, gap_views
-from kafka_sla.web.api.params import Chosen, Filter, Here, Promise, Span
-from kafka_sla.web.queries.overview import attainments, overview
-from kafka_sla.web.pages.response import Page, page
 from kafka_sla.text.formatting import moment
+from kafka_sla.web.api import routes
+from kafka_sla.web.api.params import Chosen, Filter, Here, Promise, Span
+from kafka_sla.web.pages import broker_views, date_ranges, gap_views, view_models
+from kafka_sla.web.pages.response import Page, page
+from kafka_sla.web.queries import airflow_runs, coverage, gaps, other_metrics
+from kafka_sla.web.queries.overview import attainments, overview
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 Paper = Annotated[Page, Depends(page)]

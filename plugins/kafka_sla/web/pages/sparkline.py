@@ -6,8 +6,8 @@ import math
 from itertools import groupby
 from typing import Any
 
-from kafka_sla.web.queries.schemas import Spark
 from kafka_sla.text.formatting import span
+from kafka_sla.web.queries.schemas import Spark
 
 WIDTH, HEIGHT, THRESHOLD_AT = 132, 34, 14
 """In pixels; the threshold's line is that far from the top."""

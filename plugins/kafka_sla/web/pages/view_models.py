@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
+from kafka_sla.config.settings import Settings
+from kafka_sla.model.entities import Interval, Miss, Sla
 from kafka_sla.sla.attainment import Attainment
 from kafka_sla.sla.root_cause.evidence import evidence_rows
-from kafka_sla.model.entities import Interval, Miss, Sla
-from kafka_sla.config.settings import Settings
-from kafka_sla.web.queries.schemas import CoverageDay, MissAnswer, Quality, SlaNow, State
-from kafka_sla.web.queries.context import Place
-from kafka_sla.web.pages.sparkline import spark
 from kafka_sla.text.formatting import UNKNOWN, bounds, count, moment, plural, share, span
+from kafka_sla.web.pages.sparkline import spark
+from kafka_sla.web.queries.context import Place
+from kafka_sla.web.queries.schemas import CoverageDay, MissAnswer, Quality, SlaNow, State
 
 Link = Callable[..., str]
 SIGNS: dict[State, tuple[str, str]] = {

@@ -11,11 +11,11 @@ from airflow.models.dagrun import DagRun
 from airflow.utils.session import create_session
 from sqlalchemy import select
 
-from kafka_sla.text.timestamps import parse_instant
 from kafka_sla.ledger.queries import Published
 from kafka_sla.model.entities import Interval
-from kafka_sla.web.queries.context import Place
 from kafka_sla.text.formatting import moment
+from kafka_sla.text.timestamps import parse_instant
+from kafka_sla.web.queries.context import Place
 
 DAGS = ("kafka_sla", "kafka_sla_history")
 SHOWN = 12

@@ -13,12 +13,12 @@ from airflow.sdk import conf
 from airflow.sdk.exceptions import AirflowNotFoundException
 from fastapi import Request
 
+from kafka_sla.config.settings import Settings, load_settings
+from kafka_sla.config.store import Store
 from kafka_sla.errors import ConnectionMissing, SettingsError
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Connection
-from kafka_sla.config.settings import Settings, load_settings
-from kafka_sla.config.store import Store
 
 
 @dataclass(frozen=True, slots=True)

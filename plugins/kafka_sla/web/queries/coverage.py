@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 
 from fastapi import HTTPException
 
-from kafka_sla.model.entities import Interval, floor_time
 from kafka_sla.ledger.observed_time import merged
+from kafka_sla.model.entities import Interval, floor_time
 from kafka_sla.sla.rollups import DAY_MS
-from kafka_sla.web.queries.schemas import CoverageDay
 from kafka_sla.web.queries.context import Place
+from kafka_sla.web.queries.schemas import CoverageDay
 
 LONGEST = timedelta(days=62)
 Spans = Mapping[str, list[Interval]]

@@ -11,10 +11,10 @@ from pydantic import BaseModel, Field
 
 from kafka_sla.model.entities import Interval, floor_time
 from kafka_sla.sla.rollups import DAY_MS
-from kafka_sla.web.queries import backfill_commands, airflow_runs
-from kafka_sla.web.queries.coverage import clipped, published_spans
+from kafka_sla.web.queries import airflow_runs, backfill_commands
 from kafka_sla.web.queries.backfill_commands import Cure
 from kafka_sla.web.queries.context import Place
+from kafka_sla.web.queries.coverage import clipped, published_spans
 
 LONGEST = timedelta(days=100)
 UNDER_WAY = timedelta(minutes=15)
@@ -49,7 +49,7 @@ class Missing(BaseModel):
     times: list[MissingTime] = Field(description="the newest first")
     left_out: int = Field(description="older stretches that are not listed; the commands include them")
     unjudged: list[Unjudged]
-    backfill_commands: list[Cure]
+    cures: list[Cure]
 
 
 def missing(here: Place, asked: Interval) -> Missing:
@@ -130,7 +130,10 @@ def _unjudged(here: Place, over: Interval, published: dict[str, list[Interval]])
     for sla in here.settings.slas:
         mine = shown.get(sla.cluster, {})
         lacking = [day for day, length in mine.items() if judged[sla.name].get(day, timedelta()) + window <= length]
-        found += [Unjudged(sla=sla.name, start=r.start, end=r.end) for r in backfill_commands.ranges(lacking, backfill_commands.LONGEST_STORED)]
+        found += [
+            Unjudged(sla=sla.name, start=r.start, end=r.end)
+            for r in backfill_commands.ranges(lacking, backfill_commands.LONGEST_STORED)
+        ]
     return found
 
 

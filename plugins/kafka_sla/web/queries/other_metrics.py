@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka_sla.model.entities import Interval, Sla, epoch_ms
 from kafka_sla.lake.duckdb_reader import opened
 from kafka_sla.lake.sla_stats import pairs_of
+from kafka_sla.model.entities import Interval, Sla, epoch_ms
 from kafka_sla.model.tables import CONSUMER_STATUS, FETCH_LATENCY, NON_CONSUMED, REPLICATION_LAG, Table
-from kafka_sla.web.queries.schemas import FlowNow, PairNow, StatusLine, StatusRow, Unread
 from kafka_sla.web.queries.context import Place
+from kafka_sla.web.queries.schemas import FlowNow, PairNow, StatusLine, StatusRow, Unread
 
 MOST_ROWS = 50_000_000
 """What one answer sums up: seconds of work. Of a longer span the newest part is told, and each row says since when."""

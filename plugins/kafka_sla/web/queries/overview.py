@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import fields
 from datetime import datetime, timedelta
 
-from kafka_sla.sla.attainment import Attainment, attained_of, period_until
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.queries import Newest
 from kafka_sla.model.entities import Interval, Miss, Sla, floor_time
+from kafka_sla.sla.attainment import Attainment, attained_of, period_until
 from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, Sums
-from kafka_sla.web.queries.schemas import Attained, SlaNow, Spark, State
-from kafka_sla.web.queries.context import Place
 from kafka_sla.text.formatting import moment, span
+from kafka_sla.web.queries.context import Place
+from kafka_sla.web.queries.schemas import Attained, SlaNow, Spark, State
 
 SILENT = timedelta(minutes=30)
 """Without a verdict for so long, the last one says nothing about now."""

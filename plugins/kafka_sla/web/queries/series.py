@@ -12,10 +12,21 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kafka_sla.model.entities import Interval, Sla, SlaWindow, epoch_ms, floor_time
 from kafka_sla.lake.sla_stats import measured_spans
 from kafka_sla.ledger.rollups import SLOTS_KEPT, WINDOWS_KEPT, Packed
-from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, Measured, Place, Stretch, judged, places, unpacked_cells, unpacked_histogram
+from kafka_sla.model.entities import Interval, Sla, SlaWindow, epoch_ms, floor_time
+from kafka_sla.sla.rollups import (
+    DAY_MS,
+    HOUR_MS,
+    SLOT_MS,
+    Measured,
+    Place,
+    Stretch,
+    judged,
+    places,
+    unpacked_cells,
+    unpacked_histogram,
+)
 from kafka_sla.web.queries import context
 
 Resolution = Literal["window", "slot", "hour", "day"]

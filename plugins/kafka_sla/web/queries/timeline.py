@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafka_sla.model.entities import Miss, Sla
-from kafka_sla.sla.rollups import Stretch
 from kafka_sla.model.tables import LATENCY_BUCKET_GAMMA
+from kafka_sla.sla.rollups import Stretch
 from kafka_sla.web.queries.schemas import MissAnswer, Timeline
 from kafka_sla.web.queries.series import Pieces
 

@@ -8,9 +8,18 @@ from typing import Any
 import pytest
 
 from kafka_sla.model.arrow_schemas import arrow_rows
-from kafka_sla.sla.root_cause.evidence import evidence, evidence_rows
+from kafka_sla.model.tables import (
+    CONSUMER_LATENCY,
+    CONSUMER_STATUS,
+    FETCH_LATENCY,
+    GROUP_STATES,
+    NON_CONSUMED,
+    REPLICATION_LAG,
+    STEADY_STATE,
+    Table,
+)
 from kafka_sla.sla.root_cause.context import Around
-from kafka_sla.model.tables import CONSUMER_LATENCY, CONSUMER_STATUS, FETCH_LATENCY, GROUP_STATES, NON_CONSUMED, REPLICATION_LAG, STEADY_STATE, Table
+from kafka_sla.sla.root_cause.evidence import evidence, evidence_rows
 from tests.kafka_sla.sla.root_cause.test_evidence import MINUTE, SLA, START, flow, missed
 
 Row = dict[str, Any]

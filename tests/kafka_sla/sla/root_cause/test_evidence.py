@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_sla.model.arrow_schemas import arrow_rows
-from kafka_sla.sla.root_cause.evidence import evidence, evidence_interval
 from kafka_sla.model.entities import Interval, Miss, Patterns, Sla, SteadyState
 from kafka_sla.model.tables import CONSUMER_LATENCY, STEADY_STATE
+from kafka_sla.sla.root_cause.evidence import evidence, evidence_interval
 
 MINUTE = timedelta(minutes=1)
 START = datetime(2026, 3, 2, 10, tzinfo=UTC)

@@ -9,12 +9,12 @@ from pathlib import Path
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from demo.broker import Cluster as Broker
-from kafka_sla.pipeline import steps
-from kafka_sla.sources.kafka import Snapshot
-from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.model.entities import Cluster, Connection, Interval, Patterns, floor_time
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.model.entities import Cluster, Connection, Interval, Patterns, floor_time
+from kafka_sla.pipeline import steps
+from kafka_sla.sources.kafka.snapshot import Snapshot
 from tests.kafka_sla.sources.kafka.traffic import admin, commit, joined, look, ms, produce, this_minute, topic
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kafka_sla.sources.kafka.external_positions import kept_rows, kept_tracks, standing
-from kafka_sla.sources.kafka.committed_positions import Reader
-from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 from kafka_sla.model.entities import KeptPosition
+from kafka_sla.sources.kafka.committed_positions import Reader
+from kafka_sla.sources.kafka.external_positions import kept_rows, kept_tracks, standing
+from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 
 BUSY, IDLE, GONE = (TopicPartition("orders", partition) for partition in (0, 1, 2))
 THERE = {BUSY, IDLE}

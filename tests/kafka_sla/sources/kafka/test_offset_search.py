@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from kafka_sla.sources.kafka.protocol.list_offsets import Found
 from kafka_sla.sources.kafka.offset_search import Point, Rule, Search
+from kafka_sla.sources.kafka.protocol.list_offsets import Found
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE

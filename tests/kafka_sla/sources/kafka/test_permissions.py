@@ -20,8 +20,9 @@ from confluent_kafka.admin import (
 
 from demo.broker import Cluster as Broker
 from kafka_sla.errors import KafkaUnreachable
-from kafka_sla.sources.kafka import Finding, Snapshot, permissions, snapshot
 from kafka_sla.model.entities import Cluster, Connection, LookUps, Patterns, epoch_ms
+from kafka_sla.sources.kafka.permissions import Finding, probe
+from kafka_sla.sources.kafka.snapshot import Snapshot, snapshot
 from tests.kafka_sla.sources.kafka.traffic import admin, commit, look, points, produce, this_minute, topic, untrue
 
 READ, DESCRIBE, CONFIGS = AclOperation.READ, AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS
@@ -65,7 +66,7 @@ def seen_by_reader(broker: Broker, name: str) -> Snapshot:
 
 def probed(broker: Broker, user: str = "reader", **wrong: str) -> list[Finding]:
     extra = {**broker.client(user), **{key.replace("_", "."): value for key, value in wrong.items()}}
-    return permissions(Cluster("secure", "kafka_secure"), Connection("kafka_secure", extra=extra))
+    return probe(Cluster("secure", "kafka_secure"), Connection("kafka_secure", extra=extra))
 
 
 def test_with_all_permissions_nothing_is_noted(kafka_sasl: Broker, lagging: str) -> None:
@@ -170,7 +171,7 @@ def test_what_is_wrong_is_said_with_a_cure_and_without_the_password(
 def test_an_authority_that_did_not_sign_is_told(kafka_sasl: Broker) -> None:
     extra = {key: value for key, value in kafka_sasl.client("admin").items() if key != "ssl.ca.location"}
 
-    (finding,) = permissions(Cluster("secure", "kafka_secure"), Connection("kafka_secure", extra=extra))
+    (finding,) = probe(Cluster("secure", "kafka_secure"), Connection("kafka_secure", extra=extra))
 
     assert "is not trusted" in finding.text and "ssl.ca.location" in finding.text
 
@@ -178,7 +179,7 @@ def test_an_authority_that_did_not_sign_is_told(kafka_sasl: Broker) -> None:
 def test_plain_text_to_a_tls_listener_is_told(kafka_sasl: Broker) -> None:
     extra = {"bootstrap.servers": kafka_sasl.bootstrap}
 
-    (finding,) = permissions(Cluster("secure", "kafka_secure"), Connection("kafka_secure", extra=extra))
+    (finding,) = probe(Cluster("secure", "kafka_secure"), Connection("kafka_secure", extra=extra))
 
     assert "does not talk Kafka over PLAINTEXT" in finding.text
 
@@ -186,7 +187,7 @@ def test_plain_text_to_a_tls_listener_is_told(kafka_sasl: Broker) -> None:
 def test_tls_to_a_plain_listener_is_told(kafka: Broker) -> None:
     extra = {"bootstrap.servers": kafka.bootstrap, "security.protocol": "SSL"}
 
-    (finding,) = permissions(Cluster("plain", "kafka_plain"), Connection("kafka_plain", extra=extra))
+    (finding,) = probe(Cluster("plain", "kafka_plain"), Connection("kafka_plain", extra=extra))
 
     assert "does not talk TLS" in finding.text
 

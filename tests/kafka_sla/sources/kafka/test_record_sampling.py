@@ -11,9 +11,9 @@ from confluent_kafka import Producer
 
 from demo.broker import Cluster as Broker
 from kafka_sla.model.arrow_schemas import arrow_schema
-from kafka_sla.sources.kafka import Snapshot
 from kafka_sla.model.entities import epoch_ms
 from kafka_sla.model.tables import RECORD_RANGES
+from kafka_sla.sources.kafka.snapshot import Snapshot
 from tests.kafka_sla.sources.kafka.traffic import commit, look, produce, this_minute, topic
 
 Row = dict[str, Any]

@@ -12,10 +12,23 @@ from confluent_kafka.cimpl import NewPartitions
 
 from demo.broker import Cluster as Broker
 from kafka_sla.model.arrow_schemas import arrow_schema
-from kafka_sla.sources.kafka import Snapshot
 from kafka_sla.model.entities import Interval, LookUps, epoch_ms
 from kafka_sla.model.tables import COMMITTED_OFFSETS, GROUP_STATES, LOG_OFFSETS, TOPIC_CONFIGS
-from tests.kafka_sla.sources.kafka.traffic import admin, commit, interval, joined, look, minutes, ms, points, produce, this_minute, topic, untrue
+from kafka_sla.sources.kafka.snapshot import Snapshot
+from tests.kafka_sla.sources.kafka.traffic import (
+    admin,
+    commit,
+    interval,
+    joined,
+    look,
+    minutes,
+    ms,
+    points,
+    produce,
+    this_minute,
+    topic,
+    untrue,
+)
 
 
 def flow(seed: int, per_second: float, seconds: float) -> list[int]:

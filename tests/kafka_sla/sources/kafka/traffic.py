@@ -15,8 +15,8 @@ from confluent_kafka.cimpl import NewTopic
 
 from demo.broker import Cluster as Broker
 from demo.warm_up import create_topic
-from kafka_sla.sources.kafka import Snapshot, snapshot
 from kafka_sla.model.entities import Cluster, Connection, Interval, LookUps, Patterns, epoch_ms, floor_time
+from kafka_sla.sources.kafka.snapshot import Snapshot, snapshot
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 WINDOW_MS = 60_000

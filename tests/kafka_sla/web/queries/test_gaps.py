@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from kafka_sla.text.timestamps import parse_instant
+from kafka_sla.config.settings import load_settings
+from kafka_sla.config.store import Store
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval, SlaWindow
-from kafka_sla.config.settings import load_settings
-from kafka_sla.config.store import Store
 from kafka_sla.pipeline.rollup_builder import sum_up
 from kafka_sla.tasks.run_plan import Request, plan, planned
+from kafka_sla.text.timestamps import parse_instant
 from kafka_sla.web.queries.backfill_commands import Cure, backfill, judge, ranges, trigger
 from tests.kafka_sla.web.conftest import Asker
 from tests.kafka_sla.web.world import CONFIGURATION, HOSTILE, UNPUBLISHED

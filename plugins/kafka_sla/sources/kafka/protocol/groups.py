@@ -18,10 +18,10 @@ from kafka.errors import (
 from kafka.protocol.admin import ListGroupsRequest
 from kafka.protocol.consumer import OffsetFetchRequest
 
+from kafka_sla.model.entities import Patterns
 from kafka_sla.sources.kafka.protocol.client import TAKE_OVER_S, Ask, Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
-from kafka_sla.model.entities import Patterns
 
 _MOVING = (NotCoordinatorError, CoordinatorLoadInProgressError, CoordinatorNotAvailableError)
 _OfGroup = OffsetFetchRequest.OffsetFetchRequestGroup

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 from kafka.errors import KafkaError, for_code
 
+from kafka_sla.model.entities import Patterns
 from kafka_sla.sources.kafka.protocol.client import Ask, Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
 from kafka_sla.sources.kafka.protocol.groups import Group, by_coordinator
 from kafka_sla.sources.kafka.protocol.messages import DescribeShareGroupOffsetsRequest
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
-from kafka_sla.model.entities import Patterns
 
 NO_TIME_LAG = (
     "a share group acknowledges single records in any order: it has no position, so its lag in time cannot be told"

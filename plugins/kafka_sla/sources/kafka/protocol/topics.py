@@ -10,9 +10,9 @@ from kafka.errors import NoError, UnknownTopicOrPartitionError, for_code
 from kafka.protocol.admin import DescribeConfigsRequest
 from kafka.protocol.metadata import MetadataRequest
 
+from kafka_sla.model.entities import Patterns
 from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
-from kafka_sla.model.entities import Patterns
 
 _TOPIC_RESOURCE = 2
 _Resource = DescribeConfigsRequest.DescribeConfigsResource

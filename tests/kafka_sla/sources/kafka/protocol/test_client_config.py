@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kafka_sla.errors import KafkaUnreachable
-from kafka_sla.sources.kafka.protocol.client_config import client_configuration
 from kafka_sla.model.entities import Connection
+from kafka_sla.sources.kafka.protocol.client_config import client_configuration
 
 
 def test_host_and_port_are_the_bootstrap() -> None:

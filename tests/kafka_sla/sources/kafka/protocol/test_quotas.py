@@ -9,9 +9,9 @@ from kafka.protocol.admin import AlterClientQuotasRequest
 
 from demo.broker import Cluster as Broker
 from kafka_sla.errors import KafkaUnreachable
+from kafka_sla.model.entities import Cluster, Connection, epoch_ms
 from kafka_sla.sources.kafka.protocol import fetch
 from kafka_sla.sources.kafka.protocol.client import Client
-from kafka_sla.model.entities import Cluster, Connection, epoch_ms
 from tests.kafka_sla.sources.kafka.traffic import commit, look, points, produce, this_minute, topic
 
 _Entry = AlterClientQuotasRequest.EntryData

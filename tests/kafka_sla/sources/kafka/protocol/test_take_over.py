@@ -13,10 +13,10 @@ from kafka.errors import KafkaConnectionError, KafkaError
 from kafka.protocol.admin import ListGroupsResponse
 
 from demo.broker import Cluster as Broker
-from kafka_sla.sources.kafka import permissions
+from kafka_sla.model.entities import Cluster, Connection, Patterns
+from kafka_sla.sources.kafka.permissions import probe
 from kafka_sla.sources.kafka.protocol.client import Ask
 from kafka_sla.sources.kafka.protocol.groups import list_groups
-from kafka_sla.model.entities import Cluster, Connection, Patterns
 
 LOADING, NO_RIGHTS = 14, 29
 
@@ -96,7 +96,7 @@ def test_a_broker_that_hangs_is_passed_over(kafka: Broker, silent: str, monkeypa
     extra = kafka.client() | {"bootstrap.servers": f"{silent},{kafka.bootstrap}"}
     began = time.monotonic()
 
-    findings = permissions(Cluster("real", "kafka_real"), Connection("kafka_real", extra=extra))
+    findings = probe(Cluster("real", "kafka_real"), Connection("kafka_real", extra=extra))
 
     assert findings[0].text.startswith("reached 1 brokers")
     assert time.monotonic() - began < 20
@@ -107,6 +107,6 @@ def test_a_broker_that_hangs_is_told_from_one_that_speaks_otherwise(silent: str,
     login = {"sasl.mechanism": "PLAIN", "sasl.username": "u", "sasl.password": "p"} if "SASL" in protocol else {}
     extra = {"bootstrap.servers": silent, "security.protocol": protocol, **login}
 
-    (finding,) = permissions(Cluster("hung", "kafka_hung"), Connection("kafka_hung", extra=extra))
+    (finding,) = probe(Cluster("hung", "kafka_hung"), Connection("kafka_hung", extra=extra))
 
     assert f"{silent} accepts connections and then says nothing within 1 s" in finding.text

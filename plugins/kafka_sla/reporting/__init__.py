@@ -1,0 +1,1 @@
+"""Reports, digests and charts from published rows. Sends nothing."""

@@ -1,0 +1,1 @@
+"""Pure judgement of published windows: verdicts, misses, attainment. Knows no store and no clock."""

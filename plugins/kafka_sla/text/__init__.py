@@ -1,0 +1,1 @@
+"""Times, durations, names and numbers as people write and read them. Knows no SLA."""

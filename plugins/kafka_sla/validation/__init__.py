@@ -1,0 +1,1 @@
+"""Great Expectations: the suites and their rule types. Knows no store."""

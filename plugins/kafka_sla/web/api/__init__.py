@@ -1,0 +1,1 @@
+"""The read API and its exports for programs. Writes nothing."""

@@ -1,0 +1,1 @@
+"""The pages inside Airflow. Writes nothing."""

@@ -1,0 +1,1 @@
+"""Fetch latency between brokers: equations, their solution and the verdict."""

@@ -1,0 +1,1 @@
+"""Facts as sorted events: read, decoded, shuffled, sorted, written."""

@@ -1,0 +1,1 @@
+"""Pure NumPy: timelines, histograms, offset ranges, scans."""

@@ -1,0 +1,1 @@
+"""Rules answered from files before Great Expectations is asked."""

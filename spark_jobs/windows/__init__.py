@@ -1,0 +1,1 @@
+"""Windows, segments and observed positions."""
