@@ -29,7 +29,7 @@ from kafka_sla.model.tables import BROKER_REQUESTS, FETCH_LATENCY, REPLICA_FETCH
 from kafka_sla.sources.jmx_exporters import Scraped, scrape
 from kafka_sla.spark.job_spec import Job, Replay
 from kafka_sla.spark_jobs import fetch_latency
-from kafka_sla.spark_jobs.metric_inputs import Inputs
+from kafka_sla.spark_jobs.metrics import Inputs
 
 _DELAY_MS = 100.0
 _SECONDS = 15.0

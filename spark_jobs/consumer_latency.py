@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from kafka_sla.model.arrow_schemas import arrow_columns
 from kafka_sla.model.tables import CONSUMER_LATENCY
 from kafka_sla.spark_jobs.events.chunks import Chunk
+from kafka_sla.spark_jobs.metrics import Metric
 from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.histogram import histograms
 from kafka_sla.spark_jobs.numeric.produced_timeline import METHODS
@@ -194,3 +195,6 @@ def _reasons(end: Ends) -> pa.Array:
     """Why lag and backlog age are null."""
     why = pa.array([NO_POSITION, NO_LOG_END]).take(pa.array((~end.fresh).astype(np.int8)))
     return pc.if_else(pa.array(end.known), pa.scalar(None, pa.string()), why)
+
+
+METRIC = Metric(CONSUMER_LATENCY)

@@ -18,6 +18,7 @@ from kafka_sla.model.arrow_schemas import arrow_columns
 from kafka_sla.model.entities import StatusRules
 from kafka_sla.model.tables import CONSUMER_STATUS
 from kafka_sla.spark_jobs.events.chunks import Chunk
+from kafka_sla.spark_jobs.metrics import Metric
 from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.scans import begins, last_until, latest
 from kafka_sla.spark_jobs.windows.observed_positions import LogEnds, Sightings, lag_behind, sightings
@@ -201,3 +202,6 @@ def _ints(values: list[int]) -> Ints:
 
 def _known(values: Ints) -> pa.Array:
     return pa.array(values, mask=values == NONE)
+
+
+METRIC = Metric(CONSUMER_STATUS)

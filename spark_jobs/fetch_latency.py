@@ -14,7 +14,7 @@ from kafka_sla.model.tables import BROKER_REQUESTS, FETCH_LATENCY, REPLICA_FETCH
 from kafka_sla.spark.job_spec import Job
 from kafka_sla.spark_jobs.brokers.pairs import CONSUMERS
 from kafka_sla.spark_jobs.brokers.rounds import FOLLOWERS, REACH, rows_of
-from kafka_sla.spark_jobs.metric_inputs import Inputs
+from kafka_sla.spark_jobs.metrics import Inputs, Metric
 
 _NOISE = 1e-6
 """Sums are means times counts: they may seem to fall by a rounding error."""
@@ -77,3 +77,6 @@ def _steps(samples: DataFrame) -> DataFrame:
 
 def _says(text: str) -> Column:
     return F.format_string(text, F.col("teller"))
+
+
+METRIC = Metric(FETCH_LATENCY, wanted, measure)

@@ -25,24 +25,22 @@ from kafka_sla.model.tables import (
     COMMITTED_OFFSETS,
     CONSUMER_LATENCY,
     CONSUMER_STATUS,
-    FETCH_LATENCY,
     LOG_OFFSETS,
     NON_CONSUMED,
     QUARANTINE,
-    REPLICATION_LAG,
     STEADY_STATE,
     TABLES,
     VALIDATION_RESULTS,
     Table,
 )
 from kafka_sla.spark.job_spec import Job, read_job
-from kafka_sla.spark_jobs import consumer_status, fetch_latency, group_status, non_consumed, replication_lag
+from kafka_sla.spark_jobs import consumer_status, group_status
 from kafka_sla.spark_jobs.events.decode_commits import decoding
 from kafka_sla.spark_jobs.events.frames import carried, events, read, selected
 from kafka_sla.spark_jobs.events.offset_commit_format import UNREADABLE
 from kafka_sla.spark_jobs.events.task_ranges import indexes
 from kafka_sla.spark_jobs.events.write_files import WRITTEN, Target, keep, remove_strays, rewriting, writing
-from kafka_sla.spark_jobs.metric_inputs import Inputs
+from kafka_sla.spark_jobs.metrics import Inputs, wanted_metrics
 from kafka_sla.spark_jobs.prechecks.prechecks import surely_hold
 from kafka_sla.spark_jobs.single_pass import tables
 from kafka_sla.validation import suites
@@ -50,11 +48,6 @@ from kafka_sla.validation import suites
 _LARGE_FILE_ROWS = 2_000_000
 _OF_PASS = (CONSUMER_LATENCY, STEADY_STATE, NON_CONSUMED, consumer_status.OF_PARTITIONS, group_status.SUMS)
 
-METRICS_OF_EXPRESSIONS: tuple[tuple[Table, Callable[[Job], bool], Callable[[Inputs], DataFrame]], ...] = (
-    (REPLICATION_LAG, replication_lag.wanted, replication_lag.measure),
-    (FETCH_LATENCY, fetch_latency.wanted, fetch_latency.measure),
-)
-"""Table, whether a job is to fill it, and what makes its rows; the others are made in one pass over all events."""
 _AT_ONCE = 2
 """Metrics made side by side: most of a small interval's time is spent planning, by one thread a query."""
 
@@ -75,7 +68,7 @@ def main(job: Job, spark: SparkSession) -> dict[str, int]:
 
 def _stage_others(spark: SparkSession, job: Job, known: dict[str, DataFrame], rows: int) -> None:
     """The metrics made by Spark expressions, each by its own module; those that nobody asked for are left out."""
-    asked = [(table, measure) for table, wanted, measure in METRICS_OF_EXPRESSIONS if wanted(job)]
+    asked = [(metric.table, metric.measure) for metric in wanted_metrics(job) if metric.measure]
     if not asked:
         return
 
@@ -123,9 +116,8 @@ def _measure(spark: SparkSession, job: Job) -> int:
     target = Target(job.output, job.interval.start, job.load_id)
     written = events(spark, job).mapInArrow(writing(target, tables(job)), WRITTEN).collect()
     paths = {table: [file["path"] for file in written if file["name"] == table.name] for table in _OF_PASS}
-    for table in (CONSUMER_LATENCY, STEADY_STATE, NON_CONSUMED):
-        if table != NON_CONSUMED or non_consumed.wanted(job):
-            keep(target, table, paths[table])
+    for table in (metric.table for metric in wanted_metrics(job) if metric.table in _OF_PASS):
+        keep(target, table, paths[table])
     _with_groups(spark, job, target, paths)
     return sum(int(file["rows"]) for file in written if file["name"] == CONSUMER_LATENCY.name)
 
@@ -162,8 +154,7 @@ def _validate(spark: SparkSession, job: Job, log: DataFrame, committed: DataFram
     committed = committed.where(inside)
     if job.commit_records:
         committed = committed.persist()  # only now: the log was read from long before the interval on
-    others = [(NON_CONSUMED, non_consumed.wanted), *((table, wanted) for table, wanted, _ in METRICS_OF_EXPRESSIONS)]
-    made = (CONSUMER_LATENCY, STEADY_STATE, CONSUMER_STATUS, *(table for table, wanted in others if wanted(job)))
+    made = [metric.table for metric in wanted_metrics(job)]
     frames = {t.name: read(spark, t, [f"{job.output}/{t.name}"]) for t in made} | {
         LOG_OFFSETS.name: log.where(inside),
         COMMITTED_OFFSETS.name: committed,

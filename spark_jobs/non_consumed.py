@@ -18,6 +18,7 @@ from kafka_sla.spark.job_spec import Job
 from kafka_sla.spark_jobs.events.chunks import Chunk
 from kafka_sla.spark_jobs.events.counted_groups import counted_groups
 from kafka_sla.spark_jobs.events.sort import ints
+from kafka_sla.spark_jobs.metrics import Metric
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NEVER_MS, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.log_start_moves import COMMIT, LOOK, WINDOW, Counted, Events, counted
 from kafka_sla.spark_jobs.numeric.scans import last_until, value_at
@@ -150,3 +151,6 @@ def _micros_of(ms: pa.ChunkedArray) -> Ints:
 
 def _where(known: Bools, values: Ints | Floats) -> pa.Array:
     return pa.array(values, mask=~known)
+
+
+METRIC = Metric(NON_CONSUMED, wanted)

@@ -16,7 +16,7 @@ from kafka_sla.model.entities import ReplicationFlow
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, REPLICATION_LAG, UNCHANGED
 from kafka_sla.spark.job_spec import Job
 from kafka_sla.spark_jobs.events import frames
-from kafka_sla.spark_jobs.metric_inputs import Inputs
+from kafka_sla.spark_jobs.metrics import Inputs, Metric
 
 KEY = ("cluster", "group", "topic", "partition")
 NO_REFRESH = "no refresh falls into this window: the refresh interval is longer"
@@ -200,3 +200,6 @@ def _rows(windows: DataFrame) -> DataFrame:
         F.col("records_latency_avg_ms").alias("replication_latency_avg_ms"),
         F.col("why").alias("unknown_reason"),
     )  # fmt: skip
+
+
+METRIC = Metric(REPLICATION_LAG, wanted, measure)

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from kafka_sla.model.entities import Sla
 from kafka_sla.model.tables import STEADY_STATE
 from kafka_sla.spark_jobs.events.chunks import Chunk
+from kafka_sla.spark_jobs.metrics import Metric
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.histogram import count_over
 from kafka_sla.spark_jobs.windows.segments import Segments, Steps
@@ -178,3 +179,6 @@ def _first_true_from(flag: Bools, ends_life: Bools) -> Ints:
     life_end = np.where(ends_life, np.arange(n), n)
     life_end = np.minimum.accumulate(life_end[::-1])[::-1] if n else life_end
     return np.where(following <= life_end, following, NONE)
+
+
+METRIC = Metric(STEADY_STATE)

@@ -14,7 +14,8 @@ from kafka_sla.model.tables import COMMITTED_OFFSETS
 from kafka_sla.spark.job_spec import Job
 from kafka_sla.spark_jobs.prechecks.histogram_sums import Histograms, surely_add_up
 from kafka_sla.spark_jobs.prechecks.uniqueness import Rows, surely_unique
-from kafka_sla.validation.suites import HISTOGRAMS, UNIQUE, DearRule
+from kafka_sla.validation.contract_rules import UNIQUE
+from kafka_sla.validation.suites import HISTOGRAMS, DearRule
 
 _WORTH_A_LOOK = 2_000_000
 """Bytes of files with histograms: of less, Spark has interpreted every bucket before it has begun another stage."""

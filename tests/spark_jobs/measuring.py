@@ -16,7 +16,7 @@ from kafka_sla.model.tables import CONSUMER_LATENCY, LOG_OFFSETS, TOPIC_CONFIGS,
 from kafka_sla.spark.job_spec import Carried, Job, Replay
 from kafka_sla.spark_jobs import consumer_status, group_status, non_consumed
 from kafka_sla.spark_jobs.events import frames
-from kafka_sla.spark_jobs.metric_inputs import Inputs
+from kafka_sla.spark_jobs.metrics import Inputs
 from kafka_sla.spark_jobs.single_pass import scope_of
 from tests.spark_jobs.conftest import Row, at
 from tests.spark_jobs.tasks import BEFORE, chunks_of, files

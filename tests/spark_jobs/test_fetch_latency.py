@@ -16,7 +16,7 @@ from kafka_sla.model.entities import Cluster, Interval
 from kafka_sla.model.tables import BROKER_REQUESTS, FETCH_LATENCY, REPLICA_FETCHES
 from kafka_sla.spark.job_spec import Job, Replay
 from kafka_sla.spark_jobs import fetch_latency
-from kafka_sla.spark_jobs.metric_inputs import Inputs
+from kafka_sla.spark_jobs.metrics import Inputs
 from tests.spark_jobs.conftest import Row, at
 from tests.spark_jobs.fetching import Fetching, around
 

@@ -27,7 +27,7 @@ from kafka_sla.model.tables import BROKER_REQUESTS, FETCH_LATENCY, REPLICA_FETCH
 from kafka_sla.pipeline import steps
 from kafka_sla.spark.job_spec import Job, Replay
 from kafka_sla.spark_jobs import fetch_latency
-from kafka_sla.spark_jobs.metric_inputs import Inputs
+from kafka_sla.spark_jobs.metrics import Inputs
 from tests.spark_jobs.conftest import Row
 
 DELAY_MS = 400.0

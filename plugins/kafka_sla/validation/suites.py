@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any
 from kafka_sla.errors import ValidationFailed
 from kafka_sla.model.entities import Interval, Sla
 from kafka_sla.model.tables import TABLES, Table
+from kafka_sla.validation.contract_rules import QUERY, UNIQUE, contract_rules
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-UNIQUE, HISTOGRAMS = "expect_compound_columns_to_be_unique", "expect_histograms_to_add_up"
+HISTOGRAMS = "expect_histograms_to_add_up"
 """Dear types of rules: Great Expectations sorts all rows, Spark interprets every bucket."""
 QUARANTINE_ROWS = 1_000
 """Rows kept per broken expectation: enough to see the pattern, small enough for the SQL store. Counts stay exact."""
@@ -53,9 +54,10 @@ class ValidationOutcome:
 
 
 def suite(table: str) -> dict[str, Any]:
-    """The suite of a table as it stands in its file (checkout, wheel or zip alike)."""
+    """The suite of a table: what follows from its contract, then its file (checkout, wheel or zip alike)."""
     text = importlib.resources.files("kafka_sla.expectations").joinpath(f"{table}.json").read_text(encoding="utf-8")
-    return dict(json.loads(text))
+    of_file: dict[str, Any] = json.loads(text)
+    return of_file | {"expectations": contract_rules(TABLES[table]) + of_file["expectations"]}
 
 
 def validate(
@@ -183,7 +185,6 @@ class _Verdict:
 
 
 _DEAR = (UNIQUE, HISTOGRAMS)
-_QUERY = "unexpected_rows_expectation"
 _AT_ONCE = 3
 """Tables validated side by side: most of a small interval's time is spent planning, by one thread a query."""
 _ONE_VIEW = Lock()
@@ -207,12 +208,12 @@ def _run(
     def ask(wanted: Iterable[Any], form: dict[str, Any]) -> None:
         found.update(_results(batch, name, list(wanted), parameters, form))
 
-    ask((rule for rule in rules if rule["type"] not in (*_DEAR, _QUERY)), _HOLDS)
+    ask((rule for rule in rules if rule["type"] not in (*_DEAR, QUERY)), _HOLDS)
     holding = {rule.id for rule in surely.result() if rule.table == name}
     ask((rule for rule in rules if rule["type"] in _DEAR and rule["id"] not in holding), _HOLDS)
     holding |= {rule_id for rule_id, result in found.items() if result.success}
     with _ONE_VIEW:
-        queries = [rule for rule in rules if rule["type"] == _QUERY]
+        queries = [rule for rule in rules if rule["type"] == QUERY]
         ask((rule for rule in queries if not _implied_by(rule) or _implied_by(rule) - holding), _HOLDS)
         ask((rule for rule in rules if rule["id"] in found and not found[rule["id"]].success), _COUNTS)
     return [_verdict(asked[rule["id"]], batch, frame, found.get(rule["id"])) for rule in rules]
@@ -247,6 +248,8 @@ def _batch(name: str, frame: DataFrame) -> Any:
 def _expectations(name: str, rules: Sequence[Any]) -> dict[str, Any]:
     """The expectations of these rules by id."""
     from great_expectations.core import ExpectationSuite
+
+    import kafka_sla.validation.expectation_types  # noqa: F401  registers its expectation types
 
     asked = ExpectationSuite(name=name, expectations=list(rules))
     expectations: dict[str, Any] = {str(expectation.id): expectation for expectation in asked.expectations}

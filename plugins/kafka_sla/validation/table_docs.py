@@ -39,9 +39,10 @@ def _contents() -> Iterator[str]:
 
 def _section(table: Table) -> str:
     key = ", ".join(f"`{name}`" for name in table.key)
+    how = f" How it is measured: [{table.name}]({table.name}.md)." if table.kind == "metric" else ""
     lines = [
         f"### {table.name}\n",
-        f"{table.doc}\n",
+        f"{table.doc}{how}\n",
         f"Key: {key}. An interval selects rows by `{table.time}`.\n",
         "| column | type | meaning |",
         "|---|---|---|",
