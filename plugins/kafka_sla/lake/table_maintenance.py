@@ -49,7 +49,7 @@ class Settling:
 
     def run(self) -> Settled:
         """Drop loads, compact facts, expire snapshots, remove files: in this order, each may be killed and repeated."""
-        self.ledger.settle_fact_loads(self.abandoned)
+        self.ledger.ingestions.renumber_stale(self.abandoned)
         dead = self._dead_loads()
         dropped = sum(self._drop(table, dead) for table in METRICS)
         compacted = sum(self._compact(table) for table in FACTS)
@@ -58,8 +58,8 @@ class Settling:
 
     def _dead_loads(self) -> set[str]:
         staged = self._staged_loads()
-        unpublished = set(staged) - self.ledger.known_loads(list(staged))
-        return set(self.ledger.retired_loads(self.readers_gone)) & set(staged) | {
+        unpublished = set(staged) - self.ledger.publications.known_loads(list(staged))
+        return set(self.ledger.publications.retired_loads(self.readers_gone)) & set(staged) | {
             load_id for load_id in unpublished if staged[load_id] < self.abandoned
         }
 

@@ -11,27 +11,27 @@ from kafka_sla.ledger.schema import FACT_LOADS, PUBLICATIONS
 from kafka_sla.model.entities import Interval
 
 
-class FactLoads:
+class Ingestions:
     """The landings of the ledger. A landing is recorded before its files appear and confirmed after: until then nobody
     may claim to have seen it, whatever is killed in between."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def begin_fact_load(self, cluster: str, interval: Interval) -> int:
+    def begin(self, cluster: str, interval: Interval) -> int:
         """Announce that facts of this time are about to appear; answers the landing's number in its cluster."""
         return self._record(cluster, interval, landed=False)
 
-    def end_fact_load(self, cluster: str, seq: int) -> None:
+    def confirm(self, cluster: str, seq: int) -> None:
         """Confirm that an announced landing is readable."""
         with self._database.writing("fact_loads") as connection:
             connection.execute(update(FACT_LOADS).where(_is(cluster, seq)).values(landed=True))
 
-    def record_fact_load(self, cluster: str, interval: Interval) -> int:
+    def record(self, cluster: str, interval: Interval) -> int:
         """Record facts that are readable already; its number is newer than that of every measurement so far."""
         return self._record(cluster, interval, landed=True)
 
-    def facts_seq(self, cluster: str) -> int:
+    def readable_seq(self, cluster: str) -> int:
         """The number up to which every landing is readable now: read it before listing files."""
         mine = FACT_LOADS.c.cluster == cluster
         pending = select(func.min(FACT_LOADS.c.seq)).where(mine, ~FACT_LOADS.c.landed)
@@ -40,12 +40,12 @@ class FactLoads:
             newest = _newest(connection, cluster)
         return newest if first_pending is None else first_pending - 1
 
-    def facts_changed_since(self, cluster: str, seq: int, before: datetime) -> bool:
+    def changed_since(self, cluster: str, seq: int, before: datetime) -> bool:
         """Have facts older than `before` landed after number `seq`?"""
         with self._database.reading() as connection:
             return any(at < before for _, at in landings_after(connection, cluster, seq))
 
-    def settle_fact_loads(self, before: datetime) -> None:
+    def renumber_stale(self, before: datetime) -> None:
         """Number landings that were announced before `before` and never confirmed anew, as if they had just landed, and
         forget those that every publication has seen."""
         stale = select(FACT_LOADS).where(~FACT_LOADS.c.landed, FACT_LOADS.c.recorded_at < before)

@@ -11,13 +11,13 @@ from kafka_sla.ledger.database import Database
 from kafka_sla.ledger.schema import LATE_RUNS
 
 
-class LatenessLedger:
+class LateAlerts:
     """The late runs of the ledger."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def late_once(self, late: Mapping[str, datetime | None], end: datetime, send: Callable[[], None]) -> bool:
+    def send_once(self, late: Mapping[str, datetime | None], end: datetime, send: Callable[[], None]) -> bool:
         """Call `send` when one of the late clusters is news for the run whose interval ends at `end`; was it called?
 
         `late`: clusters, and until when each is published. A cluster is no news while nothing of it was published

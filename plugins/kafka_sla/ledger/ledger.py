@@ -9,29 +9,38 @@ from sqlalchemy import select
 
 from kafka_sla.config.store import Store
 from kafka_sla.ledger.database import Database
-from kafka_sla.ledger.late_alerts import LatenessLedger
-from kafka_sla.ledger.observed_time import ObservedLedger
+from kafka_sla.ledger.ingestions import Ingestions
+from kafka_sla.ledger.late_alerts import LateAlerts
+from kafka_sla.ledger.observed_time import ObservedTime
 from kafka_sla.ledger.outbox import Outbox
 from kafka_sla.ledger.publications import Publications
-from kafka_sla.ledger.queries import LedgerViews
-from kafka_sla.ledger.rollups import StretchLedger
-from kafka_sla.ledger.rule_versions import SteadyRules
+from kafka_sla.ledger.queries import Queries
+from kafka_sla.ledger.rollups import Rollups
+from kafka_sla.ledger.rule_versions import RuleVersions
 from kafka_sla.ledger.schema import DECLARED, METADATA
-from kafka_sla.ledger.sent_digests import DigestLedger
-from kafka_sla.ledger.validation_results import ValidationLedger
-from kafka_sla.ledger.verdicts import SlaLedger
+from kafka_sla.ledger.sent_digests import SentDigests
+from kafka_sla.ledger.validation_results import ValidationResults
+from kafka_sla.ledger.verdicts import Verdicts
 from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import Table
 
 
-class Ledger(
-    Publications, SteadyRules, SlaLedger, ValidationLedger, StretchLedger, LedgerViews, DigestLedger, LatenessLedger,
-    ObservedLedger, Outbox,
-):  # fmt: skip
+class Ledger:
     """All the small state of one store; the tables are made on first use."""
 
     def __init__(self, store: Store) -> None:
-        self._database = Database(store, METADATA)
+        self._database = database = Database(store, METADATA)
+        self.publications = Publications(database)
+        self.ingestions = Ingestions(database)
+        self.rule_versions = RuleVersions(database, self.ingestions)
+        self.observed_time = ObservedTime(database)
+        self.verdicts = Verdicts(database)
+        self.rollups = Rollups(database)
+        self.validations = ValidationResults(database)
+        self.queries = Queries(database)
+        self.outbox = Outbox(database)
+        self.sent_digests = SentDigests(database)
+        self.late_alerts = LateAlerts(database)
 
     def declared_rows(
         self, table: Table, interval: Interval, clusters: Sequence[str] | None = None

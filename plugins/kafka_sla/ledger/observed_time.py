@@ -24,13 +24,13 @@ OBSERVED_TIME = Table(
 )
 
 
-class ObservedLedger:
+class ObservedTime:
     """The observed time of the ledger."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def observe(self, cluster: str, snapshots: Iterable[datetime]) -> None:
+    def add(self, cluster: str, snapshots: Iterable[datetime]) -> None:
         """Add the time that these snapshots speak for; adding it twice, or in any order, comes out the same."""
         new = merged(Interval(at - VOUCHED, at) for at in snapshots)
         if not new:
@@ -40,12 +40,12 @@ class ObservedLedger:
             spans = merged([*new, *_touching(connection, [cluster], reach).get(cluster, [])])
             _replace(connection, cluster, spans)
 
-    def knows_observed(self) -> bool:
+    def is_known(self) -> bool:
         """Was any time ever observed? Not where an older version made the store."""
         with self._database.reading() as connection:
             return connection.execute(select(OBSERVED_TIME).limit(1)).first() is not None
 
-    def observed(self, clusters: Sequence[str], interval: Interval) -> Mapping[str, list[Interval]]:
+    def spans(self, clusters: Sequence[str], interval: Interval) -> Mapping[str, list[Interval]]:
         """The spans of each cluster that touch the interval, in time order."""
         with self._database.reading() as connection:
             return _touching(connection, clusters, interval)

@@ -99,7 +99,7 @@ class Publications:
                 )  # fmt: skip
                 _retire_hidden(connection, cluster, interval, now)
 
-    def publications(self, clusters: Sequence[str] | None, interval: Interval) -> list[Slice]:
+    def slices(self, clusters: Sequence[str] | None, interval: Interval) -> list[Slice]:
         """The visible slices of the interval, by cluster and time; None: of all clusters."""
         with self._database.reading() as connection:
             found = _overlapping(connection, clusters, interval)
@@ -109,14 +109,14 @@ class Publications:
             for span, publication in visible(rows, interval)
         ]
 
-    def unpublished(self, clusters: Sequence[str], interval: Interval) -> list[str]:
+    def incomplete(self, clusters: Sequence[str], interval: Interval) -> list[str]:
         """The clusters of which not all of the interval is published."""
         covered = dict.fromkeys(clusters, timedelta())
-        for part in self.publications(clusters, interval):
+        for part in self.slices(clusters, interval):
             covered[part.cluster] += part.interval.end - part.interval.start
         return [name for name, time in covered.items() if time < interval.end - interval.start]
 
-    def latest_publication(self, cluster: str, at: datetime) -> Publication | None:
+    def latest(self, cluster: str, at: datetime) -> Publication | None:
         """The newest publication that ends at or before `at`."""
         rows = select(PUBLICATIONS).where(PUBLICATIONS.c.cluster == cluster, PUBLICATIONS.c.interval_end <= at)
         newest = rows.order_by(PUBLICATIONS.c.interval_end.desc(), PUBLICATIONS.c.seq.desc()).limit(1)
@@ -138,7 +138,7 @@ class Publications:
                     return end, publication.facts_seq
         return None
 
-    def loads_start(self, load_ids: Sequence[str]) -> datetime | None:
+    def start_of(self, load_ids: Sequence[str]) -> datetime | None:
         """Where the first interval of these loads starts; None unless all of them are published."""
         rows = select(PUBLICATIONS.c.load_id, PUBLICATIONS.c.interval_start).where(PUBLICATIONS.c.load_id.in_(load_ids))
         with self._database.reading() as connection:

@@ -39,7 +39,7 @@ class Published:
     published_at: datetime
 
 
-class LedgerViews:
+class Queries:
     """Questions of the pages."""
 
     def __init__(self, database: Database) -> None:
@@ -63,7 +63,7 @@ class LedgerViews:
             row = connection.execute(select(t.sla, t.start_at).where(t.miss_id == miss_id)).first()
         return (row.sla, row.start_at) if row else None
 
-    def last_validations(self) -> list[dict[str, Any]]:
+    def newest_validations(self) -> list[dict[str, Any]]:
         """What each expectation said of the newest load of each table."""
         t, rows = VALIDATION_RESULTS.c, []
         with self._database.reading() as connection:
@@ -74,7 +74,7 @@ class LedgerViews:
                 rows += [dict(row._mapping) for row in connection.execute(mine.order_by(t.expectation_id))]
         return rows
 
-    def broken_expectations(self, interval: Interval, at_most: int) -> list[dict[str, Any]]:
+    def failed_expectations(self, interval: Interval, at_most: int) -> list[dict[str, Any]]:
         """Expectations that failed for loads which start in the interval, the newest first."""
         t = VALIDATION_RESULTS.c
         inside = and_(t.interval_start >= interval.start, t.interval_start < interval.end, t.success == false())
@@ -82,14 +82,14 @@ class LedgerViews:
         with self._database.reading() as connection:
             return [dict(row._mapping) for row in connection.execute(rows)]
 
-    def quarantined(self, load_id: str, expectation_id: str, at_most: int) -> list[str]:
+    def quarantined_rows(self, load_id: str, expectation_id: str, at_most: int) -> list[str]:
         """Rows of a load that broke an expectation, as JSON."""
         t = QUARANTINE.c
         rows = select(t.row).where(t.load_id == load_id, t.expectation_id == expectation_id).order_by(t.id)
         with self._database.reading() as connection:
             return list(connection.execute(rows.limit(at_most)).scalars())
 
-    def published(self, interval: Interval) -> list[Published]:
+    def publications(self, interval: Interval) -> list[Published]:
         """The publications that overlap the interval."""
         t = PUBLICATIONS.c
         rows = select(t.cluster, t.interval_start, t.interval_end, t.published_at).where(

@@ -91,13 +91,13 @@ class Packed:
     cells: bytes
 
 
-class StretchLedger:
+class Rollups:
     """The stretches of the ledger."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def replace_stretches(self, sla: str, interval: Interval, parts: Sequence[Stretch], width_ms: int) -> None:
+    def replace(self, sla: str, interval: Interval, parts: Sequence[Stretch], width_ms: int) -> None:
         """Put these windows or slots, all of one width, in the place of all of the interval, which is whole hours, and
         add slots, hours and days up anew."""
         slots = _grouped(parts, SLOT_MS) if width_ms < SLOT_MS else parts
@@ -119,7 +119,7 @@ class StretchLedger:
         newest = self.newest_slots([sla]).get(sla)
         return newest is None or until > newest.start - WINDOWS_KEPT
 
-    def stretches(self, sla: str, width_ms: int, interval: Interval) -> list[Packed]:
+    def read(self, sla: str, width_ms: int, interval: Interval) -> list[Packed]:
         """The stretches of this width that start in the interval, in time order."""
         with self._database.reading() as connection:
             return [_packed(row) for row in connection.execute(_rows(sla, width_ms, interval))]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy import Column, Table, Text, insert, select, update
 
-from kafka_sla.ledger.ingestions import FactLoads
+from kafka_sla.ledger.database import Database
+from kafka_sla.ledger.ingestions import Ingestions
 from kafka_sla.ledger.schema import METADATA
 from kafka_sla.model.entities import EVERYTHING
 
@@ -13,10 +14,14 @@ STEADY_RULES = Table(
 )
 
 
-class SteadyRules(FactLoads):
+class RuleVersions:
     """The rules of the ledger, one digest a cluster."""
 
-    def adopt_rules(self, cluster: str, digest: str) -> None:
+    def __init__(self, database: Database, ingestions: Ingestions) -> None:
+        self._database = database
+        self._ingestions = ingestions
+
+    def adopt(self, cluster: str, digest: str) -> None:
         """Measure by these rules from now on. Other rules than before are like facts that landed for all time: rows
         measured earlier do not stand for what is before them any more."""
         known = self._rules(cluster)
@@ -24,7 +29,7 @@ class SteadyRules(FactLoads):
             return
         if known is not None:
             # Before the rules are kept: killed in between, the next run records it once more, and that is harmless.
-            self.record_fact_load(cluster, EVERYTHING)
+            self._ingestions.record(cluster, EVERYTHING)
         mine = STEADY_RULES.c.cluster == cluster
         with self._database.writing("steady_rules") as connection:
             if not connection.execute(update(STEADY_RULES).where(mine).values(digest=digest)).rowcount:

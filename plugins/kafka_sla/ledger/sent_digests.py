@@ -13,7 +13,7 @@ from kafka_sla.ledger.schema import SENT_DIGESTS
 from kafka_sla.model.entities import Digest, Interval
 
 
-class DigestLedger:
+class SentDigests:
     """The digests of the ledger."""
 
     def __init__(self, database: Database) -> None:

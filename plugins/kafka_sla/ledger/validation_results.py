@@ -15,13 +15,13 @@ from kafka_sla.model.entities import Interval
 RowValues = Mapping[str, Any]
 
 
-class ValidationLedger:
+class ValidationResults:
     """The validation results and the quarantine of the ledger."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def store_validation(
+    def store(
         self, results: Sequence[RowValues], quarantine: Sequence[RowValues] = (), *, load_id: str | None = None
     ) -> None:
         """Keep what was said of these loads, in the place of what was said of them before."""
@@ -32,7 +32,7 @@ class ValidationLedger:
                 if rows:
                     connection.execute(insert(table), _distinct(tables.TABLES[table.name], rows))
 
-    def validation_results(self, interval: Interval) -> list[dict[str, Any]]:
+    def results(self, interval: Interval) -> list[dict[str, Any]]:
         """What was said of the loads whose interval overlaps this one."""
         return self._of_interval(VALIDATION_RESULTS, interval)
 

@@ -43,13 +43,13 @@ class MissChange:
         return tuple(miss for miss in self.after if miss.end is None)
 
 
-class SlaLedger:
+class Verdicts:
     """The verdicts and misses of the ledger."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def replace_sla_windows(
+    def replace(
         self,
         sla: Sla,
         interval: Interval,
@@ -72,7 +72,7 @@ class SlaLedger:
             _remember_extent(connection, change, open_until)
             return change
 
-    def sla_windows(self, sla: str | Sla, interval: Interval) -> tuple[SlaWindow, ...]:
+    def windows(self, sla: str | Sla, interval: Interval) -> tuple[SlaWindow, ...]:
         """The windows that start in the interval, in time order."""
         name = sla if isinstance(sla, str) else sla.name
         rows = _windows(name).where(
@@ -81,7 +81,7 @@ class SlaLedger:
         with self._database.reading() as connection:
             return tuple(_window(row) for row in connection.execute(rows))
 
-    def judged_time(self, sla: str | Sla, interval: Interval) -> Sums:
+    def sums(self, sla: str | Sla, interval: Interval) -> Sums:
         """The windows that are inside the interval, added up by the database: a year of them is half a million."""
         t, name = SLA_WINDOWS.c, sla if isinstance(sla, str) else sla.name
         seconds = func.sum(extract("epoch", t.window_end) - extract("epoch", t.window_start)).label("seconds")

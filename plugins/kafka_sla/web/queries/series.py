@@ -86,7 +86,7 @@ def pieces(here: context.Place, sla: Sla, interval: Interval, at_most: int) -> P
     step = step_ms(interval, width_ms, at_most)
     whole = Interval(floor_time(interval.start, step), interval.end)
     kept = resolution != "window" or whole.start >= here.now - WINDOWS_KEPT + _LATEST
-    found = [unpacked(packed) for packed in here.ledger.stretches(sla.name, width_ms, whole)] if kept else []
+    found = [unpacked(packed) for packed in here.ledger.rollups.read(sla.name, width_ms, whole)] if kept else []
     if resolution == "window" and not found:  # longer ago, or judged by a version that kept no windows
         found = _from_windows(here, sla, whole, step, window_ms)
     return Pieces(sla, interval, resolution, step, found)
@@ -121,7 +121,7 @@ def unpacked(packed: Packed) -> Piece:
 
 def _from_windows(here: context.Place, sla: Sla, interval: Interval, step_ms: int, window_ms: int) -> list[Piece]:
     windows: dict[datetime, list[SlaWindow]] = defaultdict(list)
-    for window in here.ledger.sla_windows(sla, interval):
+    for window in here.ledger.verdicts.windows(sla, interval):
         windows[floor_time(window.window.start, step_ms)].append(window)
     measured = measured_spans(here.lake, here.ledger, sla, interval, step_ms, window_ms)
     step = timedelta(milliseconds=step_ms)
