@@ -41,4 +41,4 @@ def _told(connection: Connection, cluster: str, published_until: datetime | None
 
 def _rows(clusters: Sequence[str], end: datetime) -> list[dict[str, object]]:
     now = datetime.now(UTC)
-    return [{"cluster": name, "interval_end": end, "told_at": now} for name in clusters]
+    return [{"cluster": name, "interval_end": end, "reported_at": now} for name in clusters]

@@ -11,7 +11,7 @@ from kafka_sla.lake.lake import Lake
 from kafka_sla.lake.sla_stats import measured_spans
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval, Sla, SlaWindow, floor_time
-from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, Measured, Stretch, judged
+from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, Measured, Rollup, judged
 
 
 def sum_up(sla: Sla, lake: Lake, ledger: Ledger, interval: Interval, window_ms: int) -> None:
@@ -25,7 +25,7 @@ def sum_up(sla: Sla, lake: Lake, ledger: Ledger, interval: Interval, window_ms: 
         ledger.rollups.replace(sla.name, hours, _parts(sla, lake, ledger, hours, window_ms, width_ms), width_ms)
 
 
-def _parts(sla: Sla, lake: Lake, ledger: Ledger, hours: Interval, window_ms: int, width_ms: int) -> list[Stretch]:
+def _parts(sla: Sla, lake: Lake, ledger: Ledger, hours: Interval, window_ms: int, width_ms: int) -> list[Rollup]:
     windows: dict[datetime, list[SlaWindow]] = defaultdict(list)
     for window in ledger.verdicts.windows(sla, hours):
         windows[floor_time(window.window.start, width_ms)].append(window)
