@@ -92,7 +92,9 @@ def _sample(brokers: int) -> list[Sampled]:
     with MeasuredCluster(brokers) as cluster:
         partitions = 2 * brokers
         create_topic(AdminClient({**cluster.client()}), NewTopic("r", partitions, 3))
-        config = Cluster(f"{brokers}", None, exporters=tuple(Exporter(*one) for one in cluster.exporters.items()))
+        config = Cluster(
+            f"{brokers}", None, jmx_exporters=tuple(Exporter(*one) for one in cluster.jmx_exporters.items())
+        )
         for rate in _RATES:
             for case in CASES:
                 _say(f"{brokers} brokers, {rate} records/s, delayed: {case.name}")
@@ -134,10 +136,10 @@ def _at(scraped: Scraped) -> datetime:
 
 def _told(one: Sampled, rows: list[Row]) -> list[str]:
     """Print one line of the table; answers what is untrue."""
-    mine = [r for r in rows if r["cluster"] == str(one.brokers) and r["fetcher"] != "consumers"
+    mine = [r for r in rows if r["cluster"] == str(one.brokers) and r["follower"] != "consumers"
             and (r["sampled_from"], r["sampled_until"]) == (_at(one.before), _at(one.after))]  # fmt: skip
     pairs = [r for r in mine if r["window_start"] == min(m["window_start"] for m in mine) and r["fetch_latency_ms"]]
-    delays = [one.case.delay_ms(r["leader"], int(r["fetcher"])) for r in pairs]
+    delays = [one.case.delay_ms(r["leader"], int(r["follower"])) for r in pairs]
     late = [r["fetch_latency_ms"] for r, delay in zip(pairs, delays, strict=True) if delay]
     usual = [r["fetch_latency_ms"] for r, delay in zip(pairs, delays, strict=True) if not delay]
     verdict, broker, sure = (pairs[0][name] for name in ("verdict", "verdict_broker", "confidence"))
@@ -149,7 +151,7 @@ def _told(one: Sampled, rows: list[Row]) -> list[str]:
     wrong = [] if (verdict, broker) == (one.case.verdict, one.case.broker) else [f"{where}: {named}"]
     outside = [r for r, delay in zip(pairs, delays, strict=True)
                if not r["fetch_latency_low_ms"] - _NOISE_MS <= delay <= r["fetch_latency_high_ms"]]  # fmt: skip
-    return wrong + [f"{where}: {r['fetcher']} from {r['leader']} is outside its bounds: {r}" for r in outside]
+    return wrong + [f"{where}: {r['follower']} from {r['leader']} is outside its bounds: {r}" for r in outside]
 
 
 def _span(values: list[float]) -> str:

@@ -18,7 +18,7 @@ from confluent_kafka.cimpl import NewTopic
 from benchmarks.faults_grid import Grid, Outcome, StepFailed
 from demo.broker import Cluster as Broker
 from demo.warm_up import create_topic
-from kafka_sla.model.entities import Cluster, Connection, Interval, LookUps, Patterns, epoch_ms, floor_time
+from kafka_sla.model.entities import Cluster, Connection, Interval, OffsetLookups, Patterns, epoch_ms, floor_time
 from kafka_sla.sources.kafka.snapshot import Snapshot, snapshot
 
 PARTITIONS, GROUPS, LOG_PARTITIONS = 12, 40, 6
@@ -79,7 +79,7 @@ def _compared(found: Snapshot, whole: dict[str, object]) -> str:
 def _facts(found: Snapshot) -> dict[str, object]:
     """What every snapshot of the finished interval must hold: all but the moment at which it looked."""
     points = [row for row in found.log_offsets.to_pylist() if row["source"] != "snapshot"]
-    standing = [row for row in found.committed_offsets.to_pylist() if row["source"] in ("snapshot", "unchanged")]
+    standing = [row for row in found.committed_offsets.to_pylist() if row["source"] in ("snapshot", "poll_confirmed")]
     return {
         "points": sorted((row["partition"], row["at"], row["log_end_offset"]) for row in points),
         "ends": found.log_offsets.num_rows - len(points),
@@ -94,7 +94,7 @@ def _look(broker: Broker, over: Interval) -> Snapshot:
     everything: dict[str, Any] = {"groups": Patterns(), "topics": Patterns((_TOPIC,))}
     return snapshot(
         Cluster("faults", "faults"), Connection("faults", extra=dict(broker.client())), over,
-        window_ms=60_000, live=True, look_ups=LookUps(), **everything,
+        window_ms=60_000, live=True, offset_lookups=OffsetLookups(), **everything,
     )  # fmt: skip
 
 

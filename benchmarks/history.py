@@ -36,7 +36,7 @@ _LIMITS = {
 """Thresholds by flow; some lie where latencies are, so that verdicts are close."""
 FLOWS_HERE = [flow for flow in FLOWS if flow.name in _LIMITS]
 CONFIGURATION = "\n".join(
-    ["clusters: {live: {%s}}", "window: 10s", "look_ups: {max_gap: 10s}", "slas:",
+    ["clusters: {live: {%s}}", "window: 10s", "offset_lookups: {max_gap: 10s}", "slas:",
      *(f"  - {{name: '{flow.name}', group: {flow.group}, topic: {flow.topic}, max_latency: {_LIMITS[flow.name]}}}"
        for flow in FLOWS_HERE)]
 )  # fmt: skip

@@ -88,11 +88,11 @@ def _kind(then: SlaWindow, now: SlaWindow) -> str:
         return "unknown" if now.reason else "silent"
     if then.verdict == "unknown":
         return "known"
-    return "silent" if now.certain or now.verdict == "excused" else "uncertain"
+    return "silent" if now.is_certain or now.verdict == "excluded" else "uncertain"
 
 
 def _told(window: SlaWindow) -> str:
-    certain = ", certain" if window.certain else ""
+    certain = ", certain" if window.is_certain else ""
     return (
         f"{window.verdict}{certain} {window.reason} ({window.worst_latency_low_ms} .. {window.worst_latency_high_ms})"
     )
@@ -160,7 +160,7 @@ def markdown(found: Sequence[Past]) -> str:
         "now known": lambda p: compare_verdicts(live, p).known,
         "differ, not certain": lambda p: compare_verdicts(live, p).uncertain,
         "**differ, unsaid**": lambda p: len(compare_verdicts(live, p).silent),
-        "certain": lambda p: _share(sum(w.certain for w in p.verdicts.values()), p.verdicts),
+        "is_certain": lambda p: _share(sum(w.is_certain for w in p.verdicts.values()), p.verdicts),
         "mean width of the largest latency's bounds, ms": lambda p: _width(live, p),
     }
     lines = ["| " + " | ".join(columns) + " |", "| " + " | ".join("---" for _ in columns) + " |"]

@@ -33,7 +33,7 @@ SLAS, PARTITIONS, GROUPS = 100, 100, 1_000
 DAYS, SNAPSHOT_DAYS = 365, 62
 _UNTIL = "until.txt"
 _POOL = 400
-"""Different packed stretches; each row takes one of them."""
+"""Different packed rollups; each row takes one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +83,8 @@ def _database(path: Path, end: datetime, windows_for: int) -> None:
         db.execute("PRAGMA synchronous=OFF")
         for width, kept in _KEPT.items():
             start = end - kept
-            db.executemany(f"INSERT INTO sla_stretches VALUES ({','.join('?' * 14)})", _stretches(width, start, end))
-            db.executemany("INSERT INTO sla_stretch_details VALUES (?,?,?,?,?)", _details(width, start, end))
+            db.executemany(f"INSERT INTO sla_rollups VALUES ({','.join('?' * 14)})", _rollups(width, start, end))
+            db.executemany("INSERT INTO sla_rollup_details VALUES (?,?,?,?,?)", _details(width, start, end))
         db.execute(_WINDOWS, {"slas": windows_for, "minutes": DAYS * 1_440, "end": f"{end:%Y-%m-%d %H:%M:%S}"})
         db.execute(_WINDOWS_OF_TODAY, {"slas": SLAS, "from": windows_for, "minutes": 1_440,
                                        "end": f"{end:%Y-%m-%d %H:%M:%S}"})  # fmt: skip
@@ -102,7 +102,7 @@ def _starts(width_ms: int, start: datetime, end: datetime) -> Iterator[tuple[int
         yield i, f"{span.start:%Y-%m-%d %H:%M:%S}.000000"
 
 
-def _stretches(width: int, start: datetime, end: datetime) -> Iterator[tuple[object, ...]]:
+def _rollups(width: int, start: datetime, end: datetime) -> Iterator[tuple[object, ...]]:
     dice = np.random.default_rng(1)
     for sla in range(SLAS):
         for i, at in _starts(width, start, end):
@@ -147,7 +147,8 @@ _WINDOWS_OF_TODAY = f"""
 _MISSES = f"""
     WITH RECURSIVE s(value) AS (SELECT 0 UNION ALL SELECT value + 1 FROM s WHERE value + 1 < {SLAS}),
         d(value) AS (SELECT 1 UNION ALL SELECT value + 7 FROM d WHERE value + 7 < {DAYS})
-    INSERT INTO sla_misses SELECT printf('%03d-%03d', s.value, d.value), printf('sla %03d', s.value), 'prod', 'closed',
+    INSERT INTO sla_misses SELECT printf('%03d-%03d', s.value, d.value), printf('sla %03d', s.value), 'prod',
+        'recovered',
         strftime('%Y-%m-%d %H:%M:%S.000000', :end, -d.value || ' days'),
         strftime('%Y-%m-%d %H:%M:%S.000000', :end, -d.value || ' days', '20 minutes'),
         strftime('%Y-%m-%d %H:%M:%S.000000', :end, -d.value || ' days', '5 minutes'),

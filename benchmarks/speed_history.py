@@ -42,8 +42,8 @@ def day(intervals: int = 288, group_partitions: int = 1_000) -> str:
                 _store(store, shape, START + number * _RUN, measured)
         before, read_before = _inventory(store), _read_seconds(store, intervals)
         with timed("settling", spent):
-            settled = Lake(store).settle(
-                datetime.now(UTC) + timedelta(days=2), grace=timedelta(days=1), orphan_age=timedelta(days=1)
+            settled = Lake(store).maintain(
+                datetime.now(UTC) + timedelta(days=2), grace_period=timedelta(days=1), orphan_age=timedelta(days=1)
             )
         after, read_after = _inventory(store), _read_seconds(store, intervals)
     rows = [

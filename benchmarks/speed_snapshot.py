@@ -26,7 +26,7 @@ from demo.broker import Cluster as Broker
 from demo.broker import archive_classes, free_ports
 from demo.jars import KAFKA_VERSION, JarSet, fetch_jars, java
 from demo.warm_up import create_topic
-from kafka_sla.model.entities import Cluster, Connection, Interval, LookUps, Patterns, floor_time
+from kafka_sla.model.entities import Cluster, Connection, Interval, OffsetLookups, Patterns, floor_time
 from kafka_sla.sources.kafka.snapshot import Snapshot, snapshot
 
 EXPORTER = "KAFKA_SLA_BENCHMARK_EXPORTER"
@@ -141,7 +141,7 @@ def _look(bootstrap: str) -> Snapshot:
     return snapshot(
         Cluster("crowded", "broker"), Connection("broker", extra={"bootstrap.servers": bootstrap}),
         Interval(start, start + timedelta(minutes=5)), window_ms=_WINDOW_MS, groups=everything[0],
-        topics=everything[1], live=True, look_ups=LookUps(),
+        topics=everything[1], live=True, offset_lookups=OffsetLookups(),
     )  # fmt: skip
 
 

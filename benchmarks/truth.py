@@ -24,7 +24,7 @@ from demo.broker import archive_classes
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
 from kafka_sla.lake.lake import Lake
-from kafka_sla.model.entities import Cluster, Connection, Interval, LookUps, Patterns, floor_time
+from kafka_sla.model.entities import Cluster, Connection, Interval, OffsetLookups, Patterns, floor_time
 from kafka_sla.model.tables import CONSUMER_LATENCY
 from kafka_sla.pipeline import steps
 from kafka_sla.spark.submit import run_spark
@@ -42,11 +42,11 @@ def main() -> int:
         with Traffic(client, FLOWS) as traffic, LagExporter(client, FLOWS) as exporter:
             interval = _act(traffic)
         kept = commits_kept(client)
-        rows, look_ups = _measured(client, interval)
+        rows, offset_lookups = _measured(client, interval)
     found = []
     for flow in FLOWS:
         really = truth(flow.name, traffic.logs[flow.name], kept[flow.group, flow.topic])
-        told = rows[flow.name], exporter.samples[flow.name], look_ups[flow.name]
+        told = rows[flow.name], exporter.samples[flow.name], offset_lookups[flow.name]
         found.append(compare(flow.name, interval, WINDOW_MS, really, *told))
     print(markdown(found))
     return _complain(found)
@@ -67,20 +67,20 @@ def _measured(client: dict[str, str], interval: Interval) -> tuple[dict[str, lis
     """Published rows of `consumer_latency` and look-ups by flow. A flow is a cluster here: it is counted alone."""
     settings = Settings(
         tuple(Cluster(flow.name, "broker", Patterns(), Patterns((re.escape(flow.topic),))) for flow in FLOWS),
-        window_ms=WINDOW_MS, look_ups=LookUps(max_gap_ms=WINDOW_MS),
+        window_ms=WINDOW_MS, offset_lookups=OffsetLookups(max_gap_ms=WINDOW_MS),
     )  # fmt: skip
     names, login = [flow.name for flow in FLOWS], Connection("broker", extra={**client})
     with tempfile.TemporaryDirectory(prefix="kafka_sla-truth-") as folder:
         store = Store.embedded(Path(folder))
         snapshots = [steps.snapshot(settings, store, name, lambda _: login, interval, live=False) for name in names]
-        _say(f"{sum(s['look_ups'] for s in snapshots)} look-ups of offsets; measuring with Spark")
+        _say(f"{sum(s['offset_lookups'] for s in snapshots)} look-ups of offsets; measuring with Spark")
         job = steps.prepare(settings, store, interval, names, snapshots)
         run_spark(job)
         steps.validate(store, job)
         steps.publish(store, job)
         published = Lake(store).published(CONSUMER_LATENCY.name, interval).to_pylist()
     rows = {name: [row for row in published if row["cluster"] == name] for name in names}
-    return rows, {s["cluster"]: s["look_ups"] for s in snapshots}
+    return rows, {s["cluster"]: s["offset_lookups"] for s in snapshots}
 
 
 def _complain(found: list[Comparison]) -> int:

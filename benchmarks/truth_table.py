@@ -46,7 +46,7 @@ class Comparison:
     exporter: Figures
     our_errors: tuple[float | None, ...]
     exporter_errors: tuple[float | None, ...]
-    look_ups: int
+    offset_lookups: int
 
     @property
     def p99_holds(self) -> bool:
@@ -57,7 +57,7 @@ class Comparison:
 
 def compare(
     name: str, interval: Interval, window_ms: int, truth: Truth, rows: Sequence[Row],
-    samples: Sequence[tuple[float, float]], look_ups: int,
+    samples: Sequence[tuple[float, float]], offset_lookups: int,
 ) -> Comparison:  # fmt: skip
     """Compare one flow; `rows`: its published windows, `samples`: time and lag that Kafka Lag Exporter told."""
     by_start = {epoch_ms(row["window_start"]): row for row in rows}
@@ -87,7 +87,7 @@ def compare(
     ours_whole = Figures(_histogram_quantile(inside, 0.5), _histogram_quantile(inside, 0.99), largest)
     figures = _figures(_possible(latencies)), ours_whole, _figures(whole)
     means = _means(errors["ours"]), _means(errors["exporter"])
-    return Comparison(name, len(windows), tuple(outside), len(latencies), *figures, *means, look_ups)
+    return Comparison(name, len(windows), tuple(outside), len(latencies), *figures, *means, offset_lookups)
 
 
 def _left_bounds(found: list[int], truth: Truth, row: Row) -> list[str]:
@@ -159,7 +159,7 @@ def markdown(found: Sequence[Comparison]) -> str:
         "truth inside bounds": lambda c: f"{1 - len({o[:8] for o in c.outside}) / c.windows:.0%}",
         "true p50 / p99 / max, ms": lambda c: c.true, "ours": lambda c: c.ours, "Lag Exporter": lambda c: c.exporter,
         "p99 off: ours": lambda c: _off(c.ours, c.true), "Lag Exporter's": lambda c: _off(c.exporter, c.true),
-        "look-ups": lambda c: c.look_ups,
+        "look-ups": lambda c: c.offset_lookups,
     }  # fmt: skip
     each: dict[str, Callable[[Comparison], object]] = {
         "flow": lambda c: c.name,

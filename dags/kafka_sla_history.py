@@ -3,12 +3,12 @@
 **Makes** the same tables as `kafka_sla`, for one day a run, from what was observed then and what Kafka still remembers
 (`__consumer_offsets` and offsets by timestamp). It takes no snapshot of now, **mails nobody** and fails on no miss: it
 is history, not an alarm. Running at night, it replaces the day's 288 small intervals by one, with commits that arrived
-late, and `settle` tidies the lake.
+late, and `maintain_tables` tidies the lake.
 
 **Backfill**: `airflow backfill create --dag-id kafka_sla_history --from-date 2026-11-01 --to-date 2026-11-07`, twice if
 you like: the tables come out the same. Airflow's own database must be Postgres or MySQL for that, not SQLite.
 
-**Red** means the same as in `kafka_sla`; see there. A red `settle` costs disk space, not figures: clear it.
+**Red** means the same as in `kafka_sla`; see there. A red `maintain_tables` costs disk space, not figures: clear it.
 """
 
 from datetime import UTC, datetime, timedelta

@@ -9,8 +9,9 @@ Most runs find none and are skipped.
 
 **Send one by hand**: trigger it, choose the digest and a day of the period. *Preview* mails it to one address only.
 
-**When a task is red**: `due`: the configuration or the form is wrong; its log says what is allowed. `digest`: the mail
-server refused, or the store is down; it is tried again, and whoever got the mail does not get it twice.
+**When a task is red**: `find_due_digests`: the configuration or the form is wrong; its log says what is allowed.
+`digest`: the mail server refused, or the store is down; it is tried again, and whoever got the mail does not get it
+twice.
 """
 
 from datetime import UTC, datetime
@@ -18,7 +19,7 @@ from datetime import UTC, datetime
 from airflow.sdk import DAG, CronDataIntervalTimetable
 
 from kafka_sla.tasks.dag_config import configuration_path, menu
-from kafka_sla.tasks.digest_steps import digest, due
+from kafka_sla.tasks.digest_steps import digest, find_due_digests
 from kafka_sla.tasks.flow import DEFAULTS
 from kafka_sla.tasks.trigger_form import digest_form, runbook
 
@@ -37,4 +38,4 @@ with DAG(
     doc_md=runbook(__doc__, MENU),
     tags=["kafka", "sla"],
 ):
-    digest.expand(wanted=due())
+    digest.expand(wanted=find_due_digests())

@@ -5,7 +5,7 @@ miss opens and one when it is over. **Read by** the SLA page, reports, `kafka-sl
 
 **Each run**: `plan` decides what to measure, `snapshot` reads each cluster, `measure` is one Spark application for all
 metrics, `validate` stops before anybody reads bad data, `publish` shows the whole interval at once, `evaluate` judges
-each SLA, `notify` sends the mails, and `outcome` is red when anything above is.
+each SLA, `notify` sends the mails, and `watcher` is red when anything above is.
 
 **When a task is red**
 

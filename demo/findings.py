@@ -62,7 +62,7 @@ def _fetches(row: Row) -> tuple[str, ...]:
     verdict = row["verdict"] + (f" {row['verdict_broker']}" if row["verdict_broker"] is not None else "")
     slow = {True: "slow", False: "", None: "?"}[row["slow"]]
     return (
-        row["cluster"], row["fetcher"], str(row["leader"]), span(row["total_ms"]), span(row["wait_ms"]),
+        row["cluster"], row["follower"], str(row["leader"]), span(row["total_ms"]), span(row["wait_ms"]),
         span(row["fetch_latency_ms"]), slow, verdict, row["unknown_reason"] or "",
     )  # fmt: skip
 

@@ -18,13 +18,13 @@ RULES = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "kafka-jmx-exp
 
 
 class MeasuredCluster(Cluster):
-    """Brokers 0 to n - 1 and a controller. `exporters` are addresses by broker id; `links` slows what lies between."""
+    """Brokers 0 to n - 1 and a controller. `jmx_exporters`: addresses by broker id; `links` slows what lies between."""
 
     def __init__(self, brokers: int = 3) -> None:
         super().__init__(brokers)
         behind, ports, exporters = (dict(enumerate(free_ports(brokers))) for _ in range(3))
         self.links = Links(ports, behind)
-        self.exporters = {broker: f"http://127.0.0.1:{port}/metrics" for broker, port in exporters.items()}
+        self.jmx_exporters = {broker: f"http://127.0.0.1:{port}/metrics" for broker, port in exporters.items()}
         agent = next(fetch_jars(jars=EXPORTER).glob("jmx_prometheus_javaagent-*.jar"))
         self._controller = f"{brokers}@127.0.0.1:{free_ports(1)[0]}"
         for node in self.nodes:

@@ -45,7 +45,7 @@ class Neighbours:
         """The demonstration's configuration with what only a running cluster knows, written to `path`."""
         values = yaml.safe_load(template.read_text())
         if self.brokers:
-            values["clusters"]["brokers"]["exporters"] = self.brokers.exporters
+            values["clusters"]["brokers"]["jmx_exporters"] = self.brokers.jmx_exporters
         else:
             del values["clusters"]["brokers"]
         path.write_text(yaml.safe_dump(values, sort_keys=False))

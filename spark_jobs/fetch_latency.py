@@ -23,7 +23,7 @@ _TOTALS = ("fetches", "total", "wait")
 
 def wanted(job: Job) -> bool:
     """Some cluster's brokers have exporters."""
-    return any(replay.cluster.exporters for replay in job.replays)
+    return any(replay.cluster.jmx_exporters for replay in job.replays)
 
 
 def measure(inputs: Inputs) -> DataFrame:
@@ -43,21 +43,21 @@ def _samples(requests: DataFrame, fetches: DataFrame) -> DataFrame:
     kind = F.when(F.col("request") == "FetchConsumer", CONSUMERS).when(F.col("request") == "FetchFollower", FOLLOWERS)
     told = requests.select(
         "cluster", "at", "started_at", F.col("broker").alias("teller"), F.col("broker").alias("leader"),
-        kind.alias("fetcher"), F.lit(0).alias("thread"), F.col("requests").cast("double").alias("fetches"),
+        kind.alias("follower"), F.lit(0).alias("thread"), F.col("requests").cast("double").alias("fetches"),
         F.col("total_ms").alias("total"), F.col("remote_ms").alias("wait"),
     )  # fmt: skip
     waited = fetches.select(
         "cluster", "at", "started_at", F.col("follower").alias("teller"), "leader",
-        F.col("follower").cast("string").alias("fetcher"), F.col("fetcher").alias("thread"),
+        F.col("follower").cast("string").alias("follower"), F.col("fetcher_thread").alias("thread"),
         F.col("responses").cast("double").alias("fetches"), F.col("io_wait_ms").alias("total"),
         F.lit(0.0).alias("wait"),
     )  # fmt: skip
-    return told.where(F.col("fetcher").isNotNull()).unionByName(waited)
+    return told.where(F.col("follower").isNotNull()).unionByName(waited)
 
 
 def _steps(samples: DataFrame) -> DataFrame:
     """Each sample less the one before; null, with a reason, where that says nothing."""
-    own = Window.partitionBy("cluster", "leader", "fetcher", "thread").orderBy("at")
+    own = Window.partitionBy("cluster", "leader", "follower", "thread").orderBy("at")
     last = {name: F.lag(name).over(own).alias(f"{name}_before") for name in ("at", "started_at", *_TOTALS)}
     row = samples.select("*", *last.values())
     far = F.unix_micros("at") - F.unix_micros("at_before") > REACH.total_seconds() * 1e6
@@ -72,7 +72,7 @@ def _steps(samples: DataFrame) -> DataFrame:
     less = [F.greatest(F.col(name) - F.col(f"{name}_before"), F.lit(0.0)) for name in _TOTALS]
     known = [F.when(reason.isNull(), one).alias(name) for one, name in zip(less, _TOTALS, strict=True)]
     before = F.when(~far, F.col("at_before")).alias("before")
-    return row.select("cluster", "leader", "fetcher", "at", before, *known, reason.alias("reason"))
+    return row.select("cluster", "leader", "follower", "at", before, *known, reason.alias("reason"))
 
 
 def _says(text: str) -> Column:

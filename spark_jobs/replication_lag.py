@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kafka_sla.model.entities import ReplicationFlow
-from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, REPLICATION_LAG, UNCHANGED
+from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, POLL_CONFIRMED, REPLICATION_LAG
 from kafka_sla.spark.job_spec import Job
 from kafka_sla.spark_jobs.events import frames
 from kafka_sla.spark_jobs.metric_inputs import Inputs
@@ -91,7 +91,7 @@ def _sightings(inputs: Inputs, windows: DataFrame) -> DataFrame:
     """When which position was seen: the flow's commits, the one the published rows end with, and where only a poll of
     the whole cluster told it, the one that `consumer_latency` goes by."""
     commits = frames.commits_of(inputs.job, inputs.facts(COMMITTED_OFFSETS)).where(
-        ~F.col("source").isin("snapshot", UNCHANGED)
+        ~F.col("source").isin("snapshot", POLL_CONFIRMED)
     )
     carried = inputs.carried(REPLICATION_LAG).withColumnRenamed("flow", "group")
     told = windows.where((F.unix_micros("last_commit_at") < F.col("start")) & F.col("committed_offset").isNotNull())

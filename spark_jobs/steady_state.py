@@ -1,8 +1,8 @@
 """The table `steady_state`: is a group-partition bootstrapping or steady under each SLA, since when and why.
 
 A group-partition bootstraps from its first commit, a rewind, a reset, a return after `expire_group` or a topic created
-again, until the first commit that leaves it caught up (or `grace` is over). Then it is steady, whatever happens next
-except another of those events (KIP-489, "Using Latency Metric for SLAs").
+again, until the first commit that leaves it caught up (or `grace_period` is over). Then it is steady, whatever happens
+next except another of those events (KIP-489, "Using Latency Metric for SLAs").
 """
 
 from __future__ import annotations
@@ -23,11 +23,20 @@ from kafka_sla.spark_jobs.numeric.histogram import count_over
 from kafka_sla.spark_jobs.windows.segments import Segments, Steps
 from kafka_sla.spark_jobs.windows.window_grid import Rows, backlog_age
 
-REASONS = ("", "first_commit", "rewind", "offset_reset", "returned", "topic_recreated", "caught_up", "grace_over")
+REASONS = (
+    "",
+    "first_commit",
+    "rewind",
+    "offset_reset",
+    "returned",
+    "topic_recreated",
+    "caught_up",
+    "grace_period_over",
+)
 _CODE = {name: code for code, name in enumerate(REASONS)}
 STATES = (
-    "ARRAY<STRUCT<sla: STRING, state: STRING, since: TIMESTAMP, reason: STRING, steady_throughout: BOOLEAN, "
-    "records_over: BIGINT>>"
+    "ARRAY<STRUCT<sla: STRING, state: STRING, since: TIMESTAMP, reason: STRING, steady_whole_window: BOOLEAN, "
+    "records_over_threshold: BIGINT>>"
 )
 """How the states of one row travel beside its latency, one entry per SLA that covers the group-partition."""
 
@@ -75,7 +84,7 @@ def _struct() -> pa.DataType:
     stamp = pa.timestamp("us", "UTC")
     return pa.struct([
         ("sla", pa.string()), ("state", pa.string()), ("since", stamp), ("reason", pa.string()),
-        ("steady_throughout", pa.bool_()), ("records_over", pa.int64()),
+        ("steady_whole_window", pa.bool_()), ("records_over_threshold", pa.int64()),
     ])  # fmt: skip
 
 
@@ -128,9 +137,9 @@ def _lives(sla: Sla, chunk: Chunk, step: Steps, caught_age: Floats, carried: dic
     first = _first_true_from(caught, ends_life)
     caught_at = np.where(first[life] >= 0, chunk.at[np.maximum(first[life], 0)], FAR)
     steady_at, steady_why = np.minimum(caught_at, FAR), np.full(len(event), _CODE["caught_up"])
-    if sla.steady_state.grace_ms is not None:
-        over = began[life] + sla.steady_state.grace_ms * 1_000
-        steady_why = np.where(over < steady_at, _CODE["grace_over"], steady_why)
+    if sla.steady_state.grace_period_ms is not None:
+        over = began[life] + sla.steady_state.grace_period_ms * 1_000
+        steady_why = np.where(over < steady_at, _CODE["grace_period_over"], steady_why)
         steady_at = np.minimum(steady_at, over)
     carried_at, carried_why = _carried_steady(carried, len(event))
     steady_at = np.where(carried_at[life] != NONE, carried_at[life], steady_at)

@@ -21,14 +21,14 @@ CONSUMERS = "consumers"
 def said_of(steps: list[Row]) -> list[Row]:
     """What the steps of one round say, row by row.
 
-    A step: leader and fetcher; `fetches` answered in it and the time that they took in `total`, ms; `requests` that the
-    leader answered, to all followers or consumers, their `leader_total` and the `leader_remote` part of it.
+    A step: leader and follower; `fetches` answered in it and the time that they took in `total`, ms; `requests` that
+    the leader answered, to all followers or consumers, their `leader_total` and the `leader_remote` part of it.
     """
     mesh = _mesh(steps)
     pairs = solve(mesh)
     cluster = _of_cluster(pairs.finding)
     return [
-        step | cluster | (_of_consumers(step) if step["fetcher"] == CONSUMERS else _of_pair(step, mesh, pairs))
+        step | cluster | (_of_consumers(step) if step["follower"] == CONSUMERS else _of_pair(step, mesh, pairs))
         for step in steps
     ]
 
@@ -65,7 +65,7 @@ def _of_pair(row: Row, mesh: Mesh, pairs: Pairs) -> Row:
     if trip is None or not leader:
         silent = "it fetched nothing" if row["fetches"] == 0 else f"broker {row['leader']} answered no fetches"
         return leader | {"total_ms": trip, "unknown_reason": row["unknown_reason"] or silent}
-    at = mesh.brokers.index(int(row["fetcher"])), mesh.brokers.index(row["leader"])
+    at = mesh.brokers.index(int(row["follower"])), mesh.brokers.index(row["leader"])
     local, low = leader["total_local_ms"], float(pairs.low[at])
     high = min(float(pairs.high[at]) + local * row["requests"] / row["fetches"], trip)
     latency = min(max(float(pairs.network[at]) + local, low), high)
@@ -78,13 +78,13 @@ def _of_pair(row: Row, mesh: Mesh, pairs: Pairs) -> Row:
 
 
 def _mesh(rows: list[Row]) -> Mesh:
-    pairs = [row for row in rows if row["fetcher"] != CONSUMERS]
-    brokers = tuple(sorted({row["leader"] for row in pairs} | {int(row["fetcher"]) for row in pairs}))
+    pairs = [row for row in rows if row["follower"] != CONSUMERS]
+    brokers = tuple(sorted({row["leader"] for row in pairs} | {int(row["follower"]) for row in pairs}))
     at, size = {broker: i for i, broker in enumerate(brokers)}, len(brokers)
     fetches, trip = np.full((size, size), np.nan), np.full((size, size), np.nan)
     answered, total, wait = (np.full(size, np.nan) for _ in range(3))
     for row in pairs:
-        follower, leader = at[int(row["fetcher"])], at[row["leader"]]
+        follower, leader = at[int(row["follower"])], at[row["leader"]]
         if row["fetches"]:
             fetches[follower, leader], trip[follower, leader] = row["fetches"], row["total"] / row["fetches"]
         if row["requests"]:

@@ -45,33 +45,33 @@ def _in_windows(windows: list[Interval], said: list[Row], cluster: str) -> Itera
 
 
 def _round(at: datetime, steps: list[Row]) -> list[Row]:
-    """What is known of each fetcher in the round at `at`, of all that were seen lately."""
-    newest = {(s["leader"], s["fetcher"]): s["at"] for s in steps}
+    """What is known of each follower in the round at `at`, of all that were seen lately."""
+    newest = {(s["leader"], s["follower"]): s["at"] for s in steps}
     now: dict[tuple[int, str], list[Row]] = {}
     for step in steps:
         if step["at"] == at:
-            now.setdefault((step["leader"], step["fetcher"]), []).append(step)
+            now.setdefault((step["leader"], step["follower"]), []).append(step)
     return [
-        _known(leader, fetcher, now[leader, fetcher], now.get((leader, _told_as(fetcher)), []))
+        _known(leader, follower, now[leader, follower], now.get((leader, _told_as(follower)), []))
         if seen == at
-        else _gone(leader, fetcher, at)
-        for (leader, fetcher), seen in newest.items()
-        if fetcher != FOLLOWERS
+        else _gone(leader, follower, at)
+        for (leader, follower), seen in newest.items()
+        if follower != FOLLOWERS
     ]
 
 
-def _told_as(fetcher: str) -> str:
+def _told_as(follower: str) -> str:
     """Under which name the leader counts it."""
-    return CONSUMERS if fetcher == CONSUMERS else FOLLOWERS
+    return CONSUMERS if follower == CONSUMERS else FOLLOWERS
 
 
-def _known(leader: int, fetcher: str, own: list[Row], told: list[Row]) -> Row:
-    """The step of a fetcher, all its threads together, and of its leader."""
+def _known(leader: int, follower: str, own: list[Row], told: list[Row]) -> Row:
+    """The step of a follower, all its threads together, and of its leader."""
     silent = None if told else f"broker {leader} shows no totals of its requests"
     reasons = [step["reason"] for step in (*own, *told) if step["reason"]]
     leading = told[0] if told else {}
     return {
-        "leader": leader, "fetcher": fetcher, "sampled_from": own[0]["before"], "sampled_until": own[0]["at"],
+        "leader": leader, "follower": follower, "sampled_from": own[0]["before"], "sampled_until": own[0]["at"],
         "fetches": _sum(own, "fetches"), "total": _sum(own, "total"), "requests": leading.get("fetches"),
         "leader_total": leading.get("total"), "leader_remote": leading.get("wait"),
         "unknown_reason": reasons[0] if reasons else silent,
@@ -83,9 +83,9 @@ def _sum(steps: list[Row], name: str) -> float | None:
     return None if None in values else sum(values)
 
 
-def _gone(leader: int, fetcher: str, at: datetime) -> Row:
+def _gone(leader: int, follower: str, at: datetime) -> Row:
     """Something that was sampled before and not in this round."""
-    teller = leader if fetcher == CONSUMERS else fetcher
+    teller = leader if follower == CONSUMERS else follower
     nothing = dict.fromkeys(("fetches", "total", "requests", "leader_total", "leader_remote"))
     reason = f"broker {teller} did not show it at {at.astimezone(UTC):%F %T} UTC"
-    return {"leader": leader, "fetcher": fetcher, "unknown_reason": reason, **nothing}
+    return {"leader": leader, "follower": follower, "unknown_reason": reason, **nothing}

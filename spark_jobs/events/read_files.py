@@ -26,11 +26,11 @@ from kafka_sla.model.tables import (
     EVERY_COMMIT,
     LOG_OFFSETS,
     NON_CONSUMED,
+    POLL_CONFIRMED,
     RECORD_RANGES,
     STEADY_STATE,
     TABLES,
     TOPIC_CONFIGS,
-    UNCHANGED,
 )
 from kafka_sla.spark.job_spec import Job, Replay
 from kafka_sla.spark_jobs.events import layouts
@@ -159,7 +159,7 @@ def _commits(rows: pa.Table) -> dict[str, Any]:
         "at": _micros(rows, "at"),
         "offset": rows["committed_offset"],
         "polled": _is(rows, "source", lambda word: word not in EVERY_COMMIT),
-        "certain": _is(rows, "source", lambda word: word in (*EVERY_COMMIT, UNCHANGED)),
+        "certain": _is(rows, "source", lambda word: word in (*EVERY_COMMIT, POLL_CONFIRMED)),
         "earlier_lost": _is(rows, "source", lambda word: word == COMPACTED),
     }
 

@@ -11,7 +11,7 @@ import pytest
 from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.outbox import Notice, NoticeKind
-from kafka_sla.model.entities import Digest, Interval, Lateness
+from kafka_sla.model.entities import Digest, FreshnessAlert, Interval
 from kafka_sla.notifications.digest_email import digest_page
 from kafka_sla.notifications.late_run_email import LateRun, late_mail
 from kafka_sla.notifications.miss_email import compose
@@ -38,7 +38,9 @@ def told(kind: NoticeKind, folder: Path) -> str:
 
 def late(folder: Path) -> str:
     run = LateRun("kafka_sla", "scheduled", Interval(START, START + timedelta(minutes=5)), "failed", "https://a.b/run")
-    return mail_page(late_mail(Lateness(("ops@example.com",), 900_000), run, {"eu": START, "us": None}, None, SENDER))
+    return mail_page(
+        late_mail(FreshnessAlert(("ops@example.com",), 900_000), run, {"eu": START, "us": None}, None, SENDER)
+    )
 
 
 def digest(folder: Path) -> str:

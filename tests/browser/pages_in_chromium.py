@@ -182,9 +182,9 @@ def test_a_command_is_copied_by_keyboard(opened: Opened) -> None:
     button.focus()
     page.keyboard.press("Enter")
     page.get_by_text("Copied").or_(page.get_by_text("Selected: press")).first.wait_for()
-    page.locator(".cure summary").first.click()
+    page.locator(".remediation summary").first.click()
 
-    assert "2026-03-01T00:00Z" == page.locator(".cure dd").first.inner_text()
+    assert "2026-03-01T00:00Z" == page.locator(".remediation dd").first.inner_text()
 
 
 def test_airflow_shows_the_pages_in_its_own_frame(opened: Opened) -> None:

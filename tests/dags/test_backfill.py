@@ -37,7 +37,7 @@ clusters:
   old: {}
   secured: {connection: kafka_secured, groups: [nobody], topics: [nothing]}
   refused: {connection: kafka_refused}
-lateness: {recipients: [platform@example.com], after: 1s}
+freshness_alert: {recipients: [platform@example.com], after: 1s}
 defaults: {cluster: old, topic: orders, max_latency: 2m, recipients: [on-call@example.com], on_miss: fail}
 slas: [{name: kept, group: keeps-up}, {name: stopped, group: stops}]
 """
@@ -181,7 +181,7 @@ def test_days_that_have_passed_are_backfilled_at_the_first_try_and_twice_with_th
 
     assert first == second == ["success", "success"]
     assert len(once["sla_windows"]) == 2 * 2 * 24 * 60
-    assert [(miss["sla"], miss["state"]) for miss in once["sla_misses"]] == [("stopped", "closed")]
+    assert [(miss["sla"], miss["state"]) for miss in once["sla_misses"]] == [("stopped", "recovered")]
     assert once["sla_misses"][0]["end_at"] == STOPPED.end + timedelta(minutes=1)  # its first commit is late
     assert world.published() == once
     assert world.mailbox.mails() == [], "history alarms nobody, however late it runs"

@@ -23,7 +23,7 @@ from tests.dags.conftest import DAGS
 CONFIGURATION = """
 clusters: {eu: {}, us: {}}
 base_url: https://airflow.example.com
-lateness: {recipients: [platform@example.com], after: 15m}
+freshness_alert: {recipients: [platform@example.com], after: 15m}
 """
 START = datetime(2026, 11, 21, 10, tzinfo=UTC)
 FIVE_MINUTES = timedelta(minutes=5)

@@ -52,7 +52,7 @@ def test_clusters_and_slas_are_named_in_the_grid(parsed: Any) -> None:
 
 def test_history_mails_nobody_and_settles(parsed: Any) -> None:
     assert "notify" not in parsed.dags["kafka_sla_history"].task_ids
-    assert "settle" in parsed.dags["kafka_sla_history"].task_ids
+    assert "maintain_tables" in parsed.dags["kafka_sla_history"].task_ids
 
 
 def test_the_runbook_is_shown_in_the_ui(parsed: Any) -> None:

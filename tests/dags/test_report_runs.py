@@ -62,7 +62,10 @@ def world(airflow_database: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_what_fell_due_in_the_hour_is_mailed_once_however_often_it_runs(world: World) -> None:
     for _ in range(2):
-        assert world.run(MONDAY_AT_EIGHT) == ("success", {"due": "success", "daily": "success", "weekly": "success"})
+        assert world.run(MONDAY_AT_EIGHT) == (
+            "success",
+            {"find_due_digests": "success", "daily": "success", "weekly": "success"},
+        )
 
     assert world.readers() == ["ann@example.com", "lead@example.com"]
     assert sorted(p.name for p in Path(world.store.warehouse, "reports").rglob("*.html")) == [
@@ -81,5 +84,5 @@ def test_a_preview_by_hand_reaches_its_address_only(world: World) -> None:
 def test_a_preview_to_nobody_is_refused_with_the_cure(world: World, caplog: pytest.LogCaptureFixture) -> None:
     state, tasks = world.run(digest="weekly", send_to="preview")
 
-    assert (state, tasks["due"]) == ("failed", "failed")
+    assert (state, tasks["find_due_digests"]) == ("failed", "failed")
     assert world.readers() == []

@@ -149,7 +149,7 @@ def test_a_missed_sla_fails_its_own_task_and_the_run_and_everybody_is_told(world
     assert opened.tasks == {
         "plan": "success", "slas": "success", "snapshot [real]": "success", "prepare": "success", "measure": "success",
         "validate": "success", "publish": "success", "evaluate [kept]": "success", "evaluate [stopped]": "failed",
-        "evaluate [also stopped]": "success", "notify": "success", "outcome": "upstream_failed",
+        "evaluate [also stopped]": "success", "notify": "success", "watcher": "upstream_failed",
     }  # fmt: skip
     assert opened.state == "failed"
     assert len(Ledger(world.store).misses(open_only=True)) == 2
@@ -190,7 +190,7 @@ def test_other_dags_hear_once_of_each_opened_and_recovered_miss_and_of_every_pub
 def test_a_cluster_that_cannot_be_read_turns_the_run_red_and_stops_no_other(recovered: Run) -> None:
     assert recovered.tasks["snapshot [gone]"] == "failed"
     assert recovered.tasks["evaluate [kept]"] == "success"
-    assert recovered.tasks["outcome"] == "upstream_failed"
+    assert recovered.tasks["watcher"] == "upstream_failed"
     assert recovered.state == "failed"
 
 

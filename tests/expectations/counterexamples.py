@@ -76,7 +76,7 @@ BROKEN: dict[str, dict[str, list[Row]]] = {
         "latency_is_total_less_wait": [{"wait_ms": 501.0}],
         "local_within_total": [{"total_local_ms": 503.0}],
         "unknown_has_a_reason": [{"unknown_reason": "it restarted"}, {"fetch_latency_ms": None, "slow": None}],
-        "method_known": [{"method": "leader"}, {"method": None}, {"fetcher": "consumers", "slow": None}],
+        "method_known": [{"method": "leader"}, {"method": None}, {"follower": "consumers", "slow": None}],
         "verdict_known": [{"verdict": "slow_broker"}, {"verdict": "odd"}, {"verdict_broker": 1}],
         "confidence_of_a_verdict": [{"confidence": None}, {"confidence": 1.1}],
         "slow_needs_a_verdict": [{"slow": None}, {"verdict": "unknown", "confidence": None}],
@@ -120,9 +120,9 @@ BROKEN: dict[str, dict[str, list[Row]]] = {
     | _WINDOWS
     | {
         "state_known": [{"state": "drifting"}, {"reason": "rewind"}],
-        "since_before_end": [{"since": at(61), "steady_throughout": False}],
+        "since_before_end": [{"since": at(61), "steady_whole_window": False}],
         "throughout_is_steady": [{"since": at(1)}, {"state": "bootstrapping", "reason": "rewind"}],
-        "records_over_not_negative": [{"records_over": -1}],
+        "records_over_threshold_not_negative": [{"records_over_threshold": -1}],
     },
     "consumer_status": _KEYS
     | _WINDOWS

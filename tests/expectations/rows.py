@@ -59,8 +59,8 @@ _STEADY: Row = {
     "state": "steady",
     "since": at(-30),
     "reason": "caught_up",
-    "steady_throughout": True,
-    "records_over": 0,
+    "steady_whole_window": True,
+    "records_over_threshold": 0,
 }
 _TOPIC: Row = {
     "partitions": 3,
@@ -94,7 +94,7 @@ _REPLICATION: Row = {
 _BROKER: Row = {"cluster": "prod", "at": at(300), "started_at": at(-9_000)}
 _FETCH: Row = {
     "leader": 0,
-    "fetcher": "1",
+    "follower": "1",
     "window_start": at(0),
     "window_end": at(60),
     "sampled_from": at(-298),
@@ -165,7 +165,8 @@ GOOD: dict[str, Row] = {
     "topic_configs": {"cluster": "prod", "topic": "orders", "at": at(300)} | _TOPIC,
     "broker_requests": _BROKER | {"broker": 0, "request": "FetchFollower", "requests": 10, "total_ms": 5_020.0,
                                   "remote_ms": 5_000.0, "local_ms": 15.0},
-    "replica_fetches": _BROKER | {"follower": 1, "leader": 0, "fetcher": 0, "responses": 10, "io_wait_ms": 5_050.0},
+    "replica_fetches": _BROKER | {"follower": 1, "leader": 0, "fetcher_thread": 0, "responses": 10,
+                                    "io_wait_ms": 5_050.0},
     "fetch_latency": _FETCH | {"cluster": "prod"},
     "consumer_latency": _WINDOW | _LATENCY | _POSITION | _COUNTS,
     "steady_state": _WINDOW | _STEADY,

@@ -58,8 +58,8 @@ def _commits(chance: random.Random, topic: str, group: str, points: list[Row]) -
     return [row | {"cluster": "prod", "topic": topic, "partition": 0, "group": group} for row in rows]
 
 
-def _sla(name: str, grace_ms: int | None) -> Sla:
-    rules = SteadyState(5_000, grace_ms, 200_000)
+def _sla(name: str, grace_period_ms: int | None) -> Sla:
+    rules = SteadyState(5_000, grace_period_ms, 200_000)
     return Sla(name, "prod", Patterns(), Patterns(), 30_000, 60_000, 0.999, rules)
 
 

@@ -75,7 +75,7 @@ def _metric_row(table: Table, cluster: str, partition: int, window: Interval) ->
         }  # fmt: skip
     return row | {
         "sla": "payments", "state": "steady", "since": window.start, "reason": "caught_up",
-        "steady_throughout": True, "records_over": 0,
+        "steady_whole_window": True, "records_over_threshold": 0,
     }  # fmt: skip
 
 

@@ -49,7 +49,7 @@ class Fetching:
         totals = {(r["broker"], r["at"]): r for r in requests if r["request"] == "FetchFollower"}
         ways = {(r["follower"], r["leader"], r["at"]): r for r in fetches}
         return [
-            {"leader": b, "fetcher": str(f), "unknown_reason": None}
+            {"leader": b, "follower": str(f), "unknown_reason": None}
             | _less(ways[f, b, at(seconds)], ways[f, b, at(0)], {"fetches": "responses", "total": "io_wait_ms"})
             | _less(totals[b, at(seconds)], totals[b, at(0)],
                     {"requests": "requests", "leader_total": "total_ms", "leader_remote": "remote_ms"})
@@ -77,7 +77,7 @@ class Fetching:
     def _fetches(self, follower: int, leader: int, seconds: float) -> Row:
         answers = self._answers(follower, leader, seconds)
         return self._row(follower, seconds) | {
-            "follower": follower, "leader": leader, "fetcher": 0, "responses": answers,
+            "follower": follower, "leader": leader, "fetcher_thread": 0, "responses": answers,
             "io_wait_ms": answers * self.trip(follower, leader),
         }  # fmt: skip
 

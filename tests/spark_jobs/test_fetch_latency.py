@@ -48,7 +48,7 @@ def _named(cluster: str, stories: Iterable[Facts]) -> Facts:
 
 
 def _measure(spark: SparkSession, facts: Facts, start: float, end: float) -> list[Row]:
-    """Rows by cluster, window, leader and fetcher."""
+    """Rows by cluster, window, leader and follower."""
     frames = {table: spark.createDataFrame(arrow_rows(table, rows))
               for table, rows in zip((BROKER_REQUESTS, REPLICA_FETCHES), facts, strict=True)}  # fmt: skip
     replays = tuple(Replay(Cluster(name, None), None) for name in STORIES)
@@ -56,7 +56,7 @@ def _measure(spark: SparkSession, facts: Facts, start: float, end: float) -> lis
     nothing = spark.createDataFrame([], FETCH_LATENCY.ddl)
     inputs = Inputs(job, lambda table: frames[table], nothing, lambda table: nothing)
     found = fetch_latency.measure(inputs).toArrow().to_pylist()
-    return sorted(found, key=lambda row: [row[name] for name in ("cluster", "window_start", "leader", "fetcher")])
+    return sorted(found, key=lambda row: [row[name] for name in ("cluster", "window_start", "leader", "follower")])
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def _of(rows: list[Row], cluster: str, **wanted: Any) -> list[Row]:
 def test_pairs_and_the_verdict_come_from_the_step_before_the_window_ends(rows: list[Row]) -> None:
     found = _of(rows, "steady", window_start=at(START + 60))
 
-    slow = {(row["leader"], row["fetcher"]) for row in found if row["slow"]}
+    slow = {(row["leader"], row["follower"]) for row in found if row["slow"]}
     assert {(0, "1"), (0, "2"), (1, "0"), (2, "0")} == slow
     assert {("slow_broker", 0)} == {(row["verdict"], row["verdict_broker"]) for row in found}
     assert {(at(FIRST - 300), at(FIRST))} == {(row["sampled_from"], row["sampled_until"]) for row in found}
@@ -91,7 +91,7 @@ def test_a_window_shows_the_newest_step_and_for_half_an_hour_only(rows: list[Row
 
 
 def test_what_consumers_wait_for_at_a_broker_is_taken_off(rows: list[Row]) -> None:
-    (row,) = _of(rows, "steady", leader=1, fetcher="consumers", window_start=at(START))
+    (row,) = _of(rows, "steady", leader=1, follower="consumers", window_start=at(START))
 
     figures = ("fetches", "total_ms", "wait_ms", "fetch_latency_ms", "leader_total_ms", "total_local_ms")
     assert [300, 40.0, 38.5, 1.5, 40.0, 1.5] == pytest.approx([row[name] for name in figures])
@@ -100,8 +100,8 @@ def test_what_consumers_wait_for_at_a_broker_is_taken_off(rows: list[Row]) -> No
 
 
 def test_a_restart_makes_a_step_unknown_and_the_next_one_known(rows: list[Row]) -> None:
-    (step,) = _of(rows, "restarted", leader=0, fetcher="1", window_start=at(START))
-    (following,) = _of(rows, "restarted", leader=0, fetcher="1", window_start=at(START + 300))
+    (step,) = _of(rows, "restarted", leader=0, follower="1", window_start=at(START))
+    (following,) = _of(rows, "restarted", leader=0, follower="1", window_start=at(START + 300))
 
     assert ("broker 1 restarted between the samples", None) == (step["unknown_reason"], step["fetch_latency_ms"])
     assert 4 == pytest.approx(following["fetch_latency_ms"], abs=2)
@@ -109,7 +109,7 @@ def test_a_restart_makes_a_step_unknown_and_the_next_one_known(rows: list[Row]) 
 
 def test_totals_that_fall_without_a_word_of_a_restart_are_not_subtracted(rows: list[Row]) -> None:
     assert {"the totals of broker 1 began anew between the samples"} == {
-        row["unknown_reason"] for row in _of(rows, "silently", fetcher="1")
+        row["unknown_reason"] for row in _of(rows, "silently", follower="1")
     }
 
 
@@ -122,7 +122,7 @@ def test_a_sample_with_nothing_to_compare_it_with_says_nothing(rows: list[Row], 
 
 
 def test_a_silent_exporter_leaves_what_the_others_tell(rows: list[Row]) -> None:
-    found = {(row["fetcher"], row["leader"]): row for row in _of(rows, "one is down", window_start=at(START))}
+    found = {(row["follower"], row["leader"]): row for row in _of(rows, "one is down", window_start=at(START))}
 
     assert "broker 3 did not show it at 2026-11-01 00:30:03 UTC" == found["3", 0]["unknown_reason"]
     assert "broker 3 shows no totals of its requests" == found["0", 3]["unknown_reason"]

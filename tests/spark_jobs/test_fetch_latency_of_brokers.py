@@ -59,8 +59,8 @@ def observed(kafka_classes: None, tmp_path_factory: pytest.TempPathFactory) -> O
     """Looked at before and after some seconds, first idle, then with some hundred records a second."""
     with MeasuredCluster() as brokers:
         create_topic(AdminClient({**brokers.client()}), NewTopic("r", PARTITIONS, 3))
-        exporters = tuple(Exporter(*one) for one in brokers.exporters.items())
-        settings = Settings((Cluster("prod", "brokers", exporters=exporters),))
+        exporters = tuple(Exporter(*one) for one in brokers.jmx_exporters.items())
+        settings = Settings((Cluster("prod", "brokers", jmx_exporters=exporters),))
         store = Store.embedded(Path(tmp_path_factory.mktemp("brokers")))
         observer = Observer(settings, store, Connection("brokers", extra={**brokers.client()}))
         brokers.links.slow(0, frozenset(), DELAY_MS / 1000)
@@ -108,7 +108,7 @@ def test_the_pairs_of_the_delayed_broker_stand_out_and_the_broker_is_named(
     rows: list[Row], times: list[datetime], load: str
 ) -> None:
     found = _between(rows, *(times[:2] if load == "idle" else times[2:]))
-    pairs = {(int(row["fetcher"]), row["leader"]): row for row in found if row["fetcher"] != "consumers"}
+    pairs = {(int(row["follower"]), row["leader"]): row for row in found if row["follower"] != "consumers"}
 
     assert {("slow_broker", 0)} == {(row["verdict"], row["verdict_broker"]) for row in found}, found
     assert {(0, 1), (1, 0), (0, 2), (2, 0)} == {pair for pair, row in pairs.items() if row["slow"]}
@@ -120,7 +120,7 @@ def test_the_pairs_of_the_delayed_broker_stand_out_and_the_broker_is_named(
 def test_the_plain_total_of_idle_brokers_tells_nothing_but_the_fetch_wait(
     rows: list[Row], times: list[datetime]
 ) -> None:
-    found = [row for row in _between(rows, *times[:2]) if row["fetcher"] != "consumers"]
+    found = [row for row in _between(rows, *times[:2]) if row["follower"] != "consumers"]
 
     assert 6 == len(found)
     assert all(row["leader_total_ms"] > 480 and row["total_local_ms"] < DELAY_MS / 2 for row in found), found
@@ -131,7 +131,7 @@ def test_the_plain_total_of_idle_brokers_tells_nothing_but_the_fetch_wait(
 def test_what_consumers_wait_for_is_taken_off_and_links_between_brokers_do_not_matter(
     rows: list[Row], times: list[datetime]
 ) -> None:
-    found = {row["leader"]: row for row in _between(rows, *times[2:]) if row["fetcher"] == "consumers"}
+    found = {row["leader"]: row for row in _between(rows, *times[2:]) if row["follower"] == "consumers"}
 
     assert {0, 1, 2} == set(found)
     assert all(row["fetches"] > 0 and row["fetch_latency_ms"] < DELAY_MS / 2 for row in found.values()), found

@@ -22,7 +22,7 @@ from kafka_sla.model.entities import (
     Connection,
     Interval,
     KeptPosition,
-    LookUps,
+    OffsetLookups,
     Patterns,
     ReplicationFlow,
     floor_time,
@@ -147,7 +147,7 @@ def measured(
     """The rows of the whole story, read from both clusters after it."""
     seen = snapshot(
         PROD, Connection("prod", extra=dict(prod.client())), over, window_ms=WINDOW_MS, groups=Patterns((OUT.name,)),
-        topics=Patterns(("orders",)), live=False, look_ups=LookUps(max_gap_ms=WINDOW_MS),
+        topics=Patterns(("orders",)), live=False, offset_lookups=OffsetLookups(max_gap_ms=WINDOW_MS),
         kept=positions(OUT, BACKUP, backup),
     )  # fmt: skip
     points, commits = seen.log_offsets.to_pylist(), seen.committed_offsets.to_pylist()

@@ -13,7 +13,7 @@ STEADY_FLOW = [point(t, t * 10) for t in range(0, 601, 10)]
 
 
 def _states(rows: list[Row]) -> list[tuple[Any, ...]]:
-    return [(s["state"], s["reason"], s["since"], s["steady_throughout"]) for r in rows for s in r["states"]]
+    return [(s["state"], s["reason"], s["since"], s["steady_whole_window"]) for r in rows for s in r["states"]]
 
 
 def test_a_consumer_that_is_caught_up_at_its_first_commit_is_steady_from_then_on(measure: Measure) -> None:
@@ -51,8 +51,13 @@ def test_a_deleted_offset_is_a_reset_and_a_long_silence_a_return(measure: Measur
 
 
 def test_grace_bounds_how_long_bootstrapping_excuses(measure: Measure) -> None:
-    rows = measure(STEADY_FLOW, [commit(300, 0), commit(420, 100)], 300, 540, slas=(sla(30, grace=90),))
-    assert [s[1] for s in _states(rows)] == ["first_commit", "grace_over", "grace_over", "grace_over"]
+    rows = measure(STEADY_FLOW, [commit(300, 0), commit(420, 100)], 300, 540, slas=(sla(30, grace_period=90),))
+    assert [s[1] for s in _states(rows)] == [
+        "first_commit",
+        "grace_period_over",
+        "grace_period_over",
+        "grace_period_over",
+    ]
     assert _states(rows)[1][2] == at(390)
 
 
@@ -72,7 +77,7 @@ def test_carried_states_go_on_where_they_stood(measure: Measure) -> None:
 def test_records_over_the_threshold_are_counted_exactly(measure: Measure) -> None:
     commits = [commit(0, 0), commit(40, 400)]
     rows = measure(STEADY_FLOW, commits, 0, 60, slas=(sla(30), sla(10)))
-    assert [s["records_over"] for s in rows[0]["states"]] == [100, 300]
+    assert [s["records_over_threshold"] for s in rows[0]["states"]] == [100, 300]
 
 
 def test_only_slas_that_cover_a_group_and_topic_have_its_state(measure: Measure) -> None:

@@ -42,7 +42,7 @@ def findings(place: Workplace) -> Iterator[Checked]:
     yield _store(place)
     for cluster in settings.clusters:
         yield from _cluster(place, cluster)
-    if settings.lateness or any(sla.recipients for sla in settings.slas):
+    if settings.freshness_alert or any(sla.recipients for sla in settings.slas):
         yield _mail(place)
 
 

@@ -12,7 +12,7 @@ from kafka_sla.cli.text_table import aligned
 from kafka_sla.config.settings import Settings
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import EVERYTHING, Interval, Miss, Sla, SlaWindow
-from kafka_sla.sla.attainment import Attainment, attained_of, period_until
+from kafka_sla.sla.attainment import Attainment, attainment_of, period_until
 from kafka_sla.text.formatting import bounds, moment, plural, share, span
 
 
@@ -51,7 +51,7 @@ def sla_status(settings: Settings, ledger: Ledger, clusters: Sequence[ClusterSta
     misses = [miss.sla for miss in ledger.misses(open_only=True)]
     return tuple(
         SlaStatus(
-            sla, _attained(sla, ledger, until[sla.cluster]) if sla.cluster in until else None, misses.count(sla.name)
+            sla, _attainment(sla, ledger, until[sla.cluster]) if sla.cluster in until else None, misses.count(sla.name)
         )
         for sla in settings.slas
     )
@@ -69,14 +69,14 @@ def status_text(settings: Settings, ledger: Ledger) -> str:
 
 def interval_text(slas: Sequence[Sla], ledger: Ledger, interval: Interval) -> str:
     """What one run found: verdicts, the worst latency and misses per SLA."""
-    header = ("SLA", "promise", "good", "bad", "excused", "unknown", "worst", "misses")
+    header = ("SLA", "promise", "good", "bad", "excluded", "unknown", "worst", "misses")
     return aligned(header, [_interval_row(sla, ledger, interval) for sla in slas])
 
 
 def miss_text(miss: Miss) -> str:
     """One miss with its evidence, a few lines."""
     until = f"until {moment(miss.end)}, {span(_length_ms(miss))}" if miss.end else "open"
-    doubt = "" if miss.certain else "; by their bounds not all of them are certain"
+    doubt = "" if miss.is_certain else "; by their bounds not all of them are certain"
     lines = [
         f"{miss.sla}  [{miss.id}]",
         f"  missed from {moment(miss.start)} {until} ({plural(miss.bad_windows, 'bad window')}{doubt})",
@@ -102,9 +102,9 @@ def _cluster(name: str, spans: Sequence[Interval]) -> ClusterStatus:
     return ClusterStatus(name, merged[0].start, merged[-1], known / (merged[-1].end - merged[0].start), gaps)
 
 
-def _attained(sla: Sla, ledger: Ledger, at: datetime) -> Attainment:
+def _attainment(sla: Sla, ledger: Ledger, at: datetime) -> Attainment:
     period = period_until(sla, at)
-    return attained_of(sla, period, at, ledger.judged_time(sla, Interval(period.start, at)))
+    return attainment_of(sla, period, at, ledger.judged_time(sla, Interval(period.start, at)))
 
 
 def _clusters_text(clusters: Sequence[ClusterStatus]) -> str:
@@ -131,7 +131,7 @@ def _sla_row(status: SlaStatus) -> tuple[str, ...]:
         return (sla.name, share(sla.objective), "unknown", *[""] * 6, str(status.open_misses))
     burn = "unknown" if found.burn_rate is None else f"{found.burn_rate:.3g}"
     return (
-        sla.name, share(sla.objective), share(found.attained), share(found.records_attained),
+        sla.name, share(sla.objective), share(found.attainment), share(found.records_attainment),
         f"{sla.period} from {found.period.start:%Y-%m-%d %H:%M} UTC", share(found.coverage),
         span(found.budget_ms), span(found.budget_left_ms), burn, str(status.open_misses),
     )  # fmt: skip
@@ -153,9 +153,9 @@ def _validation_text(ledger: Ledger, clusters: Sequence[ClusterStatus]) -> str:
 def _interval_row(sla: Sla, ledger: Ledger, interval: Interval) -> tuple[str, ...]:
     windows = ledger.sla_windows(sla, interval)
     verdicts = [window.verdict for window in windows]
-    counts = (str(verdicts.count(verdict)) for verdict in ("good", "bad", "excused", "unknown"))
+    counts = (str(verdicts.count(verdict)) for verdict in ("good", "bad", "excluded", "unknown"))
     misses = ledger.misses(sla, interval)
-    state = ", ".join(f"{miss.id} ({'over' if miss.end else 'open'})" for miss in misses) or "none"
+    state = ", ".join(f"{miss.id} ({'recovered' if miss.end else 'open'})" for miss in misses) or "none"
     return (sla.name, span(sla.max_latency_ms), *counts, _worst(windows), state)
 
 

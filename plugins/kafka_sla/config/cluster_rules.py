@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka_sla.config.rules import Found, did_you_mean
 
-_ASKED_ALONGSIDE = ("replication", "checkpoints", "exporters")
+_ASKED_ALONGSIDE = ("replication", "checkpoints", "jmx_exporters")
 """What is read in a snapshot of the cluster, which needs a connection."""
 
 

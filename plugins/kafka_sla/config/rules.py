@@ -105,10 +105,13 @@ def _window_rules(values: dict[str, Any], window: int) -> Iterator[Found]:
             ("window",),
             f"{duration_text(window)!r} does not divide 5m; allowed: whole seconds that do, such as 10s, 30s, 1m, 5m",
         )
-    look_ups = _mapping(values.get("look_ups"))
-    floor = _valid(parse_duration, look_ups.get("floor")) or 250
-    if floor > (_valid(parse_duration, look_ups.get("max_gap")) or window):
-        yield ("look_ups", "floor"), f"{duration_text(floor)!r} is longer than max_gap; allowed: max_gap at most"
+    offset_lookups = _mapping(values.get("offset_lookups"))
+    floor = _valid(parse_duration, offset_lookups.get("min_gap")) or 250
+    if floor > (_valid(parse_duration, offset_lookups.get("max_gap")) or window):
+        yield (
+            ("offset_lookups", "min_gap"),
+            f"{duration_text(floor)!r} is longer than max_gap; allowed: max_gap at most",
+        )
 
 
 def _key_rules(sla: dict[str, Any], names: set[str]) -> Iterator[Found]:
@@ -186,11 +189,11 @@ def _expiry_rules(sla: dict[str, Any], name: str, cluster: dict[str, Any]) -> It
     groups = sla["groups"] if isinstance(sla.get("groups"), list) else [sla.get("group")]
     topics = sla["topics"] if isinstance(sla.get("topics"), list) else [sla.get("topic")]
     listed = [topic for topic in map(str, topics) if isinstance(lists.get(topic), list)]
-    for topic in listed if sla.get("unread_expires_within") is not None else []:
+    for topic in listed if sla.get("min_time_to_expiry") is not None else []:
         for group in groups:
             if isinstance(group, str) and is_exact(group) and group not in lists[topic]:
                 yield (
-                    ("unread_expires_within",),
+                    ("min_time_to_expiry",),
                     f"{group!r} is not in clusters.{name}.non_consumed_offsets_groups.{topic}, so that its unread"
                     " records are not known; allowed: groups of that list, or no list for the topic",
                 )

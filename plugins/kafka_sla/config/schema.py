@@ -109,7 +109,7 @@ class ClusterKeys(Section):
         description="Groups whose unread records are counted, by topic; other topics: every group with an SLA.",
     )
     replication: list[ReplicationKeys] = Field(default=[], description="MirrorMaker 2 flows out of this cluster.")
-    exporters: dict[BrokerId, HttpAddress] = Field(
+    jmx_exporters: dict[BrokerId, HttpAddress] = Field(
         default={}, description="Address of each broker's JMX exporter, by broker id."
     )
     checkpoints: list[CheckpointKeys] = Field(
@@ -123,7 +123,7 @@ class SteadyStateKeys(Section):
     caught_up_within: Duration | None = Field(
         default=None, description="Backlog age that counts as caught up; default: max_latency."
     )
-    grace: Duration | None = Field(
+    grace_period: Duration | None = Field(
         default=None, description="Longest time that bootstrapping excuses; default: no limit."
     )
     expire_group: Duration = _written("7d", description="A group silent for longer bootstraps again when it returns.")
@@ -164,7 +164,7 @@ class SlaDefaults(Section):
         default=None, description="The promise: every record is consumed within this time."
     )
     for_: Duration = _written("5m", alias="for", description="Bad time after which a miss opens.")
-    unread_expires_within: Duration | None = Field(
+    min_time_to_expiry: Duration | None = Field(
         default=None, description="Also promised: no unread record expires sooner than this."
     )
     objective: Objective = _written("99.9%", description="Share of the windows of a period that must be good.")
@@ -174,7 +174,7 @@ class SlaDefaults(Section):
     time_zone: TimeZone = Field(default="UTC", description="Time zone of the calendar period.")
     steady_state: SteadyStateKeys = Field(default_factory=SteadyStateKeys, description="When the SLA applies.")
     maintenance: list[MaintenanceKeys] = Field(
-        default=[], description="Planned maintenances: bad windows in them are excused."
+        default=[], description="Planned maintenances: bad windows in them are excluded."
     )
     recipients: list[Email] = Field(default=[], description="Who is mailed when a miss opens and recovers.")
     on_miss: Literal["notify", "fail"] = Field(
@@ -205,18 +205,18 @@ class DigestKeys(Section):
     )
 
 
-class LatenessKeys(Section):
+class FreshnessAlertKeys(Section):
     """A mail to those who run the measuring when the measuring itself is late."""
 
     recipients: list[Email] = Field(min_length=1, description="Who is mailed.")
     after: Duration = _written("15m", description="Time after its interval's end at which a scheduled run is late.")
 
 
-class LookUpKeys(Section):
+class OffsetLookupKeys(Section):
     """How finely Kafka is asked for the time of offsets."""
 
-    floor: Duration = _written("250ms", description="Gaps narrower than this are never split.")
-    per_pass: int = Field(
+    min_gap: Duration = _written("250ms", description="Gaps narrower than this are never split.")
+    max_per_hour: int = Field(
         default=200_000, ge=1, le=100_000_000, description="Look-ups that one snapshot of a cluster may spend."
     )
     max_gap: Duration | None = Field(
@@ -239,7 +239,7 @@ class Document(Section):
         default_factory=SlaDefaults, description="Keys for every SLA that does not give them itself."
     )
     digests: list[DigestKeys] = Field(default=[], description="Reports by mail.")
-    lateness: LatenessKeys | None = Field(
+    freshness_alert: FreshnessAlertKeys | None = Field(
         default=None, description="A mail when the measuring itself is late; default: no mail."
     )
     window: Duration = _written(
@@ -254,8 +254,8 @@ class Document(Section):
     store_connection: ConnectionId = Field(
         default="kafka_sla_store", description="Airflow connection to the table store."
     )
-    look_ups: LookUpKeys = Field(
-        default_factory=LookUpKeys, description="How finely Kafka is asked for the time of offsets."
+    offset_lookups: OffsetLookupKeys = Field(
+        default_factory=OffsetLookupKeys, description="How finely Kafka is asked for the time of offsets."
     )
 
 
@@ -267,8 +267,8 @@ SECTIONS: dict[tuple[str, ...], type[Section]] = {
     ("clusters", "*", "checkpoints", "*"): CheckpointKeys,
     ("slas", "*"): SlaKeys,
     ("defaults",): SlaDefaults,
-    ("look_ups",): LookUpKeys,
-    ("lateness",): LatenessKeys,
+    ("offset_lookups",): OffsetLookupKeys,
+    ("freshness_alert",): FreshnessAlertKeys,
     ("digests", "*"): DigestKeys,
     **{(*at, "steady_state"): SteadyStateKeys for at in (("slas", "*"), ("defaults",))},
     **{(*at, "maintenance", "*"): MaintenanceKeys for at in (("slas", "*"), ("defaults",))},

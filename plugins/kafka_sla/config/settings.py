@@ -20,9 +20,9 @@ from kafka_sla.model.entities import (
     Cluster,
     Digest,
     Exporter,
-    Lateness,
-    LookUps,
+    FreshnessAlert,
     Notifier,
+    OffsetLookups,
     Patterns,
     ReplicationFlow,
     Sla,
@@ -45,8 +45,8 @@ class Settings:
     base_url: str | None = None
     smtp_connection: str | None = "smtp_default"
     store_connection: str = "kafka_sla_store"
-    look_ups: LookUps = field(default_factory=LookUps)
-    lateness: Lateness | None = None
+    offset_lookups: OffsetLookups = field(default_factory=OffsetLookups)
+    freshness_alert: FreshnessAlert | None = None
     """None: nobody is mailed when the measuring is late."""
 
     def cluster(self, name: str) -> Cluster:
@@ -93,7 +93,7 @@ def _settings(values: dict[str, Any]) -> Settings:
     document = Document.model_validate(values)
     clusters = tuple(_cluster(name, keys) for name, keys in document.clusters.items())
     slas = (SlaKeys.model_validate(sla) for sla in merged_slas(values))
-    look_ups, late = document.look_ups, document.lateness
+    offset_lookups, late = document.offset_lookups, document.freshness_alert
     return Settings(
         clusters=clusters,
         slas=tuple(_sla(keys, clusters[0].name) for keys in slas),
@@ -102,8 +102,10 @@ def _settings(values: dict[str, Any]) -> Settings:
         base_url=document.base_url and document.base_url.rstrip("/"),
         smtp_connection=document.smtp_connection,
         store_connection=document.store_connection,
-        look_ups=LookUps(look_ups.floor, look_ups.per_pass, look_ups.max_gap or document.window),
-        lateness=Lateness(tuple(late.recipients), late.after) if late else None,
+        offset_lookups=OffsetLookups(
+            offset_lookups.min_gap, offset_lookups.max_per_hour, offset_lookups.max_gap or document.window
+        ),
+        freshness_alert=FreshnessAlert(tuple(late.recipients), late.after) if late else None,
     )
 
 
@@ -121,7 +123,7 @@ def _cluster(name: str, keys: ClusterKeys) -> Cluster:
         StatusRules(status.commits, status.allowed_lag, status.min_complete, status.expire_group),
         tuple((topic, tuple(listed)) for topic, listed in keys.non_consumed_offsets_groups.items()),
         flows,
-        tuple(Exporter(int(broker), url) for broker, url in keys.exporters.items()),
+        tuple(Exporter(int(broker), url) for broker, url in keys.jmx_exporters.items()),
         tuple(Checkpoint(one.group, one.path) for one in keys.checkpoints),
     )
 
@@ -151,7 +153,9 @@ def _sla(keys: SlaKeys, only_cluster: str) -> Sla:
         max_latency_ms=keys.max_latency or 0,
         for_ms=keys.for_,
         objective=keys.objective,
-        steady_state=SteadyState(steady.caught_up_within or keys.max_latency or 0, steady.grace, steady.expire_group),
+        steady_state=SteadyState(
+            steady.caught_up_within or keys.max_latency or 0, steady.grace_period, steady.expire_group
+        ),
         period=keys.period,
         time_zone=keys.time_zone,
         maintenance=tuple(parse_maintenance(m.model_dump(by_alias=True), keys.time_zone) for m in keys.maintenance),
@@ -160,7 +164,7 @@ def _sla(keys: SlaKeys, only_cluster: str) -> Sla:
         notifiers=tuple(Notifier(n.path, n.kwargs) for n in keys.notifiers),
         description=keys.description,
         team=keys.team,
-        unread_expires_within_ms=keys.unread_expires_within,
+        min_time_to_expiry_ms=keys.min_time_to_expiry,
     )
 
 

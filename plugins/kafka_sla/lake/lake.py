@@ -19,7 +19,7 @@ from kafka_sla.errors import StoreError
 from kafka_sla.files import has_rows, write_days
 from kafka_sla.lake.duckdb_reader import distinct_values, empty, fact_rows, new_rows, slice_rows
 from kafka_sla.lake.iceberg import Iceberg, between, paths, planned_files
-from kafka_sla.lake.table_maintenance import Settled, Settling
+from kafka_sla.lake.table_maintenance import MaintenanceResult, TableMaintenance
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.publications import Slice
 from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
@@ -140,15 +140,15 @@ class Lake:
         files = self.published_files(table, slices)
         return slice_rows(table, files, slices, names) if files else empty(table, names)
 
-    def settle(
-        self, now: datetime | None = None, *, grace: timedelta = timedelta(days=1),
+    def maintain(
+        self, now: datetime | None = None, *, grace_period: timedelta = timedelta(days=1),
         orphan_age: timedelta = timedelta(days=1),
-    ) -> Settled:  # fmt: skip
+    ) -> MaintenanceResult:  # fmt: skip
         """Tidy up: see `settling`."""
         now = now or datetime.now(UTC)
         if not self._ledger.knows_observed():
             self._observe_all()
-        return Settling(self._store, self._iceberg, self._ledger, now - grace, now - orphan_age).run()
+        return TableMaintenance(self._store, self._iceberg, self._ledger, now - grace_period, now - orphan_age).run()
 
     # inside
 

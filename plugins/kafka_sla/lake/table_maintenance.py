@@ -27,7 +27,7 @@ _SMALL_FILES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class MaintenanceResult:
     """What a settling did."""
 
     dropped_loads: int
@@ -37,7 +37,7 @@ class Settled:
 
 
 @dataclass(frozen=True, slots=True)
-class Settling:
+class TableMaintenance:
     """One settling. A load retired or a snapshot replaced before `readers_gone` has no reader any more; a load that was
     never published and not written to since `abandoned` never will be."""
 
@@ -47,14 +47,14 @@ class Settling:
     readers_gone: datetime
     abandoned: datetime
 
-    def run(self) -> Settled:
+    def run(self) -> MaintenanceResult:
         """Drop loads, compact facts, expire snapshots, remove files: in this order, each may be killed and repeated."""
-        self.ledger.settle_fact_loads(self.abandoned)
+        self.ledger.forget_abandoned_fact_loads(self.abandoned)
         dead = self._dead_loads()
         dropped = sum(self._drop(table, dead) for table in METRICS)
         compacted = sum(self._compact(table) for table in FACTS)
         expired = sum(self._expire(table) for table in (*FACTS, *METRICS))
-        return Settled(len(dead) if dropped else 0, compacted, expired, self._sweep())
+        return MaintenanceResult(len(dead) if dropped else 0, compacted, expired, self._sweep())
 
     def _dead_loads(self) -> set[str]:
         staged = self._staged_loads()

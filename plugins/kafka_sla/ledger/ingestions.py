@@ -45,7 +45,7 @@ class FactLoads:
         with self._database.reading() as connection:
             return any(at < before for _, at in landings_after(connection, cluster, seq))
 
-    def settle_fact_loads(self, before: datetime) -> None:
+    def forget_abandoned_fact_loads(self, before: datetime) -> None:
         """Number landings that were announced before `before` and never confirmed anew, as if they had just landed, and
         forget those that every publication has seen."""
         stale = select(FACT_LOADS).where(~FACT_LOADS.c.landed, FACT_LOADS.c.recorded_at < before)

@@ -11,7 +11,7 @@ from kafka_sla.ledger.database import Database
 from kafka_sla.ledger.schema import LATE_RUNS
 
 
-class LatenessLedger:
+class LateAlertLedger:
     """The late runs of the ledger."""
 
     def __init__(self, database: Database) -> None:
@@ -41,4 +41,4 @@ def _told(connection: Connection, cluster: str, published_until: datetime | None
 
 def _rows(clusters: Sequence[str], end: datetime) -> list[dict[str, object]]:
     now = datetime.now(UTC)
-    return [{"cluster": name, "interval_end": end, "told_at": now} for name in clusters]
+    return [{"cluster": name, "interval_end": end, "reported_at": now} for name in clusters]

@@ -9,12 +9,12 @@ from sqlalchemy import select
 
 from kafka_sla.config.store import Store
 from kafka_sla.ledger.database import Database
-from kafka_sla.ledger.late_alerts import LatenessLedger
+from kafka_sla.ledger.late_alerts import LateAlertLedger
 from kafka_sla.ledger.observed_time import ObservedLedger
 from kafka_sla.ledger.outbox import Outbox
 from kafka_sla.ledger.publications import Publications
 from kafka_sla.ledger.queries import LedgerViews
-from kafka_sla.ledger.rollups import StretchLedger
+from kafka_sla.ledger.rollups import RollupLedger
 from kafka_sla.ledger.rule_versions import SteadyRules
 from kafka_sla.ledger.schema import DECLARED, METADATA
 from kafka_sla.ledger.sent_digests import DigestLedger
@@ -25,7 +25,7 @@ from kafka_sla.model.tables import Table
 
 
 class Ledger(
-    Publications, SteadyRules, SlaLedger, ValidationLedger, StretchLedger, LedgerViews, DigestLedger, LatenessLedger,
+    Publications, SteadyRules, SlaLedger, ValidationLedger, RollupLedger, LedgerViews, DigestLedger, LateAlertLedger,
     ObservedLedger, Outbox,
 ):  # fmt: skip
     """All the small state of one store; the tables are made on first use."""

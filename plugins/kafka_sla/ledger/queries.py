@@ -1,4 +1,4 @@
-"""What the pages ask of the ledger besides its stretches: the newest verdicts, one miss, what was validated and
+"""What the pages ask of the ledger besides its rollups: the newest verdicts, one miss, what was validated and
 published. Changes nothing."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Newest:
     end: datetime
     verdict: str
     reason: str | None
-    worst_ms: float | None
+    worst_latency_ms: float | None
 
 
 @dataclass(frozen=True, slots=True)

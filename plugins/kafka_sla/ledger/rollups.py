@@ -1,4 +1,4 @@
-"""Stretches of SLAs in the SQL database: windows for a day, slots for days, hours and days for ever. Judges nothing."""
+"""Rollups of SLAs in the SQL database: windows for a day, slots for days, hours and days for ever. Judges nothing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from kafka_sla.sla.rollups import (
     HOUR_MS,
     SLOT_MS,
     Measured,
-    Stretch,
+    Rollup,
     Sums,
     merged,
     packed_cells,
@@ -48,26 +48,26 @@ SLOTS_KEPT = timedelta(days=8)
 WINDOWS_KEPT = timedelta(hours=26)
 """How far before the newest slot single windows are kept: of older days the rows are in one file and not in 288."""
 
-SLA_STRETCHES = Table(
-    "sla_stretches",
+SLA_ROLLUPS = Table(
+    "sla_rollups",
     METADATA,
     Column("sla", Text, primary_key=True),
     Column("width_ms", BigInteger, primary_key=True, autoincrement=False),
     Column("start_at", UtcTime, primary_key=True),
     Column("good_ms", BigInteger, nullable=False),
     Column("bad_ms", BigInteger, nullable=False),
-    Column("excused_ms", BigInteger, nullable=False),
+    Column("excluded_ms", BigInteger, nullable=False),
     Column("unknown_ms", BigInteger, nullable=False),
     Column("records_consumed", BigInteger, nullable=False),
-    Column("records_over", BigInteger, nullable=False),
-    Column("worst_ms", Double),
-    Column("worst_low_ms", Double),
-    Column("worst_high_ms", Double),
+    Column("records_over_threshold", BigInteger, nullable=False),
+    Column("worst_latency_ms", Double),
+    Column("worst_latency_low_ms", Double),
+    Column("worst_latency_high_ms", Double),
     Column("all_consumed", BigInteger),
     Column("all_produced", BigInteger),
 )
-STRETCH_DETAILS = Table(
-    "sla_stretch_details",
+ROLLUP_DETAILS = Table(
+    "sla_rollup_details",
     METADATA,
     Column("sla", Text, primary_key=True),
     Column("width_ms", BigInteger, primary_key=True, autoincrement=False),
@@ -75,29 +75,29 @@ STRETCH_DETAILS = Table(
     Column("histogram", LargeBinary, nullable=False),
     Column("cells", LargeBinary, nullable=False),
 )
-_BOTH = (SLA_STRETCHES, STRETCH_DETAILS)
-_SUMS = ("good_ms", "bad_ms", "excused_ms", "unknown_ms", "records_consumed", "records_over")
-_NUMBERS = (*_SUMS, "worst_ms", "worst_low_ms", "worst_high_ms")
+_BOTH = (SLA_ROLLUPS, ROLLUP_DETAILS)
+_SUMS = ("good_ms", "bad_ms", "excluded_ms", "unknown_ms", "records_consumed", "records_over_threshold")
+_NUMBERS = (*_SUMS, "worst_latency_ms", "worst_latency_low_ms", "worst_latency_high_ms")
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """One stored stretch whose histogram and cells are still packed: a page unpacks only what it draws."""
+    """One stored rollup whose histogram and cells are still packed: a page unpacks only what it draws."""
 
     start: datetime
-    stretch: Stretch
+    rollup: Rollup
     """Without histogram and cells."""
     histogram: bytes
     cells: bytes
 
 
-class StretchLedger:
-    """The stretches of the ledger."""
+class RollupLedger:
+    """The rollups of the ledger."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def replace_stretches(self, sla: str, interval: Interval, parts: Sequence[Stretch], width_ms: int) -> None:
+    def replace_rollups(self, sla: str, interval: Interval, parts: Sequence[Rollup], width_ms: int) -> None:
         """Put these windows or slots, all of one width, in the place of all of the interval, which is whole hours, and
         add slots, hours and days up anew."""
         slots = _grouped(parts, SLOT_MS) if width_ms < SLOT_MS else parts
@@ -119,37 +119,37 @@ class StretchLedger:
         newest = self.newest_slots([sla]).get(sla)
         return newest is None or until > newest.start - WINDOWS_KEPT
 
-    def stretches(self, sla: str, width_ms: int, interval: Interval) -> list[Packed]:
-        """The stretches of this width that start in the interval, in time order."""
+    def rollups(self, sla: str, width_ms: int, interval: Interval) -> list[Packed]:
+        """The rollups of this width that start in the interval, in time order."""
         with self._database.reading() as connection:
             return [_packed(row) for row in connection.execute(_rows(sla, width_ms, interval))]
 
     def newest_slots(self, slas: Sequence[str]) -> dict[str, Packed]:
         """The newest slot of five minutes of each SLA that has one."""
         found = {}
-        newest = _joined().order_by(SLA_STRETCHES.c.start_at.desc()).limit(1)
+        newest = _joined().order_by(SLA_ROLLUPS.c.start_at.desc()).limit(1)
         with self._database.reading() as connection:
             for sla in slas:
-                mine = newest.where(SLA_STRETCHES.c.sla == sla, SLA_STRETCHES.c.width_ms == SLOT_MS)
+                mine = newest.where(SLA_ROLLUPS.c.sla == sla, SLA_ROLLUPS.c.width_ms == SLOT_MS)
                 if row := connection.execute(mine).first():
                     found[sla] = _packed(row)
         return found
 
     def worst_by_sla(self, slas: Sequence[str], width_ms: int, interval: Interval) -> dict[str, list[tuple[Any, ...]]]:
-        """Start and worst latency of each stretch of these SLAs, in time order."""
-        t = SLA_STRETCHES.c
-        rows = select(t.sla, t.start_at, t.worst_ms).where(_of(SLA_STRETCHES, slas, width_ms, interval))
+        """Start and worst latency of each rollup of these SLAs, in time order."""
+        t = SLA_ROLLUPS.c
+        rows = select(t.sla, t.start_at, t.worst_latency_ms).where(_of(SLA_ROLLUPS, slas, width_ms, interval))
         found: dict[str, list[tuple[Any, ...]]] = {sla: [] for sla in slas}
         with self._database.reading() as connection:
             for row in connection.execute(rows.order_by(t.sla, t.start_at)):
-                found[row.sla].append((row.start_at, row.worst_ms))
+                found[row.sla].append((row.start_at, row.worst_latency_ms))
         return found
 
     def judged_by_day(self, slas: Sequence[str], interval: Interval) -> dict[str, dict[datetime, timedelta]]:
         """How much of each day of the interval these SLAs were judged in."""
-        t = SLA_STRETCHES.c
-        judged = (t.good_ms + t.bad_ms + t.excused_ms + t.unknown_ms).label("judged_ms")
-        rows = select(t.sla, t.start_at, judged).where(_of(SLA_STRETCHES, slas, DAY_MS, interval))
+        t = SLA_ROLLUPS.c
+        judged = (t.good_ms + t.bad_ms + t.excluded_ms + t.unknown_ms).label("judged_ms")
+        rows = select(t.sla, t.start_at, judged).where(_of(SLA_ROLLUPS, slas, DAY_MS, interval))
         found: dict[str, dict[datetime, timedelta]] = {sla: {} for sla in slas}
         with self._database.reading() as connection:
             for row in connection.execute(rows):
@@ -157,10 +157,10 @@ class StretchLedger:
         return found
 
     def sums(self, slas: Sequence[str], width_ms: int, interval: Interval) -> dict[str, Sums]:
-        """The stretches of each SLA added up by the database; nothing for an SLA without any."""
-        t = SLA_STRETCHES.c
+        """The rollups of each SLA added up by the database; nothing for an SLA without any."""
+        t = SLA_ROLLUPS.c
         totals = [func.sum(t[name]).label(name) for name in _SUMS]
-        rows = select(t.sla, *totals).where(_of(SLA_STRETCHES, slas, width_ms, interval)).group_by(t.sla)
+        rows = select(t.sla, *totals).where(_of(SLA_ROLLUPS, slas, width_ms, interval)).group_by(t.sla)
         with self._database.reading() as connection:
             return {row.sla: Sums(*(int(row._mapping[name]) for name in _SUMS)) for row in connection.execute(rows)}
 
@@ -173,18 +173,18 @@ def _of(table: Table, slas: Sequence[str], width_ms: int, interval: Interval) ->
 
 
 def _rows(sla: str, width_ms: int, interval: Interval) -> Select[Any]:
-    return _joined().where(_of(SLA_STRETCHES, [sla], width_ms, interval)).order_by(SLA_STRETCHES.c.start_at)
+    return _joined().where(_of(SLA_ROLLUPS, [sla], width_ms, interval)).order_by(SLA_ROLLUPS.c.start_at)
 
 
 def _joined() -> Select[Any]:
-    t, d = SLA_STRETCHES.c, STRETCH_DETAILS.c
+    t, d = SLA_ROLLUPS.c, ROLLUP_DETAILS.c
     both = and_(t.sla == d.sla, t.width_ms == d.width_ms, t.start_at == d.start_at)
-    return select(*t, d.histogram, d.cells).select_from(SLA_STRETCHES.join(STRETCH_DETAILS, both))
+    return select(*t, d.histogram, d.cells).select_from(SLA_ROLLUPS.join(ROLLUP_DETAILS, both))
 
 
-def _put(connection: Connection, sla: str, width_ms: int, interval: Interval, stretches: Iterable[Stretch]) -> None:
+def _put(connection: Connection, sla: str, width_ms: int, interval: Interval, rollups: Iterable[Rollup]) -> None:
     _delete(connection, sla, range(width_ms, width_ms + 1), interval)
-    rows = [_row(sla, width_ms, stretch) for stretch in stretches]
+    rows = [_row(sla, width_ms, rollup) for rollup in rollups]
     for table in _BOTH if rows else ():
         names = table.c.keys()
         connection.execute(insert(table), [{name: row[name] for name in names} for row in rows])
@@ -198,11 +198,11 @@ def _delete(connection: Connection, sla: str, widths: range, interval: Interval)
         connection.execute(delete(table).where(t.sla == sla, wide, inside))
 
 
-def _row(sla: str, width_ms: int, stretch: Stretch) -> dict[str, Any]:
-    numbers = {name: getattr(stretch, name) for name in _NUMBERS}
-    measured = stretch.measured
+def _row(sla: str, width_ms: int, rollup: Rollup) -> dict[str, Any]:
+    numbers = {name: getattr(rollup, name) for name in _NUMBERS}
+    measured = rollup.measured
     return numbers | {
-        "sla": sla, "width_ms": width_ms, "start_at": stretch.span.start,
+        "sla": sla, "width_ms": width_ms, "start_at": rollup.span.start,
         "all_consumed": measured.records_consumed, "all_produced": measured.records_produced,
         "histogram": packed_histogram(measured.histogram), "cells": packed_cells(measured.cells),
     }  # fmt: skip
@@ -213,26 +213,26 @@ def _packed(row: Row[Any]) -> Packed:
     span = Interval(value["start_at"], value["start_at"] + timedelta(milliseconds=value["width_ms"]))
     numbers = {name: value[name] for name in _NUMBERS}
     measured = Measured(value["all_consumed"], value["all_produced"])
-    return Packed(span.start, Stretch(span, **numbers, measured=measured), value["histogram"], value["cells"])
+    return Packed(span.start, Rollup(span, **numbers, measured=measured), value["histogram"], value["cells"])
 
 
-def _whole(row: Row[Any]) -> Stretch:
+def _whole(row: Row[Any]) -> Rollup:
     packed = _packed(row)
     buckets, counts = unpacked_histogram(packed.histogram)
     head, worst = unpacked_cells(packed.cells)
-    known = packed.stretch.measured
+    known = packed.rollup.measured
     measured = Measured(
         known.records_consumed, known.records_produced,
         dict(zip(buckets.tolist(), counts.tolist(), strict=True)), dict(zip(places(head), worst.tolist(), strict=True)),
     )  # fmt: skip
-    return Stretch(packed.stretch.span, **{name: getattr(packed.stretch, name) for name in _NUMBERS}, measured=measured)
+    return Rollup(packed.rollup.span, **{name: getattr(packed.rollup, name) for name in _NUMBERS}, measured=measured)
 
 
-def _grouped(stretches: Sequence[Stretch], width_ms: int) -> list[Stretch]:
-    """Stretches added up to wider ones."""
-    parts: dict[datetime, list[Stretch]] = {}
-    for stretch in stretches:
-        parts.setdefault(floor_time(stretch.span.start, width_ms), []).append(stretch)
+def _grouped(rollups: Sequence[Rollup], width_ms: int) -> list[Rollup]:
+    """Rollups added up to wider ones."""
+    parts: dict[datetime, list[Rollup]] = {}
+    for rollup in rollups:
+        parts.setdefault(floor_time(rollup.span.start, width_ms), []).append(rollup)
     width = timedelta(milliseconds=width_ms)
     return [merged(Interval(start, start + width), mine) for start, mine in sorted(parts.items())]
 
@@ -242,7 +242,7 @@ def _starts(interval: Interval, width_ms: int) -> list[datetime]:
 
 
 def _forget_old(connection: Connection, sla: str) -> None:
-    t = SLA_STRETCHES.c
+    t = SLA_ROLLUPS.c
     newest = connection.execute(select(func.max(t.start_at)).where(t.sla == sla, t.width_ms == SLOT_MS)).scalar_one()
     if newest:
         _delete(connection, sla, range(SLOT_MS + 1), Interval(EVERYTHING.start, newest - SLOTS_KEPT))

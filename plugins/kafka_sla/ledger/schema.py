@@ -50,11 +50,11 @@ def _type(column: tables.Column) -> TypeEngine[Any]:
 
 
 SLA_WINDOWS = _declared(
-    tables.SLA_WINDOWS, CheckConstraint("verdict IN ('good', 'bad', 'excused', 'unknown')", name="sla_windows_verdict")
+    tables.SLA_WINDOWS, CheckConstraint("verdict IN ('good', 'bad', 'excluded', 'unknown')", name="sla_windows_verdict")
 )
 SLA_MISSES = _declared(
     tables.SLA_MISSES,
-    CheckConstraint("state IN ('open', 'closed')", name="sla_misses_state"),
+    CheckConstraint("state IN ('open', 'recovered')", name="sla_misses_state"),
     CheckConstraint("(state = 'open') = (end_at IS NULL)", name="sla_misses_end"),
     Index("sla_misses_by_sla", "sla", "start_at"),
 )
@@ -132,5 +132,5 @@ LATE_RUNS = Table(
     METADATA,
     Column("cluster", Text, primary_key=True),
     Column("interval_end", UtcTime, primary_key=True),
-    Column("told_at", UtcTime, nullable=False),
+    Column("reported_at", UtcTime, nullable=False),
 )

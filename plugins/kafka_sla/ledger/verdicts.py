@@ -33,7 +33,7 @@ class MissChange:
         return tuple(miss for miss in self.after if miss.id not in known)
 
     @property
-    def closed(self) -> tuple[Miss, ...]:
+    def recovered(self) -> tuple[Miss, ...]:
         """Misses that have ended now and had not before."""
         ended = {miss.id for miss in self.before if miss.end}
         return tuple(miss for miss in self.after if miss.end and miss.id not in ended)
@@ -85,7 +85,7 @@ class SlaLedger:
         """The windows that are inside the interval, added up by the database: a year of them is half a million."""
         t, name = SLA_WINDOWS.c, sla if isinstance(sla, str) else sla.name
         seconds = func.sum(extract("epoch", t.window_end) - extract("epoch", t.window_start)).label("seconds")
-        records = (func.sum(t.records_consumed).label("consumed"), func.sum(t.records_over).label("over"))
+        records = (func.sum(t.records_consumed).label("consumed"), func.sum(t.records_over_threshold).label("over"))
         inside = and_(t.window_start >= interval.start, t.window_start < interval.end, t.window_end <= interval.end)
         rows = select(t.verdict, seconds, *records).where(t.sla == name, inside).group_by(t.verdict)
         with self._database.reading() as connection:
@@ -94,7 +94,7 @@ class SlaLedger:
         return Sums(
             **{f"{verdict}_ms": round(1000 * row.seconds) for verdict, row in found.items()},
             records_consumed=sum(int(row.consumed) for row in counted),
-            records_over=sum(int(row.over) for row in counted),
+            records_over_threshold=sum(int(row.over) for row in counted),
         )
 
     def newest_misses(
@@ -139,8 +139,8 @@ def _windows(sla: str) -> Select[Any]:
 def _reach(
     connection: Connection, sla: str, begin: datetime, stop: datetime
 ) -> tuple[datetime | None, datetime | None]:
-    """Starts of the last good or excused window before this time and of the first after it: no miss reaches further."""
-    start, known = SLA_WINDOWS.c.window_start, SLA_WINDOWS.c.verdict.in_(("good", "excused"))
+    """Starts of the last good or excluded window before this time and the first after it: no miss reaches further."""
+    start, known = SLA_WINDOWS.c.window_start, SLA_WINDOWS.c.verdict.in_(("good", "excluded"))
     mine = and_(SLA_WINDOWS.c.sla == sla, known)
     first = connection.execute(select(func.max(start)).where(mine, start < begin)).scalar_one()
     last = connection.execute(select(func.min(start)).where(mine, start >= stop)).scalar_one()
@@ -187,7 +187,7 @@ def _window_row(sla: Sla, window: SlaWindow) -> dict[str, Any]:
         "window_start": window.window.start,
         "window_end": window.window.end,
         "verdict": window.verdict,
-        "certain": window.certain,
+        "is_certain": window.is_certain,
         "reason": window.reason or None,
         "max_latency_ms": sla.max_latency_ms,
         "worst_latency_ms": window.worst_latency_ms,
@@ -200,7 +200,7 @@ def _window_row(sla: Sla, window: SlaWindow) -> dict[str, Any]:
         "bootstrapping_partitions": window.bootstrapping_partitions,
         "unknown_partitions": window.unknown_partitions,
         "records_consumed": window.records_consumed,
-        "records_over": window.records_over,
+        "records_over_threshold": window.records_over_threshold,
     }
 
 
@@ -217,12 +217,12 @@ def _miss_row(sla: Sla, miss: Miss) -> dict[str, Any]:
         "miss_id": miss.id,
         "sla": miss.sla,
         "cluster": miss.cluster,
-        "state": "closed" if miss.end else "open",
+        "state": "recovered" if miss.end else "open",
         "start_at": miss.start,
         "end_at": miss.end,
         "opened_at": miss.opened_at,
         "bad_windows": miss.bad_windows,
-        "certain": miss.certain,
+        "is_certain": miss.is_certain,
         "max_latency_ms": sla.max_latency_ms,
         "worst_latency_ms": miss.worst_latency_ms,
         "worst_latency_low_ms": miss.worst_latency_low_ms,

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, time, timedelta
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
-Verdict = Literal["good", "bad", "excused", "unknown"]
+Verdict = Literal["good", "bad", "excluded", "unknown"]
 OnMiss = Literal["notify", "fail"]
 Period = Literal["day", "week", "month", "quarter", "year"]
 FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
@@ -172,7 +172,7 @@ class Cluster:
     non_consumed_offsets_groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Topic and the groups whose unread records are counted there; other topics: every group with an SLA (KIP-490)."""
     replication: tuple[ReplicationFlow, ...] = ()
-    exporters: tuple[Exporter, ...] = ()
+    jmx_exporters: tuple[Exporter, ...] = ()
     checkpoints: tuple[Checkpoint, ...] = ()
 
 
@@ -181,7 +181,7 @@ class SteadyState:
     """When a bootstrapping consumer counts as steady; all in milliseconds."""
 
     caught_up_within_ms: int
-    grace_ms: int | None = None
+    grace_period_ms: int | None = None
     expire_group_ms: int = 7 * 86_400_000
 
 
@@ -226,14 +226,14 @@ class WeeklyMaintenance:
 
 
 @dataclass(frozen=True, slots=True)
-class LookUps:
+class OffsetLookups:
     """How finely Kafka is asked for the time of offsets.
 
-    Gaps wider than `max_gap_ms` or curved are split, none below `floor_ms`.
+    Gaps wider than `max_gap_ms` or curved are split, none below `min_gap_ms`.
     """
 
-    floor_ms: int = 250
-    per_pass: int = 200_000
+    min_gap_ms: int = 250
+    max_per_hour: int = 200_000
     """Look-ups that one snapshot of one cluster may spend on each started hour; the rest shows as wider bounds."""
     max_gap_ms: int = 60_000
 
@@ -268,7 +268,7 @@ class Sla:
     notifiers: tuple[Notifier, ...] = ()
     description: str = ""
     team: str = ""
-    unread_expires_within_ms: int | None = None
+    min_time_to_expiry_ms: int | None = None
     """A window is bad too when unread records of a steady partition expire sooner than this; None: not promised."""
 
 
@@ -294,7 +294,7 @@ class Digest:
 
 
 @dataclass(frozen=True, slots=True)
-class Lateness:
+class FreshnessAlert:
     """When the measuring itself counts as late, and who hears of it."""
 
     recipients: tuple[str, ...]
@@ -306,16 +306,16 @@ class Lateness:
 class SlaWindow:
     """The verdict on one SLA in one window; latencies in milliseconds, None where unknown.
 
-    `worst_*` is the steady partition with the largest max(records latency, backlog age). `certain`: a bad window whose
-    low bound exceeds the threshold too, or a good one whose high bound does not; False for excused and unknown.
+    `worst_*` is the steady partition with the largest max(records latency, backlog age). `is_certain`: a bad window
+    whose low bound exceeds the threshold too, or a good one whose high bound does not; False for excluded and unknown.
     """
 
     sla: str
     window: Interval
     verdict: Verdict
-    certain: bool
+    is_certain: bool
     reason: str
-    """Why it is excused or unknown; empty for good and bad."""
+    """Why it is excluded or unknown; empty for good and bad."""
     worst_latency_ms: float | None = None
     worst_latency_low_ms: float | None = None
     worst_latency_high_ms: float | None = None
@@ -326,7 +326,7 @@ class SlaWindow:
     bootstrapping_partitions: int = 0
     unknown_partitions: int = 0
     records_consumed: int = 0
-    records_over: int = 0
+    records_over_threshold: int = 0
     """Records of steady partitions consumed later than the threshold."""
 
 
@@ -342,7 +342,7 @@ class Miss:
     opened_at: datetime
     """End of the window in which the run became `for` long."""
     bad_windows: int
-    certain: bool
+    is_certain: bool
     worst_latency_ms: float
     worst_latency_low_ms: float | None
     worst_latency_high_ms: float | None

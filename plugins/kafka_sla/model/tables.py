@@ -10,7 +10,7 @@ LATENCY_BUCKET_GAMMA = 1.02
 """Ratio of neighbouring histogram bucket edges: a bucket's middle is at most 1 % from any value in it."""
 COMPACTED = "compacted_commit_log"
 """Source of a commit that may not be its group's first, although no earlier one is kept."""
-UNCHANGED = "unchanged"
+POLL_CONFIRMED = "poll_confirmed"
 """Source of a position that was polled, and that a log of all commits proves to have held from `at` on."""
 EVERY_COMMIT = ("commit_log", COMPACTED, "mm2_offsets", "spark_checkpoint")
 """Sources that tell of every commit, each at its own time. All others looked at positions now and then."""
@@ -93,7 +93,7 @@ COMMITTED_OFFSETS = Table(
         partition INT NOT NULL           -- partition
         at TIMESTAMP NOT NULL            -- commit time (of sources that tell of every commit) or time it was seen, UTC
         committed_offset BIGINT          -- next offset to read; null: the offset was deleted or expired
-        source STRING NOT NULL           -- every commit: commit_log (from __consumer_offsets), compacted_commit_log (one of these, the first that is kept; compaction may have removed earlier ones), mm2_offsets (a replication flow), spark_checkpoint; polled, and proven by such a log to hold from `at` on: unchanged; polled: snapshot, connect_rest, and any other word of an imported file
+        source STRING NOT NULL           -- every commit: commit_log (from __consumer_offsets), compacted_commit_log (one of these, the first that is kept; compaction may have removed earlier ones), mm2_offsets (a replication flow), spark_checkpoint; polled, and proven by such a log to hold from `at` on: poll_confirmed; polled: snapshot, connect_rest, and any other word of an imported file
     """))  # fmt: skip
 
 GROUP_STATES = Table(
@@ -154,13 +154,13 @@ BROKER_REQUESTS = Table(
     """))  # fmt: skip
 
 REPLICA_FETCHES = Table(
-    "replica_fetches", "fact", ("cluster", "follower", "leader", "fetcher", "at"), "at",
+    "replica_fetches", "fact", ("cluster", "follower", "leader", "fetcher_thread", "at"), "at",
     "Running totals of a follower's fetches from one leader, as the follower's JMX exporter showed them (KIP-736).",
     _columns("""
         cluster STRING NOT NULL          -- cluster name of the configuration
         follower INT NOT NULL            -- id of the broker that fetches
         leader INT NOT NULL              -- id of the broker that answers
-        fetcher INT NOT NULL             -- number of the fetcher thread: there is one unless num.replica.fetchers is raised
+        fetcher_thread INT NOT NULL      -- number of the fetcher thread: there is one unless num.replica.fetchers is raised
         at TIMESTAMP NOT NULL            -- when it was seen, UTC
         started_at TIMESTAMP             -- start of the follower's process; null where the exporter does not tell
         responses BIGINT NOT NULL        -- answers received so far
@@ -212,7 +212,7 @@ STEADY_STATE = Table(
     "steady_state", "metric", ("sla", "cluster", "group", "topic", "partition", "window_start"), "window_start",
     "Per SLA: is the group-partition bootstrapping or steady, since when and why.",
     _columns("""
-        sla STRING NOT NULL                     -- SLA whose caught_up_within, grace and expire_group apply
+        sla STRING NOT NULL                     -- SLA whose caught_up_within, grace_period and expire_group apply
         cluster STRING NOT NULL                 -- cluster name of the configuration
         group STRING NOT NULL                   -- consumer group
         topic STRING NOT NULL                   -- topic
@@ -221,9 +221,9 @@ STEADY_STATE = Table(
         window_end TIMESTAMP NOT NULL           -- end of the window, exclusive
         state STRING NOT NULL                   -- steady, or bootstrapping, at the window's end
         since TIMESTAMP NOT NULL                -- instant of the last change of state
-        reason STRING NOT NULL                  -- what changed it: first_commit, rewind, offset_reset, returned, topic_recreated; caught_up, grace_over
-        steady_throughout BOOLEAN NOT NULL      -- steady during the whole window: only such windows can break an SLA
-        records_over BIGINT NOT NULL            -- records consumed in the window with a latency above max_latency
+        reason STRING NOT NULL                  -- what changed it: first_commit, rewind, offset_reset, returned, topic_recreated; caught_up, grace_period_over
+        steady_whole_window BOOLEAN NOT NULL      -- steady during the whole window: only such windows can break an SLA
+        records_over_threshold BIGINT NOT NULL            -- records consumed in the window with a latency above max_latency
     """))  # fmt: skip
 
 CONSUMER_STATUS = Table(
@@ -306,12 +306,12 @@ REPLICATION_LAG = Table(
     """))  # fmt: skip
 
 FETCH_LATENCY = Table(
-    "fetch_latency", "metric", ("cluster", "leader", "fetcher", "window_start"), "window_start",
+    "fetch_latency", "metric", ("cluster", "leader", "follower", "window_start"), "window_start",
     "How long fetches from a broker take without the wait in its purgatory, per follower and for consumers (KIP-736).",
     _columns("""
         cluster STRING NOT NULL                 -- cluster name of the configuration
         leader INT NOT NULL                     -- id of the broker that answers
-        fetcher STRING NOT NULL                 -- who fetches: the id of a follower, or consumers
+        follower STRING NOT NULL                -- who fetches: the id of a follower, or consumers
         window_start TIMESTAMP NOT NULL         -- start of the window, UTC, epoch-aligned
         window_end TIMESTAMP NOT NULL           -- end of the window, exclusive
         sampled_from TIMESTAMP                  -- the totals are compared from here
@@ -341,9 +341,9 @@ SLA_WINDOWS = Table(
         cluster STRING NOT NULL                 -- cluster name of the configuration
         window_start TIMESTAMP NOT NULL         -- start of the window, UTC
         window_end TIMESTAMP NOT NULL           -- end of the window, exclusive
-        verdict STRING NOT NULL                 -- good, bad, excused or unknown
-        certain BOOLEAN NOT NULL                -- the bounds agree with the verdict
-        reason STRING                           -- why it is excused or unknown
+        verdict STRING NOT NULL                 -- good, bad, excluded or unknown
+        is_certain BOOLEAN NOT NULL             -- the bounds agree with the verdict
+        reason STRING                           -- why it is excluded or unknown
         max_latency_ms BIGINT NOT NULL          -- the threshold that was applied
         worst_latency_ms DOUBLE                 -- largest max(records latency, backlog age) of the steady partitions
         worst_latency_low_ms DOUBLE             -- its low bound
@@ -352,10 +352,10 @@ SLA_WINDOWS = Table(
         worst_topic STRING                      -- where
         worst_partition INT                     -- where
         steady_partitions INT NOT NULL          -- partitions judged
-        bootstrapping_partitions INT NOT NULL   -- partitions excused
+        bootstrapping_partitions INT NOT NULL   -- partitions excluded
         unknown_partitions INT NOT NULL         -- partitions without data
         records_consumed BIGINT NOT NULL        -- records consumed by the steady partitions
-        records_over BIGINT NOT NULL            -- of these, records above the threshold
+        records_over_threshold BIGINT NOT NULL            -- of these, records above the threshold
     """))  # fmt: skip
 
 SLA_MISSES = Table(
@@ -365,12 +365,12 @@ SLA_MISSES = Table(
         miss_id STRING NOT NULL                 -- stable id: from the SLA and the first bad window
         sla STRING NOT NULL                     -- SLA name of the configuration
         cluster STRING NOT NULL                 -- cluster name of the configuration
-        state STRING NOT NULL                   -- open or closed
+        state STRING NOT NULL                   -- open or recovered
         start_at TIMESTAMP NOT NULL             -- start of the first bad window
         end_at TIMESTAMP                        -- end of the last bad window; null while open
         opened_at TIMESTAMP NOT NULL            -- end of the window in which the run became `for` long
         bad_windows INT NOT NULL                -- bad windows in the run
-        certain BOOLEAN NOT NULL                -- all its bad windows are certain
+        is_certain BOOLEAN NOT NULL             -- all its bad windows are certain
         max_latency_ms BIGINT NOT NULL          -- the threshold that was broken
         worst_latency_ms DOUBLE NOT NULL        -- worst latency of the run
         worst_latency_low_ms DOUBLE             -- its low bound

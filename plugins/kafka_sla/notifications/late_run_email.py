@@ -8,7 +8,7 @@ from email.message import EmailMessage
 from email.policy import SMTP
 from urllib.parse import urlsplit
 
-from kafka_sla.model.entities import Interval, Lateness
+from kafka_sla.model.entities import FreshnessAlert, Interval
 from kafka_sla.reporting.templates import render, visible
 from kafka_sla.text import formatting
 
@@ -26,15 +26,15 @@ class LateRun:
 
 
 def late_mail(
-    lateness: Lateness, run: LateRun, late: dict[str, datetime | None], problem: str | None, sender: str
+    freshness_alert: FreshnessAlert, run: LateRun, late: dict[str, datetime | None], problem: str | None, sender: str
 ) -> EmailMessage:
     """The mail to the operators. `late`: clusters that nobody can read yet, and until when they are published;
     `problem`: why that could not be asked. The same run makes the same Message-ID."""
     told = {
         "run": run,
         "span": f"{formatting.moment(run.interval.start)} to {formatting.moment(run.interval.end)}",
-        "due": formatting.moment(run.interval.end + timedelta(milliseconds=lateness.after_ms)),
-        "after": formatting.span(lateness.after_ms),
+        "due": formatting.moment(run.interval.end + timedelta(milliseconds=freshness_alert.after_ms)),
+        "after": formatting.span(freshness_alert.after_ms),
         "late": [(name, formatting.moment(until) if until else None) for name, until in sorted(late.items())],
         "problem": problem,
         "state": {"failed": "has failed", "success": "has ended"}.get(run.state, f"is {run.state}"),
@@ -42,7 +42,7 @@ def late_mail(
         "run_url": run.run_url if urlsplit(run.run_url or "").scheme in ("http", "https") else None,
     }
     message = EmailMessage(policy=SMTP)
-    message["From"], message["To"] = sender, ", ".join(lateness.recipients)
+    message["From"], message["To"] = sender, ", ".join(freshness_alert.recipients)
     message["Subject"] = visible(f"SLA measuring late: {run.dag_id}, {told['span']}")
     domain = sender.rpartition("@")[2].rstrip(">") or "localhost"
     message["Message-ID"] = f"<kafka-sla.late.{run.dag_id}.{run.interval.end:%Y%m%dT%H%M%S}@{domain}>"

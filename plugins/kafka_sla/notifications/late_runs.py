@@ -8,13 +8,13 @@ from datetime import datetime
 from kafka_sla.config.store import Store
 from kafka_sla.errors import ConnectionMissing, StoreError
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.model.entities import Connection, Lateness
+from kafka_sla.model.entities import Connection, FreshnessAlert
 from kafka_sla.notifications.late_run_email import LateRun, late_mail
 from kafka_sla.notifications.smtp import deliver, sender_of
 
 
 def tell_if_late(
-    store: Callable[[], Store], lateness: Lateness, run: LateRun, clusters: Sequence[str], smtp: Connection
+    store: Callable[[], Store], freshness_alert: FreshnessAlert, run: LateRun, clusters: Sequence[str], smtp: Connection
 ) -> str:
     """Mail the operators unless all clusters are published and the run has ended, or they know. Answers what was done.
 
@@ -26,13 +26,13 @@ def tell_if_late(
         late = _late(ledger, run, clusters)
         if not late:
             return f"{run.interval} is published, and the run has ended: not late"
-        message = late_mail(lateness, run, late, None, sender)
+        message = late_mail(freshness_alert, run, late, None, sender)
         told = ledger.late_once(late, run.interval.end, lambda: deliver(smtp, message))
     except (StoreError, ConnectionMissing) as error:
-        deliver(smtp, late_mail(lateness, run, {}, str(error), sender))
-        return f"mailed to {', '.join(lateness.recipients)}, without knowing what is published: {error}"
+        deliver(smtp, late_mail(freshness_alert, run, {}, str(error), sender))
+        return f"mailed to {', '.join(freshness_alert.recipients)}, without knowing what is published: {error}"
     named = ", ".join(sorted(late))
-    return f"mailed to {', '.join(lateness.recipients)}: {named}" if told else f"late, but told before: {named}"
+    return f"mailed to {', '.join(freshness_alert.recipients)}: {named}" if told else f"late, but told before: {named}"
 
 
 def _late(ledger: Ledger, run: LateRun, clusters: Sequence[str]) -> dict[str, datetime | None]:

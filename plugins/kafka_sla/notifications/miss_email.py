@@ -60,7 +60,7 @@ def _told(sla: Sla, notice: Notice, windows: Sequence[SlaWindow]) -> dict[str, A
     return {
         "ended": ended, "over": miss.end is not None, "sla": sla, "miss": miss, "subject": visible(subject),
         "promised": promised, "lasting": formatting.span(sla.for_ms) if sla.for_ms else None,
-        "lasting_unread": formatting.span(sla.unread_expires_within_ms) if sla.unread_expires_within_ms else None,
+        "lasting_unread": formatting.span(sla.min_time_to_expiry_ms) if sla.min_time_to_expiry_ms else None,
         "objective": formatting.share(sla.objective), "worst": worst,
         "bounds": formatting.bounds(miss.worst_latency_low_ms, miss.worst_latency_high_ms),
         "worst_at": _when(miss.worst_at, sla), "since": _when(miss.start, sla), "until": _when(until, sla),

@@ -63,7 +63,7 @@ def _around(settings: Settings, promise: Sla, lake: Lake, interval: Interval) ->
     return Around(
         status=rows(CONSUMER_STATUS, own),
         lost=rows(NON_CONSUMED, own),
-        brokers=rows(FETCH_LATENCY, own) if settings.cluster(promise.cluster).exporters else None,
+        brokers=rows(FETCH_LATENCY, own) if settings.cluster(promise.cluster).jmx_exporters else None,
         replication=rows(REPLICATION_LAG, sources) if sources else None,
         groups=rows(GROUP_STATES, own),
     )

@@ -24,7 +24,7 @@ _COLUMNS = (
 
 def unread_rows(promise: Sla, lake: Lake, interval: Interval) -> pa.Table | None:
     """Published rows of `non_consumed`; None where nothing was promised of them: nobody need read them."""
-    if promise.unread_expires_within_ms is None:
+    if promise.min_time_to_expiry_ms is None:
         return None
     return lake.published(NON_CONSUMED.name, interval, [promise.cluster], _COLUMNS)
 

@@ -11,7 +11,7 @@ from kafka_sla.lake.lake import Lake
 from kafka_sla.lake.sla_stats import measured_spans
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval, Sla, SlaWindow, floor_time
-from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, Measured, Stretch, judged
+from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, Measured, Rollup, judged
 
 
 def sum_up(sla: Sla, lake: Lake, ledger: Ledger, interval: Interval, window_ms: int) -> None:
@@ -22,10 +22,10 @@ def sum_up(sla: Sla, lake: Lake, ledger: Ledger, interval: Interval, window_ms: 
     for hours in reversed(list(_days(_whole_hours(interval)))):
         fine = window_ms < SLOT_MS and ledger.keeps_windows(sla.name, hours.end)
         width_ms = window_ms if fine else SLOT_MS
-        ledger.replace_stretches(sla.name, hours, _parts(sla, lake, ledger, hours, window_ms, width_ms), width_ms)
+        ledger.replace_rollups(sla.name, hours, _parts(sla, lake, ledger, hours, window_ms, width_ms), width_ms)
 
 
-def _parts(sla: Sla, lake: Lake, ledger: Ledger, hours: Interval, window_ms: int, width_ms: int) -> list[Stretch]:
+def _parts(sla: Sla, lake: Lake, ledger: Ledger, hours: Interval, window_ms: int, width_ms: int) -> list[Rollup]:
     windows: dict[datetime, list[SlaWindow]] = defaultdict(list)
     for window in ledger.sla_windows(sla, hours):
         windows[floor_time(window.window.start, width_ms)].append(window)

@@ -80,8 +80,8 @@ def snapshot(
     landed_before = live and not Ledger(store).unpublished([cluster_name], before)
     found = snapshot(
         cluster, login(cluster.connection), interval, window_ms=settings.window_ms, groups=cluster.groups,
-        topics=cluster.topics, live=live, look_ups=settings.look_ups, progress=progress, kept=elsewhere.positions,
-        look_back=_HELD_BACK if landed_before else LOOK_BACK,
+        topics=cluster.topics, live=live, offset_lookups=settings.offset_lookups, progress=progress,
+        kept=elsewhere.positions, look_back=_HELD_BACK if landed_before else LOOK_BACK,
     )  # fmt: skip
     facts = {
         LOG_OFFSETS: found.log_offsets, COMMITTED_OFFSETS: found.committed_offsets,
@@ -89,7 +89,7 @@ def snapshot(
         TOPIC_CONFIGS: found.topic_configs,
     }  # fmt: skip
     told: tuple[str, ...] = ()
-    if live and cluster.exporters:
+    if live and cluster.jmx_exporters:
         from kafka_sla.sources import jmx_exporters
 
         scraped = jmx_exporters.scrape(cluster)
@@ -98,7 +98,7 @@ def snapshot(
     records = keep_commit_records(store, cluster_name, interval, found.commit_records)
     landed = Lake(store).land({table.name: rows for table, rows in facts.items()}, interval)
     return {
-        "cluster": cluster_name, "commit_records": records, "look_ups": found.look_ups,
+        "cluster": cluster_name, "commit_records": records, "offset_lookups": found.offset_lookups,
         "notes": [*found.notes, *elsewhere.notes, *told], **landed,
     }  # fmt: skip
 
@@ -166,7 +166,7 @@ def publish(store: Store, job_path: str) -> dict[str, Any]:
 def evaluate(settings: Settings, store: Store, sla_name: str, interval: Interval) -> dict[str, Any]:
     """Judge one SLA in every window of the interval and replace its verdicts and the misses they touch.
 
-    Returns ids of the misses that overlap the interval by state (`open`, `closed`) and counts of the verdicts.
+    Returns ids of the misses that overlap the interval by state (`open`, `recovered`) and counts of the verdicts.
     """
     promise, lake, ledger = settings.sla(sla_name), Lake(store), Ledger(store)
     windows = [window for piece in interval.pieces(_PIECE) for window in _judged(settings, promise, lake, piece)]
@@ -184,8 +184,8 @@ def evaluate(settings: Settings, store: Store, sla_name: str, interval: Interval
     return {
         "sla": sla_name,
         "open": [m.id for m in touching if m.end is None],
-        "closed": [m.id for m in touching if m.end is not None],
-        **{verdict: verdicts.count(verdict) for verdict in ("good", "bad", "excused", "unknown")},
+        "recovered": [m.id for m in touching if m.end is not None],
+        **{verdict: verdicts.count(verdict) for verdict in ("good", "bad", "excluded", "unknown")},
     }
 
 

@@ -31,7 +31,7 @@ _STEPS_MS = (
 _LINE, _BAND, _PROMISE, _MISS, _INK, _GRID = "#1f4e79", "#9dc3e6", "#b3261e", "#f2b8b5", "#3c4043", "#e3e6ea"
 _numbers: Callable[[Sequence[datetime]], Sequence[float]] = date2num
 _NOTHING = (float("nan"),) * 3
-_HATCHES = {"excused": ("planned or bootstrapping", "#eef0f3", "#b6bcc4", "/////"),
+_HATCHES = {"excluded": ("planned or bootstrapping", "#eef0f3", "#b6bcc4", "/////"),
             "unknown": ("no data", "#ffffff", "#c9a227", "xxxxx")}  # fmt: skip
 
 
@@ -115,7 +115,7 @@ def _worst_of(group: Sequence[SlaWindow]) -> SlaWindow:
 
 
 def _shade(axes: Axes, windows: Sequence[SlaWindow], misses: Sequence[Miss]) -> None:
-    """Over the whole height: misses red, excused and unknown time hatched."""
+    """Over the whole height: misses red, excluded and unknown time hatched."""
     first, last = windows[0].window.start, windows[-1].window.end
     late = [(max(m.start, first), min(m.end or last, last)) for m in misses]
     _bars(axes, [(start, end) for start, end in late if start < end], _MISS, _MISS, "")

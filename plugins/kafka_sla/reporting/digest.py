@@ -16,13 +16,13 @@ from kafka_sla.model.entities import Digest, Interval, Sla
 from kafka_sla.reporting.charts import latency_plot
 from kafka_sla.reporting.digest_schedule import period_name, period_of
 from kafka_sla.reporting.report import MANY, Outcome, ReportedSla, quality, reported, sla_values
-from kafka_sla.sla.attainment import Attainment, attained_of
+from kafka_sla.sla.attainment import Attainment, attainment_of
 from kafka_sla.text.formatting import plural, share, span
 
 PLOTS = 6
 """Promises that are plotted, those in trouble first: a mail with more pictures is not read, and cut by mail readers."""
 _SIZE = (6.2, 2.6)
-_GRAVITY: dict[Outcome, int] = {"missed": 0, "unknown": 1, "excused": 2, "kept": 3}
+_GRAVITY: dict[Outcome, int] = {"missed": 0, "unknown": 1, "excluded": 2, "met": 3}
 _WORSE = 0.00001
 """Change of attainment below which nothing is said of it: what `share` does not show."""
 
@@ -59,23 +59,23 @@ def tell(ledger: Ledger, digest: Digest, slas: Sequence[Sla], period: Interval) 
 def _of_sla(ledger: Ledger, digest: Digest, sla: Sla, period: Interval) -> tuple[dict[str, Any], bytes | None]:
     one = reported(ledger, sla, period)
     before = period_of(digest, period.start - timedelta(microseconds=1))
-    past = attained_of(sla, before, before.end, ledger.judged_time(sla, before))
+    past = attainment_of(sla, before, before.end, ledger.judged_time(sla, before))
     misses = len(ledger.misses(sla, before))
     values = sla_values(one)
     values["change"] = _change(digest, sla, one.within, past, len(one.misses), misses)
     values["gap"] = _gap(digest, one)
-    values["trend"] = _trend(one.within.attained, past.attained)
+    values["trend"] = _trend(one.within.attainment, past.attainment)
     plot = latency_plot(sla, one.windows, one.misses, size=_SIZE) if one.windows else None
     return values, plot
 
 
 def _change(digest: Digest, sla: Sla, now: Attainment, past: Attainment, misses: int, before: int) -> str | None:
     """What is worth a sentence; None when the two periods are alike, or one of them is unknown."""
-    if now.attained is None or past.attained is None:
+    if now.attainment is None or past.attainment is None:
         return None
     told = []
-    if abs(moved := now.attained - past.attained) >= _WORSE:
-        told.append(f"attained {share(now.attained)}, {'up' if moved > 0 else 'down'} from {share(past.attained)}")
+    if abs(moved := now.attainment - past.attainment) >= _WORSE:
+        told.append(f"attained {share(now.attainment)}, {'up' if moved > 0 else 'down'} from {share(past.attainment)}")
     if misses != before:
         told.append(f"{plural(misses, 'miss', 'misses')}, {before}")
     return f"{sla.name}: {' and '.join(told)} the {digest.every} before." if told else None
@@ -108,14 +108,14 @@ def _summary(outcomes: Counter[str]) -> str:
     total = sum(outcomes.values())
     if not total:
         return "No SLA belongs to this digest."
-    judged = outcomes["kept"] + outcomes["missed"]
-    told = f"{outcomes['kept']} of {plural(judged, 'promise')} kept" if judged else "No promise could be judged"
-    rest = [f"{outcomes[kind]} {kind}" for kind in ("missed", "excused", "unknown") if outcomes[kind]]
+    judged = outcomes["met"] + outcomes["missed"]
+    told = f"{outcomes['met']} of {plural(judged, 'promise')} kept" if judged else "No promise could be judged"
+    rest = [f"{outcomes[kind]} {kind}" for kind in ("missed", "excluded", "unknown") if outcomes[kind]]
     return told + (f"; {', '.join(rest)}." if rest else ".")
 
 
 def _short(outcomes: Counter[str]) -> str:
-    return ", ".join(f"{outcomes[k]} {k}" for k in ("missed", "kept", "excused", "unknown") if outcomes[k]) or "nothing"
+    return ", ".join(f"{outcomes[k]} {k}" for k in ("missed", "met", "excluded", "unknown") if outcomes[k]) or "nothing"
 
 
 _ADJECTIVES = {"day": "daily", "week": "weekly", "month": "monthly"}

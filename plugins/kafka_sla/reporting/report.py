@@ -13,12 +13,12 @@ from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval, Miss, Sla, SlaWindow, Verdict
 from kafka_sla.reporting.charts import latency_plot
 from kafka_sla.reporting.templates import render
-from kafka_sla.sla.attainment import Attainment, attained_in, attained_of, period_until
+from kafka_sla.sla.attainment import Attainment, attainment_in, attainment_of, period_until
 from kafka_sla.sla.root_cause.evidence import evidence_rows
 from kafka_sla.text.formatting import UNKNOWN, bounds, count, moment, plural, share, span
 
-Outcome = Literal["kept", "missed", "excused", "unknown"]
-VERDICTS: tuple[Verdict, ...] = ("good", "bad", "excused", "unknown")
+Outcome = Literal["met", "missed", "excluded", "unknown"]
+VERDICTS: tuple[Verdict, ...] = ("good", "bad", "excluded", "unknown")
 MANY = 20
 """Misses and broken expectations told one by one; of more only the number is said, and the command that lists them."""
 
@@ -35,7 +35,7 @@ class ReportedSla:
 
     @property
     def within(self) -> Attainment:
-        return attained_in(self.sla, self.windows, self.interval)
+        return attainment_in(self.sla, self.windows, self.interval)
 
     @property
     def outcome(self) -> Outcome:
@@ -44,8 +44,8 @@ class ReportedSla:
         if self.misses:
             return "missed"
         if verdicts & {"good", "bad"}:
-            return "kept"
-        return "excused" if "excused" in verdicts else "unknown"
+            return "met"
+        return "excluded" if "excluded" in verdicts else "unknown"
 
 
 def write_report(path: Path, ledger: Ledger, slas: Sequence[Sla], interval: Interval) -> Path:
@@ -61,7 +61,7 @@ def reported(ledger: Ledger, sla: Sla, interval: Interval) -> ReportedSla:
     period, windows = period_until(sla, interval.end), ledger.sla_windows(sla, interval)
     sums = ledger.judged_time(sla, Interval(period.start, interval.end))
     return ReportedSla(
-        sla, interval, windows, tuple(ledger.misses(sla, interval)), attained_of(sla, period, interval.end, sums)
+        sla, interval, windows, tuple(ledger.misses(sla, interval)), attainment_of(sla, period, interval.end, sums)
     )
 
 
@@ -85,9 +85,9 @@ def sla_values(one: ReportedSla) -> dict[str, Any]:
         "promised": span(one.sla.max_latency_ms),
         "lasting": span(one.sla.for_ms) if one.sla.for_ms else None,
         "objective": share(one.sla.objective), "worst": span(max(known)) if known else UNKNOWN,
-        "attained": share(within.attained), "coverage": share(within.coverage),
-        "records": share(within.records_attained),
-        "consumed": count(within.records_consumed), "over": count(within.records_over),
+        "attainment": share(within.attainment), "coverage": share(within.coverage),
+        "records": share(within.records_attainment),
+        "consumed": count(within.records_consumed), "over": count(within.records_over_threshold),
         "parts": [(v, 100 * ms / _ms(one.interval), span(ms)) for v, ms in parts.items()],
         "period": _period(one.sla, period),
         "misses": [_miss(m) for m in one.misses[:MANY]], "all_misses": len(one.misses),
@@ -100,14 +100,15 @@ def _plot(one: ReportedSla) -> str | None:
 
 
 def _lengths(within: Attainment) -> tuple[int, ...]:
-    return within.good_ms, within.bad_ms, within.excused_ms, within.unknown_ms
+    return within.good_ms, within.bad_ms, within.excluded_ms, within.unknown_ms
 
 
 def _period(sla: Sla, found: Attainment) -> dict[str, Any]:
     burn = found.burn_rate
     return {
         "name": sla.period, "start": moment(found.period.start), "zone": sla.time_zone, "met": found.met,
-        "attained": share(found.attained), "records": share(found.records_attained), "coverage": share(found.coverage),
+        "attainment": share(found.attainment), "records": share(found.records_attainment),
+        "coverage": share(found.coverage),
         "budget": span(found.budget_ms), "left": span(found.budget_left_ms), "overspent": found.budget_left_ms < 0,
         "burn": UNKNOWN if burn is None else f"{burn:,.0f}" if burn >= 10 else f"{burn:.2g}",
     }  # fmt: skip
@@ -125,7 +126,7 @@ def _miss(miss: Miss) -> dict[str, Any]:
 
 
 def _reasons(windows: Sequence[SlaWindow]) -> list[tuple[str, str, str]]:
-    """Why time was excused or unknown, the longest first: verdict, reason, how long."""
+    """Why time was excluded or unknown, the longest first: verdict, reason, how long."""
     lengths: Counter[tuple[str, str]] = Counter()
     for window in windows:
         if window.reason:

@@ -22,38 +22,38 @@ class Attainment:
     objective: float
     good_ms: int
     bad_ms: int
-    excused_ms: int
+    excluded_ms: int
     unknown_ms: int
     """Judged unknown, or never judged: the rest of the time from the start of the period until `at`."""
     records_consumed: int
-    records_over: int
+    records_over_threshold: int
 
     @property
-    def attained(self) -> float | None:
+    def attainment(self) -> float | None:
         """Good time over good and bad time."""
         known = self.good_ms + self.bad_ms
         return self.good_ms / known if known else None
 
     @property
-    def records_attained(self) -> float | None:
+    def records_attainment(self) -> float | None:
         """Share of the records consumed in good and bad time that kept the promise."""
-        return 1 - self.records_over / self.records_consumed if self.records_consumed else None
+        return 1 - self.records_over_threshold / self.records_consumed if self.records_consumed else None
 
     @property
     def coverage(self) -> float:
         """Share of the elapsed time about which something is known."""
-        elapsed = self.good_ms + self.bad_ms + self.excused_ms + self.unknown_ms
+        elapsed = self.good_ms + self.bad_ms + self.excluded_ms + self.unknown_ms
         return 1 - self.unknown_ms / elapsed if elapsed else 0.0
 
     @property
     def met(self) -> bool | None:
-        return None if self.attained is None else self.attained >= self.objective
+        return None if self.attainment is None else self.attainment >= self.objective
 
     @property
     def budget_ms(self) -> float:
-        """Bad time that the objective allows in the whole period; time already excused earns none."""
+        """Bad time that the objective allows in the whole period; time already excluded earns none."""
         length_ms = (self.period.end - self.period.start) / timedelta(milliseconds=1)
-        return (1 - self.objective) * (length_ms - self.excused_ms)
+        return (1 - self.objective) * (length_ms - self.excluded_ms)
 
     @property
     def budget_left_ms(self) -> float:
@@ -63,27 +63,28 @@ class Attainment:
     @property
     def burn_rate(self) -> float | None:
         """Share of bad time over the allowed share: 1 spends exactly the budget. None: unknown, or none is allowed."""
-        if self.attained is None or self.objective >= 1:
+        if self.attainment is None or self.objective >= 1:
             return None
-        return (1 - self.attained) / (1 - self.objective)
+        return (1 - self.attainment) / (1 - self.objective)
 
 
-def attained_in(sla: Sla, windows: Sequence[SlaWindow], period: Interval, at: datetime | None = None) -> Attainment:
+def attainment_in(sla: Sla, windows: Sequence[SlaWindow], period: Interval, at: datetime | None = None) -> Attainment:
     """Any span of time, up to `at` or all of it; windows of other times are ignored."""
     at = at or period.end
     inside = [w for w in windows if period.start <= w.window.start and w.window.end <= at]
     spent = {f"{verdict}_ms": _length_ms(inside, verdict) for verdict in get_args(Verdict)}
     counted = [w for w in inside if w.verdict in ("good", "bad")]
-    consumed, over = sum(w.records_consumed for w in counted), sum(w.records_over for w in counted)
-    return attained_of(sla, period, at, Sums(**spent, records_consumed=consumed, records_over=over))
+    consumed, over = sum(w.records_consumed for w in counted), sum(w.records_over_threshold for w in counted)
+    return attainment_of(sla, period, at, Sums(**spent, records_consumed=consumed, records_over_threshold=over))
 
 
-def attained_of(sla: Sla, period: Interval, at: datetime, sums: Sums) -> Attainment:
+def attainment_of(sla: Sla, period: Interval, at: datetime, sums: Sums) -> Attainment:
     """The same from judged time that was added up already."""
     elapsed = (at - period.start) // timedelta(milliseconds=1)
     return Attainment(
-        sla.name, period, at, sla.objective, sums.good_ms, sums.bad_ms, sums.excused_ms,
-        max(0, elapsed - sums.good_ms - sums.bad_ms - sums.excused_ms), sums.records_consumed, sums.records_over,
+        sla.name, period, at, sla.objective, sums.good_ms, sums.bad_ms, sums.excluded_ms,
+        max(0, elapsed - sums.good_ms - sums.bad_ms - sums.excluded_ms), sums.records_consumed,
+        sums.records_over_threshold,
     )  # fmt: skip
 
 

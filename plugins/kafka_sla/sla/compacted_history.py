@@ -30,16 +30,16 @@ def window_before(steady: pa.Table) -> Interval | None:
 def first_commits(steady: pa.Table) -> Interval | None:
     """The time of the first commits that excuse anybody in these rows of `steady_state`; None without any."""
     first = pc.and_(pc.equal(steady["state"], "bootstrapping"), pc.equal(steady["reason"], "first_commit"))
-    excused = steady.filter(pc.or_(first, _caught_up(steady)))
-    if not excused.num_rows:
+    excluded = steady.filter(pc.or_(first, _caught_up(steady)))
+    if not excluded.num_rows:
         return None
-    began = pc.if_else(_caught_up(excused), excused["window_start"], excused["since"])
-    return Interval(pc.min(began).as_py(), pc.max(excused["since"]).as_py() + timedelta(microseconds=1))
+    began = pc.if_else(_caught_up(excluded), excluded["window_start"], excluded["since"])
+    return Interval(pc.min(began).as_py(), pc.max(excluded["since"]).as_py() + timedelta(microseconds=1))
 
 
 def _caught_up(steady: pa.Table) -> pa.ChunkedArray:
     """Rows whose bootstrapping ended in their window, where it may have begun, too."""
-    return pc.and_(pc.equal(steady["state"], "steady"), pc.invert(steady["steady_throughout"]))
+    return pc.and_(pc.equal(steady["state"], "steady"), pc.invert(steady["steady_whole_window"]))
 
 
 def doubted(steady: pa.Table, commits: pa.Table) -> pa.Table:
@@ -65,7 +65,7 @@ _DOUBTED = """
     ), begun AS (
         SELECT * EXCLUDE before, CASE
             WHEN state = 'bootstrapping' THEN CASE WHEN reason = 'first_commit' THEN [since, since] END
-            WHEN steady_throughout THEN NULL
+            WHEN steady_whole_window THEN NULL
             WHEN before."end" IS DISTINCT FROM window_start THEN [window_start, since]
             WHEN before.state = 'bootstrapping' AND before.reason = 'first_commit' THEN [before.since, before.since]
             END AS first FROM followed
@@ -76,7 +76,7 @@ _DOUBTED = """
                 AND first_at BETWEEN first[1] AND first[2]) AS doubtful FROM begun
     )
     SELECT * EXCLUDE doubtful REPLACE (
-        CASE WHEN NOT doubtful THEN steady_throughout END AS steady_throughout,
+        CASE WHEN NOT doubtful THEN steady_whole_window END AS steady_whole_window,
         CASE WHEN doubtful THEN $reason ELSE reason END AS reason)
     FROM judged ORDER BY sla, cluster, "group", topic, partition, window_start
 """

@@ -27,7 +27,7 @@ def judge(
     unread: pa.Table | None = None,
 ) -> tuple[SlaWindow, ...]:
     """One verdict per window of the interval, from rows of `consumer_latency` and `steady_state`, and of `non_consumed`
-    (`unread`) for an SLA with `unread_expires_within`.
+    (`unread`) for an SLA with `min_time_to_expiry`.
 
     Rows of other clusters, SLAs, groups, topics and times are ignored. A known partition has a row in every window
     until its group deletes its offset or is gone for good, so one without a row is asked for nothing, except the ones
@@ -58,12 +58,12 @@ def expiry(miss: Miss, windows: Sequence[SlaWindow]) -> str:
 
 
 def _window(sla: Sla, of: Interval, row: WindowFigures, judged: tuple[Verdict, str, bool]) -> SlaWindow:
-    verdict, reason, certain = judged
+    verdict, reason, is_certain = judged
     window = SlaWindow(
-        sla=sla.name, window=of, verdict=verdict, certain=certain, reason=reason,
+        sla=sla.name, window=of, verdict=verdict, is_certain=is_certain, reason=reason,
         steady_partitions=row.steady, bootstrapping_partitions=row.bootstrapping,
         unknown_partitions=row.unknown_partitions,
-        records_consumed=row.records_consumed, records_over=row.records_over,
+        records_consumed=row.records_consumed, records_over_threshold=row.records_over_threshold,
     )  # fmt: skip
     if row.worst is None:
         return window
@@ -77,15 +77,15 @@ def _window(sla: Sla, of: Interval, row: WindowFigures, judged: tuple[Verdict, s
 def _verdict(row: WindowFigures, planned: str, unknown: str) -> tuple[Verdict, str, bool]:
     """The verdict, why, and whether the bounds agree with it."""
     if planned:
-        return "excused", f"maintenance: {planned}", False
+        return "excluded", f"maintenance: {planned}", False
     if row.over or row.expiring:
         soon = row.expiring
-        return "bad", _expiry(soon) if soon else "", row.certain_over > 0 or bool(soon and soon.certain)
+        return "bad", _expiry(soon) if soon else "", row.certain_over > 0 or bool(soon and soon.is_certain)
     if unknown:
         return "unknown", unknown, False
     if row.steady:
         return "good", "", row.certain_within == row.steady
-    return "excused", f"bootstrapping: all {row.bootstrapping} partitions", False
+    return "excluded", f"bootstrapping: all {row.bootstrapping} partitions", False
 
 
 def _expiry(soon: Expiring) -> str:
@@ -145,7 +145,7 @@ def _miss(sla: Sla, run: list[SlaWindow], ended: bool, window_ms: int) -> Miss |
         id=hashlib.sha256(f"{sla.name}\n{epoch_ms(start)}".encode()).hexdigest()[:16],
         sla=sla.name, cluster=sla.cluster,
         start=start, end=run[-1].window.end if ended else None, opened_at=run[needed - 1].window.end,
-        bad_windows=len(run), certain=all(w.certain for w in run),
+        bad_windows=len(run), is_certain=all(w.is_certain for w in run),
         worst_latency_ms=worst.worst_latency_ms,
         worst_latency_low_ms=worst.worst_latency_low_ms, worst_latency_high_ms=worst.worst_latency_high_ms,
         worst_at=worst.window.start, worst_group=group, worst_topic=topic, worst_partition=partition,

@@ -26,10 +26,10 @@ class Sums:
 
     good_ms: int = 0
     bad_ms: int = 0
-    excused_ms: int = 0
+    excluded_ms: int = 0
     unknown_ms: int = 0
     records_consumed: int = 0
-    records_over: int = 0
+    records_over_threshold: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,48 +45,50 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class Rollup:
     """One SLA in one span. Time that was never judged is in none of the four sums."""
 
     span: Interval
     good_ms: int = 0
     bad_ms: int = 0
-    excused_ms: int = 0
+    excluded_ms: int = 0
     unknown_ms: int = 0
     records_consumed: int = 0
-    """In good and bad time, as `records_over`."""
-    records_over: int = 0
-    worst_ms: float | None = None
-    worst_low_ms: float | None = None
-    worst_high_ms: float | None = None
+    """In good and bad time, as `records_over_threshold`."""
+    records_over_threshold: int = 0
+    worst_latency_ms: float | None = None
+    worst_latency_low_ms: float | None = None
+    worst_latency_high_ms: float | None = None
     """None beside a known worst latency: unbounded."""
     measured: Measured = field(default_factory=Measured)
 
 
-def judged(span: Interval, windows: Sequence[SlaWindow], measured: Measured) -> Stretch:
+def judged(span: Interval, windows: Sequence[SlaWindow], measured: Measured) -> Rollup:
     """The windows of a span added up."""
     times: dict[Verdict, int] = defaultdict(int)
     for window in windows:
         times[window.verdict] += round((window.window.end - window.window.start).total_seconds() * 1000)
     counted = [w for w in windows if w.verdict in ("good", "bad")]
     known = [w for w in windows if w.worst_latency_ms is not None]
-    return Stretch(
-        span, times["good"], times["bad"], times["excused"], times["unknown"],
-        sum(w.records_consumed for w in counted), sum(w.records_over for w in counted),
+    return Rollup(
+        span, times["good"], times["bad"], times["excluded"], times["unknown"],
+        sum(w.records_consumed for w in counted), sum(w.records_over_threshold for w in counted),
         _largest([w.worst_latency_ms for w in known]), _largest([w.worst_latency_low_ms for w in known]),
         _highest([w.worst_latency_high_ms for w in known]), measured,
     )  # fmt: skip
 
 
-def merged(span: Interval, parts: Sequence[Stretch]) -> Stretch:
+def merged(span: Interval, parts: Sequence[Rollup]) -> Rollup:
     """Spans that do not overlap as one."""
-    known = [p for p in parts if p.worst_ms is not None]
-    return Stretch(
+    known = [p for p in parts if p.worst_latency_ms is not None]
+    return Rollup(
         span, good_ms=sum(p.good_ms for p in parts), bad_ms=sum(p.bad_ms for p in parts),
-        excused_ms=sum(p.excused_ms for p in parts), unknown_ms=sum(p.unknown_ms for p in parts),
-        records_consumed=sum(p.records_consumed for p in parts), records_over=sum(p.records_over for p in parts),
-        worst_ms=_largest([p.worst_ms for p in known]), worst_low_ms=_largest([p.worst_low_ms for p in known]),
-        worst_high_ms=_highest([p.worst_high_ms for p in known]),
+        excluded_ms=sum(p.excluded_ms for p in parts), unknown_ms=sum(p.unknown_ms for p in parts),
+        records_consumed=sum(p.records_consumed for p in parts),
+        records_over_threshold=sum(p.records_over_threshold for p in parts),
+        worst_latency_ms=_largest([p.worst_latency_ms for p in known]),
+        worst_latency_low_ms=_largest([p.worst_latency_low_ms for p in known]),
+        worst_latency_high_ms=_highest([p.worst_latency_high_ms for p in known]),
         measured=_merged_measures([p.measured for p in parts]),
     )  # fmt: skip
 

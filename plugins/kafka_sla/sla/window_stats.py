@@ -35,7 +35,7 @@ class Expiring:
     """The steady partition whose unread records expire soonest, sooner than promised."""
 
     in_ms: float
-    certain: bool
+    is_certain: bool
     """By the estimated age of the oldest of them, too, and not only by its high bound."""
     group: str
     topic: str
@@ -59,7 +59,7 @@ class WindowFigures:
     worst: Worst | None
     expiring: Expiring | None
     records_consumed: int
-    records_over: int
+    records_over_threshold: int
     unknown: tuple[str, str, int, str] | None
     """The first unknown partition and why."""
     groups: frozenset[str]
@@ -103,7 +103,7 @@ def _load(db: duckdb.DuckDBPyConnection, sla: Sla, interval: Interval, window_ms
     db.register("steady_rows", steady)
     db.register("named", _columns(expected))
     values = {"sla": sla.name, "cluster": sla.cluster, "start": interval.start, "end": interval.end,
-              "threshold": sla.max_latency_ms, "expires_within": sla.unread_expires_within_ms}  # fmt: skip
+              "threshold": sla.max_latency_ms, "expires_within": sla.min_time_to_expiry_ms}  # fmt: skip
     for name, value in values.items():
         db.execute(f'SET VARIABLE "{name}" = $1', [value])
     seen = db.execute(_PAIRS).fetchall()
@@ -144,7 +144,7 @@ def _figures(row: dict[str, Any], missing: dict[str, Any] | None, groups: dict[d
         over=row["over"], certain_over=row["certain_over"], certain_within=row["certain_within"],
         worst=Worst(**row["worst"]) if row["worst"] else None,
         expiring=Expiring(**row["expiring"]) if row["expiring"] else None,
-        records_consumed=row["records_consumed"], records_over=row["records_over"],
+        records_consumed=row["records_consumed"], records_over_threshold=row["records_over_threshold"],
         unknown=(unknown["group"], unknown["topic"], unknown["partition"], unknown["why"]) if unknown else None,
         groups=groups.get(start, frozenset()), topics=topics.get(start, frozenset()),
     )  # fmt: skip
@@ -175,7 +175,7 @@ _JUDGED = f"""
         SELECT id, named, window_start AS start, * FROM latency_rows JOIN partitions USING ("group", topic, partition)
         WHERE {_OURS}
     ), state AS (
-        SELECT id, window_start AS start, steady_throughout, records_over, reason AS state_reason
+        SELECT id, window_start AS start, steady_whole_window, records_over_threshold, reason AS state_reason
         FROM steady_rows JOIN partitions USING ("group", topic, partition)
         WHERE {_OURS} AND sla = getvariable('sla')
     ), unread AS (
@@ -184,19 +184,21 @@ _JUDGED = f"""
             epoch_ms(oldest_unread_at) + retention_ms - epoch_ms(window_end) AS expires_about_ms
         FROM unread_rows JOIN partitions USING ("group", topic, partition) WHERE {_OURS}
     ), measured AS (
-        SELECT id, named, start, "group", topic, partition, records_consumed, coalesce(records_over, 0) AS records_over,
-            coalesce(steady_throughout, false) AS steady, expires_ms, expires_about_ms,
+        SELECT id, named, start, "group", topic, partition, records_consumed,
+            coalesce(records_over_threshold, 0) AS records_over_threshold,
+            coalesce(steady_whole_window, false) AS steady, expires_ms, expires_about_ms,
             greatest(records_latency_max_ms, backlog_age_max_ms) AS latency_ms,
             greatest(records_latency_max_low_ms, backlog_age_max_low_ms) AS low_ms,
             CASE WHEN records_latency_max_ms IS NOT NULL AND records_latency_max_high_ms IS NULL THEN NULL
                  WHEN backlog_age_max_ms IS NOT NULL AND backlog_age_max_high_ms IS NULL THEN NULL
                  ELSE greatest(records_latency_max_high_ms, backlog_age_max_high_ms) END AS high_ms,
-            CASE WHEN steady_throughout IS NULL THEN coalesce(state_reason, 'no steady state')
+            CASE WHEN steady_whole_window IS NULL THEN coalesce(state_reason, 'no steady state')
                  WHEN unknown_reason IS NOT NULL THEN unknown_reason
                  WHEN backlog_age_max_ms IS NULL THEN 'no backlog age'
-                 WHEN steady_throughout AND unknown_latency_records > 0
+                 WHEN steady_whole_window AND unknown_latency_records > 0
                  THEN unknown_latency_records || ' records without a produced time'
-                 WHEN steady_throughout AND getvariable('expires_within') IS NOT NULL AND coalesce(lasts_unknown, true)
+                 WHEN steady_whole_window AND getvariable('expires_within') IS NOT NULL
+                     AND coalesce(lasts_unknown, true)
                  THEN 'when its unread records expire is not known' END AS why
         FROM latency LEFT JOIN state USING (id, start) LEFT JOIN unread USING (id, start)
     ), compared AS (
@@ -217,10 +219,11 @@ _FIGURES = """
                 AS certain_within,
             max({latency_ms: latency_ms, id: -id, low_ms: low_ms, high_ms: high_ms})
                 FILTER (steady AND latency_ms IS NOT NULL) AS worst,
-            min({in_ms: expires_ms, id: id, certain: coalesce(expires_about_ms < getvariable('expires_within'), false)})
+            min({in_ms: expires_ms, id: id,
+                is_certain: coalesce(expires_about_ms < getvariable('expires_within'), false)})
                 FILTER (expiring) AS expiring,
             sum(records_consumed) FILTER (steady)::BIGINT AS records_consumed,
-            sum(records_over) FILTER (steady)::BIGINT AS records_over,
+            sum(records_over_threshold) FILTER (steady)::BIGINT AS records_over_threshold,
             min({id: id, why: why}) FILTER (NOT bad AND why IS NOT NULL) AS unknown
         FROM judged GROUP BY start
     ), asked AS (
@@ -229,10 +232,11 @@ _FIGURES = """
     SELECT start, asked.partitions + coalesce(unasked, 0) AS expected, coalesce(seen, 0) AS seen,
         coalesce(steady, 0) AS steady, coalesce(bootstrapping, 0) AS bootstrapping, coalesce(over, 0) AS over,
         coalesce(certain_over, 0) AS certain_over, coalesce(certain_within, 0) AS certain_within,
-        coalesce(records_consumed, 0) AS records_consumed, coalesce(records_over, 0) AS records_over,
+        coalesce(records_consumed, 0) AS records_consumed,
+        coalesce(records_over_threshold, 0) AS records_over_threshold,
         CASE WHEN worst IS NOT NULL THEN {latency_ms: worst.latency_ms, low_ms: worst.low_ms, high_ms: worst.high_ms,
             "group": w."group", topic: w.topic, partition: w.partition} END AS worst,
-        CASE WHEN expiring IS NOT NULL THEN {in_ms: expiring.in_ms, certain: expiring.certain, "group": e."group",
+        CASE WHEN expiring IS NOT NULL THEN {in_ms: expiring.in_ms, is_certain: expiring.is_certain, "group": e."group",
             topic: e.topic, partition: e.partition} END AS expiring,
         CASE WHEN unknown IS NOT NULL THEN {"group": u."group", topic: u.topic, partition: u.partition,
             why: unknown.why} END AS unknown

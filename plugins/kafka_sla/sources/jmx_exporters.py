@@ -52,9 +52,9 @@ class _Silent(Exception):
 def scrape(cluster: Cluster) -> Scraped:
     """What all exporters of a cluster show now, asked at once: the rows of one round have the same time."""
     at = datetime.now(UTC)
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="exporters") as threads:
-        answers = list(threads.map(_ask, cluster.exporters))
-    told = [(e, a) for e, a in zip(cluster.exporters, answers, strict=True) if not isinstance(a, str)]
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="jmx_exporters") as threads:
+        answers = list(threads.map(_ask, cluster.jmx_exporters))
+    told = [(e, a) for e, a in zip(cluster.jmx_exporters, answers, strict=True) if not isinstance(a, str)]
     return Scraped(
         arrow_rows(BROKER_REQUESTS, _rows(cluster.name, at, told, _broker_requests)),
         arrow_rows(REPLICA_FETCHES, _rows(cluster.name, at, told, _replica_fetches)),
@@ -108,7 +108,9 @@ def _check(broker: int, samples: Samples) -> None:
     if not any(True for _ in _broker_requests(broker, samples)):
         raise _Silent(f"shows no request metrics by the names that are read here: give it the rules of {_HOW_TO}")
     if any(row["leader"] == broker for row in _replica_fetches(broker, samples)):
-        raise _Silent(f"shows fetches from broker {broker} itself: it belongs to another broker, correct `exporters`")
+        raise _Silent(
+            f"shows fetches from broker {broker} itself: it belongs to another broker, correct `jmx_exporters`"
+        )
 
 
 def _started_at(samples: Samples) -> datetime | None:
@@ -135,4 +137,4 @@ def _replica_fetches(broker: int, samples: Samples) -> Iterator[Row]:
         if name == _RESPONSES and waited is not None:
             fetcher, leader = map(int, labels)
             totals = {"responses": int(responses), "io_wait_ms": waited / 1e6}
-            yield {"follower": broker, "leader": leader, "fetcher": fetcher} | totals
+            yield {"follower": broker, "leader": leader, "fetcher_thread": fetcher} | totals

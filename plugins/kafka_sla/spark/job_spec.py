@@ -127,7 +127,7 @@ def _cluster(raw: dict[str, Any]) -> Cluster:
         status=StatusRules(**raw["status"]),
         non_consumed_offsets_groups=tuple((t, tuple(groups)) for t, groups in raw["non_consumed_offsets_groups"]),
         replication=tuple(ReplicationFlow(**f | {"topics": _patterns(f["topics"])}) for f in raw["replication"]),
-        exporters=tuple(Exporter(**e) for e in raw["exporters"]),
+        jmx_exporters=tuple(Exporter(**e) for e in raw["jmx_exporters"]),
         checkpoints=tuple(Checkpoint(**c) for c in raw["checkpoints"]),
     )
 

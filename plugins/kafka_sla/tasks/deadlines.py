@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.definitions.callback import AsyncCallback
 from airflow.sdk.definitions.deadline import BaseDeadlineReference, DeadlineAlert
 
-from kafka_sla.model.entities import Interval, Lateness
+from kafka_sla.model.entities import FreshnessAlert, Interval
 
 if TYPE_CHECKING:
     from kafka_sla.config.settings import Settings
@@ -40,11 +40,11 @@ class ScheduledIntervalEnd(BaseDeadlineReference):
 
 def late_alert(settings: Settings | None) -> DeadlineAlert | None:
     """The alert that the configuration asks for. The callback gets all of it: a triggerer reads no configuration."""
-    if settings is None or settings.lateness is None:
+    if settings is None or settings.freshness_alert is None:
         return None
     asked = {
-        "recipients": list(settings.lateness.recipients),
-        "after_ms": settings.lateness.after_ms,
+        "recipients": list(settings.freshness_alert.recipients),
+        "after_ms": settings.freshness_alert.after_ms,
         "clusters": [cluster.name for cluster in settings.clusters],
         "smtp_connection": settings.smtp_connection,
         "store_connection": settings.store_connection,
@@ -52,7 +52,7 @@ def late_alert(settings: Settings | None) -> DeadlineAlert | None:
     }
     return DeadlineAlert(
         reference=ScheduledIntervalEnd(),
-        interval=timedelta(milliseconds=settings.lateness.after_ms),
+        interval=timedelta(milliseconds=settings.freshness_alert.after_ms),
         callback=AsyncCallback(tell_late, kwargs=asked),
         name="late",
     )
@@ -75,8 +75,8 @@ def _tell(
     url = address_of(base_url, run["dag_id"], run["dag_run_id"])
     interval = Interval(_instant(run["data_interval_start"]), _instant(run["data_interval_end"]))
     late = LateRun(run["dag_id"], run["dag_run_id"], interval, run["state"], url)
-    lateness, smtp = Lateness(tuple(recipients), after_ms), connection(smtp_connection)
-    told = tell_if_late(lambda: store_of(store_connection), lateness, late, clusters, smtp)
+    freshness_alert, smtp = FreshnessAlert(tuple(recipients), after_ms), connection(smtp_connection)
+    told = tell_if_late(lambda: store_of(store_connection), freshness_alert, late, clusters, smtp)
     log.info("%s: %s", run["dag_run_id"], told)
     return told
 

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 @task
-def due() -> list[dict[str, str]]:
+def find_due_digests() -> list[dict[str, str]]:
     """The digests of this run: the one that the form names, else those that fell due in the data interval."""
     from kafka_sla.notifications import digest_delivery
 

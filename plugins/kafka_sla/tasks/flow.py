@@ -1,6 +1,6 @@
 """The wiring of the steps, shared by the DAGs. Knows the order and who waits for whom, nothing of what a step does.
 
-plan → snapshot (per cluster) → prepare → measure → validate → publish → evaluate (per SLA) → notify → outcome
+plan → snapshot (per cluster) → prepare → measure → validate → publish → evaluate (per SLA) → notify → watcher
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ DEFAULTS: dict[str, Any] = {
 def sla_flow(*, every: timedelta, watches: bool) -> None:
     """Wire one DAG. `every`: the length of its interval; `watches`: it takes snapshots and mails, else it settles.
 
-    A red `evaluate` or `snapshot` does not keep the others from their work. `outcome` is the only leaf, so that the run
-    ends red when anything above is red, although `notify` and `settle` ran.
+    A red `evaluate` or `snapshot` does not keep the others from their work. `watcher` is the only leaf, so that the run
+    ends red when anything above is red, although `notify` and `maintain_tables` ran.
     """
     clusters: Any = steps.plan(every_seconds=int(every.total_seconds()), watches=watches)
     plan = clusters["plan"]
@@ -37,9 +37,9 @@ def sla_flow(*, every: timedelta, watches: bool) -> None:
     validated = steps.validate(job)
     published = steps.publish(plan, job)
     evaluated = steps.evaluate.partial(plan=plan).expand(sla=steps.slas(plan))
-    last = steps.notify() if watches else steps.settle()
-    outcome = EmptyOperator(
-        task_id="outcome", trigger_rule=TriggerRule.NONE_FAILED, doc="Red when anything above is red."
+    last = steps.notify() if watches else steps.maintain_tables()
+    watcher = EmptyOperator(
+        task_id="watcher", trigger_rule=TriggerRule.NONE_FAILED, doc="Red when anything above is red."
     )
-    job >> measured >> validated >> published >> evaluated >> last >> outcome
-    [snapshots, evaluated] >> outcome
+    job >> measured >> validated >> published >> evaluated >> last >> watcher
+    [snapshots, evaluated] >> watcher

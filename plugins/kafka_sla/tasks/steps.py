@@ -164,20 +164,20 @@ def notify() -> dict[str, Any]:
 
 
 @task(trigger_rule=TriggerRule.ALL_DONE)
-def settle() -> dict[str, Any]:
+def maintain_tables() -> dict[str, Any]:
     """Tidy the lake: drop what newer loads replaced or a killed run left behind, compact, expire old snapshots."""
     from kafka_sla.lake.lake import Lake
 
-    found = asdict(Lake(store(settings_here())).settle())
-    _say("Settled", found)
+    found = asdict(Lake(store(settings_here())).maintain())
+    _say("Maintained", found)
     return found
 
 
 def _missed(found: dict[str, Any]) -> str | None:
     """What to say of a miss in the interval, if there is one."""
-    if not (ids := [*found["open"], *found["closed"]]):
+    if not (ids := [*found["open"], *found["recovered"]]):
         return None
-    state = "open" if found["open"] else "over"
+    state = "open" if found["open"] else "recovered"
     return f"missed in this interval and {state} ({_list(ids)})"
 
 

@@ -17,9 +17,9 @@ from kafka_sla.config.settings import Settings, json_schema, load_settings
 from kafka_sla.errors import SettingsError
 from kafka_sla.model.entities import (
     Interval,
-    LookUps,
     Maintenance,
     Notifier,
+    OffsetLookups,
     Patterns,
     StatusRules,
     SteadyState,
@@ -80,10 +80,12 @@ def test_an_sla_of_three_keys_gets_defaults(tmp_path: Path) -> None:
     sla = settings.sla("payments")
     assert ("prod", 30_000, 300_000, 0.999) == (sla.cluster, sla.max_latency_ms, sla.for_ms, sla.objective)
     assert ("month", "UTC", "notify") == (sla.period, sla.time_zone, sla.on_miss)
-    assert SteadyState(caught_up_within_ms=30_000, grace_ms=None, expire_group_ms=604_800_000) == sla.steady_state
+    assert (
+        SteadyState(caught_up_within_ms=30_000, grace_period_ms=None, expire_group_ms=604_800_000) == sla.steady_state
+    )
     assert Patterns(("payments\\-service",), ()) == sla.groups
     assert sla.topics.matches("anything") and not sla.topics.matches("__consumer_offsets")
-    assert (60_000, LookUps(250, 200_000, 60_000)) == (settings.window_ms, settings.look_ups)
+    assert (60_000, OffsetLookups(250, 200_000, 60_000)) == (settings.window_ms, settings.offset_lookups)
     assert ("smtp_default", "kafka_sla_store", None) == (
         settings.smtp_connection,
         settings.store_connection,
@@ -100,7 +102,7 @@ def test_every_key_lands_in_its_place(tmp_path: Path) -> None:
             objective=0.95,
             period="quarter",
             time_zone="Europe/Berlin",
-            steady_state={"caught_up_within": "10s", "grace": "1h30m", "expire_group": "2d"},
+            steady_state={"caught_up_within": "10s", "grace_period": "1h30m", "expire_group": "2d"},
             maintenance=[
                 {"from": "2026-11-01T02:00", "to": "2026-11-01T04:00:00Z", "reason": "upgrade"},
                 {"every": "Sun, saturday 23:00-01:00", "time_zone": "UTC"},
@@ -128,13 +130,13 @@ def test_lists_of_counted_groups_name_what_the_cluster_measures_and_hold_who_pro
         "connection": "kafka_prod", "topics": ["payments", "orders"], "groups": ["payments-service", "billing"],
         "non_consumed_offsets_groups": {"orders": ["billing", "strangers"], "payments": ["billing"], "typo": []},
     }  # fmt: skip
-    promise = {**SLA, "topic": "payments", "unread_expires_within": "6h"}
+    promise = {**SLA, "topic": "payments", "min_time_to_expiry": "6h"}
     found = mistakes(tmp_path, document(clusters={"prod": cluster}, slas=[promise]))
     where = "clusters.prod.non_consumed_offsets_groups"
     assert [line.split(": ", 1)[1] for line in found] == [
         f"{where}.orders: 'strangers' is not selected by clusters.prod.groups; allowed: names that it selects",
         f"{where}.typo: 'typo' is not selected by clusters.prod.topics; allowed: names that it selects",
-        f"slas[0].unread_expires_within: 'payments-service' is not in {where}.payments, so that its unread records are"
+        f"slas[0].min_time_to_expiry: 'payments-service' is not in {where}.payments, so that its unread records are"
         " not known; allowed: groups of that list, or no list for the topic",
     ]
 
@@ -144,11 +146,11 @@ def test_judging_unread_records_and_consumers_is_configured_by_keys(tmp_path: Pa
         "connection": "kafka_prod", "non_consumed_offsets_groups": {"payments": ["payments-service"]},
         "consumer_status": {"commits": 5, "allowed_lag": 3, "min_complete": 0.5, "expire_group": "1d"},
     }  # fmt: skip
-    promise = {**SLA, "topic": "payments", "unread_expires_within": "6h"}
+    promise = {**SLA, "topic": "payments", "min_time_to_expiry": "6h"}
     settings = load(tmp_path, document(clusters={"prod": cluster}, slas=[promise]))
     assert settings.cluster("prod").status == StatusRules(5, 3, 0.5, 86_400_000)
     assert settings.cluster("prod").non_consumed_offsets_groups == (("payments", ("payments-service",)),)
-    assert settings.sla("payments").unread_expires_within_ms == 21_600_000
+    assert settings.sla("payments").min_time_to_expiry_ms == 21_600_000
 
 
 def test_weekly_maintenance_follows_the_clocks_of_its_zone_and_crosses_midnight() -> None:

@@ -56,8 +56,14 @@ def test_no_rows_are_a_header_in_csv_and_an_empty_array_in_json() -> None:
 
 
 def test_truth_is_written_in_small_letters() -> None:
-    window = {"sla": "s", "cluster": "c", "window_start": AT, "window_end": AT, "verdict": "good", "certain": True}
-    counts = ("steady_partitions", "bootstrapping_partitions", "unknown_partitions", "records_consumed", "records_over")
+    window = {"sla": "s", "cluster": "c", "window_start": AT, "window_end": AT, "verdict": "good", "is_certain": True}
+    counts = (
+        "steady_partitions",
+        "bootstrapping_partitions",
+        "unknown_partitions",
+        "records_consumed",
+        "records_over_threshold",
+    )
     table = arrow_rows(SLA_WINDOWS, [{**window, "max_latency_ms": 1, **dict.fromkeys(counts, 0)}])
     assert ",good,true," in text(table, "csv")
 

@@ -230,7 +230,7 @@ def rewrite_for_ever(store: Store, started: Path) -> None:
             lake.add_load(load_id, hour, {name: staged})
         ledger.publish(["a"], hour, load_id, ledger.facts_seq("a"))
         if turn % 5 == 4:
-            lake.settle()
+            lake.maintain()
 
 
 def test_a_reader_sees_a_whole_interval_whenever_a_writer_is_killed(store: Store, tmp_path: Path) -> None:

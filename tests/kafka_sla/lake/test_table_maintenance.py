@@ -14,7 +14,7 @@ from kafka_sla.config.store import Store
 from kafka_sla.files import files_below, write_text
 from kafka_sla.lake.lake import Lake
 from kafka_sla.lake.staging import keep_commit_records
-from kafka_sla.lake.table_maintenance import Settled
+from kafka_sla.lake.table_maintenance import MaintenanceResult
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.tables import CONSUMER_LATENCY, LOG_OFFSETS
 from tests.kafka_sla.loads import load, points, span, stage
@@ -36,14 +36,14 @@ def test_a_superseded_load_is_kept_for_its_readers_and_then_dropped(store: Store
     load(lake, ledger, "old", HOUR)
     reading = ledger.publications(["a"], HOUR)
     load(lake, ledger, "new", HOUR)
-    lake.settle()
+    lake.maintain()
     assert lake.read(CONSUMER_LATENCY, reading).num_rows == 60
     time.sleep(1.1)
-    assert lake.settle(grace=SECOND, orphan_age=SECOND).dropped_loads == 1
+    assert lake.maintain(grace_period=SECOND, orphan_age=SECOND).dropped_loads == 1
     assert lake.metric_files(["old"], CONSUMER_LATENCY) == []
     assert Path(lake.stage_dir("old")).exists(), "who planned before the drop still reads"
     time.sleep(1.1)
-    lake.settle(grace=SECOND, orphan_age=SECOND)
+    lake.maintain(grace_period=SECOND, orphan_age=SECOND)
     assert not Path(lake.stage_dir("old")).exists()
     assert lake.published("consumer_latency", HOUR).num_rows == 60
 
@@ -51,8 +51,8 @@ def test_a_superseded_load_is_kept_for_its_readers_and_then_dropped(store: Store
 def test_a_load_that_shows_anywhere_is_kept(lake: Lake, ledger: Ledger) -> None:
     load(lake, ledger, "day", span("0:00", "24:00"))
     load(lake, ledger, "rerun", HOUR)
-    lake.settle(now() + 3 * DAYS)
-    lake.settle(now() + 6 * DAYS)
+    lake.maintain(now() + 3 * DAYS)
+    lake.maintain(now() + 6 * DAYS)
     assert lake.published("consumer_latency", span("0:00", "24:00")).num_rows == 24 * 60
 
 
@@ -63,10 +63,10 @@ def test_a_load_that_was_never_published_goes_when_it_is_old_and_can_be_told_so(
     files = stage(lake, "killed", HOUR)
     if added:
         lake.add_load("killed", HOUR, files)
-    lake.settle()
+    lake.maintain()
     assert Path(files["steady_state"][0]).exists()
-    lake.settle(now() + DAYS)
-    lake.settle(now() + 3 * DAYS)
+    lake.maintain(now() + DAYS)
+    lake.maintain(now() + 3 * DAYS)
     assert not Path(lake.stage_dir("killed")).exists()
     assert lake.metric_files(["killed"], CONSUMER_LATENCY) == []
 
@@ -75,7 +75,7 @@ def test_a_folder_still_written_to_is_left_alone_with_all_its_files(lake: Lake) 
     files = stage(lake, "running", HOUR)
     old = (now() - 2 * DAYS).timestamp()
     os.utime(files["consumer_latency"][0], (old, old))
-    lake.settle()
+    lake.maintain()
     assert Path(files["consumer_latency"][0]).exists()
 
 
@@ -83,7 +83,7 @@ def test_commit_records_go_one_by_one_when_they_are_old(store: Store, lake: Lake
     kept = [keep_commit_records(store, "a", span(f"{h}:00", f"{h + 1}:00"), points("10:00")) for h in (1, 2)]
     old = (now() - 2 * DAYS).timestamp()
     os.utime(str(kept[0]), (old, old))
-    assert lake.settle().removed_files == 1
+    assert lake.maintain().removed_files == 1
     assert [Path(str(path)).exists() for path in kept] == [False, True]
 
 
@@ -91,7 +91,7 @@ def test_the_archive_of_reports_is_kept_however_old(store: Store, lake: Lake) ->
     write_text(page := f"{store.archive}/Weekly/week-20200302T0000Z.html", "kept promises")
     old = (now() - 400 * DAYS).timestamp()
     os.utime(page, (old, old))
-    lake.settle()
+    lake.maintain()
     assert Path(page).read_text() == "kept promises"
 
 
@@ -100,10 +100,10 @@ def test_facts_of_a_day_become_one_file_with_the_same_rows(store: Store, lake: L
         lake.append_facts(LOG_OFFSETS, points(f"9:{minute:02}", f"30:{minute:02}"))
     lake.append_facts(LOG_OFFSETS, points("60:00"))
     rows, planned = lake.read_facts(LOG_OFFSETS, span("0:00", "72:00")), data_files(store)
-    assert lake.settle().compacted_files == 20
+    assert lake.maintain().compacted_files == 20
     assert lake.read_facts(LOG_OFFSETS, span("0:00", "72:00")).equals(rows)
     assert planned < data_files(store), "who planned before reads on"
-    lake.settle(now() + DAYS)
+    lake.maintain(now() + DAYS)
     assert len(data_files(store)) == 3
     assert lake.read_facts(LOG_OFFSETS, span("0:00", "72:00")).equals(rows)
     assert lake.append_facts(LOG_OFFSETS, points("9:00", "60:00")) == 0
@@ -112,19 +112,19 @@ def test_facts_of_a_day_become_one_file_with_the_same_rows(store: Store, lake: L
 def test_snapshots_are_forgotten_when_they_were_replaced_long_ago(lake: Lake, ledger: Ledger) -> None:
     for number in range(3):
         load(lake, ledger, f"load {number}", span(f"{number}:00", f"{number}:05"))
-    assert lake.settle().expired_snapshots == 0
-    assert lake.settle(now() + DAYS).expired_snapshots == 4
+    assert lake.maintain().expired_snapshots == 0
+    assert lake.maintain(now() + DAYS).expired_snapshots == 4
     assert lake.published("consumer_latency", span("0:00", "24:00")).num_rows == 15
 
 
 def test_settling_a_settled_store_does_nothing(lake: Lake, ledger: Ledger) -> None:
     load(lake, ledger, "one", HOUR)
-    lake.settle(now() + DAYS)
-    assert lake.settle(now() + DAYS) == Settled(0, 0, 0, 0)
+    lake.maintain(now() + DAYS)
+    assert lake.maintain(now() + DAYS) == MaintenanceResult(0, 0, 0, 0)
 
 
 def test_settling_an_empty_store_does_nothing(lake: Lake) -> None:
-    assert lake.settle() == Settled(0, 0, 0, 0)
+    assert lake.maintain() == MaintenanceResult(0, 0, 0, 0)
 
 
 def test_a_hundred_loads_are_read_the_same_before_and_after(tmp_path: Path) -> None:
@@ -135,8 +135,8 @@ def test_a_hundred_loads_are_read_the_same_before_and_after(tmp_path: Path) -> N
         load(lake, ledger, f"load {start}", span(start, end))
     before = lake.published("consumer_latency", span("0:00", "24:00"))
     load(lake, ledger, "half", span("4:00", "8:00"))
-    lake.settle(now() + DAYS)
-    lake.settle(now() + 3 * DAYS)
+    lake.maintain(now() + DAYS)
+    lake.maintain(now() + 3 * DAYS)
     after = lake.published("consumer_latency", span("0:00", "24:00"))
     assert after.equals(before)
     assert (

@@ -32,9 +32,9 @@ def test_nobody_has_seen_a_landing_until_it_is_confirmed(ledger: Ledger) -> None
 
 def test_a_landing_that_was_killed_counts_as_new_once_settled(ledger: Ledger) -> None:
     ledger.begin_fact_load("a", span("0:00", "1:00"))
-    ledger.settle_fact_loads(datetime.now(UTC) - timedelta(hours=1))
+    ledger.forget_abandoned_fact_loads(datetime.now(UTC) - timedelta(hours=1))
     assert ledger.facts_seq("a") == 0
-    ledger.settle_fact_loads(datetime.now(UTC) + timedelta(hours=1))
+    ledger.forget_abandoned_fact_loads(datetime.now(UTC) + timedelta(hours=1))
     assert ledger.facts_seq("a") == 2
     assert ledger.facts_changed_since("a", 1, at("0:01"))
 
@@ -43,7 +43,7 @@ def test_settling_forgets_landings_that_every_publication_has_seen_but_never_the
     for _ in range(3):
         ledger.record_fact_load("a", span("0:00", "1:00"))
     ledger.publish(["a"], span("0:00", "1:00"), "load", 2)
-    ledger.settle_fact_loads(datetime.now(UTC))
+    ledger.forget_abandoned_fact_loads(datetime.now(UTC))
     assert ledger.facts_seq("a") == 3
     assert ledger.facts_changed_since("a", 2, at("1:00"))
     assert ledger.record_fact_load("a", span("0:00", "1:00")) == 4

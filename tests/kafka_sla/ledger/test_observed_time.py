@@ -46,7 +46,7 @@ def test_what_an_older_version_saw_is_observed_when_the_store_is_tidied(lake: La
     lake.append_facts(GROUP_STATES, seen(["10:05", "10:10"]))
     assert {} == ledger.observed(["a"], WHOLE)
 
-    lake.settle()
+    lake.maintain()
 
     assert {"a": [span("9:55", "10:10")]} == ledger.observed(["a"], WHOLE)
 

@@ -40,7 +40,7 @@ def test_other_rules_carry_nothing_over_until_something_is_measured_by_them(ledg
         replace(PROMISE, topics=Patterns(("orders",))),
         replace(PROMISE, max_latency_ms=10_000),
         replace(PROMISE, steady_state=SteadyState(10_000)),
-        replace(PROMISE, steady_state=SteadyState(30_000, grace_ms=60_000)),
+        replace(PROMISE, steady_state=SteadyState(30_000, grace_period_ms=60_000)),
         replace(PROMISE, steady_state=SteadyState(30_000, expire_group_ms=60_000)),
     ],
 )

@@ -23,11 +23,11 @@ from kafka_sla.sla.rollups import Sums
 from tests.kafka_sla.loads import at, span
 
 SLA = Sla("payments", "a", Patterns(), Patterns(), 30_000, 120_000, 0.999, SteadyState(30_000))
-WORDS: dict[str, Verdict] = {"g": "good", "b": "bad", "e": "excused", "u": "unknown"}
+WORDS: dict[str, Verdict] = {"g": "good", "b": "bad", "e": "excluded", "u": "unknown"}
 
 
 def windows(start: str, verdicts: str, sla: Sla = SLA) -> list[SlaWindow]:
-    """A minute a letter (good, bad, excused, unknown); a dot is a window that is not there."""
+    """A minute a letter (good, bad, excluded, unknown); a dot is a window that is not there."""
     return [
         SlaWindow(
             sla.name, window, WORDS[letter], letter == "b", "no data" if letter == "u" else "",
@@ -57,7 +57,7 @@ def test_windows_come_back_as_they_went_in(ledger: Ledger) -> None:
 
 
 def test_the_database_adds_judged_time_up(ledger: Ledger) -> None:
-    found = [replace(w, records_consumed=10, records_over=3) for w in windows("10:00", "gggbbeuu")]
+    found = [replace(w, records_consumed=10, records_over_threshold=3) for w in windows("10:00", "gggbbeuu")]
     ledger.replace_sla_windows(SLA, span("10:00", "10:08"), found, judge)
     minute = 60_000
     assert ledger.judged_time(SLA, span("9:00", "11:00")) == Sums(3 * minute, 2 * minute, minute, 2 * minute, 50, 15)
@@ -83,7 +83,7 @@ def test_a_miss_opens_grows_and_closes_over_several_intervals(ledger: Ledger) ->
     second = put(ledger, "10:05", "10:10", "bubub")
     third = put(ledger, "10:10", "10:15", "ugggg")
     assert [spans(change.opened) for change in (first, second, third)] == [[("10:03", None)], [], []]
-    assert [spans(change.closed) for change in (first, second, third)] == [[], [], [("10:03", "10:10")]]
+    assert [spans(change.recovered) for change in (first, second, third)] == [[], [], [("10:03", "10:10")]]
     assert [spans(change.open) for change in (first, second, third)] == [[("10:03", None)], [("10:03", None)], []]
     assert len({miss.id for change in (first, second, third) for miss in change.after}) == 1
     assert ledger.misses()[0].evidence == {"why": [1, None]}
@@ -92,7 +92,7 @@ def test_a_miss_opens_grows_and_closes_over_several_intervals(ledger: Ledger) ->
 def test_a_miss_may_close_in_the_first_window_after_its_interval(ledger: Ledger) -> None:
     put(ledger, "10:00", "10:05", "ggbbb")
     change = put(ledger, "10:05", "10:10", "ggggg")
-    assert spans(change.closed) == [("10:02", "10:05")]
+    assert spans(change.recovered) == [("10:02", "10:05")]
 
 
 def test_too_short_runs_on_both_sides_of_a_border_make_one_miss(ledger: Ledger) -> None:

@@ -54,12 +54,13 @@ def _window(minute: int, **where: Any) -> SlaWindow:
     span = Interval(START + minute * MINUTE, START + (minute + 1) * MINUTE)
     late = 20 <= minute < 41
     verdict: Verdict = (
-        "bad" if late else "unknown" if minute in (50, 51) else "excused" if 10 <= minute < 13 else "good"
+        "bad" if late else "unknown" if minute in (50, 51) else "excluded" if 10 <= minute < 13 else "good"
     )
-    reason = {"unknown": "no data for group payments", "excused": "maintenance: broker upgrade"}.get(verdict, "")
+    reason = {"unknown": "no data for group payments", "excluded": "maintenance: broker upgrade"}.get(verdict, "")
     if verdict == "unknown":
         return SlaWindow("payments-30s", span, verdict, False, reason, unknown_partitions=6)
     worst = 3_000.0 if not late else 58_000.0 * (min(minute, 37) - 19) - 250_000.0 * max(0, minute - 37)
     place = {"worst_group": "payments", "worst_topic": "orders", "worst_partition": 3, **where}
     return SlaWindow("payments-30s", span, verdict, True, reason, worst, worst * 0.95, worst * 1.05, **place,
-                     steady_partitions=6, records_consumed=3_000, records_over=900 if late else 0)  # fmt: skip
+                     steady_partitions=6, records_consumed=3_000,
+                     records_over_threshold=900 if late else 0)  # fmt: skip

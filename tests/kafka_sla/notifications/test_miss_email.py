@@ -103,7 +103,10 @@ def test_times_are_told_by_the_clock_of_the_sla_too() -> None:
 def test_doubt_is_told() -> None:
     doubt = "Within the bounds of the measurement, some of these windows may have kept the promise."
 
-    assert [doubt in part(mail(found=miss(certain=certain)), "plain") for certain in (True, False)] == [False, True]
+    assert [doubt in part(mail(found=miss(is_certain=is_certain)), "plain") for is_certain in (True, False)] == [
+        False,
+        True,
+    ]
 
 
 def test_a_miss_without_evidence_and_run_is_told_all_the_same() -> None:

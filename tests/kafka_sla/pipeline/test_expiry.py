@@ -30,7 +30,7 @@ def told(**changes: object) -> Miss:
 
 
 def mailed(found: Miss) -> tuple[str, str]:
-    sla = promise(unread_expires_within_ms=21_600_000)
+    sla = promise(min_time_to_expiry_ms=21_600_000)
     message = compose(sla, Notice("opened", found, None), [], "airflow@example.com")
     body = message.get_body(("plain",))
     assert body is not None
@@ -52,7 +52,7 @@ def test_published_rows_are_read_where_something_is_promised(lake: Lake, ledger:
     pq.write_table(rows.append_column("interval_start", start).append_column("load_id", pa.array(["one"])), path)
     lake.add_load("one", interval, {NON_CONSUMED.name: [str(path)]})
     ledger.publish(["main"], interval, "one", 0)
-    found = unread_rows(promise(unread_expires_within_ms=60_000), lake, interval)
+    found = unread_rows(promise(min_time_to_expiry_ms=60_000), lake, interval)
     assert found is not None
     assert [r["unread_records"] for r in found.to_pylist()] == [3]
 

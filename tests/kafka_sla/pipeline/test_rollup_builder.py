@@ -40,16 +40,16 @@ def test_hours_and_days_hold_what_their_windows_say(lake: Lake, ledger: Ledger) 
 
     sum_up(PROMISE, lake, ledger, interval, 60_000)
 
-    hours = ledger.stretches("payments", HOUR_MS, WHOLE)
-    (day,) = ledger.stretches("payments", DAY_MS, WHOLE)
+    hours = ledger.rollups("payments", HOUR_MS, WHOLE)
+    (day,) = ledger.rollups("payments", DAY_MS, WHOLE)
     assert [at("09:00"), at("10:00")] == [hour.start for hour in hours]
-    assert [(27 * 60_000, 3 * 60_000), (60 * 60_000, 0)] == [(h.stretch.good_ms, h.stretch.bad_ms) for h in hours]
-    assert (87 * 60_000, 3 * 60_000, 6) == (day.stretch.good_ms, day.stretch.bad_ms, day.stretch.records_over)
-    assert 40_000.0 == day.stretch.worst_ms
+    assert [(27 * 60_000, 3 * 60_000), (60 * 60_000, 0)] == [(h.rollup.good_ms, h.rollup.bad_ms) for h in hours]
+    assert (87 * 60_000, 3 * 60_000, 6) == (day.rollup.good_ms, day.rollup.bad_ms, day.rollup.records_over_threshold)
+    assert 40_000.0 == day.rollup.worst_latency_ms
     # the loads' histograms: 3 records and the minute of the day, each minute
     assert sum(3 + minute for minute in range(570, 660)) == records(day) == sum(records(hour) for hour in hours)
-    assert sum(range(570, 660)) == day.stretch.measured.records_consumed
-    assert 18 == len(ledger.stretches("payments", SLOT_MS, WHOLE))
+    assert sum(range(570, 660)) == day.rollup.measured.records_consumed
+    assert 18 == len(ledger.rollups("payments", SLOT_MS, WHOLE))
 
 
 def test_the_same_interval_twice_and_in_pieces_adds_up_to_the_same(lake: Lake, ledger: Ledger) -> None:
@@ -58,9 +58,9 @@ def test_the_same_interval_twice_and_in_pieces_adds_up_to_the_same(lake: Lake, l
         judge(ledger, interval)
         sum_up(PROMISE, lake, ledger, interval, 60_000)
 
-    (hour,) = ledger.stretches("payments", HOUR_MS, WHOLE)
+    (hour,) = ledger.rollups("payments", HOUR_MS, WHOLE)
 
-    assert 60 * 60_000 == hour.stretch.good_ms
+    assert 60 * 60_000 == hour.rollup.good_ms
     assert sum(3 + minute for minute in range(540, 600)) == records(hour)
 
 
@@ -70,8 +70,8 @@ def test_one_unbounded_window_leaves_the_hour_unbounded(lake: Lake, ledger: Ledg
 
     sum_up(PROMISE, lake, ledger, span("09:00", "10:00"), 60_000)
 
-    (hour,) = ledger.stretches("payments", HOUR_MS, WHOLE)
-    assert (1_000.0, None) == (hour.stretch.worst_ms, hour.stretch.worst_high_ms)
+    (hour,) = ledger.rollups("payments", HOUR_MS, WHOLE)
+    assert (1_000.0, None) == (hour.rollup.worst_latency_ms, hour.rollup.worst_latency_high_ms)
 
 
 def test_slots_are_kept_for_a_week_and_hours_for_ever(lake: Lake, ledger: Ledger) -> None:
@@ -81,8 +81,8 @@ def test_slots_are_kept_for_a_week_and_hours_for_ever(lake: Lake, ledger: Ledger
         sum_up(PROMISE, lake, ledger, interval, 60_000)
 
     ever = Interval(DAY, DAY + timedelta(days=10))
-    assert late.start == ledger.stretches("payments", SLOT_MS, ever)[0].start
-    assert [early.start, late.start] == [hour.start for hour in ledger.stretches("payments", HOUR_MS, ever)]
+    assert late.start == ledger.rollups("payments", SLOT_MS, ever)[0].start
+    assert [early.start, late.start] == [hour.start for hour in ledger.rollups("payments", HOUR_MS, ever)]
 
 
 def test_single_windows_are_kept_for_a_day_and_add_up_to_their_slots(lake: Lake, ledger: Ledger) -> None:
@@ -93,10 +93,10 @@ def test_single_windows_are_kept_for_a_day_and_add_up_to_their_slots(lake: Lake,
         sum_up(PROMISE, lake, ledger, interval, 60_000)
 
     ever = Interval(DAY, DAY + timedelta(days=2))
-    windows = ledger.stretches("payments", 60_000, ever)
-    first = next(slot for slot in ledger.stretches("payments", SLOT_MS, ever) if slot.start == late.start)
+    windows = ledger.rollups("payments", 60_000, ever)
+    first = next(slot for slot in ledger.rollups("payments", SLOT_MS, ever) if slot.start == late.start)
     assert [late.start + timedelta(minutes=i) for i in range(60)] == [window.start for window in windows]
-    assert [0, 0, 60_000] == [window.stretch.good_ms for window in windows[:3]]
+    assert [0, 0, 60_000] == [window.rollup.good_ms for window in windows[:3]]
     assert records(first) == sum(records(window) for window in windows[:5]) > 0
 
 
@@ -106,11 +106,11 @@ def test_a_day_long_past_keeps_its_slots_and_no_windows(lake: Lake, ledger: Ledg
         sum_up(PROMISE, lake, ledger, interval, 60_000)
 
     ever = Interval(DAY, DAY + timedelta(days=4))
-    assert DAY + timedelta(days=3) == ledger.stretches("payments", 60_000, ever)[0].start
-    assert at("09:00") == ledger.stretches("payments", SLOT_MS, ever)[0].start
+    assert DAY + timedelta(days=3) == ledger.rollups("payments", 60_000, ever)[0].start
+    assert at("09:00") == ledger.rollups("payments", SLOT_MS, ever)[0].start
 
 
-def test_the_database_adds_up_the_stretches_of_many_slas(lake: Lake, ledger: Ledger) -> None:
+def test_the_database_adds_up_the_rollups_of_many_slas(lake: Lake, ledger: Ledger) -> None:
     judge(ledger, span("09:00", "11:00"), bad=30)
     sum_up(PROMISE, lake, ledger, span("09:00", "11:00"), 60_000)
 

@@ -69,10 +69,10 @@ def test_a_miss_is_shaded_from_its_start_to_its_end() -> None:
     assert colours(windows, misses(SLA, windows, 60_000))[MISS] > 1280 * 480 / 8
 
 
-def test_unknown_and_excused_time_look_different_from_good_time_and_from_each_other() -> None:
+def test_unknown_and_excluded_time_look_different_from_good_time_and_from_each_other() -> None:
     pictures = {
         verdict: latency_plot(SLA, [window(n, None if verdict == "unknown" else 3_000.0, verdict) for n in range(60)])
-        for verdict in ("good", "excused", "unknown")
+        for verdict in ("good", "excluded", "unknown")
     }
 
     assert len(set(pictures.values())) == 3

@@ -96,10 +96,10 @@ def test_the_gravest_promise_comes_first_with_its_miss_and_cause(ledger: Ledger)
     told = tell(ledger, weekly(), [silent, fine, late], period_of(weekly(), START)).values
 
     assert [(one["sla"].name, one["outcome"]) for one in told["slas"]] == [
-        ("payments-30s", "missed"), ("clicks", "unknown"), ("orders", "kept"),
+        ("payments-30s", "missed"), ("clicks", "unknown"), ("orders", "met"),
     ]  # fmt: skip
     assert told["summary"] == "1 of 2 promises kept; 1 missed, 1 unknown."
-    assert told["subject"] == "SLA weekly: Payments, 2 to 8 March 2026: 1 missed, 1 kept, 1 unknown"
+    assert told["subject"] == "SLA weekly: Payments, 2 to 8 March 2026: 1 missed, 1 met, 1 unknown"
     assert [m["cause"] for m in told["slas"][0]["misses"]] == [EVIDENCE["sentence"]]
 
 

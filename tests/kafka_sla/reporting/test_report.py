@@ -15,7 +15,7 @@ from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval, Miss, SlaWindow
 from kafka_sla.reporting.report import ReportedSla, html_report, reported, write_report
-from kafka_sla.sla.attainment import attained_in, period_until
+from kafka_sla.sla.attainment import attainment_in, period_until
 from kafka_sla.sla.evaluate import misses
 from tests.kafka_sla.notifications.misses import START, hour, miss, promise
 
@@ -49,7 +49,7 @@ class Words(HTMLParser):
 def one(windows: list[SlaWindow], found: tuple[Miss, ...] = (), **changes: Any) -> ReportedSla:
     sla = promise(**changes)
     return ReportedSla(
-        sla, HOUR, tuple(windows), found, attained_in(sla, windows, period_until(sla, HOUR.end), HOUR.end)
+        sla, HOUR, tuple(windows), found, attainment_in(sla, windows, period_until(sla, HOUR.end), HOUR.end)
     )
 
 
@@ -87,12 +87,12 @@ def test_it_says_what_was_promised_attained_and_missed_and_why() -> None:
     assert "Every record is consumed within 30 s; it is a miss when that fails for 2 min. Objective 99.9 %" in text
     assert "61.818 % attained in this interval, 96.666 % of it known" in text
     assert "88.545 % of 165,000 records in time, 18,900 late" in text
-    assert "good 34 min bad 21 min excused 3 min unknown 2 min" in text
+    assert "good 34 min bad 21 min excluded 3 min unknown 2 min" in text
     assert "23 min 38 s left of 44 min 38 s error budget; burn rate 382" in text
     assert "17 min 24 s at 2026-03-02 10:17:00 UTC, truly between 16 min 32 s and 18 min 16 s: group payments" in text
     assert str(miss().evidence["sentence"]) in text
     assert "Produced 50.1/s 49.8/s Consumed 50/s 0/s Records waiting 120 55,200" in text
-    assert "excused maintenance: broker upgrade 3 min unknown no data for group payments 2 min" in text
+    assert "excluded maintenance: broker upgrade 3 min unknown no data for group payments 2 min" in text
 
 
 def test_the_plot_is_inside_the_file_and_nothing_is_loaded_from_elsewhere() -> None:
@@ -105,8 +105,8 @@ def test_the_plot_is_inside_the_file_and_nothing_is_loaded_from_elsewhere() -> N
 
 
 @pytest.mark.parametrize(("windows", "found", "outcome"), [
-    (only("good"), (), "kept"), (only("bad")[:1], (), "kept"), (hour(), (miss(),), "missed"),
-    (only("excused"), (), "excused"), (only("unknown"), (), "unknown"), ([], (), "unknown"),
+    (only("good"), (), "met"), (only("bad")[:1], (), "met"), (hour(), (miss(),), "missed"),
+    (only("excluded"), (), "excluded"), (only("unknown"), (), "unknown"), ([], (), "unknown"),
 ])  # fmt: skip
 def test_outcomes(windows: list[SlaWindow], found: tuple[Miss, ...], outcome: str) -> None:
     assert outcome == one(windows, found).outcome
@@ -120,7 +120,7 @@ def test_time_that_was_never_judged_is_shown_as_unknown() -> None:
 
 
 def test_a_miss_that_is_still_open_and_in_doubt_says_so() -> None:
-    text = told(one(hour()[:41], (miss(end=None, certain=False),)))
+    text = told(one(hour()[:41], (miss(end=None, is_certain=False),)))
 
     assert "2026-03-02 10:00:00 UTC and still open , 21 bad windows" in text
     assert "some of these windows may have kept the promise" in text

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_sla.model.entities import Interval, Patterns, Period, Sla, SlaWindow, SteadyState, Verdict
-from kafka_sla.sla.attainment import Attainment, attained_in, calendar_period, period_until
+from kafka_sla.sla.attainment import Attainment, attainment_in, calendar_period, period_until
 
 HOUR = timedelta(hours=1)
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -23,8 +23,8 @@ def promise(**changes: Any) -> Sla:
 
 
 def hours(letters: str, start: datetime = START, **changes: Any) -> list[SlaWindow]:
-    """Hour-long windows from letters: g good, b bad, e excused, u unknown."""
-    names: dict[str, Verdict] = {"g": "good", "b": "bad", "e": "excused", "u": "unknown"}
+    """Hour-long windows from letters: g good, b bad, e excluded, u unknown."""
+    names: dict[str, Verdict] = {"g": "good", "b": "bad", "e": "excluded", "u": "unknown"}
     spans = [Interval(start + n * HOUR, start + (n + 1) * HOUR) for n in range(len(letters))]
     return [SlaWindow("payments-30s", span, names[letter], True, "", **changes)
             for span, letter in zip(spans, letters, strict=True)]  # fmt: skip
@@ -32,25 +32,25 @@ def hours(letters: str, start: datetime = START, **changes: Any) -> list[SlaWind
 
 def attainment(sla: Sla, windows: list[SlaWindow], at: datetime) -> Attainment:
     """The period of the SLA until `at`."""
-    return attained_in(sla, windows, period_until(sla, at), at)
+    return attainment_in(sla, windows, period_until(sla, at), at)
 
 
-def test_excused_and_unknown_time_counts_neither_as_good_nor_as_bad() -> None:
+def test_excluded_and_unknown_time_counts_neither_as_good_nor_as_bad() -> None:
     found = attainment(promise(), hours("gggbeeuu"), START + 8 * HOUR)
 
-    assert (found.attained, found.coverage, found.met) == (0.75, 0.75, False)
+    assert (found.attainment, found.coverage, found.met) == (0.75, 0.75, False)
 
 
 def test_time_that_was_never_judged_is_unknown() -> None:
     found = attainment(promise(), hours("gg"), START + 8 * HOUR)
 
-    assert (found.attained, found.coverage, found.unknown_ms) == (1.0, 0.25, 6 * 3_600_000)
+    assert (found.attainment, found.coverage, found.unknown_ms) == (1.0, 0.25, 6 * 3_600_000)
 
 
 def test_without_any_known_time_nothing_is_claimed() -> None:
     found = attainment(promise(), hours("uu"), START + 2 * HOUR)
 
-    assert (found.attained, found.records_attained, found.coverage, found.met, found.burn_rate) == (
+    assert (found.attainment, found.records_attainment, found.coverage, found.met, found.burn_rate) == (
         None,
         None,
         0.0,
@@ -59,14 +59,14 @@ def test_without_any_known_time_nothing_is_claimed() -> None:
     )
 
 
-def test_attainment_in_records_leaves_out_excused_and_unknown_time() -> None:
-    windows = [*hours("gb", records_consumed=100, records_over=10),
-               *hours("eu", START + 2 * HOUR, records_consumed=100, records_over=100)]  # fmt: skip
+def test_attainment_in_records_leaves_out_excluded_and_unknown_time() -> None:
+    windows = [*hours("gb", records_consumed=100, records_over_threshold=10),
+               *hours("eu", START + 2 * HOUR, records_consumed=100, records_over_threshold=100)]  # fmt: skip
 
-    assert attainment(promise(), windows, START + 4 * HOUR).records_attained == 0.9
+    assert attainment(promise(), windows, START + 4 * HOUR).records_attainment == 0.9
 
 
-def test_the_budget_is_what_the_objective_allows_of_the_whole_period_less_excused_time() -> None:
+def test_the_budget_is_what_the_objective_allows_of_the_whole_period_less_excluded_time() -> None:
     found = attainment(promise(), hours("bgggeeee"), START + 8 * HOUR)
 
     assert (round(found.budget_ms / 3_600_000, 9), round(found.budget_left_ms / 3_600_000, 9)) == (2.0, 1.0)

@@ -1,4 +1,4 @@
-"""A group whose earlier commits were compacted away is not excused as bootstrapping: its verdict is unknown."""
+"""A group whose earlier commits were compacted away is not excluded as bootstrapping: its verdict is unknown."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def state(clock: str, **more: Any) -> dict[str, Any]:
     """A minute of bootstrapping since 10:00:30."""
     return KEY | {
         "sla": "s", "window_start": at(clock), "window_end": at(clock) + MINUTE, "state": "bootstrapping",
-        "since": at("10:00") + timedelta(seconds=30), "reason": "first_commit", "steady_throughout": False,
-        "records_over": 0,
+        "since": at("10:00") + timedelta(seconds=30), "reason": "first_commit", "steady_whole_window": False,
+        "records_over_threshold": 0,
     } | more  # fmt: skip
 
 
@@ -33,7 +33,7 @@ def commit(source: str, **more: Any) -> dict[str, Any]:
 
 def told(states: list[dict[str, Any]], commits: list[dict[str, Any]]) -> list[tuple[bool | None, str]]:
     rows = doubted(arrow_rows(STEADY_STATE, states), arrow_rows(COMMITTED_OFFSETS, commits))
-    return [(row["steady_throughout"], row["reason"]) for row in rows.to_pylist()]
+    return [(row["steady_whole_window"], row["reason"]) for row in rows.to_pylist()]
 
 
 def test_bootstrapping_from_a_commit_that_may_not_be_the_first_is_not_known() -> None:
@@ -58,7 +58,7 @@ def test_bootstrapping_that_is_known_stays_an_excuse(commits: list[dict[str, Any
 def test_a_rewind_and_a_steady_state_do_not_rest_on_the_first_commit() -> None:
     others = [
         state("10:00", reason="rewind"),
-        state("10:01", state="steady", reason="caught_up", steady_throughout=True),
+        state("10:01", state="steady", reason="caught_up", steady_whole_window=True),
     ]
     assert told(others, [commit(COMPACTED)]) == [(False, "rewind"), (True, "caught_up")]
 
@@ -74,7 +74,7 @@ def test_nor_is_one_known_that_ended_in_a_window_whether_it_began_there_or_befor
 
 
 def test_one_that_ended_is_known_where_something_else_began_it() -> None:
-    steady = state("09:59", state="steady", since=at("09:00"), reason="caught_up", steady_throughout=True)
+    steady = state("09:59", state="steady", since=at("09:00"), reason="caught_up", steady_whole_window=True)
     assert told([steady, caught_up("10:00")], [commit(COMPACTED)])[1] == (False, "caught_up")
     assert told([caught_up("10:00")], [commit("commit_log")]) == [(False, "caught_up")]
 

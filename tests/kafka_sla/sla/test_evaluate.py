@@ -65,7 +65,7 @@ def late(minute: int = 0, **changes: Any) -> dict[str, Any]:
 def state(row: dict[str, Any], throughout: bool = True, **changes: Any) -> dict[str, Any]:
     keys = {name: row[name] for name in ("cluster", "group", "topic", "partition", "window_start", "window_end")}
     found = {"sla": "payments-30s", "state": "steady", "since": START, "reason": "caught_up"}
-    return {**keys, **found, "steady_throughout": throughout, "records_over": 0, **changes}
+    return {**keys, **found, "steady_whole_window": throughout, "records_over_threshold": 0, **changes}
 
 
 def judged(sla: Sla, count: int, rows: list[dict[str, Any]], states: list[dict[str, Any]] | None = None,
@@ -92,15 +92,15 @@ def verdicts(windows: tuple[SlaWindow, ...]) -> list[Verdict]:
     return [w.verdict for w in windows]
 
 
-def window(minute: int, verdict: Verdict, worst: float = 60_000.0, certain: bool = True) -> SlaWindow:
+def window(minute: int, verdict: Verdict, worst: float = 60_000.0, is_certain: bool = True) -> SlaWindow:
     at = START + minute * MINUTE
-    return SlaWindow("payments-30s", Interval(at, at + MINUTE), verdict, certain, "", worst, worst - 10_000,
+    return SlaWindow("payments-30s", Interval(at, at + MINUTE), verdict, is_certain, "", worst, worst - 10_000,
                      worst + 10_000, "pay", "orders", 0)  # fmt: skip
 
 
 def run(letters: str) -> list[SlaWindow]:
-    """Windows from letters: g good, b bad, e excused, u unknown."""
-    names: dict[str, Verdict] = {"g": "good", "b": "bad", "e": "excused", "u": "unknown"}
+    """Windows from letters: g good, b bad, e excluded, u unknown."""
+    names: dict[str, Verdict] = {"g": "good", "b": "bad", "e": "excluded", "u": "unknown"}
     return [window(minute, names[letter]) for minute, letter in enumerate(letters)]
 
 
@@ -132,7 +132,8 @@ def test_a_stopped_consumer_is_bad_by_its_backlog_though_it_consumed_nothing() -
     (found,) = judged(promise(), 1, [stopped])
 
     assert (
-        found.verdict, found.certain, found.worst_latency_ms, found.worst_latency_low_ms, found.worst_latency_high_ms,
+        found.verdict, found.is_certain,
+        found.worst_latency_ms, found.worst_latency_low_ms, found.worst_latency_high_ms,
     ) == ("bad", True, 60_000.0, 50_000.0, 70_000.0)  # fmt: skip
 
 
@@ -140,14 +141,14 @@ def test_a_bad_window_is_certain_only_when_a_low_bound_is_above_the_threshold_to
     doubtful = late(backlog_age_max_low_ms=29_000.0)
     sure = late(partition=1, backlog_age_max_ms=40_000.0, backlog_age_max_low_ms=31_000.0)
 
-    assert [judged(promise(), 1, rows)[0].certain for rows in ([doubtful], [doubtful, sure])] == [False, True]
+    assert [judged(promise(), 1, rows)[0].is_certain for rows in ([doubtful], [doubtful, sure])] == [False, True]
 
 
 @pytest.mark.parametrize("high", [30_001.0, None])
 def test_a_good_window_is_not_certain_when_a_high_bound_is_above_the_threshold_or_unbounded(high: float | None) -> None:
     (found,) = judged(promise(), 1, [latency(), latency(partition=1, records_latency_max_high_ms=high)])
 
-    assert (found.verdict, found.certain) == ("good", False)
+    assert (found.verdict, found.is_certain) == ("good", False)
 
 
 def test_bootstrapping_partitions_cannot_make_a_window_bad() -> None:
@@ -163,10 +164,10 @@ def test_bootstrapping_partitions_cannot_make_a_window_bad() -> None:
     )
 
 
-def test_a_window_with_nothing_but_bootstrapping_partitions_is_excused() -> None:
+def test_a_window_with_nothing_but_bootstrapping_partitions_is_excluded() -> None:
     (found,) = judged(promise(), 1, [late()], [state(late(), throughout=False, state="bootstrapping")])
 
-    assert (found.verdict, found.reason, found.certain) == ("excused", "bootstrapping: all 1 partitions", False)
+    assert (found.verdict, found.reason, found.is_certain) == ("excluded", "bootstrapping: all 1 partitions", False)
 
 
 def test_weekly_maintenance_excuses_its_hours_by_the_clock_of_its_time_zone() -> None:
@@ -174,7 +175,7 @@ def test_weekly_maintenance_excuses_its_hours_by_the_clock_of_its_time_zone() ->
 
     found = judged(promise(maintenance=(weekly,)), 4, [late(minute) for minute in range(4)])
 
-    assert verdicts(found) == ["bad", "excused", "excused", "bad"]
+    assert verdicts(found) == ["bad", "excluded", "excluded", "bad"]
 
 
 def test_maintenance_excuses_every_window_that_it_touches_whatever_happens_in_them() -> None:
@@ -183,7 +184,7 @@ def test_maintenance_excuses_every_window_that_it_touches_whatever_happens_in_th
 
     found = judged(sla, 4, [late(minute) for minute in range(4)])
 
-    assert verdicts(found) == ["bad", "excused", "excused", "bad"]
+    assert verdicts(found) == ["bad", "excluded", "excluded", "bad"]
     assert found[1].reason == "maintenance: broker upgrade"
     assert found[1].worst_latency_ms == 60_000.0
 
@@ -274,27 +275,27 @@ def test_excluded_groups_are_no_part_of_the_promise() -> None:
 def test_a_window_is_bad_too_when_unread_records_expire_sooner_than_promised_and_says_which() -> None:
     rows = [latency(), latency(partition=1), latency(partition=2)]
     soon = [unread(rows[0], 700), unread(rows[1], 500), unread(rows[2], 590)]
-    (found,) = judged(promise(unread_expires_within_ms=600_000), 1, rows, unread=soon)
-    assert (found.verdict, found.certain) == ("bad", True)
+    (found,) = judged(promise(min_time_to_expiry_ms=600_000), 1, rows, unread=soon)
+    assert (found.verdict, found.is_certain) == ("bad", True)
     assert found.reason == "unread records of pay in orders-1 expire in 8 min 20 s"
     assert (found.worst_latency_ms, found.worst_partition) == (1_000.0, 0)
 
 
 def test_exactly_the_promised_time_before_expiry_keeps_the_promise() -> None:
-    (found,) = judged(promise(unread_expires_within_ms=600_000), 1, [latency()], unread=[unread(latency(), 600)])
+    (found,) = judged(promise(min_time_to_expiry_ms=600_000), 1, [latency()], unread=[unread(latency(), 600)])
     assert (found.verdict, found.reason) == ("good", "")
 
 
 def test_records_that_are_due_are_said_to_be() -> None:
     due = [unread(latency(), 0)]
-    (found,) = judged(promise(unread_expires_within_ms=600_000), 1, [latency()], unread=due)
+    (found,) = judged(promise(min_time_to_expiry_ms=600_000), 1, [latency()], unread=due)
     assert found.reason == "unread records of pay in orders-0 are due to expire"
 
 
 def test_a_window_is_not_certain_when_the_records_expire_too_soon_only_at_worst() -> None:
     at_worst = unread(latency(), 599.5)
-    (found,) = judged(promise(unread_expires_within_ms=600_000), 1, [latency()], unread=[at_worst])
-    assert (found.verdict, found.certain) == ("bad", False)
+    (found,) = judged(promise(min_time_to_expiry_ms=600_000), 1, [latency()], unread=[at_worst])
+    assert (found.verdict, found.is_certain) == ("bad", False)
 
 
 def test_without_that_promise_nothing_depends_on_when_records_expire() -> None:
@@ -302,29 +303,29 @@ def test_without_that_promise_nothing_depends_on_when_records_expire() -> None:
 
 
 def test_records_that_expire_while_bootstrapping_break_no_promise() -> None:
-    sla, rows = promise(unread_expires_within_ms=600_000), [latency()]
+    sla, rows = promise(min_time_to_expiry_ms=600_000), [latency()]
     found = judged(sla, 1, rows, [state(rows[0], throughout=False)], unread=[unread(rows[0], 1)])
-    assert verdicts(found) == ["excused"]
+    assert verdicts(found) == ["excluded"]
 
 
 @pytest.mark.parametrize(
     "rows", [[], [unread(latency(), None, cleanup_policy=None)]], ids=["not measured", "topic not seen"]
 )
 def test_where_nobody_knows_when_records_expire_the_window_is_unknown(rows: list[dict[str, Any]]) -> None:
-    (found,) = judged(promise(unread_expires_within_ms=600_000), 1, [latency()], unread=rows)
+    (found,) = judged(promise(min_time_to_expiry_ms=600_000), 1, [latency()], unread=rows)
     assert found.verdict == "unknown"
     assert found.reason == "1 of 1 partitions: pay orders-0: when its unread records expire is not known"
 
 
 def test_records_kept_for_ever_and_partitions_without_unread_ones_keep_the_promise() -> None:
-    sla = promise(unread_expires_within_ms=600_000)
+    sla = promise(min_time_to_expiry_ms=600_000)
     for row in (unread(latency(), None), unread(latency(), None, cleanup_policy=None, unread_records=0)):
         assert verdicts(judged(sla, 1, [latency()], unread=[row])) == ["good"]
 
 
 def test_a_miss_tells_what_its_last_window_says_of_records_that_expire() -> None:
     windows = judged(
-        promise(unread_expires_within_ms=600_000), 4, [latency(m) for m in range(4)],
+        promise(min_time_to_expiry_ms=600_000), 4, [latency(m) for m in range(4)],
         unread=[unread(latency(m), 500 - 60 * m if m < 3 else 900) for m in range(4)],
     )  # fmt: skip
     (miss,) = misses(promise(), windows, WINDOW_MS)
@@ -336,11 +337,15 @@ def test_a_miss_tells_what_its_last_window_says_of_records_that_expire() -> None
 
 def test_records_above_the_threshold_are_counted_over_steady_partitions_only() -> None:
     rows = [late(), late(partition=1), late(partition=2)]
-    states = [state(rows[0], records_over=40), state(rows[1], records_over=2), state(rows[2], False, records_over=9)]
+    states = [
+        state(rows[0], records_over_threshold=40),
+        state(rows[1], records_over_threshold=2),
+        state(rows[2], False, records_over_threshold=9),
+    ]
 
     (found,) = judged(promise(), 1, rows, states)
 
-    assert (found.records_over, found.records_consumed) == (42, 200)
+    assert (found.records_over_threshold, found.records_consumed) == (42, 200)
 
 
 def test_rows_in_any_order_give_the_same_verdicts_and_of_equally_bad_partitions_the_first() -> None:
@@ -375,8 +380,9 @@ def test_a_day_of_ten_thousand_partitions_by_five_minutes_is_judged_in_seconds()
     columns["window_start"] = starts.take(pa.array([n // count for n in range(count * windows)]))
     columns["partition"] = pa.array([n % count for n in range(count * windows)], pa.int32())
     steady = {name: columns[name] for name in ("cluster", "group", "topic", "partition", "window_start")}
-    steady |= {"sla": pa.repeat("payments-30s", count * windows), "steady_throughout": pa.repeat(True, count * windows),
-               "records_over": pa.repeat(0, count * windows),
+    steady |= {"sla": pa.repeat("payments-30s", count * windows),
+               "steady_whole_window": pa.repeat(True, count * windows),
+               "records_over_threshold": pa.repeat(0, count * windows),
                "reason": pa.repeat("caught_up", count * windows)}  # fmt: skip
     began = time.monotonic()
 
@@ -444,9 +450,15 @@ def test_windows_that_were_never_judged_count_as_unknown() -> None:
 
 
 def test_a_miss_is_certain_when_all_its_bad_windows_are() -> None:
-    windows = [window(0, "bad"), window(1, "bad", certain=False), window(2, "good"), window(3, "bad"), window(4, "bad")]
+    windows = [
+        window(0, "bad"),
+        window(1, "bad", is_certain=False),
+        window(2, "good"),
+        window(3, "bad"),
+        window(4, "bad"),
+    ]
 
-    assert [m.certain for m in misses(promise(), windows, WINDOW_MS)] == [False, True]
+    assert [m.is_certain for m in misses(promise(), windows, WINDOW_MS)] == [False, True]
 
 
 def test_the_id_of_a_miss_stays_when_it_grows_and_closes_and_differs_between_slas_and_starts() -> None:

@@ -64,7 +64,7 @@ def site() -> Iterator[Site]:
 
 
 def _scraped(*urls: str) -> Scraped:
-    return scrape(Cluster("prod", None, exporters=tuple(Exporter(i, url) for i, url in enumerate(urls))))
+    return scrape(Cluster("prod", None, jmx_exporters=tuple(Exporter(i, url) for i, url in enumerate(urls))))
 
 
 def test_running_totals_become_rows_of_one_round(site: Site) -> None:
@@ -76,7 +76,7 @@ def test_running_totals_become_rows_of_one_round(site: Site) -> None:
     at, started = requests.pop("at"), datetime.fromtimestamp(1795272384.5, UTC)
     assert {"cluster": "prod", "broker": 0, "request": "FetchFollower", "started_at": started, "requests": 200,
             "total_ms": 100_300.0, "remote_ms": 100_000.0, "local_ms": 50.0} == requests  # fmt: skip
-    assert {"cluster": "prod", "follower": 0, "leader": 2, "fetcher": 0, "at": at, "started_at": started,
+    assert {"cluster": "prod", "follower": 0, "leader": 2, "fetcher_thread": 0, "at": at, "started_at": started,
             "responses": 120, "io_wait_ms": 61_000.0} == fetches  # fmt: skip
     assert () == found.notes
 

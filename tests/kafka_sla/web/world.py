@@ -120,7 +120,7 @@ def _beside(lake: Lake, load_id: str, cluster: str, interval: Interval, end: dat
     """Rows of the other metrics: broker 2 is slow, one topic is not copied any more, clicks are about to expire."""
     recent = Interval(max(interval.start, end - BESIDE * MINUTE), interval.end)
     windows = list(recent.windows(60_000))
-    pairs = [(leader, fetcher) for leader in (1, 2, 3) for fetcher in ("1", "2", "3", "consumers")]
+    pairs = [(leader, follower) for leader in (1, 2, 3) for follower in ("1", "2", "3", "consumers")]
     prod = cluster == "prod"
     made: dict[Table, list[dict[str, Any]]] = {
         FETCH_LATENCY: [_pair(cluster, *p, w) for w in windows for p in pairs if prod and p[1] != str(p[0])],
@@ -135,10 +135,10 @@ def _beside(lake: Lake, load_id: str, cluster: str, interval: Interval, end: dat
     }  # fmt: skip
 
 
-def _pair(cluster: str, leader: int, fetcher: str, window: Interval) -> dict[str, Any]:
-    slow = 2 in (leader, int(fetcher) if fetcher.isdigit() else 0)
+def _pair(cluster: str, leader: int, follower: str, window: Interval) -> dict[str, Any]:
+    slow = 2 in (leader, int(follower) if follower.isdigit() else 0)
     latency = 104.0 if slow else 3.2
-    return _timed(window, cluster=cluster, leader=leader, fetcher=fetcher, fetches=600, fetch_latency_ms=latency,
+    return _timed(window, cluster=cluster, leader=leader, follower=follower, fetches=600, fetch_latency_ms=latency,
                   fetch_latency_low_ms=latency * 0.9, fetch_latency_high_ms=latency * 1.1, total_local_ms=0.4,
                   slow=slow, verdict="slow_broker", verdict_broker=2,
                   verdict_reason="Broker 2 is slow: 104 ms with every other, 3.2 ms among the others")  # fmt: skip
@@ -267,8 +267,8 @@ def _steady(flow: Flow, starts: Any, before_end: Any) -> dict[str, Any]:
     count = len(worst)
     return {
         "sla": [name] * count, "state": ["steady"] * count, "since": _times(np.repeat(starts[:1], count)),
-        "reason": ["caught_up"] * count, "steady_throughout": [True] * count,
-        "records_over": sum((consumed * s * (worst * d > within_ms) for s, d in SPREAD)).astype(np.int64),
+        "reason": ["caught_up"] * count, "steady_whole_window": [True] * count,
+        "records_over_threshold": sum((consumed * s * (worst * d > within_ms) for s, d in SPREAD)).astype(np.int64),
     }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ Pairs = dict[tuple[int, int], Row]
 
 def _said(steps: list[Row]) -> Pairs:
     """By follower and leader."""
-    return {(int(row["fetcher"]), row["leader"]): row for row in said_of(steps)}
+    return {(int(row["follower"]), row["leader"]): row for row in said_of(steps)}
 
 
 def _verdict(pairs: Pairs) -> tuple[str, int | None]:
@@ -123,7 +123,7 @@ def test_a_leader_that_answers_others_too_gives_no_equation() -> None:
 
 def test_an_idle_cluster_with_a_silent_exporter_is_not_called_even() -> None:
     """Without broker 2's word no leader's fetches are all known, and waits of half a second hide what lies between."""
-    known = [step for step in Fetching(4, around(0)).step() if 2 not in (step["leader"], int(step["fetcher"]))]
+    known = [step for step in Fetching(4, around(0)).step() if 2 not in (step["leader"], int(step["follower"]))]
 
     assert ("unknown", None) == _verdict(_said(known))
 

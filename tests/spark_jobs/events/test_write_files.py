@@ -15,7 +15,7 @@ from tests.spark_jobs.conftest import EPOCH, at
 STATE = {
     "sla": "promise", "cluster": "prod", "group": "billing", "topic": "orders", "partition": 0,
     "window_start": at(0), "window_end": at(60), "state": "steady", "since": at(0), "reason": "caught_up",
-    "steady_throughout": True, "records_over": 0,
+    "steady_whole_window": True, "records_over_threshold": 0,
 }  # fmt: skip
 
 

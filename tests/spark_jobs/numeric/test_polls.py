@@ -188,7 +188,7 @@ def test_a_poll_at_the_end_of_a_window_belongs_to_it_and_is_exact(measure: Measu
 
 
 def test_a_poll_of_what_the_commit_log_proves_leaves_nothing_open(measure: Measure) -> None:
-    polls = [poll(-300, 20), commit(-200, 20, source="unchanged"), poll(70, 20)]
+    polls = [poll(-300, 20), commit(-200, 20, source="poll_confirmed"), poll(70, 20)]
     rows = measure(ENDS, polls, 0, 180)
     assert [(row["polled_only"], row["backlog_age_low_ms"]) for row in rows] == [
         (False, 30_000), (False, 90_000), (False, 150_000)
@@ -220,4 +220,4 @@ def test_a_group_that_a_poll_finds_caught_up_at_the_end_of_a_piece_is_steady_in_
     facts, promise = [poll(0, 0), poll(60, 60), poll(120, 119)], (sla(30),)
     first = measure(ENDS, facts, 0, 60, slas=promise)
     (second,) = measure(ENDS, facts, 60, 120, slas=promise, carried=(60, first))
-    assert [state["steady_throughout"] for state in second["states"]] == [True]
+    assert [state["steady_whole_window"] for state in second["states"]] == [True]

@@ -150,11 +150,12 @@ def fetched(query: str, tables: dict[str, pa.Table], values: dict[str, Any]) -> 
 
 
 _LATE = """
-    SELECT latency."group", topic, partition, max(greatest(records_latency_max_ms, backlog_age_max_ms)) AS worst_ms
+    SELECT latency."group", topic, partition,
+        max(greatest(records_latency_max_ms, backlog_age_max_ms)) AS worst_latency_ms
     FROM latency JOIN steady USING (cluster, "group", topic, partition, window_start)
-    WHERE cluster = $cluster AND sla = $sla AND steady_throughout AND window_start >= $start AND window_start < $end
+    WHERE cluster = $cluster AND sla = $sla AND steady_whole_window AND window_start >= $start AND window_start < $end
         AND greatest(records_latency_max_ms, backlog_age_max_ms) > $threshold
-    GROUP BY ALL ORDER BY worst_ms DESC, "group", topic, partition
+    GROUP BY ALL ORDER BY worst_latency_ms DESC, "group", topic, partition
 """
 
 _PARTITIONS = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 
 from kafka_sla.model.entities import KeptPosition
-from kafka_sla.model.tables import UNCHANGED
+from kafka_sla.model.tables import POLL_CONFIRMED
 from kafka_sla.sources.kafka.committed_positions import Reader, Track
 from kafka_sla.sources.kafka.fact_rows import Row
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
@@ -29,7 +29,7 @@ def kept_rows(kept: Iterable[KeptPosition], there: Collection[TopicPartition], s
         if one.at_ms >= since:
             yield one.group, *tp, one.at_ms, one.offset, one.source
         elif one.offset is not None:
-            yield one.group, *tp, since, one.offset, UNCHANGED
+            yield one.group, *tp, since, one.offset, POLL_CONFIRMED
 
 
 def standing(tracks: dict[Reader, Track], since: int, now: int) -> Iterator[Row]:
@@ -37,4 +37,4 @@ def standing(tracks: dict[Reader, Track], since: int, now: int) -> Iterator[Row]
     for reader, track in tracks.items():
         position = track.at(now)
         if track.times[-1] < since and position is not None:
-            yield reader.group, *reader.tp, now, position, UNCHANGED
+            yield reader.group, *reader.tp, now, position, POLL_CONFIRMED

@@ -3,7 +3,7 @@
 An answer for time t is the first record with a timestamp ≥ t. A *gap* lies between two answers. The grid asks at every
 window boundary; a gap that offsets crossed is then split, again and again, until
 
-* every record in it is known, or it is narrower than `floor_ms`, or
+* every record in it is known, or it is narrower than `min_gap_ms`, or
 * it is straight: where it was split, and where the gap it came from was split, lie on their lines within twice the
   floor. (One split alone is fooled by chance.)
 
@@ -59,7 +59,7 @@ class Rule:
     """How finely to look; milliseconds."""
 
     window_ms: int
-    floor_ms: int
+    min_gap_ms: int
     max_gap_ms: int
 
 
@@ -248,7 +248,7 @@ class Search:
         """
         span, unknown = gap.right - left.timestamp, right.offset - left.offset - 1
         passed = found.offset - left.offset - 1
-        tolerance = 2 * floor + min(self._rule.floor_ms, span // unknown)
+        tolerance = 2 * floor + min(self._rule.min_gap_ms, span // unknown)
         if abs(left.timestamp + passed * span / unknown - at) > tolerance:
             return False
         if found.offset >= right.offset:
@@ -260,7 +260,7 @@ class Search:
 
     @property
     def _finest(self) -> int:
-        return max(1, self._rule.floor_ms)
+        return max(1, self._rule.min_gap_ms)
 
     def _floor(self, gap: _Gap) -> int:
         return self._finest if gap.seen_from is None else max(self._finest, (gap.seen_from - gap.right) // _AGE_SHARE)

@@ -82,7 +82,7 @@ class Contents:
     client: Client
     leader: Callable[[TopicPartition], int | None]
     tolerance_ms: int
-    look_ups: int = 0
+    offset_lookups: int = 0
     unread: int = 0
     """Stretches of offsets that would have had to be read."""
     unanswered: Counter[str] = field(default_factory=Counter)
@@ -156,7 +156,7 @@ class Contents:
                 if one.stretch.tp.topic not in self._refused and (leader := self.leader(one.stretch.tp)) is not None
             ]
             places = [Place(leader, one.stretch.tp, offset(one)) for one, leader in asked]
-            self.look_ups += len(places)
+            self.offset_lookups += len(places)
             answers = fetched(self.client, places, size, committed=True)
             for (one, _), answer in zip(asked, answers, strict=True):
                 yield one, self._batches(one, answer)

@@ -11,7 +11,7 @@ from datetime import timedelta
 import pyarrow as pa
 from kafka.errors import KafkaError
 
-from kafka_sla.model.entities import Cluster, Connection, Interval, KeptPosition, LookUps, Patterns, epoch_ms
+from kafka_sla.model.entities import Cluster, Connection, Interval, KeptPosition, OffsetLookups, Patterns, epoch_ms
 from kafka_sla.model.tables import (
     COMMITTED_OFFSETS,
     GROUP_STATES,
@@ -61,12 +61,12 @@ class Snapshot:
     end."""
     notes: tuple[str, ...]
     """What could not be read and why, for people."""
-    look_ups: int
+    offset_lookups: int
 
 
 def snapshot(
     cluster: Cluster, connection: Connection, interval: Interval, *, window_ms: int, groups: Patterns,
-    topics: Patterns, live: bool, look_ups: LookUps, progress: Progress | None = None,
+    topics: Patterns, live: bool, offset_lookups: OffsetLookups, progress: Progress | None = None,
     kept: Sequence[KeptPosition] = (), look_back: timedelta = LOOK_BACK,
 ) -> Snapshot:  # fmt: skip
     """Everything that Kafka can tell of the interval. Raises KafkaUnreachable when it cannot be asked.
@@ -76,11 +76,11 @@ def snapshot(
     consumers of this cluster that are not in its commit log: they become facts too, and are looked at as closely.
     Commits are read from `look_back` before the interval on.
     """
-    rule = Rule(window_ms, look_ups.floor_ms, look_ups.max_gap_ms)
+    rule = Rule(window_ms, offset_lookups.min_gap_ms, offset_lookups.max_gap_ms)
     with _rarely_looking_for_garbage(), Client(cluster, connection) as client:
         try:
             scope = scope_of(client, interval, groups, topics, epoch_ms(interval.start - look_back))
-            return _read(scope, rule, look_ups.per_pass, live, kept, progress or _silent)
+            return _read(scope, rule, offset_lookups.max_per_hour, live, kept, progress or _silent)
         except KafkaError as error:
             raise client.unreachable(
                 f"{words_of(error)}; run it again, and see the broker's log if that does not help"
@@ -115,7 +115,7 @@ def _read(
     if live:
         rows += standing(elsewhere, epoch_ms(scope.interval.start), began)
     followed = tracks(now, commits, still) | elsewhere
-    contents = Contents(scope.client, scope.offsets.leader, rule.floor_ms)
+    contents = Contents(scope.client, scope.offsets.leader, rule.min_gap_ms)
     looking = Looking(
         scope.offsets, times, rule, per_slice, began, scope.may_be_compacted, followed, progress, contents
     )
@@ -130,7 +130,7 @@ def _read(
         topic_configs=fact_table(TOPIC_CONFIGS, cluster, now.configs),
         commit_records=(commits or Commits()).table(),
         notes=(*scope.notes, *scope.offsets.notes(), *times.notes(), *contents.notes(), *_unfinished(looking)),
-        look_ups=scope.offsets.look_ups + times.look_ups + contents.look_ups,
+        offset_lookups=scope.offsets.offset_lookups + times.offset_lookups + contents.offset_lookups,
     )
 
 
@@ -150,7 +150,7 @@ def _unfinished(looking: Looking) -> list[str]:
         return []
     return [
         f"{looking.unfinished} gaps were left wide because {looking.per_slice} look-ups per hour were spent;"
-        " raise look_ups.per_pass or select fewer topics"
+        " raise offset_lookups.max_per_hour or select fewer topics"
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafka_sla.model.tables import UNCHANGED
+from kafka_sla.model.tables import POLL_CONFIRMED
 from kafka_sla.sources.kafka.committed_positions import Reader, Track
 from kafka_sla.sources.kafka.consumer_offsets import Commits
 from kafka_sla.sources.kafka.fact_rows import Row
@@ -21,7 +21,7 @@ def unchanged(since: int, now: Now, commits: Commits | None) -> list[Row]:
     if commits is None or commits.held_back:
         return []
     return [
-        (reader.group, *reader.tp, since, position, UNCHANGED)
+        (reader.group, *reader.tp, since, position, POLL_CONFIRMED)
         for reader, position in now.positions.items()
         if reader not in commits.tracks and reader not in commits.later
     ]
@@ -31,7 +31,7 @@ def proven(seen: list[Row], still: list[Row]) -> Iterator[Row]:
     """The positions of now, those of readers without commits as what the commit log proves to be unchanged."""
     silent = {row[:_READER] for row in still}
     for row in seen:
-        yield (*row[:-1], UNCHANGED) if row[:_READER] in silent else row
+        yield (*row[:-1], POLL_CONFIRMED) if row[:_READER] in silent else row
 
 
 def tracks(now: Now, commits: Commits | None, still: list[Row]) -> dict[Reader, Track]:

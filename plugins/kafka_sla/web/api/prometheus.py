@@ -18,12 +18,12 @@ from kafka_sla.sla.rollups import SLOT_MS
 from kafka_sla.web.api.params import Here
 from kafka_sla.web.queries.context import Place
 from kafka_sla.web.queries.overview import overview
-from kafka_sla.web.queries.schemas import SlaNow
+from kafka_sla.web.queries.schemas import SlaStatus
 from kafka_sla.web.queries.series import Pieces, unpacked
 from kafka_sla.web.queries.timeline import timeline
 
 router = APIRouter(tags=["metrics"])
-STATES = ("missed", "late", "kept", "excused", "no_data")
+STATES = ("missed", "pending", "met", "excluded", "unknown")
 BURROW = {"NOTFOUND": 0, "OK": 1, "WARNING": 2, "ERROR": 3, "STOPPED": 4, "STALLED": 5, "REWIND": 6}
 """Burrow's own numbers of its statuses."""
 Row = dict[str, Any]
@@ -53,7 +53,7 @@ class _Newest:
             yield from partitions(rows, statuses)
 
 
-def slas(here: Place, found: Sequence[SlaNow]) -> Iterator[Metric]:
+def slas(here: Place, found: Sequence[SlaStatus]) -> Iterator[Metric]:
     """The series of the SLAs."""
     labels = ("sla", "cluster", "team")
     named = {row.name: (row.name, row.cluster, row.team) for row in found}
@@ -64,19 +64,20 @@ def slas(here: Place, found: Sequence[SlaNow]) -> Iterator[Metric]:
     yield state
     for name, words, value in _OF_SLAS:
         yield _filled(name, words, labels, ((named[row.name], value(row)) for row in found))
-    yield _quantiles(here, found, named)
+    yield _percentiles(here, found, named)
 
 
 _OF_SLAS: Sequence[tuple[str, str, Any]] = (
     ("kafka_sla_threshold_seconds", "What is promised", lambda r: r.max_latency_ms / 1000),
     ("kafka_sla_objective_ratio", "Share of time that must be good", lambda r: r.objective),
-    ("kafka_sla_worst_latency_seconds", "Worst latency of the newest window", lambda r: _seconds(r.worst_ms)),
+    ("kafka_sla_worst_latency_seconds", "Worst latency of the newest window", lambda r: _seconds(r.worst_latency_ms)),
     ("kafka_sla_open_misses", "1 while a miss is open", lambda r: float(r.open_miss is not None)),
     ("kafka_sla_newest_verdict_timestamp_seconds", "End of the newest judged window",
      lambda r: r.as_of and r.as_of.timestamp()),
-    ("kafka_sla_attained_ratio", "Good time over good and bad time of the period",
-     lambda r: r.period and r.period.attained),
-    ("kafka_sla_attained_records_ratio", "Share of records in time", lambda r: r.period and r.period.records_attained),
+    ("kafka_sla_attainment_ratio", "Good time over good and bad time of the period",
+     lambda r: r.period and r.period.attainment),
+    ("kafka_sla_records_attainment_ratio", "Share of records in time",
+     lambda r: r.period and r.period.records_attainment),
     ("kafka_sla_coverage_ratio", "Share of the period about which something is known",
      lambda r: r.period and r.period.coverage),
     ("kafka_sla_error_budget_seconds", "Bad time that the period allows",
@@ -87,17 +88,17 @@ _OF_SLAS: Sequence[tuple[str, str, Any]] = (
 )  # fmt: skip
 
 
-def _quantiles(here: Place, found: Sequence[SlaNow], named: Mapping[str, tuple[str, ...]]) -> Metric:
+def _percentiles(here: Place, found: Sequence[SlaStatus], named: Mapping[str, tuple[str, ...]]) -> Metric:
     """Of the newest slot of five minutes: one read for all SLAs."""
     metric = _gauge("kafka_sla_latency_seconds", "Latency of the records consumed in the newest five minutes",
-                    ("sla", "cluster", "team", "quantile"))  # fmt: skip
+                    ("sla", "cluster", "team", "percentile"))  # fmt: skip
     newest = here.ledger.newest_slots([row.name for row in found])
     for sla in here.settings.slas:
         if sla.name not in newest or sla.name not in named:
             continue
         slot = newest[sla.name]
-        drawn = timeline(Pieces(sla, slot.stretch.span, "slot", SLOT_MS, [unpacked(slot)]), [])
-        for share, column in (("0.5", drawn.p50_ms), ("0.95", drawn.p95_ms), ("0.99", drawn.p99_ms)):
+        drawn = timeline(Pieces(sla, slot.rollup.span, "slot", SLOT_MS, [unpacked(slot)]), [])
+        for share, column in (("50", drawn.p50_ms), ("95", drawn.p95_ms), ("99", drawn.p99_ms)):
             if column[0] is not None:
                 metric.add_metric((*named[sla.name], share), column[0] / 1000)
     return metric

@@ -14,13 +14,13 @@ from kafka_sla.web.queries.coverage import coverage_days
 from kafka_sla.web.queries.heatmap import heat_map
 from kafka_sla.web.queries.overview import overview
 from kafka_sla.web.queries.schemas import (
+    BrokerPairLatency,
     CoverageDay,
-    FlowNow,
     HeatMap,
     MissAnswer,
-    PairNow,
     Quality,
-    SlaNow,
+    ReplicationStatus,
+    SlaStatus,
     StatusLine,
     Timeline,
     Unread,
@@ -33,17 +33,17 @@ MOST_STEPS, HEAT_STEPS, MOST_BROKEN, MOST_MISSES = 500, 250, 500, 500
 
 Steps = Annotated[int, Query(ge=10, le=2_000, description="at most so many steps")]
 Most = Annotated[int, Query(ge=1, le=10_000, description="at most so many")]
-State = Annotated[Literal["", "open", "closed"], Query(description="only open or only closed misses")]
+State = Annotated[Literal["", "open", "recovered"], Query(description="only open or only recovered misses")]
 
 
 @router.get("/slas", summary="Every SLA as it stands, the worst first")
-def slas(here: Here, chosen: Chosen) -> list[SlaNow]:
+def slas(here: Here, chosen: Chosen) -> list[SlaStatus]:
     return overview(here, chosen.chosen(here.settings))
 
 
 @router.get("/slas/{sla:path}/timeline", summary="Latency, verdicts and rates of one SLA over time")
 def sla_timeline(here: Here, sla: Promise, span: Span, steps: Steps = MOST_STEPS) -> Timeline:
-    misses = here.ledger.newest_misses([sla.name], span, ["open", "closed"], MOST_MISSES)
+    misses = here.ledger.newest_misses([sla.name], span, ["open", "recovered"], MOST_MISSES)
     return timeline(pieces(here, sla, span, steps), misses)
 
 
@@ -58,7 +58,7 @@ def sla_status(here: Here, sla: Promise, span: Span, steps: Steps = HEAT_STEPS) 
 
 
 @router.get("/slas/{sla:path}", summary="One SLA as it stands")
-def sla_now(here: Here, sla: Promise) -> SlaNow:
+def sla_now(here: Here, sla: Promise) -> SlaStatus:
     return overview(here, [sla])[0]
 
 
@@ -99,12 +99,12 @@ def missing_time(here: Here, span: Span) -> gaps.Missing:
 
 
 @router.get("/brokers", summary="Fetch latency of each pair of brokers")
-def brokers(here: Here, span: Span) -> list[PairNow]:
+def brokers(here: Here, span: Span) -> list[BrokerPairLatency]:
     return other_metrics.pairs(here, span)
 
 
 @router.get("/replication", summary="What each replication flow has yet to copy")
-def replication(here: Here, span: Span) -> list[FlowNow]:
+def replication(here: Here, span: Span) -> list[ReplicationStatus]:
     return other_metrics.flows(here, span)
 
 
@@ -117,7 +117,7 @@ def found_misses(here: Place, chosen: Filter, span: Span, state: str, most: int 
     """The newest first; of SLAs that have left the configuration, too, unless something is filtered by."""
     known = {sla.name: sla for sla in here.settings.slas}
     wanted = None if chosen == Filter() else [sla.name for sla in chosen.chosen(here.settings)]
-    rows = here.ledger.newest_misses(wanted, span, [state] if state else ["open", "closed"], most)
+    rows = here.ledger.newest_misses(wanted, span, [state] if state else ["open", "recovered"], most)
     return [answer(known.get(miss.sla), miss) for miss in rows]
 
 

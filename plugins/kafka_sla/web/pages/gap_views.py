@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from kafka_sla.text.formatting import moment, plural, span
-from kafka_sla.web.queries.backfill_commands import Cure
+from kafka_sla.web.queries.backfill_commands import Remediation
 from kafka_sla.web.queries.gaps import Missing, MissingTime
 
 _FIELDS = {"from": "From (UTC)", "to": "To (UTC)", "clusters": "Clusters", "facts": "Facts", "slas": "SLAs"}
@@ -17,11 +17,11 @@ _FACTS = {"stored": "Only what is stored"}
 def missing(found: Missing, airflow: Callable[[str], str]) -> dict[str, Any]:
     """What the page shows."""
     return {
-        "times": [_time(one) for one in found.times], "left_out": found.left_out,
+        "times": [_time(one) for one in found.times], "omitted": found.omitted,
         "unjudged": [{"sla": one.sla, "start": f"{one.start:%Y-%m-%d}", "end": _last(one.end),
                       "days": plural((one.end - one.start).days, "day")} for one in found.unjudged],
-        "measure": [_cure(one, airflow) for one in found.cures if one.kind != "judge"],
-        "judge": [_cure(one, airflow) for one in found.cures if one.kind == "judge"],
+        "measure": [_remediation(one, airflow) for one in found.remediations if one.kind != "judge"],
+        "judge": [_remediation(one, airflow) for one in found.remediations if one.kind == "judge"],
     }  # fmt: skip
 
 
@@ -34,13 +34,13 @@ def _time(one: MissingTime) -> dict[str, Any]:
 
 def _badge(one: MissingTime) -> tuple[str, str, str]:
     if one.runs_under_way:
-        return "excused", "…", f"{plural(one.runs_under_way, 'run')} under way"
+        return "excluded", "…", f"{plural(one.runs_under_way, 'run')} under way"
     if one.failed_runs:
         return "missed", "✖", f"{plural(one.failed_runs, 'run')} failed"
-    return "no_data", "?", "no run"
+    return "unknown", "?", "no run"
 
 
-def _cure(one: Cure, airflow: Callable[[str], str]) -> dict[str, Any]:
+def _remediation(one: Remediation, airflow: Callable[[str], str]) -> dict[str, Any]:
     return {
         "title": _title(one), "command": one.command, "range_command": one.range_command,
         "dag": one.dag, "href": airflow(f"/dags/{one.dag}"),
@@ -49,7 +49,7 @@ def _cure(one: Cure, airflow: Callable[[str], str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _title(one: Cure) -> str:
+def _title(one: Remediation) -> str:
     days = (one.end - one.start).days
     if one.kind == "trigger":
         return f"{moment(one.start)} to {moment(one.end)}"

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from kafka_sla.text.formatting import span
-from kafka_sla.web.queries.schemas import Spark
+from kafka_sla.web.queries.schemas import Sparkline
 
 WIDTH, HEIGHT, THRESHOLD_AT = 132, 34, 14
 """In pixels; the threshold's line is that far from the top."""
@@ -15,12 +15,12 @@ _TOP = 100.0
 """Multiple of the threshold that reaches the top: above it the scale is logarithmic."""
 
 
-def spark(found: Spark, threshold_ms: int) -> dict[str, Any]:
+def sparkline(found: Sparkline, threshold_ms: int) -> dict[str, Any]:
     """Lines of known hours, dots above the threshold, hours without data, and all of it in words."""
-    step = WIDTH / len(found.worst_ms)
+    step = WIDTH / len(found.worst_latency_ms)
     points = [
         (i, None if worst is None else (round((i + 0.5) * step, 1), _height(worst / threshold_ms)))
-        for i, worst in enumerate(found.worst_ms)
+        for i, worst in enumerate(found.worst_latency_ms)
     ]
     runs = [(known, list(mine)) for known, mine in groupby(points, key=lambda p: p[1] is not None)]
     lines = [" ".join(f"{x},{y}" for _, (x, y) in mine) for known, mine in runs if known]  # type: ignore[misc]
@@ -39,12 +39,12 @@ def _height(times: float) -> float:
     return round(max(2.0, THRESHOLD_AT - (THRESHOLD_AT - 2) * math.log(times) / math.log(_TOP)), 1)
 
 
-def _text(found: Spark, threshold_ms: int) -> str:
-    known = [worst for worst in found.worst_ms if worst is not None]
+def _text(found: Sparkline, threshold_ms: int) -> str:
+    known = [worst for worst in found.worst_latency_ms if worst is not None]
     if not known:
         return "nothing is known of the last 24 hours"
     late = sum(worst > threshold_ms for worst in known)
     told = f"worst latency of the last 24 hours {span(max(known))}, promised {span(threshold_ms)}"
     told += f", above it in {late} of {len(known)} hours" if late else ", never above it"
-    missing = len(found.worst_ms) - len(known)
+    missing = len(found.worst_latency_ms) - len(known)
     return told + (f", nothing known of {missing} hours" if missing else "")

@@ -13,43 +13,43 @@ from kafka_sla.model.entities import Interval, Miss, Sla
 from kafka_sla.sla.attainment import Attainment
 from kafka_sla.sla.root_cause.evidence import evidence_rows
 from kafka_sla.text.formatting import UNKNOWN, bounds, count, moment, plural, share, span
-from kafka_sla.web.pages.sparkline import spark
+from kafka_sla.web.pages.sparkline import sparkline
 from kafka_sla.web.queries.context import Place
-from kafka_sla.web.queries.schemas import CoverageDay, MissAnswer, Quality, SlaNow, State
+from kafka_sla.web.queries.schemas import CoverageDay, MissAnswer, Quality, SlaStatus, State
 
 Link = Callable[..., str]
 SIGNS: dict[State, tuple[str, str]] = {
-    "missed": ("✖", "missed"), "late": ("▲", "late"), "kept": ("✔", "kept"), "excused": ("–", "excused"),
-    "no_data": ("?", "no data"),
+    "missed": ("✖", "missed"), "pending": ("▲", "pending"), "met": ("✔", "met"), "excluded": ("–", "excluded"),
+    "unknown": ("?", "unknown"),
 }  # fmt: skip
 """A sign and a word for each state: colour alone says nothing."""
 ROWS = 5
 """Quarantined rows that a page shows of an expectation."""
 
 
-def now(row: SlaNow, link: Link) -> dict[str, Any]:
+def now(row: SlaStatus, link: Link) -> dict[str, Any]:
     """One SLA as it stands."""
     sign, word = SIGNS[row.state]
     return {
         "row": row, "state": row.state, "sign": sign, "word": word, "href": link(f"/slas/{row.name}"),
         "api": link(f"/api/v1/slas/{row.name}"), "promised": span(row.max_latency_ms),
         "lasting": span(row.for_ms) if row.for_ms else None, "objective": share(row.objective),
-        "as_of": moment(row.as_of) if row.as_of else None, "worst": span(row.worst_ms),
+        "as_of": moment(row.as_of) if row.as_of else None, "worst": span(row.worst_latency_ms),
         "since": moment(row.open_since) if row.open_since else None,
         "miss": link(f"/misses/{row.open_miss}") if row.open_miss else None,
-        "period": _period(row), "spark": spark(row.spark, row.max_latency_ms),
+        "period": _period(row), "sparkline": sparkline(row.sparkline, row.max_latency_ms),
         "groups": ", ".join(row.groups), "topics": ", ".join(row.topics),
     }  # fmt: skip
 
 
-def _period(row: SlaNow) -> dict[str, Any] | None:
+def _period(row: SlaStatus) -> dict[str, Any] | None:
     found = row.period
     if found is None:
         return None
     left = found.budget_left_ms / found.budget_ms if found.budget_ms else 0.0
     return {
-        "name": found.period, "attained": share(found.attained), "records": share(found.records_attained),
-        "coverage": share(found.coverage), "met": found.met, "known": found.attained is not None,
+        "name": found.period, "attainment": share(found.attainment), "records": share(found.records_attainment),
+        "coverage": share(found.coverage), "met": found.met, "known": found.attainment is not None,
         "left": span(found.budget_left_ms),
         "budget": span(found.budget_ms), "overspent": found.budget_left_ms < 0,
         "left_share": round(100 * max(0.0, min(1.0, left))), "burn": burn(found.burn_rate),
@@ -64,12 +64,12 @@ def burn(rate: float | None) -> str:
 def period_facts(sla: Sla, found: Attainment) -> list[dict[str, Any]]:
     """A calendar period that is over, in words."""
     return [
-        {"name": f"attained in the {sla.period} from {found.period.start:%Y-%m-%d}", "value": share(found.attained)},
+        {"name": f"attained in the {sla.period} from {found.period.start:%Y-%m-%d}", "value": share(found.attainment)},
         {"name": f"left of {span(found.budget_ms)} error budget", "value": span(found.budget_left_ms)},
     ]
 
 
-def counts(rows: Sequence[SlaNow]) -> list[dict[str, Any]]:
+def counts(rows: Sequence[SlaStatus]) -> list[dict[str, Any]]:
     """How many SLAs are in which state; states that none is in are not told."""
     found = Counter(row.state for row in rows)
     return [
@@ -103,7 +103,8 @@ def miss(found: MissAnswer, link: Link) -> dict[str, Any]:
         "miss": found, "href": link(f"/misses/{found.id}"), "sla_href": link(f"/slas/{found.sla}"),
         "api": link(f"/api/v1/slas/{found.sla}"),
         "start": moment(found.start), "end": moment(found.end) if found.end else None, "length": length,
-        "worst": span(found.worst_ms), "bounds": bounds(found.worst_low_ms, found.worst_high_ms),
+        "worst": span(found.worst_latency_ms),
+        "bounds": bounds(found.worst_latency_low_ms, found.worst_latency_high_ms),
         "worst_at": moment(found.worst_at), "windows": plural(found.bad_windows, "bad window"),
         "cause": found.evidence.get("sentence", ""),
         "kind": str(found.evidence.get("cause", "unclear")).replace("_", " "),
@@ -164,6 +165,6 @@ def judged(here: Place, sla: Sla, interval: Interval, link: Link) -> dict[str, A
     return {
         "name": sla.name, "href": link(f"/slas/{sla.name}", **query), "promised": span(sla.max_latency_ms),
         "worst": span(max(known)) if known else UNKNOWN, "verdicts": {v: verdicts[v] for v in
-                                                                      ("good", "bad", "excused", "unknown")},
+                                                                      ("good", "bad", "excluded", "unknown")},
         "misses": [{"href": link(f"/misses/{m.id}"), "id": m.id} for m in misses],
     }  # fmt: skip

@@ -18,7 +18,7 @@ LONGEST, LONGEST_STORED = timedelta(days=31), timedelta(days=100)
 """What the form takes in one run: less where Kafka is asked than from what is stored."""
 
 
-class Cure(BaseModel):
+class Remediation(BaseModel):
     """What measures or judges a stretch of missing time."""
 
     kind: Literal["backfill", "trigger", "judge"] = Field(
@@ -34,21 +34,21 @@ class Cure(BaseModel):
     form: dict[str, Any] = Field(description="fields of the DAG's trigger form, for one run of the whole range")
 
 
-def backfill(days: Interval, clusters: Sequence[str], *, again: bool) -> Cure:
+def backfill(days: Interval, clusters: Sequence[str], *, again: bool) -> Remediation:
     """Whole UTC days, a run each; `again`: Airflow has runs of some of them already, which are to be repeated."""
     words = ["airflow", "backfill", "create", "--dag-id", HISTORY, "--from-date", _text(days.start),
              "--to-date", _text(days.end - timedelta(days=1))]  # fmt: skip
     words += ["--reprocess-behavior", "completed"] if again else []
     words += ["--dag-run-conf", json.dumps({"clusters": list(clusters)})] if clusters else []
-    return _cure("backfill", HISTORY, days, shlex.join(words), clusters=list(clusters))
+    return _remediation("backfill", HISTORY, days, shlex.join(words), clusters=list(clusters))
 
 
-def trigger(span: Interval, clusters: Sequence[str]) -> Cure:
+def trigger(span: Interval, clusters: Sequence[str]) -> Remediation:
     """Time of a day that is not over: one run of the live DAG."""
     return _triggered("trigger", LIVE, span, clusters=list(clusters))
 
 
-def judge(span: Interval, slas: Sequence[str]) -> Cure:
+def judge(span: Interval, slas: Sequence[str]) -> Remediation:
     """Published time that these SLAs were never judged in: one run from what is stored."""
     return _triggered("judge", HISTORY, span, facts="stored", slas=list(slas))
 
@@ -67,9 +67,9 @@ def ranges(days: Iterable[datetime], longest: timedelta) -> Iterator[Interval]:
         yield found
 
 
-def _triggered(kind: Literal["trigger", "judge"], dag: str, span: Interval, **fields: Any) -> Cure:
+def _triggered(kind: Literal["trigger", "judge"], dag: str, span: Interval, **fields: Any) -> Remediation:
     form = _form(span, fields)
-    return _cure(kind, dag, span, dag_trigger(dag, form), **fields)
+    return _remediation(kind, dag, span, dag_trigger(dag, form), **fields)
 
 
 def dag_trigger(dag: str, form: Mapping[str, Any]) -> str:
@@ -77,9 +77,11 @@ def dag_trigger(dag: str, form: Mapping[str, Any]) -> str:
     return shlex.join(["airflow", "dags", "trigger", dag, "--conf", json.dumps(form)])
 
 
-def _cure(kind: Literal["backfill", "trigger", "judge"], dag: str, span: Interval, command: str, **fields: Any) -> Cure:
+def _remediation(
+    kind: Literal["backfill", "trigger", "judge"], dag: str, span: Interval, command: str, **fields: Any
+) -> Remediation:
     form = _form(span, fields)
-    return Cure(
+    return Remediation(
         kind=kind, dag=dag, start=span.start, end=span.end, clusters=fields.get("clusters", []),
         slas=fields.get("slas", []), command=command, range_command=dag_trigger(dag, form), form=form,
     )  # fmt: skip

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from kafka_sla.model.entities import Interval, floor_time
 from kafka_sla.sla.rollups import DAY_MS
 from kafka_sla.web.queries import airflow_runs, backfill_commands
-from kafka_sla.web.queries.backfill_commands import Cure
+from kafka_sla.web.queries.backfill_commands import Remediation
 from kafka_sla.web.queries.context import Place
 from kafka_sla.web.queries.coverage import clipped, published_spans
 
@@ -47,23 +47,23 @@ class Missing(BaseModel):
     start: datetime
     end: datetime = Field(description="what is newer may still be measured")
     times: list[MissingTime] = Field(description="the newest first")
-    left_out: int = Field(description="older stretches that are not listed; the commands include them")
+    omitted: int = Field(description="older stretches that are not listed; the commands include them")
     unjudged: list[Unjudged]
-    cures: list[Cure]
+    remediations: list[Remediation]
 
 
 def missing(here: Place, asked: Interval) -> Missing:
     """By cluster what was never published, by SLA what was never judged."""
     over = _over(here, asked)
     if over is None:
-        return Missing(start=asked.start, end=asked.start, times=[], left_out=0, unjudged=[], cures=[])
+        return Missing(start=asked.start, end=asked.start, times=[], omitted=0, unjudged=[], remediations=[])
     published = published_spans(here, Interval(floor_time(over.start, DAY_MS), over.end))
     gaps = {c.name: list(_between(published.get(c.name, []), over)) for c in here.settings.clusters}
     times = sorted(((gap, name) for name, mine in gaps.items() for gap in mine), reverse=True)
     unjudged = _unjudged(here, over, published)
     return Missing(
-        start=over.start, end=over.end, times=_told(times[:SHOWN], over), left_out=max(0, len(times) - SHOWN),
-        unjudged=unjudged, cures=[*_measuring(gaps, here.now), *_judging(unjudged)],
+        start=over.start, end=over.end, times=_told(times[:SHOWN], over), omitted=max(0, len(times) - SHOWN),
+        unjudged=unjudged, remediations=[*_measuring(gaps, here.now), *_judging(unjudged)],
     )  # fmt: skip
 
 
@@ -97,7 +97,7 @@ def _told(times: Sequence[tuple[Interval, str]], over: Interval) -> list[Missing
     ]  # fmt: skip
 
 
-def _measuring(gaps: dict[str, list[Interval]], now: datetime) -> Iterator[Cure]:
+def _measuring(gaps: dict[str, list[Interval]], now: datetime) -> Iterator[Remediation]:
     """A backfill for days that are over, a run of the live DAG for today; each for the clusters that lack something."""
     today = floor_time(now, DAY_MS)
     lacking: dict[datetime, list[str]] = defaultdict(list)
@@ -137,7 +137,7 @@ def _unjudged(here: Place, over: Interval, published: dict[str, list[Interval]])
     return found
 
 
-def _judging(unjudged: Sequence[Unjudged]) -> Iterator[Cure]:
+def _judging(unjudged: Sequence[Unjudged]) -> Iterator[Remediation]:
     alike: dict[tuple[datetime, datetime], list[str]] = defaultdict(list)
     for one in unjudged:
         alike[one.start, one.end].append(one.sla)

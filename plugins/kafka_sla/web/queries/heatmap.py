@@ -22,8 +22,8 @@ def heat_map(drawn: Pieces) -> HeatMap:
         sla=drawn.sla.name, start=drawn.interval.start, end=drawn.interval.end, step_ms=drawn.step_ms,
         threshold_ms=drawn.sla.max_latency_ms, at_ms=drawn.steps,
         partitions=["{} {}-{}".format(*names[row]) for row in order],
-        worst_ms=[[None if v != v else round(v, 1) for v in matrix[row].tolist()] for row in order],
-        left_out=len(names) - len(order),
+        worst_latency_ms=[[None if v != v else round(v, 1) for v in matrix[row].tolist()] for row in order],
+        omitted=len(names) - len(order),
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from kafka_sla.lake.sla_stats import pairs_of
 from kafka_sla.model.entities import Interval, Sla, epoch_ms
 from kafka_sla.model.tables import CONSUMER_STATUS, FETCH_LATENCY, NON_CONSUMED, REPLICATION_LAG, Table
 from kafka_sla.web.queries.context import Place
-from kafka_sla.web.queries.schemas import FlowNow, PairNow, StatusLine, StatusRow, Unread
+from kafka_sla.web.queries.schemas import BrokerPairLatency, ReplicationStatus, StatusLine, StatusRow, Unread
 
 MOST_ROWS = 50_000_000
 """What one answer sums up: seconds of work. Of a longer span the newest part is told, and each row says since when."""
@@ -18,14 +18,14 @@ STATUSES = ("OK", "NOTFOUND", "WARNING", "REWIND", "STALLED", "STOPPED")
 """From the best to the worst; the worst of a step is told."""
 
 
-def pairs(here: Place, span: Interval) -> list[PairNow]:
+def pairs(here: Place, span: Interval) -> list[BrokerPairLatency]:
     """Each pair of brokers: means over the span, and what the newest window says."""
-    return [PairNow(**row) for row in _summed(here, FETCH_LATENCY, span, _PAIRS)]
+    return [BrokerPairLatency(**row) for row in _summed(here, FETCH_LATENCY, span, _PAIRS)]
 
 
-def flows(here: Place, span: Interval) -> list[FlowNow]:
+def flows(here: Place, span: Interval) -> list[ReplicationStatus]:
     """Each replicated topic of each flow: what waits now, and the worst of the span."""
-    return [FlowNow(**row) for row in _summed(here, REPLICATION_LAG, span, _FLOWS)]
+    return [ReplicationStatus(**row) for row in _summed(here, REPLICATION_LAG, span, _FLOWS)]
 
 
 def unread(here: Place, span: Interval) -> list[Unread]:
@@ -43,9 +43,9 @@ def status_lines(here: Place, sla: Sla, span: Interval, step_ms: int) -> StatusL
         line[row["step"] - first] = STATUSES[row["worst"]]
     steps = [step * step_ms for step in range(first, last + 1)]
     told = [StatusRow(name=name, statuses=line) for name, line in sorted(lines.items())]
-    since = min((row["since"] for row in rows), default=span.start)
+    covered_from = min((row["covered_from"] for row in rows), default=span.start)
     return StatusLine(
-        sla=sla.name, start=span.start, end=span.end, since=since, step_ms=step_ms, at_ms=steps, rows=told
+        sla=sla.name, start=span.start, end=span.end, covered_from=covered_from, step_ms=step_ms, at_ms=steps, rows=told
     )
 
 
@@ -58,13 +58,13 @@ def _summed(
     files = here.lake.published_files(table, slices)
     if not files:
         return []
-    since = max(span.start, min(s.interval.start for s in slices)) if slices != published else span.start
+    covered_from = max(span.start, min(s.interval.start for s in slices)) if slices != published else span.start
     with opened(files, slices) as database:
         if sla:
             database.register("pairs", pairs_of(database, sla))
         database.execute(f"CREATE TEMP VIEW shown AS {_SHOWN} {_OF_SLA if sla else ''}")
         rows: list[dict[str, Any]] = database.sql(query, params=values).to_arrow_table().to_pylist()
-    return [row | {"since": since} for row in rows]
+    return [row | {"covered_from": covered_from} for row in rows]
 
 
 _SHOWN = """
@@ -73,16 +73,16 @@ _SHOWN = """
 """
 _OF_SLA = 'SEMI JOIN pairs ON pairs."group" = files."group" AND pairs.topic = files.topic'
 _PAIRS = """
-    SELECT cluster, leader, fetcher, sum(fetches)::BIGINT AS fetches,
+    SELECT cluster, leader, follower, sum(fetches)::BIGINT AS fetches,
         sum(fetch_latency_ms * fetches) FILTER (fetch_latency_ms IS NOT NULL)
             / nullif(sum(fetches) FILTER (fetch_latency_ms IS NOT NULL), 0) AS latency_ms,
-        max(fetch_latency_ms) AS worst_ms, max_by(fetch_latency_low_ms, window_start) AS low_ms,
+        max(fetch_latency_ms) AS worst_latency_ms, max_by(fetch_latency_low_ms, window_start) AS low_ms,
         max_by(fetch_latency_high_ms, window_start) AS high_ms,
         sum(total_local_ms * fetches) FILTER (total_local_ms IS NOT NULL)
             / nullif(sum(fetches) FILTER (total_local_ms IS NOT NULL), 0) AS local_ms,
         count(*) FILTER (slow)::INT AS slow_windows, count(*)::INT AS windows,
         arg_max(verdict, window_start) AS verdict, arg_max(verdict_reason, window_start) AS verdict_reason
-    FROM shown GROUP BY ALL ORDER BY cluster, leader, fetcher
+    FROM shown GROUP BY ALL ORDER BY cluster, leader, follower
 """
 _FLOWS = """
     WITH newest AS (SELECT cluster, flow, max(window_start) AS last FROM shown GROUP BY ALL)

@@ -10,26 +10,27 @@ from datetime import datetime, timedelta
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.queries import Newest
 from kafka_sla.model.entities import Interval, Miss, Sla, floor_time
-from kafka_sla.sla.attainment import Attainment, attained_of, period_until
+from kafka_sla.sla.attainment import Attainment, attainment_of, period_until
 from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, Sums
 from kafka_sla.text.formatting import moment, span
+from kafka_sla.web.queries import schemas
 from kafka_sla.web.queries.context import Place
-from kafka_sla.web.queries.schemas import Attained, SlaNow, Spark, State
+from kafka_sla.web.queries.schemas import SlaStatus, Sparkline, State
 
 SILENT = timedelta(minutes=30)
 """Without a verdict for so long, the last one says nothing about now."""
-_SPARK_HOURS = 24
-_ORDER: dict[State, int] = {"missed": 0, "late": 1, "no_data": 2, "excused": 3, "kept": 4}
+_SPARKLINE_HOURS = 24
+_ORDER: dict[State, int] = {"missed": 0, "pending": 1, "unknown": 2, "excluded": 3, "met": 4}
 
 
-def overview(place: Place, slas: Sequence[Sla]) -> list[SlaNow]:
+def overview(place: Place, slas: Sequence[Sla]) -> list[SlaStatus]:
     """The worst first, then by name."""
     newest = place.ledger.newest_verdicts([sla.name for sla in slas])
     misses = {miss.sla: miss for miss in place.ledger.misses(open_only=True)}
     periods = attainments(place.ledger, [(sla, newest[sla.name].end) for sla in slas if sla.name in newest])
-    sparks = _sparks(place, slas)
+    sparklines = _sparklines(place, slas)
     rows = [
-        _now(place, sla, newest.get(sla.name), misses.get(sla.name), periods.get(sla.name), sparks[sla.name])
+        _now(place, sla, newest.get(sla.name), misses.get(sla.name), periods.get(sla.name), sparklines[sla.name])
         for sla in slas
     ]
     return sorted(rows, key=lambda row: (_ORDER[row.state], row.name))
@@ -43,7 +44,7 @@ def attainments(ledger: Ledger, until: Sequence[tuple[Sla, datetime]]) -> dict[s
     found: dict[str, Attainment] = {}
     for (period, at), mine in alike.items():
         sums = summed(ledger, [sla.name for sla in mine], Interval(period.start, at))
-        found |= {sla.name: attained_of(sla, period, at, sums[sla.name]) for sla in mine}
+        found |= {sla.name: attainment_of(sla, period, at, sums[sla.name]) for sla in mine}
     return found
 
 
@@ -69,51 +70,53 @@ def _ceil(at: datetime, width_ms: int, width: timedelta) -> datetime:
     return floor if floor == at else floor + width
 
 
-def _sparks(place: Place, slas: Sequence[Sla]) -> dict[str, Spark]:
+def _sparklines(place: Place, slas: Sequence[Sla]) -> dict[str, Sparkline]:
     end = floor_time(place.now, HOUR_MS) + timedelta(milliseconds=HOUR_MS)
-    shown = Interval(end - timedelta(hours=_SPARK_HOURS), end)
+    shown = Interval(end - timedelta(hours=_SPARKLINE_HOURS), end)
     starts = [span.start for span in shown.windows(HOUR_MS)]
     rows = place.ledger.worst_by_sla([sla.name for sla in slas], HOUR_MS, shown)
     worst = {name: dict(points) for name, points in rows.items()}
     return {
-        sla.name: Spark(start=shown.start, step_ms=HOUR_MS, worst_ms=[worst[sla.name].get(at) for at in starts])
+        sla.name: Sparkline(
+            start=shown.start, step_ms=HOUR_MS, worst_latency_ms=[worst[sla.name].get(at) for at in starts]
+        )
         for sla in slas
     }
 
 
 def _now(
-    place: Place, sla: Sla, newest: Newest | None, miss: Miss | None, period: Attainment | None, spark: Spark
-) -> SlaNow:
-    state, why = _state(place.now, newest, miss)
-    return SlaNow(
+    place: Place, sla: Sla, newest: Newest | None, miss: Miss | None, period: Attainment | None, sparkline: Sparkline
+) -> SlaStatus:
+    state, reason = _state(place.now, newest, miss)
+    return SlaStatus(
         name=sla.name, cluster=sla.cluster, team=sla.team, description=sla.description,
         groups=list(sla.groups.include), topics=list(sla.topics.include),
-        max_latency_ms=sla.max_latency_ms, for_ms=sla.for_ms, objective=sla.objective, state=state, why=why,
-        as_of=newest.end if newest else None, worst_ms=newest.worst_ms if newest else None,
+        max_latency_ms=sla.max_latency_ms, for_ms=sla.for_ms, objective=sla.objective, state=state, reason=reason,
+        as_of=newest.end if newest else None, worst_latency_ms=newest.worst_latency_ms if newest else None,
         open_miss=miss.id if miss else None, open_since=miss.start if miss else None,
-        period=attained(sla, period) if period else None, spark=spark,
+        period=attainment_answer(sla, period) if period else None, sparkline=sparkline,
     )  # fmt: skip
 
 
 def _state(now: datetime, newest: Newest | None, miss: Miss | None) -> tuple[State, str]:
     """What can be said of now. An open miss stays open, also while nobody looks; then it says so, too."""
     if newest is None:
-        return "no_data", "never judged yet"
+        return "unknown", "never judged yet"
     silent = f"no verdict since {moment(newest.end)}, {span((now - newest.end) / timedelta(milliseconds=1))} ago"
     is_silent = now - newest.end > SILENT
     if miss:
         return "missed", silent if is_silent else ""
     if is_silent:
-        return "no_data", silent
-    known: dict[str, State] = {"good": "kept", "bad": "late", "excused": "excused", "unknown": "no_data"}
+        return "unknown", silent
+    known: dict[str, State] = {"good": "met", "bad": "pending", "excluded": "excluded", "unknown": "unknown"}
     return known[newest.verdict], newest.reason or ""
 
 
-def attained(sla: Sla, found: Attainment) -> Attained:
+def attainment_answer(sla: Sla, found: Attainment) -> schemas.Attainment:
     """An attainment as the API tells it."""
-    return Attained(
-        period=sla.period, start=found.period.start, end=found.period.end, as_of=found.at, attained=found.attained,
-        records_attained=found.records_attained, coverage=found.coverage, met=found.met, budget_ms=found.budget_ms,
+    return schemas.Attainment(
+        period=sla.period, start=found.period.start, end=found.period.end, as_of=found.at, attainment=found.attainment,
+        records_attainment=found.records_attainment, coverage=found.coverage, met=found.met, budget_ms=found.budget_ms,
         budget_left_ms=found.budget_left_ms, burn_rate=found.burn_rate, good_ms=found.good_ms, bad_ms=found.bad_ms,
-        excused_ms=found.excused_ms, unknown_ms=found.unknown_ms,
+        excluded_ms=found.excluded_ms, unknown_ms=found.unknown_ms,
     )  # fmt: skip

@@ -7,26 +7,26 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-State = Literal["missed", "late", "kept", "excused", "no_data"]
+State = Literal["missed", "pending", "met", "excluded", "unknown"]
 
 
-class Spark(BaseModel):
+class Sparkline(BaseModel):
     """A small curve: the worst latency per step."""
 
     start: datetime
     step_ms: int
-    worst_ms: list[float | None]
+    worst_latency_ms: list[float | None]
 
 
-class Attained(BaseModel):
+class Attainment(BaseModel):
     """A calendar period until `as_of`."""
 
     period: str = Field(description="day, week, month, quarter or year")
     start: datetime
     end: datetime
     as_of: datetime
-    attained: float | None = Field(description="good time over good and bad time, 0..1; null: nothing known")
-    records_attained: float | None
+    attainment: float | None = Field(description="good time over good and bad time, 0..1; null: nothing known")
+    records_attainment: float | None
     coverage: float = Field(description="share of the elapsed time about which something is known")
     met: bool | None
     budget_ms: float
@@ -34,11 +34,11 @@ class Attained(BaseModel):
     burn_rate: float | None
     good_ms: int
     bad_ms: int
-    excused_ms: int
+    excluded_ms: int
     unknown_ms: int
 
 
-class SlaNow(BaseModel):
+class SlaStatus(BaseModel):
     """One SLA as the overview shows it."""
 
     name: str
@@ -50,14 +50,14 @@ class SlaNow(BaseModel):
     max_latency_ms: int
     for_ms: int
     objective: float
-    state: State = Field(description="missed: a miss is open; late: above the threshold; no_data: says nothing")
-    why: str = Field(description="why there is no data or it is excused")
+    state: State = Field(description="missed: a miss is open; pending: above the threshold, but not long enough yet")
+    reason: str = Field(description="why it is unknown or excluded")
     as_of: datetime | None = Field(description="end of the newest judged window")
-    worst_ms: float | None = Field(description="worst latency of that window")
+    worst_latency_ms: float | None = Field(description="worst latency of that window")
     open_miss: str | None = Field(description="id of the open miss")
     open_since: datetime | None
-    period: Attained | None
-    spark: Spark
+    period: Attainment | None
+    sparkline: Sparkline
 
 
 class MissAnswer(BaseModel):
@@ -70,10 +70,10 @@ class MissAnswer(BaseModel):
     start: datetime
     end: datetime | None = Field(description="null: still open")
     bad_windows: int
-    certain: bool
-    worst_ms: float
-    worst_low_ms: float | None
-    worst_high_ms: float | None = Field(description="null: unbounded")
+    is_certain: bool
+    worst_latency_ms: float
+    worst_latency_low_ms: float | None
+    worst_latency_high_ms: float | None = Field(description="null: unbounded")
     worst_at: datetime
     worst_group: str
     worst_topic: str
@@ -95,12 +95,12 @@ class Timeline(BaseModel):
     p50_ms: list[float | None]
     p95_ms: list[float | None]
     p99_ms: list[float | None]
-    worst_ms: list[float | None] = Field(description="largest latency or backlog age of steady partitions")
-    worst_low_ms: list[float | None]
-    worst_high_ms: list[float | None] = Field(description="null beside a worst latency: unbounded")
+    worst_latency_ms: list[float | None] = Field(description="largest latency or backlog age of steady partitions")
+    worst_latency_low_ms: list[float | None]
+    worst_latency_high_ms: list[float | None] = Field(description="null beside a worst latency: unbounded")
     good: list[float] = Field(description="share of the step, 0..1; what is in none of the four was never judged")
     bad: list[float]
-    excused: list[float]
+    excluded: list[float]
     unknown: list[float]
     consumed_per_s: list[float | None]
     produced_per_s: list[float | None]
@@ -117,8 +117,8 @@ class HeatMap(BaseModel):
     threshold_ms: int
     at_ms: list[int]
     partitions: list[str] = Field(description="group topic-partition, the worst first")
-    worst_ms: list[list[float | None]] = Field(description="a row per partition, a value per step")
-    left_out: int = Field(description="partitions that were less bad than those shown")
+    worst_latency_ms: list[list[float | None]] = Field(description="a row per partition, a value per step")
+    omitted: int = Field(description="partitions that were less bad than those shown")
 
 
 class Quality(BaseModel):
@@ -160,21 +160,23 @@ class Report(BaseModel):
     document: str = Field(description="address of the standalone HTML file")
 
 
-class Summed(BaseModel):
+class Truncated(BaseModel):
     """Added up over a span."""
 
-    since: datetime = Field(description="later than asked where the span holds more rows than one answer adds up")
+    covered_from: datetime = Field(
+        description="later than asked where the span holds more rows than one answer adds up"
+    )
 
 
-class PairNow(Summed):
+class BrokerPairLatency(Truncated):
     """Fetches of one follower, or of consumers, from one broker, over a span."""
 
     cluster: str
     leader: int
-    fetcher: str = Field(description="id of a follower, or consumers")
+    follower: str = Field(description="id of a follower, or consumers")
     fetches: int | None
     latency_ms: float | None = Field(description="mean without the wait in the leader's purgatory")
-    worst_ms: float | None = Field(description="of a window")
+    worst_latency_ms: float | None = Field(description="of a window")
     low_ms: float | None = Field(description="bounds of the newest window")
     high_ms: float | None
     local_ms: float | None = Field(description="mean TotalLocalTime at the leader")
@@ -184,7 +186,7 @@ class PairNow(Summed):
     verdict_reason: str
 
 
-class FlowNow(Summed):
+class ReplicationStatus(Truncated):
     """One topic of a replication flow."""
 
     cluster: str
@@ -200,7 +202,7 @@ class FlowNow(Summed):
     unknown_reason: str | None
 
 
-class Unread(Summed):
+class Unread(Truncated):
     """Records of one group and topic that retention removed unread, or is about to remove."""
 
     cluster: str
@@ -221,7 +223,7 @@ class StatusRow(BaseModel):
     statuses: list[str | None] = Field(description="worst of the partitions per step; null: nothing known")
 
 
-class StatusLine(Summed):
+class StatusLine(Truncated):
     """Consumer status of an SLA over time."""
 
     sla: str

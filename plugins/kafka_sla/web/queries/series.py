@@ -21,7 +21,7 @@ from kafka_sla.sla.rollups import (
     SLOT_MS,
     Measured,
     Place,
-    Stretch,
+    Rollup,
     judged,
     places,
     unpacked_cells,
@@ -42,15 +42,15 @@ Counts = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch; `histogram` and `cells` are made when somebody draws them."""
+    """A rollup; `histogram` and `cells` are made when somebody draws them."""
 
-    stretch: Stretch
+    rollup: Rollup
     histogram: Callable[[], Counts]
     cells: Callable[[], tuple[tuple[Place, ...], NDArray[np.float32]]]
 
     @property
     def at_ms(self) -> int:
-        return epoch_ms(self.stretch.span.start)
+        return epoch_ms(self.rollup.span.start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def pieces(here: context.Place, sla: Sla, interval: Interval, at_most: int) -> P
     step = step_ms(interval, width_ms, at_most)
     whole = Interval(floor_time(interval.start, step), interval.end)
     kept = resolution != "window" or whole.start >= here.now - WINDOWS_KEPT + _LATEST
-    found = [unpacked(packed) for packed in here.ledger.stretches(sla.name, width_ms, whole)] if kept else []
+    found = [unpacked(packed) for packed in here.ledger.rollups(sla.name, width_ms, whole)] if kept else []
     if resolution == "window" and not found:  # longer ago, or judged by a version that kept no windows
         found = _from_windows(here, sla, whole, step, window_ms)
     return Pieces(sla, interval, resolution, step, found)
@@ -110,13 +110,13 @@ def step_ms(interval: Interval, width_ms: int, at_most: int) -> int:
 
 
 def unpacked(packed: Packed) -> Piece:
-    """A stored stretch as a piece."""
+    """A stored rollup as a piece."""
 
     def cells() -> tuple[tuple[Place, ...], NDArray[np.float32]]:
         head, worst = unpacked_cells(packed.cells)
         return places(head), worst
 
-    return Piece(packed.stretch, lambda: unpacked_histogram(packed.histogram), cells)
+    return Piece(packed.rollup, lambda: unpacked_histogram(packed.histogram), cells)
 
 
 def _from_windows(here: context.Place, sla: Sla, interval: Interval, step_ms: int, window_ms: int) -> list[Piece]:
@@ -131,10 +131,10 @@ def _from_windows(here: context.Place, sla: Sla, interval: Interval, step_ms: in
     ]
 
 
-def _made(stretch: Stretch) -> Piece:
-    histogram, cells = stretch.measured.histogram, stretch.measured.cells
+def _made(rollup: Rollup) -> Piece:
+    histogram, cells = rollup.measured.histogram, rollup.measured.cells
     return Piece(
-        stretch,
+        rollup,
         lambda: (np.array(list(histogram), dtype=np.int64), np.array(list(histogram.values()), dtype=np.int64)),
         lambda: (tuple(cells), np.array(list(cells.values()), dtype=np.float32)),
     )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kafka_sla.model.entities import Miss, Sla
 from kafka_sla.model.tables import LATENCY_BUCKET_GAMMA
-from kafka_sla.sla.rollups import Stretch
+from kafka_sla.sla.rollups import Rollup
 from kafka_sla.web.queries.schemas import MissAnswer, Timeline
 from kafka_sla.web.queries.series import Pieces
 
@@ -22,13 +22,13 @@ def timeline(drawn: Pieces, misses: Sequence[Miss]) -> Timeline:
     """The columns of the pieces, and the misses that overlap them."""
     p50, p95, p99 = (_listed(column) for column in _quantiles(drawn))
     worst, low, high = (_listed(column) for column in _worst(drawn))
-    good, bad, excused, unknown = (_shares(drawn, name) for name in ("good_ms", "bad_ms", "excused_ms", "unknown_ms"))
+    good, bad, excluded, unknown = (_shares(drawn, name) for name in ("good_ms", "bad_ms", "excluded_ms", "unknown_ms"))
     return Timeline(
         sla=drawn.sla.name, start=drawn.interval.start, end=drawn.interval.end, step_ms=drawn.step_ms,
         resolution=drawn.resolution, threshold_ms=drawn.sla.max_latency_ms, objective=drawn.sla.objective,
         at_ms=drawn.steps, p50_ms=p50, p95_ms=p95, p99_ms=p99,
-        worst_ms=worst, worst_low_ms=low, worst_high_ms=high,
-        good=good, bad=bad, excused=excused, unknown=unknown,
+        worst_latency_ms=worst, worst_latency_low_ms=low, worst_latency_high_ms=high,
+        good=good, bad=bad, excluded=excluded, unknown=unknown,
         consumed_per_s=_rates(drawn, lambda s: s.measured.records_consumed),
         produced_per_s=_rates(drawn, lambda s: s.measured.records_produced),
         misses=[answer(drawn.sla, miss) for miss in misses],
@@ -39,8 +39,9 @@ def answer(sla: Sla | None, miss: Miss) -> MissAnswer:
     """A miss as the API tells it; an SLA that has left the configuration has no team any more."""
     return MissAnswer(
         id=miss.id, sla=miss.sla, cluster=miss.cluster, team=sla.team if sla else "", start=miss.start, end=miss.end,
-        bad_windows=miss.bad_windows, certain=miss.certain, worst_ms=miss.worst_latency_ms,
-        worst_low_ms=miss.worst_latency_low_ms, worst_high_ms=miss.worst_latency_high_ms, worst_at=miss.worst_at,
+        bad_windows=miss.bad_windows, is_certain=miss.is_certain, worst_latency_ms=miss.worst_latency_ms,
+        worst_latency_low_ms=miss.worst_latency_low_ms, worst_latency_high_ms=miss.worst_latency_high_ms,
+        worst_at=miss.worst_at,
         worst_group=miss.worst_group, worst_topic=miss.worst_topic, worst_partition=miss.worst_partition,
         evidence=miss.evidence,
     )  # fmt: skip
@@ -71,29 +72,29 @@ def _joined(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 def _worst(drawn: Pieces) -> tuple[Floats, Floats, Floats]:
     """Worst latency, its low bound, its high bound (NaN where unbounded)."""
-    known = [(step, p.stretch) for step, p in zip(drawn.indexes, drawn.found, strict=True) if p.stretch.worst_ms]
-    unbounded = [step for step, s in known if s.worst_high_ms is None]
-    high = _maxima(drawn, lambda s: s.worst_high_ms)
+    known = [(step, p.rollup) for step, p in zip(drawn.indexes, drawn.found, strict=True) if p.rollup.worst_latency_ms]
+    unbounded = [step for step, s in known if s.worst_latency_high_ms is None]
+    high = _maxima(drawn, lambda s: s.worst_latency_high_ms)
     high[unbounded] = np.nan
-    return _maxima(drawn, lambda s: s.worst_ms), _maxima(drawn, lambda s: s.worst_low_ms), high
+    return _maxima(drawn, lambda s: s.worst_latency_ms), _maxima(drawn, lambda s: s.worst_latency_low_ms), high
 
 
-def _maxima(drawn: Pieces, of: Callable[[Stretch], float | None]) -> Floats:
+def _maxima(drawn: Pieces, of: Callable[[Rollup], float | None]) -> Floats:
     found = np.full(len(drawn.steps), np.nan)
-    values = np.array([of(piece.stretch) for piece in drawn.found], dtype=np.float64)
+    values = np.array([of(piece.rollup) for piece in drawn.found], dtype=np.float64)
     np.fmax.at(found, drawn.indexes, values)
     return found
 
 
 def _shares(drawn: Pieces, name: str) -> list[float]:
-    spent = np.array([getattr(piece.stretch, name) for piece in drawn.found], dtype=np.float64)
+    spent = np.array([getattr(piece.rollup, name) for piece in drawn.found], dtype=np.float64)
     shares = np.bincount(drawn.indexes, spent, minlength=len(drawn.steps)) / drawn.step_ms
     return [round(min(1.0, share), 5) for share in shares.tolist()]
 
 
-def _rates(drawn: Pieces, of: Callable[[Stretch], int | None]) -> list[float | None]:
+def _rates(drawn: Pieces, of: Callable[[Rollup], int | None]) -> list[float | None]:
     """Records per second of the time that the pieces of a step cover; null where none of them tells."""
-    told = [(step, piece.stretch, of(piece.stretch)) for step, piece in zip(drawn.indexes, drawn.found, strict=True)]
+    told = [(step, piece.rollup, of(piece.rollup)) for step, piece in zip(drawn.indexes, drawn.found, strict=True)]
     known = [(step, (s.span.end - s.span.start) / timedelta(seconds=1), n) for step, s, n in told if n is not None]
     steps = np.array([step for step, _, _ in known], dtype=np.int64)
     seconds = np.bincount(steps, [length for _, length, _ in known], minlength=len(drawn.steps))

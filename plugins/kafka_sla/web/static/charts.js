@@ -6,7 +6,7 @@
   const status = host.querySelector(".status"), readout = host.querySelector(".readout");
   const LEFT = 76;
   const CURVES = [ // label, column, colour, dash, width: told apart by more than colour
-    ["worst", "worst_ms", "--line-max", [], 1.8], ["p99", "p99_ms", "--line-p99", [9, 3], 1.6],
+    ["worst", "worst_latency_ms", "--line-max", [], 1.8], ["p99", "p99_ms", "--line-p99", [9, 3], 1.6],
     ["p95", "p95_ms", "--line-p95", [5, 4], 1.6], ["p50", "p50_ms", "--line-p50", [2, 3], 1.6],
   ];
   const RATES = [["consumed", "consumed_per_s", "--consumed", [], 1.7], ["produced", "produced_per_s", "--produced", [6, 4], 1.7]];
@@ -75,18 +75,18 @@
 
   const latency = (data) => {
     const element = document.getElementById("latency");
-    const top = Math.max(data.threshold_ms, ...data.worst_ms.filter((v) => v !== null), ...data.worst_high_ms.filter((v) => v !== null));
+    const top = Math.max(data.threshold_ms, ...data.worst_latency_ms.filter((v) => v !== null), ...data.worst_latency_high_ms.filter((v) => v !== null));
     const steep = top > 8 * data.threshold_ms;
     const high = steep ? top * 1.4 : top * 1.12;
     const bound = { stroke: "transparent", paths: stepped, points: { show: false } };
-    const unbounded = data.worst_ms.map((worst, i) => worst !== null && data.worst_high_ms[i] === null ? high : data.worst_high_ms[i]);
+    const unbounded = data.worst_latency_ms.map((worst, i) => worst !== null && data.worst_latency_high_ms[i] === null ? high : data.worst_latency_high_ms[i]);
     const options = common(element, data, 320, axes((plot, ticks) => ticks.map((v) => v ? span(v) : "0"), latencySplits(top, steep)),
       [...CURVES.map(line), { ...bound, label: "high" }, { ...bound, label: "low" }],
       { draw: [(plot) => threshold(plot, data)] },
       steep ? { distr: 4, asinh: data.threshold_ms / 2, range: () => [0, high] } : { range: () => [0, high] });
     options.bands = [{ series: [5, 6], fill: shades.colour("--band") }];
     element.replaceChildren();
-    const plot = new uPlot(options, [data.at_ms.map((at) => at / 1000), ...CURVES.map(([, column]) => data[column]), unbounded, data.worst_low_ms], null);
+    const plot = new uPlot(options, [data.at_ms.map((at) => at / 1000), ...CURVES.map(([, column]) => data[column]), unbounded, data.worst_latency_low_ms], null);
     plot.threshold = data.threshold_ms;
     element.append(plot.root);
     plot.redraw();
@@ -128,12 +128,12 @@
   };
 
   const verdict = (data, i) => {
-    const parts = ["good", "bad", "excused", "unknown"].filter((name) => data[name][i] > 0);
+    const parts = ["good", "bad", "excluded", "unknown"].filter((name) => data[name][i] > 0);
     return parts.length ? parts.map((name) => data[name][i] >= 0.999 ? name : `${name} ${Math.round(data[name][i] * 100)} %`).join(", ") : "not judged";
   };
-  const bounds = (data, i) => data.worst_ms[i] === null ? "" : ` (${span(data.worst_low_ms[i])} to ${data.worst_high_ms[i] === null ? "unbounded" : span(data.worst_high_ms[i])})`;
+  const bounds = (data, i) => data.worst_latency_ms[i] === null ? "" : ` (${span(data.worst_latency_low_ms[i])} to ${data.worst_latency_high_ms[i] === null ? "unbounded" : span(data.worst_latency_high_ms[i])})`;
   const tell = (data, i) => {
-    readout.textContent = `${moment(data.at_ms[i])} UTC: ${verdict(data, i)}; worst ${span(data.worst_ms[i])}${bounds(data, i)}, p99 ${span(data.p99_ms[i])}, p95 ${span(data.p95_ms[i])}, p50 ${span(data.p50_ms[i])}; consumed ${rate(data.consumed_per_s[i])}/s, produced ${rate(data.produced_per_s[i])}/s`;
+    readout.textContent = `${moment(data.at_ms[i])} UTC: ${verdict(data, i)}; worst ${span(data.worst_latency_ms[i])}${bounds(data, i)}, p99 ${span(data.p99_ms[i])}, p95 ${span(data.p95_ms[i])}, p50 ${span(data.p50_ms[i])}; consumed ${rate(data.consumed_per_s[i])}/s, produced ${rate(data.produced_per_s[i])}/s`;
   };
 
   const keyboard = (element, data, current) => {
@@ -164,7 +164,7 @@
     const details = document.getElementById("figures");
     details.addEventListener("toggle", () => {
       if (!details.open || details.querySelector("table")) return;
-      const rows = data.at_ms.map((at, i) => [moment(at), verdict(data, i), span(data.p50_ms[i]), span(data.p95_ms[i]), span(data.p99_ms[i]), span(data.worst_ms[i]) + bounds(data, i), rate(data.consumed_per_s[i]), rate(data.produced_per_s[i])]);
+      const rows = data.at_ms.map((at, i) => [moment(at), verdict(data, i), span(data.p50_ms[i]), span(data.p95_ms[i]), span(data.p99_ms[i]), span(data.worst_latency_ms[i]) + bounds(data, i), rate(data.consumed_per_s[i]), rate(data.produced_per_s[i])]);
       const made = document.createElement("table");
       const head = made.createTHead().insertRow();
       for (const name of ["From (UTC)", "Verdict", "p50", "p95", "p99", "Worst (bounds)", "Consumed/s", "Produced/s"]) { const cell = document.createElement("th"); cell.scope = "col"; cell.textContent = name; head.append(cell); }
@@ -178,7 +178,7 @@
     const element = document.getElementById("heat");
     if (!data.partitions.length) { element.textContent = "No partition was measured in this time."; return; }
     const drawn = heat.draw(element, data, LEFT, element.clientWidth - LEFT - 8);
-    const say = (r, i) => { if (data.partitions[r] && i >= 0) readout.textContent = `${data.partitions[r]} at ${moment(data.at_ms[i])} UTC: worst ${span(data.worst_ms[r][i])}`; };
+    const say = (r, i) => { if (data.partitions[r] && i >= 0) readout.textContent = `${data.partitions[r]} at ${moment(data.at_ms[i])} UTC: worst ${span(data.worst_latency_ms[r][i])}`; };
     let row = 0, column = data.at_ms.length - 1;
     element.onmousemove = (event) => { const box = element.getBoundingClientRect(); say(...drawn.at(event.clientX - box.left, event.clientY - box.top)); };
     element.onkeydown = (event) => {
@@ -187,7 +187,7 @@
       row = Math.max(0, Math.min(data.partitions.length - 1, row + down)); column = Math.max(0, Math.min(data.at_ms.length - 1, column + right));
       say(row, column); event.preventDefault();
     };
-    document.getElementById("heat-key").textContent = `The worst partitions are on top${data.left_out ? `, ${data.left_out} better ones are left out` : ""}; stronger is later, red with a stroke broke the promise of ${span(data.threshold_ms)}, empty is unknown.`;
+    document.getElementById("heat-key").textContent = `The worst partitions are on top${data.omitted ? `, ${data.omitted} better ones are left out` : ""}; stronger is later, red with a stroke broke the promise of ${span(data.threshold_ms)}, empty is unknown.`;
   };
 
   const statusStrip = (lines) => {
@@ -204,7 +204,7 @@
       say(row, column); event.preventDefault();
     };
     document.getElementById("consumer-status-key").replaceChildren(...strip.key(lines));
-    if (Date.parse(lines.since) > Date.parse(lines.start)) document.getElementById("consumer-status-key").append(`known here from ${moment(Date.parse(lines.since))} UTC on; zoom in to see what is older`);
+    if (Date.parse(lines.covered_from) > Date.parse(lines.start)) document.getElementById("consumer-status-key").append(`known here from ${moment(Date.parse(lines.covered_from))} UTC on; zoom in to see what is older`);
   };
 
   const show = (data, cells, lines) => {
@@ -226,7 +226,7 @@
       element.textContent = "Loading …";
       later.then((found) => { lines = found; statusStrip(found); }, (error) => { element.textContent = error.message; }).then(() => { host.dataset.ready = "yes"; });
     }
-    status.textContent = data.worst_ms.some((v) => v !== null) || data.p50_ms.some((v) => v !== null) ? "" : "Nothing was measured in this time.";
+    status.textContent = data.worst_latency_ms.some((v) => v !== null) || data.p50_ms.some((v) => v !== null) ? "" : "Nothing was measured in this time.";
     plots.forEach(([, id], i) => keyboard(document.getElementById(id), data, () => plots[i][0]));
     table(data);
     const again = () => { for (const [plot] of plots) plot.destroy(); plots = show(data, cells, lines); };

@@ -24,7 +24,7 @@ window.kafkaSla = window.kafkaSla || {};
     pen.scale(ratio, ratio);
     const cool = rgb("--faint"), warm = rgb("--link"), hot = rgb("--bad");
     const start = Date.parse(data.start), total = Date.parse(data.end) - start;
-    data.worst_ms.forEach((row, r) => row.forEach((worst, i) => {
+    data.worst_latency_ms.forEach((row, r) => row.forEach((worst, i) => {
       if (worst === null) return;
       const x = left + Math.max(0, (data.at_ms[i] - start) / total) * width;
       const end = left + Math.min(1, (data.at_ms[i] + data.step_ms - start) / total) * width;

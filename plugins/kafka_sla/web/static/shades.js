@@ -1,4 +1,4 @@
-// What lies behind a curve: misses, excused, unknown and never judged time, each with a pattern of its own.
+// What lies behind a curve: misses, excluded, unknown and never judged time, each with a pattern of its own.
 "use strict";
 window.kafkaSla = window.kafkaSla || {};
 (() => {
@@ -6,7 +6,7 @@ window.kafkaSla = window.kafkaSla || {};
 
   const PATTERNS = {
     bad: { face: "--miss", lines: [[0, 0, 0, 0]], text: "late" },
-    excused: { stroke: "--hatch", lines: [[0, 8, 8, 0]], text: "excused" },
+    excluded: { stroke: "--hatch", lines: [[0, 8, 8, 0]], text: "excluded" },
     unknown: { stroke: "--cross", lines: [[0, 0, 8, 8], [0, 8, 8, 0]], text: "no data" },
     never: { stroke: "--hatch", dots: true, text: "not judged" },
   };
@@ -27,7 +27,7 @@ window.kafkaSla = window.kafkaSla || {};
   // Which pattern a step gets: what most of it is. Time ahead of now is nothing.
   const kindOf = (data, i, now) => {
     if (data.at_ms[i] >= now) return null;
-    const parts = { bad: data.bad[i], excused: data.excused[i], unknown: data.unknown[i], good: data.good[i] };
+    const parts = { bad: data.bad[i], excluded: data.excluded[i], unknown: data.unknown[i], good: data.good[i] };
     if (parts.bad > 0) return "bad";
     const [name, share] = Object.entries(parts).sort((a, b) => b[1] - a[1])[0];
     return share === 0 ? "never" : name === "good" ? null : name;

@@ -5,7 +5,7 @@ window.kafkaSla = window.kafkaSla || {};
   const ROW = 16;
   const { colour } = window.kafkaSla.shades;
   const LOOKS = { // face, mark
-    OK: ["--good", ""], NOTFOUND: ["--hatch", "?"], WARNING: ["--late", "W"], REWIND: ["--line-p50", "R"], STALLED: ["--bad", "="], STOPPED: ["--bad", "■"],
+    OK: ["--good", ""], NOTFOUND: ["--hatch", "?"], WARNING: ["--pending", "W"], REWIND: ["--line-p50", "R"], STALLED: ["--bad", "="], STOPPED: ["--bad", "■"],
   };
 
   const box = (pen, status, x, y, width, height) => {

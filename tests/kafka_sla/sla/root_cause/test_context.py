@@ -49,7 +49,7 @@ def lost(low: int, high: int) -> Any:
 def brokers(
     before: str, during: str, reason: str = "every pair of broker 2 takes about 104 ms, the others 3 ms"
 ) -> Any:
-    fields = {"leader": 2, "fetcher": "1", "verdict_reason": reason, "confidence": 0.97}
+    fields = {"leader": 2, "follower": "1", "verdict_reason": reason, "confidence": 0.97}
     minutes = {before: range(5), during: range(5, 10)} if before != during else {before: range(10)}
     made = [rows(FETCH_LATENCY, span, verdict=verdict, **fields).to_pylist() for verdict, span in minutes.items()]
     return arrow_rows(FETCH_LATENCY, [row for part in made for row in part])

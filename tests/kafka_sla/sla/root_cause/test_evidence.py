@@ -23,7 +23,7 @@ def missed(start: int, end: int | None, worst: int, **changes: Any) -> Miss:
     fields: dict[str, Any] = {
         "id": "m1", "sla": SLA.name, "cluster": "main", "start": START + start * MINUTE,
         "end": None if end is None else START + end * MINUTE, "opened_at": START + (start + 2) * MINUTE,
-        "bad_windows": 5, "certain": True, "worst_latency_ms": 300_000.0, "worst_latency_low_ms": 290_000.0,
+        "bad_windows": 5, "is_certain": True, "worst_latency_ms": 300_000.0, "worst_latency_low_ms": 290_000.0,
         "worst_latency_high_ms": 310_000.0, "worst_at": START + worst * MINUTE, "worst_group": "pay",
         "worst_topic": "orders", "worst_partition": 0,
     }  # fmt: skip
@@ -44,7 +44,7 @@ def flow(produced: list[int], consumed: list[int], *, behind: int = 0, group: st
                      "records_lag": end - read, "backlog_age_max_ms": 60_000.0 * (end - read) / more,
                      "log_end_offset": end, "committed_offset": read, "last_commit_at": last})  # fmt: skip
         states.append({**where, "sla": SLA.name, "state": "steady", "since": START, "reason": "caught_up",
-                       "steady_throughout": throughout, "records_over": 0})  # fmt: skip
+                       "steady_whole_window": throughout, "records_over_threshold": 0})  # fmt: skip
     return rows, states
 
 

@@ -22,7 +22,7 @@ def test_a_position_of_the_time_asked_for_keeps_its_time_and_an_older_one_is_tol
     assert list(kept_rows(POSITIONS, THERE, since=1_000)) == [
         ("A->B", "orders", 0, 2_000, 7, "mm2_offsets"),
         ("A->B", "orders", 0, 1_200, 5, "mm2_offsets"),
-        ("A->B", "orders", 1, 1_000, 3, "unchanged"),
+        ("A->B", "orders", 1, 1_000, 3, "poll_confirmed"),
     ]
 
 
@@ -41,4 +41,4 @@ def test_tracks_go_by_time_and_know_the_true_one() -> None:
 def test_only_a_reader_that_has_not_moved_since_is_told_to_stand_where_it_is_now() -> None:
     tracks = kept_tracks([*POSITIONS, kept(BUSY, 2_500, None)], THERE)
 
-    assert list(standing(tracks, since=1_000, now=9_000)) == [("A->B", "orders", 1, 9_000, 3, "unchanged")]
+    assert list(standing(tracks, since=1_000, now=9_000)) == [("A->B", "orders", 1, 9_000, 3, "poll_confirmed")]

@@ -14,7 +14,7 @@ from kafka_sla.sources.kafka.protocol.list_offsets import Found
 MINUTE = 60_000
 HOUR = 60 * MINUTE
 START = 1_000 * HOUR
-RULE = Rule(window_ms=MINUTE, floor_ms=250, max_gap_ms=MINUTE)
+RULE = Rule(window_ms=MINUTE, min_gap_ms=250, max_gap_ms=MINUTE)
 
 Log = list[int]
 """Timestamps (ms) by offset."""
@@ -135,7 +135,7 @@ def test_an_hour_asks_for_what_its_five_minute_parts_ask_for(flow: str) -> None:
         ("nothing at all", 0.1),
     ],
 )
-def test_look_ups_per_minute_follow_the_bends_of_the_flow(flow: str, at_most: float) -> None:
+def test_offset_lookups_per_minute_follow_the_bends_of_the_flow(flow: str, at_most: float) -> None:
     search = Search(RULE, len(log := log_of(flow)))
     search.grid(START, START + HOUR)
 

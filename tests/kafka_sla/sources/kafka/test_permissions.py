@@ -20,7 +20,7 @@ from confluent_kafka.admin import (
 
 from demo.broker import Cluster as Broker
 from kafka_sla.errors import KafkaUnreachable
-from kafka_sla.model.entities import Cluster, Connection, LookUps, Patterns, epoch_ms
+from kafka_sla.model.entities import Cluster, Connection, OffsetLookups, Patterns, epoch_ms
 from kafka_sla.sources.kafka.permissions import Finding, probe
 from kafka_sla.sources.kafka.snapshot import Snapshot, snapshot
 from tests.kafka_sla.sources.kafka.traffic import admin, commit, look, points, produce, this_minute, topic, untrue
@@ -103,7 +103,7 @@ def test_a_commit_log_that_may_only_be_described_is_not_read(kafka_sasl: Broker,
     assert "__consumer_offsets may not be read" in note
 
 
-def test_without_read_on_the_topic_points_come_from_look_ups_alone(
+def test_without_read_on_the_topic_points_come_from_offset_lookups_alone(
     kafka_sasl: Broker, lagging: str, times: list[int]
 ) -> None:
     grant(kafka_sasl, (TOPIC, lagging, DESCRIBE), (TOPIC, lagging, CONFIGS), (TOPIC, LOG, READ), (GROUP, ALL, DESCRIBE))
@@ -196,7 +196,7 @@ def test_a_snapshot_of_an_unreachable_cluster_raises() -> None:
     with pytest.raises(KafkaUnreachable, match=r"cluster 'gone' .connection 'kafka_gone'.: nothing answers"):
         snapshot(
             Cluster("gone", "kafka_gone"), Connection("kafka_gone", host="127.0.0.1", port=1), this_minute(),
-            window_ms=60_000, groups=Patterns(), topics=Patterns(), live=True, look_ups=LookUps(),
+            window_ms=60_000, groups=Patterns(), topics=Patterns(), live=True, offset_lookups=OffsetLookups(),
         )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from confluent_kafka.cimpl import NewPartitions
 
 from demo.broker import Cluster as Broker
 from kafka_sla.model.arrow_schemas import arrow_schema
-from kafka_sla.model.entities import Interval, LookUps, epoch_ms
+from kafka_sla.model.entities import Interval, OffsetLookups, epoch_ms
 from kafka_sla.model.tables import COMMITTED_OFFSETS, GROUP_STATES, LOG_OFFSETS, TOPIC_CONFIGS
 from kafka_sla.sources.kafka.snapshot import Snapshot
 from tests.kafka_sla.sources.kafka.traffic import (
@@ -118,7 +118,7 @@ def test_an_empty_interval_costs_next_to_nothing(kafka: Broker) -> None:
     seen = look(kafka, interval(60, 120), name)
 
     assert points(seen) == [(ms(3600 - 60 + 60 * minute), 1) for minute in range(62)]
-    assert seen.look_ups < 10
+    assert seen.offset_lookups < 10
 
 
 def test_a_partition_without_records_has_points_at_zero(kafka: Broker) -> None:
@@ -285,7 +285,7 @@ def test_a_group_that_is_silent_for_long_still_has_a_position(kafka: Broker) -> 
     rows = look(kafka, later, name, groups=f"g-{name}", live=True).committed_offsets.to_pylist()
 
     assert {(row["at"], row["committed_offset"]) for row in rows} >= {(later.start - minutes(60), 1)}
-    assert {row["source"] for row in rows} == {"unchanged"}
+    assert {row["source"] for row in rows} == {"poll_confirmed"}
 
 
 def test_a_consumer_of_the_new_protocol_is_seen_with_its_type(kafka: Broker) -> None:
@@ -356,9 +356,9 @@ def test_a_spent_budget_is_noted_and_leaves_true_points(kafka: Broker) -> None:
     produce(kafka, name, times)
 
     full = look(kafka, interval(0, 5), name)
-    poor = look(kafka, interval(0, 5), name, look_ups=LookUps(per_pass=12))
+    poor = look(kafka, interval(0, 5), name, offset_lookups=OffsetLookups(max_per_hour=12))
 
-    assert poor.look_ups < full.look_ups
+    assert poor.offset_lookups < full.offset_lookups
     assert any("left wide" in note for note in poor.notes)
     assert untrue(points(poor), times) == []
 

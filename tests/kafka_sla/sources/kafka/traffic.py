@@ -15,7 +15,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from demo.broker import Cluster as Broker
 from demo.warm_up import create_topic
-from kafka_sla.model.entities import Cluster, Connection, Interval, LookUps, Patterns, epoch_ms, floor_time
+from kafka_sla.model.entities import Cluster, Connection, Interval, OffsetLookups, Patterns, epoch_ms, floor_time
 from kafka_sla.sources.kafka.snapshot import Snapshot, snapshot
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -103,13 +103,13 @@ def joined(broker: Broker, group: str, name: str, **settings: str) -> Consumer:
 
 def look(
     broker: Broker, over: Interval, topics: str, *, groups: str = ".*", live: bool = False, user: str = "admin",
-    look_ups: LookUps | None = None,
+    offset_lookups: OffsetLookups | None = None,
 ) -> Snapshot:  # fmt: skip
     """A snapshot of one topic."""
     connection = Connection("kafka_test", extra=dict(broker.client(user)))
     return snapshot(
         Cluster("test", "kafka_test"), connection, over, window_ms=WINDOW_MS, groups=Patterns((groups,)),
-        topics=Patterns((topics,)), live=live, look_ups=look_ups or LookUps(),
+        topics=Patterns((topics,)), live=live, offset_lookups=offset_lookups or OffsetLookups(),
     )  # fmt: skip
 
 

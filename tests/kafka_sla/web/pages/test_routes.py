@@ -64,7 +64,7 @@ def test_open_misses_are_first_and_every_state_has_a_word(reader: Asker) -> None
     words = re.findall(r'<span class="badge (\w+)"><span aria-hidden="true">.</span> ([\w ]+)</span></?\w', page)
 
     assert "orders within 5 minutes" in re.findall(r"<b>([^<]+)</b></a>", page)[0]
-    assert {("missed", "missed"), ("kept", "kept"), ("excused", "excused"), ("no_data", "no data")} <= set(words)
+    assert {("missed", "missed"), ("met", "met"), ("excluded", "excluded"), ("unknown", "unknown")} <= set(words)
 
 
 def test_a_miss_is_a_page_of_its_own(reader: Asker) -> None:

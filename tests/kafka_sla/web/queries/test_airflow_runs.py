@@ -68,7 +68,7 @@ def test_the_tab_of_a_run_shows_what_it_judged(reader: Asker, piece: Any) -> Non
     part = reader.get("/dags/kafka_sla/runs/other").text
 
     assert f"{piece.interval.start:%Y-%m-%d %H:%M:%S} UTC to {piece.interval.end:%Y-%m-%d %H:%M:%S} UTC" in whole
-    assert "180</td>" in whole, "every window of the SLA in maintenance is excused"
+    assert "180</td>" in whole, "every window of the SLA in maintenance is excluded"
     assert "60</td>" in part
 
 

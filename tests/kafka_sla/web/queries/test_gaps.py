@@ -20,7 +20,7 @@ from kafka_sla.model.entities import Interval, SlaWindow
 from kafka_sla.pipeline.rollup_builder import sum_up
 from kafka_sla.tasks.run_plan import Request, plan, planned
 from kafka_sla.text.timestamps import parse_instant
-from kafka_sla.web.queries.backfill_commands import Cure, backfill, judge, ranges, trigger
+from kafka_sla.web.queries.backfill_commands import Remediation, backfill, judge, ranges, trigger
 from tests.kafka_sla.web.conftest import Asker
 from tests.kafka_sla.web.world import CONFIGURATION, HOSTILE, UNPUBLISHED
 
@@ -54,8 +54,8 @@ def publish(here: Any, cluster: str, span: Interval) -> None:
     here.ledger.publish([cluster], span, f"{cluster} {span}", 0)
 
 
-def commands(cures: list[Cure], *kinds: str) -> list[str]:
-    return [cure.command for cure in cures if cure.kind in kinds]
+def commands(remediations: list[Remediation], *kinds: str) -> list[str]:
+    return [remediation.command for remediation in remediations if remediation.kind in kinds]
 
 
 def newest(reader: Asker) -> datetime:
@@ -77,7 +77,7 @@ def test_days_in_a_row_are_one_backfill(here: Any) -> None:
         publish(here, cluster, days(4, 4))
         publish(here, cluster, Interval(MARCH + 7 * DAY, NOW))
 
-    assert commands(found(here, days(1, 8)).cures, "backfill", "trigger") == [
+    assert commands(found(here, days(1, 8)).remediations, "backfill", "trigger") == [
         "airflow backfill create --dag-id kafka_sla_history --from-date 2026-03-01T00:00Z --to-date 2026-03-03T00:00Z",
         "airflow backfill create --dag-id kafka_sla_history --from-date 2026-03-05T00:00Z --to-date 2026-03-07T00:00Z",
     ]
@@ -87,7 +87,7 @@ def test_only_clusters_that_lack_something_are_measured(here: Any) -> None:
     publish(here, "prod", days(1, 8))
     publish(here, "dr", days(2, 8))
 
-    (command,) = commands(found(here, days(1, 7)).cures, "backfill", "trigger")
+    (command,) = commands(found(here, days(1, 7)).remediations, "backfill", "trigger")
 
     assert ["--dag-run-conf", '{"clusters": ["dr"]}'] == shlex.split(command)[-2:]
 
@@ -96,10 +96,16 @@ def test_a_day_that_is_not_over_is_one_run_of_the_live_dag(here: Any) -> None:
     for cluster in ("prod", "dr"):
         publish(here, cluster, Interval(NOW - 12 * timedelta(hours=1), NOW - timedelta(hours=2)))
 
-    (cure,) = [cure for cure in found(here, days(8, 8)).cures if cure.kind == "trigger"]
+    (remediation,) = [
+        remediation for remediation in found(here, days(8, 8)).remediations if remediation.kind == "trigger"
+    ]
 
-    assert ("kafka_sla", "2026-03-08T10:00Z", "2026-03-08T11:45Z") == (cure.dag, cure.form["from"], cure.form["to"])
-    assert cure.command.startswith("airflow dags trigger kafka_sla --conf ")
+    assert ("kafka_sla", "2026-03-08T10:00Z", "2026-03-08T11:45Z") == (
+        remediation.dag,
+        remediation.form["from"],
+        remediation.form["to"],
+    )
+    assert remediation.command.startswith("airflow dags trigger kafka_sla --conf ")
 
 
 def test_an_sla_that_came_later_is_judged_from_what_is_stored(here: Any) -> None:
@@ -113,7 +119,7 @@ def test_an_sla_that_came_later_is_judged_from_what_is_stored(here: Any) -> None
     answer = found(here, days(1, 5))
 
     assert [("orders within 5 minutes", MARCH, MARCH + 3 * DAY)] == [(u.sla, u.start, u.end) for u in answer.unjudged]
-    (command,) = commands(answer.cures, "judge")
+    (command,) = commands(answer.remediations, "judge")
     assert json.loads(shlex.split(command)[-1]) == {
         "from": "2026-03-01T00:00Z", "to": "2026-03-04T00:00Z", "facts": "stored", "slas": ["orders within 5 minutes"],
     }  # fmt: skip
@@ -122,16 +128,16 @@ def test_an_sla_that_came_later_is_judged_from_what_is_stored(here: Any) -> None
 def test_every_form_offered_is_one_that_the_dag_accepts(here: Any) -> None:
     publish(here, "dr", Interval(MARCH - 90 * DAY, MARCH))
 
-    cures = found(here, Interval(NOW - 100 * DAY, NOW)).cures
+    remediations = found(here, Interval(NOW - 100 * DAY, NOW)).remediations
 
-    assert {"backfill", "trigger", "judge"} == {cure.kind for cure in cures}
-    for cure in cures:
-        start, end = parse_instant(cure.form["from"]), parse_instant(cure.form["to"])
+    assert {"backfill", "trigger", "judge"} == {remediation.kind for remediation in remediations}
+    for remediation in remediations:
+        start, end = parse_instant(remediation.form["from"]), parse_instant(remediation.form["to"])
         request = Request(
-            every=DAY, watches=False, run_after=NOW, start=start, end=end, stored="facts" in cure.form,
-            clusters=tuple(cure.form.get("clusters", ())), slas=tuple(cure.form.get("slas", ())),
+            every=DAY, watches=False, run_after=NOW, start=start, end=end, stored="facts" in remediation.form,
+            clusters=tuple(remediation.form.get("clusters", ())), slas=tuple(remediation.form.get("slas", ())),
         )  # fmt: skip
-        assert Interval(cure.start, cure.end) == planned(plan(here.settings, request, NOW))
+        assert Interval(remediation.start, remediation.end) == planned(plan(here.settings, request, NOW))
 
 
 def test_a_span_is_cut_into_what_one_run_takes() -> None:
@@ -144,8 +150,8 @@ def test_a_span_is_cut_into_what_one_run_takes() -> None:
 def test_names_cannot_break_out_of_a_command(name: str) -> None:
     offered = [backfill(days(1, 2), [name], again=True), trigger(days(1, 1), [name]), judge(days(1, 1), [name])]
 
-    for cure in offered:
-        said = json.loads(shlex.split(cure.command)[-1])
+    for remediation in offered:
+        said = json.loads(shlex.split(remediation.command)[-1])
         assert [name] == said.get("clusters", said.get("slas"))
 
 
@@ -175,7 +181,7 @@ def test_a_run_that_failed_is_told_and_repeated(here: Any, runs: None) -> None:
     answer = found(here, days(1, 3))
 
     assert [("dr", 1, 0)] == [(t.cluster, t.failed_runs, t.runs_under_way) for t in answer.times]
-    assert "--reprocess-behavior completed" in commands(answer.cures, "backfill")[0]
+    assert "--reprocess-behavior completed" in commands(answer.remediations, "backfill")[0]
 
 
 def test_the_page_offers_command_and_form_fields(reader: Asker) -> None:

@@ -13,7 +13,7 @@ from tests.kafka_sla.web.world import UNPUBLISHED
 def test_the_slow_brokers_pairs_are_told_from_the_others(reader: Asker) -> None:
     rows = reader.json("/api/v1/brokers")
 
-    slow = {(row["leader"], row["fetcher"]) for row in rows if row["slow_windows"] == row["windows"]}
+    slow = {(row["leader"], row["follower"]) for row in rows if row["slow_windows"] == row["windows"]}
     assert {(1, "2"), (3, "2"), (2, "1"), (2, "3"), (2, "consumers")} == slow
     assert 9 == len(rows)
     assert {104.0, 3.2} == {round(row["latency_ms"], 1) for row in rows}
@@ -51,7 +51,7 @@ def test_any_period_is_summed_up(reader: Asker) -> None:
     assert [row | {"since": None} for row in reader.json("/api/v1/brokers")] == [
         row | {"since": None} for row in reader.json("/api/v1/brokers", **year)
     ]
-    assert {row["since"][:10] for row in reader.json("/api/v1/unread", **year)} == {year["from"]}
+    assert {row["covered_from"][:10] for row in reader.json("/api/v1/unread", **year)} == {year["from"]}
     assert "Shortened" not in reader.get("/brokers", **year).text
 
 
@@ -64,7 +64,7 @@ def test_more_rows_than_one_answer_adds_up_leave_the_newest_part(
     rows = reader.json("/api/v1/unread")
     page = reader.get("/unread").text
 
-    assert known - timedelta(minutes=UNPUBLISHED[0]) == datetime.fromisoformat(rows[0]["since"])
+    assert known - timedelta(minutes=UNPUBLISHED[0]) == datetime.fromisoformat(rows[0]["covered_from"])
     assert "Shortened" in page
 
 

@@ -41,7 +41,7 @@ class Offsets:
         for topic in topics.values():
             self._know(topic)
         self._gone: set[TopicPartition] = set()
-        self.look_ups = 0
+        self.offset_lookups = 0
         self.unanswered: Counter[str] = Counter()
         self._example: dict[str, TopicPartition] = {}
 
@@ -68,7 +68,7 @@ class Offsets:
         All leaders are asked at once, each in one request for the first time of all its partitions, one for the
         second, and so on: Kafka takes a partition only once per request.
         """
-        self.look_ups += sum(len(asked) for asked in times.values())
+        self.offset_lookups += sum(len(asked) for asked in times.values())
         answers: Answers = {}
         waiting: Asked = {tp: asked for tp, asked in times.items() if asked and tp not in self._gone}
         errors = self._ask(waiting, answers)

@@ -34,7 +34,7 @@ class RecordTimes:
         self._lost: set[TopicPartition] = set()
         """Partitions that no leader came back for: not waited for again in this pass."""
         self._bytes = 0
-        self.look_ups = 0
+        self.offset_lookups = 0
         self.unanswered: Counter[str] = Counter()
 
     def at(self, positions: Iterable[Position]) -> dict[Position, Found]:
@@ -80,7 +80,7 @@ class RecordTimes:
         """Remembers what the leaders answer; returns the errors."""
         positions = [(tp, offset) for tp, offset in positions if tp.topic not in self._refused]
         places = [Place(self._topics[tp.topic].leaders[tp.partition], tp, offset) for tp, offset in positions]
-        self.look_ups += len(places)
+        self.offset_lookups += len(places)
         answers = fetched(self._client, places, ONE_BATCH)
         errors = {at: self._take(at, answer) for at, answer in zip(positions, answers, strict=True)}
         return {at: error for at, error in errors.items() if error}
