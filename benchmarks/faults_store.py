@@ -201,7 +201,7 @@ def _store(folder: Path, url: str, name: str) -> Store:
     store = Store(str(folder / name / "warehouse"), address)
     Path(store.warehouse).mkdir(parents=True)
     _import(Lake(store), folder / name)
-    Ledger(store).misses()  # makes its tables
+    Ledger(store).verdicts.misses()  # makes its tables
     return store
 
 

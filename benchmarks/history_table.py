@@ -48,7 +48,7 @@ def past(title: str, folder: Path, interval: Interval, equal_to: str | None) -> 
     verdicts = {
         (sla.name, window.window.start): window
         for sla in settings_of(folder).slas
-        for window in ledger.sla_windows(sla, interval)
+        for window in ledger.verdicts.windows(sla, interval)
     }
     return Past(title, latency, steady, verdicts, equal_to)
 

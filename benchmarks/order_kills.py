@@ -127,7 +127,7 @@ class Killer:
 
     def _published_so_far(self, job_path: str) -> str:
         job, store = read_job(job_path), store_of(self._folder)
-        if Ledger(store).known_loads([job.load_id]):
+        if Ledger(store).publications.known_loads([job.load_id]):
             return "after the row"
         iceberg = Iceberg(store)
         staged = {path for table in METRICS for path in staged_files(job.output, table) if has_rows(path)}
@@ -137,7 +137,7 @@ class Killer:
     def _in_doubt(self) -> int:
         """Mails that came and that the outbox still has to send."""
         came = {str(mail["X-Kafka-Sla-Miss"]) + _kind(str(mail["Message-ID"])) for mail in self._made.box.mails()}
-        return sum(n.miss.id + n.kind in came for n in Ledger(store_of(self._folder)).waiting())
+        return sum(n.miss.id + n.kind in came for n in Ledger(store_of(self._folder)).outbox.waiting())
 
 
 def _kind(message_id: str) -> str:

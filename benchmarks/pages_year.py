@@ -53,11 +53,11 @@ def build(folder: Path, windows_for: int) -> Year:
     config, store = folder / "kafka_sla.yml", Store.embedded(folder / "store")
     config.write_text(_configuration())
     lake, ledger = Lake(store), Ledger(store)
-    ledger.publications(None, EVERYTHING)  # makes the tables
+    ledger.publications.slices(None, EVERYTHING)  # makes the tables
     _database(Path(str(store.url.database)), end, windows_for)
     _files(folder, store, lake, ledger, end)
     _snapshots(folder, store, end)
-    ledger.observe("prod", (end - i * timedelta(milliseconds=SLOT_MS) for i in range(SNAPSHOT_DAYS * 288)))
+    ledger.observed_time.add("prod", (end - i * timedelta(milliseconds=SLOT_MS) for i in range(SNAPSHOT_DAYS * 288)))
     (folder / _UNTIL).write_text(end.isoformat())
     return Year(config, store, end)
 
@@ -187,7 +187,7 @@ def _files(folder: Path, store: Store, lake: Lake, ledger: Ledger, end: datetime
                                        minutes=int((piece.end - piece.start) / timedelta(minutes=1)) if real else 1),
                        {"start": piece.start})  # fmt: skip
             paths.append(str(path))
-            ledger.publish(["prod"], piece, f"load{number}", 0)
+            ledger.publications.publish(["prod"], piece, f"load{number}", 0)
     Iceberg(store).commit(CONSUMER_LATENCY, lambda _, change: change.add_files(paths, check_duplicate_files=False))
 
 

@@ -81,7 +81,7 @@ def _store(store: Store, shape: Shape, start: datetime, measured: Mapping[str, p
         files[name] = [f"{lake.stage_dir(load_id)}/{name}/part-0.parquet"]
         write_rows(files[name][0], _shifted(hour, interval, load_id))
     lake.add_load(load_id, interval, files)
-    Ledger(store).publish([CLUSTER], interval, load_id, Ledger(store).facts_seq(CLUSTER))
+    Ledger(store).publications.publish([CLUSTER], interval, load_id, Ledger(store).ingestions.readable_seq(CLUSTER))
     if start.minute == 0:
         say(f"stored {start:%H:%M}")
 

@@ -34,7 +34,7 @@ class Outcome:
             f"SLAs in {self.interval}",
             interval_text(self.settings.slas, ledger, self.interval),
             "Misses",
-            *(miss_text(miss) for miss in ledger.misses(interval=self.interval)),
+            *(miss_text(miss) for miss in ledger.verdicts.misses(interval=self.interval)),
             findings(self.store, self.interval),
             "Mails",
             "\n".join(f"{path}\n  {mail['subject']}" for path, mail in mails),
@@ -44,7 +44,7 @@ class Outcome:
     def surprises(self) -> list[str]:
         """What differs from what the flows promise; empty when all is as it should be."""
         expected = {flow.sla for flow in FLOWS if flow.missed}
-        misses = Ledger(self.store).misses(interval=self.interval)
+        misses = Ledger(self.store).verdicts.misses(interval=self.interval)
         missed = {miss.sla for miss in misses}
         subjects = [str(mail["subject"]) for mail in self.mailbox.mails()]
         told = sum(2 if miss.end else 1 for miss in misses)

@@ -78,7 +78,7 @@ class World:
         return asyncio.run(_events(path, kwargs))
 
     def publish(self, number: int, *clusters: str) -> None:
-        Ledger(self.store).publish(clusters, five_minutes(number), f"load {number} {clusters}", 0)
+        Ledger(self.store).publications.publish(clusters, five_minutes(number), f"load {number} {clusters}", 0)
 
 
 async def _events(path: str, kwargs: dict[str, Any]) -> list[Any]:

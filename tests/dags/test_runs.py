@@ -152,7 +152,7 @@ def test_a_missed_sla_fails_its_own_task_and_the_run_and_everybody_is_told(world
         "evaluate [also stopped]": "success", "notify": "success", "watcher": "upstream_failed",
     }  # fmt: skip
     assert opened.state == "failed"
-    assert len(Ledger(world.store).misses(open_only=True)) == 2
+    assert len(Ledger(world.store).verdicts.misses(open_only=True)) == 2
 
 
 def test_an_opened_miss_is_told_once_however_often_the_run_is_repeated(world: World, repeated: Any) -> None:
@@ -171,7 +171,7 @@ def test_a_spark_cluster_measures_what_local_spark_measures(repeated: tuple[Run,
 
 
 def test_a_recovered_miss_is_told_once(world: World, recovered: Run) -> None:
-    assert not Ledger(world.store).misses(open_only=True)
+    assert not Ledger(world.store).verdicts.misses(open_only=True)
     assert subjects(world)[2:] == ["SLA recovered: also stopped", "SLA recovered: stopped"]
     assert world.chat.read_text() == "opened stopped\nrecovered stopped\n"
 

@@ -26,7 +26,7 @@ def _miss(outcome: Outcome, sla: str) -> None:
     miss = Miss(
         "m-" + sla, sla, "demo", SPAN.start, None, SPAN.end, 3, True, 12_000.0, None, None, SPAN.start, "g", "t", 0
     )
-    Ledger(outcome.store).replace_sla_windows(promise, SPAN, windows, lambda around: [miss])
+    Ledger(outcome.store).verdicts.replace(promise, SPAN, windows, lambda around: [miss])
 
 
 def _mail(folder: Path, number: int, sla: str) -> None:

@@ -59,7 +59,9 @@ def stage(
 def load(lake: Lake, ledger: Ledger, load_id: str, interval: Interval, clusters: Sequence[str] = ("a",)) -> None:
     """A load measured, added and published."""
     lake.add_load(load_id, interval, stage(lake, load_id, interval, clusters))
-    ledger.publish(clusters, interval, load_id, {cluster: ledger.facts_seq(cluster) for cluster in clusters})
+    ledger.publications.publish(
+        clusters, interval, load_id, {cluster: ledger.ingestions.readable_seq(cluster) for cluster in clusters}
+    )
 
 
 def _metric_row(table: Table, cluster: str, partition: int, window: Interval) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def _store(place: Workplace) -> Checked:
 
     try:
         store = place.store
-        Ledger(store).publications([], EVERYTHING)
+        Ledger(store).publications.slices([], EVERYTHING)
         Lake(store).fact_files(GROUP_STATES, EVERYTHING.end, EVERYTHING.end)
     except (KafkaSlaError, OSError) as error:
         return Checked(False, f"store: {error}", "name a folder with --store, or correct the store's connection")

@@ -91,7 +91,7 @@ def _run(place: Workplace, asked: argparse.Namespace) -> int:
     local_run.execute(place, replace(plan, notify=asked.notify, memory=asked.driver_memory))
     ledger = Ledger(place.store)
     print(interval_text(plan.slas, ledger, plan.interval))
-    return int(any(sla.on_miss == "fail" and ledger.misses(sla, plan.interval) for sla in plan.slas))
+    return int(any(sla.on_miss == "fail" and ledger.verdicts.misses(sla, plan.interval) for sla in plan.slas))
 
 
 def _status(place: Workplace, asked: argparse.Namespace) -> int:
@@ -107,7 +107,7 @@ def _misses(place: Workplace, asked: argparse.Namespace) -> int:
     from kafka_sla.ledger.ledger import Ledger
 
     sla = place.settings.sla(asked.sla).name if asked.sla else None
-    found = Ledger(place.store).misses(sla, _interval(asked), open_only=asked.open)
+    found = Ledger(place.store).verdicts.misses(sla, _interval(asked), open_only=asked.open)
     print("\n\n".join(miss_text(miss) for miss in found) or "no misses")
     return 0
 

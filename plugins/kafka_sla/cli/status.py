@@ -41,14 +41,14 @@ class SlaStatus:
 
 def cluster_status(settings: Settings, ledger: Ledger) -> tuple[ClusterStatus, ...]:
     """Every configured cluster."""
-    slices = ledger.publications(None, EVERYTHING)
+    slices = ledger.publications.slices(None, EVERYTHING)
     return tuple(_cluster(c.name, [s.interval for s in slices if s.cluster == c.name]) for c in settings.clusters)
 
 
 def sla_status(settings: Settings, ledger: Ledger, clusters: Sequence[ClusterStatus]) -> tuple[SlaStatus, ...]:
     """Every configured SLA."""
     until = {c.cluster: c.last.end for c in clusters if c.last}
-    misses = [miss.sla for miss in ledger.misses(open_only=True)]
+    misses = [miss.sla for miss in ledger.verdicts.misses(open_only=True)]
     return tuple(
         SlaStatus(
             sla, _attainment(sla, ledger, until[sla.cluster]) if sla.cluster in until else None, misses.count(sla.name)
@@ -104,7 +104,7 @@ def _cluster(name: str, spans: Sequence[Interval]) -> ClusterStatus:
 
 def _attainment(sla: Sla, ledger: Ledger, at: datetime) -> Attainment:
     period = period_until(sla, at)
-    return attainment_of(sla, period, at, ledger.judged_time(sla, Interval(period.start, at)))
+    return attainment_of(sla, period, at, ledger.verdicts.sums(sla, Interval(period.start, at)))
 
 
 def _clusters_text(clusters: Sequence[ClusterStatus]) -> str:
@@ -139,7 +139,7 @@ def _sla_row(status: SlaStatus) -> tuple[str, ...]:
 
 def _validation_text(ledger: Ledger, clusters: Sequence[ClusterStatus]) -> str:
     newest = max((c.last.end for c in clusters if c.last), default=None)
-    results = ledger.validation_results(Interval(newest - timedelta(days=1), EVERYTHING.end) if newest else EVERYTHING)
+    results = ledger.validations.results(Interval(newest - timedelta(days=1), EVERYTHING.end) if newest else EVERYTHING)
     if not results:
         return "last validation: none"
     last = max((row["interval_end"], row["interval_start"], row["load_id"]) for row in results)
@@ -151,10 +151,10 @@ def _validation_text(ledger: Ledger, clusters: Sequence[ClusterStatus]) -> str:
 
 
 def _interval_row(sla: Sla, ledger: Ledger, interval: Interval) -> tuple[str, ...]:
-    windows = ledger.sla_windows(sla, interval)
+    windows = ledger.verdicts.windows(sla, interval)
     verdicts = [window.verdict for window in windows]
     counts = (str(verdicts.count(verdict)) for verdict in ("good", "bad", "excluded", "unknown"))
-    misses = ledger.misses(sla, interval)
+    misses = ledger.verdicts.misses(sla, interval)
     state = ", ".join(f"{miss.id} ({'recovered' if miss.end else 'open'})" for miss in misses) or "none"
     return (sla.name, span(sla.max_latency_ms), *counts, _worst(windows), state)
 

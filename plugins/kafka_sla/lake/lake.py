@@ -49,12 +49,12 @@ class Lake:
         table. `interval` is the time that the landing may change; without it, the time of the new rows."""
         new = {name: self._not_there(TABLES[name], _fitting(TABLES[name], rows)) for name, rows in facts.items()}
         spans = {cluster: interval or span for cluster, span in _spans(new).items()}
-        landings = {cluster: self._ledger.begin_fact_load(cluster, span) for cluster, span in sorted(spans.items())}
+        landings = {cluster: self._ledger.ingestions.begin(cluster, span) for cluster, span in sorted(spans.items())}
         landed = {name: self.append_facts(TABLES[name], rows) for name, rows in new.items()}
         for cluster, seq in landings.items():
-            self._ledger.end_fact_load(cluster, seq)
+            self._ledger.ingestions.confirm(cluster, seq)
         for cluster, snapshots in _snapshots(facts.get(GROUP_STATES.name)).items():
-            self._ledger.observe(cluster, snapshots)
+            self._ledger.observed_time.add(cluster, snapshots)
         return landed
 
     def fact_files(self, table: Table, start: datetime | None, end: datetime) -> list[str]:
@@ -89,7 +89,7 @@ class Lake:
 
     def metric_files(self, load_ids: Sequence[str], table: Table) -> list[str]:
         """The files of these loads, published or not."""
-        loads = between("interval_start", self._ledger.loads_start(load_ids), None)
+        loads = between("interval_start", self._ledger.publications.start_of(load_ids), None)
         return paths(self._files_of(table, load_ids, loads))
 
     def published_files(self, table: Table, slices: Sequence[Slice]) -> list[str]:
@@ -101,7 +101,7 @@ class Lake:
             return []
         start, end = min(s.interval.start for s in slices), max(s.interval.end for s in slices)
         load_ids = sorted({s.load_id for s in slices})
-        loads = between("interval_start", self._ledger.loads_start(load_ids), end)
+        loads = between("interval_start", self._ledger.publications.start_of(load_ids), end)
         return self._files_of(table, load_ids, loads, between(table.time, start, end))
 
     def newest_slices(self, table: Table, slices: Sequence[Slice], most_rows: int) -> list[Slice]:
@@ -130,7 +130,7 @@ class Lake:
         if table.kind == "fact":
             return self.read_facts(table, interval, clusters, columns)
         if table.kind == "metric":
-            return self.read(table, self._ledger.publications(clusters, interval), columns)
+            return self.read(table, self._ledger.publications.slices(clusters, interval), columns)
         rows = self._ledger.declared_rows(table, interval, clusters)
         return arrow_rows(table, rows).select(list(columns or table.names))
 
@@ -146,7 +146,7 @@ class Lake:
     ) -> MaintenanceResult:  # fmt: skip
         """Tidy up: see `settling`."""
         now = now or datetime.now(UTC)
-        if not self._ledger.knows_observed():
+        if not self._ledger.observed_time.is_known():
             self._observe_all()
         return TableMaintenance(self._store, self._iceberg, self._ledger, now - grace_period, now - orphan_age).run()
 
@@ -157,7 +157,7 @@ class Lake:
         files = self._planned(GROUP_STATES)
         states = distinct_values(files, ("cluster", "at")) if files else None
         for cluster, snapshots in _snapshots(states).items():
-            self._ledger.observe(cluster, snapshots)
+            self._ledger.observed_time.add(cluster, snapshots)
 
     def _planned(self, table: Table, *wanted: str) -> list[str]:
         return paths(planned_files(self._iceberg.table(table), *wanted))

@@ -35,7 +35,7 @@ def measured_spans(
     """What was published of the SLA, by the start of each span that holds a row."""
     # The window before tells how much was produced in the first one.
     before = Interval(interval.start - timedelta(milliseconds=window_ms), interval.end)
-    rows = _rows(lake, sla, interval, width_ms, ledger.publications([sla.cluster], before))
+    rows = _rows(lake, sla, interval, width_ms, ledger.publications.slices([sla.cluster], before))
     histograms: dict[datetime, dict[int, int]] = defaultdict(dict)
     cells: dict[datetime, dict[Place, float]] = defaultdict(dict)
     for row in rows.histogram:

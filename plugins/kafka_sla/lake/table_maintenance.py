@@ -58,8 +58,8 @@ class TableMaintenance:
 
     def _dead_loads(self) -> set[str]:
         staged = self._staged_loads()
-        unpublished = set(staged) - self.ledger.known_loads(list(staged))
-        return set(self.ledger.retired_loads(self.readers_gone)) & set(staged) | {
+        unpublished = set(staged) - self.ledger.publications.known_loads(list(staged))
+        return set(self.ledger.publications.retired_loads(self.readers_gone)) & set(staged) | {
             load_id for load_id in unpublished if staged[load_id] < self.abandoned
         }
 

@@ -27,7 +27,7 @@ def tell_if_late(
         if not late:
             return f"{run.interval} is published, and the run has ended: not late"
         message = late_mail(freshness_alert, run, late, None, sender)
-        told = ledger.late_once(late, run.interval.end, lambda: deliver(smtp, message))
+        told = ledger.late_alerts.send_once(late, run.interval.end, lambda: deliver(smtp, message))
     except (StoreError, ConnectionMissing) as error:
         deliver(smtp, late_mail(freshness_alert, run, {}, str(error), sender))
         return f"mailed to {', '.join(freshness_alert.recipients)}, without knowing what is published: {error}"
@@ -37,6 +37,8 @@ def tell_if_late(
 
 def _late(ledger: Ledger, run: LateRun, clusters: Sequence[str]) -> dict[str, datetime | None]:
     """The clusters that the run owes, and until when each is published; a run that goes on owes all."""
-    owed = clusters if run.state not in ("failed", "success") else ledger.unpublished(clusters, run.interval)
-    found = {name: ledger.latest_publication(name, run.interval.end) for name in owed}
+    owed = (
+        clusters if run.state not in ("failed", "success") else ledger.publications.incomplete(clusters, run.interval)
+    )
+    found = {name: ledger.publications.latest(name, run.interval.end) for name in owed}
     return {name: publication.interval.end if publication else None for name, publication in found.items()}

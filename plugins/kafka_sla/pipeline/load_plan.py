@@ -40,8 +40,8 @@ def job_for(
     """The job that measures `interval` for these clusters."""
     slas = tuple(s for s in settings.slas if s.cluster in clusters)
     for name in clusters:
-        ledger.adopt_rules(name, rules_digest(settings.cluster(name), slas))
-    seqs = {name: ledger.facts_seq(name) for name in clusters}
+        ledger.rule_versions.adopt(name, rules_digest(settings.cluster(name), slas))
+    seqs = {name: ledger.ingestions.readable_seq(name) for name in clusters}
     replays, since = [], []
     for name in clusters:
         carried = _carried(ledger, name, interval, settings.window_ms)
@@ -78,12 +78,12 @@ def rules_digest(cluster: Cluster, slas: Sequence[Sla]) -> str:
 
 def _carried(ledger: Ledger, cluster: str, interval: Interval, window_ms: int) -> Carried | None:
     """The published window that the replay may begin after."""
-    found = ledger.carry(cluster, interval.start, window_ms)
+    found = ledger.publications.carry(cluster, interval.start, window_ms)
     if found is None:
         return None
     at, _ = found
     window = Interval(at - timedelta(milliseconds=window_ms), at)
-    slices = ledger.publications([cluster], window)
+    slices = ledger.publications.slices([cluster], window)
     return Carried(at, slices[-1].load_id) if slices else None
 
 

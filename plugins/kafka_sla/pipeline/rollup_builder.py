@@ -20,14 +20,14 @@ def sum_up(sla: Sla, lake: Lake, ledger: Ledger, interval: Interval, window_ms: 
     The newest day comes first: once it is there, windows of days before it would be forgotten again.
     """
     for hours in reversed(list(_days(_whole_hours(interval)))):
-        fine = window_ms < SLOT_MS and ledger.keeps_windows(sla.name, hours.end)
+        fine = window_ms < SLOT_MS and ledger.rollups.keeps_windows(sla.name, hours.end)
         width_ms = window_ms if fine else SLOT_MS
         ledger.replace_rollups(sla.name, hours, _parts(sla, lake, ledger, hours, window_ms, width_ms), width_ms)
 
 
 def _parts(sla: Sla, lake: Lake, ledger: Ledger, hours: Interval, window_ms: int, width_ms: int) -> list[Rollup]:
     windows: dict[datetime, list[SlaWindow]] = defaultdict(list)
-    for window in ledger.sla_windows(sla, hours):
+    for window in ledger.verdicts.windows(sla, hours):
         windows[floor_time(window.window.start, width_ms)].append(window)
     measured = measured_spans(lake, ledger, sla, hours, width_ms, window_ms)
     width = timedelta(milliseconds=width_ms)

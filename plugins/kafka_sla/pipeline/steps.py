@@ -77,7 +77,7 @@ def snapshot(
         return {"cluster": cluster_name, "commit_records": None, "notes": []}
     elsewhere = positions_elsewhere(settings, cluster, login, interval, live=live)
     before = Interval(interval.start - LOOK_BACK, interval.start)
-    landed_before = live and not Ledger(store).unpublished([cluster_name], before)
+    landed_before = live and not Ledger(store).publications.incomplete([cluster_name], before)
     found = snapshot(
         cluster, login(cluster.connection), interval, window_ms=settings.window_ms, groups=cluster.groups,
         topics=cluster.topics, live=live, offset_lookups=settings.offset_lookups, progress=progress,
@@ -126,7 +126,7 @@ def validate(store: Store, job_path: str) -> dict[str, Any]:
     landed = _land_commits(job, job_path, Lake(store), ledger)
     results = staged(job.output, VALIDATION_RESULTS).to_pylist()
     quarantined = staged(job.output, QUARANTINE).to_pylist()
-    ledger.store_validation(results, quarantined)
+    ledger.validations.store(results, quarantined)
     broken = [r for r in results if not r["success"]]
     notes = [f"{r['severity']}: {r['table_name']}: {r['expectation']} (observed {r['observed']})" for r in broken]
     if any(r["severity"] == "critical" for r in broken):
@@ -148,7 +148,7 @@ def _land_commits(job: Job, job_path: str, lake: Lake, ledger: Ledger) -> int:
     for cluster in job.clusters:
         mine = rows.filter(pc.equal(rows["cluster"], cluster))
         total += lake.land({COMMITTED_OFFSETS.name: mine})[COMMITTED_OFFSETS.name]
-        if ledger.facts_seq(cluster) == seen[cluster] + 1:
+        if ledger.ingestions.readable_seq(cluster) == seen[cluster] + 1:
             seen[cluster] += 1
     replace(job, facts_seq=seen).write(Path(job_path))
     return total
@@ -159,7 +159,7 @@ def publish(store: Store, job_path: str) -> dict[str, Any]:
     job, lake, ledger = read_job(job_path), Lake(store), Ledger(store)
     files = {table.name: staged_files(job.output, table) for table in METRICS}
     lake.add_load(job.load_id, job.interval, files)
-    ledger.publish(job.clusters, job.interval, job.load_id, job.facts_seq)
+    ledger.publications.publish(job.clusters, job.interval, job.load_id, job.facts_seq)
     return {"interval": str(job.interval), "clusters": ", ".join(job.clusters), "load_id": job.load_id}
 
 
@@ -177,9 +177,9 @@ def evaluate(settings: Settings, store: Store, sla_name: str, interval: Interval
         known = [explained(settings, promise, miss, until, lake) for miss in found]
         return [with_expiry(promise, miss, around) for miss in known]
 
-    ledger.replace_sla_windows(promise, interval, windows, judge_misses, looks_back(promise))
+    ledger.verdicts.replace(promise, interval, windows, judge_misses, looks_back(promise))
     sum_up(promise, lake, ledger, interval, settings.window_ms)
-    touching = ledger.misses(promise, interval)
+    touching = ledger.verdicts.misses(promise, interval)
     verdicts = [w.verdict for w in windows]
     return {
         "sla": sla_name,
@@ -223,11 +223,11 @@ def notify(
             call(notifier, promise, notice)
         elif notice.channel == MAIL and smtp and promise.recipients:
             around = Interval(notice.miss.start - _PLOT_BEFORE, max(interval.end, notice.miss.opened_at))
-            mail.send(smtp, promise, notice, ledger.sla_windows(promise, around))
+            mail.send(smtp, promise, notice, ledger.verdicts.windows(promise, around))
 
-    sent = ledger.deliver(send, slas, None if call else [MAIL], but=[ASSET])
+    sent = ledger.outbox.deliver(send, slas, None if call else [MAIL], but=[ASSET])
     if announce:
-        sent += ledger.deliver(announce, slas, [ASSET])
+        sent += ledger.outbox.deliver(announce, slas, [ASSET])
     return {"queued": queued, "sent": sent}
 
 
@@ -235,10 +235,12 @@ def _queue(ledger: Ledger, promise: Sla, interval: Interval, run_url: str | None
     """Queue what each channel of the SLA has not heard yet of misses that the interval may have changed; answers how
     much."""
     queued = 0
-    for miss in ledger.misses_around(promise.name, interval):
+    for miss in ledger.verdicts.misses_around(promise.name, interval):
         for channel in (MAIL, *_notifiers(promise), *dags):
-            queued += ledger.enqueue(Notice("opened", miss, run_url, channel=channel))
-            queued += miss.end is not None and ledger.enqueue(Notice("recovered", miss, run_url, channel=channel))
+            queued += ledger.outbox.enqueue(Notice("opened", miss, run_url, channel=channel))
+            queued += miss.end is not None and ledger.outbox.enqueue(
+                Notice("recovered", miss, run_url, channel=channel)
+            )
     return queued
 
 

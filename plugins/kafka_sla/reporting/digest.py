@@ -48,7 +48,7 @@ def tell(ledger: Ledger, digest: Digest, slas: Sequence[Sla], period: Interval) 
     values = {
         "digest": digest, "title": f"{digest.name}: {name}", "period": name, "summary": _summary(outcomes),
         "subject": f"SLA {_ADJECTIVES[digest.every]}: {digest.name}, {name}: {_short(outcomes)}",
-        "every": digest.every, "slas": rows, "many": MANY, "quality": quality(ledger.validation_results(period)),
+        "every": digest.every, "slas": rows, "many": MANY, "quality": quality(ledger.validations.results(period)),
         "changes": [row["change"] for row in rows if row["change"]],
         "gaps": [row["gap"] for row in rows if row["gap"]],
         "plots_left_out": sum(1 for _, plot in found if plot) - len(shown),
@@ -59,8 +59,8 @@ def tell(ledger: Ledger, digest: Digest, slas: Sequence[Sla], period: Interval) 
 def _of_sla(ledger: Ledger, digest: Digest, sla: Sla, period: Interval) -> tuple[dict[str, Any], bytes | None]:
     one = reported(ledger, sla, period)
     before = period_of(digest, period.start - timedelta(microseconds=1))
-    past = attainment_of(sla, before, before.end, ledger.judged_time(sla, before))
-    misses = len(ledger.misses(sla, before))
+    past = attainment_of(sla, before, before.end, ledger.verdicts.sums(sla, before))
+    misses = len(ledger.verdicts.misses(sla, before))
     values = sla_values(one)
     values["change"] = _change(digest, sla, one.within, past, len(one.misses), misses)
     values["gap"] = _gap(digest, one)

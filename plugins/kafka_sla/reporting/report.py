@@ -50,7 +50,9 @@ class ReportedSla:
 
 def write_report(path: Path, ledger: Ledger, slas: Sequence[Sla], interval: Interval) -> Path:
     """Write the report of these SLAs from what the ledger holds, and answer where it is."""
-    page = html_report(interval, [reported(ledger, sla, interval) for sla in slas], ledger.validation_results(interval))
+    page = html_report(
+        interval, [reported(ledger, sla, interval) for sla in slas], ledger.validations.results(interval)
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page, encoding="utf-8")
     return path
@@ -58,10 +60,14 @@ def write_report(path: Path, ledger: Ledger, slas: Sequence[Sla], interval: Inte
 
 def reported(ledger: Ledger, sla: Sla, interval: Interval) -> ReportedSla:
     """What the ledger holds of one SLA."""
-    period, windows = period_until(sla, interval.end), ledger.sla_windows(sla, interval)
-    sums = ledger.judged_time(sla, Interval(period.start, interval.end))
+    period, windows = period_until(sla, interval.end), ledger.verdicts.windows(sla, interval)
+    sums = ledger.verdicts.sums(sla, Interval(period.start, interval.end))
     return ReportedSla(
-        sla, interval, windows, tuple(ledger.misses(sla, interval)), attainment_of(sla, period, interval.end, sums)
+        sla,
+        interval,
+        windows,
+        tuple(ledger.verdicts.misses(sla, interval)),
+        attainment_of(sla, period, interval.end, sums),
     )
 
 

@@ -39,7 +39,7 @@ def ledger(tmp_path: Path) -> Ledger:
 
 def judged(ledger: Ledger, *windows: SlaWindow) -> None:
     span = Interval(windows[0].window.start, windows[-1].window.end)
-    ledger.replace_sla_windows(SLA, span, windows, lambda around: misses(SLA, around, 60_000))
+    ledger.verdicts.replace(SLA, span, windows, lambda around: misses(SLA, around, 60_000))
 
 
 def test_an_empty_store_says_that_nothing_is_published(ledger: Ledger) -> None:
@@ -49,14 +49,14 @@ def test_an_empty_store_says_that_nothing_is_published(ledger: Ledger) -> None:
 
 def test_coverage_counts_gaps_between_published_intervals(ledger: Ledger) -> None:
     for number, span in enumerate([minutes(0, 5), minutes(5, 10), minutes(15, 20)]):
-        ledger.publish(["prod"], span, f"load{number}", 0)
+        ledger.publications.publish(["prod"], span, f"load{number}", 0)
     prod, old = cluster_status(SETTINGS, ledger)
     assert (prod.first, prod.last, prod.gaps) == (START, minutes(15, 20), (minutes(10, 15),))
     assert (prod.coverage, old.coverage) == (0.75, None)
 
 
 def test_status_shows_attainment_up_to_the_newest_published_time(ledger: Ledger) -> None:
-    ledger.publish(["prod"], minutes(0, 10), "load", 0)
+    ledger.publications.publish(["prod"], minutes(0, 10), "load", 0)
     judged(
         ledger,
         *[
@@ -71,13 +71,13 @@ def test_status_shows_attainment_up_to_the_newest_published_time(ledger: Ledger)
 
 
 def test_the_last_validation_names_what_broke(ledger: Ledger) -> None:
-    ledger.publish(["prod"], minutes(0, 5), "load", 0)
+    ledger.publications.publish(["prod"], minutes(0, 5), "load", 0)
     row = {
         "load_id": "load", "interval_start": START, "interval_end": minutes(0, 5).end, "table_name": "log_offsets",
         "expectation_id": "fresh", "expectation": "facts are fresh", "severity": "warning", "success": False,
         "observed": "none", "unexpected_rows": None,
     }  # fmt: skip
-    ledger.store_validation([row, {**row, "expectation_id": "other", "success": True}])
+    ledger.validations.store([row, {**row, "expectation_id": "other", "success": True}])
     assert status_text(SETTINGS, ledger).splitlines()[-2:] == [
         "last validation: 2026-11-02T00:00:00Z/2026-11-02T00:05:00Z: 1 of 2 expectations held",
         "  warning: log_offsets: facts are fresh (observed none)",
@@ -86,14 +86,14 @@ def test_the_last_validation_names_what_broke(ledger: Ledger) -> None:
 
 def test_a_run_tells_verdicts_worst_latency_and_misses(ledger: Ledger) -> None:
     judged(ledger, *[window(m, "bad" if m >= 3 else "good") for m in range(6)])
-    (miss,) = ledger.misses()
+    (miss,) = ledger.verdicts.misses()
     last = interval_text([SLA], ledger, minutes(0, 6)).splitlines()[-1]
     assert last.split() == f"payments 30 s 3 3 0 0 1 min 30 s {miss.id} (open)".split()
 
 
 def test_a_miss_tells_how_long_how_bad_and_where(ledger: Ledger) -> None:
     judged(ledger, *[window(m, "bad" if m in (1, 2, 3) else "good") for m in range(6)])
-    (miss,) = ledger.misses()
+    (miss,) = ledger.verdicts.misses()
     assert miss_text(
         replace(miss, evidence={"sentence": "It stopped.", "lag_worst": 7, "partitions": [1, 2]})
     ).splitlines() == [

@@ -50,7 +50,7 @@ def test_log_offsets_are_imported_from_csv_once(tmp_path: Path, embedded: Store)
     found = lake.read_facts(LOG_OFFSETS, DAY, ["b"]).to_pylist()[0]
     assert found["at"] == datetime.fromisoformat("2026-03-02T10:01:00.250Z")
     assert (found["log_start_offset"], found["log_end_offset"], found["source"]) == (5, 9, "x")
-    assert (Ledger(embedded).facts_seq("a"), Ledger(embedded).facts_seq("b")) == (1, 1)
+    assert (Ledger(embedded).ingestions.readable_seq("a"), Ledger(embedded).ingestions.readable_seq("b")) == (1, 1)
 
 
 def test_committed_offsets_are_imported_from_parquet(tmp_path: Path, embedded: Store) -> None:

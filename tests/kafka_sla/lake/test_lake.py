@@ -99,21 +99,21 @@ class TestLanding:
     def test_new_rows_are_a_landing_of_their_cluster(self, lake: Lake, ledger: Ledger) -> None:
         both = pa.concat_tables([points("10:00", "11:00"), points("9:00", cluster="b")])
         assert lake.land({"log_offsets": both}) == {"log_offsets": 3}
-        assert (ledger.facts_seq("a"), ledger.facts_seq("b")) == (1, 1)
-        assert ledger.facts_changed_since("b", 0, at("9:01"))
-        assert not ledger.facts_changed_since("a", 0, at("10:00"))
+        assert (ledger.ingestions.readable_seq("a"), ledger.ingestions.readable_seq("b")) == (1, 1)
+        assert ledger.ingestions.changed_since("b", 0, at("9:01"))
+        assert not ledger.ingestions.changed_since("a", 0, at("10:00"))
 
     def test_nothing_new_is_no_landing(self, lake: Lake, ledger: Ledger) -> None:
         lake.land({"log_offsets": points("10:00")})
         assert lake.land({"log_offsets": points("10:00"), "group_states": empty_states()}) == {
             "log_offsets": 0, "group_states": 0,
         }  # fmt: skip
-        assert ledger.facts_seq("a") == 1
+        assert ledger.ingestions.readable_seq("a") == 1
 
     def test_the_caller_may_say_which_time_a_landing_changes(self, lake: Lake, ledger: Ledger) -> None:
         lake.land({"log_offsets": points("9:30", "10:00")}, span("10:00", "10:05"))
-        assert not ledger.facts_changed_since("a", 0, at("10:00"))
-        assert ledger.facts_changed_since("a", 0, at("10:01"))
+        assert not ledger.ingestions.changed_since("a", 0, at("10:00"))
+        assert ledger.ingestions.changed_since("a", 0, at("10:01"))
 
 
 def empty_states() -> pa.Table:
@@ -125,7 +125,7 @@ class TestLoads:
         hour = span("10:00", "11:00")
         lake.add_load("one", hour, stage(lake, "one", hour))
         assert [lake.published(t.name, hour).num_rows for t in MEASURED] == [0, 0]
-        ledger.publish(["a"], hour, "one", 0)
+        ledger.publications.publish(["a"], hour, "one", 0)
         assert [lake.published(t.name, hour).num_rows for t in MEASURED] == [60, 60]
         assert lake.published("consumer_latency", hour).schema == arrow_schema(CONSUMER_LATENCY)
         first = lake.published("consumer_latency", hour).slice(0, 1).to_pylist()[0]
@@ -136,7 +136,7 @@ class TestLoads:
         files = stage(lake, "one", hour)
         for _ in range(2):
             lake.add_load("one", hour, files)
-        ledger.publish(["a"], hour, "one", 0)
+        ledger.publications.publish(["a"], hour, "one", 0)
         assert minutes(lake.published("consumer_latency", hour)) == list(range(600, 660))
         assert lake.metric_files(["one"], CONSUMER_LATENCY) == files["consumer_latency"]
 
@@ -145,9 +145,9 @@ class TestLoads:
         load(lake, ledger, "rerun", span("10:00", "10:05"))
         around = span("9:58", "10:07")
         assert minutes(lake.published("consumer_latency", around)) == list(range(598, 607))
-        files = lake.published_files(CONSUMER_LATENCY, ledger.publications(["a"], around))
+        files = lake.published_files(CONSUMER_LATENCY, ledger.publications.slices(["a"], around))
         assert files == lake.metric_files(["day", "rerun"], CONSUMER_LATENCY)
-        assert lake.published_files(CONSUMER_LATENCY, ledger.publications(["a"], span("10:00", "10:05"))) == (
+        assert lake.published_files(CONSUMER_LATENCY, ledger.publications.slices(["a"], span("10:00", "10:05"))) == (
             lake.metric_files(["rerun"], CONSUMER_LATENCY)
         )
 
@@ -165,7 +165,7 @@ class TestLoads:
         empty = Path(files["steady_state"][0])
         pq.write_table(pq.read_table(empty).slice(0, 0), empty)
         lake.add_load("one", hour, files)
-        ledger.publish(["a"], hour, "one", 0)
+        ledger.publications.publish(["a"], hour, "one", 0)
         assert [lake.published(t.name, hour).num_rows for t in MEASURED] == [60, 0]
 
     @pytest.mark.parametrize("wrong", ["elsewhere", "gone", "columns"])
@@ -190,7 +190,7 @@ class TestLoads:
         rows.repartition(3).write.parquet(f"file://{folder}")
         files = [str(path) for path in sorted(folder.glob("*.parquet"))]
         lake.add_load("spark", hour, {"consumer_latency": files})
-        ledger.publish(["a"], hour, "spark", 0)
+        ledger.publications.publish(["a"], hour, "spark", 0)
         assert lake.published("consumer_latency", hour).equals(expected.cast(arrow_schema(CONSUMER_LATENCY)))
 
 
@@ -212,7 +212,7 @@ def test_processes_that_write_at_once_lose_and_double_nothing(store: Store) -> N
     assert [task.exitcode for task in tasks] == [0] * 4
     lake, ledger = Lake(store), Ledger(store)
     assert lake.read_facts(LOG_OFFSETS, span("0:00", "48:00")).num_rows == 2 + 4
-    assert ledger.facts_seq("a") == 4
+    assert ledger.ingestions.readable_seq("a") == 4
     expected = [hour * 60 + minute for hour in range(4) for minute in range(5)]
     assert minutes(lake.published("consumer_latency", span("0:00", "24:00"))) == expected
 
@@ -228,7 +228,7 @@ def rewrite_for_ever(store: Store, started: Path) -> None:
         files = stage(lake, load_id, hour)
         for name, staged in files.items():
             lake.add_load(load_id, hour, {name: staged})
-        ledger.publish(["a"], hour, load_id, ledger.facts_seq("a"))
+        ledger.publications.publish(["a"], hour, load_id, ledger.ingestions.readable_seq("a"))
         if turn % 5 == 4:
             lake.maintain()
 
@@ -247,7 +247,7 @@ def test_a_reader_sees_a_whole_interval_whenever_a_writer_is_killed(store: Store
         while die is None or time.monotonic() < die:
             for table in MEASURED:
                 assert lake.published(table.name, hour)["window_start"].to_pylist() == whole
-            seen |= {s.load_id for s in ledger.publications(["a"], hour)}
+            seen |= {s.load_id for s in ledger.publications.slices(["a"], hour)}
             if die is None and started.exists():
                 die = time.monotonic() + 0.5 + 2 * dice.random()
         writer.kill()

@@ -48,7 +48,7 @@ def rows(count: int) -> pa.Table:
 
 
 def ask_the_ledger(store: Store) -> object:
-    return Ledger(store).publications(None, EVERYTHING)
+    return Ledger(store).publications.slices(None, EVERYTHING)
 
 
 def ask_the_lake(store: Store) -> object:
@@ -70,7 +70,7 @@ def test_a_database_that_is_not_there_is_named(postgres_url: str, tmp_path: Path
     store = Store(str(tmp_path), make_url(postgres_url).set(database="nowhere").render_as_string(hide_password=False))
 
     with pytest.raises(StoreError, match='database "nowhere" does not exist'):
-        Ledger(store).publications(None, EVERYTHING)
+        Ledger(store).publications.slices(None, EVERYTHING)
 
 
 def test_a_database_that_goes_away_in_the_middle_is_told(postgres_url: str, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def data_files(store: Store) -> set[str]:
 
 def test_a_superseded_load_is_kept_for_its_readers_and_then_dropped(store: Store, lake: Lake, ledger: Ledger) -> None:
     load(lake, ledger, "old", HOUR)
-    reading = ledger.publications(["a"], HOUR)
+    reading = ledger.publications.slices(["a"], HOUR)
     load(lake, ledger, "new", HOUR)
     lake.maintain()
     assert lake.read(CONSUMER_LATENCY, reading).num_rows == 60
@@ -140,5 +140,6 @@ def test_a_hundred_loads_are_read_the_same_before_and_after(tmp_path: Path) -> N
     after = lake.published("consumer_latency", span("0:00", "24:00"))
     assert after.equals(before)
     assert (
-        len(lake.published_files(CONSUMER_LATENCY, ledger.publications(["a"], span("0:00", "24:00")))) == 107 - 48 + 1
+        len(lake.published_files(CONSUMER_LATENCY, ledger.publications.slices(["a"], span("0:00", "24:00"))))
+        == 107 - 48 + 1
     )

@@ -59,7 +59,7 @@ def test_metrics_get_a_new_column_that_old_loads_lack_also_where_it_must_have_a_
     (path,) = stage(lake, "old", span("10:00", "10:02"))[CONSUMER_LATENCY.name]
     without(path, "records_consumed")
     lake.add_load("old", span("10:00", "10:02"), {CONSUMER_LATENCY.name: [path]})
-    ledger.publish(["a"], span("10:00", "10:02"), "old", 0)
+    ledger.publications.publish(["a"], span("10:00", "10:02"), "old", 0)
     load(lake, ledger, "new", span("10:02", "10:04"))
 
     found = Lake(store).published(CONSUMER_LATENCY.name, span("10:00", "10:04"))
@@ -75,22 +75,22 @@ def without(path: str, column: str) -> None:
 
 
 def test_the_database_gets_new_columns_and_tables_and_keeps_its_rows(store: Store) -> None:
-    Ledger(store).store_validation([validation("first")], [])
+    Ledger(store).validations.store([validation("first")], [])
     altered(store, "ALTER TABLE validation_results DROP COLUMN observed", "DROP TABLE late_runs")
 
-    Ledger(store).store_validation([validation("second")], [])
+    Ledger(store).validations.store([validation("second")], [])
 
     rows = Lake(store).published("validation_results", span("10:00", "11:00")).to_pylist()
     assert [(row["load_id"], row["observed"]) for row in rows] == [("first", None), ("second", "3 of 4")]
-    assert Ledger(store).late_once({"a": None}, span("10:00", "10:05").end, lambda: None)
+    assert Ledger(store).late_alerts.send_once({"a": None}, span("10:00", "10:05").end, lambda: None)
 
 
 def test_components_that_come_up_at_once_add_a_column_once(store: Store) -> None:
-    Ledger(store).store_validation([validation("first")], [])
+    Ledger(store).validations.store([validation("first")], [])
     altered(store, "ALTER TABLE validation_results DROP COLUMN observed")
 
     with ThreadPoolExecutor(4) as several:
-        list(several.map(lambda _: Ledger(store).publications(None, span("10:00", "11:00")), range(4)))
+        list(several.map(lambda _: Ledger(store).publications.slices(None, span("10:00", "11:00")), range(4)))
 
     assert Lake(store).published("validation_results", span("10:00", "11:00"))["observed"].to_pylist() == [None]
 
@@ -103,8 +103,8 @@ def validation(load_id: str) -> dict[str, object]:
 
 
 def test_a_column_that_must_have_a_value_is_not_guessed(store: Store) -> None:
-    Ledger(store).store_validation([], [])
+    Ledger(store).validations.store([], [])
     altered(store, "ALTER TABLE publications DROP COLUMN facts_seq")
 
     with pytest.raises(StoreError, match=r"publications in .* is of another version: it lacks the column facts_seq"):
-        Ledger(store).publications(None, span("10:00", "11:00"))
+        Ledger(store).publications.slices(None, span("10:00", "11:00"))

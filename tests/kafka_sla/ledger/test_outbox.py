@@ -32,82 +32,82 @@ def notice(kind: NoticeKind = "opened", **fields: str) -> Notice:
 
 def told(ledger: Ledger) -> list[tuple[str, str, str]]:
     sent: list[Notice] = []
-    ledger.deliver(sent.append)
+    ledger.outbox.deliver(sent.append)
     return [(n.kind, n.miss.id, n.thread) for n in sent]
 
 
 def now_judged(ledger: Ledger, *misses: Miss, bad: tuple[str, str] = ("10:00", "10:01")) -> None:
     """These are the misses of the SLA at present, and bad windows in this time."""
     windows = [SlaWindow("payments", w, "bad", True, "") for w in Interval(at(bad[0]), at(bad[1])).windows(60_000)]
-    ledger.replace_sla_windows(SLA, Interval(at("0:00"), at("24:00")), windows, lambda _: misses)
+    ledger.verdicts.replace(SLA, Interval(at("0:00"), at("24:00")), windows, lambda _: misses)
 
 
 def test_a_notice_comes_out_as_it_went_in_with_its_thread(ledger: Ledger) -> None:
-    assert ledger.enqueue(notice())
-    assert ledger.waiting() == [Notice("opened", miss(), "http://airflow/run", "m1")]
+    assert ledger.outbox.enqueue(notice())
+    assert ledger.outbox.waiting() == [Notice("opened", miss(), "http://airflow/run", "m1")]
 
 
 def test_a_notice_is_queued_once_and_sent_once(ledger: Ledger) -> None:
-    assert [ledger.enqueue(notice()) for _ in range(3)] == [True, False, False]
+    assert [ledger.outbox.enqueue(notice()) for _ in range(3)] == [True, False, False]
     assert told(ledger) == [("opened", "m1", "m1")]
-    assert not ledger.enqueue(notice())
+    assert not ledger.outbox.enqueue(notice())
     assert told(ledger) == []
 
 
 def test_a_recovery_follows_its_opening(ledger: Ledger) -> None:
-    ledger.enqueue(notice())
-    assert ledger.enqueue(notice("recovered", end="10:10"))
+    ledger.outbox.enqueue(notice())
+    assert ledger.outbox.enqueue(notice("recovered", end="10:10"))
     assert told(ledger) == [("opened", "m1", "m1"), ("recovered", "m1", "m1")]
 
 
 def test_a_recovery_of_what_was_never_told_is_not_told(ledger: Ledger) -> None:
-    assert not ledger.enqueue(notice("recovered", end="10:10"))
+    assert not ledger.outbox.enqueue(notice("recovered", end="10:10"))
 
 
 def test_a_miss_whose_start_was_moved_by_late_facts_is_not_told_again(ledger: Ledger) -> None:
-    ledger.enqueue(notice(id="m1", start="10:00"))
+    ledger.outbox.enqueue(notice(id="m1", start="10:00"))
     now_judged(ledger, miss("m2", "9:55"))
-    assert not ledger.enqueue(notice(id="m2", start="9:55"))
-    assert ledger.enqueue(notice("recovered", id="m2", start="9:55", end="10:10"))
+    assert not ledger.outbox.enqueue(notice(id="m2", start="9:55"))
+    assert ledger.outbox.enqueue(notice("recovered", id="m2", start="9:55", end="10:10"))
     assert told(ledger) == [("opened", "m1", "m1"), ("recovered", "m2", "m1")]
     now_judged(ledger, miss("m3", "9:50", "10:10"))
-    assert not ledger.enqueue(notice("recovered", id="m3", start="9:50", end="10:10"))
+    assert not ledger.outbox.enqueue(notice("recovered", id="m3", start="9:50", end="10:10"))
 
 
 def test_a_miss_whose_first_minutes_were_good_after_all_is_not_told_again(ledger: Ledger) -> None:
     now_judged(ledger, miss("m1", "10:00"), bad=("10:00", "10:35"))
-    ledger.enqueue(notice(id="m1", start="10:00"))
+    ledger.outbox.enqueue(notice(id="m1", start="10:00"))
     now_judged(ledger, miss("m2", "10:30"), bad=("10:30", "10:40"))
-    assert not ledger.enqueue(notice(id="m2", start="10:30"))
+    assert not ledger.outbox.enqueue(notice(id="m2", start="10:30"))
     now_judged(ledger, miss("m2", "10:30", "10:40"))
-    assert ledger.enqueue(notice("recovered", id="m2", start="10:30", end="10:40"))
+    assert ledger.outbox.enqueue(notice("recovered", id="m2", start="10:30", end="10:40"))
     now_judged(ledger, miss("m2", "10:30", "10:40"), miss("m3", "10:50"))
-    assert ledger.enqueue(notice(id="m3", start="10:50"))
+    assert ledger.outbox.enqueue(notice(id="m3", start="10:50"))
 
 
 def test_the_next_miss_is_told_although_the_last_one_was_open_when_told(ledger: Ledger) -> None:
-    ledger.enqueue(notice(id="m1", start="10:00"))
+    ledger.outbox.enqueue(notice(id="m1", start="10:00"))
     now_judged(ledger, miss("m1", "10:00", "10:10"), miss("m2", "10:20"))
-    assert ledger.enqueue(notice(id="m2", start="10:20"))
+    assert ledger.outbox.enqueue(notice(id="m2", start="10:20"))
 
 
 def test_another_sla_missed_at_the_same_time_is_told(ledger: Ledger) -> None:
-    ledger.enqueue(notice(id="m1"))
-    assert ledger.enqueue(notice(id="m2", sla="orders"))
+    ledger.outbox.enqueue(notice(id="m1"))
+    assert ledger.outbox.enqueue(notice(id="m2", sla="orders"))
 
 
 def test_only_the_asked_slas_are_delivered(ledger: Ledger) -> None:
-    ledger.enqueue(notice(id="m1"))
-    ledger.enqueue(notice(id="m2", sla="orders"))
+    ledger.outbox.enqueue(notice(id="m1"))
+    ledger.outbox.enqueue(notice(id="m2", sla="orders"))
     sent: list[Notice] = []
-    assert ledger.deliver(sent.append, ["orders"]) == 1
+    assert ledger.outbox.deliver(sent.append, ["orders"]) == 1
     assert [n.miss.id for n in sent] == ["m2"]
-    assert [n.miss.id for n in ledger.waiting()] == ["m1"]
+    assert [n.miss.id for n in ledger.outbox.waiting()] == ["m1"]
 
 
 def test_a_notice_that_fails_waits_while_the_others_are_sent_and_its_recovery_with_it(ledger: Ledger) -> None:
     for queued in (notice(), notice("recovered", end="10:10"), notice(id="m2", sla="orders")):
-        ledger.enqueue(queued)
+        ledger.outbox.enqueue(queued)
     sent = []
 
     def send(one: Notice) -> None:
@@ -116,33 +116,33 @@ def test_a_notice_that_fails_waits_while_the_others_are_sent_and_its_recovery_wi
         sent.append(one.miss.id)
 
     with pytest.raises(ConnectionRefusedError, match="no mail server"):
-        ledger.deliver(send)
+        ledger.outbox.deliver(send)
     assert sent == ["m2"]
     assert told(ledger) == [("opened", "m1", "m1"), ("recovered", "m1", "m1")]
 
 
 def test_several_failures_are_raised_together(ledger: Ledger) -> None:
-    ledger.enqueue(notice(id="m1"))
-    ledger.enqueue(notice(id="m2", sla="orders"))
+    ledger.outbox.enqueue(notice(id="m1"))
+    ledger.outbox.enqueue(notice(id="m2", sla="orders"))
 
     def send(one: Notice) -> None:
         raise TimeoutError(one.miss.id)
 
     with pytest.raises(ExceptionGroup, match="2 notices could not be sent") as caught:
-        ledger.deliver(send)
+        ledger.outbox.deliver(send)
     assert [str(error) for error in caught.value.exceptions] == ["m1", "m2"]
 
 
 def deliver_into(store: Store, file: str, start: datetime) -> None:
     ledger = Ledger(store)
     for number in range(20):
-        ledger.enqueue(Notice("opened", miss(f"m{number}", f"{number}:00")))
+        ledger.outbox.enqueue(Notice("opened", miss(f"m{number}", f"{number}:00")))
 
     def send(one: Notice) -> None:
         with Path(file).open("a") as lines:
             lines.write(f"{one.miss.id}\n")
 
-    ledger.deliver(send)
+    ledger.outbox.deliver(send)
 
 
 def test_four_processes_at_once_send_each_notice_once(store: Store, tmp_path: Path) -> None:
@@ -159,20 +159,20 @@ def test_four_processes_at_once_send_each_notice_once(store: Store, tmp_path: Pa
 
 def test_each_channel_is_told_on_its_own(ledger: Ledger) -> None:
     for channel in ("mail", "chat"):
-        ledger.enqueue(replace(notice(), channel=channel))
+        ledger.outbox.enqueue(replace(notice(), channel=channel))
 
     def mail_only(sent: Notice) -> None:
         if sent.channel == "chat":
             raise ConnectionError("the chat is down")
 
     with pytest.raises(ConnectionError):
-        ledger.deliver(mail_only)
-    assert [waiting.channel for waiting in ledger.waiting()] == ["chat"]
-    assert not ledger.enqueue(replace(notice(), channel="mail"))
+        ledger.outbox.deliver(mail_only)
+    assert [waiting.channel for waiting in ledger.outbox.waiting()] == ["chat"]
+    assert not ledger.outbox.enqueue(replace(notice(), channel="mail"))
 
 
 def test_a_channel_that_is_not_asked_for_waits(ledger: Ledger) -> None:
-    ledger.enqueue(replace(notice(), channel="chat"))
+    ledger.outbox.enqueue(replace(notice(), channel="chat"))
 
-    assert ledger.deliver(lambda _: None, channels=["mail"]) == 0
-    assert [waiting.channel for waiting in ledger.waiting()] == ["chat"]
+    assert ledger.outbox.deliver(lambda _: None, channels=["mail"]) == 0
+    assert [waiting.channel for waiting in ledger.outbox.waiting()] == ["chat"]

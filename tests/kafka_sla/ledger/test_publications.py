@@ -67,86 +67,86 @@ def test_any_pile_of_overlaps_shows_the_highest_number_everywhere(seed: int) -> 
 
 
 def test_each_cluster_has_its_own_publications(ledger: Ledger) -> None:
-    ledger.publish(["a", "b"], DAY_SPAN, "both", {"a": 0, "b": 0})
-    ledger.publish(["b"], span("1:00", "24:00"), "only b", {"b": 0})
-    assert ledger.publications(None, DAY_SPAN) == [
+    ledger.publications.publish(["a", "b"], DAY_SPAN, "both", {"a": 0, "b": 0})
+    ledger.publications.publish(["b"], span("1:00", "24:00"), "only b", {"b": 0})
+    assert ledger.publications.slices(None, DAY_SPAN) == [
         Slice("a", DAY_SPAN, "both"),
         Slice("b", span("0:00", "1:00"), "both"),
         Slice("b", span("1:00", "24:00"), "only b"),
     ]
-    assert ledger.publications(["b"], span("2:00", "3:00")) == [Slice("b", span("2:00", "3:00"), "only b")]
+    assert ledger.publications.slices(["b"], span("2:00", "3:00")) == [Slice("b", span("2:00", "3:00"), "only b")]
 
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_288_runs_in_any_order_cover_the_day(ledger: Ledger, order: int) -> None:
     runs = [Interval(DAY + i * FIVE, DAY + (i + 1) * FIVE) for i in range(288)][::order]
     for run in runs[:24]:
-        ledger.publish(["a"], run, f"{run.start:%H%M}", 0)
-    found = ledger.publications(["a"], DAY_SPAN)
+        ledger.publications.publish(["a"], run, f"{run.start:%H%M}", 0)
+    found = ledger.publications.slices(["a"], DAY_SPAN)
     assert [(s.interval, s.load_id) for s in found] == [(run, f"{run.start:%H%M}") for run in sorted(runs[:24])]
 
 
 def test_publishing_again_changes_nothing_also_after_a_newer_load(ledger: Ledger) -> None:
-    ledger.publish(["a"], DAY_SPAN, "first", 0)
-    ledger.publish(["a"], DAY_SPAN, "second", 0)
-    ledger.publish(["a"], DAY_SPAN, "first", 0)
-    assert ledger.publications(["a"], DAY_SPAN) == [Slice("a", DAY_SPAN, "second")]
+    ledger.publications.publish(["a"], DAY_SPAN, "first", 0)
+    ledger.publications.publish(["a"], DAY_SPAN, "second", 0)
+    ledger.publications.publish(["a"], DAY_SPAN, "first", 0)
+    assert ledger.publications.slices(["a"], DAY_SPAN) == [Slice("a", DAY_SPAN, "second")]
 
 
 def test_a_load_is_retired_when_newer_ones_together_hide_it(ledger: Ledger) -> None:
-    ledger.publish(["a"], span("0:00", "2:00"), "old", 0)
-    ledger.publish(["a"], span("0:00", "1:00"), "new 1", 0)
-    assert ledger.retired_loads(at("24:00").replace(year=2999)) == []
-    ledger.publish(["a"], span("1:00", "2:00"), "new 2", 0)
-    assert ledger.retired_loads(at("24:00").replace(year=2999)) == ["old"]
-    assert ledger.retired_loads(DAY.replace(year=2000)) == []
+    ledger.publications.publish(["a"], span("0:00", "2:00"), "old", 0)
+    ledger.publications.publish(["a"], span("0:00", "1:00"), "new 1", 0)
+    assert ledger.publications.retired_loads(at("24:00").replace(year=2999)) == []
+    ledger.publications.publish(["a"], span("1:00", "2:00"), "new 2", 0)
+    assert ledger.publications.retired_loads(at("24:00").replace(year=2999)) == ["old"]
+    assert ledger.publications.retired_loads(DAY.replace(year=2000)) == []
 
 
 def test_a_load_that_still_shows_for_one_cluster_is_not_retired(ledger: Ledger) -> None:
-    ledger.publish(["a", "b"], DAY_SPAN, "both", 0)
-    ledger.publish(["a"], DAY_SPAN, "only a", 0)
-    assert ledger.retired_loads(DAY.replace(year=2999)) == []
+    ledger.publications.publish(["a", "b"], DAY_SPAN, "both", 0)
+    ledger.publications.publish(["a"], DAY_SPAN, "only a", 0)
+    assert ledger.publications.retired_loads(DAY.replace(year=2999)) == []
 
 
 def test_the_latest_publication_ends_at_or_before_the_asked_time(ledger: Ledger) -> None:
-    ledger.publish(["a"], span("1:00", "2:00"), "later", 0)
-    ledger.publish(["a"], span("0:00", "1:00"), "earlier", 0)
-    latest = [ledger.latest_publication("a", at(clock)) for clock in ("3:00", "2:00", "1:30", "0:30")]
+    ledger.publications.publish(["a"], span("1:00", "2:00"), "later", 0)
+    ledger.publications.publish(["a"], span("0:00", "1:00"), "earlier", 0)
+    latest = [ledger.publications.latest("a", at(clock)) for clock in ("3:00", "2:00", "1:30", "0:30")]
     assert [found and found.load_id for found in latest] == ["later", "later", "earlier", None]
 
 
 class TestCarry:
     def test_it_is_the_end_of_what_is_published_before(self, ledger: Ledger) -> None:
-        ledger.publish(["a"], span("0:00", "1:00"), "one", 7)
-        assert ledger.carry("a", at("1:00")) == (at("1:00"), 7)
-        assert ledger.carry("a", at("9:00")) == (at("1:00"), 7)
-        assert ledger.carry("b", at("9:00")) is None
-        assert ledger.carry("a", at("0:00")) is None
+        ledger.publications.publish(["a"], span("0:00", "1:00"), "one", 7)
+        assert ledger.publications.carry("a", at("1:00")) == (at("1:00"), 7)
+        assert ledger.publications.carry("a", at("9:00")) == (at("1:00"), 7)
+        assert ledger.publications.carry("b", at("9:00")) is None
+        assert ledger.publications.carry("a", at("0:00")) is None
 
     def test_inside_a_published_interval_it_is_the_asked_time_itself(self, ledger: Ledger) -> None:
-        ledger.publish(["a"], DAY_SPAN, "day", 7)
-        assert ledger.carry("a", at("10:05")) == (at("10:05"), 7)
-        assert ledger.carry("a", at("10:05") + MINUTE / 2) == (at("10:05"), 7)
+        ledger.publications.publish(["a"], DAY_SPAN, "day", 7)
+        assert ledger.publications.carry("a", at("10:05")) == (at("10:05"), 7)
+        assert ledger.publications.carry("a", at("10:05") + MINUTE / 2) == (at("10:05"), 7)
 
     def test_it_is_found_years_back(self, ledger: Ledger) -> None:
-        ledger.publish(["a"], span("0:00", "1:00"), "one", 7)
-        assert ledger.carry("a", DAY.replace(year=2031)) == (at("1:00"), 7)
+        ledger.publications.publish(["a"], span("0:00", "1:00"), "one", 7)
+        assert ledger.publications.carry("a", DAY.replace(year=2031)) == (at("1:00"), 7)
 
     def test_rows_measured_before_older_facts_landed_are_not_trusted_from_there_on(self, ledger: Ledger) -> None:
-        ledger.publish(["a"], span("0:00", "4:00"), "one", ledger.facts_seq("a"))
-        ledger.record_fact_load("a", span("2:30", "3:00"))
-        assert ledger.carry("a", at("5:00")) == (at("2:30"), 0)
-        ledger.record_fact_load("a", span("0:00", "1:00"))
-        assert ledger.carry("a", at("5:00")) is None
+        ledger.publications.publish(["a"], span("0:00", "4:00"), "one", ledger.ingestions.readable_seq("a"))
+        ledger.ingestions.record("a", span("2:30", "3:00"))
+        assert ledger.publications.carry("a", at("5:00")) == (at("2:30"), 0)
+        ledger.ingestions.record("a", span("0:00", "1:00"))
+        assert ledger.publications.carry("a", at("5:00")) is None
 
     def test_rows_measured_after_the_facts_landed_are_trusted(self, ledger: Ledger) -> None:
-        ledger.publish(["a"], span("0:00", "1:00"), "before", ledger.facts_seq("a"))
-        ledger.record_fact_load("a", span("0:00", "1:00"))
-        ledger.publish(["a"], span("1:00", "2:00"), "after", ledger.facts_seq("a"))
-        assert ledger.carry("a", at("3:00")) == (at("2:00"), 1)
+        ledger.publications.publish(["a"], span("0:00", "1:00"), "before", ledger.ingestions.readable_seq("a"))
+        ledger.ingestions.record("a", span("0:00", "1:00"))
+        ledger.publications.publish(["a"], span("1:00", "2:00"), "after", ledger.ingestions.readable_seq("a"))
+        assert ledger.publications.carry("a", at("3:00")) == (at("2:00"), 1)
 
     def test_newer_facts_and_other_clusters_do_not_matter(self, ledger: Ledger) -> None:
-        ledger.publish(["a"], span("0:00", "1:00"), "one", ledger.facts_seq("a"))
-        ledger.record_fact_load("a", span("1:00", "2:00"))
-        ledger.record_fact_load("b", span("0:00", "1:00"))
-        assert ledger.carry("a", at("3:00")) == (at("1:00"), 0)
+        ledger.publications.publish(["a"], span("0:00", "1:00"), "one", ledger.ingestions.readable_seq("a"))
+        ledger.ingestions.record("a", span("1:00", "2:00"))
+        ledger.ingestions.record("b", span("0:00", "1:00"))
+        assert ledger.publications.carry("a", at("3:00")) == (at("1:00"), 0)

@@ -17,20 +17,22 @@ PROMISE = Sla("payments", "a", Patterns(), Patterns(), 30_000, 60_000, 0.99, Ste
 
 def test_the_same_rules_keep_what_was_measured(ledger: Ledger) -> None:
     for _ in range(2):
-        ledger.adopt_rules("a", "rules")
-        ledger.publish(["a"], span("0:00", "1:00"), "one", ledger.facts_seq("a"))
-    assert ledger.carry("a", at("1:00")) == (at("1:00"), 0)
+        ledger.rule_versions.adopt("a", "rules")
+        ledger.publications.publish(["a"], span("0:00", "1:00"), "one", ledger.ingestions.readable_seq("a"))
+    assert ledger.publications.carry("a", at("1:00")) == (at("1:00"), 0)
 
 
 def test_other_rules_carry_nothing_over_until_something_is_measured_by_them(ledger: Ledger) -> None:
     for cluster in ("a", "b"):
-        ledger.adopt_rules(cluster, "rules")
-        ledger.publish([cluster], span("0:00", "1:00"), f"old {cluster}", ledger.facts_seq(cluster))
-    ledger.adopt_rules("a", "other rules")
-    assert ledger.carry("a", at("1:00")) is None
-    assert ledger.carry("b", at("1:00")) == (at("1:00"), 0)
-    ledger.publish(["a"], span("0:00", "1:00"), "new", ledger.facts_seq("a"))
-    assert ledger.carry("a", at("1:00")) == (at("1:00"), 1)
+        ledger.rule_versions.adopt(cluster, "rules")
+        ledger.publications.publish(
+            [cluster], span("0:00", "1:00"), f"old {cluster}", ledger.ingestions.readable_seq(cluster)
+        )
+    ledger.rule_versions.adopt("a", "other rules")
+    assert ledger.publications.carry("a", at("1:00")) is None
+    assert ledger.publications.carry("b", at("1:00")) == (at("1:00"), 0)
+    ledger.publications.publish(["a"], span("0:00", "1:00"), "new", ledger.ingestions.readable_seq("a"))
+    assert ledger.publications.carry("a", at("1:00")) == (at("1:00"), 1)
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def judge(found: Sequence[SlaWindow]) -> list[Miss]:
 
 
 def put(ledger: Ledger, start: str, end: str, verdicts: str) -> MissChange:
-    return ledger.replace_sla_windows(SLA, span(start, end), windows(start, verdicts), judge)
+    return ledger.verdicts.replace(SLA, span(start, end), windows(start, verdicts), judge)
 
 
 def spans(misses: Sequence[Miss]) -> list[tuple[str, str | None]]:
@@ -52,30 +52,35 @@ def spans(misses: Sequence[Miss]) -> list[tuple[str, str | None]]:
 
 def test_windows_come_back_as_they_went_in(ledger: Ledger) -> None:
     put(ledger, "10:00", "10:05", "gbueg")
-    assert list(ledger.sla_windows("payments", span("9:00", "11:00"))) == windows("10:00", "gbueg")
-    assert list(ledger.sla_windows(SLA, span("10:01", "10:02"))) == windows("10:01", "b")
+    assert list(ledger.verdicts.windows("payments", span("9:00", "11:00"))) == windows("10:00", "gbueg")
+    assert list(ledger.verdicts.windows(SLA, span("10:01", "10:02"))) == windows("10:01", "b")
 
 
 def test_the_database_adds_judged_time_up(ledger: Ledger) -> None:
     found = [replace(w, records_consumed=10, records_over_threshold=3) for w in windows("10:00", "gggbbeuu")]
-    ledger.replace_sla_windows(SLA, span("10:00", "10:08"), found, judge)
+    ledger.verdicts.replace(SLA, span("10:00", "10:08"), found, judge)
     minute = 60_000
-    assert ledger.judged_time(SLA, span("9:00", "11:00")) == Sums(3 * minute, 2 * minute, minute, 2 * minute, 50, 15)
-    assert ledger.judged_time("payments", span("10:02", "10:04")) == Sums(minute, minute, 0, 0, 20, 6)
-    assert ledger.judged_time(SLA, span("11:00", "12:00")) == Sums()
+    assert ledger.verdicts.sums(SLA, span("9:00", "11:00")) == Sums(3 * minute, 2 * minute, minute, 2 * minute, 50, 15)
+    assert ledger.verdicts.sums("payments", span("10:02", "10:04")) == Sums(minute, minute, 0, 0, 20, 6)
+    assert ledger.verdicts.sums(SLA, span("11:00", "12:00")) == Sums()
 
 
 def test_exactly_the_interval_is_replaced(ledger: Ledger) -> None:
     put(ledger, "10:00", "10:05", "ggggg")
     put(ledger, "10:02", "10:04", "u.")
-    assert [w.verdict for w in ledger.sla_windows(SLA, span("10:00", "10:05"))] == ["good", "good", "unknown", "good"]
+    assert [w.verdict for w in ledger.verdicts.windows(SLA, span("10:00", "10:05"))] == [
+        "good",
+        "good",
+        "unknown",
+        "good",
+    ]
 
 
 def test_other_slas_are_left_alone(ledger: Ledger) -> None:
     put(ledger, "10:00", "10:05", "bbbbb")
     other = replace(SLA, name="other")
-    ledger.replace_sla_windows(other, span("9:00", "11:00"), windows("10:00", "ggggg", other), judge)
-    assert spans(ledger.misses(SLA)) == [("10:00", None)]
+    ledger.verdicts.replace(other, span("9:00", "11:00"), windows("10:00", "ggggg", other), judge)
+    assert spans(ledger.verdicts.misses(SLA)) == [("10:00", None)]
 
 
 def test_a_miss_opens_grows_and_closes_over_several_intervals(ledger: Ledger) -> None:
@@ -86,7 +91,7 @@ def test_a_miss_opens_grows_and_closes_over_several_intervals(ledger: Ledger) ->
     assert [spans(change.recovered) for change in (first, second, third)] == [[], [], [("10:03", "10:10")]]
     assert [spans(change.open) for change in (first, second, third)] == [[("10:03", None)], [("10:03", None)], []]
     assert len({miss.id for change in (first, second, third) for miss in change.after}) == 1
-    assert ledger.misses()[0].evidence == {"why": [1, None]}
+    assert ledger.verdicts.misses()[0].evidence == {"why": [1, None]}
 
 
 def test_a_miss_may_close_in_the_first_window_after_its_interval(ledger: Ledger) -> None:
@@ -105,7 +110,7 @@ def test_intervals_in_any_order_give_the_same_misses(ledger: Ledger, order: tupl
     parts = [("10:00", "10:05", "bbgbu"), ("10:05", "10:10", "ubbuu"), ("10:10", "10:15", "bgbb.")]
     for i in order:
         put(ledger, *parts[i])
-    assert spans(ledger.misses()) == [("10:00", "10:02"), ("10:03", "10:11"), ("10:12", None)]
+    assert spans(ledger.verdicts.misses()) == [("10:00", "10:02"), ("10:03", "10:11"), ("10:12", None)]
 
 
 def test_a_late_interval_moves_the_start_of_a_miss(ledger: Ledger) -> None:
@@ -123,20 +128,23 @@ def test_misses_that_look_back_on_a_late_interval_are_judged_again(ledger: Ledge
         return judge(found)
 
     late = (SLA, span("10:00", "10:05"), windows("10:00", "ggggg"), note)
-    ledger.replace_sla_windows(*late)
+    ledger.verdicts.replace(*late)
     assert judged == []
-    ledger.replace_sla_windows(*late, looks_back=timedelta(minutes=20))
+    ledger.verdicts.replace(*late, looks_back=timedelta(minutes=20))
     assert judged == ["10:22"]
-    assert spans(ledger.misses()) == [("10:22", "10:25"), ("10:27", None)]
+    assert spans(ledger.verdicts.misses()) == [("10:22", "10:25"), ("10:27", None)]
 
 
 def test_misses_that_an_interval_may_have_changed_are_those_up_to_the_good_windows_around_it(ledger: Ledger) -> None:
     put(ledger, "10:00", "10:20", "bbbgbbbbbbbbbubbgbbb")
     put(ledger, "10:05", "10:10", "ggggg")
-    assert spans(ledger.misses()) == [("10:00", "10:03"), ("10:10", "10:16"), ("10:17", None)]
-    assert spans(ledger.misses_around("payments", span("10:05", "10:10"))) == [("10:10", "10:16")]
-    assert spans(ledger.misses_around("payments", span("10:16", "10:17"))) == [("10:10", "10:16"), ("10:17", None)]
-    assert ledger.misses_around("other", span("10:05", "10:10")) == []
+    assert spans(ledger.verdicts.misses()) == [("10:00", "10:03"), ("10:10", "10:16"), ("10:17", None)]
+    assert spans(ledger.verdicts.misses_around("payments", span("10:05", "10:10"))) == [("10:10", "10:16")]
+    assert spans(ledger.verdicts.misses_around("payments", span("10:16", "10:17"))) == [
+        ("10:10", "10:16"),
+        ("10:17", None),
+    ]
+    assert ledger.verdicts.misses_around("other", span("10:05", "10:10")) == []
 
 
 def test_what_came_apart_when_its_middle_was_judged_again_is_told_by_itself(store: Store, ledger: Ledger) -> None:
@@ -147,30 +155,30 @@ def test_what_came_apart_when_its_middle_was_judged_again_is_told_by_itself(stor
 
     queued = steps.notify(settings, store, ["payments"], span("10:05", "10:15"), None, None)["queued"]
 
-    assert spans(ledger.misses()) == [("10:01", "10:05"), ("10:16", "10:19")]
+    assert spans(ledger.verdicts.misses()) == [("10:01", "10:05"), ("10:16", "10:19")]
     assert queued == 2
 
 
 def test_judging_again_takes_a_miss_back(ledger: Ledger) -> None:
     put(ledger, "10:00", "10:05", "gbbbg")
     put(ledger, "10:00", "10:05", "ggggg")
-    assert ledger.misses() == []
+    assert ledger.verdicts.misses() == []
 
 
 def test_windows_that_are_not_there_neither_end_a_miss_nor_count(ledger: Ledger) -> None:
     put(ledger, "10:00", "10:05", "ggbbb")
     put(ledger, "12:00", "12:05", "bbggg")
-    found = ledger.misses()
+    found = ledger.verdicts.misses()
     assert (spans(found), found[0].bad_windows) == ([("10:02", "12:02")], 5)
 
 
 def test_misses_are_found_by_sla_by_overlap_and_by_state(ledger: Ledger) -> None:
     put(ledger, "10:00", "10:10", "gbbbgggbbb")
-    assert spans(ledger.misses("payments", span("10:03", "10:04"))) == [("10:01", "10:04")]
-    assert spans(ledger.misses("payments", span("10:04", "10:07"))) == []
-    assert spans(ledger.misses(interval=span("11:00", "12:00"))) == [("10:07", None)]
-    assert spans(ledger.misses(open_only=True)) == [("10:07", None)]
-    assert ledger.misses("other") == []
+    assert spans(ledger.verdicts.misses("payments", span("10:03", "10:04"))) == [("10:01", "10:04")]
+    assert spans(ledger.verdicts.misses("payments", span("10:04", "10:07"))) == []
+    assert spans(ledger.verdicts.misses(interval=span("11:00", "12:00"))) == [("10:07", None)]
+    assert spans(ledger.verdicts.misses(open_only=True)) == [("10:07", None)]
+    assert ledger.verdicts.misses("other") == []
 
 
 def test_a_judge_that_fails_leaves_everything_as_it_was(ledger: Ledger) -> None:
@@ -180,20 +188,20 @@ def test_a_judge_that_fails_leaves_everything_as_it_was(ledger: Ledger) -> None:
         raise ValueError("no judgement")
 
     with pytest.raises(ValueError, match="no judgement"):
-        ledger.replace_sla_windows(SLA, span("10:00", "10:05"), windows("10:00", "ggggg"), fail)
-    assert [w.verdict for w in ledger.sla_windows(SLA, span("10:00", "10:02"))] == ["good", "bad"]
-    assert spans(ledger.misses()) == [("10:01", None)]
+        ledger.verdicts.replace(SLA, span("10:00", "10:05"), windows("10:00", "ggggg"), fail)
+    assert [w.verdict for w in ledger.verdicts.windows(SLA, span("10:00", "10:02"))] == ["good", "bad"]
+    assert spans(ledger.verdicts.misses()) == [("10:01", None)]
 
 
 def test_the_judge_may_read_the_store_while_it_judges(store: Store, ledger: Ledger) -> None:
     put(ledger, "10:00", "10:01", "g")
 
     def look(found: Sequence[SlaWindow]) -> list[Miss]:
-        assert Ledger(store).misses() == []
+        assert Ledger(store).verdicts.misses() == []
         return judge(found)
 
-    ledger.replace_sla_windows(SLA, span("10:01", "10:04"), windows("10:01", "bbb"), look)
-    assert spans(ledger.misses()) == [("10:01", None)]
+    ledger.verdicts.replace(SLA, span("10:01", "10:04"), windows("10:01", "bbb"), look)
+    assert spans(ledger.verdicts.misses()) == [("10:01", None)]
 
 
 @pytest.mark.parametrize(

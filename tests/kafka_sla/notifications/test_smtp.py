@@ -177,13 +177,13 @@ def test_the_outbox_mails_each_notice_once_and_again_only_what_could_not_be_sent
     ledger, box = Ledger(Store.embedded(tmp_path)), Mailbox()
     with serving(box) as server:
         down = Connection("smtp_down", "localhost", 1, extra=server.extra)
-        ledger.enqueue(OPENED)
+        ledger.outbox.enqueue(OPENED)
         with pytest.raises(MailRefused):
-            ledger.deliver(lambda notice: send(down, promise(), notice, hour()))
+            ledger.outbox.deliver(lambda notice: send(down, promise(), notice, hour()))
         for _ in range(3):
-            ledger.enqueue(OPENED)
-            ledger.enqueue(Notice("recovered", miss()))
-            ledger.deliver(lambda notice: send(server, promise(), notice, hour()))
+            ledger.outbox.enqueue(OPENED)
+            ledger.outbox.enqueue(Notice("recovered", miss()))
+            ledger.outbox.deliver(lambda notice: send(server, promise(), notice, hour()))
 
     opened, recovered = box.mails
     assert opened["Message-ID"] == recovered["In-Reply-To"]

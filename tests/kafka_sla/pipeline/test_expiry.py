@@ -51,7 +51,7 @@ def test_published_rows_are_read_where_something_is_promised(lake: Lake, ledger:
     start = pa.array([interval.start], pa.timestamp("us", "UTC"))
     pq.write_table(rows.append_column("interval_start", start).append_column("load_id", pa.array(["one"])), path)
     lake.add_load("one", interval, {NON_CONSUMED.name: [str(path)]})
-    ledger.publish(["main"], interval, "one", 0)
+    ledger.publications.publish(["main"], interval, "one", 0)
     found = unread_rows(promise(min_time_to_expiry_ms=60_000), lake, interval)
     assert found is not None
     assert [r["unread_records"] for r in found.to_pylist()] == [3]

@@ -26,7 +26,7 @@ def judge(ledger: Ledger, interval: Interval, *, bad: int = 0, **changes: Any) -
                   changes.get("high", 50_000.0), "payments", "orders", 0, 1, 0, 0, 10, 2 if i < bad else 0)
         for i, w in enumerate(interval.windows(60_000))
     ]  # fmt: skip
-    ledger.replace_sla_windows(PROMISE, interval, windows, lambda _: [])
+    ledger.verdicts.replace(PROMISE, interval, windows, lambda _: [])
 
 
 def records(packed: Packed) -> int:
@@ -114,6 +114,6 @@ def test_the_database_adds_up_the_rollups_of_many_slas(lake: Lake, ledger: Ledge
     judge(ledger, span("09:00", "11:00"), bad=30)
     sum_up(PROMISE, lake, ledger, span("09:00", "11:00"), 60_000)
 
-    found = ledger.sums(["payments", "unheard of"], HOUR_MS, WHOLE)
+    found = ledger.rollups.sums(["payments", "unheard of"], HOUR_MS, WHOLE)
 
     assert {"payments": Sums(90 * 60_000, 30 * 60_000, 0, 0, 1_200, 60)} == found

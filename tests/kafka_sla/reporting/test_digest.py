@@ -44,7 +44,7 @@ def judged(
         replace(as_if(w), sla=sla.name, window=Interval(w.window.start + shift, w.window.end + shift)) for w in hour()
     ]
     span = Interval(windows[0].window.start, windows[-1].window.end)
-    ledger.replace_sla_windows(
+    ledger.verdicts.replace(
         sla, span, windows, lambda around: [replace(m, evidence=EVIDENCE) for m in misses(sla, around, 60_000)]
     )
 

@@ -70,8 +70,8 @@ def only(verdict: str) -> list[SlaWindow]:
 
 def test_a_report_is_written_from_what_the_ledger_holds(tmp_path: Path) -> None:
     ledger, sla = Ledger(Store.embedded(tmp_path / "store")), promise()
-    ledger.replace_sla_windows(sla, HOUR, hour(), lambda around: misses(sla, around, 60_000))
-    ledger.store_validation([result(), result(1, False, observed="3 rows", unexpected_rows=3)])
+    ledger.verdicts.replace(sla, HOUR, hour(), lambda around: misses(sla, around, 60_000))
+    ledger.validations.store([result(), result(1, False, observed="3 rows", unexpected_rows=3)])
 
     path = write_report(tmp_path / "new" / "report.html", ledger, [sla], HOUR)
 
@@ -168,7 +168,7 @@ def test_the_calendar_period_reaches_back_before_the_interval(tmp_path: Path) ->
     whole = Interval(START - timedelta(hours=2), HOUR.end)
     before = [SlaWindow(w.sla, Interval(w.window.start - timedelta(hours=2), w.window.end - timedelta(hours=2)), "good",
                         True, "") for w in hour()]  # fmt: skip
-    ledger.replace_sla_windows(sla, whole, [*before, *hour()], lambda around: misses(sla, around, 60_000))
+    ledger.verdicts.replace(sla, whole, [*before, *hour()], lambda around: misses(sla, around, 60_000))
 
     found = reported(ledger, sla, HOUR)
 
@@ -177,7 +177,7 @@ def test_the_calendar_period_reaches_back_before_the_interval(tmp_path: Path) ->
 
 def test_an_interval_longer_than_the_period_keeps_its_own_windows(tmp_path: Path) -> None:
     ledger, sla = Ledger(Store.embedded(tmp_path)), promise(period="day")
-    ledger.replace_sla_windows(sla, HOUR, hour(), lambda around: misses(sla, around, 60_000))
+    ledger.verdicts.replace(sla, HOUR, hour(), lambda around: misses(sla, around, 60_000))
 
     found = reported(ledger, sla, Interval(START, START + timedelta(days=3)))
 

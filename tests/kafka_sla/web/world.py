@@ -181,7 +181,7 @@ def _publish(lake: Lake, ledger: Ledger, load_id: str, cluster: str, interval: I
         parts = [rows(table, flow, interval, end) for flow in FLOWS if flow.cluster == cluster]
         files[table.name] = [write(lake, load_id, interval, table, pa.concat_tables(parts))]
     lake.add_load(load_id, interval, files | _beside(lake, load_id, cluster, interval, end))
-    ledger.publish([cluster], interval, load_id, ledger.facts_seq(cluster))
+    ledger.publications.publish([cluster], interval, load_id, ledger.ingestions.readable_seq(cluster))
 
 
 def write(lake: Lake, load_id: str, interval: Interval, table: Table, found: pa.Table) -> str:
@@ -298,7 +298,7 @@ def _validation(ledger: Ledger, interval: Interval) -> None:
     ]  # fmt: skip
     broken = {**about, "table_name": "consumer_latency", "expectation_id": "consumer_latency-1", "severity": "warning"}
     quarantine = [{**broken, "row": f'{{"group": "{HOSTILE}", "partition": {i}}}'} for i in range(3)]
-    ledger.store_validation(results, quarantine)
+    ledger.validations.store(results, quarantine)
 
 
 DIGESTS = f"""

@@ -66,7 +66,7 @@ def _check_size(here: Place, table: Table, span: Interval, clusters: list[str] |
     """Count before reading; rows of the small SQL tables are not counted."""
     if table.kind == "ledger":
         return
-    slices = here.ledger.publications(clusters, span) if table.kind == "metric" else []
+    slices = here.ledger.publications.slices(clusters, span) if table.kind == "metric" else []
     files = here.lake.published_files(table, slices) if slices else here.lake.fact_files(table, span.start, span.end)
     with opened(files, slices) as database:
         wanted = f'"{table.time}" >= $1 AND "{table.time}" < $2'

@@ -92,7 +92,7 @@ def _percentiles(here: Place, found: Sequence[SlaStatus], named: Mapping[str, tu
     """Of the newest slot of five minutes: one read for all SLAs."""
     metric = _gauge("kafka_sla_latency_seconds", "Latency of the records consumed in the newest five minutes",
                     ("sla", "cluster", "team", "percentile"))  # fmt: skip
-    newest = here.ledger.newest_slots([row.name for row in found])
+    newest = here.ledger.rollups.newest_slots([row.name for row in found])
     for sla in here.settings.slas:
         if sla.name not in newest or sla.name not in named:
             continue
@@ -109,7 +109,7 @@ def newest_rows(here: Place) -> tuple[list[Row], dict[tuple[Any, ...], Row]]:
     rows: list[Row] = []
     statuses: dict[tuple[Any, ...], Row] = {}
     for cluster in here.settings.clusters:
-        newest = here.ledger.latest_publication(cluster.name, here.now + timedelta(days=1))
+        newest = here.ledger.publications.latest(cluster.name, here.now + timedelta(days=1))
         if newest is None:
             continue
         end = newest.interval.end

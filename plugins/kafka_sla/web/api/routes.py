@@ -43,7 +43,7 @@ def slas(here: Here, chosen: Chosen) -> list[SlaStatus]:
 
 @router.get("/slas/{sla:path}/timeline", summary="Latency, verdicts and rates of one SLA over time")
 def sla_timeline(here: Here, sla: Promise, span: Span, steps: Steps = MOST_STEPS) -> Timeline:
-    misses = here.ledger.newest_misses([sla.name], span, ["open", "recovered"], MOST_MISSES)
+    misses = here.ledger.verdicts.newest_misses([sla.name], span, ["open", "recovered"], MOST_MISSES)
     return timeline(pieces(here, sla, span, steps), misses)
 
 
@@ -75,17 +75,17 @@ def one_miss(here: Here, miss_id: str) -> MissAnswer:
 
 @router.get("/quality", summary="What each expectation said of the newest load of each table")
 def quality(here: Here) -> list[Quality]:
-    return [Quality(**row) for row in here.ledger.last_validations()]
+    return [Quality(**row) for row in here.ledger.queries.newest_validations()]
 
 
 @router.get("/quality/broken", summary="Expectations that failed for loads of a span, the newest first")
 def broken(here: Here, span: Span) -> list[Quality]:
-    return [Quality(**row) for row in here.ledger.broken_expectations(span, MOST_BROKEN)]
+    return [Quality(**row) for row in here.ledger.queries.failed_expectations(span, MOST_BROKEN)]
 
 
 @router.get("/quality/quarantine", summary="Rows of a load that broke an expectation, as JSON objects")
 def quarantine(here: Here, load_id: str, expectation_id: str) -> list[str]:
-    return here.ledger.quarantined(load_id, expectation_id, MOST_BROKEN)
+    return here.ledger.queries.quarantined_rows(load_id, expectation_id, MOST_BROKEN)
 
 
 @router.get("/coverage", summary="What was measured, reconstructed and missing per day; a month at most")
@@ -117,13 +117,15 @@ def found_misses(here: Place, chosen: Filter, span: Span, state: str, most: int 
     """The newest first; of SLAs that have left the configuration, too, unless something is filtered by."""
     known = {sla.name: sla for sla in here.settings.slas}
     wanted = None if chosen == Filter() else [sla.name for sla in chosen.chosen(here.settings)]
-    rows = here.ledger.newest_misses(wanted, span, [state] if state else ["open", "recovered"], most)
+    rows = here.ledger.verdicts.newest_misses(wanted, span, [state] if state else ["open", "recovered"], most)
     return [answer(known.get(miss.sla), miss) for miss in rows]
 
 
 def find_miss(here: Place, miss_id: str) -> Miss:
-    place = here.ledger.sla_of_miss(miss_id)
-    found = next((miss for miss in here.ledger.misses(place[0]) if miss.id == miss_id), None) if place else None
+    place = here.ledger.queries.sla_of_miss(miss_id)
+    found = (
+        next((miss for miss in here.ledger.verdicts.misses(place[0]) if miss.id == miss_id), None) if place else None
+    )
     if found is None:
         raise HTTPException(404, f"there is no miss {miss_id}; it may have been judged anew since")
     return found

@@ -70,7 +70,7 @@ def miss_page(here: Here, miss_id: str, paper: Paper) -> Response:
     found = routes.find_miss(here, miss_id)
     answer = routes.one_miss(here, miss_id)
     sla = next((sla for sla in here.settings.slas if sla.name == found.sla), None)
-    newest = here.ledger.newest_verdicts([found.sla])
+    newest = here.ledger.queries.newest_verdicts([found.sla])
     until = found.end or (newest[found.sla].end if found.sla in newest else found.opened_at)
     around = Interval(found.start - BEFORE, until + AFTER)
     return paper.html(

@@ -131,7 +131,7 @@ def validated(rows: Sequence[Quality], here: Place) -> list[dict[str, Any]]:
 
 def expectation(row: Quality, here: Place) -> dict[str, Any]:
     """A broken expectation with a few of the rows that broke it."""
-    rows = here.ledger.quarantined(row.load_id, row.expectation_id, ROWS)
+    rows = here.ledger.queries.quarantined_rows(row.load_id, row.expectation_id, ROWS)
     return {
         "row": row, "start": moment(row.interval_start), "broke": UNKNOWN if row.unexpected_rows is None
         else count(row.unexpected_rows), "examples": [_readable(text) for text in rows],
@@ -157,10 +157,10 @@ def coverage(days: Sequence[CoverageDay]) -> list[dict[str, Any]]:
 
 def judged(here: Place, sla: Sla, interval: Interval, link: Link) -> dict[str, Any]:
     """What one run's time looks like for an SLA."""
-    windows = here.ledger.sla_windows(sla, interval)
+    windows = here.ledger.verdicts.windows(sla, interval)
     verdicts = Counter(window.verdict for window in windows)
     known = [w.worst_latency_ms for w in windows if w.worst_latency_ms is not None]
-    misses = here.ledger.misses(sla, interval)
+    misses = here.ledger.verdicts.misses(sla, interval)
     query = {"from": f"{interval.start:%Y-%m-%dT%H:%M}", "to": f"{interval.end:%Y-%m-%dT%H:%M}"}
     return {
         "name": sla.name, "href": link(f"/slas/{sla.name}", **query), "promised": span(sla.max_latency_ms),

@@ -25,7 +25,7 @@ _MOST_RUNS = 1_000
 
 def pieces(here: Place, cluster: str, span: Interval, airflow: Callable[[str], str]) -> dict[str, Any]:
     """The published pieces of a span, the newest first, each with the run that computed it, where one is known."""
-    found = [one for one in here.ledger.published(span) if one.cluster == cluster]
+    found = [one for one in here.ledger.queries.publications(span) if one.cluster == cluster]
     newest = sorted(found, key=lambda one: one.interval, reverse=True)[:SHOWN]
     return {
         "all": len(found),

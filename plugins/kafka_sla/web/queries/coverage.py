@@ -24,7 +24,7 @@ def coverage_days(here: Place, interval: Interval) -> list[CoverageDay]:
     if days.end - days.start > LONGEST:
         raise HTTPException(400, "coverage is told for two months at most; ask for less")
     clusters = [cluster.name for cluster in here.settings.clusters]
-    published, watched = published_spans(here, days), here.ledger.observed(clusters, days)
+    published, watched = published_spans(here, days), here.ledger.observed_time.spans(clusters, days)
     return [
         _day(cluster, day, here.now, published.get(cluster, []), watched.get(cluster, []))
         for day in reversed(list(days.windows(DAY_MS)))
@@ -49,7 +49,7 @@ def _day(cluster: str, day: Interval, now: datetime, published: Sequence[Interva
 def published_spans(here: Place, days: Interval) -> dict[str, list[Interval]]:
     """The time of each cluster about which something is published."""
     spans: dict[str, list[Interval]] = defaultdict(list)
-    for one in here.ledger.published(days):
+    for one in here.ledger.queries.publications(days):
         spans[one.cluster].append(one.interval)
     return {cluster: merged(mine) for cluster, mine in spans.items()}
 

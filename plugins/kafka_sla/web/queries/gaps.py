@@ -124,7 +124,9 @@ def _unjudged(here: Place, over: Interval, published: dict[str, list[Interval]])
         return []
     days = [Interval(day, day + _DAY) for day in whole]
     shown = {cluster: {day.start: _length(clipped(mine, day)) for day in days} for cluster, mine in published.items()}
-    judged = here.ledger.judged_by_day([sla.name for sla in here.settings.slas], Interval(whole[0], whole[-1] + _DAY))
+    judged = here.ledger.rollups.judged_by_day(
+        [sla.name for sla in here.settings.slas], Interval(whole[0], whole[-1] + _DAY)
+    )
     window = timedelta(milliseconds=here.settings.window_ms)
     found = []
     for sla in here.settings.slas:

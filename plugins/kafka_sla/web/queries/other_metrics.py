@@ -53,7 +53,7 @@ def _summed(
     here: Place, table: Table, span: Interval, query: str, sla: Sla | None = None, **values: Any
 ) -> list[dict[str, Any]]:
     """The query over the visible rows of the span, or of its newest part, as the view `shown`; of one SLA or of all."""
-    published = here.ledger.publications([sla.cluster] if sla else None, span)
+    published = here.ledger.publications.slices([sla.cluster] if sla else None, span)
     slices = here.lake.newest_slices(table, published, MOST_ROWS)
     files = here.lake.published_files(table, slices)
     if not files:

@@ -25,8 +25,8 @@ _ORDER: dict[State, int] = {"missed": 0, "pending": 1, "unknown": 2, "excluded":
 
 def overview(place: Place, slas: Sequence[Sla]) -> list[SlaStatus]:
     """The worst first, then by name."""
-    newest = place.ledger.newest_verdicts([sla.name for sla in slas])
-    misses = {miss.sla: miss for miss in place.ledger.misses(open_only=True)}
+    newest = place.ledger.queries.newest_verdicts([sla.name for sla in slas])
+    misses = {miss.sla: miss for miss in place.ledger.verdicts.misses(open_only=True)}
     periods = attainments(place.ledger, [(sla, newest[sla.name].end) for sla in slas if sla.name in newest])
     sparklines = _sparklines(place, slas)
     rows = [
@@ -54,10 +54,10 @@ def summed(ledger: Ledger, slas: Sequence[str], interval: Interval) -> dict[str,
     hour, day = timedelta(milliseconds=HOUR_MS), timedelta(milliseconds=DAY_MS)
     first_hour = min(_ceil(interval.start, HOUR_MS, hour), interval.end)
     first_day = min(_ceil(interval.start, DAY_MS, day), interval.end)
-    parts = [ledger.sums(slas, HOUR_MS, Interval(first_hour, first_day))] if first_hour < first_day else []
-    parts += [ledger.sums(slas, DAY_MS, Interval(first_day, interval.end))] if first_day < interval.end else []
+    parts = [ledger.rollups.sums(slas, HOUR_MS, Interval(first_hour, first_day))] if first_hour < first_day else []
+    parts += [ledger.rollups.sums(slas, DAY_MS, Interval(first_day, interval.end))] if first_day < interval.end else []
     if interval.start < first_hour:
-        parts.append({sla: ledger.judged_time(sla, Interval(interval.start, first_hour)) for sla in slas})
+        parts.append({sla: ledger.verdicts.sums(sla, Interval(interval.start, first_hour)) for sla in slas})
     return {sla: _total([part[sla] for part in parts if sla in part]) for sla in slas}
 
 
@@ -74,7 +74,7 @@ def _sparklines(place: Place, slas: Sequence[Sla]) -> dict[str, Sparkline]:
     end = floor_time(place.now, HOUR_MS) + timedelta(milliseconds=HOUR_MS)
     shown = Interval(end - timedelta(hours=_SPARKLINE_HOURS), end)
     starts = [span.start for span in shown.windows(HOUR_MS)]
-    rows = place.ledger.worst_by_sla([sla.name for sla in slas], HOUR_MS, shown)
+    rows = place.ledger.rollups.worst_by_sla([sla.name for sla in slas], HOUR_MS, shown)
     worst = {name: dict(points) for name, points in rows.items()}
     return {
         sla.name: Sparkline(

@@ -121,7 +121,7 @@ def unpacked(packed: Packed) -> Piece:
 
 def _from_windows(here: context.Place, sla: Sla, interval: Interval, step_ms: int, window_ms: int) -> list[Piece]:
     windows: dict[datetime, list[SlaWindow]] = defaultdict(list)
-    for window in here.ledger.sla_windows(sla, interval):
+    for window in here.ledger.verdicts.windows(sla, interval):
         windows[floor_time(window.window.start, step_ms)].append(window)
     measured = measured_spans(here.lake, here.ledger, sla, interval, step_ms, window_ms)
     step = timedelta(milliseconds=step_ms)

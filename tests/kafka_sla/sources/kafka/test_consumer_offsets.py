@@ -149,9 +149,9 @@ def test_of_a_time_that_is_published_only_half_an_hour_is_read_again(kafka: Brok
         told = steps.snapshot(settings, store, "test", lambda _: login, over, live=live)
         return told["commit_records"] is not None
 
-    ledger.publish(["test"], Interval(now - timedelta(minutes=60), now + timedelta(minutes=30)), "load", 0)
+    ledger.publications.publish(["test"], Interval(now - timedelta(minutes=60), now + timedelta(minutes=30)), "load", 0)
     assert seen(35)
-    ledger.publish(["test"], Interval(now + timedelta(minutes=30), now + timedelta(minutes=35)), "next", 0)
+    ledger.publications.publish(["test"], Interval(now + timedelta(minutes=30), now + timedelta(minutes=35)), "next", 0)
     assert not seen(35)
     assert seen(29)
     assert seen(35, live=False)

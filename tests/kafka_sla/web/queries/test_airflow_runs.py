@@ -20,7 +20,7 @@ def piece(asgi: Any) -> Any:
     from kafka_sla.model.entities import EVERYTHING
     from kafka_sla.web.queries.context import place
 
-    (found,) = [one for one in place(None).ledger.published(EVERYTHING) if one.cluster == "prod"]  # type: ignore[arg-type]
+    (found,) = [one for one in place(None).ledger.queries.publications(EVERYTHING) if one.cluster == "prod"]  # type: ignore[arg-type]
     return found
 
 

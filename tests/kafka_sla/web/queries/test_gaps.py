@@ -51,7 +51,7 @@ def found(here: Any, span: Interval) -> Any:
 
 
 def publish(here: Any, cluster: str, span: Interval) -> None:
-    here.ledger.publish([cluster], span, f"{cluster} {span}", 0)
+    here.ledger.publications.publish([cluster], span, f"{cluster} {span}", 0)
 
 
 def commands(remediations: list[Remediation], *kinds: str) -> list[str]:
@@ -113,7 +113,7 @@ def test_an_sla_that_came_later_is_judged_from_what_is_stored(here: Any) -> None
     for sla in (sla for sla in here.settings.slas if sla.cluster == "prod"):
         span = days(4, 5) if sla.name.startswith("orders") else days(1, 5)
         windows = [SlaWindow(sla.name, window, "good", True, "") for window in span.windows(60_000)]
-        here.ledger.replace_sla_windows(sla, span, windows, lambda _: [])
+        here.ledger.verdicts.replace(sla, span, windows, lambda _: [])
         sum_up(sla, here.lake, here.ledger, span, 60_000)
 
     answer = found(here, days(1, 5))
