@@ -248,6 +248,8 @@ def _expectations(name: str, rules: Sequence[Any]) -> dict[str, Any]:
     """The expectations of these rules by id."""
     from great_expectations.core import ExpectationSuite
 
+    import kafka_sla.validation.expectation_types  # noqa: F401  registers its expectation types
+
     asked = ExpectationSuite(name=name, expectations=list(rules))
     expectations: dict[str, Any] = {str(expectation.id): expectation for expectation in asked.expectations}
     if lost := [rule["id"] for rule in rules if rule["id"] not in expectations]:
