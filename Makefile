@@ -59,7 +59,7 @@ faults: setup ## break brokers, database, disk and mail server while the steps r
 	@$(BIN)/python -m benchmarks.faults $(ONLY)
 
 checkpoint: setup ## the checkpoint folder of a real Kafka query of Spark, as the tests keep it (about 1 minute)
-	@$(BIN)/python -m benchmarks.checkpoint tests/kafka_sla/checkpoint
+	@$(BIN)/python -m benchmarks.checkpoint tests/kafka_sla/sources/checkpoint
 
 brokers: setup ## are slow brokers and pairs told apart, at every load (about 10 minutes)
 	@$(BIN)/python -m benchmarks.brokers

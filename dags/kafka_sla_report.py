@@ -1,17 +1,16 @@
-"""# kafka_sla_report: how were the promises kept yesterday, last week, last month?
+"""# kafka_sla_report: how did the SLAs do yesterday, last week, last month?
 
 **Makes** the digests that the configuration lists under `digests`: a page each in the archive (`reports/` in the
-warehouse), and a mail to their readers, at their hour in their time zone. **Read by** the teams that own consumers, and
-whoever they made promises to.
+warehouse), and a mail to their readers, at their hour in their time zone.
 
-**Each run** looks which digests fell due in its hour, and makes them: one mapped task each, named after the digest.
+**Each run** finds the digests that fell due in its hour and makes them: one mapped task each, named after the digest.
 Most runs find none and are skipped.
 
-**Send one by hand**: trigger it, choose the digest and a day of the period. *Preview* mails it to one address only.
+**Send one by hand**: trigger it and choose the digest, a day of the period, and who gets it. The default is a preview
+for one address.
 
 **When a task is red**: `find_due_digests`: the configuration or the form is wrong; its log says what is allowed.
-`digest`: the mail server refused, or the store is down; it is tried again, and whoever got the mail does not get it
-twice.
+`digest`: the mail server refused, or the store is down; it is retried, and whoever got the mail does not get it twice.
 """
 
 from datetime import UTC, datetime

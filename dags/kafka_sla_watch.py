@@ -1,21 +1,21 @@
-"""# kafka_sla: were the promises about Kafka's consumers kept in the last five minutes?
+"""# kafka_sla: did Kafka's consumers meet their SLAs in the last five minutes?
 
-**Makes** the tables `consumer_latency`, `steady_state`, `sla_windows` and `sla_misses` of the interval, one mail when a
-miss opens and one when it is over. **Read by** the SLA page, reports, `kafka-sla export`, and whoever the mails go to.
+**Makes** every metric table, `sla_windows` and `sla_misses` for the interval, and one mail when a miss opens and one
+when it recovers. **Read by** the pages, reports, `kafka-sla export`, and the recipients of the mails.
 
-**Each run**: `plan` decides what to measure, `snapshot` reads each cluster, `measure` is one Spark application for all
-metrics, `validate` stops before anybody reads bad data, `publish` shows the whole interval at once, `evaluate` judges
-each SLA, `notify` sends the mails, and `watcher` is red when anything above is.
+**Each run**: `plan` decides what to measure, `snapshot` reads each cluster, `prepare` lists the files, `measure` is one
+Spark application for all metrics, `validate` stops a bad load, `publish` shows the whole interval at once, `evaluate`
+judges each SLA, `notify` sends the mails, and `watcher` is red when anything above is.
 
 **When a task is red**
 
-- `plan`: the configuration, a connection or the form is wrong. Its log names what, and what is allowed.
+- `plan`: the configuration, a connection or the form is wrong. Its log says what is, and what is allowed.
 - `snapshot` of a cluster: it did not answer or refused; the others went on. `kafka-sla check` finds the cause.
-- `measure`: Spark failed, nothing became visible. Its log ends with Spark's error; long ranges need `driver_memory`.
+- `measure`: Spark failed and nothing was published. Its log ends with Spark's error; long ranges need `driver_memory`.
 - `validate`: a critical expectation failed, and the last published data stays. Look at the log, then at
   `kafka-sla export validation_results` and `kafka-sla export quarantine`.
-- `evaluate` of an SLA: **the SLA is missed**, and it says `on_miss: fail`. Look at the mail, or at `kafka-sla misses`.
-- `notify`: the mail server refused. Put it right and clear the task; what was sent is not sent again.
+- `evaluate` of an SLA: **the SLA is missed**, and it says `on_miss: fail`. Read the mail, or run `kafka-sla misses`.
+- `notify`: the mail server refused. Fix that and clear the task; what was sent is not sent again.
 
 **Run it again** as often as you like: clear a run, or trigger one with *From* and *To*. An interval is replaced as a
 whole, and a miss is mailed once. **History**: `airflow backfill create --dag-id kafka_sla_history ...`, a day per run.

@@ -56,7 +56,7 @@ def test_history_mails_nobody_and_settles(parsed: Any) -> None:
 
 
 def test_the_runbook_is_shown_in_the_ui(parsed: Any) -> None:
-    assert parsed.dags["kafka_sla"].doc_md.startswith("# kafka_sla: were the promises")
+    assert parsed.dags["kafka_sla"].doc_md.startswith("# kafka_sla: did Kafka's consumers meet")
 
 
 def test_a_broken_configuration_is_shown_and_the_dags_stay(airflow_database: None, broken_configuration: Path) -> None:
