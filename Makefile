@@ -16,6 +16,7 @@ help: ## print this list
 
 setup: $(EDITABLE) ## install everything into .venv and fetch Kafka's jars (once)
 	@$(BIN)/python -c "from demo.broker import archive_classes; archive_classes()"
+	@$(BIN)/python -m kafka_sla.spark.class_archive
 
 check: $(EDITABLE) ## format, lint and types, as CI checks them
 	$(BIN)/ruff format --check --quiet .

@@ -141,7 +141,7 @@ class Worker:
         """One session for all: with the settings of small jobs, such as every five minutes have."""
         here = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.log.level": "ERROR"}
         builder = SparkSession.builder.master("local[2]").appName("order")
-        for key, value in (spark_conf(job) | here).items():
+        for key, value in (spark_conf(job, local_driver=True) | here).items():
             builder = builder.config(key, value)
         return builder.getOrCreate()
 

@@ -57,10 +57,13 @@ def spark() -> Iterator[SparkSession]:
     """A local Spark with the settings that matter to results; the process has one, whoever asks first."""
     from pyspark.sql import SparkSession
 
+    from kafka_sla.spark.class_archive import archive_options
+
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers take whatever python3 is on the path
     session = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
+        .config("spark.driver.extraJavaOptions", archive_options())
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", "2")

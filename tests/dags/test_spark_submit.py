@@ -66,5 +66,6 @@ def submitted(task: Any, job: str, monkeypatch: pytest.MonkeyPatch) -> str:
     text = "\n".join(commands[0]) + "\n"
     text = re.sub(r"/\S+/kafka_sla-[0-9a-f]{16}\.zip", "<code>.zip", text)
     text = re.sub(r"/\S+/spark_jobs/", "<code>/spark_jobs/", text)
+    text = re.sub(r' ?"-XX:SharedArchiveFile=.*', "", text)
     text = text.replace(job, "<job>")
     return text.replace(str(Path(sys.executable).parent), "<bin>").replace(str(ROOT), "<root>")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kafka_sla.spark.class_archive import archive_options
 from kafka_sla.spark.job_spec import read_job
 
 _ALWAYS = {
@@ -16,14 +17,16 @@ _ALWAYS = {
 }
 """Spark's adaptive execution splits what is too large for so few partitions."""
 _SMALL = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
 }
 """Some ten thousand rows are done before Java code for them is compiled, let alone optimised."""
+_SMALL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SMALL_BYTES = 1_500_000
 
 
-def spark_conf(job_path: str | Path) -> dict[str, str]:
-    """Settings that fit the job."""
-    return _ALWAYS | (_SMALL if read_job(job_path).input_bytes < SMALL_BYTES else {})
+def spark_conf(job_path: str | Path, *, local_driver: bool) -> dict[str, str]:
+    """Settings that fit the job. `local_driver`: the driver starts on this machine, whose class archive it may use."""
+    small = read_job(job_path).input_bytes < SMALL_BYTES
+    options = " ".join(filter(None, [_SMALL_JVM if small else "", archive_options() if local_driver else ""]))
+    return _ALWAYS | ({"spark.driver.extraJavaOptions": options} if options else {}) | (_SMALL if small else {})

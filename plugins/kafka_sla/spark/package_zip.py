@@ -25,7 +25,7 @@ def code_zip(folder: Path | None = None) -> Path:
     folders = {package.replace(".", "/"): package_folder(package) for package in PACKAGES}
     files = {f"{name}/{path}": data for name, folder in folders.items() for path, data in _files(folder)}
     digest = hashlib.sha256(b"".join(name.encode() + b"\0" + data + b"\0" for name, data in files.items())).hexdigest()
-    target = (folder or _cache()) / f"kafka_sla-{digest[:16]}.zip"
+    target = (folder or cache_folder()) / f"kafka_sla-{digest[:16]}.zip"
     if not target.exists():
         _write(target, files)
     return target
@@ -46,7 +46,8 @@ def _write(target: Path, files: dict[str, bytes]) -> None:
     part.replace(target)
 
 
-def _cache() -> Path:
+def cache_folder() -> Path:
+    """Where this project keeps what it can make again."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kafka_sla"
 
 

@@ -40,7 +40,11 @@ def _need_java() -> None:
 
 def _command(job_path: str, memory: str) -> list[str]:
     submit = package_folder("pyspark") / "bin" / "spark-submit"
-    conf = [part for key, value in (spark_conf(job_path) | _HERE).items() for part in ("--conf", f"{key}={value}")]
+    conf = [
+        part
+        for key, value in (spark_conf(job_path, local_driver=True) | _HERE).items()
+        for part in ("--conf", f"{key}={value}")
+    ]
     job = [str(application()), "--job", job_path]
     return [str(submit), "--master", "local[*]", "--driver-memory", memory, *conf, *job]
 

@@ -27,8 +27,8 @@ class MeasureOperator(SparkSubmitOperator):
         self.application = str(application())
         self.py_files = str(code_zip())
         *_, job = self.application_args or [""]
-        self.conf = {**spark_conf(job), **(self.conf or {})}
         self.env_vars = client_environment(connection(self._conn_id))
+        self.conf = {**spark_conf(job, local_driver=self.env_vars is not None), **(self.conf or {})}
         super().execute(context)
 
 

@@ -1,0 +1,70 @@
+"""The archive of Java classes with which a Spark driver on this machine starts in half the processor time.
+
+`python -m kafka_sla.spark.class_archive` makes it, once per version of Java and Spark. Knows no job.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+
+from kafka_sla.errors import SparkFailed
+from kafka_sla.spark.package_zip import cache_folder, package_folder
+
+_QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
+_SMALL = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+def archive_options() -> str:
+    """JVM options of a driver on this machine; none where the archive has not been made."""
+    archive = _archive()
+    return f'"-XX:SharedArchiveFile={archive}" {_QUIET}' if archive and archive.exists() else ""
+
+
+def make_archive() -> None:
+    """Run a small application that uses what a measuring one uses, and keep the classes that it loaded.
+
+    SparkFailed where Spark does not run here.
+    """
+    archive = _archive()
+    if archive is None:
+        raise SparkFailed("Spark needs Java 17, and there is none on the path: install it, or set JAVA_HOME")
+    if archive.exists():
+        return
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    part = archive.with_suffix(f".{os.getpid()}")
+    with tempfile.TemporaryDirectory(prefix="kafka_sla-archive-") as folder:
+        options = f'{_SMALL} "-XX:ArchiveClassesAtExit={part}" {_QUIET}'
+        submit, program = package_folder("pyspark") / "bin" / "spark-submit", _training()
+        conf = ["--conf", f"spark.driver.extraJavaOptions={options}", "--conf", "spark.ui.enabled=false"]
+        command = [str(submit), "--master", "local[1]", *conf, str(program), folder]
+        own = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+        ended = subprocess.run(command, env=os.environ | own, capture_output=True, text=True, check=False)
+    if ended.returncode or not part.exists():
+        raise SparkFailed(f"Spark does not run here, so that no class archive was made: {ended.stderr[-2_000:]}")
+    part.replace(archive)
+
+
+def _archive() -> Path | None:
+    """Where the archive of this Java and this Spark lies; None without Java."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if java is None or not Path(java).exists():
+        return None
+    real = Path(java).resolve()
+    key = hashlib.sha256(f"{real} {real.stat().st_mtime_ns} {version('pyspark')}".encode()).hexdigest()[:16]
+    return cache_folder() / f"spark-{key}.jsa"
+
+
+def _training() -> Path:
+    return package_folder("kafka_sla.spark_jobs") / "class_training.py"
+
+
+if __name__ == "__main__":
+    make_archive()
