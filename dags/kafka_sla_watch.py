@@ -5,7 +5,8 @@ when it recovers. **Read by** the pages, reports, `kafka-sla export`, and the re
 
 **Each run**: `plan` decides what to measure, `snapshot` reads each cluster, `prepare` lists the files, `measure` is one
 Spark application for all metrics, `validate` stops a bad load, `publish` shows the whole interval at once, `evaluate`
-judges each SLA, `notify` sends the mails, and `watcher` is red when anything above is.
+judges each SLA, `notify` sends the mails, `announce` emits
+events for other DAGs, and `watcher` is red when anything above is.
 
 **When a task is red**
 

@@ -1,5 +1,7 @@
 """Every error that a user can meet. Messages say what is wrong, where, and what to do. Knows no other room."""
 
+from collections.abc import Sequence
+
 
 class KafkaSlaError(Exception):
     """Base of all errors that this project raises on purpose; the command line prints it without a traceback."""
@@ -31,6 +33,17 @@ class BadImport(KafkaSlaError):
 
 class StoreError(KafkaSlaError):
     """The table store or the SQL database refused an operation."""
+
+
+class DamagedFile(StoreError):
+    """Files of the table store are truncated, overwritten or have flipped bits; `files` names them."""
+
+    def __init__(self, files: Sequence[str], reason: str) -> None:
+        super().__init__(
+            f"{', '.join(files)} cannot be read, which was damaged after it was written ({reason}): restore it from a"
+            " backup, or measure its interval again, which replaces the files of metrics"
+        )
+        self.files = tuple(files)
 
 
 class ValidationFailed(KafkaSlaError):

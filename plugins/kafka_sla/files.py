@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,6 +15,7 @@ import pyarrow.parquet as pq
 from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from kafka_sla.errors import StoreError
+from kafka_sla.parquet_files import WRITING, batches, parquet_file
 
 
 def write_days(folder: str, rows: pa.Table, time: str) -> list[str]:
@@ -28,16 +31,37 @@ def write_days(folder: str, rows: pa.Table, time: str) -> list[str]:
 def write_rows(path: str, rows: pa.Table) -> None:
     """Write one Parquet file that Spark, DuckDB and Iceberg read alike. It is there as a whole or not at all: whoever
     reads the file that it replaces goes on reading that one, and a full disk leaves no half of one."""
+    with _beside(path) as (filesystem, part):
+        pq.write_table(rows, part, filesystem=filesystem, **WRITING)
+
+
+@contextmanager
+def _beside(path: str) -> Iterator[tuple[FileSystem, str]]:
+    """Where to write a file, which is put in its place once it is whole and safe on the disk, and removed otherwise."""
     filesystem, inside = FileSystem.from_uri(path)
     part = f"{inside}.{uuid.uuid4().hex}.part"
     try:
         filesystem.create_dir(inside.rsplit("/", 1)[0], recursive=True)
-        pq.write_table(rows, part, filesystem=filesystem, compression="zstd", coerce_timestamps="us")
+        yield filesystem, part
+        sync(path.removesuffix(inside) + part)
         filesystem.move(part, inside)
-    except OSError as error:
+    except BaseException as error:
         if filesystem.get_file_info(part).type == FileType.File:
             filesystem.delete_file(part)
-        raise not_written(path, error) from error
+        raise not_written(path, error) if isinstance(error, OSError) else error from error
+
+
+def sync(path: str) -> None:
+    """What was written to a file of this machine, and its name, outlive a power loss from here on; object stores see
+    to that themselves."""
+    if "://" in path:
+        return
+    for written in (Path(path), Path(path).parent):
+        handle = os.open(written, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def not_written(path: str, error: OSError) -> StoreError:
@@ -46,6 +70,12 @@ def not_written(path: str, error: OSError) -> StoreError:
         f"{path} cannot be read or written: {error.strerror or error}; make room or the folder available again, and"
         " run it again: nothing half-written is left or shown"
     )
+
+
+def check_writable(folder: str) -> None:
+    """StoreError when it is a folder of this machine that may not be written."""
+    if "://" not in folder and Path(folder).exists() and not os.access(folder, os.W_OK | os.X_OK):
+        raise StoreError(f"the warehouse {folder} is read-only here: what is published can be read, all else cannot be")
 
 
 @contextmanager
@@ -59,12 +89,8 @@ def reached(path: str) -> Iterator[None]:
 
 def write_text(path: str, text: str) -> None:
     """Write one file whole: readers see the old text or the new one."""
-    filesystem, inside = FileSystem.from_uri(path)
-    filesystem.create_dir(inside.rsplit("/", 1)[0], recursive=True)
-    part = f"{inside}.{uuid.uuid4().hex}.part"
-    with filesystem.open_output_stream(part) as target:
+    with _beside(path) as (filesystem, part), filesystem.open_output_stream(part) as target:
         target.write(text.encode())
-    filesystem.move(part, inside)
 
 
 def read_text(path: str) -> str:
@@ -76,28 +102,23 @@ def read_text(path: str) -> str:
 
 def has_rows(path: str) -> bool:
     """Does this Parquet file hold any row? Spark writes an empty file for an empty table."""
-    filesystem, inside = FileSystem.from_uri(path)
-    with reached(path):
-        if filesystem.get_file_info(inside).type != FileType.File:
-            raise StoreError(f"{path} is not there any more: measure its interval again")
-        with filesystem.open_input_file(inside) as source:
-            return bool(pq.read_metadata(source).num_rows)
+    with parquet_file(path) as file:
+        return bool(file.metadata.num_rows)
 
 
 def columns_of(files: Sequence[str], schema: pa.Schema) -> pa.Table:
     """These columns of all the files, whatever else they hold."""
     parts = [schema.empty_table()]
     for path in files:
-        filesystem, inside = FileSystem.from_uri(path)
-        parts.append(pq.read_table(inside, filesystem=filesystem, columns=schema.names).cast(schema))
+        with parquet_file(path) as file:
+            parts += [pa.Table.from_batches([batch]).cast(schema) for batch in batches(file, schema.names)]
     return pa.concat_tables(parts)
 
 
 def batches_of(path: str, size: int, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
     """The rows of one Parquet file, so many at a time."""
-    filesystem, inside = FileSystem.from_uri(path)
-    with filesystem.open_input_file(inside) as source:
-        for batch in pq.ParquetFile(source).iter_batches(batch_size=size, columns=columns):
+    with parquet_file(path) as file:
+        for batch in batches(file, columns, size):
             yield pa.Table.from_batches([batch])
 
 

@@ -3,8 +3,13 @@ tables, no metric."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import arrow_udf
 
 from kafka_sla.model.entities import Patterns
 from kafka_sla.model.tables import Table
@@ -18,6 +23,11 @@ _TASK_BYTES = 8_000_000
 _READ_BYTES = 2 * _TASK_BYTES
 """Bytes of files that one task reads, in batches: what Spark spends on each task should not show."""
 
+_VERIFY = "parquet.page.verify-checksum.enabled"
+"""Spark writes checksums of pages by itself; it looks at them only when told to."""
+_GLOB = re.compile(r"(\(\?!__\))?(\\[^A-Za-z0-9]|\.\*?|[^\\.*+?()\[\]{}^$|])*")
+"""What `patterns` makes of names and globs."""
+
 
 def read(spark: SparkSession, table: Table, files: list[str]) -> DataFrame:
     """Rows of Parquet files in the columns of a table contract; an empty list gives an empty frame."""
@@ -28,7 +38,7 @@ def read(spark: SparkSession, table: Table, files: list[str]) -> DataFrame:
 
 def _files(spark: SparkSession, table: Table, files: list[str], more: str = "") -> DataFrame:
     """By the contract's schema, not by that of some file: a file of an older version lacks what came since."""
-    return spark.read.schema(table.ddl + more).parquet(*files)
+    return spark.read.schema(table.ddl + more).option(_VERIFY, True).parquet(*files)
 
 
 def selected(frame: DataFrame, job: Job) -> DataFrame:
@@ -45,19 +55,33 @@ def selected(frame: DataFrame, job: Job) -> DataFrame:
 
 
 def _matches(column: str, patterns: Patterns) -> Column:
-    include = [_fits(column, pattern) for pattern in patterns.include]
-    exclude = [_fits(column, pattern) for pattern in patterns.exclude]
+    """Names and globs are regexes of our own making, which Python and Java read alike. What people write as a regex is
+    Python's, as everywhere else: Java would refuse some of them, and read others differently."""
+    if not all(map(_GLOB.fullmatch, (*patterns.include, *patterns.exclude))):
+        return _matching(patterns)(F.col(column))
     found = F.lit(False)
-    for one in include:
-        found = found | one
-    for one in exclude:
-        found = found & ~one
+    for pattern in patterns.include:
+        found = found | _fits(column, pattern)
+    for pattern in patterns.exclude:
+        found = found & ~_fits(column, pattern)
     return found
 
 
 def _fits(column: str, pattern: str) -> Column:
     """The usual pattern for all names is not worth a regex on every row; a dot is anything but a new line."""
-    return ~F.col(column).contains("\n") if pattern == ".*" else F.col(column).rlike(f"^(?:{pattern})$")
+    return ~F.col(column).contains("\n") if pattern == ".*" else F.col(column).rlike(rf"(?d)^(?:{pattern})\z")
+
+
+def _matching(patterns: Patterns) -> Callable[[Column], Column]:
+    """Which names of a column are selected; each is tested once a batch."""
+
+    def test(names: pa.Array) -> pa.Array:
+        encoded = names.dictionary_encode()
+        return pa.array([patterns.matches(name) for name in encoded.dictionary.to_pylist()], pa.bool_()).take(
+            encoded.indices
+        )
+
+    return arrow_udf(test, "boolean")  # type: ignore[call-overload, no-any-return]
 
 
 def carried(spark: SparkSession, job: Job, table: Table) -> DataFrame:

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
-from pyarrow.fs import FileSystem
 
 from kafka_sla.files import sizes_of
 from kafka_sla.model.arrow_schemas import arrow_schema
@@ -32,6 +30,7 @@ from kafka_sla.model.tables import (
     TABLES,
     TOPIC_CONFIGS,
 )
+from kafka_sla.parquet_files import batches, parquet_file
 from kafka_sla.spark.job_spec import Job, Replay
 from kafka_sla.spark_jobs.events import layouts
 from kafka_sla.spark_jobs.events.layouts import LAYOUTS, NAME
@@ -102,16 +101,12 @@ def reading(job: Job, parts: list[list[Part]], tasks: int) -> Packing:
 
 def _read(part: Part) -> Iterator[pa.Table]:
     """Rows of a part in batches, names as dictionaries; a file of an older version lacks what came since."""
-    filesystem, inside = FileSystem.from_uri(part.path)
-    with filesystem.open_input_file(inside) as source:
-        metadata = pq.read_metadata(source)
-        there = set(metadata.schema.to_arrow_schema().names)
-        names = sorted({"cluster", "topic", "group", "source"} & there)
-        file = pq.ParquetFile(source, metadata=metadata, read_dictionary=names)
+    with parquet_file(part.path, ("cluster", "topic", "group", "source")) as file:
+        there = set(file.schema_arrow.names)
         groups = list(range(part.nth, file.num_row_groups, part.of))
         columns = [name for name in _COLUMNS[part.table] if name in there]
         size = _BATCH_PUBLISHED if part.table in PUBLISHED else _BATCH_ROWS
-        for batch in file.iter_batches(batch_size=size, row_groups=groups, columns=columns) if groups else ():
+        for batch in batches(file, columns, size, groups):
             yield _whole(part.table, pa.Table.from_batches([batch]))
 
 

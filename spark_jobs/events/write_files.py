@@ -18,6 +18,7 @@ from pyarrow.fs import FileSystem
 from kafka_sla.files import batches_of, files_below, remove_files
 from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.tables import Table
+from kafka_sla.parquet_files import WRITING
 from kafka_sla.spark_jobs.events.task_ranges import given
 
 _ROWS = 250_000
@@ -104,9 +105,7 @@ class _File:
         filesystem, inside = FileSystem.from_uri(self.path)
         filesystem.create_dir(inside.rsplit("/", 1)[0], recursive=True)
         schema = target.labelled(table, arrow_schema(table).empty_table()).schema
-        self._writer = pq.ParquetWriter(
-            inside, schema, filesystem=filesystem, compression="zstd", coerce_timestamps="us"
-        )
+        self._writer = pq.ParquetWriter(inside, schema, filesystem=filesystem, **WRITING)
 
     def write(self, rows: pa.Table) -> None:
         self._writer.write_table(self._target.labelled(self._table, rows))

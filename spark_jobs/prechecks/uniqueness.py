@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
-from pyarrow.fs import FileSystem
 from pyspark.sql import SparkSession
 
 from kafka_sla.files import sizes_of
+from kafka_sla.parquet_files import batches, parquet_file
 from kafka_sla.spark_jobs.events.task_ranges import given, indexes
 
 Hashes = npt.NDArray[np.uint64]
@@ -75,13 +74,8 @@ def _hashing(
 
 def _read(path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Those of the columns that the file has, texts as dictionaries."""
-    filesystem, inside = FileSystem.from_uri(path)
-    with filesystem.open_input_file(inside) as source:
-        metadata = pq.read_metadata(source)
-        schema = metadata.schema.to_arrow_schema()
-        texts = [name for name in columns if name in schema.names and pa.types.is_string(schema.field(name).type)]
-        file = pq.ParquetFile(source, metadata=metadata, read_dictionary=texts)
-        yield from file.iter_batches(_BATCH_ROWS, columns=[name for name in columns if name in schema.names])
+    with parquet_file(path, columns) as file:
+        yield from batches(file, [n for n in columns if n in file.schema_arrow.names], _BATCH_ROWS)
 
 
 def _hashes(rows: pa.RecordBatch, columns: Sequence[str]) -> Hashes:

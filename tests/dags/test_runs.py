@@ -149,7 +149,7 @@ def test_a_missed_sla_fails_its_own_task_and_the_run_and_everybody_is_told(world
     assert opened.tasks == {
         "plan": "success", "slas": "success", "snapshot [real]": "success", "prepare": "success", "measure": "success",
         "validate": "success", "publish": "success", "evaluate [kept]": "success", "evaluate [stopped]": "failed",
-        "evaluate [also stopped]": "success", "notify": "success", "watcher": "upstream_failed",
+        "evaluate [also stopped]": "success", "notify": "success", "announce": "success", "watcher": "upstream_failed",
     }  # fmt: skip
     assert opened.state == "failed"
     assert len(Ledger(world.store).verdicts.misses(open_only=True)) == 2

@@ -39,6 +39,7 @@ def parser() -> argparse.ArgumentParser:
     _report(_command(commands, "report", "write an HTML report of how promises were kept"))
     _digest(_command(commands, "digest", "make a digest of the configuration, as a file or a mail"))
     _export(_command(commands, "export", "write published rows of a table"))
+    _store(_command(commands, "store", "look after the store itself"))
     return made
 
 
@@ -109,6 +110,10 @@ def _export(command: argparse.ArgumentParser) -> None:
         "--by", choices=("partition", "topic", "group"), default="partition",
         help="sum consumer_latency up: maxima, counts and histograms per topic or group",
     )  # fmt: skip
+
+
+def _store(command: argparse.ArgumentParser) -> None:
+    command.add_argument("what", choices=("move",), help="move: let tables name the files where they are now")
 
 
 def _interval(command: argparse.ArgumentParser, *, required: bool) -> None:

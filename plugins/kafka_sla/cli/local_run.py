@@ -10,6 +10,7 @@ from kafka_sla.cli.context import Workplace
 from kafka_sla.cli.progress import note, step
 from kafka_sla.config.settings import Settings
 from kafka_sla.errors import BadRequest
+from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import Interval, Sla, floor_time
 from kafka_sla.pipeline import steps
 from kafka_sla.spark.submit import run_spark
@@ -47,6 +48,7 @@ def plan(settings: Settings, interval: Interval, clusters: Sequence[str], slas: 
 
 def execute(place: Workplace, run: Run) -> None:
     """Snapshot, measure, validate and publish the interval, judge every SLA, and tell of misses where asked to."""
+    Lake(place.store).check_writable()
     smtp = place.smtp if run.notify and any(sla.recipients for sla in run.slas) else None
     for piece in run.interval.pieces(_PIECE):
         _publish(place, run, piece)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,6 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; 0: done, 1: failed, 2: asked wrongly."""
     asked = parser().parse_args(arguments)
     place = Workplace(getattr(asked, "config", None), getattr(asked, "store", None))
+    signal.signal(
+        signal.SIGTERM, signal.default_int_handler
+    )  # what ends at Ctrl-C ends when a supervisor stops it, too
     try:
         code = _COMMANDS[asked.action](place, asked)
         sys.stdout.flush()
@@ -74,6 +78,7 @@ def _import(place: Workplace, asked: argparse.Namespace) -> int:
 
     clusters = [cluster.name for cluster in place.settings.clusters]
     lake = Lake(place.store)
+    lake.check_writable()
     for files, read in ((asked.log_offsets, import_log_offsets), (asked.committed_offsets, import_committed_offsets)):
         for file in files:
             with step(f"import {file}"):
@@ -158,6 +163,14 @@ def _export(place: Workplace, asked: argparse.Namespace) -> int:
     return 0
 
 
+def _store(place: Workplace, asked: argparse.Namespace) -> int:
+    from kafka_sla.lake.relocation import move
+
+    found = move(place.store)
+    print(f"{place.store.warehouse}: {found.tables} tables moved, {found.files} files in them")
+    return 0
+
+
 def _form(asked: argparse.Namespace) -> Format:
     """The format that was asked for, else the one that the file's name ends in, else CSV."""
     ending = asked.output.suffix.lower() if asked.output else ""
@@ -180,6 +193,8 @@ def _check_output(target: Path) -> None:
         raise BadRequest(f"the folder of --output {target} does not exist; make it first")
     if target.is_dir():
         raise BadRequest(f"--output {target} is a folder; name a file in it")
+    if target.exists() and not target.is_file():
+        raise BadRequest(f"--output {target} is a device or a pipe, which a file would replace; name a file")
 
 
 def _interval(asked: argparse.Namespace) -> Interval:
@@ -192,5 +207,5 @@ def _interval(asked: argparse.Namespace) -> Interval:
 _COMMANDS = {
     "check": _check, "schema": _schema, "import": _import, "run": _run,
     "status": _status, "misses": _misses, "report": _report, "digest": _digest,
-    "export": _export,
+    "export": _export, "store": _store,
 }  # fmt: skip

@@ -15,7 +15,7 @@ from kafka_sla.text.timestamps import parse_instant
 
 Found = tuple[KeyPath, str]
 """Where, and what is wrong with what is allowed."""
-SECRET_ADDRESS = re.compile(r"://[^/\s]*:[^/\s]*@")
+SECRET_ADDRESS = re.compile(r"://[^/\s:]*:[^/\s@]*@")
 _SECRET_KEY = re.compile(
     r"pass(word|wd|phrase)?$|pwd|secret|token|api_?key|private_?key|credential|jaas", re.IGNORECASE
 )

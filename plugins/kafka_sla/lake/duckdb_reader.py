@@ -10,9 +10,11 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset
 
+from kafka_sla.errors import DamagedFile
 from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import Table
+from kafka_sla.parquet_files import damaged
 
 _SLICES = pa.schema(
     [
@@ -21,6 +23,11 @@ _SLICES = pa.schema(
         ("start_at", pa.timestamp("us", "UTC")),
         ("end_at", pa.timestamp("us", "UTC")),
     ]
+)
+
+_OF_LOADS = (pa.field("interval_start", pa.timestamp("us", "UTC")), pa.field("load_id", pa.string()))
+_VERIFYING = pyarrow.dataset.ParquetFileFormat(
+    default_fragment_scan_options=pyarrow.dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
 )
 
 
@@ -63,11 +70,11 @@ def slice_rows(
 def new_rows(table: Table, rows: pa.Table, files: Sequence[str]) -> pa.Table:
     """Those of `rows` whose key is not in the files, one a key, by key."""
     key = quoted(table.key)
-    with connected() as connection:
+    with connected(files) as connection:
         connection.register("rows", rows)
         found = f"SELECT DISTINCT ON ({key}) {quoted(table.names)} FROM rows"
         if files:
-            _register(connection, files)
+            connection.register("files", _verified(table, files))
             same = " AND ".join(f"files.{k} IS NOT DISTINCT FROM rows.{k}" for k in map(quoted_name, table.key))
             found += f" ANTI JOIN files ON {same}"
         return _arrow(table, table.names, connection.sql(f"{found} ORDER BY {key}").to_arrow_table())
@@ -84,17 +91,23 @@ def quoted_name(name: str) -> str:
 @contextmanager
 def opened(files: Sequence[str], slices: Sequence[tuple[str, Interval, str]]) -> Iterator[duckdb.DuckDBPyConnection]:
     """A DuckDB with the views `files` and `slices`, for who sums up rows instead of reading them."""
-    with connected() as connection:
+    with connected(files) as connection:
         _register(connection, files)
         connection.register("slices", _slice_table(slices))
         yield connection
 
 
-def connected() -> duckdb.DuckDBPyConnection:
-    """A DuckDB in memory that tells times in UTC; closed by `with`."""
-    connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'UTC'")
-    return connection
+@contextmanager
+def connected(files: Sequence[str] = ()) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB in memory that tells times in UTC; DamagedFile when it stumbles over one of these files."""
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        try:
+            yield connection
+        except duckdb.Error as error:
+            if wrong := damaged(files):
+                raise DamagedFile(wrong, str(error).splitlines()[0]) from error
+            raise
 
 
 def view(connection: duckdb.DuckDBPyConnection, table: Table, files: Sequence[str]) -> None:
@@ -116,18 +129,12 @@ def _rows(
 ) -> pa.Table:  # fmt: skip
     if not files:
         return empty(table, names)
-    with connected() as connection:
+    with connected(files) as connection:
         if slices is not None:
             connection.register("slices", slices)
-        _register(connection, files)
-        query = f"SELECT {distinct} {{}} FROM files {tail}"
-        try:
-            found = connection.sql(query.format(quoted(names, "files.")), params=values)
-            return _arrow(table, names, found.to_arrow_table())
-        except (duckdb.BinderException, duckdb.InvalidInputException):  # files of an older version lack a column
-            here = _register_mixed(connection, table, files)
-            found = connection.sql(query.format(quoted([n for n in names if n in here], "files.")), params=values)
-            return _arrow(table, names, found.to_arrow_table())
+        connection.register("files", _verified(table, files))
+        query = f"SELECT {distinct} {quoted(names, 'files.')} FROM files {tail}"
+        return _arrow(table, names, connection.sql(query, params=values).to_arrow_table())
 
 
 def empty(table: Table, names: Sequence[str]) -> pa.Table:
@@ -142,25 +149,17 @@ def _register(connection: duckdb.DuckDBPyConnection, files: Sequence[str], name:
         connection.read_parquet(list(files)).create_view(name)
 
 
-def _register_mixed(connection: duckdb.DuckDBPyConnection, table: Table, files: Sequence[str]) -> Sequence[str]:
-    """The same where some files lack columns, which takes a look into each; answers the columns that there are."""
-    if "://" in files[0]:
-        schema = pa.unify_schemas([pyarrow.dataset.dataset(path, format="parquet").schema for path in files])
-        connection.register("files", pyarrow.dataset.dataset(list(files), schema, format="parquet"))
-        return list(schema.names)
-    found = connection.read_parquet(list(files), union_by_name=True)
-    found.create_view("files")
-    return list(found.columns)
+def _verified(table: Table, files: Sequence[str]) -> pyarrow.dataset.Dataset:
+    """The files by the contract's schema, read by Arrow, which verifies the checksums of pages; files of an older
+    version lack the columns that came since."""
+    schema = pa.schema([field.with_nullable(True) for field in (*arrow_schema(table), *_OF_LOADS)])
+    return pyarrow.dataset.dataset(list(files), schema, format=_VERIFYING)
 
 
 def _arrow(table: Table, names: Sequence[str], found: pa.Table) -> pa.Table:
     """The contract's types; a column that nobody wrote yet is unknown, also where newer rows must have it."""
     declared = arrow_schema(table)
-    columns = [
-        found[name].cast(declared.field(name).type) if name in found.column_names
-        else pa.chunked_array([pa.nulls(found.num_rows, declared.field(name).type)])
-        for name in names
-    ]  # fmt: skip
+    columns = [found[name].cast(declared.field(name).type) for name in names]
     fields = [
         declared.field(name).with_nullable(declared.field(name).nullable or column.null_count > 0)
         for name, column in zip(names, columns, strict=True)

@@ -13,6 +13,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kafka_sla.parquet_files import WRITING
+
 Format = Literal["csv", "json", "parquet"]
 
 
@@ -41,7 +43,7 @@ def _scratch(parent: Path | None, prefix: str) -> Iterator[Path]:
 
 def _write(rows: pa.Table, form: Format, path: Path) -> None:
     if form == "parquet":
-        pq.write_table(rows, path, compression="zstd", coerce_timestamps="us")
+        pq.write_table(rows, path, **WRITING)
         return
     options = {"csv": "FORMAT csv, HEADER", "json": "FORMAT json, ARRAY"}[form]
     columns = ", ".join(_column(field, form) for field in rows.schema)

@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
 from pyiceberg.exceptions import (
     CommitFailedException,
     NamespaceAlreadyExistsError,
@@ -36,11 +36,14 @@ from pyiceberg.types import (
     StringType,
     TimestamptzType,
 )
+from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
 
 from kafka_sla.config.store import Store
+from kafka_sla.errors import StoreError
 from kafka_sla.files import reached
-from kafka_sla.ledger.database import BUSY_SECONDS, retrying, telling
+from kafka_sla.lake.durable_io import DurableFileIO
+from kafka_sla.ledger.database import is_read_only, retrying, sqlite_address, telling
 from kafka_sla.model.tables import Column, Table
 
 T = TypeVar("T")
@@ -84,6 +87,14 @@ class Iceberg:
                 (CommitFailedException, OperationalError, ProgrammingError, IntegrityError, FileNotFoundError),
             )
 
+    def planned(self, table: Table, *wanted: str) -> list[DataFile]:
+        """Its data files that may hold rows which fit all these filters; none where only reading is possible and nobody
+        has made the table yet."""
+        try:
+            return planned_files(self.table(table), *wanted)
+        except NoSuchTableError:
+            return []
+
     def commit(self, table: Table, change: Callable[[IcebergTable, Transaction], T]) -> T:
         """What `change` answers once committed; called again, on the newer table, when another commit came first."""
 
@@ -98,6 +109,8 @@ class Iceberg:
     def _open(self, table: Table) -> IcebergTable:
         catalog = self._connect()
         name = (_NAMESPACE, table.name)
+        if is_read_only(self._store):
+            return catalog.load_table(name)
         try:
             return _with_all_columns(catalog.load_table(name), table)
         except NoSuchTableError:
@@ -105,17 +118,38 @@ class Iceberg:
 
     def _connect(self) -> SqlCatalog:
         if self._catalog is None:
-            url = self._store.url
-            if url.get_backend_name() == "sqlite":
-                url = url.update_query_dict({"timeout": str(BUSY_SECONDS)})
-                Path(url.database or "").parent.mkdir(parents=True, exist_ok=True)
-            self._catalog = SqlCatalog(
-                _NAMESPACE,
-                uri=url.render_as_string(hide_password=False),
-                warehouse=self._store.warehouse,
-                pool_pre_ping="true",
-            )
+            catalog = connect(self._store)
+            if away := elsewhere(catalog, self._store):
+                raise StoreError(
+                    f"the tables of this store name files such as {away[0]}, and its warehouse is"
+                    f" {self._store.warehouse}: correct the warehouse; or, if the store was moved or copied there, stop"
+                    " all that uses it and run `kafka-sla store move`"
+                )
+            self._catalog = catalog
         return self._catalog
+
+
+def connect(store: Store) -> SqlCatalog:
+    """The catalog of a store, wherever its tables are."""
+    url = store.url
+    if url.get_backend_name() == "sqlite":
+        Path(url.database or "").parent.mkdir(parents=True, exist_ok=True)
+        url = sqlite_address(store)
+    return SqlCatalog(
+        _NAMESPACE,
+        uri=url.render_as_string(hide_password=False),
+        warehouse=store.warehouse,
+        pool_pre_ping="true",
+        **{"py-io-impl": f"{DurableFileIO.__module__}.{DurableFileIO.__qualname__}"},
+    )
+
+
+def elsewhere(catalog: SqlCatalog, store: Store) -> list[str]:
+    """The metadata of tables that are not in the store's warehouse: Iceberg knows full paths only."""
+    ours = select(IcebergTables.metadata_location).where(IcebergTables.catalog_name == _NAMESPACE)
+    with catalog.engine.connect() as connection:
+        places = sorted(filter(None, connection.scalars(ours.order_by(IcebergTables.table_name))))
+    return [place for place in places if not place.startswith(f"{store.warehouse}/")]
 
 
 def between(column: str, start: datetime | None, end: datetime | None, *, inclusive: bool = False) -> str:

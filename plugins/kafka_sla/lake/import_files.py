@@ -106,7 +106,7 @@ def _csv(table: Table, path: Path) -> pa.Table:
 
 def _parquet(path: Path) -> pa.Table:
     try:
-        return parquet.read_table(path)
+        return parquet.read_table(path, page_checksum_verification=True)
     except (pa.ArrowInvalid, OSError) as error:
         raise BadImport(f"{path}: cannot be read as Parquet: {error}") from error
 

@@ -3,9 +3,10 @@ Spark; what is visible it asks the ledger."""
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from pyiceberg.table import Transaction
 
 from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
-from kafka_sla.files import has_rows, write_days
+from kafka_sla.files import check_writable, has_rows, sync, write_days
 from kafka_sla.lake.duckdb_reader import distinct_values, empty, fact_rows, new_rows, slice_rows
 from kafka_sla.lake.iceberg import Iceberg, between, paths, planned_files
 from kafka_sla.lake.table_maintenance import MaintenanceResult, TableMaintenance
@@ -36,6 +37,18 @@ class Lake:
         self._store = store
         self._ledger = Ledger(store)
         self._iceberg = Iceberg(store)
+        self._left_out: frozenset[str] = frozenset()
+
+    def check_writable(self) -> None:
+        """StoreError at once where only reading is possible, for who has much to do before it writes."""
+        self._ledger.check_writable()
+        check_writable(self._store.warehouse)
+
+    def without(self, files: Iterable[str]) -> Lake:
+        """The same tables without these files of metrics: for who says that they are left out."""
+        other = copy.copy(self)
+        other._left_out = self._left_out.union(files)
+        return other
 
     # facts
 
@@ -160,12 +173,12 @@ class Lake:
             self._ledger.observed_time.add(cluster, snapshots)
 
     def _planned(self, table: Table, *wanted: str) -> list[str]:
-        return paths(planned_files(self._iceberg.table(table), *wanted))
+        return paths(self._iceberg.planned(table, *wanted))
 
     def _files_of(self, table: Table, load_ids: Sequence[str], *wanted: str) -> list[DataFile]:
         folders = tuple(self.stage_dir(load_id) + "/" for load_id in load_ids)
-        found = planned_files(self._iceberg.table(table), *wanted)
-        return [file for file in found if file.file_path.startswith(folders)]
+        found = self._iceberg.planned(table, *wanted)
+        return [f for f in found if f.file_path.startswith(folders) and f.file_path not in self._left_out]
 
     def _not_there(self, table: Table, rows: pa.Table, current: IcebergTable | None = None) -> pa.Table:
         if not rows.num_rows:
@@ -189,6 +202,8 @@ class Lake:
             same = between("interval_start", interval.start, interval.start, inclusive=True)
             there = set(paths(planned_files(current, same)))
             if new := [path for path in staged if path not in there and has_rows(path)]:
+                for path in new:
+                    sync(path)
                 transaction.add_files(new, check_duplicate_files=False)
 
         self._iceberg.commit(table, change)

@@ -18,6 +18,7 @@ from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.publications import Slice
 from kafka_sla.model.entities import Interval, Sla
 from kafka_sla.model.tables import CONSUMER_LATENCY
+from kafka_sla.parquet_files import verify
 from kafka_sla.sla.rollups import Measured, Place
 from kafka_sla.text.name_patterns import plain_names
 
@@ -54,6 +55,7 @@ def _rows(lake: Lake, sla: Sla, interval: Interval, width_ms: int, slices: Seque
     files = lake.published_files(CONSUMER_LATENCY, slices)
     if not files:
         return _Rows([], [], [])
+    verify(files, _COLUMNS)
     with opened(files, slices) as database:
         pairs = pairs_of(database, sla)
         database.register("pairs", pairs)
@@ -83,6 +85,10 @@ def _fetch(database: duckdb.DuckDBPyConnection, query: str, values: dict[str, An
     return rows
 
 
+_COLUMNS = (
+    "cluster", "group", "topic", "partition", "window_start", "window_end", "load_id", "records_consumed",
+    "log_end_offset", "records_latency_max_ms", "backlog_age_max_ms", "latency_histogram",
+)  # fmt: skip
 _OF_SLA = """
     FROM files JOIN slices ON slices.cluster = files.cluster AND slices.load_id = files.load_id
      AND files.window_start >= slices.start_at AND files.window_start < slices.end_at

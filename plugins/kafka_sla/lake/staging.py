@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.parquet as pq
-from pyarrow.fs import FileSystem
 
 from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
-from kafka_sla.files import files_below, reached, write_rows
+from kafka_sla.files import files_below, write_rows
 from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.entities import Interval, epoch_ms
 from kafka_sla.model.tables import Table
+from kafka_sla.parquet_files import batches, parquet_file
 
 
 def staged_files(folder: str, table: Table) -> list[str]:
@@ -27,9 +26,8 @@ def staged(folder: str, table: Table) -> pa.Table:
     schema = arrow_schema(table)
     parts = []
     for path in staged_files(folder, table):
-        filesystem, inside = FileSystem.from_uri(path)
-        with reached(path):
-            parts.append(pq.read_table(inside, filesystem=filesystem, columns=list(table.names)).cast(schema))
+        with parquet_file(path) as file:
+            parts += [pa.Table.from_batches([batch]).cast(schema) for batch in batches(file, table.names)]
     return pa.concat_tables(parts) if parts else schema.empty_table()
 
 

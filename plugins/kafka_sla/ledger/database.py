@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 import time
 import zlib
@@ -11,6 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import tenacity
 from sqlalchemy import (
@@ -41,7 +43,7 @@ BUSY_SECONDS = 60
 
 _HOPELESS = (
     "authentication failed", "no password supplied", "does not exist", "no pg_hba.conf entry", "permission denied",
-    "could not translate host name", "unable to open database file",
+    "could not translate host name", "unable to open database file", "readonly database", "read-only transaction",
 )  # fmt: skip
 
 log = logging.getLogger(__name__)
@@ -74,6 +76,7 @@ class Database:
         self._metadata = metadata
         self._ready = False
         self.engine = _engine(store)
+        self._read_only = is_read_only(store)
         self.is_sqlite = self.engine.dialect.name == "sqlite"
 
     @contextmanager
@@ -91,12 +94,21 @@ class Database:
     @contextmanager
     def writing(self, lock: str | None = None) -> Iterator[Connection]:
         """One transaction. Writers that name the same lock run one after the other (on SQLite all writers do)."""
+        self.check_writable()
         self._prepare()
         engine = self.engine.execution_options(writes=True)
         with self.telling(), engine.begin() as connection:
             if lock and not self.is_sqlite:
                 connection.execute(select(func.pg_advisory_xact_lock(zlib.crc32(f"kafka_sla {lock}".encode()))))
             yield connection
+
+    def check_writable(self) -> None:
+        """StoreError at once where only reading is possible."""
+        if self._read_only:
+            raise StoreError(
+                f"the store is read-only here: {self.engine.url.database} or its folder may not be written; what is"
+                " published can be read, all else needs a store that may be written"
+            )
 
     def telling(self) -> AbstractContextManager[None]:
         """Turns the database's own words into an error for people; see `telling`."""
@@ -114,6 +126,7 @@ class Database:
         with self.engine.connect() as connection:
             if set(self._metadata.tables) <= set(inspect(connection).get_table_names()) and not self._added(connection):
                 return  # without the writers' lock, which this very process may hold
+        self.check_writable()
         with self.engine.execution_options(writes=True).begin() as connection:
             self._metadata.create_all(connection)
             for column in self._added(connection):
@@ -184,15 +197,39 @@ def _engine(store: Store) -> Engine:
         raise StoreError(
             f"no folder can be made for the database {url.database}: {error.strerror}; check it"
         ) from error
-    engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": BUSY_SECONDS})
-    event.listen(engine, "connect", _on_sqlite_connect)
+    engine = create_engine(sqlite_address(store), poolclass=NullPool)
+    event.listen(engine, "connect", _unguided if is_read_only(store) else _on_sqlite_connect)
     event.listen(engine, "begin", _on_sqlite_begin)
     return engine
 
 
-def _on_sqlite_connect(connection: sqlite3.Connection, _: Any) -> None:
-    """Take transactions from the driver's hands, and let readers go on while somebody writes."""
+def is_read_only(store: Store) -> bool:
+    """Is it a SQLite file that this process may only read?"""
+    if store.url.get_backend_name() != "sqlite" or not Path(store.url.database or "").exists():
+        return False
+    path = Path(store.url.database or "")
+    return not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+
+
+def sqlite_address(store: Store) -> URL:
+    """Waits for other writers. Read-only, SQLite cannot make the files beside that tell readers of writers, so without
+    them there is none, and it reads the file as one that nobody changes."""
+    url = store.url.update_query_dict({"timeout": str(BUSY_SECONDS)})
+    if not is_read_only(store):
+        return url
+    alone = not Path(f"{url.database}-wal").exists()
+    url = url.set(database=f"file:{quote(url.database or '')}")
+    return url.update_query_dict({"uri": "true", "mode": "ro"} | ({"immutable": "1"} if alone else {}))
+
+
+def _unguided(connection: sqlite3.Connection, _: Any) -> None:
+    """Take transactions from the driver's hands."""
     connection.isolation_level = None
+
+
+def _on_sqlite_connect(connection: sqlite3.Connection, _: Any) -> None:
+    """The same, and let readers go on while somebody writes."""
+    _unguided(connection, _)
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:

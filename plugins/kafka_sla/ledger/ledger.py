@@ -42,6 +42,10 @@ class Ledger:
         self.sent_digests = SentDigests(database)
         self.late_alerts = LateAlerts(database)
 
+    def check_writable(self) -> None:
+        """StoreError at once where only reading is possible."""
+        self._database.check_writable()
+
     def declared_rows(
         self, table: Table, interval: Interval, clusters: Sequence[str] | None = None
     ) -> list[dict[str, Any]]:

@@ -203,18 +203,15 @@ def notify(
     smtp: Connection | None,
     run_url: str | None,
     call: Callable[[Notifier, Sla, Notice], None] | None = None,
-    announce: Callable[[Notice], None] | None = None,
 ) -> dict[str, Any]:
     """Queue what is new about misses that the interval may have changed, then send all that waits, each notice once.
 
     `call` runs an SLA's notifier; without it only mails are sent, and the notifiers wait for who can call them.
-    `announce` makes a notice an event that other DAGs wait for; it comes last, when all people are told.
     """
     from kafka_sla.notifications import smtp as mail
 
     ledger = Ledger(store)
-    dags = [ASSET] if announce else []
-    queued = sum(_queue(ledger, settings.sla(name), interval, run_url, dags) for name in slas)
+    queued = sum(_queue(ledger, name, interval, run_url, [MAIL, *_notifiers(settings.sla(name))]) for name in slas)
 
     def send(notice: Notice) -> None:
         promise = settings.sla(notice.miss.sla)
@@ -225,18 +222,24 @@ def notify(
             around = Interval(notice.miss.start - _PLOT_BEFORE, max(interval.end, notice.miss.opened_at))
             mail.send(smtp, promise, notice, ledger.verdicts.windows(promise, around))
 
-    sent = ledger.outbox.deliver(send, slas, None if call else [MAIL], but=[ASSET])
-    if announce:
-        sent += ledger.outbox.deliver(announce, slas, [ASSET])
-    return {"queued": queued, "sent": sent}
+    return {"queued": queued, "sent": ledger.outbox.deliver(send, slas, None if call else [MAIL], but=[ASSET])}
 
 
-def _queue(ledger: Ledger, promise: Sla, interval: Interval, run_url: str | None, dags: Sequence[str]) -> int:
-    """Queue what each channel of the SLA has not heard yet of misses that the interval may have changed; answers how
-    much."""
+def announce(
+    store: Store, slas: Sequence[str], interval: Interval, announcer: Callable[[Notice], None]
+) -> dict[str, Any]:
+    """Make what is new about misses that the interval may have changed events for other DAGs, each once, whether or
+    not people can be reached."""
+    ledger = Ledger(store)
+    queued = sum(_queue(ledger, name, interval, None, [ASSET]) for name in slas)
+    return {"queued": queued, "sent": ledger.outbox.deliver(announcer, slas, [ASSET])}
+
+
+def _queue(ledger: Ledger, sla: str, interval: Interval, run_url: str | None, channels: Sequence[str]) -> int:
+    """Queue what each channel has not heard yet of misses that the interval may have changed; answers how much."""
     queued = 0
-    for miss in ledger.verdicts.misses_around(promise.name, interval):
-        for channel in (MAIL, *_notifiers(promise), *dags):
+    for miss in ledger.verdicts.misses_around(sla, interval):
+        for channel in channels:
             queued += ledger.outbox.enqueue(Notice("opened", miss, run_url, channel=channel))
             queued += miss.end is not None and ledger.outbox.enqueue(
                 Notice("recovered", miss, run_url, channel=channel)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from kafka_sla.files import write_text
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval, Miss, Sla, SlaWindow, Verdict
 from kafka_sla.reporting.charts import latency_plot
@@ -53,8 +54,7 @@ def write_report(path: Path, ledger: Ledger, slas: Sequence[Sla], interval: Inte
     page = html_report(
         interval, [reported(ledger, sla, interval) for sla in slas], ledger.validations.results(interval)
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page, encoding="utf-8")
+    write_text(str(path.absolute()), page)
     return path
 
 

@@ -9,9 +9,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+import psutil
+
 from kafka_sla.errors import SparkFailed
 from kafka_sla.spark.conf import spark_conf
 from kafka_sla.spark.package_zip import PACKAGES, application, package_folder
+from kafka_sla.spark.processes import end
 
 _HERE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 _TOLD_LINES = 12
@@ -22,13 +25,15 @@ def run_spark(job_path: str, *, memory: str = "2g") -> None:
     _need_java()
     handle, log = tempfile.mkstemp(prefix="kafka_sla-spark-", suffix=".log")
     with os.fdopen(handle, "wb") as output:
-        ended = subprocess.run(
-            _command(job_path, memory), env=_environment(), stdout=output, stderr=output, check=False
-        )
-    if ended.returncode:
-        raise SparkFailed(
-            f"Spark ended with exit code {ended.returncode}; all it said is in {log}\n{_end_of(Path(log))}"
-        )
+        spark = subprocess.Popen(_command(job_path, memory), env=_environment(), stdout=output, stderr=output)
+    try:
+        code = spark.wait()
+    except BaseException:  # Ctrl-C, or SIGTERM, which the command line takes for the same
+        end(psutil.Process(spark.pid))
+        Path(log).unlink()
+        raise
+    if code:
+        raise SparkFailed(f"Spark ended with exit code {code}; all it said is in {log}\n{_end_of(Path(log))}")
     Path(log).unlink()
 
 

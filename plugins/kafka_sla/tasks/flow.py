@@ -1,6 +1,6 @@
 """The wiring of the steps, shared by the DAGs. Knows the order and who waits for whom, nothing of what a step does.
 
-plan → snapshot (per cluster) → prepare → measure → validate → publish → evaluate (per SLA) → notify → watcher
+plan → snapshot (per cluster) → prepare → measure → validate → publish → evaluate (per SLA) → notify, announce → watcher
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def sla_flow(*, every: timedelta, watches: bool) -> None:
     """Wire one DAG. `every`: the length of its interval; `watches`: it takes snapshots and mails, else it settles.
 
     A red `evaluate` or `snapshot` does not keep the others from their work. `watcher` is the only leaf, so that the run
-    ends red when anything above is red, although `notify` and `maintain_tables` ran.
+    ends red when anything above is red, although the tasks before it ran.
     """
     clusters: Any = steps.plan(every_seconds=int(every.total_seconds()), watches=watches)
     plan = clusters["plan"]
@@ -37,7 +37,7 @@ def sla_flow(*, every: timedelta, watches: bool) -> None:
     validated = steps.validate(job)
     published = steps.publish(plan, job)
     evaluated = steps.evaluate.partial(plan=plan).expand(sla=steps.slas(plan))
-    last = steps.notify() if watches else steps.maintain_tables()
+    last: list[Any] = [steps.notify(), steps.announce()] if watches else [steps.maintain_tables()]
     watcher = EmptyOperator(
         task_id="watcher", trigger_rule=TriggerRule.NONE_FAILED, doc="Red when anything above is red."
     )

@@ -7,12 +7,14 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 
+import psutil
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Context
 
 from kafka_sla.model.entities import Connection
 from kafka_sla.spark.conf import spark_conf
 from kafka_sla.spark.package_zip import application, code_zip
+from kafka_sla.spark.processes import end
 from kafka_sla.tasks.connections import connection
 
 CONNECTION = "spark_default"
@@ -30,6 +32,13 @@ class MeasureOperator(SparkSubmitOperator):
         self.env_vars = client_environment(connection(self._conn_id))
         self.conf = {**spark_conf(job, local_driver=self.env_vars is not None), **(self.conf or {})}
         super().execute(context)
+
+    def on_kill(self) -> None:
+        """Airflow kills spark-submit only, and its Python processes would go on until they miss it."""
+        mine = [child for child in psutil.Process().children() if self.application in child.cmdline()]
+        for child in mine:
+            end(child)
+        super().on_kill()
 
 
 def measure(job: str) -> MeasureOperator:

@@ -140,27 +140,44 @@ def evaluate(plan: Plan, sla: str) -> dict[str, Any]:
     return found
 
 
-@task(trigger_rule=TriggerRule.ALL_DONE, inlets=list(assets.TABLES), outlets=[assets.MISSES])
+@task(trigger_rule=TriggerRule.ALL_DONE, inlets=list(assets.TABLES))
 def notify() -> dict[str, Any]:
-    """Tell of opened and recovered misses, each once, also when an SLA's task above is red."""
+    """Tell people of opened and recovered misses, each once, also when an SLA's task above is red."""
     from kafka_sla.pipeline import steps
     from kafka_sla.tasks.notifiers import caller
 
-    context = get_current_context()
-    plan: Plan | None = context["ti"].xcom_pull(task_ids="plan", key="plan")
-    if not context["ti"].xcom_pull(task_ids="publish"):
-        raise AirflowSkipException("nothing was published in this run, so there is nothing to tell")
-    if not plan or not plan["notify"]:
-        raise AirflowSkipException("this run tells nobody: a backfill, a past range, or the form said so")
-    settings = settings_here()
+    plan, settings = _plan_that_tells(), settings_here()
     mailed = any(settings.sla(name).recipients for name in plan["slas"])
     smtp = connection(settings.smtp_connection) if mailed and settings.smtp_connection else None
     found = steps.notify(
-        settings, store(settings), plan["slas"], planned(plan), smtp, run_url(settings), caller(context),
-        assets.announcer(context),
-    )  # fmt: skip
+        settings, store(settings), plan["slas"], planned(plan), smtp, run_url(settings), caller(get_current_context())
+    )
     _say("Told", found)
     return found
+
+
+@task(trigger_rule=TriggerRule.ALL_DONE, inlets=list(assets.TABLES), outlets=[assets.MISSES])
+def announce() -> dict[str, Any]:
+    """Make opened and recovered misses events for other DAGs: a task of its own, for Airflow keeps the events of a
+    task only when it succeeds, and a mail that cannot be sent fails `notify`."""
+    from kafka_sla.pipeline import steps
+
+    plan = _plan_that_tells()
+    announcer = assets.announcer(get_current_context())
+    found = steps.announce(store(settings_here()), plan["slas"], planned(plan), announcer)
+    _say("Announced", found)
+    return found
+
+
+def _plan_that_tells() -> Plan:
+    """The run's plan; the task is skipped when the run has nothing to tell."""
+    ti = get_current_context()["ti"]
+    plan: Plan | None = ti.xcom_pull(task_ids="plan", key="plan")
+    if not ti.xcom_pull(task_ids="publish"):
+        raise AirflowSkipException("nothing was published in this run, so there is nothing to tell")
+    if not plan or not plan["notify"]:
+        raise AirflowSkipException("this run tells nobody: a backfill, a past range, or the form said so")
+    return plan
 
 
 @task(trigger_rule=TriggerRule.ALL_DONE)

@@ -15,7 +15,7 @@ _INTERNAL = "(?!__)"
 
 
 def parse_pattern(text: object, internal: bool = False) -> str:
-    """One pattern (without !) as a regex to match in full, alike in Python and Java; ValueError if wrong."""
+    """One pattern (without !) as a regex of Python to match in full; ValueError if wrong."""
     if not isinstance(text, str) or not text.strip() or text != text.strip():
         raise ValueError(f"not a pattern; allowed: {PATTERN_ALLOWED}")
     if text.startswith("/"):

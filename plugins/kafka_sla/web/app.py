@@ -26,6 +26,8 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+DAMAGED = "Kafka-Sla-Damaged-Files"
+"""How many files of the table store were left out of the answer, because they cannot be read."""
 
 
 def create_app() -> FastAPI:
@@ -52,6 +54,8 @@ async def _headers(request: Request, call_next: Callable[[Request], Awaitable[Re
     response = await call_next(request)
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
+    if damaged := getattr(request.state, "damaged", None):
+        response.headers[DAMAGED] = str(len(damaged))
     return response
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -186,3 +187,15 @@ def test_a_file_with_a_row_that_cannot_be_is_refused_as_a_whole(capsys: Captured
     assert "zero" in captured.err and "yesterday" in captured.err and captured.out == ""
     assert main(["export", "log_offsets"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "command", [["export", "consumer_latency"], ["report", "--from", "2026-11-01", "--to", "2026-11-02"]]
+)
+def test_a_device_or_a_pipe_is_not_replaced_by_a_file(command: list[str], capsys: Captured) -> None:
+    configured()
+    os.mkfifo("pipe")
+
+    assert main([*command, "--output", "pipe"]) == 2
+    assert "--output pipe is a device or a pipe" in capsys.readouterr().err
+    assert Path("pipe").is_fifo()

@@ -295,6 +295,11 @@ def test_a_template_or_a_connection_id_is_no_secret(tmp_path: Path) -> None:
     assert 1 == len(load(tmp_path, with_sla(notifiers=[{"path": "a.b", "kwargs": kwargs}])).slas)
 
 
+def test_a_long_text_is_searched_for_a_login_in_one_pass(tmp_path: Path) -> None:
+    text = "kafka://" + 300_000 * "a:"
+    assert text == load(tmp_path, with_sla(description=text)).slas[0].description
+
+
 def test_a_login_inside_a_connection_address_is_hidden(tmp_path: Path) -> None:
     found = mistakes(tmp_path, document(clusters={"prod": {"connection": "kafka://u:hunter2@host:9092"}}))
     assert "hunter2" not in "\n".join(found)

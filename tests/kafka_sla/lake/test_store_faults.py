@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import time
 from collections.abc import Callable, Iterator
@@ -21,9 +22,14 @@ from kafka_sla.lake.lake import Lake
 from kafka_sla.lake.staging import staged
 from kafka_sla.ledger.database import Database
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.model.entities import EVERYTHING
+from kafka_sla.model.entities import EVERYTHING, Patterns, Sla, SteadyState
 from kafka_sla.model.tables import LOG_OFFSETS
+from kafka_sla.reporting.report import write_report
 from kafka_sla.spark.job_spec import read_job
+from tests.kafka_sla.loads import points, span, stage
+
+SQLITE_BYTES = 40_000
+"""SQLite needs a file of 32 KiB beside its own, also to read."""
 
 
 @contextmanager
@@ -99,6 +105,42 @@ def test_a_full_disk_leaves_the_old_file_and_no_half_of_a_new_one(tmp_path: Path
 
     assert [found.name for found in path.parent.iterdir()] == ["rows.parquet"]
     assert pq.read_table(path) == rows(3)
+
+
+def test_a_full_disk_leaves_the_old_report(tmp_path: Path) -> None:
+    path, ledger = tmp_path / "report.html", Ledger(Store.embedded(tmp_path / "store"))
+    everything = Patterns()
+    slas = [Sla(f"sla {n}", "a", everything, everything, 30_000, 0, 0.99, SteadyState(30_000)) for n in range(100)]
+    write_report(path, ledger, slas, span("10:00", "11:00"))
+    before = path.read_text()
+    assert len(before) > SQLITE_BYTES
+
+    with no_file_larger_than(SQLITE_BYTES), pytest.raises(StoreError, match=r"report.html cannot be .*make room"):
+        write_report(path, ledger, slas, span("11:00", "12:00"))
+
+    assert path.read_text() == before
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["report.html", "store"]
+
+
+def test_all_that_a_publication_shows_is_safe_on_the_disk_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    safe, fsync = set(), os.fsync
+
+    def note(handle: int) -> None:
+        safe.add(os.path.realpath(f"/proc/self/fd/{handle}").partition(".parquet.")[0])
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", note)
+    store = Store.embedded(tmp_path)
+    lake, interval = Lake(store), span("10:00", "10:05")
+    lake.append_facts(LOG_OFFSETS, points("10:00"))
+    lake.add_load("load1", interval, stage(lake, "load1", interval))
+
+    written = [path for path in Path(store.warehouse).rglob("*") if path.is_file()]
+    assert {path.suffix for path in written} == {".parquet", ".avro", ".json"}
+    assert not {str(path).removesuffix(".parquet") for path in written} - {p.removesuffix(".parquet") for p in safe}
+    assert {str(path.parent) for path in written} <= safe
 
 
 def test_a_warehouse_that_is_gone_is_told_and_works_again_when_it_is_back(tmp_path: Path) -> None:

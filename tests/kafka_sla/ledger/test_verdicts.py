@@ -12,11 +12,13 @@ from sqlalchemy.exc import IntegrityError
 
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
+from kafka_sla.errors import MailRefused
 from kafka_sla.ledger.database import Database
 from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.ledger.outbox import Notice
 from kafka_sla.ledger.schema import METADATA, SLA_MISSES, SLA_WINDOWS
 from kafka_sla.ledger.verdicts import MissChange
-from kafka_sla.model.entities import Cluster, Interval, Miss, Patterns, Sla, SlaWindow, SteadyState, Verdict
+from kafka_sla.model.entities import Cluster, Connection, Interval, Miss, Patterns, Sla, SlaWindow, SteadyState, Verdict
 from kafka_sla.pipeline import steps
 from kafka_sla.sla import evaluate as judging
 from kafka_sla.sla.rollups import Sums
@@ -145,6 +147,21 @@ def test_misses_that_an_interval_may_have_changed_are_those_up_to_the_good_windo
         ("10:17", None),
     ]
     assert ledger.verdicts.misses_around("other", span("10:05", "10:10")) == []
+
+
+def test_other_dags_hear_of_a_miss_whose_mail_cannot_be_sent(store: Store, ledger: Ledger) -> None:
+    nobody_listens = Connection("smtp", "127.0.0.1", 1, extra={"from_email": "sla@example.com", "disable_ssl": True})
+    settings = Settings((Cluster("a", None),), (replace(SLA, recipients=("on-call@example.com",)),))
+    over, verdicts = span("10:00", "10:10"), windows("10:00", "gbbbbbbbbg")
+    ledger.verdicts.replace(SLA, over, verdicts, lambda found: judging.misses(SLA, found, 60_000))
+    with pytest.raises(MailRefused, match="refused"):
+        steps.notify(settings, store, ["payments"], over, nobody_listens, None)
+    heard: list[Notice] = []
+
+    for _ in range(2):
+        steps.announce(store, ["payments"], over, heard.append)
+
+    assert [notice.kind for notice in heard] == ["opened", "recovered"]
 
 
 def test_what_came_apart_when_its_middle_was_judged_again_is_told_by_itself(store: Store, ledger: Ledger) -> None:

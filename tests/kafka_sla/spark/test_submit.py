@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+import psutil
 import pytest
 
 from kafka_sla.errors import SparkFailed
@@ -21,10 +28,62 @@ def test_without_java_nothing_is_started(monkeypatch: pytest.MonkeyPatch, tmp_pa
         run_spark(str(tmp_path / "job.json"))
 
 
-def test_a_failed_application_tells_the_end_of_its_output_and_where_all_of_it_is(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_command_leaves_no_process_and_no_file(tmp_path: Path, how: signal.Signals) -> None:
+    (tmp_path / "kafka_sla.yml").write_text("clusters: {a: {}}\nslas: []\n")
+    (tmp_path / "tmp").mkdir()
+    words = [sys.executable, "-c", "import sys; from kafka_sla.cli.main import main; sys.exit(main())", "run"]
+    words += ["--from", "2026-03-02T10:00Z", "--to", "2026-03-02T10:05Z", "--store", "store"]
+    with subprocess.Popen(words, cwd=tmp_path, env=os.environ | {"TMPDIR": str(tmp_path / "tmp")}) as command:
+        family = with_driver(psutil.Process(command.pid))
+        command.send_signal(how)
+
+        assert command.wait() == 130
+    _, left = psutil.wait_procs(family, timeout=20)
+    assert not [process for process in left if process.status() != psutil.STATUS_ZOMBIE]
+    assert not list((tmp_path / "tmp").glob("kafka_sla-spark-*"))
+
+
+def test_a_killed_task_leaves_no_process(tmp_path: Path) -> None:
+    job(tmp_path).write(tmp_path / "job.json")
+    code = f"""
+import signal
+from kafka_sla.tasks.spark import measure
+task = measure({str(tmp_path / "job.json")!r})
+task.conf = {{}}
+signal.signal(signal.SIGTERM, lambda *_: task.on_kill())
+task.execute({{}})
+"""
+    spark = json.dumps({"conn_type": "spark", "host": "local[1]"})
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=tmp_path, env=os.environ | {"AIRFLOW_CONN_SPARK_DEFAULT": spark}
+    ) as task:
+        family = with_driver(psutil.Process(task.pid))
+        task.terminate()
+        _, left = psutil.wait_procs(family, timeout=20)
+
+        assert not [process for process in left if process.status() != psutil.STATUS_ZOMBIE]
+        task.wait()
+
+
+def with_driver(started: psutil.Process) -> list[psutil.Process]:
+    """Its children, once the Python driver is among them."""
+    while True:
+        family = started.children(recursive=True)
+        if any("python" in process.name() for process in family):
+            return family
+        assert started.is_running() and started.status() != psutil.STATUS_ZOMBIE
+        time.sleep(0.1)
+
+
+def job(folder: Path) -> Job:
     interval = Interval(datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 11, 1, 0, 5, tzinfo=UTC))
-    facts = {"log_offsets": [str(tmp_path / "removed.parquet")], "committed_offsets": []}
-    Job("1", interval, 60_000, (), (), facts, {}, {}, str(tmp_path / "out"), {}, 0).write(tmp_path / "job.json")
+    facts = {"log_offsets": [str(folder / "removed.parquet")], "committed_offsets": []}
+    return Job("1", interval, 60_000, (), (), facts, {}, {}, str(folder / "out"), {}, 0)
+
+
+def test_a_failed_application_tells_the_end_of_its_output_and_where_all_of_it_is(tmp_path: Path) -> None:
+    job(tmp_path).write(tmp_path / "job.json")
     with pytest.raises(SparkFailed, match=r"Spark ended with exit code 1; all it said is in (\S+)") as caught:
         run_spark(str(tmp_path / "job.json"))
     assert "removed.parquet" in str(caught.value)

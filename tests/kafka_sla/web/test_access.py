@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,6 +42,24 @@ def test_readers_get_an_answer(reader: Asker, path: str) -> None:
 
     assert 200 == answer.status_code, answer.text[:500]
     assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+def test_a_password_of_the_database_that_was_rotated_is_used_at_once(reader: Asker, tmp_path: Path) -> None:
+    from airflow.models.connection import Connection
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    with create_session() as session:
+        found = session.scalars(select(Connection).where(Connection.conn_id == "kafka_sla_store")).one()
+        before, found.host = found.host, str(tmp_path / "other.db")
+    try:
+        other = reader.json("/api/v1/misses")
+    finally:
+        with create_session() as session:
+            session.scalars(select(Connection).where(Connection.conn_id == "kafka_sla_store")).one().host = before
+
+    assert other == []
+    assert reader.json("/api/v1/misses")
 
 
 def test_the_session_cookie_opens_as_a_token_does(reader: Asker, stranger: Asker) -> None:

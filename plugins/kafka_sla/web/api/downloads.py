@@ -66,9 +66,13 @@ def _check_size(here: Place, table: Table, span: Interval, clusters: list[str] |
     """Count before reading; rows of the small SQL tables are not counted."""
     if table.kind == "ledger":
         return
-    slices = here.ledger.publications.slices(clusters, span) if table.kind == "metric" else []
-    files = here.lake.published_files(table, slices) if slices else here.lake.fact_files(table, span.start, span.end)
-    with opened(files, slices) as database:
+    if table.kind == "metric":
+        files = here.lake.published_files(table, here.ledger.publications.slices(clusters, span))
+    else:
+        files = here.lake.fact_files(table, span.start, span.end)
+    if not files:
+        return
+    with opened(files, []) as database:
         wanted = f'"{table.time}" >= $1 AND "{table.time}" < $2'
         (found,) = database.execute(f"SELECT count(*) FROM files WHERE {wanted}", [span.start, span.end]).fetchall()[0]
     if found > MOST_ROWS:

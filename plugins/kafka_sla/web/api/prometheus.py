@@ -13,7 +13,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from kafka_sla.model.entities import Interval
-from kafka_sla.model.tables import CONSUMER_LATENCY, CONSUMER_STATUS
+from kafka_sla.model.tables import CONSUMER_LATENCY, CONSUMER_STATUS, Table
 from kafka_sla.sla.rollups import SLOT_MS
 from kafka_sla.web.api.params import Here
 from kafka_sla.web.queries.context import Place
@@ -27,8 +27,9 @@ STATES = ("missed", "pending", "met", "excluded", "unknown")
 BURROW = {"NOTFOUND": 0, "OK": 1, "WARNING": 2, "ERROR": 3, "STOPPED": 4, "STALLED": 5, "REWIND": 6}
 """Burrow's own numbers of its statuses."""
 Row = dict[str, Any]
-_COLUMNS = ("cluster", "group", "topic", "partition", "window_start", "window_end", "records_lag", "backlog_age_ms",
-            "committed_offset", "log_end_offset")  # fmt: skip
+_OF_LATENCY = ("cluster", "group", "topic", "partition", "window_start", "window_end", "records_lag", "backlog_age_ms",
+               "committed_offset", "log_end_offset")  # fmt: skip
+_OF_STATUS = ("cluster", "group", "topic", "partition", "window_start", "status", "group_status")
 PerPartition = Annotated[bool, Query(description="leave the series of single partitions out: false")]
 
 
@@ -51,6 +52,8 @@ class _Newest:
         yield from groups(rows, statuses)
         if self._partitions:
             yield from partitions(rows, statuses)
+        yield _filled("kafka_sla_damaged_files", "Stored files that cannot be read, so that their series are missing",
+                      (), [((), len(self._here.damaged))])  # fmt: skip
 
 
 def slas(here: Place, found: Sequence[SlaStatus]) -> Iterator[Metric]:
@@ -114,11 +117,15 @@ def newest_rows(here: Place) -> tuple[list[Row], dict[tuple[Any, ...], Row]]:
             continue
         end = newest.interval.end
         last = Interval(end - timedelta(milliseconds=here.settings.window_ms), end)
-        rows += here.lake.published(CONSUMER_LATENCY.name, last, [cluster.name], _COLUMNS).to_pylist()
-        columns = ("cluster", "group", "topic", "partition", "window_start", "status", "group_status")
-        for row in here.lake.published(CONSUMER_STATUS.name, last, [cluster.name], columns).to_pylist():
+        rows += _rows(here, CONSUMER_LATENCY, last, cluster.name, _OF_LATENCY)
+        for row in _rows(here, CONSUMER_STATUS, last, cluster.name, _OF_STATUS):
             statuses[row["cluster"], row["group"], row["topic"], row["partition"]] = row
     return rows, statuses
+
+
+def _rows(here: Place, table: Table, span: Interval, cluster: str, columns: Sequence[str]) -> list[Row]:
+    rows: list[Row] = here.spared(lambda lake: lake.published(table.name, span, [cluster], columns)).to_pylist()
+    return rows
 
 
 def groups(rows: Sequence[Row], statuses: dict[tuple[Any, ...], Row]) -> Iterator[Metric]:

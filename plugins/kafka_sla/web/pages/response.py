@@ -29,9 +29,11 @@ class Page:
     def __init__(self, request: Request) -> None:
         self._root = request.scope.get("root_path", "").rstrip("/")
         self._path = request.url.path.removeprefix(self._root) or "/"
+        self._state = request.state
 
     def html(self, template: str, status: int = 200, **values: Any) -> Response:
         shared = {"link": self.link, "file": self.file_link, "navigation": self._navigation(), "path": self._path}
+        shared["damaged"] = getattr(self._state, "damaged", [])
         return HTMLResponse(render(f"web/{template}.html.j2", values, **shared), status)
 
     def link(self, path: str, **query: Any) -> str:

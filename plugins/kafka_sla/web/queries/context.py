@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 from airflow.sdk import Connection as AirflowConnection
 from airflow.sdk import conf
@@ -15,10 +17,12 @@ from fastapi import Request
 
 from kafka_sla.config.settings import Settings, load_settings
 from kafka_sla.config.store import Store
-from kafka_sla.errors import ConnectionMissing, SettingsError
+from kafka_sla.errors import ConnectionMissing, DamagedFile, SettingsError
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Connection
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,16 @@ class Place:
     lake: Lake
     store: Store
     now: datetime
+    damaged: list[str] = field(default_factory=list)
+    """Files of the table store that the answer had to leave out; it says so."""
+
+    def spared(self, read: Callable[[Lake], T]) -> T:
+        """What `read` makes of the tables, without the files that turn out to be damaged: they cost their own rows."""
+        try:
+            return read(self.lake)
+        except DamagedFile as error:
+            self.damaged.extend(sorted(set(error.files) - set(self.damaged)))
+            return read(self.lake.without(error.files))
 
 
 def place(request: Request) -> Place:
@@ -39,8 +53,11 @@ def place(request: Request) -> Place:
         changed = path.stat().st_mtime_ns
     except OSError as error:
         raise SettingsError(f"cannot read the configuration {path}: {error.strerror}; set KAFKA_SLA_CONFIG") from error
-    settings, ledger, lake, store = _opened(path, changed)
-    return Place(settings, ledger, lake, store, datetime.now(UTC))
+    settings = _settings(path, changed)
+    store = _store(settings)
+    ledger, lake = _opened(store)
+    request.state.damaged = []
+    return Place(settings, ledger, lake, store, datetime.now(UTC), request.state.damaged)
 
 
 def _configuration() -> Path:
@@ -49,11 +66,15 @@ def _configuration() -> Path:
 
 
 @lru_cache(maxsize=2)
-def _opened(path: Path, changed: int) -> tuple[Settings, Ledger, Lake, Store]:
+def _settings(path: Path, changed: int) -> Settings:
     """Read anew when the file has changed."""
-    settings = load_settings(path)
-    store = _store(settings)
-    return settings, Ledger(store), Lake(store), store
+    return load_settings(path)
+
+
+@lru_cache(maxsize=2)
+def _opened(store: Store) -> tuple[Ledger, Lake]:
+    """Opened anew when the connection of the store has changed: passwords are rotated."""
+    return Ledger(store), Lake(store)
 
 
 def _store(settings: Settings) -> Store:

@@ -6,7 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from kafka_sla.lake.duckdb_reader import opened
+from kafka_sla.lake.lake import Lake
 from kafka_sla.lake.sla_stats import pairs_of
+from kafka_sla.ledger.publications import Slice
 from kafka_sla.model.entities import Interval, Sla, epoch_ms
 from kafka_sla.model.tables import CONSUMER_STATUS, FETCH_LATENCY, NON_CONSUMED, REPLICATION_LAG, Table
 from kafka_sla.web.queries.context import Place
@@ -54,8 +56,15 @@ def _summed(
 ) -> list[dict[str, Any]]:
     """The query over the visible rows of the span, or of its newest part, as the view `shown`; of one SLA or of all."""
     published = here.ledger.publications.slices([sla.cluster] if sla else None, span)
-    slices = here.lake.newest_slices(table, published, MOST_ROWS)
-    files = here.lake.published_files(table, slices)
+    return here.spared(lambda lake: _summed_in(lake, table, span, published, query, sla, values))
+
+
+def _summed_in(
+    lake: Lake, table: Table, span: Interval, published: list[Slice], query: str, sla: Sla | None,
+    values: dict[str, Any],
+) -> list[dict[str, Any]]:  # fmt: skip
+    slices = lake.newest_slices(table, published, MOST_ROWS)
+    files = lake.published_files(table, slices)
     if not files:
         return []
     covered_from = max(span.start, min(s.interval.start for s in slices)) if slices != published else span.start

@@ -123,7 +123,7 @@ def _from_windows(here: context.Place, sla: Sla, interval: Interval, step_ms: in
     windows: dict[datetime, list[SlaWindow]] = defaultdict(list)
     for window in here.ledger.verdicts.windows(sla, interval):
         windows[floor_time(window.window.start, step_ms)].append(window)
-    measured = measured_spans(here.lake, here.ledger, sla, interval, step_ms, window_ms)
+    measured = here.spared(lambda lake: measured_spans(lake, here.ledger, sla, interval, step_ms, window_ms))
     step = timedelta(milliseconds=step_ms)
     return [
         _made(judged(Interval(start, start + step), windows.get(start, []), measured.get(start, Measured())))

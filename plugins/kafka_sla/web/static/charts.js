@@ -33,6 +33,8 @@
   const ask = async (what) => {
     const answer = await fetch(`${host.dataset.api}/${what}?${query()}`, { headers: { Accept: "application/json" } });
     if (!answer.ok) throw new Error((await answer.json().catch(() => ({}))).detail || `The figures could not be read (${answer.status}).`);
+    const damaged = answer.headers.get("Kafka-Sla-Damaged-Files");
+    if (damaged && !document.querySelector(".damaged")) host.insertAdjacentHTML("beforebegin", `<p class="note damaged" role="alert">What ${Number(damaged)} damaged files held is missing here.</p>`);
     return answer.json();
   };
 

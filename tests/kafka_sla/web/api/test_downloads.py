@@ -5,14 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from pyarrow import csv as arrow_csv
 
+from kafka_sla.model.tables import TABLES
 from tests.kafka_sla.web.conftest import Asker
 from tests.kafka_sla.web.world import HOSTILE
 
@@ -36,6 +40,25 @@ def test_a_metric_table_comes_by_cluster(reader: Asker) -> None:
     rows = pq.read_table(io.BytesIO(answer.content))
     assert {"dr"} == set(rows["cluster"].to_pylist())
     assert 160 * 16 == rows.num_rows
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "parquet"])
+def test_a_span_without_rows_is_a_file_without_rows_for_every_table(reader: Asker, form: str) -> None:
+    before_everything = {"from": "2001-01-01T00:00Z", "to": "2001-01-02T00:00Z"}
+
+    answers = {name: reader.get(f"/api/v1/tables/{name}", format=form, **before_everything) for name in TABLES}
+
+    assert dict.fromkeys(TABLES, 200) == {name: answer.status_code for name, answer in answers.items()}
+    for name, answer in answers.items():
+        assert (0, TABLES[name].names) == _rows_and_columns(answer.content, form, TABLES[name].names)
+
+
+def _rows_and_columns(content: bytes, form: str, names: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+    """JSON without rows names no columns."""
+    if form == "json":
+        return len(json.loads(content)), names
+    rows = pq.read_table(io.BytesIO(content)) if form == "parquet" else arrow_csv.read_csv(io.BytesIO(content))
+    return rows.num_rows, tuple(rows.column_names)
 
 
 def test_what_the_page_draws_comes_as_csv(reader: Asker) -> None:
@@ -102,6 +125,36 @@ def test_sums_are_those_of_the_partitions(reader: Asker) -> None:
 
     assert 6 == len(single)
     assert sum(s.value for s in single) == total.value
+
+
+@pytest.fixture
+def damaged(reader: Asker) -> Iterator[Path]:
+    """A truncated file of the cluster prod's latency."""
+    store = Path(os.environ["KAFKA_SLA_CONFIG"]).parent / "store"
+    path = store / "warehouse" / "staging" / "load0000" / "consumer_latency" / "part-00000.parquet"
+    content = path.read_bytes()
+    path.write_bytes(content[:-1_000])
+    yield path
+    path.write_bytes(content)
+
+
+def test_a_truncated_file_costs_its_own_series_only_and_is_counted(reader: Asker, damaged: Path) -> None:
+    found = samples(reader)
+
+    assert {"dr"} == {s.labels["cluster_name"] for s in found["kafka_consumergroup_group_lag"]}
+    assert {"prod", "dr"} == {s.labels["cluster"] for s in found["burrow_kafka_consumer_status"]}
+    assert [1.0] == [s.value for s in found["kafka_sla_damaged_files"]]
+
+
+def test_no_damage_is_counted_as_none(reader: Asker) -> None:
+    assert [0.0] == [s.value for s in samples(reader)["kafka_sla_damaged_files"]]
+
+
+def test_a_download_says_which_file_is_damaged_instead_of_leaving_rows_out(reader: Asker, damaged: Path) -> None:
+    refused = reader.get("/api/v1/tables/consumer_latency", cluster="prod")
+
+    assert (503, True) == (refused.status_code, f"{damaged} cannot be read" in refused.json()["detail"])
+    assert 200 == reader.get("/api/v1/tables/consumer_latency", cluster="dr").status_code
 
 
 def test_series_of_partitions_can_be_left_out(reader: Asker) -> None:

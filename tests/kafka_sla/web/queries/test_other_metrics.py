@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -43,6 +45,22 @@ def test_the_worst_status_of_the_partitions_is_told_step_by_step(reader: Asker) 
     known = [status for status in row["statuses"] if status]
     assert ("OK", "STOPPED") == (known[0], known[-1])
     assert len(line["at_ms"]) == len(row["statuses"])
+
+
+def test_a_damaged_file_costs_its_rows_and_the_page_and_the_answer_say_so(reader: Asker) -> None:
+    store = Path(os.environ["KAFKA_SLA_CONFIG"]).parent / "store"
+    path = store / "warehouse" / "staging" / "load0000" / "non_consumed" / "part-00000.parquet"
+    content = path.read_bytes()
+    path.write_bytes(b"something else")
+    try:
+        page, answer = reader.get("/unread"), reader.get("/api/v1/unread")
+    finally:
+        path.write_bytes(content)
+
+    assert (200, 200) == (page.status_code, answer.status_code)
+    assert f"damaged: {path}" in page.text
+    assert ("1", {"dr"}) == (answer.headers["Kafka-Sla-Damaged-Files"], {row["cluster"] for row in answer.json()})
+    assert "Kafka-Sla-Damaged-Files" not in reader.get("/api/v1/unread").headers
 
 
 def test_any_period_is_summed_up(reader: Asker) -> None:

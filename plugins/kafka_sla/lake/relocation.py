@@ -1,0 +1,106 @@
+"""A store that was moved or copied: Iceberg's files name each other by full paths, so its tables are made anew from the
+data files where these are now. Knows no row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import uuid4
+
+from pyiceberg.catalog.noop import NoopCatalog
+from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
+from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
+from pyiceberg.serializers import FromInputFile, ToOutputFile
+from pyiceberg.table import StaticTable
+from pyiceberg.table.metadata import TableMetadata
+from sqlalchemy import delete, update
+from sqlalchemy.orm import Session
+
+from kafka_sla.config.store import Store
+from kafka_sla.errors import StoreError
+from kafka_sla.files import reached
+from kafka_sla.lake.durable_io import DurableFileIO
+from kafka_sla.lake.iceberg import connect, elsewhere, planned_files
+from kafka_sla.ledger.database import telling
+
+_MOVING = "_moving"
+"""What the name of a table ends in until it takes the place of the old one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What was moved."""
+
+    tables: int
+    files: int
+
+
+def move(store: Store) -> Moved:
+    """Make the tables of the store name the files in its warehouse. A table is switched at once, and what was
+    interrupted may be repeated; nobody else may use the store meanwhile."""
+    with telling(store.url), reached(store.warehouse):
+        catalog = connect(store)
+        with Session(catalog.engine) as session, session.begin():
+            session.execute(delete(IcebergTables).where(IcebergTables.table_name.endswith(_MOVING, autoescape=True)))
+        counts = [_move(store, catalog, at) for at in elsewhere(catalog, store)]
+    return Moved(len(counts), sum(counts))
+
+
+def _move(store: Store, catalog: SqlCatalog, metadata_location: str) -> int:
+    root, namespace, name, *_ = metadata_location.rsplit("/", 4)
+    moved = _Moved(root, store.warehouse)
+    metadata = FromInputFile.table_metadata(moved.new_input(metadata_location))
+    table = StaticTable((namespace, name), metadata, metadata_location, moved, NoopCatalog(name))
+    files = [moved.here(file.file_path) for file in planned_files(table)]
+    if missing := [path for path in files if not moved.new_input(path).exists()]:
+        raise StoreError(
+            f"{missing[0]} is not there, as {len(missing)} of {len(files)} files of {name}: copy all of {root} to"
+            f" {store.warehouse} first"
+        )
+    _switch(catalog, namespace, name, metadata_location, _anew(store, catalog, namespace, name, metadata, files))
+    return len(files)
+
+
+def _anew(
+    store: Store, catalog: SqlCatalog, namespace: str, name: str, metadata: TableMetadata, files: list[str]
+) -> str:
+    """The table with these files and no history, beside the old one; answers where its metadata is."""
+    location = f"{store.warehouse}/{namespace}/{name}"
+    empty = metadata.model_copy(
+        update={"location": location, "snapshots": [], "current_snapshot_id": None, "refs": {}, "snapshot_log": [],
+                "metadata_log": [], "statistics": [], "partition_statistics": []}
+    )  # fmt: skip
+    written = DurableFileIO(catalog.properties).new_output(f"{location}/metadata/00000-{uuid4()}.metadata.json")
+    ToOutputFile.table_metadata(empty, written)
+    table = catalog.register_table((namespace, name + _MOVING), written.location)
+    if files:
+        with table.transaction() as transaction:
+            transaction.add_files(files, check_duplicate_files=False)
+    return table.metadata_location
+
+
+def _switch(catalog: SqlCatalog, namespace: str, name: str, old: str, new: str) -> None:
+    """The old table's row leads to the new one's metadata from here on, unless somebody else changed it meanwhile."""
+    ours = (IcebergTables.catalog_name == catalog.name, IcebergTables.table_namespace == namespace)
+    with Session(catalog.engine) as session, session.begin():
+        session.execute(delete(IcebergTables).where(*ours, IcebergTables.table_name == name + _MOVING))
+        row = (*ours, IcebergTables.table_name == name, IcebergTables.metadata_location == old)
+        changed = session.execute(
+            update(IcebergTables).where(*row).values(metadata_location=new, previous_metadata_location=None)
+        )
+        if changed.rowcount != 1:  # type: ignore[attr-defined]
+            raise StoreError(f"somebody changed {name} while it was moved: stop what uses the store, and move it again")
+
+
+class _Moved(PyArrowFileIO):
+    """Reads files that were below `root` where they are now."""
+
+    def __init__(self, root: str, warehouse: str) -> None:
+        super().__init__()
+        self._root, self._warehouse = root, warehouse
+
+    def here(self, location: str) -> str:
+        inside = location.startswith(f"{self._root}/")
+        return self._warehouse + location.removeprefix(self._root) if inside else location
+
+    def new_input(self, location: str) -> PyArrowFile:
+        return super().new_input(self.here(location))

@@ -1,0 +1,94 @@
+"""Damage of stored files is noticed by whoever reads them: pages carry checksums."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kafka_sla.config.store import Store
+from kafka_sla.errors import BadImport, DamagedFile, KafkaSlaError
+from kafka_sla.files import batches_of, columns_of, write_rows
+from kafka_sla.lake.export_files import write_stream
+from kafka_sla.lake.import_files import read_rows
+from kafka_sla.lake.lake import Lake
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.model.tables import CONSUMER_LATENCY, LOG_OFFSETS
+from kafka_sla.parquet_files import parquet_file, verify
+from tests.kafka_sla.loads import load, points, span
+
+FLIPS = 100
+FACTS = points(*(f"{hour}:{minute:02}" for hour in range(24) for minute in range(60)))
+Read = Callable[[str], Any]
+
+
+def flip(path: Path, content: bytes, dice: random.Random) -> None:
+    """The file with one bit of its pages changed; its footer has no checksum."""
+    damaged = bytearray(content)
+    pages = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    damaged[dice.randrange(pages)] ^= 1 << dice.randrange(8)
+    path.write_bytes(damaged)
+
+
+def whole(path: str) -> pa.Table:
+    with parquet_file(path, ("topic",)) as file:
+        return file.read()
+
+
+def unnoticed(path: Path, read: Read, seed: int) -> int:
+    """How many of the flips changed what is read, and nobody noticed."""
+    content, right, dice, missed = path.read_bytes(), read(str(path)), random.Random(seed), 0
+    for _ in range(FLIPS):
+        flip(path, content, dice)
+        with contextlib.suppress(KafkaSlaError):
+            missed += read(str(path)) != right
+    path.write_bytes(content)
+    return missed
+
+
+@pytest.mark.parametrize("read", [
+    whole, lambda path: list(batches_of(path, 10_000)), lambda path: columns_of([path], FACTS.schema),
+    lambda path: read_rows(LOG_OFFSETS, Path(path), ["a"]),
+])  # fmt: skip
+def test_a_flipped_bit_changes_nothing_unnoticed(tmp_path: Path, read: Read) -> None:
+    write_rows(str(tmp_path / "facts.parquet"), FACTS)
+
+    assert unnoticed(tmp_path / "facts.parquet", read, 1) == 0
+
+
+def test_a_flipped_bit_in_a_published_file_is_noticed_by_who_reads_its_rows(tmp_path: Path) -> None:
+    store = Store.embedded(tmp_path)
+    lake, ledger, interval = Lake(store), Ledger(store), span("10:00", "12:00")
+    load(lake, ledger, "load1", interval)
+    (path,) = map(Path, lake.metric_files(["load1"], CONSUMER_LATENCY))
+    write_rows(str(path), pq.read_table(path))  # as a run writes it
+
+    assert unnoticed(path, lambda _: lake.published(CONSUMER_LATENCY.name, interval), 2) == 0
+
+
+def test_a_damaged_file_is_named_with_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "facts.parquet"
+    write_rows(str(path), FACTS)
+    path.write_bytes(path.read_bytes()[:-100])
+
+    with pytest.raises(DamagedFile, match=r"facts.parquet cannot be read, .*restore it from a backup") as told:
+        verify([str(path)])
+    assert told.value.files == (str(path),)
+
+
+def test_an_exported_file_carries_checksums_and_a_damaged_one_is_not_imported(tmp_path: Path) -> None:
+    stream, path = BytesIO(), tmp_path / "facts.parquet"
+    write_stream(FACTS, "parquet", stream)
+    content = bytearray(stream.getvalue())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+    with pytest.raises(BadImport, match="CRC checksum"):
+        read_rows(LOG_OFFSETS, path, ["a"])
