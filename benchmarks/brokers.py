@@ -121,7 +121,7 @@ def _measured(found: list[Sampled]) -> list[Row]:
     }
     start, end = (floor_time(_at(one), _WINDOW_MS) for one in (every[0], every[-1]))
     replays = tuple(Replay(Cluster(str(brokers), None), None) for brokers in {one.brokers for one in found})
-    job = Job("load", Interval(start, end + timedelta(seconds=2)), _WINDOW_MS, replays, (), {}, {}, {}, "", {}, 0)
+    job = Job("load", Interval(start, end + timedelta(seconds=2)), _WINDOW_MS, replays, (), {}, {}, "", {}, 0)
     nothing = spark.createDataFrame([], FETCH_LATENCY.ddl)
     measured = fetch_latency.measure(Inputs(job, lambda table: frames[table], nothing, lambda table: nothing))
     rows: list[Row] = measured.toArrow().to_pylist()

@@ -83,7 +83,7 @@ def _facts(found: Snapshot) -> dict[str, object]:
     return {
         "points": sorted((row["partition"], row["at"], row["log_end_offset"]) for row in points),
         "ends": found.log_offsets.num_rows - len(points),
-        "commits": found.commit_records.num_rows,
+        "commits": found.commits.num_rows,
         "positions": sorted({(row["group"], row["partition"], row["committed_offset"]) for row in standing}),
         "groups": sorted(row["group"] for row in found.group_states.to_pylist()),
         "topics": found.topic_configs.num_rows,

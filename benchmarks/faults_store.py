@@ -169,7 +169,7 @@ def _measure(store: Store, grid: Grid, before: Before) -> float:
             longest = max(longest, (datetime.now(UTC) - began).total_seconds())
         return answer
 
-    job = step("prepare", lambda: steps.prepare(SETTINGS, store, OVER, ["old"], []))
+    job = step("prepare", lambda: steps.prepare(SETTINGS, store, OVER, ["old"]))
     step("measure", lambda: run_spark(job, memory="1g"))
     step("validate", lambda: steps.validate(store, job))
     step("publish", lambda: steps.publish(store, job))

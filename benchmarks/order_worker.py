@@ -119,7 +119,7 @@ class Worker:
 
     def _prepare(self, interval: Interval, done: dict[str, Any]) -> Any:
         clusters = [cluster.name for cluster in self.settings.clusters]
-        return steps.prepare(self.settings, self.store, interval, clusters, done["snapshot"])
+        return steps.prepare(self.settings, self.store, interval, clusters)
 
     def _measure(self, interval: Interval, done: dict[str, Any]) -> Any:
         from kafka_sla.spark_jobs import measure

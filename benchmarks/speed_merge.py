@@ -92,7 +92,7 @@ def _job(shape: Shape, interval: Interval, folder: Path) -> Job:
             write_rows(path, rows.slice(number * part, part))
     return Job(
         load_id="merge", interval=interval, window_ms=_WINDOW_US // 1_000, slas=settings().slas,
-        replays=(Replay(Cluster(CLUSTER, None), None),), facts=files, carry={}, commit_records={},
+        replays=(Replay(Cluster(CLUSTER, None), None),), facts=files, carry={},
         output=f"{folder}/load", facts_seq={},
         input_bytes=bytes_of([path for paths in files.values() for path in paths]),
     )  # fmt: skip

@@ -44,7 +44,7 @@ def _one(group_partitions: int, memory: str) -> dict[str, str]:
         lake.land({LOG_OFFSETS.name: points, COMMITTED_OFFSETS.name: commits}, _INTERVAL)
         told["land the facts"] = seconds(time.monotonic() - began)
         began = time.monotonic()
-        job = steps.prepare(place.settings, store, _INTERVAL, [CLUSTER], [])
+        job = steps.prepare(place.settings, store, _INTERVAL, [CLUSTER])
         told["prepare"] = seconds(time.monotonic() - began)
         began = time.monotonic()
         run_spark(job, memory=memory)

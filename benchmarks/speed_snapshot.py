@@ -100,7 +100,7 @@ def wire(sizes: tuple[int, ...] = (10_000, 50_000)) -> str:
 
 
 def _tables(found: Snapshot) -> list[pa.Table]:
-    return [found.log_offsets, found.committed_offsets, found.group_states, found.topic_configs, found.commit_records]
+    return [found.log_offsets, found.committed_offsets, found.group_states, found.topic_configs, found.commits]
 
 
 @contextmanager

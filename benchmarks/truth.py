@@ -74,7 +74,7 @@ def _measured(client: dict[str, str], interval: Interval) -> tuple[dict[str, lis
         store = Store.embedded(Path(folder))
         snapshots = [steps.snapshot(settings, store, name, lambda _: login, interval, live=False) for name in names]
         _say(f"{sum(s['offset_lookups'] for s in snapshots)} look-ups of offsets; measuring with Spark")
-        job = steps.prepare(settings, store, interval, names, snapshots)
+        job = steps.prepare(settings, store, interval, names)
         run_spark(job)
         steps.validate(store, job)
         steps.publish(store, job)

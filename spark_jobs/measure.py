@@ -1,4 +1,4 @@
-"""The Spark application of one load: decode commits, measure, stage the tables, validate what was staged.
+"""The Spark application of one load: measure, stage the tables, validate what was staged.
 
     spark-submit measure.py --job job.json
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from threading import Thread
@@ -35,9 +34,7 @@ from kafka_sla.model.tables import (
 )
 from kafka_sla.spark.job_spec import Job, read_job
 from kafka_sla.spark_jobs import consumer_status, group_status
-from kafka_sla.spark_jobs.events.decode_commits import decoding
 from kafka_sla.spark_jobs.events.frames import carried, events, read, selected
-from kafka_sla.spark_jobs.events.offset_commit_format import UNREADABLE
 from kafka_sla.spark_jobs.events.task_ranges import indexes
 from kafka_sla.spark_jobs.events.write_files import WRITTEN, Target, keep, remove_strays, rewriting, writing
 from kafka_sla.spark_jobs.metrics import Inputs, wanted_metrics
@@ -56,12 +53,9 @@ def main(job: Job, spark: SparkSession) -> dict[str, int]:
     """Run the job; returns the number of rows staged per table."""
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-    told = _with_decoded(spark, job)
-    committed = selected(read(spark, COMMITTED_OFFSETS, told.facts[COMMITTED_OFFSETS.name]), job)
-    if job.commit_records:  # the store holds every fact once, but what the commit log tells may be there already
-        committed = committed.distinct()
+    committed = selected(read(spark, COMMITTED_OFFSETS, job.facts[COMMITTED_OFFSETS.name]), job)
     log = selected(read(spark, LOG_OFFSETS, job.facts[LOG_OFFSETS.name]), job)
-    rows = _measure(spark, told)
+    rows = _measure(spark, job)
     _stage_others(spark, job, {LOG_OFFSETS.name: log, COMMITTED_OFFSETS.name: committed}, rows)
     return {CONSUMER_LATENCY.name: rows} | _validate(spark, job, log, committed)
 
@@ -87,28 +81,6 @@ def _stage_others(spark: SparkSession, job: Job, known: dict[str, DataFrame], ro
         staged = [pool.submit(stage, table, measure) for table, measure in asked]
     for one in staged:
         one.result()
-
-
-def _with_decoded(spark: SparkSession, job: Job) -> Job:
-    """The job with the committed offsets of all clusters' raw records; staged, because they become facts.
-
-    Records that cannot be read are kept beside and counted.
-    """
-    if not job.commit_records:
-        return job
-    target = Target(job.output, job.interval.start, job.load_id)
-    raw = [(cluster, path) for cluster, paths in job.commit_records.items() for path in paths]
-    written = indexes(spark, len(raw)).mapInArrow(writing(target, decoding(raw)), WRITTEN).collect()
-    files, set_aside = (
-        [file["path"] for file in written if file["name"] == table.name] for table in (COMMITTED_OFFSETS, UNREADABLE)
-    )
-    keep(target, COMMITTED_OFFSETS, files)
-    remove_strays(target, UNREADABLE, set_aside)
-    if unreadable := sum(file["rows"] for file in written if file["name"] == UNREADABLE.name):
-        print(
-            f"{unreadable} commit records of an unknown version or length were set aside: {target.folder(UNREADABLE)}"
-        )
-    return replace(job, facts=job.facts | {COMMITTED_OFFSETS.name: job.facts[COMMITTED_OFFSETS.name] + files})
 
 
 def _measure(spark: SparkSession, job: Job) -> int:
@@ -151,13 +123,10 @@ def _stage(job: Job, table: Table, rows: DataFrame, at_most: int) -> None:
 def _validate(spark: SparkSession, job: Job, log: DataFrame, committed: DataFrame) -> dict[str, int]:
     """Validate the staged tables and the interval's facts; stages results and quarantined rows."""
     inside = (F.col("at") >= F.lit(job.interval.start)) & (F.col("at") <= F.lit(job.interval.end))
-    committed = committed.where(inside)
-    if job.commit_records:
-        committed = committed.persist()  # only now: the log was read from long before the interval on
     made = [metric.table for metric in wanted_metrics(job)]
     frames = {t.name: read(spark, t, [f"{job.output}/{t.name}"]) for t in made} | {
         LOG_OFFSETS.name: log.where(inside),
-        COMMITTED_OFFSETS.name: committed,
+        COMMITTED_OFFSETS.name: committed.where(inside),
     }
     frames |= {
         name: read(spark, TABLES[name], files).where(inside)

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from pyspark.sql import SparkSession
 
 from kafka_sla.files import bytes_of, files_below
-from kafka_sla.model.tables import COMMITTED_OFFSETS
 from kafka_sla.spark.job_spec import Job
 from kafka_sla.spark_jobs.prechecks.histogram_sums import Histograms, surely_add_up
 from kafka_sla.spark_jobs.prechecks.uniqueness import Rows, surely_unique
@@ -26,7 +25,7 @@ def surely_hold(spark: SparkSession, job: Job, made: Sequence[str], rules: Seque
     nothing. `made`: names of the tables that are of this load; the others are facts."""
     files = {name: [path for path in files_below(f"{job.output}/{name}") if path.endswith(".parquet")] for name in made}
     files |= {rule.table: job.facts.get(rule.table, []) for rule in rules if rule.table not in made}
-    holding = set(_unique(spark, job, files, [rule for rule in rules if rule.type == UNIQUE]))
+    holding = set(_unique(spark, files, [rule for rule in rules if rule.type == UNIQUE]))
     large = [rule for rule in rules if rule.type == HISTOGRAMS and bytes_of(files[rule.table]) > _WORTH_A_LOOK]
     for rule in large:
         columns = (rule.kwargs[name] for name in ("histogram", "beside", "total"))
@@ -35,16 +34,8 @@ def surely_hold(spark: SparkSession, job: Job, made: Sequence[str], rules: Seque
     return [(rule.table, rule.id) in holding for rule in rules]
 
 
-def _unique(
-    spark: SparkSession, job: Job, files: dict[str, list[str]], rules: Sequence[DearRule]
-) -> Iterator[tuple[str, str]]:
-    """Commits that the log tells and the store has already are in two files; of these distinct rows are measured."""
-    distinct = {COMMITTED_OFFSETS.name: set(COMMITTED_OFFSETS.names)} if job.commit_records else {}
-    in_files = [rule for rule in rules if rule.table not in distinct]
-    asked = [Rows(files[rule.table], rule.kwargs["column_list"]) for rule in in_files]
-    for rule, holds in zip(in_files, surely_unique(spark, asked), strict=True):
+def _unique(spark: SparkSession, files: dict[str, list[str]], rules: Sequence[DearRule]) -> Iterator[tuple[str, str]]:
+    asked = [Rows(files[rule.table], rule.kwargs["column_list"]) for rule in rules]
+    for rule, holds in zip(rules, surely_unique(spark, asked), strict=True):
         if holds:
-            yield rule.table, rule.id
-    for rule in rules:
-        if rule.table in distinct and distinct[rule.table] <= set(rule.kwargs["column_list"]):
             yield rule.table, rule.id

@@ -42,7 +42,7 @@ def test_spark_is_submitted_as_it_should_be(
 def a_job() -> Job:
     """A job of the usual size."""
     interval = Interval(datetime(2026, 11, 21, 10, tzinfo=UTC), datetime(2026, 11, 21, 10, 5, tzinfo=UTC))
-    return Job("4f1c", interval, 60_000, (), (), {}, {}, {}, "/warehouse/staging/4f1c", {}, 1_000_000)
+    return Job("4f1c", interval, 60_000, (), (), {}, {}, "/warehouse/staging/4f1c", {}, 1_000_000)
 
 
 def submitted(task: Any, job: str, monkeypatch: pytest.MonkeyPatch) -> str:

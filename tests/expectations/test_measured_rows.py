@@ -83,7 +83,7 @@ def job(tmp_path: Path) -> Job:
     return Job(
         "l1", INTERVAL, WINDOW_MS, (Replay(Cluster("prod", None, replication=(AUDIT,)), None),),
         (_sla("strict", None), _sla("kind", 60_000)),
-        found, {table.name: [] for table in METRICS}, {}, str(tmp_path / "out"), {}, 0,
+        found, {table.name: [] for table in METRICS}, str(tmp_path / "out"), {}, 0,
     )  # fmt: skip
 
 

@@ -97,7 +97,7 @@ def measure(tmp_path: Path) -> Callable[..., list[Row]]:
         interval = Interval(at(start), at(end))
         job = Job(
             "load", interval, int(window * 1_000), (replay,), slas or (sla(),), told,
-            files(tmp_path, carry | {CONSUMER_STATUS: status}), {}, "", {}, 0,
+            files(tmp_path, carry | {CONSUMER_STATUS: status}), "", {}, 0,
         )  # fmt: skip
         found = (measure_chunk(chunk, scope_of(job), job.slas).rows for chunk in chunks_of(job))
         rows = [row for table in found for row in _rows(table)]

@@ -16,7 +16,6 @@ from demo.broker import Cluster as Broker
 from kafka_sla.model.entities import Cluster, floor_time
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, NON_CONSUMED, TOPIC_CONFIGS
 from kafka_sla.sources.kafka.snapshot import Snapshot
-from kafka_sla.spark_jobs.events import offset_commit_format
 from tests.kafka_sla.sources.kafka.traffic import (
     WINDOW_MS,
     admin,
@@ -124,9 +123,8 @@ def test_what_a_broker_removed_unread_lies_within_the_bounds(hasty: Broker, tmp_
 def _measured(folder: Path, log: Log, looks: list[Snapshot], begin: datetime) -> list[Row]:
     """The rows of the last window, from what the looks saw and the commit log holds."""
     end = floor_time(datetime.now(UTC), WINDOW_MS) + minutes(1)
-    commits, _ = offset_commit_format.committed_offsets(looks[-1].commit_records, "test")
     known: Facts = {
-        COMMITTED_OFFSETS: [row for row in commits.to_pylist() if row["topic"] == log.topic],
+        COMMITTED_OFFSETS: [row for row in looks[-1].commits.to_pylist() if row["topic"] == log.topic],
         LOG_OFFSETS: [row for seen in looks for row in seen.log_offsets.to_pylist()],
         TOPIC_CONFIGS: [row for seen in looks for row in seen.topic_configs.to_pylist()],
     }

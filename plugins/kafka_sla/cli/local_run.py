@@ -62,9 +62,10 @@ def execute(place: Workplace, run: Run) -> None:
 
 
 def _publish(place: Workplace, run: Run, piece: Interval) -> None:
-    snapshots = [_snapshot(place, name, piece, run.live) for name in run.clusters]
+    for name in run.clusters:
+        _snapshot(place, name, piece, run.live)
     with step(f"prepare {piece}"):
-        job = steps.prepare(place.settings, place.store, piece, run.clusters, snapshots)
+        job = steps.prepare(place.settings, place.store, piece, run.clusters)
     with step(f"measure {piece} with Spark"):
         run_spark(job, memory=run.memory)
     with step(f"validate {piece}"):
@@ -75,12 +76,11 @@ def _publish(place: Workplace, run: Run, piece: Interval) -> None:
         steps.publish(place.store, job)
 
 
-def _snapshot(place: Workplace, name: str, piece: Interval, live: bool) -> dict[str, object]:
+def _snapshot(place: Workplace, name: str, piece: Interval, live: bool) -> None:
     with step(f"snapshot {name}") as say:
         found = steps.snapshot(place.settings, place.store, name, place.login, piece, live=live, progress=say)
     for text in found["notes"]:
         note(text)
-    return found
 
 
 def _check_interval(interval: Interval, window_ms: int, now: datetime) -> None:

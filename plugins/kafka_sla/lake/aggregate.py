@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-import duckdb
 import pyarrow as pa
 
 from kafka_sla.model.tables import CONSUMER_LATENCY
+from kafka_sla.sql import database
 
 By = Literal["partition", "topic", "group"]
 _KEYS = {"topic": ("cluster", "group", "topic"), "group": ("cluster", "group")}
@@ -20,10 +20,8 @@ def rolled_up(latency: pa.Table, by: By) -> pa.Table:
     if by == "partition":
         return latency
     keys = ", ".join(f'"{key}"' for key in (*_KEYS[by], "window_start", "window_end"))
-    with duckdb.connect() as database:
-        database.execute("SET TimeZone = 'UTC'")
-        database.register("latency", latency.select(list(CONSUMER_LATENCY.names)))
-        found = database.sql(_query(keys)).to_arrow_table()
+    with database(latency=latency.select(list(CONSUMER_LATENCY.names))) as db:
+        found = db.arrow(_query(keys))
     return found.cast(pa.schema([_contract(latency.schema, field) for field in found.schema]))
 
 

@@ -6,15 +6,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import duckdb
 import pyarrow as pa
-import pyarrow.dataset
 
-from kafka_sla.errors import DamagedFile
 from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import Table
-from kafka_sla.parquet_files import damaged
+from kafka_sla.sql import Sql, database
 
 _SLICES = pa.schema(
     [
@@ -26,9 +23,6 @@ _SLICES = pa.schema(
 )
 
 _OF_LOADS = (pa.field("interval_start", pa.timestamp("us", "UTC")), pa.field("load_id", pa.string()))
-_VERIFYING = pyarrow.dataset.ParquetFileFormat(
-    default_fragment_scan_options=pyarrow.dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
-)
 
 
 def fact_rows(
@@ -52,32 +46,36 @@ def distinct_rows(table: Table, files: Sequence[str]) -> pa.Table:
 
 def distinct_values(files: Sequence[str], names: Sequence[str]) -> pa.Table:
     """The different values that these columns have together."""
-    with opened(files, []) as connection:
-        return connection.sql(f"SELECT DISTINCT {quoted(names)} FROM files").to_arrow_table()
+    with opened(files, []) as db:
+        return db.arrow(f"SELECT DISTINCT {quoted(names)} FROM files")
 
 
 def slice_rows(
     table: Table, files: Sequence[str], slices: Sequence[tuple[str, Interval, str]], names: Sequence[str]
 ) -> pa.Table:
     """The rows of each slice (cluster, interval, load id), by key."""
-    tail = f"""
-        JOIN slices ON slices.cluster = files.cluster AND slices.load_id = files.load_id
-         AND files.{table.time} >= slices.start_at AND files.{table.time} < slices.end_at
-        ORDER BY {quoted(table.key, "files.")}"""
+    tail = f"{shown(table.time)} ORDER BY {quoted(table.key, 'files.')}"
     return _rows(table, files, names, tail, {}, slices=_slice_table(slices))
+
+
+def shown(time: str) -> str:
+    """The join of `files` with the `slices` of the loads that are visible."""
+    return f"""
+        JOIN slices ON slices.cluster = files.cluster AND slices.load_id = files.load_id
+         AND files.{time} >= slices.start_at AND files.{time} < slices.end_at
+    """
 
 
 def new_rows(table: Table, rows: pa.Table, files: Sequence[str]) -> pa.Table:
     """Those of `rows` whose key is not in the files, one a key, by key."""
     key = quoted(table.key)
-    with connected(files) as connection:
-        connection.register("rows", rows)
+    with database(rows=rows) as db:
         found = f"SELECT DISTINCT ON ({key}) {quoted(table.names)} FROM rows"
         if files:
-            connection.register("files", _verified(table, files))
+            db.add_files("files", files, _schema(table))
             same = " AND ".join(f"files.{k} IS NOT DISTINCT FROM rows.{k}" for k in map(quoted_name, table.key))
             found += f" ANTI JOIN files ON {same}"
-        return _arrow(table, table.names, connection.sql(f"{found} ORDER BY {key}").to_arrow_table())
+        return _arrow(table, table.names, db.arrow(f"{found} ORDER BY {key}"))
 
 
 def quoted(names: Sequence[str], prefix: str = "") -> str:
@@ -89,33 +87,11 @@ def quoted_name(name: str) -> str:
 
 
 @contextmanager
-def opened(files: Sequence[str], slices: Sequence[tuple[str, Interval, str]]) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A DuckDB with the views `files` and `slices`, for who sums up rows instead of reading them."""
-    with connected(files) as connection:
-        _register(connection, files)
-        connection.register("slices", _slice_table(slices))
-        yield connection
-
-
-@contextmanager
-def connected(files: Sequence[str] = ()) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A DuckDB in memory that tells times in UTC; DamagedFile when it stumbles over one of these files."""
-    with duckdb.connect() as connection:
-        connection.execute("SET TimeZone = 'UTC'")
-        try:
-            yield connection
-        except duckdb.Error as error:
-            if wrong := damaged(files):
-                raise DamagedFile(wrong, str(error).splitlines()[0]) from error
-            raise
-
-
-def view(connection: duckdb.DuckDBPyConnection, table: Table, files: Sequence[str]) -> None:
-    """The rows of these files as a view of the table's name, in the place of an earlier one."""
-    if files:
-        _register(connection, files, table.name)
-    else:
-        connection.register(table.name, arrow_schema(table).empty_table())
+def opened(files: Sequence[str], slices: Sequence[tuple[str, Interval, str]]) -> Iterator[Sql]:
+    """A database with the views `files` and `slices`, for who sums up rows instead of reading them."""
+    with database(slices=_slice_table(slices)) as db:
+        db.add_files("files", files)
+        yield db
 
 
 def _slice_table(slices: Sequence[tuple[str, Interval, str]]) -> pa.Table:
@@ -129,31 +105,20 @@ def _rows(
 ) -> pa.Table:  # fmt: skip
     if not files:
         return empty(table, names)
-    with connected(files) as connection:
-        if slices is not None:
-            connection.register("slices", slices)
-        connection.register("files", _verified(table, files))
-        query = f"SELECT {distinct} {quoted(names, 'files.')} FROM files {tail}"
-        return _arrow(table, names, connection.sql(query, params=values).to_arrow_table())
+    with database(slices=slices or _slice_table([])) as db:
+        db.add_files("files", files, _schema(table))
+        return _arrow(
+            table, names, db.arrow(f"SELECT {distinct} {quoted(names, 'files.')} FROM files {tail}", **values)
+        )
 
 
 def empty(table: Table, names: Sequence[str]) -> pa.Table:
     return arrow_schema(table).empty_table().select(list(names))
 
 
-def _register(connection: duckdb.DuckDBPyConnection, files: Sequence[str], name: str = "files") -> None:
-    """The files as a view: local ones by DuckDB's own reader, others through Arrow's filesystems."""
-    if "://" in files[0]:
-        connection.register(name, pyarrow.dataset.dataset(list(files), format="parquet"))
-    else:
-        connection.read_parquet(list(files)).create_view(name)
-
-
-def _verified(table: Table, files: Sequence[str]) -> pyarrow.dataset.Dataset:
-    """The files by the contract's schema, read by Arrow, which verifies the checksums of pages; files of an older
-    version lack the columns that came since."""
-    schema = pa.schema([field.with_nullable(True) for field in (*arrow_schema(table), *_OF_LOADS)])
-    return pyarrow.dataset.dataset(list(files), schema, format=_VERIFYING)
+def _schema(table: Table) -> pa.Schema:
+    """What files of any version are read by: those of an older one lack the columns that came since."""
+    return pa.schema([field.with_nullable(True) for field in (*arrow_schema(table), *_OF_LOADS)])
 
 
 def _arrow(table: Table, names: Sequence[str], found: pa.Table) -> pa.Table:

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Literal
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_sla.parquet_files import WRITING
+from kafka_sla.sql import database
 
 Format = Literal["csv", "json", "parquet"]
 
@@ -47,12 +47,8 @@ def _write(rows: pa.Table, form: Format, path: Path) -> None:
         return
     options = {"csv": "FORMAT csv, HEADER", "json": "FORMAT json, ARRAY"}[form]
     columns = ", ".join(_column(field, form) for field in rows.schema)
-    with duckdb.connect() as database:
-        database.execute("SET TimeZone = 'UTC'")
-        database.register("rows", rows)
-        database.execute(
-            f"COPY (SELECT {columns} FROM rows) TO '{str(path).replace(chr(39), chr(39) * 2)}' ({options})"
-        )
+    with database(rows=rows) as db:
+        db.run(f"COPY (SELECT {columns} FROM rows) TO '{str(path).replace(chr(39), chr(39) * 2)}' ({options})")
 
 
 def _column(field: pa.Field, form: Format) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 from pyarrow import csv, parquet
 
@@ -14,6 +13,7 @@ from kafka_sla.errors import BadImport
 from kafka_sla.lake.lake import Lake
 from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, Table
+from kafka_sla.sql import Sql, database
 
 SHOWN = 20
 """Bad values that an error lists; all are counted."""
@@ -55,16 +55,15 @@ def _land(lake: Lake, table: Table, path: Path, clusters: Sequence[str]) -> int:
 def read_rows(table: Table, path: Path, clusters: Sequence[str]) -> pa.Table:
     """The rows of the file as the contract has them; BadImport when any may not be a fact."""
     rules = tuple(_rules(table, clusters))
-    with duckdb.connect() as connection:
-        connection.execute("SET TimeZone = 'UTC'")
-        _read_text(connection, table, path)
-        _check(connection, path, rules)
+    with database() as db:
+        _read_text(db, table, path)
+        _check(db, path, rules)
         values = ", ".join(f'{rule.value} AS "{rule.column}"' for rule in rules)
-        rows = connection.sql(f"SELECT {values} FROM texts").to_arrow_table()
+        rows = db.arrow(f"SELECT {values} FROM texts")
     return rows.select(list(table.names)).cast(arrow_schema(table))
 
 
-def _read_text(connection: duckdb.DuckDBPyConnection, table: Table, path: Path) -> None:
+def _read_text(db: Sql, table: Table, path: Path) -> None:
     """The file's columns as trimmed text, with the row's number, as the table `texts`."""
     if not path.is_file():
         raise BadImport(f"{path}: no such file")
@@ -76,10 +75,10 @@ def _read_text(connection: duckdb.DuckDBPyConnection, table: Table, path: Path) 
     else:
         raise BadImport(f"{path}: neither CSV nor Parquet by its name; allowed: *.csv, *.csv.gz, *.parquet")
     _refuse_columns(table, path, source.column_names)
-    connection.register("source", source)
+    db.add(source=source)
     texts = ", ".join(f"""nullif(trim(CAST("{n}" AS VARCHAR)), '') AS "{n}\"""" for n in table.names)
     number = f"row_number() OVER () + {header} AS row_number"
-    connection.execute(f"CREATE TEMP TABLE texts AS SELECT {number}, {texts} FROM source")
+    db.run(f"CREATE TEMP TABLE texts AS SELECT {number}, {texts} FROM source")
 
 
 def _csv(table: Table, path: Path) -> pa.Table:
@@ -119,20 +118,18 @@ def _refuse_columns(table: Table, path: Path, found: Sequence[str]) -> None:
         )
 
 
-def _check(connection: duckdb.DuckDBPyConnection, path: Path, rules: Sequence[_Rule]) -> None:
+def _check(db: Sql, path: Path, rules: Sequence[_Rule]) -> None:
     """Raise with the first bad values, in the file's order, and the number of all."""
     queries = [
         f"""SELECT row_number, {i} AS rule, "{rule.column}" AS value FROM texts WHERE {rule.broken}"""
         for i, rule in enumerate(rules)
     ]
     every = " UNION ALL ".join(queries)
-    first = f"SELECT *, count(*) OVER () FROM ({every}) ORDER BY row_number, rule LIMIT {SHOWN}"
-    found = connection.sql(first).fetchall()
-    if found:
-        values = ["empty" if value is None else repr(value) for _, _, value, _ in found]
-        cells = [(row, rules[rule]) for row, rule, _, _ in found]
-        lines = [f"row {r}, {c.column}: {v}; allowed: {c.allowed}" for (r, c), v in zip(cells, values, strict=True)]
-        raise _bad(path, lines, found[0][3])
+    first = f"SELECT *, count(*) OVER () AS broken FROM ({every}) ORDER BY row_number, rule LIMIT {SHOWN}"
+    if found := db.rows(first):
+        cells = [(f, rules[f["rule"]], "empty" if f["value"] is None else repr(f["value"])) for f in found]
+        lines = [f"row {f['row_number']}, {r.column}: {value}; allowed: {r.allowed}" for f, r, value in cells]
+        raise _bad(path, lines, found[0]["broken"])
 
 
 def _bad(path: Path, lines: Sequence[str], count: int) -> BadImport:

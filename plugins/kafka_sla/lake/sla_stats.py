@@ -9,10 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import duckdb
-import pyarrow as pa
-
-from kafka_sla.lake.duckdb_reader import opened
+from kafka_sla.lake.duckdb_reader import opened, shown
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.publications import Slice
@@ -20,6 +17,8 @@ from kafka_sla.model.entities import Interval, Sla
 from kafka_sla.model.tables import CONSUMER_LATENCY
 from kafka_sla.parquet_files import verify
 from kafka_sla.sla.rollups import Measured, Place
+from kafka_sla.sla.window_stats import latency_sql, pair_table, wanted_pairs
+from kafka_sla.sql import Sql
 from kafka_sla.text.name_patterns import plain_names
 
 
@@ -56,48 +55,34 @@ def _rows(lake: Lake, sla: Sla, interval: Interval, width_ms: int, slices: Seque
     if not files:
         return _Rows([], [], [])
     verify(files, _COLUMNS)
-    with opened(files, slices) as database:
-        pairs = pairs_of(database, sla)
-        database.register("pairs", pairs)
+    with opened(files, slices) as db:
+        add_pairs(db, sla)
         values = {"start_at": interval.start, "end_at": interval.end, "width": width_ms}
-        database.execute(f"CREATE TEMP TABLE ours AS SELECT {_FIGURES} {_OF_SLA}")
-        return _Rows(*(_fetch(database, query, values) for query in (_HISTOGRAM, _CELLS, _RATES)))
+        db.run(f"CREATE TEMP TABLE ours AS SELECT {_FIGURES} {_OF_SLA}")
+        return _Rows(*(db.rows(query, **values) for query in (_HISTOGRAM, _CELLS, _RATES)))
 
 
-def pairs_of(database: duckdb.DuckDBPyConnection, sla: Sla) -> pa.Table:
-    """Groups and topics of the SLA, for a join with the view `files`: those that it names, else those that are seen."""
+def add_pairs(db: Sql, sla: Sla) -> None:
+    """Groups and topics of the SLA, for `OF_PAIRS`: those that it names, else those that are seen in `files`."""
     groups, topics = plain_names(sla.groups), plain_names(sla.topics)
     if groups is not None and topics is not None:
-        return _pair_table([(group, topic) for group in groups for topic in topics])
-    seen = database.execute('SELECT DISTINCT "group", topic FROM files WHERE cluster = $1', [sla.cluster]).fetchall()
-    ours = sorted((group, topic) for group, topic in seen if sla.groups.matches(group) and sla.topics.matches(topic))
-    return _pair_table(ours)
-
-
-def _pair_table(pairs: Sequence[tuple[str, str]]) -> pa.Table:
-    schema = pa.schema([("group", pa.string()), ("topic", pa.string())])
-    return pa.Table.from_pylist([{"group": group, "topic": topic} for group, topic in pairs], schema)
-
-
-def _fetch(database: duckdb.DuckDBPyConnection, query: str, values: dict[str, Any]) -> list[dict[str, Any]]:
-    used = {name: value for name, value in values.items() if f"${name}" in query}
-    rows: list[dict[str, Any]] = database.sql(query, params=used).to_arrow_table().to_pylist()
-    return rows
+        pairs = [(group, topic) for group in groups for topic in topics]
+    else:
+        seen = db.rows('SELECT DISTINCT "group", topic FROM files WHERE cluster = $cluster', cluster=sla.cluster)
+        pairs = sorted(wanted_pairs(sla, seen))
+    db.add(pairs=pair_table(pairs))
 
 
 _COLUMNS = (
     "cluster", "group", "topic", "partition", "window_start", "window_end", "load_id", "records_consumed",
     "log_end_offset", "records_latency_max_ms", "backlog_age_max_ms", "latency_histogram",
 )  # fmt: skip
-_OF_SLA = """
-    FROM files JOIN slices ON slices.cluster = files.cluster AND slices.load_id = files.load_id
-     AND files.window_start >= slices.start_at AND files.window_start < slices.end_at
-    SEMI JOIN pairs ON pairs."group" = files."group" AND pairs.topic = files.topic
-"""
+OF_PAIRS = 'SEMI JOIN pairs ON pairs."group" = files."group" AND pairs.topic = files.topic'
+_OF_SLA = f"FROM files {shown('window_start')} {OF_PAIRS}"
 # Histograms are read apart: kept in a table they would take most of its time, and gigabytes.
-_FIGURES = """
+_FIGURES = f"""
     files."group", files.topic, partition, window_start, window_end, records_consumed, log_end_offset,
-    greatest(records_latency_max_ms, backlog_age_max_ms) AS worst
+    {latency_sql()} AS worst
 """
 _INSIDE = "window_start >= $start_at AND window_start < $end_at"
 _START = "make_timestamptz((epoch_ms(window_start) // $width * $width * 1000)::BIGINT)"

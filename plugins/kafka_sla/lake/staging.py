@@ -1,4 +1,4 @@
-"""What lies between the steps of a load: the files that Spark wrote, and raw commit records for it. No catalog."""
+"""What lies in the warehouse beside the tables: the files that Spark wrote, and what was set aside. No catalog."""
 
 from __future__ import annotations
 
@@ -31,11 +31,8 @@ def staged(folder: str, table: Table) -> pa.Table:
     return pa.concat_tables(parts) if parts else schema.empty_table()
 
 
-def keep_commit_records(store: Store, cluster: str, interval: Interval, records: pa.Table) -> str | None:
-    """Write a snapshot's raw commit records where Spark can read them; a repeated snapshot replaces its file."""
-    if not records.num_rows:
-        return None
-    span = f"{epoch_ms(interval.start)}-{epoch_ms(interval.end)}"
-    path = f"{store.warehouse}/commit_records/{cluster}/{span}.parquet"
-    write_rows(path, records)
-    return path
+def keep_unreadable(store: Store, cluster: str, interval: Interval, records: pa.Table) -> None:
+    """Write the commit records that a snapshot could not read; a repeated snapshot replaces its file."""
+    if records.num_rows:
+        span = f"{epoch_ms(interval.start)}-{epoch_ms(interval.end)}"
+        write_rows(f"{store.warehouse}/unreadable_commit_records/{cluster}/{span}.parquet", records)

@@ -10,7 +10,6 @@ from sqlalchemy import select
 from kafka_sla.config.store import Store
 from kafka_sla.ledger.database import Database
 from kafka_sla.ledger.ingestions import Ingestions
-from kafka_sla.ledger.late_alerts import LateAlerts
 from kafka_sla.ledger.observed_time import ObservedTime
 from kafka_sla.ledger.outbox import Outbox
 from kafka_sla.ledger.publications import Publications
@@ -18,7 +17,6 @@ from kafka_sla.ledger.queries import Queries
 from kafka_sla.ledger.rollups import Rollups
 from kafka_sla.ledger.rule_versions import RuleVersions
 from kafka_sla.ledger.schema import DECLARED, METADATA
-from kafka_sla.ledger.sent_digests import SentDigests
 from kafka_sla.ledger.validation_results import ValidationResults
 from kafka_sla.ledger.verdicts import Verdicts
 from kafka_sla.model.entities import Interval
@@ -39,8 +37,6 @@ class Ledger:
         self.validations = ValidationResults(database)
         self.queries = Queries(database)
         self.outbox = Outbox(database)
-        self.sent_digests = SentDigests(database)
-        self.late_alerts = LateAlerts(database)
 
     def check_writable(self) -> None:
         """StoreError at once where only reading is possible."""

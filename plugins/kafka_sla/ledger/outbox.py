@@ -1,24 +1,26 @@
-"""Notices of misses that wait to be sent, each sent once however many tasks try. Knows no mail."""
+"""Messages that are sent once however many tasks try: notices of misses wait in a queue, digests and alarms about late
+runs go out at once. What fails is not recorded, and is sent by the next try. Knows no mail."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, exists, insert, or_, select, update
+from pydantic import TypeAdapter
+from sqlalchemy import ColumnElement, Connection, Row, Table, and_, exists, insert, or_, select, update
 
 from kafka_sla.ledger.database import Database
-from kafka_sla.ledger.schema import NOTICES, SLA_MISSES
-from kafka_sla.model.entities import Miss
+from kafka_sla.ledger.schema import LATE_RUNS, NOTICES, SENT_DIGESTS, SLA_MISSES
+from kafka_sla.model.entities import Digest, Interval, Miss
 
 NoticeKind = Literal["opened", "recovered"]
 MAIL = "mail"
 ASSET = "asset"
 """Other people's DAGs that wait for an Airflow asset."""
-_TIMES = ("start", "end", "opened_at", "worst_at")
+_RENOTIFY = timedelta(hours=1)
+"""A pipeline that is slow day after day is reported no more often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,19 @@ class Notice:
     """Who is told; each channel is told on its own, so that one that fails makes no other tell twice."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What of a notice is stored as JSON."""
+
+    miss: Miss
+    run_url: str | None
+
+
+_CODEC = TypeAdapter(_Content)
+
+
 class Outbox:
-    """The notices of the ledger."""
+    """The messages of the ledger."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -88,6 +101,50 @@ class Outbox:
         with self._database.reading() as connection:
             return [_notice(row) for row in connection.execute(rows)]
 
+    def send_digest_once(self, digest: Digest, period: Interval, recipient: str, send: Callable[[], None]) -> bool:
+        """Call `send` unless this digest of this period was sent to the recipient; was it called?"""
+        row = _digest_row(digest, period, recipient)
+        return self._send_once(SENT_DIGESTS, [(row, _same(SENT_DIGESTS, row))], send)
+
+    def digest_sent(self, digest: Digest, period: Interval, recipient: str) -> bool:
+        with self._database.reading() as connection:
+            return _exists(connection, SENT_DIGESTS, _same(SENT_DIGESTS, _digest_row(digest, period, recipient)))
+
+    def send_late_once(self, late: Mapping[str, datetime | None], end: datetime, send: Callable[[], None]) -> bool:
+        """Call `send` when one of the late clusters is news for the run whose interval ends at `end`; was it called?
+
+        `late`: clusters, and until when each is published. A cluster is no news while nothing of it was published
+        since it was reported, nor within an hour.
+        """
+        t, rows = LATE_RUNS.c, []
+        for name, until in sorted(late.items()):
+            since = t.interval_end > min(until, end - _RENOTIFY) if until else t.interval_end.is_not(None)
+            rows.append(({"cluster": name, "interval_end": end}, and_(t.cluster == name, since)))
+        return self._send_once(LATE_RUNS, rows, send)
+
+    def _send_once(
+        self, table: Table, rows: Sequence[tuple[dict[str, Any], ColumnElement[bool]]], send: Callable[[], None]
+    ) -> bool:
+        """Record and send what is news: each row unless the table holds one that fits its condition."""
+        with self._database.writing(table.name) as connection:
+            news = [row for row, known in rows if not _exists(connection, table, known)]
+            if news:
+                connection.execute(insert(table), news)
+                send()
+        return bool(news)
+
+
+def _digest_row(digest: Digest, period: Interval, recipient: str) -> dict[str, Any]:
+    return {"digest": digest.name, "period_start": period.start, "recipient": recipient}
+
+
+def _same(table: Table, row: Mapping[str, Any]) -> ColumnElement[bool]:
+    return and_(*(table.c[name] == value for name, value in row.items()))
+
+
+def _exists(connection: Connection, table: Table, known: ColumnElement[bool]) -> bool:
+    return connection.execute(select(table).where(known).limit(1)).first() is not None
+
 
 def _told(connection: Connection, notice: Notice) -> list[Row[Any]]:
     """What the notice's channel heard of this miss, or of one that overlapped it in time and is no miss of its own any
@@ -133,14 +190,11 @@ def _row(notice: Notice, thread: str) -> dict[str, Any]:
         "thread": thread,
         "start_at": miss.start,
         "known_until": miss.end or miss.opened_at,
-        "notice": json.dumps({"miss": asdict(miss), "run_url": notice.run_url}, default=datetime.isoformat),
+        "notice": _CODEC.dump_json(_Content(miss, notice.run_url)).decode(),
         "queued_at": datetime.now(UTC),
     }
 
 
 def _notice(row: Row[Any]) -> Notice:
-    told = json.loads(row.notice)
-    miss = told["miss"]
-    for name in _TIMES:
-        miss[name] = datetime.fromisoformat(miss[name]) if miss[name] else None
-    return Notice(row.kind, Miss(**miss), told["run_url"], row.thread, row.channel)
+    content = _CODEC.validate_json(row.notice)
+    return Notice(row.kind, content.miss, content.run_url, row.thread, row.channel)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import (
@@ -125,12 +126,12 @@ SENT_DIGESTS = Table(
     Column("digest", Text, primary_key=True),
     Column("period_start", UtcTime, primary_key=True),
     Column("recipient", Text, primary_key=True),
-    Column("sent_at", UtcTime, nullable=False),
+    Column("sent_at", UtcTime, nullable=False, default=lambda: datetime.now(UTC)),
 )
 LATE_RUNS = Table(
     "late_runs",
     METADATA,
     Column("cluster", Text, primary_key=True),
     Column("interval_end", UtcTime, primary_key=True),
-    Column("reported_at", UtcTime, nullable=False),
+    Column("reported_at", UtcTime, nullable=False, default=lambda: datetime.now(UTC)),
 )

@@ -76,14 +76,14 @@ def mail_digest(
     failed: list[Exception] = []
     for readers, slas in [(tuple(to), slas_of(settings, digest))] if to else readers_of(settings, digest):
         who = ", ".join(readers)
-        if not by_hand and ledger.sent_digests.was_mailed(digest, period, who):
+        if not by_hand and ledger.outbox.digest_sent(digest, period, who):
             continue
         message = digest_mail(digest, period, tell(ledger, digest, slas, period), readers, sender_of(smtp), again)
         send = partial(deliver, smtp, message)
         try:
             if by_hand:
                 send()
-            elif not ledger.sent_digests.mail_once(digest, period, who, send):
+            elif not ledger.outbox.send_digest_once(digest, period, who, send):
                 continue
         except MailRefused as error:  # the other readers are told first
             failed.append(error)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import chain
 
@@ -29,14 +29,7 @@ _LAST_SEEN = timedelta(hours=1)
 """How far back states, configurations and broker totals are read, so that the ones before the interval are known."""
 
 
-def job_for(
-    settings: Settings,
-    lake: Lake,
-    ledger: Ledger,
-    interval: Interval,
-    clusters: Sequence[str],
-    commit_records: Mapping[str, list[str]],
-) -> Job:
+def job_for(settings: Settings, lake: Lake, ledger: Ledger, interval: Interval, clusters: Sequence[str]) -> Job:
     """The job that measures `interval` for these clusters."""
     slas = tuple(s for s in settings.slas if s.cluster in clusters)
     for name in clusters:
@@ -46,12 +39,12 @@ def job_for(
     for name in clusters:
         carried = _carried(ledger, name, interval, settings.window_ms)
         replays.append(Replay(settings.cluster(name), carried))
-        since.append(_since(lake, name, carried, interval, settings.window_ms, commit_records.get(name, ())))
+        since.append(_since(lake, name, carried, interval, settings.window_ms))
     start = None if None in since else min(t for t in since if t)
     load_id = uuid.uuid4().hex
     facts = {t.name: lake.fact_files(t, _from(t.name, start, replays, interval), interval.end) for t in FACTS}
     carry = {t.name: lake.metric_files([r.carried.load_id for r in replays if r.carried], t) for t in METRICS}
-    files = chain.from_iterable([*facts.values(), *carry.values(), *commit_records.values()])
+    files = chain.from_iterable([*facts.values(), *carry.values()])
     return Job(
         load_id=load_id,
         interval=interval,
@@ -60,7 +53,6 @@ def job_for(
         slas=slas,
         facts=facts,
         carry=carry,
-        commit_records=dict(commit_records),
         output=lake.stage_dir(load_id),
         facts_seq=seqs,
         input_bytes=bytes_of(files),
@@ -87,14 +79,12 @@ def _carried(ledger: Ledger, cluster: str, interval: Interval, window_ms: int) -
     return Carried(at, slices[-1].load_id) if slices else None
 
 
-def _since(
-    lake: Lake, cluster: str, carried: Carried | None, interval: Interval, window_ms: int, records: Sequence[str]
-) -> datetime | None:
+def _since(lake: Lake, cluster: str, carried: Carried | None, interval: Interval, window_ms: int) -> datetime | None:
     """From when on the points of a cluster are read; None: from the beginning."""
     if carried is None:
         return None
     oldest = _oldest_needed(lake, cluster, carried, window_ms)
-    return read_since(lake, cluster, carried, interval, window_ms, records, oldest)
+    return read_since(lake, cluster, carried, interval, window_ms, oldest)
 
 
 def _oldest_needed(lake: Lake, cluster: str, carried: Carried, window_ms: int) -> datetime:

@@ -8,61 +8,51 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
-import duckdb
-import pyarrow as pa
-
-from kafka_sla.files import columns_of
-from kafka_sla.lake.duckdb_reader import connected, view
 from kafka_sla.lake.lake import Lake
+from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.entities import EVERYTHING, Interval
-from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, LOG_OFFSETS
+from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, LOG_OFFSETS, Table
 from kafka_sla.spark.job_spec import Carried
+from kafka_sla.sql import Sql, database
 
 _FURTHER = (timedelta(hours=6), timedelta(days=2), timedelta(days=30), None)
 _CARRIED = ("group", "topic", "partition", "committed_offset", "records_lag")
-_RECORDS = pa.schema([
-    ("topic", pa.string()), ("partition", pa.int32()), ("position", pa.int64()),
-    ("appended_at", pa.timestamp("us", "UTC")),
-])  # fmt: skip
 
 
 def read_since(
-    lake: Lake, cluster: str, carried: Carried, interval: Interval, window_ms: int, records: Sequence[str],
-    since: datetime,
-) -> datetime | None:  # fmt: skip
-    """The time from which on points must be read, `since` at the latest; None: from the beginning.
-
-    `records`: files of raw commits of the cluster that are no facts yet.
-    """
+    lake: Lake, cluster: str, carried: Carried, interval: Interval, window_ms: int, since: datetime
+) -> datetime | None:
+    """The time from which on points must be read, `since` at the latest; None: from the beginning."""
     window = Interval(carried.at - timedelta(milliseconds=window_ms), carried.at)
     until = interval.end + timedelta(microseconds=1)  # a poll at the end tells of before
-    with connected() as db:
-        db.register("carried", lake.published(CONSUMER_LATENCY.name, window, [cluster], _CARRIED))
-        db.register("records", columns_of(records, _RECORDS))
-        view(db, COMMITTED_OFFSETS, lake.fact_files(COMMITTED_OFFSETS, carried.at, until))
-        _set(db, cluster=cluster, carried_at=carried.at, until=until, window_ms=window_ms)
-        db.execute(_POSITIONS)
+    with database(carried=lake.published(CONSUMER_LATENCY.name, window, [cluster], _CARRIED)) as db:
+        _view(db, COMMITTED_OFFSETS, lake.fact_files(COMMITTED_OFFSETS, carried.at, until))
+        db.set(cluster=cluster, carried_at=carried.at, until=until, window_ms=window_ms)
+        db.run(_POSITIONS)
         start: datetime | None = since
         for further in _FURTHER:
-            view(db, LOG_OFFSETS, lake.fact_files(LOG_OFFSETS, start, until))
-            _set(db, since=start or EVERYTHING.start)
+            _view(db, LOG_OFFSETS, lake.fact_files(LOG_OFFSETS, start, until))
+            db.set(since=start or EVERYTHING.start)
             if not _unmet(db):
                 return start
             start = since - further if further else None
     return None
 
 
-def _set(db: duckdb.DuckDBPyConnection, **values: Any) -> None:
-    for name, value in values.items():
-        db.execute(f"SET VARIABLE {name} = $1", [value])
+def _view(db: Sql, table: Table, files: Sequence[str]) -> None:
+    """The rows of these files as a view of the table's name, in the place of an earlier one."""
+    if files:
+        db.add_files(table.name, files)
+    else:
+        db.add(**{table.name: arrow_schema(table).empty_table()})
 
 
-def _unmet(db: duckdb.DuckDBPyConnection) -> bool:
+def _unmet(db: Sql) -> bool:
     """Is there a partition whose lowest position the points do not reach below far enough?"""
-    few = db.execute(_FEW).fetchall()
-    return any(below is None for (below,) in few) or bool(few and db.execute(_AHEAD).fetchall())
+    db.run(_FEW)
+    few = db.rows("SELECT lowest FROM few")
+    return any(row["lowest"] is None for row in few) or bool(few and db.rows(_AHEAD))
 
 
 _COMMITS = """
@@ -88,10 +78,7 @@ _POSITIONS = f"""
         SELECT topic, partition, min(lowest) AS position FROM told
         GROUP BY "group", topic, partition HAVING bool_or(open) OR NOT bool_or(old) OR min(lowest) < max(highest)
     )
-    SELECT topic, partition, min(position) AS position FROM (
-        SELECT * FROM of_groups
-        UNION ALL SELECT topic, partition, position FROM records WHERE appended_at >= getvariable('carried_at')
-    ) WHERE position IS NOT NULL GROUP BY ALL
+    SELECT topic, partition, min(position) AS position FROM of_groups WHERE position IS NOT NULL GROUP BY ALL
 """
 
 # Below the lowest position there must be a point: partitions without one, and those with points of one offset only.
@@ -108,8 +95,7 @@ _FEW = f"""
             AND p.log_end_offset <= greatest(n.position, coalesce(s.log_start, 0))
         GROUP BY ALL
     )
-    SELECT topic, partition, lowest FROM below WHERE lowest IS NULL OR lowest = highest;
-    SELECT lowest FROM few
+    SELECT topic, partition, lowest FROM below WHERE lowest IS NULL OR lowest = highest
 """
 
 # One offset is too few where a commit was ahead of all that was known when its window ended: then the slope between two

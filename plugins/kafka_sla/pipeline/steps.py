@@ -8,19 +8,16 @@ may be a process of its own: what only one needs and is slow to import, it impor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-
-import pyarrow.compute as pc
 
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
 from kafka_sla.errors import ValidationFailed
 from kafka_sla.lake.lake import Lake
-from kafka_sla.lake.staging import keep_commit_records, staged, staged_files
+from kafka_sla.lake.staging import keep_unreadable, staged, staged_files
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.outbox import ASSET, MAIL, Notice
 from kafka_sla.model.entities import Connection, Interval, Miss, Notifier, Sla, SlaWindow
@@ -44,7 +41,7 @@ from kafka_sla.pipeline.rollup_builder import sum_up
 from kafka_sla.sla import evaluate as judging
 from kafka_sla.sla.root_cause.evidence import looks_back
 from kafka_sla.sources.external_offsets import Login, positions_elsewhere
-from kafka_sla.spark.job_spec import Job, read_job
+from kafka_sla.spark.job_spec import read_job
 
 _HELD_BACK = timedelta(minutes=30)
 """How long before an interval commits are read again whose time is published: those behind a transaction that was
@@ -66,7 +63,7 @@ def snapshot(
 ) -> dict[str, Any]:
     """Read what one cluster knows about the interval and land it as facts.
 
-    Returns the cluster's name, rows landed per table, the path of the raw commit records (None without) and notes.
+    Returns the cluster's name, rows landed per table and notes.
     A cluster without a connection has only imported facts: nothing is read. `login` gives the connection of an id: the
     cluster's own, and those of what keeps positions of its consumers.
     """
@@ -74,7 +71,7 @@ def snapshot(
 
     cluster = settings.cluster(cluster_name)
     if cluster.connection is None:
-        return {"cluster": cluster_name, "commit_records": None, "notes": []}
+        return {"cluster": cluster_name, "notes": []}
     elsewhere = positions_elsewhere(settings, cluster, login, interval, live=live)
     before = Interval(interval.start - LOOK_BACK, interval.start)
     landed_before = live and not Ledger(store).publications.incomplete([cluster_name], before)
@@ -95,25 +92,22 @@ def snapshot(
         scraped = jmx_exporters.scrape(cluster)
         facts |= {BROKER_REQUESTS: scraped.broker_requests, REPLICA_FETCHES: scraped.replica_fetches}
         told = scraped.notes
-    records = keep_commit_records(store, cluster_name, interval, found.commit_records)
-    landed = Lake(store).land({table.name: rows for table, rows in facts.items()}, interval)
-    return {
-        "cluster": cluster_name, "commit_records": records, "offset_lookups": found.offset_lookups,
-        "notes": [*found.notes, *elsewhere.notes, *told], **landed,
-    }  # fmt: skip
-
-
-def prepare(
-    settings: Settings,
-    store: Store,
-    interval: Interval,
-    clusters: Sequence[str],
-    snapshots: Iterable[Mapping[str, Any]],
-) -> str:
-    """Decide what Spark is to read and write; returns the path of the job file."""
-    records = {s["cluster"]: [s["commit_records"]] for s in snapshots if s.get("commit_records")}
+    keep_unreadable(store, cluster_name, interval, found.unreadable_commits)
     lake = Lake(store)
-    job = job_for(settings, lake, Ledger(store), interval, clusters, records)
+    landed = lake.land({table.name: rows for table, rows in facts.items()}, interval)
+    # On their own: commits of before the interval, from behind a transaction open until now, change what is before it.
+    landed |= {"commits": lake.land({COMMITTED_OFFSETS.name: found.commits})[COMMITTED_OFFSETS.name]}
+    return {
+        "cluster": cluster_name,
+        "offset_lookups": found.offset_lookups,
+        "notes": [*found.notes, *elsewhere.notes, *told],
+        **landed,
+    }
+
+
+def prepare(settings: Settings, store: Store, interval: Interval, clusters: Sequence[str]) -> str:
+    """Decide what Spark is to read and write; returns the path of the job file."""
+    job = job_for(settings, Lake(store), Ledger(store), interval, clusters)
     path = Path(job.output) / "job.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     job.write(path)
@@ -121,9 +115,8 @@ def prepare(
 
 
 def validate(store: Store, job_path: str) -> dict[str, Any]:
-    """Keep the decoded commits and what the expectations said; ValidationFailed when a critical one broke."""
+    """Keep what the expectations said; ValidationFailed when a critical one broke."""
     job, ledger = read_job(job_path), Ledger(store)
-    landed = _land_commits(job, job_path, Lake(store), ledger)
     results = staged(job.output, VALIDATION_RESULTS).to_pylist()
     quarantined = staged(job.output, QUARANTINE).to_pylist()
     ledger.validations.store(results, quarantined)
@@ -135,23 +128,8 @@ def validate(store: Store, job_path: str) -> dict[str, Any]:
             + "\nLook at `kafka-sla export quarantine`, correct facts or expectation, and run it again."
         )  # fmt: skip
     return {
-        "expectations": len(results), "broken": len(broken), "quarantined_rows": len(quarantined),
-        "commits_landed": landed, "notes": notes,
+        "expectations": len(results), "broken": len(broken), "quarantined_rows": len(quarantined), "notes": notes
     }  # fmt: skip
-
-
-def _land_commits(job: Job, job_path: str, lake: Lake, ledger: Ledger) -> int:
-    """Append the decoded commits to the facts. This load has measured them, so it may claim to have seen their landing,
-    unless somebody else's landing came in between."""
-    rows = staged(job.output, COMMITTED_OFFSETS)
-    seen, total = dict(job.facts_seq), 0
-    for cluster in job.clusters:
-        mine = rows.filter(pc.equal(rows["cluster"], cluster))
-        total += lake.land({COMMITTED_OFFSETS.name: mine})[COMMITTED_OFFSETS.name]
-        if ledger.ingestions.readable_seq(cluster) == seen[cluster] + 1:
-            seen[cluster] += 1
-    replace(job, facts_seq=seen).write(Path(job_path))
-    return total
 
 
 def publish(store: Store, job_path: str) -> dict[str, Any]:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import COMPACTED, STEADY_STATE
+from kafka_sla.sql import database
 
 REASON = "its earlier commits were compacted away, so whether it was bootstrapping is not known"
 
@@ -44,11 +44,8 @@ def _caught_up(steady: pa.Table) -> pa.ChunkedArray:
 
 def doubted(steady: pa.Table, commits: pa.Table) -> pa.Table:
     """The rows of `steady_state`, with null for steady where it is not known. `commits`: facts of `first_commits`."""
-    with duckdb.connect(":memory:") as db:
-        db.execute("SET TimeZone = 'UTC'")
-        db.register("steady", steady)
-        db.register("commits", commits)
-        found = db.sql(_DOUBTED, params={"reason": REASON, "compacted": COMPACTED}).to_arrow_table()
+    with database(steady=steady, commits=commits) as db:
+        found = db.arrow(_DOUBTED, reason=REASON, compacted=COMPACTED)
     return found.select(list(STEADY_STATE.names)).cast(_NULLABLE)
 
 

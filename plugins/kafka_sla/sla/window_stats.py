@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
 from kafka_sla.model.arrow_schemas import arrow_rows
 from kafka_sla.model.entities import Interval, Sla
 from kafka_sla.model.tables import NON_CONSUMED
+from kafka_sla.sql import Sql, database
 
 Partition = tuple[str, str, int]
 """Group, topic, partition."""
@@ -83,34 +83,42 @@ def window_figures(
 ) -> list[WindowFigures]:
     """One entry per window of the interval. `names`: the groups and topics whose presence the caller wants to know.
     `unread`: rows of `non_consumed`, for an SLA that promises something of them."""
-    with duckdb.connect(":memory:") as db:
-        db.register("unread_rows", unread or arrow_rows(NON_CONSUMED, []))
+    with database(unread_rows=unread or arrow_rows(NON_CONSUMED, [])) as db:
         _load(db, sla, interval, window_ms, latency, steady, expected)
-        rows = _fetch(db, _FIGURES)
+        rows = db.rows(_FIGURES)
         gaps = any(row["expected"] > row["seen"] for row in rows)
-        missing = {row["start"]: row for row in _fetch(db, _MISSING)} if gaps else {}
+        missing = {row["start"]: row for row in db.rows(_MISSING)} if gaps else {}
         groups, topics = _present(db, "group", names[0]), _present(db, "topic", names[1])
     return [_figures(row, missing.get(row["start"]), groups, topics) for row in rows]
 
 
-def _load(db: duckdb.DuckDBPyConnection, sla: Sla, interval: Interval, window_ms: int, latency: pa.Table,
+def _load(db: Sql, sla: Sla, interval: Interval, window_ms: int, latency: pa.Table,
           steady: pa.Table, expected: Sequence[Partition]) -> None:  # fmt: skip
     """Make the tables `windows`, `pairs` (group, topic of the SLA), `partitions` (numbered) and the view `judged`."""
     windows = [w.start for w in interval.windows(window_ms)]
-    db.execute("SET TimeZone = 'UTC'")
-    db.register("windows", pa.table({"start": pa.array(windows, pa.timestamp("us", "UTC"))}))
-    db.register("latency_rows", latency)
-    db.register("steady_rows", steady)
-    db.register("named", _columns(expected))
-    values = {"sla": sla.name, "cluster": sla.cluster, "start": interval.start, "end": interval.end,
-              "threshold": sla.max_latency_ms, "expires_within": sla.min_time_to_expiry_ms}  # fmt: skip
-    for name, value in values.items():
-        db.execute(f'SET VARIABLE "{name}" = $1', [value])
-    seen = db.execute(_PAIRS).fetchall()
-    ours = [(group, topic) for group, topic in seen if sla.groups.matches(group) and sla.topics.matches(topic)]
-    db.register("pairs", pa.table({"group": [g for g, _ in ours], "topic": [t for _, t in ours]}, _PAIR))
+    db.add(windows=pa.table({"start": pa.array(windows, pa.timestamp("us", "UTC"))}), latency_rows=latency,
+           steady_rows=steady, named=_columns(expected))  # fmt: skip
+    db.set(sla=sla.name, cluster=sla.cluster, start=interval.start, end=interval.end, threshold=sla.max_latency_ms,
+           expires_within=sla.min_time_to_expiry_ms)  # fmt: skip
+    db.add(pairs=pair_table(wanted_pairs(sla, db.rows(_PAIRS))))
     for statement in (_PARTITIONS, _JUDGED):
-        db.execute(statement)
+        db.run(statement)
+
+
+def wanted_pairs(sla: Sla, seen: Iterable[Mapping[str, str]]) -> list[tuple[str, str]]:
+    """Those of these groups and topics that are the SLA's."""
+    pairs = [(row["group"], row["topic"]) for row in seen]
+    return [(group, topic) for group, topic in pairs if sla.groups.matches(group) and sla.topics.matches(topic)]
+
+
+def pair_table(pairs: Sequence[tuple[str, str]]) -> pa.Table:
+    return pa.table({"group": [g for g, _ in pairs], "topic": [t for _, t in pairs]}, _PAIR)
+
+
+def latency_sql(bound: str = "") -> str:
+    """What an SLA compares with its threshold, or its `_low` or `_high` bound: the latency of a partition in a window
+    is that of its slowest record, read or waiting."""
+    return f"greatest(records_latency_max{bound}_ms, backlog_age_max{bound}_ms)"
 
 
 _PAIR = pa.schema([("group", pa.string()), ("topic", pa.string())])
@@ -121,17 +129,11 @@ def _columns(partitions: Sequence[Partition]) -> pa.Table:
     return pa.Table.from_pylist([dict(zip(schema.names, p, strict=True)) for p in partitions], schema)
 
 
-def _fetch(db: duckdb.DuckDBPyConnection, query: str, **values: Any) -> list[dict[str, Any]]:
-    """Rows by way of Arrow: DuckDB's own conversion of times needs a library that nothing else here uses."""
-    rows: list[dict[str, Any]] = db.sql(query, params=values).to_arrow_table().to_pylist()
-    return rows
-
-
-def _present(db: duckdb.DuckDBPyConnection, column: str, names: Sequence[str]) -> dict[datetime, frozenset[str]]:
+def _present(db: Sql, column: str, names: Sequence[str]) -> dict[datetime, frozenset[str]]:
     """Which of the names have a row in which window."""
     if not names:
         return {}
-    found = _fetch(db, _PRESENT.format(column=column), names=list(names))
+    found = db.rows(_PRESENT.format(column=column), names=list(names))
     return {row["window_start"].astimezone(UTC): frozenset(row["present"]) for row in found}
 
 
@@ -187,11 +189,11 @@ _JUDGED = f"""
         SELECT id, named, start, "group", topic, partition, records_consumed,
             coalesce(records_over_threshold, 0) AS records_over_threshold,
             coalesce(steady_whole_window, false) AS steady, expires_ms, expires_about_ms,
-            greatest(records_latency_max_ms, backlog_age_max_ms) AS latency_ms,
-            greatest(records_latency_max_low_ms, backlog_age_max_low_ms) AS low_ms,
+            {latency_sql()} AS latency_ms,
+            {latency_sql("_low")} AS low_ms,
             CASE WHEN records_latency_max_ms IS NOT NULL AND records_latency_max_high_ms IS NULL THEN NULL
                  WHEN backlog_age_max_ms IS NOT NULL AND backlog_age_max_high_ms IS NULL THEN NULL
-                 ELSE greatest(records_latency_max_high_ms, backlog_age_max_high_ms) END AS high_ms,
+                 ELSE {latency_sql("_high")} END AS high_ms,
             CASE WHEN steady_whole_window IS NULL THEN coalesce(state_reason, 'no steady state')
                  WHEN unknown_reason IS NOT NULL THEN unknown_reason
                  WHEN backlog_age_max_ms IS NULL THEN 'no backlog age'

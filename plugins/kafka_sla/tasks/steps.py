@@ -80,7 +80,7 @@ def snapshot(plan: Plan, cluster: str) -> dict[str, Any]:
     settings = settings_here()
     if plan["stored"]:
         log.info("Kafka is not asked: the run is about what is stored.")
-        return {"cluster": settings.cluster(cluster).name, "commit_records": None, "notes": []}
+        return {"cluster": settings.cluster(cluster).name, "notes": []}
     interval, live = planned(plan), is_live(plan, datetime.now(UTC))
     found = steps.snapshot(settings, store(settings), cluster, connection, interval, live=live, progress=log.info)
     _say(f"Read {cluster} for {interval}", found)
@@ -98,7 +98,7 @@ def prepare(plan: Plan, snapshots: Sequence[dict[str, Any]]) -> str:
         raise errors.KafkaUnreachable("no cluster could be read; the logs of the snapshot tasks say why")
     if left_out := [name for name in plan["clusters"] if name not in clusters]:
         log.warning("Going on without %s: not read in this run, so its last published data stays.", _list(left_out))
-    job = steps.prepare(settings, store(settings), planned(plan), clusters, read)
+    job = steps.prepare(settings, store(settings), planned(plan), clusters)
     log.info("Spark is to measure %s for %s: %s", _list(clusters), planned(plan), job)
     return job
 

@@ -13,7 +13,7 @@ import pytest
 from kafka_sla.config.store import Store
 from kafka_sla.files import files_below, write_text
 from kafka_sla.lake.lake import Lake
-from kafka_sla.lake.staging import keep_commit_records
+from kafka_sla.lake.staging import keep_unreadable
 from kafka_sla.lake.table_maintenance import MaintenanceResult
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.tables import CONSUMER_LATENCY, LOG_OFFSETS
@@ -79,12 +79,14 @@ def test_a_folder_still_written_to_is_left_alone_with_all_its_files(lake: Lake) 
     assert Path(files["consumer_latency"][0]).exists()
 
 
-def test_commit_records_go_one_by_one_when_they_are_old(store: Store, lake: Lake) -> None:
-    kept = [keep_commit_records(store, "a", span(f"{h}:00", f"{h + 1}:00"), points("10:00")) for h in (1, 2)]
+def test_unreadable_commit_records_go_one_by_one_when_they_are_old(store: Store, lake: Lake) -> None:
+    for hour in (1, 2):
+        keep_unreadable(store, "a", span(f"{hour}:00", f"{hour + 1}:00"), points("10:00"))
+    kept = sorted((Path(store.warehouse) / "unreadable_commit_records").rglob("*.parquet"))
     old = (now() - 2 * DAYS).timestamp()
-    os.utime(str(kept[0]), (old, old))
+    os.utime(kept[0], (old, old))
     assert lake.maintain().removed_files == 1
-    assert [Path(str(path)).exists() for path in kept] == [False, True]
+    assert [path.exists() for path in kept] == [False, True]
 
 
 def test_the_archive_of_reports_is_kept_however_old(store: Store, lake: Lake) -> None:

@@ -82,7 +82,7 @@ def test_the_database_gets_new_columns_and_tables_and_keeps_its_rows(store: Stor
 
     rows = Lake(store).published("validation_results", span("10:00", "11:00")).to_pylist()
     assert [(row["load_id"], row["observed"]) for row in rows] == [("first", None), ("second", "3 of 4")]
-    assert Ledger(store).late_alerts.send_once({"a": None}, span("10:00", "10:05").end, lambda: None)
+    assert Ledger(store).outbox.send_late_once({"a": None}, span("10:00", "10:05").end, lambda: None)
 
 
 def test_components_that_come_up_at_once_add_a_column_once(store: Store) -> None:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from kafka_sla.files import write_rows
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.arrow_schemas import arrow_rows
@@ -30,14 +26,14 @@ def since(lake: Lake, ledger: Ledger) -> Any:
     load(lake, ledger, "before", span("13:59", "14:00"))
     lake.land({"log_offsets": points(*HALF_HOURS)})
 
-    def asked(*commits: tuple[str, int], records: Sequence[str] = ()) -> datetime | None:
+    def asked(*commits: tuple[str, int]) -> datetime | None:
         rows = [
             {"cluster": "a", "group": "new", "topic": "orders", "partition": 0, "at": at(clock),
              "committed_offset": offset, "source": "commits"}
             for clock, offset in commits
         ]  # fmt: skip
         lake.land({"committed_offsets": arrow_rows(COMMITTED_OFFSETS, rows)})
-        return read_since(lake, "a", Carried(at("14:00"), "before"), INTERVAL, 60_000, records, at("13:30"))
+        return read_since(lake, "a", Carried(at("14:00"), "before"), INTERVAL, 60_000, at("13:30"))
 
     return asked
 
@@ -60,12 +56,6 @@ def test_a_commit_ahead_of_the_last_point_asks_for_the_slope_before_it(since: An
     assert since(("14:02", 815), ("14:03", 843)) == at("7:30")
 
 
-def test_commits_that_are_no_facts_yet_count_from_the_carried_rows_on(since: Any, tmp_path: Path) -> None:
-    def records(clock: str) -> str:
-        path = str(tmp_path / f"{clock}.parquet")
-        row = {"topic": "orders", "partition": 0, "position": 9 * 60 + 10, "appended_at": at(clock), "key": b""}
-        write_rows(path, pa.Table.from_pylist([row]))
-        return path
-
-    assert since(records=[records("13:30")]) == at("13:30")
-    assert since(records=[records("14:01")]) == at("7:30")
+def test_commits_count_from_the_carried_rows_on(since: Any) -> None:
+    assert since(("13:30", 9 * 60 + 10)) == at("13:30")
+    assert since(("14:01", 9 * 60 + 10)) == at("7:30")

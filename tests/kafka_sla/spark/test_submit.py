@@ -48,7 +48,7 @@ def test_a_killed_task_leaves_no_process(tmp_path: Path) -> None:
     job(tmp_path).write(tmp_path / "job.json")
     code = f"""
 import signal
-from kafka_sla.tasks.spark import measure
+from kafka_sla.tasks.measure_operator import measure
 task = measure({str(tmp_path / "job.json")!r})
 task.conf = {{}}
 signal.signal(signal.SIGTERM, lambda *_: task.on_kill())
@@ -79,7 +79,7 @@ def with_driver(started: psutil.Process) -> list[psutil.Process]:
 def job(folder: Path) -> Job:
     interval = Interval(datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 11, 1, 0, 5, tzinfo=UTC))
     facts = {"log_offsets": [str(folder / "removed.parquet")], "committed_offsets": []}
-    return Job("1", interval, 60_000, (), (), facts, {}, {}, str(folder / "out"), {}, 0)
+    return Job("1", interval, 60_000, (), (), facts, {}, str(folder / "out"), {}, 0)
 
 
 def test_a_failed_application_tells_the_end_of_its_output_and_where_all_of_it_is(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def _job(
     files: dict[str, list[str]], end: float = 100, cluster: Cluster = EVERYTHING, since: float | None = None
 ) -> Job:
     replay = Replay(cluster, None if since is None else Carried(at(since), "before"))
-    return Job("load", Interval(at(0), at(end)), 60_000, (replay,), (), files, {}, {}, "", {}, 0)
+    return Job("load", Interval(at(0), at(end)), 60_000, (replay,), (), files, {}, "", {}, 0)
 
 
 def _offsets(events: Events) -> list[int | None]:

@@ -69,7 +69,7 @@ def surroundings(miss: Miss, partitions: Sequence[int], around: Around) -> Surro
         "expired records": (_LOST, around.lost), "broker pairs": (_BROKERS, around.brokers),
         "replication": (_REPLICATION, around.replication),
     }.items():  # fmt: skip
-        found = [] if rows is None else fetched(query, {"rows": rows}, values)
+        found = [] if rows is None else fetched(query, values, rows=rows)
         known |= found[0] if found else {}
         # Where no flow leads into the cluster, or none copies the topic, replication lacks nothing.
         if (rows is not None and not rows.num_rows) if what == "replication" else not found:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
 from kafka_sla.model.entities import FOREVER, Miss, Sla
+from kafka_sla.sla.window_stats import latency_sql
+from kafka_sla.sql import database
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +74,19 @@ def late_partitions(sla: Sla, miss: Miss, latency: pa.Table, steady: pa.Table) -
     """The worst first."""
     values = {"cluster": miss.cluster, "sla": sla.name, "start": miss.start, "end": miss.end or FOREVER,
               "threshold": sla.max_latency_ms}  # fmt: skip
-    found = fetched(_LATE, {"latency": latency, "steady": steady}, values)
+    found = fetched(_LATE, values, latency=latency, steady=steady)
     return [Late(row["group"], row["topic"], row["partition"]) for row in found]
 
 
 def worst_partitions(miss: Miss, latency: pa.Table, late: Sequence[Late]) -> list[int]:
     """The late partitions of the worst group and topic; all of them where none was late, but records may expire."""
     found = [p.partition for p in late if (p.group, p.topic) == (miss.worst_group, miss.worst_topic)]
-    return found or [row["partition"] for row in fetched(_PARTITIONS, {"latency": latency}, _scope(miss, []))]
+    return found or [row["partition"] for row in fetched(_PARTITIONS, _scope(miss, []), latency=latency)]
 
 
 def window_sums(miss: Miss, latency: pa.Table, partitions: Sequence[int]) -> list[WindowSum]:
     """The worst group's reading of these partitions of the worst topic, window by window until the end of the miss."""
-    found = fetched(_WINDOWS, {"latency": latency}, _scope(miss, partitions))
+    found = fetched(_WINDOWS, _scope(miss, partitions), latency=latency)
     times = ("start", "end", "last_commit_at")
     return [WindowSum(**{k: v.astimezone(UTC) if k in times and v else v for k, v in row.items()}) for row in found]
 
@@ -93,13 +94,13 @@ def window_sums(miss: Miss, latency: pa.Table, partitions: Sequence[int]) -> lis
 def phase_rates(miss: Miss, latency: pa.Table, partitions: Sequence[int], built_from: datetime) -> Rates:
     """How fast it went before `built_from`, and from there to the worst window."""
     values = _scope(miss, partitions) | {"built_from": built_from, "worst_at": miss.worst_at}
-    (row,) = fetched(_RATES, {"latency": latency}, values)
+    (row,) = fetched(_RATES, values, latency=latency)
     return Rates(**row)
 
 
 def rewinds(miss: Miss, latency: pa.Table, partitions: Sequence[int]) -> Rewind | None:
     """Where the worst group went back on these partitions, in all the rows until the end of the miss."""
-    (row,) = fetched(_REWINDS, {"latency": latency}, _scope(miss, partitions))
+    (row,) = fetched(_REWINDS, _scope(miss, partitions), latency=latency)
     return Rewind(int(row["records"]), row["at"].astimezone(UTC)) if row["records"] else None
 
 
@@ -135,26 +136,17 @@ def _scope(miss: Miss, partitions: Sequence[int]) -> dict[str, Any]:
             "partitions": list(partitions), "end": miss.end or FOREVER}  # fmt: skip
 
 
-def fetched(query: str, tables: dict[str, pa.Table], values: dict[str, Any]) -> list[dict[str, Any]]:
-    """Rows of a DuckDB query over Arrow tables; values that it does not name are left out."""
-    with duckdb.connect(":memory:") as db:
-        db.execute("SET TimeZone = 'UTC'")
-        for name, table in tables.items():
-            db.register(name, table)
-        rows: list[dict[str, Any]] = (
-            db.sql(query, params={name: value for name, value in values.items() if f"${name}" in query})
-            .to_arrow_table()
-            .to_pylist()
-        )
-    return rows
+def fetched(query: str, values: dict[str, Any], **tables: pa.Table) -> list[dict[str, Any]]:
+    """Rows of a query over Arrow tables."""
+    with database(**tables) as db:
+        return db.rows(query, **values)
 
 
-_LATE = """
-    SELECT latency."group", topic, partition,
-        max(greatest(records_latency_max_ms, backlog_age_max_ms)) AS worst_latency_ms
+_LATE = f"""
+    SELECT latency."group", topic, partition, max({latency_sql()}) AS worst_latency_ms
     FROM latency JOIN steady USING (cluster, "group", topic, partition, window_start)
     WHERE cluster = $cluster AND sla = $sla AND steady_whole_window AND window_start >= $start AND window_start < $end
-        AND greatest(records_latency_max_ms, backlog_age_max_ms) > $threshold
+        AND {latency_sql()} > $threshold
     GROUP BY ALL ORDER BY worst_latency_ms DESC, "group", topic, partition
 """
 

@@ -8,9 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 
-_DELETED = -1
+DELETED = -1
+"""The position of a reader whose offset was deleted."""
 
 
 class Reader(NamedTuple):
@@ -30,7 +34,7 @@ class Track:
     def add(self, time_ms: int, position: int | None) -> None:
         """From this time on the reader stands there; None: its offset was deleted."""
         self.times.append(time_ms)
-        self.positions.append(_DELETED if position is None else position)
+        self.positions.append(DELETED if position is None else position)
 
     @property
     def lowest(self) -> int:
@@ -55,7 +59,20 @@ class Track:
                 yield self.times[index], position
 
     def _position(self, index: int) -> int | None:
-        return None if index < 0 or self.positions[index] == _DELETED else self.positions[index]
+        return None if index < 0 or self.positions[index] == DELETED else self.positions[index]
+
+
+def tracks_of(
+    readers: Sequence[Reader], of: npt.NDArray[np.int64], times: npt.NDArray[np.int64], positions: npt.NDArray[np.int64]
+) -> dict[Reader, Track]:
+    """The tracks of these commits: the number of each one's reader, its time and its position, in the log's order."""
+    order = np.argsort(of, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(of[order])) + 1)
+    return {
+        readers[of[part[0]]]: Track(array("q", times[part].tobytes()), array("q", positions[part].tobytes()))
+        for part in parts
+        if len(part)
+    }
 
 
 class Step(NamedTuple):

@@ -9,8 +9,9 @@ from kafka.errors import AuthorizationError
 
 from kafka_sla.model.entities import epoch_ms
 from kafka_sla.sources.kafka import fact_rows
+from kafka_sla.sources.kafka.commit_records import Commits
 from kafka_sla.sources.kafka.committed_positions import Reader
-from kafka_sla.sources.kafka.consumer_offsets import TOPIC, Commits, read_commits
+from kafka_sla.sources.kafka.consumer_offsets import TOPIC, read_commits
 from kafka_sla.sources.kafka.fact_rows import Row
 from kafka_sla.sources.kafka.protocol.client import TAKE_OVER_S
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
@@ -40,7 +41,7 @@ def seen(scope: Scope, live: bool) -> tuple[Now, Commits | None]:
         noted = len(scope.notes)
         now = _observe(scope) if live else Now()
         commits = _commits(scope, live)
-        absent = sorted(commits.groups() - now.listed) if live and commits else []
+        absent = sorted(commits.groups - now.listed) if live and commits else []
         if not absent:
             break
         if pause_s is None:
@@ -89,10 +90,10 @@ def _commits(scope: Scope, live: bool) -> Commits | None:
             f" now only, at five-minute steps instead of at every commit; grant READ on topic {TOPIC}"
         )
         return None
-    if commits.unreadable:
+    if strange := commits.unreadable.num_rows:
         scope.notes.append(
-            f"{commits.unreadable} records of {TOPIC} are laid out like no commit that Kafka 0.9 to 4.3 writes: they"
-            " are set aside, unreadable_commit_records in the folder of the load holds them"
+            f"{strange} records of {TOPIC} are laid out like no commit that Kafka 0.9 to 4.3 writes: they"
+            " are set aside, unreadable_commit_records in the warehouse holds them for a day"
         )
     if commits.lost:
         scope.notes.append(

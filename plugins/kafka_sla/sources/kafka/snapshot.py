@@ -21,7 +21,7 @@ from kafka_sla.model.tables import (
     TOPIC_CONFIGS,
 )
 from kafka_sla.sources.kafka import fact_rows
-from kafka_sla.sources.kafka.consumer_offsets import Commits
+from kafka_sla.sources.kafka.commit_records import Commits
 from kafka_sla.sources.kafka.external_positions import kept_rows, kept_tracks, standing
 from kafka_sla.sources.kafka.fact_rows import Row, fact_table
 from kafka_sla.sources.kafka.live_state import now_ms, seen
@@ -48,17 +48,19 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Facts that fit their table contracts, and raw commits for Spark to decode."""
+    """Facts that fit their table contracts."""
 
     log_offsets: pa.Table
     record_ranges: pa.Table
     committed_offsets: pa.Table
+    """What was seen, and what is known from elsewhere."""
+    commits: pa.Table
+    """Rows of `committed_offsets` too: what the commit log tells, from the look back before the interval to its end."""
+    unreadable_commits: pa.Table
+    """Records of the commit log that are laid out like no commit that is known."""
     group_states: pa.Table
     share_lags: pa.Table
     topic_configs: pa.Table
-    commit_records: pa.Table
-    """key, value (null: a tombstone), appended_at of offset commits from the look back before the interval to its
-    end."""
     notes: tuple[str, ...]
     """What could not be read and why, for people."""
     offset_lookups: int
@@ -120,15 +122,16 @@ def _read(
         scope.offsets, times, rule, per_slice, began, scope.may_be_compacted, followed, progress, contents
     )
     points = produced_points(looking, epoch_ms(scope.interval.start), epoch_ms(scope.interval.end))
-    found = list(fact_rows.produced(points))
+    found, known = list(fact_rows.produced(points)), commits or Commits()
     return Snapshot(
         log_offsets=fact_table(LOG_OFFSETS, cluster, [*_ends_of_records(looking, now.ends), *found]),
         record_ranges=fact_table(RECORD_RANGES, cluster, fact_rows.ranges(looking.ranges)),
         committed_offsets=fact_table(COMMITTED_OFFSETS, cluster, rows),
+        commits=known.offsets,
+        unreadable_commits=known.unreadable,
         group_states=fact_table(GROUP_STATES, cluster, now.groups),
         share_lags=fact_table(SHARE_LAGS, cluster, now.shares),
         topic_configs=fact_table(TOPIC_CONFIGS, cluster, now.configs),
-        commit_records=(commits or Commits()).table(),
         notes=(*scope.notes, *scope.offsets.notes(), *times.notes(), *contents.notes(), *_unfinished(looking)),
         offset_lookups=scope.offsets.offset_lookups + times.offset_lookups + contents.offset_lookups,
     )

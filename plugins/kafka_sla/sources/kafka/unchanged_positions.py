@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafka_sla.model.tables import POLL_CONFIRMED
+from kafka_sla.sources.kafka.commit_records import Commits
 from kafka_sla.sources.kafka.committed_positions import Reader, Track
-from kafka_sla.sources.kafka.consumer_offsets import Commits
 from kafka_sla.sources.kafka.fact_rows import Row
 from kafka_sla.sources.kafka.live_state import Now
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition

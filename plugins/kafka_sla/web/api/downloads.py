@@ -66,17 +66,16 @@ def _check_size(here: Place, table: Table, span: Interval, clusters: list[str] |
     """Count before reading; rows of the small SQL tables are not counted."""
     if table.kind == "ledger":
         return
-    if table.kind == "metric":
-        files = here.lake.published_files(table, here.ledger.publications.slices(clusters, span))
-    else:
-        files = here.lake.fact_files(table, span.start, span.end)
+    slices = here.ledger.publications.slices(clusters, span) if table.kind == "metric" else []
+    metric = table.kind == "metric"
+    files = here.lake.published_files(table, slices) if metric else here.lake.fact_files(table, span.start, span.end)
     if not files:
         return
-    with opened(files, []) as database:
-        wanted = f'"{table.time}" >= $1 AND "{table.time}" < $2'
-        (found,) = database.execute(f"SELECT count(*) FROM files WHERE {wanted}", [span.start, span.end]).fetchall()[0]
-    if found > MOST_ROWS:
-        raise _too_many(found)
+    counted = f'SELECT count(*) AS rows FROM files WHERE "{table.time}" >= $start AND "{table.time}" < $end'
+    with opened(files, slices) as db:
+        (found,) = db.rows(counted, start=span.start, end=span.end)
+    if found["rows"] > MOST_ROWS:
+        raise _too_many(found["rows"])
 
 
 def _too_many(found: int | None = None) -> HTTPException:

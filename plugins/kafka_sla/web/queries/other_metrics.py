@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka_sla.lake.duckdb_reader import opened
+from kafka_sla.lake.duckdb_reader import opened, shown
 from kafka_sla.lake.lake import Lake
-from kafka_sla.lake.sla_stats import pairs_of
+from kafka_sla.lake.sla_stats import OF_PAIRS, add_pairs
 from kafka_sla.ledger.publications import Slice
 from kafka_sla.model.entities import Interval, Sla, epoch_ms
 from kafka_sla.model.tables import CONSUMER_STATUS, FETCH_LATENCY, NON_CONSUMED, REPLICATION_LAG, Table
@@ -68,19 +68,14 @@ def _summed_in(
     if not files:
         return []
     covered_from = max(span.start, min(s.interval.start for s in slices)) if slices != published else span.start
-    with opened(files, slices) as database:
+    with opened(files, slices) as db:
         if sla:
-            database.register("pairs", pairs_of(database, sla))
-        database.execute(f"CREATE TEMP VIEW shown AS {_SHOWN} {_OF_SLA if sla else ''}")
-        rows: list[dict[str, Any]] = database.sql(query, params=values).to_arrow_table().to_pylist()
-    return [row | {"covered_from": covered_from} for row in rows]
+            add_pairs(db, sla)
+        of_sla = OF_PAIRS if sla else ""
+        db.run(f"CREATE TEMP VIEW shown AS SELECT files.* FROM files {shown('window_start')} {of_sla}")
+        return [row | {"covered_from": covered_from} for row in db.rows(query, **values)]
 
 
-_SHOWN = """
-    SELECT files.* FROM files JOIN slices ON slices.cluster = files.cluster AND slices.load_id = files.load_id
-     AND files.window_start >= slices.start_at AND files.window_start < slices.end_at
-"""
-_OF_SLA = 'SEMI JOIN pairs ON pairs."group" = files."group" AND pairs.topic = files.topic'
 _PAIRS = """
     SELECT cluster, leader, follower, sum(fetches)::BIGINT AS fetches,
         sum(fetch_latency_ms * fetches) FILTER (fetch_latency_ms IS NOT NULL)

@@ -20,8 +20,8 @@ def test_a_group_whose_earlier_commits_were_compacted_away_is_marked_and_noted(k
         left = look(broker, this_minute(), name, groups=f"g-{name}")
 
     assert [offset for *_, offset in decoded(whole)] == [1, 2, 3]
-    assert whole.commit_records["earlier_lost"].to_pylist() == [False, False, False]
+    assert whole.commits["source"].to_pylist() == ["commit_log"] * 3
     assert not any("compacted" in note for note in whole.notes)
     assert [offset for *_, offset in decoded(left)] == [3, 4]
-    assert left.commit_records["earlier_lost"].to_pylist() == [True, False]
+    assert left.commits["source"].to_pylist() == ["compacted_commit_log", "commit_log"]
     assert any("what 1 readers committed before" in note for note in left.notes)

@@ -1,8 +1,7 @@
-"""Every commit that a client made is in the snapshot's raw records, and nothing else is."""
+"""Every commit that a client made is in the snapshot, and nothing else is."""
 
 from __future__ import annotations
 
-import struct
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -19,25 +18,10 @@ from tests.kafka_sla.sources.kafka.traffic import admin, commit, joined, look, m
 
 
 def decoded(seen: Snapshot) -> list[tuple[str, str, int, int | None]]:
-    """Group, topic, partition and offset (None: deleted) of each raw record, read as Kafka's documents lay them out."""
-    return [(*_key(row["key"]), _offset(row["value"])) for row in seen.commit_records.to_pylist()]
-
-
-def _key(data: bytes) -> tuple[str, str, int]:
-    version, length = struct.unpack_from(">hh", data)
-    assert version in (0, 1)
-    group, at = data[4 : 4 + length].decode(), 4 + length
-    (length,) = struct.unpack_from(">h", data, at)
-    topic_name = data[at + 2 : at + 2 + length].decode()
-    return group, topic_name, struct.unpack_from(">i", data, at + 2 + length)[0]
-
-
-def _offset(data: bytes | None) -> int | None:
-    if data is None:
-        return None
-    version, offset = struct.unpack_from(">hq", data)
-    assert version in (0, 1, 2, 3, 4)
-    return int(offset)
+    """Group, topic, partition and offset (None: deleted) of each commit, in the order of the log."""
+    assert seen.unreadable_commits.num_rows == 0
+    names = ("group", "topic", "partition", "committed_offset")
+    return [tuple(row[name] for name in names) for row in seen.commits.to_pylist()]  # type: ignore[misc]
 
 
 def test_commits_are_read_as_the_client_made_them(kafka: Broker) -> None:
@@ -49,7 +33,7 @@ def test_commits_are_read_as_the_client_made_them(kafka: Broker) -> None:
     seen = look(kafka, this_minute(), name, groups=f"g-{name}")
 
     assert decoded(seen) == made
-    times = seen.commit_records["appended_at"].to_pylist()
+    times = seen.commits["at"].to_pylist()
     assert times == sorted(times)
     assert this_minute().start - timedelta(minutes=1) <= times[0] <= times[-1] <= datetime.now(UTC)
 
@@ -136,25 +120,24 @@ def test_commits_up_to_an_hour_before_the_interval_are_read_too(kafka: Broker) -
 
 
 def test_of_a_time_that_is_published_only_half_an_hour_is_read_again(kafka: Broker, tmp_path: Path) -> None:
-    name, store = topic(kafka), Store.embedded(tmp_path)
+    name = topic(kafka)
     commit(kafka, f"g-{name}", name, 1)
     now = floor_time(datetime.now(UTC), 60_000)
     settings = Settings((Cluster("test", "broker", topics=Patterns((name,))),), ())
-    ledger = Ledger(store)
+    login = Connection("broker", extra=dict(kafka.client()))
 
-    def seen(minutes_later: int, *, live: bool = True) -> bool:
+    def seen(minutes_later: int, published_until: int, *, live: bool = True) -> bool:
+        store = Store.embedded(tmp_path / f"{minutes_later} {published_until} {live}")
+        published = Interval(now - timedelta(minutes=60), now + timedelta(minutes=published_until))
+        Ledger(store).publications.publish(["test"], published, "load", 0)
         start = now + timedelta(minutes=minutes_later)
-        login = Connection("broker", extra=dict(kafka.client()))
         over = Interval(start, start + timedelta(minutes=5))
-        told = steps.snapshot(settings, store, "test", lambda _: login, over, live=live)
-        return told["commit_records"] is not None
+        return steps.snapshot(settings, store, "test", lambda _: login, over, live=live)["commits"] == 1
 
-    ledger.publications.publish(["test"], Interval(now - timedelta(minutes=60), now + timedelta(minutes=30)), "load", 0)
-    assert seen(35)
-    ledger.publications.publish(["test"], Interval(now + timedelta(minutes=30), now + timedelta(minutes=35)), "next", 0)
-    assert not seen(35)
-    assert seen(29)
-    assert seen(35, live=False)
+    assert seen(35, published_until=30)
+    assert not seen(35, published_until=35)
+    assert seen(29, published_until=35)
+    assert seen(35, published_until=35, live=False)
 
 
 def test_all_partitions_of_the_log_are_read(kafka3: Broker) -> None:

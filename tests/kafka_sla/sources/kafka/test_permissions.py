@@ -75,7 +75,7 @@ def test_with_all_permissions_nothing_is_noted(kafka_sasl: Broker, lagging: str)
     seen = seen_by_reader(kafka_sasl, lagging)
 
     assert seen.notes == ()
-    assert seen.commit_records.num_rows == 1
+    assert seen.commits.num_rows == 1
     assert all(finding.ok and finding.cure is None for finding in probed(kafka_sasl))
 
 
@@ -87,7 +87,7 @@ def test_without_the_commit_log_positions_come_from_the_snapshot(
     seen = seen_by_reader(kafka_sasl, lagging)
 
     assert [(r["committed_offset"], r["source"]) for r in seen.committed_offsets.to_pylist()] == [(100, "snapshot")]
-    assert seen.commit_records.num_rows == 0
+    assert seen.commits.num_rows == 0
     (note,) = seen.notes
     assert "__consumer_offsets may not be read" in note and "grant READ" in note
     assert (times[100], 100) in points(seen, "record")

@@ -25,13 +25,12 @@ from kafka.errors import (
     UnknownBrokerIdError,
     UnsupportedSaslMechanismError,
 )
-from kafka.net.manager import KafkaConnectionManager
-from kafka.net.selector import NetworkSelector
 
 from kafka_sla.errors import KafkaUnreachable
 from kafka_sla.model.entities import Cluster, Connection
 from kafka_sla.sources.kafka.protocol.client_config import client_configuration
 from kafka_sla.sources.kafka.protocol.connection_errors import why_unreachable
+from kafka_sla.sources.kafka.protocol.kafka_python import KafkaConnectionManager, NetworkSelector
 
 IN_FLIGHT = 48
 """Requests that one broker is given before its first answer is awaited: one round trip then costs next to nothing."""

@@ -8,8 +8,12 @@ import struct
 from typing import Any
 
 from kafka.errors import KafkaError, SaslAuthenticationFailedError
-from kafka.protocol.metadata import ApiVersionsRequest
-from kafka.protocol.sasl import SaslHandshakeRequest, SaslHandshakeResponse
+
+from kafka_sla.sources.kafka.protocol.kafka_python import (
+    ApiVersionsRequest,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
 
 _SECONDS = 3.0
 

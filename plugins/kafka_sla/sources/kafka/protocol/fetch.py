@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kafka.errors import KafkaError, ThrottlingQuotaExceededError
-from kafka.protocol.consumer import FetchRequest, IsolationLevel
 
 from kafka_sla.sources.kafka.protocol.client import Ask, Client
+from kafka_sla.sources.kafka.protocol.kafka_python import FetchRequest, IsolationLevel
 from kafka_sla.sources.kafka.protocol.record_batches import read_batches
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 

@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from kafka.errors import KafkaError
-from kafka.protocol.admin import DescribeGroupsRequest
 
 from kafka_sla.sources.kafka.protocol.client import Ask, Client
 from kafka_sla.sources.kafka.protocol.groups import Group, by_coordinator
-from kafka_sla.sources.kafka.protocol.messages import ConsumerGroupDescribeRequest, ShareGroupDescribeRequest
+from kafka_sla.sources.kafka.protocol.kafka_python import (
+    ConsumerGroupDescribeRequest,
+    DescribeGroupsRequest,
+    ShareGroupDescribeRequest,
+)
 
 _REQUESTS: dict[str, Callable[[Sequence[str]], Any]] = {
     "classic": lambda names: DescribeGroupsRequest(groups=names, include_authorized_operations=False),

@@ -15,12 +15,11 @@ from kafka.errors import (
     NotCoordinatorError,
     for_code,
 )
-from kafka.protocol.admin import ListGroupsRequest
-from kafka.protocol.consumer import OffsetFetchRequest
 
 from kafka_sla.model.entities import Patterns
 from kafka_sla.sources.kafka.protocol.client import TAKE_OVER_S, Ask, Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
+from kafka_sla.sources.kafka.protocol.kafka_python import ListGroupsRequest, OffsetFetchRequest
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 
 _MOVING = (NotCoordinatorError, CoordinatorLoadInProgressError, CoordinatorNotAvailableError)

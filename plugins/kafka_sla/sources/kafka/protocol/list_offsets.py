@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kafka.errors import BrokerResponseError, KafkaError, for_code
-from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest, OffsetSpec
 
 from kafka_sla.sources.kafka.protocol.client import TAKE_OVER_S, Ask, Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
+from kafka_sla.sources.kafka.protocol.kafka_python import IsolationLevel, ListOffsetsRequest, OffsetSpec
 from kafka_sla.sources.kafka.protocol.topics import Topic, TopicPartition, read_topic
 
 _Topic = ListOffsetsRequest.ListOffsetsTopic

@@ -16,7 +16,7 @@ from kafka_sla.model.entities import Patterns
 from kafka_sla.sources.kafka.protocol.client import Ask, Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
 from kafka_sla.sources.kafka.protocol.groups import Group, by_coordinator
-from kafka_sla.sources.kafka.protocol.messages import DescribeShareGroupOffsetsRequest
+from kafka_sla.sources.kafka.protocol.kafka_python import DescribeShareGroupOffsetsRequest
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 
 NO_TIME_LAG = (

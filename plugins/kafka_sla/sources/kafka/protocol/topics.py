@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kafka.errors import NoError, UnknownTopicOrPartitionError, for_code
-from kafka.protocol.admin import DescribeConfigsRequest
-from kafka.protocol.metadata import MetadataRequest
 
 from kafka_sla.model.entities import Patterns
 from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
+from kafka_sla.sources.kafka.protocol.kafka_python import DescribeConfigsRequest, MetadataRequest
 
 _TOPIC_RESOURCE = 2
 _Resource = DescribeConfigsRequest.DescribeConfigsResource

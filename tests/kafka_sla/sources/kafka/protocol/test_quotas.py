@@ -52,7 +52,7 @@ def test_a_snapshot_waits_for_a_broker_that_withholds_records(kafka_classes: Non
         seen = look(broker, this_minute(), name, live=True)
 
     assert waited, "the broker withheld nothing"
-    assert seen.commit_records.num_rows == 3
+    assert seen.commits.num_rows == 3
     assert seen.notes == ()
 
 
@@ -67,7 +67,7 @@ def test_what_a_quota_never_lets_through_is_told_and_all_the_rest_read(
         seen = look(broker, this_minute(), name, live=True)
 
     assert sum(waited) >= 3
-    assert seen.commit_records.num_rows == 3
+    assert seen.commits.num_rows == 3
     assert max(points(seen))[1] == 400
     assert any("windows were not sampled" in note for note in seen.notes)
     assert {note.rpartition(": ")[2] for note in seen.notes} == {

@@ -8,10 +8,11 @@ import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from kafka_sla.spark_jobs.events.offset_commit_format import COLUMNS, committed_offsets
+from kafka_sla.model.entities import Patterns, epoch_ms
+from kafka_sla.sources.kafka.commit_records import CommitRecords
+from kafka_sla.sources.kafka.protocol.record_batches import Record
 
 APPENDED = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
 COMMITTED_MS = 1_793_534_400_123
@@ -40,11 +41,11 @@ def _value(version: int, offset: int = 42, metadata: str = "", tags: bytes = b"\
 
 
 def _decode(*records: tuple[bytes, bytes | None], lost: bool = False) -> tuple[list[dict[str, Any]], int]:
-    stamp = pa.timestamp("us", "UTC")
-    schema = pa.schema(zip(COLUMNS, (pa.binary(), pa.binary(), stamp, pa.bool_()), strict=True))
-    told = [dict(zip(COLUMNS, (key, value, APPENDED, lost), strict=True)) for key, value in records]
-    rows, strange = committed_offsets(pa.Table.from_pylist(told, schema), "prod")
-    return rows.to_pylist(), strange.num_rows
+    collected = CommitRecords(Patterns(), Patterns())
+    for key, value in records:
+        collected.add(Record(0, epoch_ms(APPENDED), key, value), behind_gap=lost)
+    commits = collected.decoded("prod", epoch_ms(APPENDED) + 1)
+    return commits.offsets.to_pylist(), commits.unreadable.num_rows
 
 
 TOPIC_ID_TAG = b"\x01\x00\x10" + uuid.uuid4().bytes

@@ -1,0 +1,84 @@
+"""The door to DuckDB: SQL over Arrow tables and Parquet files, in memory and in UTC. Knows no table and no store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.dataset
+
+from kafka_sla.errors import DamagedFile, StoreError
+from kafka_sla.parquet_files import damaged
+
+_VERIFYING = pyarrow.dataset.ParquetFileFormat(
+    default_fragment_scan_options=pyarrow.dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
+)
+
+
+class Sql:
+    """One database. Values are given by name, as in `$start`; those that a query does not name are left out."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+        self._files: list[str] = []
+
+    def add(self, **tables: pa.Table) -> None:
+        """Name Arrow tables."""
+        for name, rows in tables.items():
+            self._connection.register(name, rows)
+
+    def add_files(self, name: str, files: Sequence[str], schema: pa.Schema | None = None) -> None:
+        """Name the rows of Parquet files: by this schema through Arrow, which verifies the checksums of pages and fills
+        columns that a file lacks; else as they are, local ones by DuckDB's own reader, which is faster."""
+        self._files += files
+        with self._errors_as_ours():
+            if schema is None and "://" not in files[0]:
+                self._connection.read_parquet(list(files)).create_view(name)
+            else:
+                self._connection.register(name, pyarrow.dataset.dataset(list(files), schema, format=_VERIFYING))
+
+    def set(self, **values: Any) -> None:
+        """Set variables, for statements that take no values: `getvariable('start')`."""
+        for name, value in values.items():
+            self._connection.execute(f'SET VARIABLE "{name}" = $1', [value])
+
+    def run(self, statement: str) -> None:
+        with self._errors_as_ours():
+            self._connection.execute(statement)
+
+    def arrow(self, query: str, **values: Any) -> pa.Table:
+        used = {name: value for name, value in values.items() if f"${name}" in query}
+        with self._errors_as_ours():
+            return self._connection.sql(query, params=used).to_arrow_table()
+
+    def rows(self, query: str, **values: Any) -> list[dict[str, Any]]:
+        """By way of Arrow: DuckDB's own conversion of times needs a library that nothing else here uses."""
+        rows: list[dict[str, Any]] = self.arrow(query, **values).to_pylist()
+        return rows
+
+    @contextmanager
+    def _errors_as_ours(self) -> Iterator[None]:
+        """DamagedFile when it stumbles over one of the files, else StoreError."""
+        try:
+            yield
+        except duckdb.Error as error:
+            first_line = str(error).splitlines()[0]
+            if wrong := damaged(self._files):
+                raise DamagedFile(wrong, first_line) from error
+            raise StoreError(
+                f"DuckDB cannot read, sum up or write: {first_line}; make the warehouse reachable, or memory and disk"
+                " free, and run it again"
+            ) from error
+
+
+@contextmanager
+def database(**tables: pa.Table) -> Iterator[Sql]:
+    """A database that holds these Arrow tables."""
+    with duckdb.connect(config={"python_enable_replacements": "false"}) as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        sql = Sql(connection)
+        sql.add(**tables)
+        yield sql
