@@ -16,13 +16,13 @@ from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.histogram import histograms
 from kafka_sla.spark_jobs.numeric.produced_timeline import METHODS
 from kafka_sla.spark_jobs.windows.segments import Segments, Steps
-from kafka_sla.spark_jobs.windows.window_grid import Ends, Rows
+from kafka_sla.spark_jobs.windows.window_grid import Ends, GridRows
 
 NO_LOG_END = "no log end offset is known in this window"
 NO_POSITION = "the topic was created again and the group has not committed since"
 
 
-def measure(chunk: Chunk, step: Steps, parts: Segments, grid: Rows, end: Ends) -> pa.Table:
+def measure(chunk: Chunk, step: Steps, parts: Segments, grid: GridRows, end: Ends) -> pa.Table:
     """One row per group-partition and window, in the columns of `tables.CONSUMER_LATENCY`.
 
     Latency of a record: commit time of the first commit beyond it, less its produced time (KIP-489, "Proposed
@@ -89,15 +89,15 @@ def _latency(row: Ints, parts: Segments, total: int) -> dict[str, Floats]:
     return result
 
 
-def _begun(chunk: Chunk, grid: Rows) -> Ints:
+def _begun(chunk: Chunk, grid: GridRows) -> Ints:
     """Rows with the first that is known of a group-partition, where it had begun before: what it did in that window
     before, nobody knows."""
     first = np.flatnonzero(np.append(True, chunk.gp[1:] != chunk.gp[:-1])) if len(chunk.gp) else chunk.gp
-    row = grid.of_commit[first[chunk.unheard[first] & ~chunk.carried[first]]]
+    row = grid.of_commit[first[chunk.gap_before[first] & ~chunk.carried[first]]]
     return np.asarray(row[row != NONE], dtype=np.int64)
 
 
-def _unseen(latency: dict[str, Floats], step: Steps, grid: Rows, end: Ends, begun: Ints) -> dict[str, Floats]:
+def _unseen(latency: dict[str, Floats], step: Steps, grid: GridRows, end: Ends, begun: Ints) -> dict[str, Floats]:
     """Bounds of windows in which nobody saw all commits: they hold for whatever was consumed in the window.
 
     What polls saw after its start may have been consumed before it, and after the last poll more may have been. In the
@@ -109,7 +109,7 @@ def _unseen(latency: dict[str, Floats], step: Steps, grid: Rows, end: Ends, begu
     largest[begun] = np.where(np.isnan(largest[begun]), np.nan, np.inf)
     doubted = end.unseen.copy()
     doubted[begun] = True
-    doubted[grid.of_commit[step.loose & (grid.of_commit != NONE)]] = True
+    doubted[grid.of_commit[step.start_unknown & (grid.of_commit != NONE)]] = True
     result = latency | {"records_latency_max_high_ms": largest}
     for name in ("records_latency", "records_latency_avg"):
         low, high = latency[f"{name}_low_ms"], latency[f"{name}_high_ms"]
@@ -133,7 +133,7 @@ def _counts(row: Ints, parts: Segments, total: int) -> dict[str, pa.Array]:
     }
 
 
-def _lag_before_commits(chunk: Chunk, step: Steps, grid: Rows, total: int) -> Ints:
+def _lag_before_commits(chunk: Chunk, step: Steps, grid: GridRows, total: int) -> Ints:
     """Largest lag just before each commit of a row, from the last log end offset known at that instant; -1 without."""
     t = chunk.timeline
     inside = (grid.of_commit != NONE) & step.known & (chunk.offset != NONE)

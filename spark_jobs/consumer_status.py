@@ -22,7 +22,7 @@ from kafka_sla.spark_jobs.metrics import Metric
 from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.scans import begins, last_until, latest
 from kafka_sla.spark_jobs.windows.observed_positions import LogEnds, Sightings, lag_behind, sightings
-from kafka_sla.spark_jobs.windows.window_grid import Scope
+from kafka_sla.spark_jobs.windows.window_grid import JobSpan
 
 OF_GROUPS = ("group_status", "group_complete")
 OF_PARTITIONS = replace(
@@ -33,7 +33,7 @@ OF_PARTITIONS = replace(
 """The rows without what is said of the whole group."""
 
 
-def measure(chunk: Chunk, scope: Scope, rules: Mapping[str, StatusRules]) -> pa.Table:
+def measure(chunk: Chunk, scope: JobSpan, rules: Mapping[str, StatusRules]) -> pa.Table:
     """One row per group-partition and window from its first sighting on, evaluated at the window's end.
 
     In the columns of OF_PARTITIONS; `rules`: those of each cluster.
@@ -70,7 +70,7 @@ def measure(chunk: Chunk, scope: Scope, rules: Mapping[str, StatusRules]) -> pa.
     return arrow_columns(OF_PARTITIONS, columns)
 
 
-def _grid(seen: Sightings, scope: Scope, expire: Ints) -> tuple[Ints, Ints]:
+def _grid(seen: Sightings, scope: JobSpan, expire: Ints) -> tuple[Ints, Ints]:
     """Of each row its last sighting, an index, and the window's end.
 
     A group-partition has rows from its first sighting on, none while its offset is deleted, and after `expire` without

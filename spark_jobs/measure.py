@@ -38,7 +38,7 @@ from kafka_sla.spark_jobs.events.frames import carried, events, read, selected
 from kafka_sla.spark_jobs.events.task_ranges import indexes
 from kafka_sla.spark_jobs.events.write_files import WRITTEN, Target, keep, remove_strays, rewriting, writing
 from kafka_sla.spark_jobs.metrics import Inputs, wanted_metrics
-from kafka_sla.spark_jobs.prechecks.prechecks import surely_hold
+from kafka_sla.spark_jobs.prechecks.prechecks import precheck
 from kafka_sla.spark_jobs.single_pass import tables
 from kafka_sla.validation import suites
 
@@ -135,7 +135,7 @@ def _validate(spark: SparkSession, job: Job, log: DataFrame, committed: DataFram
     }
     outcome = suites.validate(
         spark, frames, load_id=job.load_id, interval=job.interval, window_ms=job.window_ms, slas=job.slas,
-        surely_hold=partial(surely_hold, spark, job, [table.name for table in made]),
+        precheck=partial(precheck, spark, job, [table.name for table in made]),
     )  # fmt: skip
     for table, rows in ((VALIDATION_RESULTS, outcome.results), (QUARANTINE, outcome.quarantine)):
         write_rows(f"{job.output}/{table.name}/rows.parquet", arrow_rows(table, rows))

@@ -20,9 +20,9 @@ from kafka_sla.spark_jobs.events.counted_groups import counted_groups
 from kafka_sla.spark_jobs.events.sort import ints
 from kafka_sla.spark_jobs.metrics import Metric
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NEVER_MS, NONE, Bools, Floats, Ints
-from kafka_sla.spark_jobs.numeric.log_start_moves import COMMIT, LOOK, WINDOW, Counted, Events, counted
+from kafka_sla.spark_jobs.numeric.log_start_moves import COMMIT, POLL, WINDOW, Counted, LogStartEvents, counted
 from kafka_sla.spark_jobs.numeric.scans import last_until, value_at
-from kafka_sla.spark_jobs.windows.window_grid import Scope
+from kafka_sla.spark_jobs.windows.window_grid import JobSpan
 
 _CONFIG_US = 3_600_000_000
 """A topic's configuration seen longer ago is not known: as far back as a run reads it."""
@@ -35,7 +35,7 @@ def wanted(job: Job) -> bool:
     return bool(job.slas) or any(replay.cluster.non_consumed_offsets_groups for replay in job.replays)
 
 
-def measure(chunk: Chunk, latency: pa.Table, gp: Ints, scope: Scope, job: Job) -> pa.Table:
+def measure(chunk: Chunk, latency: pa.Table, gp: Ints, scope: JobSpan, job: Job) -> pa.Table:
     """One row per window and group-partition whose cluster, group and topic are to be counted, where `latency`, rows of
     `consumer_latency` by group-partition and window, has one; `gp`: the group-partition of each of these."""
     counts = counted_groups(job)
@@ -47,13 +47,13 @@ def measure(chunk: Chunk, latency: pa.Table, gp: Ints, scope: Scope, job: Job) -
     return _contract(rows, end, found, *_configurations(chunk, gp, end))
 
 
-def _events(chunk: Chunk, gp: Ints, end: Ints, scope: Scope, job: Job) -> Events:
-    """Commits, looks at the log start, ends of windows, and what the published rows end with, as a last look."""
+def _events(chunk: Chunk, gp: Ints, end: Ints, scope: JobSpan, job: Job) -> LogStartEvents:
+    """Commits, polls of the log start, ends of windows, and what the published rows end with, as a last poll."""
     measured = np.zeros(chunk.keys.num_rows, dtype=np.bool_)
     measured[gp] = True
     told = chunk.positions
     mine = measured[told.gp] & (told.at < scope.end)
-    of, point = _looks(chunk, np.flatnonzero(measured), job)
+    of, point = _polls(chunk, np.flatnonzero(measured), job)
     at = chunk.points.at[point]
     known = chunk.unread.rows.filter(pa.array(measured[chunk.unread.gp]))
     published = {
@@ -61,20 +61,20 @@ def _events(chunk: Chunk, gp: Ints, end: Ints, scope: Scope, job: Job) -> Events
     }
     parts: list[dict[str, Any]] = [
         {"gp": told.gp[mine], "at": told.at[mine], "kind": COMMIT, "position": told.offset[mine]},
-        {"gp": of, "at": at - (at % scope.window == 0), "kind": LOOK, "log_start": chunk.points.log_start[point]},
+        {"gp": of, "at": at - (at % scope.window == 0), "kind": POLL, "log_start": chunk.points.log_start[point]},
         {"gp": gp, "at": end - 1, "kind": WINDOW},
-        {"gp": chunk.unread.gp[measured[chunk.unread.gp]], "kind": LOOK, "carried": True,
+        {"gp": chunk.unread.gp[measured[chunk.unread.gp]], "kind": POLL, "carried": True,
          **published, "at": published["at"] - 1, "position": published["offset"]},
     ]  # fmt: skip
     nothing: dict[str, Any] = {"carried": False}
-    return Events(*(
+    return LogStartEvents(*(
         np.concatenate([np.broadcast_to(part.get(name, nothing.get(name, NONE)), len(part["gp"])) for part in parts])
-        for name in (field.name for field in fields(Events))
+        for name in (field.name for field in fields(LogStartEvents))
     ))  # fmt: skip
 
 
-def _looks(chunk: Chunk, gp: Ints, job: Job) -> tuple[Ints, Ints]:
-    """Of each look at a group's partition, after those that the published rows know: group-partition and point."""
+def _polls(chunk: Chunk, gp: Ints, job: Job) -> tuple[Ints, Ints]:
+    """Of each poll of a group's partition, after those that the published rows know: group-partition and point."""
     since = {r.cluster.name: epoch_ms(r.carried.at) * 1_000 for r in job.replays if r.carried}
     first = np.searchsorted(chunk.points.place, chunk.gp_partition[gp], side="left")
     count = np.searchsorted(chunk.points.place, chunk.gp_partition[gp], side="right") - first
@@ -98,7 +98,7 @@ def _configurations(chunk: Chunk, gp: Ints, end: Ints) -> tuple[pa.Array, pa.Arr
 
 def _contract(rows: pa.Table, end: Ints, found: Counted, policy: pa.Array, retention: pa.Array) -> pa.Table:
     compacted = pc.fill_null(pc.equal(policy.cast(pa.string()), "compact"), False).to_numpy(zero_copy_only=False)
-    looked = found.known_start != NONE
+    was_polled = found.known_start != NONE
     unread = pc.fill_null(pc.greater(rows["records_lag"], 0), False).to_numpy()
     age, earliest = (_micros_of(rows[name]) for name in ("backlog_age_ms", "backlog_age_high_ms"))
     retained = pc.fill_null(retention, NONE).to_numpy(zero_copy_only=False)
@@ -110,19 +110,19 @@ def _contract(rows: pa.Table, end: Ints, found: Counted, policy: pa.Array, reten
         **{name: rows[name] for name in (*_KEY, "window_start", "window_end")},
         "non_consumed_low": _where(counted_here, found.window_low),
         "non_consumed_high": _where(counted_here, found.window_high),
-        "non_consumed_total_low": _where(looked & ~compacted, found.total_low),
-        "non_consumed_total_high": _where(looked & ~compacted, found.total_high),
+        "non_consumed_total_low": _where(was_polled & ~compacted, found.total_low),
+        "non_consumed_total_high": _where(was_polled & ~compacted, found.total_high),
         "unread_records": rows["records_lag"],
         "oldest_unread_at": _where(unread & (age != NONE), end - age),
         "unread_expires_at": _where(forecast, expires),
         "unread_expires_in_ms": _where(forecast, np.maximum(expires - end, 0) / 1_000),
         "cleanup_policy": policy,
         "retention_ms": retention,
-        "log_start_offset": _where(looked, found.known_start),
+        "log_start_offset": _where(was_polled, found.known_start),
         "committed_offset": _where(found.position != NONE, found.position),
         "position_low": _where(found.low != NONE, found.low),
         "position_high": _where(found.high != NONE, found.high),
-        "unknown_reason": _reasons(compacted, found.compared, looked),
+        "unknown_reason": _reasons(compacted, found.compared, was_polled),
     }
     return arrow_columns(NON_CONSUMED, columns)
 
@@ -130,14 +130,14 @@ def _contract(rows: pa.Table, end: Ints, found: Counted, policy: pa.Array, reten
 _REASONS = (
     "compacted topics are out of scope: of their keys only the last values matter",
     None,
-    "the log start offset has not been looked at",
-    "the log start offset was not compared with an earlier look in this window",
+    "the log start offset has not been polled",
+    "the log start offset was not compared with an earlier poll in this window",
 )
 
 
-def _reasons(compacted: Bools, compared: Bools, looked: Bools) -> pa.Array:
+def _reasons(compacted: Bools, compared: Bools, was_polled: Bools) -> pa.Array:
     """Why the counts of a window are unknown; null where they are known."""
-    return pa.array(_REASONS, pa.string()).take(pa.array(np.select([compacted, compared, ~looked], [0, 1, 2], 3)))
+    return pa.array(_REASONS, pa.string()).take(pa.array(np.select([compacted, compared, ~was_polled], [0, 1, 2], 3)))
 
 
 def _micros(times: pa.ChunkedArray) -> Ints:

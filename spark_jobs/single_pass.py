@@ -1,4 +1,4 @@
-"""The one pass over all events: packs of a task in, rows of the tables made of them out. No session, no I/O."""
+"""The one pass over all events: blocks of a task in, rows of the tables made of them out. No session, no I/O."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from kafka_sla.spark_jobs.events.chunks import Chunk, Room, chunks
 from kafka_sla.spark_jobs.events.sort import in_order
 from kafka_sla.spark_jobs.numeric.arrays import Ints
 from kafka_sla.spark_jobs.windows.segments import segments, steps
-from kafka_sla.spark_jobs.windows.window_grid import Scope, alive, ends, rows
+from kafka_sla.spark_jobs.windows.window_grid import JobSpan, alive, ends, rows
 
 _WEEK_MS = 7 * 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredChunk:
     """Rows of `consumer_latency` with `states` (type `steady_state.STATES`), and the group-partition of each."""
 
     rows: pa.Table
     gp: Ints
 
 
-def scope_of(job: Job) -> Scope:
+def scope_of(job: Job) -> JobSpan:
     """What the job measures."""
     start, end = (epoch_ms(at) * 1_000 for at in (job.interval.start, job.interval.end))
     expire = max([sla.steady_state.expire_group_ms for sla in job.slas], default=_WEEK_MS)
-    return Scope(start, end, job.window_ms * 1_000, expire * 1_000)
+    return JobSpan(start, end, job.window_ms * 1_000, expire * 1_000)
 
 
 def tables(job: Job) -> Callable[[Iterable[pa.RecordBatch]], Iterator[dict[Table, pa.Table]]]:
-    """A function of the packs of one task's events: rows of tables, some topic-partitions at a time.
+    """A function of the blocks of one task's events: rows of tables, some topic-partitions at a time.
 
     `consumer_status` comes in two parts, because a group's partitions may belong to several tasks.
     """
@@ -58,7 +58,7 @@ def tables(job: Job) -> Callable[[Iterable[pa.RecordBatch]], Iterator[dict[Table
     return run
 
 
-def _rows_of(chunk: Chunk, job: Job, scope: Scope) -> dict[Table, pa.Table]:
+def _rows_of(chunk: Chunk, job: Job, scope: JobSpan) -> dict[Table, pa.Table]:
     """All rows of a chunk, those of groups left out."""
     measured = measure_chunk(chunk, scope, job.slas)
     made = {
@@ -71,7 +71,7 @@ def _rows_of(chunk: Chunk, job: Job, scope: Scope) -> dict[Table, pa.Table]:
     return made
 
 
-def measure_chunk(chunk: Chunk, scope: Scope, slas: tuple[Sla, ...]) -> Measured:
+def measure_chunk(chunk: Chunk, scope: JobSpan, slas: tuple[Sla, ...]) -> MeasuredChunk:
     """All rows of latency and steady states of a chunk."""
     step = steps(chunk, scope.window)
     grid = rows(chunk, scope)
@@ -81,5 +81,5 @@ def measure_chunk(chunk: Chunk, scope: Scope, slas: tuple[Sla, ...]) -> Measured
     states = steady_state.states(chunk, step, parts, grid, slas)
     measured, living = table.append_column("states", states), alive(chunk, grid, end, scope)
     if living.all():  # to filter is to copy every histogram
-        return Measured(measured, grid.gp)
-    return Measured(measured.filter(pa.array(living)), grid.gp[living])
+        return MeasuredChunk(measured, grid.gp)
+    return MeasuredChunk(measured.filter(pa.array(living)), grid.gp[living])

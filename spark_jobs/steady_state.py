@@ -22,7 +22,7 @@ from kafka_sla.spark_jobs.metrics import Metric
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.histogram import count_over
 from kafka_sla.spark_jobs.windows.segments import Segments, Steps
-from kafka_sla.spark_jobs.windows.window_grid import Rows, backlog_age
+from kafka_sla.spark_jobs.windows.window_grid import GridRows, backlog_age
 
 REASONS = (
     "",
@@ -51,7 +51,7 @@ class _State(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class _Lives:
+class _BootstrapSpans:
     """One entry per commit: the bootstrapping that it belongs to; µs."""
 
     began: Ints
@@ -60,7 +60,7 @@ class _Lives:
     steady_why: Ints
 
 
-def states(chunk: Chunk, step: Steps, parts: Segments, grid: Rows, slas: tuple[Sla, ...]) -> pa.Array:
+def states(chunk: Chunk, step: Steps, parts: Segments, grid: GridRows, slas: tuple[Sla, ...]) -> pa.Array:
     """Per row the list of its states (type STATES), in the order of `slas`."""
     caught_age, _, _ = backlog_age(chunk, step.epoch, chunk.offset, chunk.at, step.horizon)
     every = {int(at): json.loads(chunk.carry[int(at)].as_py() or "{}") for at in np.flatnonzero(chunk.carried)}
@@ -90,18 +90,18 @@ def _struct() -> pa.DataType:
 
 
 def _of_sla(
-    sla: Sla, chunk: Chunk, step: Steps, parts: Segments, grid: Rows, caught_age: Floats, carried: dict[int, _State]
+    sla: Sla, chunk: Chunk, step: Steps, parts: Segments, grid: GridRows, caught_age: Floats, carried: dict[int, _State]
 ) -> tuple[Ints, pa.Array]:
     """The rows that an SLA covers, and their states."""
     covered = np.array([_covers(sla, key) for key in chunk.keys.to_pylist()], dtype=np.bool_)
     rows = np.flatnonzero(covered[grid.gp]) if len(covered) else np.zeros(0, dtype=np.int64)
-    lives = _lives(sla, chunk, step, caught_age, carried)
+    spans = _bootstrap_spans(sla, chunk, step, caught_age, carried)
     last, start, end = grid.last[rows], grid.start[rows], grid.end[rows]
-    steady = lives.steady_at[last] < np.maximum(end, chunk.at[last] + 1)  # a poll at the end belongs to the window
-    since = np.where(steady, lives.steady_at[last], lives.began[last])
-    why = np.where(steady, lives.steady_why[last], lives.why[last])
+    steady = spans.steady_at[last] < np.maximum(end, chunk.at[last] + 1)  # a poll at the end belongs to the window
+    since = np.where(steady, spans.steady_at[last], spans.began[last])
+    why = np.where(steady, spans.steady_why[last], spans.why[last])
     over = _records_over(sla.max_latency_ms, parts, grid)
-    throughout = lives.steady_at[last] <= start
+    throughout = spans.steady_at[last] <= start
     return rows, pa.StructArray.from_arrays(
         [
             pa.array([sla.name] * len(rows), pa.string()),
@@ -119,7 +119,7 @@ def _covers(sla: Sla, key: dict[str, str]) -> bool:
     return sla.cluster == key["cluster"] and sla.groups.matches(key["group"]) and sla.topics.matches(key["topic"])
 
 
-def _records_over(threshold_ms: int, parts: Segments, grid: Rows) -> Ints:
+def _records_over(threshold_ms: int, parts: Segments, grid: GridRows) -> Ints:
     good = ~parts.negative & ~np.isnan(parts.first_ms)
     n = len(parts.records[good])
     counts = count_over(np.full(n, float(threshold_ms)), parts.first_ms[good], parts.last_ms[good], parts.records[good])
@@ -128,24 +128,26 @@ def _records_over(threshold_ms: int, parts: Segments, grid: Rows) -> Ints:
     return total
 
 
-def _lives(sla: Sla, chunk: Chunk, step: Steps, caught_age: Floats, carried: dict[int, _State]) -> _Lives:
-    """Which event each commit lives under, and when that life became steady."""
+def _bootstrap_spans(
+    sla: Sla, chunk: Chunk, step: Steps, caught_age: Floats, carried: dict[int, _State]
+) -> _BootstrapSpans:
+    """Which event each commit belongs to, and when that span became steady."""
     event, began = _events(sla, chunk, step, carried)
     index = np.arange(len(event))
-    life = np.maximum.accumulate(np.where(event > 0, index, 0)) if len(event) else index
+    span = np.maximum.accumulate(np.where(event > 0, index, 0)) if len(event) else index
     caught = (caught_age <= sla.steady_state.caught_up_within_ms) & (chunk.offset != NONE) & ~chunk.carried
-    ends_life = np.append(event[1:] > 0, True) if len(event) else caught
-    first = _first_true_from(caught, ends_life)
-    caught_at = np.where(first[life] >= 0, chunk.at[np.maximum(first[life], 0)], FAR)
+    ends_span = np.append(event[1:] > 0, True) if len(event) else caught
+    first = _first_true_from(caught, ends_span)
+    caught_at = np.where(first[span] >= 0, chunk.at[np.maximum(first[span], 0)], FAR)
     steady_at, steady_why = np.minimum(caught_at, FAR), np.full(len(event), _CODE["caught_up"])
     if sla.steady_state.grace_period_ms is not None:
-        over = began[life] + sla.steady_state.grace_period_ms * 1_000
+        over = began[span] + sla.steady_state.grace_period_ms * 1_000
         steady_why = np.where(over < steady_at, _CODE["grace_period_over"], steady_why)
         steady_at = np.minimum(steady_at, over)
     carried_at, carried_why = _carried_steady(carried, len(event))
-    steady_at = np.where(carried_at[life] != NONE, carried_at[life], steady_at)
-    steady_why = np.where(carried_at[life] != NONE, carried_why[life], steady_why)
-    return _Lives(began[life], event[life], steady_at, steady_why)
+    steady_at = np.where(carried_at[span] != NONE, carried_at[span], steady_at)
+    steady_why = np.where(carried_at[span] != NONE, carried_why[span], steady_why)
+    return _BootstrapSpans(began[span], event[span], steady_at, steady_why)
 
 
 def _events(sla: Sla, chunk: Chunk, step: Steps, carried: dict[int, _State]) -> tuple[Ints, Ints]:
@@ -180,14 +182,14 @@ def _carried_steady(carried: dict[int, _State], commits: int) -> tuple[Ints, Int
     return at, why
 
 
-def _first_true_from(flag: Bools, ends_life: Bools) -> Ints:
-    """Index of the first True at or after each position within its life; -1 where none."""
+def _first_true_from(flag: Bools, ends_span: Bools) -> Ints:
+    """Index of the first True at or after each position within its span; -1 where none."""
     n = len(flag)
     found = np.where(flag, np.arange(n), n)
     following = np.minimum.accumulate(found[::-1])[::-1] if n else found
-    life_end = np.where(ends_life, np.arange(n), n)
-    life_end = np.minimum.accumulate(life_end[::-1])[::-1] if n else life_end
-    return np.where(following <= life_end, following, NONE)
+    span_end = np.where(ends_span, np.arange(n), n)
+    span_end = np.minimum.accumulate(span_end[::-1])[::-1] if n else span_end
+    return np.where(following <= span_end, following, NONE)
 
 
 METRIC = Metric(STEADY_STATE)

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_sla.spark_jobs.events.sort import Events, Sorted, ints
+from kafka_sla.spark_jobs.events.sort import Sorted, TaskEvents, ints
 from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Ints
-from kafka_sla.spark_jobs.numeric.offset_ranges import Rows
-from kafka_sla.spark_jobs.numeric.polls import Looks, Told, evidence, lost_before
+from kafka_sla.spark_jobs.numeric.offset_ranges import RangeRows
+from kafka_sla.spark_jobs.numeric.polls import Observations, PollTimes, evidence, lost_before
 from kafka_sla.spark_jobs.numeric.produced_timeline import Timeline
 from kafka_sla.spark_jobs.numeric.scans import begins
 
@@ -30,13 +30,13 @@ bits side by side, with what is asked shortly before and after."""
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Looks at topic-partitions as they came, sorted by (topic-partition, time, log end offset)."""
+    """Polls of topic-partitions as they came, sorted by (topic-partition, time, log end offset)."""
 
     place: Ints
     at: Ints
     log_end: Ints
     log_start: Ints
-    """-1: not looked at."""
+    """-1: not polled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +94,9 @@ class Chunk:
     """-1: the committed offset was deleted."""
     polled: Bools
     """Only polls tell the position: the group may have moved before, unseen, or since."""
-    unheard: Bools
+    gap_before: Bools
     """Nobody heard what the group did since the position before: it was polled, or earlier commits are lost."""
-    looks: Looks
+    polls: PollTimes
     carried: Bools
     """A position carried over from before the replayed facts, not a commit of theirs."""
     carry: pa.Array
@@ -138,7 +138,7 @@ class Room:
     """Commits that a row lists, at most."""
 
 
-def chunks(events: Events, room: Room) -> Iterator[Chunk]:
+def chunks(events: TaskEvents, room: Room) -> Iterator[Chunk]:
     """Cut a task's events at borders of topic-partitions."""
     kinds, places = (events.points, events.ranges, events.commits), events.places.num_rows
     count = sum(np.bincount(kind.place, minlength=places) for kind in kinds)
@@ -153,7 +153,7 @@ def chunks(events: Events, room: Room) -> Iterator[Chunk]:
         yield _chunk(events, configurations, first, last)
 
 
-def _span(events: Events, until: int) -> int:
+def _span(events: TaskEvents, until: int) -> int:
     """From the first instant of all to the last; µs. One clock in the year 1970 makes it half a century."""
     at = [ints(kind.rows, "at") for kind in (events.points, events.ranges, events.commits, events.status)]
     listed = events.status.rows["times"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
@@ -167,7 +167,7 @@ def _bools(table: pa.Table, name: str) -> Bools:
     return values
 
 
-def _chunk(events: Events, configurations: Configurations, first: int, last: int) -> Chunk:
+def _chunk(events: TaskEvents, configurations: Configurations, first: int, last: int) -> Chunk:
     points, ranges = events.points.between(first, last), events.ranges.between(first, last)
     seen = Points(points.place, *(ints(points.rows, name) for name in ("at", "offset", "log_start")))
     timeline = Timeline(
@@ -177,7 +177,7 @@ def _chunk(events: Events, configurations: Configurations, first: int, last: int
         seen.log_end,
         seen.log_start,
         _bools(points.rows, "polled"),
-        Rows(ranges.place, *(ints(ranges.rows, name) for name in _OF_RANGES)),
+        RangeRows(ranges.place, *(ints(ranges.rows, name) for name in _OF_RANGES)),
     )
     return _with_commits(timeline, seen, configurations, events, first, last)
 
@@ -186,7 +186,7 @@ def _with_commits(
     timeline: Timeline,
     points: Points,
     configurations: Configurations,
-    events: Events,
+    events: TaskEvents,
     first_place: int,
     last_place: int,
 ) -> Chunk:
@@ -195,15 +195,15 @@ def _with_commits(
     key = part.place * len(events.groups) + group
     first = np.flatnonzero(begins(key))
     gp = np.repeat(np.arange(len(first)), np.diff(first, append=len(group)))
-    told = _told(gp, commits)
-    keep, looks = evidence(told)
-    lost = lost_before(told, _bools(commits, "earlier_lost"))
+    observed = _observations(gp, commits)
+    keep, polls = evidence(observed)
+    lost = lost_before(observed, _bools(commits, "earlier_lost"))
     commits = commits.set_column(commits.column_names.index("earlier_lost"), "earlier_lost", pa.array(lost))
     kept = _rewinds_last(gp[keep], commits if len(keep) == len(gp) else commits.take(pa.array(keep)))
     carried_start, carried_end = (np.full(last_place - first_place, NONE) for _ in range(2))
     for known, name in ((carried_start, "log_start"), (carried_end, "log_end")):
         np.maximum.at(known, part.place, ints(commits, name))
-    unheard = ~_bools(kept, "certain")
+    gap_before = ~_bools(kept, "certain")
 
     def published(kind: Sorted) -> Published:
         rows = kind.between(first_place, last_place)
@@ -211,7 +211,7 @@ def _with_commits(
         known = np.isin(own, key[first])
         return Published(np.searchsorted(key[first], own[known]), rows.rows.filter(pa.array(known)))
 
-    fresh = ~told.carried
+    fresh = ~observed.carried
     return Chunk(
         timeline,
         _keys(events, first_place + part.place[first], group[first]),
@@ -219,30 +219,30 @@ def _with_commits(
         gp[keep],
         ints(kept, "at"),
         ints(kept, "offset"),
-        unheard,
-        unheard | _bools(kept, "earlier_lost"),
-        looks,
+        gap_before,
+        gap_before | _bools(kept, "earlier_lost"),
+        polls,
         _bools(kept, "carried"),
         kept.column("carry").combine_chunks(),
         carried_start,
         carried_end,
         points,
-        Positions(gp[fresh], told.at[fresh], told.offset[fresh], ~told.polled[fresh]),
+        Positions(gp[fresh], observed.at[fresh], observed.offset[fresh], ~observed.polled[fresh]),
         published(events.status),
         published(events.unread),
         configurations,
     )
 
 
-def _keys(events: Events, place: Ints, group: Ints) -> pa.Table:
+def _keys(events: TaskEvents, place: Ints, group: Ints) -> pa.Table:
     places = events.places.take(pa.array(place))
     names = {"cluster": places["cluster"], "group": events.groups.take(pa.array(group))}
     return pa.table({**names, "topic": places["topic"], "partition": places["partition"]})
 
 
-def _told(gp: Ints, commits: pa.Table) -> Told:
+def _observations(gp: Ints, commits: pa.Table) -> Observations:
     flags = (_bools(commits, name) for name in ("polled", "certain", "carried"))
-    return Told(gp, ints(commits, "at"), ints(commits, "offset"), *flags)
+    return Observations(gp, ints(commits, "at"), ints(commits, "offset"), *flags)
 
 
 def _rewinds_last(gp: Ints, commits: pa.Table) -> pa.Table:

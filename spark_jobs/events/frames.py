@@ -1,4 +1,4 @@
-"""Facts and carried rows as frames of Spark, and the packs of all events that a job measures with. Knows the fact
+"""Facts and carried rows as frames of Spark, and the blocks of all events that a job measures with. Knows the fact
 tables, no metric."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kafka_sla.model.entities import Patterns
 from kafka_sla.model.tables import Table
 from kafka_sla.spark.job_spec import Job
 from kafka_sla.spark_jobs.events.read_files import reading, shares
-from kafka_sla.spark_jobs.events.shuffle import PACKS
+from kafka_sla.spark_jobs.events.shuffle import BLOCKS
 from kafka_sla.spark_jobs.events.task_ranges import indexes
 
 _TASK_BYTES = 8_000_000
@@ -109,7 +109,7 @@ def commits_of(job: Job, committed: DataFrame) -> DataFrame:
 
 
 def events(spark: SparkSession, job: Job) -> DataFrame:
-    """All events of a job as packs (packs.PACKS), those of a topic-partition in one task."""
+    """All events of a job as blocks (shuffle.BLOCKS), those of a topic-partition in one task."""
     tasks = 1 + job.input_bytes // _TASK_BYTES
     parts = shares(job, _READ_BYTES)
-    return indexes(spark, len(parts)).mapInArrow(reading(job, parts, tasks), PACKS).repartitionById(tasks, "task")
+    return indexes(spark, len(parts)).mapInArrow(reading(job, parts, tasks), BLOCKS).repartitionById(tasks, "task")

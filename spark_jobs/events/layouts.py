@@ -51,7 +51,7 @@ LAYOUTS = {
     ]),
 }  # fmt: skip
 """Columns of each kind. Commits: `offset` null: it was deleted; `polled`: it was seen, not heard of; `is_certain`: no
-commit after it goes unheard; `earlier_lost`: commits before it may have been compacted away; `carried`, `log_start`,
+commit after it is missing; `earlier_lost`: commits before it may have been compacted away; `carried`, `log_start`,
 `log_end` and `carry` (JSON of the steady states): only of positions that were carried over. Latency: `at` and `offset`
 of the last commit. Status: the evaluated commits, oldest first, and when the position was `seen` last. Unread: bounds
-of the positions since the last look, and what was lost until then."""
+of the positions since the last poll, and what was lost until then."""

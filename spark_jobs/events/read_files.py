@@ -1,4 +1,4 @@
-"""Files of facts, and of rows that were published before, as packs of events: Arrow reads them, in Spark's tasks.
+"""Files of facts, and of rows that were published before, as blocks of events: Arrow reads them, in Spark's tasks.
 
 Knows the tables that a job reads and which of their rows it measures with; no metric.
 """
@@ -34,7 +34,7 @@ from kafka_sla.parquet_files import batches, parquet_file
 from kafka_sla.spark.job_spec import Job, Replay
 from kafka_sla.spark_jobs.events import layouts
 from kafka_sla.spark_jobs.events.layouts import LAYOUTS, NAME
-from kafka_sla.spark_jobs.events.shuffle import packed
+from kafka_sla.spark_jobs.events.shuffle import blocks_of
 from kafka_sla.spark_jobs.events.task_ranges import given
 from kafka_sla.spark_jobs.numeric.arrays import Bools, Ints
 
@@ -54,7 +54,7 @@ KINDS = FACTS | PUBLISHED
 """Table → kind of its events."""
 _BATCH_ROWS, _BATCH_PUBLISHED = 1_000_000, 100_000
 """Rows of facts are short, those of metrics hold lists."""
-Packing = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+BlockReader = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +87,14 @@ def shares(job: Job, share_bytes: int) -> list[list[Part]]:
     return found
 
 
-def reading(job: Job, parts: list[list[Part]], tasks: int) -> Packing:
-    """A function for `DataFrame.mapInArrow`: indexes of shares in, the packs of their events out."""
+def reading(job: Job, parts: list[list[Part]], tasks: int) -> BlockReader:
+    """A function for `DataFrame.mapInArrow`: indexes of shares in, the blocks of their events out."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for share in given(batches):
             for part in parts[share]:
                 for rows in _read(part):
-                    yield packed(KINDS[part.table], _events(job, part.table, rows), tasks)
+                    yield blocks_of(KINDS[part.table], _events(job, part.table, rows), tasks)
 
     return run
 

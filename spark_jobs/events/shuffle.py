@@ -1,7 +1,7 @@
 """The way of events to the tasks that measure them: each task's share of some facts is packed into one value.
 
 Spark would take rows apart and put them together again, value by value, at each of reading, shuffling and handing over
-to Python; that was most of measuring. What Spark shuffles are *packs* instead: the Arrow IPC stream of the events of
+to Python; that was most of measuring. What Spark shuffles are *blocks* instead: the Arrow IPC stream of the events of
 one kind that came in one batch and belong to one task. A task gets whole topic-partitions, and what belongs to none of
 them in particular. `reading` makes the events, `order` unpacks them.
 """
@@ -18,31 +18,31 @@ import pyarrow as pa
 from kafka_sla.spark_jobs.events.layouts import NAME
 from kafka_sla.spark_jobs.numeric.arrays import Ints
 
-PACKS = "task INT, kind STRING, pack BINARY"
+BLOCKS = "task INT, kind STRING, block BINARY"
 """Schema of the packed events."""
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
-def packed(kind: str, events: pa.Table, tasks: int) -> pa.RecordBatch:
-    """One row of PACKS for each task that any of the events, in the columns of their kind's layout, belongs to."""
+def blocks_of(kind: str, events: pa.Table, tasks: int) -> pa.RecordBatch:
+    """One row of BLOCKS for each task that any of the events, in the columns of their kind's layout, belongs to."""
     if "partition" not in events.column_names:
         return _batch(kind, range(tasks), [_ipc(events)] * tasks)
     task = _task(events, tasks)
     order = np.argsort(task, kind="stable")
     events, task = events.take(pa.array(order)).combine_chunks(), task[order]
     begins = np.flatnonzero(np.diff(task, prepend=-1))
-    packs = [_ipc(events.slice(a, b - a)) for a, b in pairwise([*begins.tolist(), len(task)])]
-    return _batch(kind, task[begins].tolist(), packs)
+    blocks = [_ipc(events.slice(a, b - a)) for a, b in pairwise([*begins.tolist(), len(task)])]
+    return _batch(kind, task[begins].tolist(), blocks)
 
 
-def _batch(kind: str, tasks: Sequence[int], packs: Sequence[bytes]) -> pa.RecordBatch:
-    columns = [pa.array(tasks, pa.int32()), pa.array([kind] * len(packs), pa.string()), pa.array(packs, pa.binary())]
-    return pa.RecordBatch.from_arrays(columns, ["task", "kind", "pack"])
+def _batch(kind: str, tasks: Sequence[int], blocks: Sequence[bytes]) -> pa.RecordBatch:
+    columns = [pa.array(tasks, pa.int32()), pa.array([kind] * len(blocks), pa.string()), pa.array(blocks, pa.binary())]
+    return pa.RecordBatch.from_arrays(columns, ["task", "kind", "block"])
 
 
 def _task(events: pa.Table, tasks: int) -> Ints:
-    """The task of each event, the same for all events of a topic-partition, whoever packs them."""
+    """The task of each event, the same for all events of a topic-partition, whoever reads them."""
     key = events.column("partition").to_numpy().astype(np.uint64)
     for name in ("cluster", "topic"):
         column = events.column(name).combine_chunks()

@@ -45,7 +45,7 @@ class Sorted:
 
 
 @dataclass(frozen=True, slots=True)
-class Events:
+class TaskEvents:
     """All events of a task; points and ranges sorted by (topic-partition, time, offset), commits by (topic-partition,
     group, time, offset), status and unread records by (topic-partition, group, time)."""
 
@@ -62,22 +62,22 @@ class Events:
     configurations: pa.Table
 
 
-def in_order(batches: Iterable[pa.RecordBatch]) -> Events:
-    """Unpack the batches (packs.PACKS) of one task."""
-    packs: dict[str, list[pa.Table]] = {kind: [layout.empty_table()] for kind, layout in LAYOUTS.items()}
+def in_order(batches: Iterable[pa.RecordBatch]) -> TaskEvents:
+    """Unpack the batches (shuffle.BLOCKS) of one task."""
+    blocks: dict[str, list[pa.Table]] = {kind: [layout.empty_table()] for kind, layout in LAYOUTS.items()}
     for batch in batches:
-        for kind, pack in zip(batch.column("kind").to_pylist(), batch.column("pack"), strict=True):
-            packs[kind].append(pa.ipc.open_stream(pack.as_buffer()).read_all())
-    found = {kind: _joined(packs.pop(kind)) for kind in LAYOUTS if kind != COMMITS}
+        for kind, block in zip(batch.column("kind").to_pylist(), batch.column("block"), strict=True):
+            blocks[kind].append(pa.ipc.open_stream(block.as_buffer()).read_all())
+    found = {kind: _joined(blocks.pop(kind)) for kind in LAYOUTS if kind != COMMITS}
     carried = carried_commits(found[LATENCY], found[STATES], found[STATUS])
-    return _sorted(found | {COMMITS: _joined([*packs.pop(COMMITS), carried])})
+    return _sorted(found | {COMMITS: _joined([*blocks.pop(COMMITS), carried])})
 
 
-def _joined(packs: list[pa.Table]) -> pa.Table:
-    return pa.concat_tables(packs, promote_options="default").unify_dictionaries().combine_chunks()
+def _joined(blocks: list[pa.Table]) -> pa.Table:
+    return pa.concat_tables(blocks, promote_options="default").unify_dictionaries().combine_chunks()
 
 
-def _sorted(events: dict[str, pa.Table]) -> Events:
+def _sorted(events: dict[str, pa.Table]) -> TaskEvents:
     kinds = (POINTS, RANGES, COMMITS, STATUS, UNREAD)
     found = {kind: _places(events[kind]) for kind in kinds}
     every = sorted({place for places, _ in found.values() for place in places})
@@ -86,7 +86,7 @@ def _sorted(events: dict[str, pa.Table]) -> Events:
     groups = pa.array(sorted({g for kind in kinds[2:] for g in _dictionary(events[kind]).to_pylist()}), pa.string())
     columns = [pa.array(column) for column in zip(*every, strict=True)] or [pa.nulls(0)] * len(_PLACE)
     points, ranges, commits, status, unread = (_in_place(events[kind], place[kind], groups) for kind in kinds)
-    return Events(
+    return TaskEvents(
         pa.table(columns, names=_PLACE), groups, points, ranges, commits, status, unread, events[CONFIGURATIONS]
     )
 

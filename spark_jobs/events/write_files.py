@@ -24,7 +24,7 @@ from kafka_sla.spark_jobs.events.task_ranges import given
 _ROWS = 250_000
 WRITTEN = "name STRING, path STRING, rows BIGINT"
 """What a task tells of each file that it wrote."""
-Measured = Callable[[Iterable[pa.RecordBatch]], Iterator[Mapping[Table, pa.Table]]]
+TaskTables = Callable[[Iterable[pa.RecordBatch]], Iterator[Mapping[Table, pa.Table]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Target:
         return rows.append_column("load_id", pa.repeat(pa.scalar(self.load_id), rows.num_rows))
 
 
-def writing(target: Target, measured: Measured) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def writing(target: Target, measured: TaskTables) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """A function for `DataFrame.mapInArrow`: what `measured` makes of a task's batches lands in one file a table."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -16,7 +16,7 @@ from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RangeRows:
     """Ranges [offset, until) as they come; times in µs, `earliest` and `latest` -1 for unknown."""
 
     partition: Ints
@@ -36,7 +36,7 @@ class Ranges:
     Of two that are known from the same time on, the one that was read counts.
     """
 
-    def __init__(self, rows: Rows, epoch: Ints, epochs: int) -> None:
+    def __init__(self, rows: RangeRows, epoch: Ints, epochs: int) -> None:
         self._lay_out(epoch, rows.offset, rows.until, epochs)
         order = np.lexsort((rows.offset, rows.records == NONE, rows.at, epoch))
         epoch, begin, until = epoch[order], rows.offset[order], rows.until[order]

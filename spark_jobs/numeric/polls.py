@@ -15,7 +15,7 @@ from kafka_sla.spark_jobs.numeric.scans import last_until, value_at
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Observations:
     """What was told of positions, sorted by (group-partition, time, offset)."""
 
     gp: Ints
@@ -24,54 +24,58 @@ class Told:
     polled: Bools
     """Seen, not heard of: no commit of its own when it finds the position where it was."""
     certain: Bools
-    """No commit after it goes unheard."""
+    """No commit after it is missing."""
     carried: Bools
 
 
 @dataclass(frozen=True, slots=True)
-class Looks:
+class PollTimes:
     """The instants at which polls saw positions that only they tell, sorted by (group-partition, time)."""
 
     gp: Ints
     at: Ints
 
     def last(self, gp: Ints, until: Ints) -> Ints:
-        """The last look at each group-partition, not later than `until`; -FAR without one."""
+        """The last poll of each group-partition, not later than `until`; -FAR without one."""
         return value_at(self.at, last_until(self.gp, self.at, gp, until), -FAR)
 
 
-def evidence(told: Told) -> tuple[Ints, Looks]:
-    """Indexes of what counts as commits, and the looks between them.
+def evidence(observed: Observations) -> tuple[Ints, PollTimes]:
+    """Indexes of what counts as commits, and the polls between them.
 
     What polls tell counts until the log of commits speaks of a group-partition: a poll taken by another clock between
     two commits would look like a rewind. A poll that finds the position where it was is no commit, or a stopped group
     would seem alive. The same commit told twice is one.
     """
-    index = np.flatnonzero(~_idle(told))
-    gp, at, offset = told.gp[index], told.at[index], told.offset[index]
+    index = np.flatnonzero(~_idle(observed))
+    gp, at, offset = observed.gp[index], observed.at[index], observed.offset[index]
     repeat = np.zeros(len(index), dtype=np.bool_)
     repeat[1:] = (gp[1:] == gp[:-1]) & (offset[1:] == offset[:-1]) & (offset[1:] != NONE)
-    repeat[1:] &= ~told.certain[index][1:] | (at[1:] == at[:-1])
-    repeat &= ~told.carried[index]
-    looked = index[~told.certain[index] & ~told.carried[index]]
-    return index[~repeat], Looks(told.gp[looked], told.at[looked])
+    repeat[1:] &= ~observed.certain[index][1:] | (at[1:] == at[:-1])
+    repeat &= ~observed.carried[index]
+    polled_at = index[~observed.certain[index] & ~observed.carried[index]]
+    return index[~repeat], PollTimes(observed.gp[polled_at], observed.at[polled_at])
 
 
-def lost_before(told: Told, lost: Bools) -> Bools:
+def lost_before(observed: Observations, lost: Bools) -> Bools:
     """Whether earlier commits may be lost; not before one that was also told while they were there."""
-    same = (told.gp[1:] == told.gp[:-1]) & (told.at[1:] == told.at[:-1]) & (told.offset[1:] == told.offset[:-1])
+    same = (
+        (observed.gp[1:] == observed.gp[:-1])
+        & (observed.at[1:] == observed.at[:-1])
+        & (observed.offset[1:] == observed.offset[:-1])
+    )
     result = lost.copy()
     result[1:] &= ~same | lost[:-1]
     result[:-1] &= ~same | lost[1:]
     return result
 
 
-def _idle(told: Told) -> Bools:
+def _idle(observed: Observations) -> Bools:
     """Polls of what is known already: from the log of commits, or from the position that was carried over."""
-    groups = int(told.gp.max(initial=0)) + 1
+    groups = int(observed.gp.max(initial=0)) + 1
     certain_from, carried_at = np.full(groups, FAR), np.full(groups, -FAR)
-    np.minimum.at(certain_from, told.gp[told.certain], told.at[told.certain])
-    carried_at[told.gp[told.carried]] = told.at[told.carried]
-    first = told.certain & (told.at == certain_from[told.gp])
-    known = (told.at >= certain_from[told.gp]) & ~first | (told.at <= carried_at[told.gp])
-    return np.asarray(told.polled & known, dtype=np.bool_)
+    np.minimum.at(certain_from, observed.gp[observed.certain], observed.at[observed.certain])
+    carried_at[observed.gp[observed.carried]] = observed.at[observed.carried]
+    first = observed.certain & (observed.at == certain_from[observed.gp])
+    known = (observed.at >= certain_from[observed.gp]) & ~first | (observed.at <= carried_at[observed.gp])
+    return np.asarray(observed.polled & known, dtype=np.bool_)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
-from kafka_sla.spark_jobs.numeric.offset_ranges import Ranges, Rows
+from kafka_sla.spark_jobs.numeric.offset_ranges import RangeRows, Ranges
 from kafka_sla.spark_jobs.numeric.scans import extent
 
 RECORD, BRACKETED, INTERPOLATED, EXTRAPOLATED = range(4)
@@ -41,7 +41,7 @@ class Timeline:
     """Points of topic-partitions 0..n-1, cut into epochs; built from arrays sorted by (partition, at, offset)."""
 
     def __init__(
-        self, partitions: int, partition: Ints, at: Ints, offset: Ints, log_start: Ints, polled: Bools, read: Rows
+        self, partitions: int, partition: Ints, at: Ints, offset: Ints, log_start: Ints, polled: Bools, read: RangeRows
     ) -> None:
         self.at = at
         starts = _epoch_starts(partition, offset, polled)

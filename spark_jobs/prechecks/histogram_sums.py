@@ -25,7 +25,7 @@ class Histograms:
     total: str
 
 
-def surely_add_up(spark: SparkSession, asked: Histograms) -> bool:
+def histograms_add_up(spark: SparkSession, asked: Histograms) -> bool:
     """Do all buckets begin at 0 and hold records, and add up to the total with what is beside?
 
     No proves nothing: files that lack a column and rows that lack a number are not looked at any further.

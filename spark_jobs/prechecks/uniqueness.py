@@ -27,14 +27,14 @@ _SHARES = "task INT, key INT, hashes BINARY"
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class UniqueColumns:
     """Columns of files that no two rows should share."""
 
     files: Sequence[str]
     columns: Sequence[str]
 
 
-def surely_unique(spark: SparkSession, asked: Sequence[Rows]) -> list[bool]:
+def rows_are_unique(spark: SparkSession, asked: Sequence[UniqueColumns]) -> list[bool]:
     """Of each: do all rows of its files differ in the columns, going by 64 bits of a hash?
 
     Equal hashes prove nothing: what is said not to differ may be unique all the same. A column that a file lacks counts
@@ -63,8 +63,8 @@ def _hashing(
                 for rows in _read(path, columns[key]):
                     hashes = np.sort(_hashes(rows, columns[key]))
                     ends = [0, *np.searchsorted(hashes, borders).tolist(), len(hashes)]
-                    packs = [hashes[a:b].tobytes() for a, b in pairwise(ends)]
-                    values = [range(tasks), [key] * tasks, packs]
+                    blocks = [hashes[a:b].tobytes() for a, b in pairwise(ends)]
+                    values = [range(tasks), [key] * tasks, blocks]
                     types = [pa.int32(), pa.int32(), pa.binary()]
                     arrays = [pa.array(value, to) for value, to in zip(values, types, strict=True)]
                     yield pa.RecordBatch.from_arrays(arrays, ["task", "key", "hashes"])
@@ -107,13 +107,13 @@ def _digest(text: str) -> int:
 
 def _repeated(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The keys of which a task has a hash more than once."""
-    packs: dict[int, list[Hashes]] = {}
+    blocks: dict[int, list[Hashes]] = {}
     for batch in batches:
         for key, hashes in zip(batch["key"].to_pylist(), batch["hashes"], strict=True):
-            packs.setdefault(key, []).append(np.frombuffer(hashes.as_buffer(), dtype=np.uint64))
-    yield pa.RecordBatch.from_pydict({"key": pa.array([k for k, of in packs.items() if _repeats(of)], pa.int32())})
+            blocks.setdefault(key, []).append(np.frombuffer(hashes.as_buffer(), dtype=np.uint64))
+    yield pa.RecordBatch.from_pydict({"key": pa.array([k for k, of in blocks.items() if _repeats(of)], pa.int32())})
 
 
-def _repeats(packs: Sequence[Hashes]) -> bool:
-    hashes = np.sort(np.concatenate(packs))
+def _repeats(blocks: Sequence[Hashes]) -> bool:
+    hashes = np.sort(np.concatenate(blocks))
     return bool((hashes[1:] == hashes[:-1]).any())

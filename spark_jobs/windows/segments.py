@@ -30,9 +30,9 @@ class Steps:
     end: Ints
     before: Ints
     """Time of the commit before."""
-    held: Ints
+    unchanged_until: Ints
     """Until then nothing of this step was consumed: the time of the commit before, or when it was last seen to hold."""
-    loose: Bools
+    start_unknown: Bools
     """Nobody saw when it was consumed, and that may have been before its window."""
     known: Bools
     """There is a position before it in the same life of the topic."""
@@ -70,14 +70,15 @@ def steps(chunk: Chunk, window_us: int) -> Steps:
     horizon = (chunk.within // window_us + 1) * window_us
     before = np.where(same, np.roll(chunk.at, 1), NONE)
     polled = same & np.roll(chunk.polled, 1)
-    unheard = polled | (same & chunk.unheard)
-    held = np.where(polled, np.maximum(before, chunk.looks.last(chunk.gp, chunk.at - 1)), before)
+    gap_before = polled | (same & chunk.gap_before)
+    unchanged_until = np.where(polled, np.maximum(before, chunk.polls.last(chunk.gp, chunk.at - 1)), before)
     start = log_start_at(chunk, chunk.gp, epoch, chunk.at)
     consumes = known & (chunk.offset > previous)
     end = np.where(consumes, chunk.offset, 0)
     begin = np.where(consumes, np.minimum(np.maximum(previous, start), chunk.offset), 0)
     return Steps(
-        chunk.at, epoch, horizon, begin, end, before, held, unheard & (held < horizon - window_us), known,
+        chunk.at, epoch, horizon, begin, end, before, unchanged_until,
+        gap_before & (unchanged_until < horizon - window_us), known,
         known & (chunk.offset != NONE) & (chunk.offset < previous), moved,
     )  # fmt: skip
 
@@ -155,7 +156,7 @@ def _measure(chunk: Chunk, step: Steps, commit: Ints, start: Ints, stop: Ints) -
     last = np.minimum(t.estimate(epoch, middle(stop - 1), found), consumed)
     latest_production = np.minimum(found.high, consumed)
     first, last = _between(first, last, found.low, latest_production, stop - start)
-    low = np.where(step.loose[commit], 0, np.maximum(0, step.held[commit] - latest_production)) / _MS
+    low = np.where(step.start_unknown[commit], 0, np.maximum(0, step.unchanged_until[commit] - latest_production)) / _MS
     high = np.where(found.low > -FAR, (consumed - found.low) / _MS, np.inf)
     return Segments(
         commit, stop - start, (consumed - first) / _MS, (consumed - last) / _MS, low, high, negative, found.method

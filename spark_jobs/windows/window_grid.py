@@ -16,7 +16,7 @@ _MS = 1_000.0
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class JobSpan:
     """What one run measures; µs."""
 
     start: int
@@ -27,7 +27,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class GridRows:
     """One entry per row, ordered by (group-partition, window); µs and offsets, -1 for unknown."""
 
     gp: Ints
@@ -60,7 +60,7 @@ class Ends:
     """The group may have committed since a poll last saw its position."""
 
 
-def rows(chunk: Chunk, scope: Scope) -> Rows:
+def rows(chunk: Chunk, scope: JobSpan) -> GridRows:
     """Windows of every group-partition from its first known position on."""
     count = chunk.keys.num_rows
     first = np.searchsorted(chunk.gp, np.arange(count))
@@ -71,7 +71,7 @@ def rows(chunk: Chunk, scope: Scope) -> Rows:
     start = begin[gp] + (np.arange(width.sum()) - base[gp]) * scope.window
     inside = (chunk.within >= scope.start) & (chunk.within < scope.end)
     of_commit = np.where(inside, base[chunk.gp] + (chunk.within - begin[chunk.gp]) // scope.window, NONE)
-    return Rows(gp, start, start + scope.window, of_commit, _last_before(chunk, gp, start + scope.window))
+    return GridRows(gp, start, start + scope.window, of_commit, _last_before(chunk, gp, start + scope.window))
 
 
 def _last_before(chunk: Chunk, gp: Ints, end: Ints) -> Ints:
@@ -79,7 +79,7 @@ def _last_before(chunk: Chunk, gp: Ints, end: Ints) -> Ints:
     return last_until(chunk.gp, chunk.within, gp, end, before=True)
 
 
-def ends(chunk: Chunk, step: Steps, grid: Rows) -> Ends:
+def ends(chunk: Chunk, step: Steps, grid: GridRows) -> Ends:
     """Lag and backlog age at the rows' ends, from what is known at that instant."""
     t = chunk.timeline
     epoch = t.epoch_of(chunk.gp_partition[grid.gp], grid.end)
@@ -106,13 +106,13 @@ def ends(chunk: Chunk, step: Steps, grid: Rows) -> Ends:
     return Ends(fresh, known, log_start, log_end, effective, lag, age, low, high, held, unseen)
 
 
-def _seen_at(chunk: Chunk, grid: Rows) -> Ints:
+def _seen_at(chunk: Chunk, grid: GridRows) -> Ints:
     """Until when the last position is known to have held: the row's end, or the last poll before it."""
-    looked = np.maximum(chunk.at[grid.last], chunk.looks.last(grid.gp, grid.end))
-    return np.where(chunk.polled[grid.last], looked, grid.end)
+    polled_at = np.maximum(chunk.at[grid.last], chunk.polls.last(grid.gp, grid.end))
+    return np.where(chunk.polled[grid.last], polled_at, grid.end)
 
 
-def alive(chunk: Chunk, grid: Rows, end: Ends, scope: Scope) -> Bools:
+def alive(chunk: Chunk, grid: GridRows, end: Ends, scope: JobSpan) -> Bools:
     """Rows of group-partitions that still exist: neither deleted nor, until the next commit, expired while lagging."""
     deleted = chunk.offset[grid.last] == NONE
     silent = grid.end - chunk.at[grid.last] > scope.expire

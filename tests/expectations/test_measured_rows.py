@@ -105,7 +105,7 @@ def test_measured_rows_break_no_critical_rule(spark: SparkSession, job: Job) -> 
 def test_a_fact_that_two_files_hold_is_told(
     spark: SparkSession, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prechecks, "_WORTH_A_LOOK", 0)  # histograms are looked at in files, too
+    monkeypatch.setattr(prechecks, "_WORTH_A_PRECHECK", 0)  # histograms are looked at in files, too
     again = tmp_path / "again"
     again.mkdir()
     inside = [row for row in pq.read_table(job.facts[LOG_OFFSETS.name]).to_pylist() if row["at"] > START]

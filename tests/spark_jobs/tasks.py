@@ -15,7 +15,7 @@ from kafka_sla.model.tables import Table
 from kafka_sla.spark.job_spec import Job
 from kafka_sla.spark_jobs.events.chunks import Chunk, Room, chunks
 from kafka_sla.spark_jobs.events.read_files import reading, shares
-from kafka_sla.spark_jobs.events.sort import Events, in_order
+from kafka_sla.spark_jobs.events.sort import TaskEvents, in_order
 
 BEFORE = "before"
 """The load that carried rows belong to."""
@@ -38,7 +38,7 @@ def files(folder: Path, told: Mapping[Table, Sequence[Row]]) -> dict[str, list[s
     return found
 
 
-def events_of(job: Job, share_bytes: int = 1_000_000) -> Events:
+def events_of(job: Job, share_bytes: int = 1_000_000) -> TaskEvents:
     parts = shares(job, share_bytes)
     indexes = [pa.RecordBatch.from_pydict({"id": [number]}) for number in range(len(parts))]
     return in_order(reading(job, parts, 1)(indexes))

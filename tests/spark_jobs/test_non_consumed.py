@@ -16,8 +16,8 @@ from tests.spark_jobs.measuring import Facts, Measuring, unread_of
 LISTED = Cluster("listed", None, non_consumed_offsets_groups=(("chosen", ("wanted",)), ("nobody", ())))
 CLUSTERS = (Cluster("prod", None), LISTED)
 END = 600
-LOOKS = list(range(30, END, 60))
-"""One look in each of ten windows, at its middle."""
+POLLS = list(range(30, END, 60))
+"""One poll in each of ten windows, at its middle."""
 
 
 def config(topic: str, seconds: float = 5, **more: object) -> Row:
@@ -37,7 +37,7 @@ def latency(topic: str, minute: int, **more: object) -> Row:
 
 
 Scene = tuple[list[Row], list[Row], list[Row], list[Row]]
-"""Commits, looks, configurations, rows of consumer_latency."""
+"""Commits, polls, configurations, rows of consumer_latency."""
 
 
 def scene(
@@ -57,14 +57,14 @@ def scene(
 
 
 def still(start: int, later: int, since: int = 200) -> list[tuple[float, int]]:
-    """The log start at each look: it moves from one offset to another after `since` seconds."""
-    return [(t, start if t < since else later) for t in LOOKS]
+    """The log start at each poll: it moves from one offset to another after `since` seconds."""
+    return [(t, start if t < since else later) for t in POLLS]
 
 
 def wild(chance: random.Random, topic: str) -> tuple[Scene, dict[int, int]]:
     """Random commits (also resets to the earliest and the latest record) and moves of the log start, several of them
-    between two looks; and the truth: how many records each look finds removed unread since the one before."""
-    truth, commits, looks = dict.fromkeys(LOOKS, 0), [(0.0, 0)], []
+    between two polls; and the truth: how many records each poll finds removed unread since the one before."""
+    truth, commits, polls = dict.fromkeys(POLLS, 0), [(0.0, 0)], []
     position, start, end, lost = 0, 0, 0, 0
     for t in range(1, END):
         end += chance.randrange(10)
@@ -77,9 +77,9 @@ def wild(chance: random.Random, topic: str) -> tuple[Scene, dict[int, int]]:
             )
             commits.append((t + 0.5, position))
         if t in truth:
-            looks.append((t + 0.7, start))
+            polls.append((t + 0.7, start))
             truth[t], lost = lost, 0
-    return scene(topic, commits, looks), truth  # type: ignore[arg-type]
+    return scene(topic, commits, polls), truth  # type: ignore[arg-type]
 
 
 WILD = {f"wild {i}": wild(random.Random(i), f"wild {i}") for i in range(20)}
@@ -92,8 +92,8 @@ SCENES = [
     scene("reset to earliest", [(0, 100), (205, 150), (300, 200)], still(0, 150)),
     scene("reset to latest", [(0, 100), (205, 9_000)], still(0, 150)),
     scene("rewound", [(0, 500), (205, 0)], still(0, 150)),
-    scene("first commit between two looks", [(205, 100)], still(0, 150)),
-    scene("commit within the second of a look", [(0, 100), (209.5, 140), (209.8, 170)],
+    scene("first commit between two polls", [(205, 100)], still(0, 150)),
+    scene("commit within the second of a poll", [(0, 100), (209.5, 140), (209.8, 170)],
           [(30, 0), (210, 0), (270, 160)]),
     scene("deleted", [(0, 100), (200, None)], still(0, 150)),
     scene("recreated", [(0, 100)], still(50, 0)),
@@ -102,7 +102,7 @@ SCENES = [
     scene("kept for ever", [(0, 100)], still(0, 150), retention_ms=None),
     scene("kept for all time", [(0, 100)], still(0, 150), retention_ms=2**63 - 1),
     scene("about to expire", [(0, 100)], still(0, 150), retention_ms=60_000),
-    scene("never looked at", [(0, 100)], []),
+    scene("never polled", [(0, 100)], []),
     scene("chosen", [(0, 100)], still(0, 150), cluster="listed", group="wanted"),
     scene("chosen", [(0, 100)], still(0, 150), cluster="listed", group="other"),
     scene("nobody", [(0, 100)], still(0, 150), cluster="listed", group="wanted"),
@@ -160,11 +160,11 @@ def test_a_look_tells_what_was_removed_unread_since_the_one_before(
     assert seen[topic, minute]["unknown_reason"] is None
 
 
-def test_looks_before_the_first_commit_of_a_group_tell_nothing_of_it(seen: Seen) -> None:
-    row = seen["first commit between two looks", 3]
+def test_polls_before_the_first_commit_of_a_group_say_nothing_of_it(seen: Seen) -> None:
+    row = seen["first commit between two polls", 3]
     assert (bounds(row), totals(row), row["log_start_offset"]) == ((None, None), (0, 0), 150)
-    assert row["unknown_reason"] == "the log start offset was not compared with an earlier look in this window"
-    assert bounds(seen["first commit between two looks", 4]) == (0, 0)
+    assert row["unknown_reason"] == "the log start offset was not compared with an earlier poll in this window"
+    assert bounds(seen["first commit between two polls", 4]) == (0, 0)
 
 
 def test_totals_are_sums_of_both_bounds(seen: Seen) -> None:
@@ -172,16 +172,16 @@ def test_totals_are_sums_of_both_bounds(seen: Seen) -> None:
 
 
 def test_what_was_committed_just_before_a_look_may_have_been_held_at_it(seen: Seen) -> None:
-    assert bounds(seen["commit within the second of a look", 4]) == (0, 60)
+    assert bounds(seen["commit within the second of a poll", 4]) == (0, 60)
 
 
 def test_windows_without_a_look_to_compare_have_no_counts_and_say_so(seen: Seen) -> None:
     row = seen["several moves", 5]
     assert bounds(row) == (None, None)
-    assert row["unknown_reason"] == "the log start offset was not compared with an earlier look in this window"
-    never = seen["never looked at", 9]
+    assert row["unknown_reason"] == "the log start offset was not compared with an earlier poll in this window"
+    never = seen["never polled", 9]
     assert (bounds(never), totals(never)) == ((None, None), (None, None))
-    assert never["unknown_reason"] == "the log start offset has not been looked at"
+    assert never["unknown_reason"] == "the log start offset has not been polled"
 
 
 def test_compacted_topics_are_refused_with_a_reason_and_compacting_topics_that_delete_are_stated(seen: Seen) -> None:
@@ -209,7 +209,7 @@ def test_the_list_of_a_topic_chooses_its_groups_and_other_topics_count_for_slas(
 @pytest.mark.parametrize("topic", sorted(WILD))
 def test_the_true_loss_lies_within_the_bounds(seen: Seen, topic: str) -> None:
     truth, total = WILD[topic][1], 0
-    for t in LOOKS[1:]:
+    for t in POLLS[1:]:
         row, total = seen[topic, t // 60], total + truth[t]
         assert row["non_consumed_low"] <= truth[t] <= row["non_consumed_high"]
         assert row["non_consumed_total_low"] <= total <= row["non_consumed_total_high"]

@@ -50,10 +50,10 @@ def made(job: Job, tasks: int) -> dict[str, list[Row]]:
     """All rows of all tables, by key, from so many tasks."""
     parts = shares(job, 1_000_000)
     indexes = [pa.RecordBatch.from_pydict({"id": [number]}) for number in range(len(parts))]
-    packs = [batch.slice(n, 1) for batch in reading(job, parts, tasks)(indexes) for n in range(batch.num_rows)]
+    blocks = [batch.slice(n, 1) for batch in reading(job, parts, tasks)(indexes) for n in range(batch.num_rows)]
     found: dict[str, list[pa.Table]] = {}
     for task in range(tasks):
-        for some in tables(job)(pack for pack in packs if pack["task"][0].as_py() == task):
+        for some in tables(job)(block for block in blocks if block["task"][0].as_py() == task):
             for table, rows in some.items():
                 found.setdefault(table.name, []).append(rows)
     of_groups = group_status.together(pa.concat_tables(found.pop(group_status.SUMS.name)))

@@ -16,7 +16,7 @@ from kafka_sla.ledger.publications import Slice
 from kafka_sla.model.entities import Interval, Sla
 from kafka_sla.model.tables import CONSUMER_LATENCY
 from kafka_sla.parquet_files import verify
-from kafka_sla.sla.rollups import Measured, Place
+from kafka_sla.sla.rollups import PartitionKey, RecordStats
 from kafka_sla.sla.window_stats import latency_sql, pair_table, wanted_pairs
 from kafka_sla.sql import Sql
 from kafka_sla.text.name_patterns import plain_names
@@ -31,19 +31,19 @@ class _Rows:
 
 def measured_spans(
     lake: Lake, ledger: Ledger, sla: Sla, interval: Interval, width_ms: int, window_ms: int
-) -> dict[datetime, Measured]:
+) -> dict[datetime, RecordStats]:
     """What was published of the SLA, by the start of each span that holds a row."""
     # The window before tells how much was produced in the first one.
     before = Interval(interval.start - timedelta(milliseconds=window_ms), interval.end)
     rows = _rows(lake, sla, interval, width_ms, ledger.publications.slices([sla.cluster], before))
     histograms: dict[datetime, dict[int, int]] = defaultdict(dict)
-    cells: dict[datetime, dict[Place, float]] = defaultdict(dict)
+    cells: dict[datetime, dict[PartitionKey, float]] = defaultdict(dict)
     for row in rows.histogram:
         histograms[row["start"]][row["bucket"]] = row["records"]
     for row in rows.cells:
         cells[row["start"]][row["group"], row["topic"], row["partition"]] = row["worst"]
     return {
-        row["start"].astimezone(UTC): Measured(
+        row["start"].astimezone(UTC): RecordStats(
             row["consumed"], row["produced"], histograms[row["start"]], cells[row["start"]]
         )
         for row in rows.rates

@@ -31,7 +31,7 @@ from kafka_sla.sla.rollups import (
     DAY_MS,
     HOUR_MS,
     SLOT_MS,
-    Measured,
+    RecordStats,
     Rollup,
     Sums,
     merged,
@@ -212,7 +212,7 @@ def _packed(row: Row[Any]) -> Packed:
     value = row._mapping
     span = Interval(value["start_at"], value["start_at"] + timedelta(milliseconds=value["width_ms"]))
     numbers = {name: value[name] for name in _NUMBERS}
-    measured = Measured(value["all_consumed"], value["all_produced"])
+    measured = RecordStats(value["all_consumed"], value["all_produced"])
     return Packed(span.start, Rollup(span, **numbers, measured=measured), value["histogram"], value["cells"])
 
 
@@ -221,7 +221,7 @@ def _whole(row: Row[Any]) -> Rollup:
     buckets, counts = unpacked_histogram(packed.histogram)
     head, worst = unpacked_cells(packed.cells)
     known = packed.rollup.measured
-    measured = Measured(
+    measured = RecordStats(
         known.records_consumed, known.records_produced,
         dict(zip(buckets.tolist(), counts.tolist(), strict=True)), dict(zip(places(head), worst.tolist(), strict=True)),
     )  # fmt: skip

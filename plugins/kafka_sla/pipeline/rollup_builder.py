@@ -11,7 +11,7 @@ from kafka_sla.lake.lake import Lake
 from kafka_sla.lake.sla_stats import measured_spans
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval, Sla, SlaWindow, floor_time
-from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, Measured, Rollup, judged
+from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, RecordStats, Rollup, judged
 
 
 def sum_up(sla: Sla, lake: Lake, ledger: Ledger, interval: Interval, window_ms: int) -> None:
@@ -32,7 +32,7 @@ def _parts(sla: Sla, lake: Lake, ledger: Ledger, hours: Interval, window_ms: int
     measured = measured_spans(lake, ledger, sla, hours, width_ms, window_ms)
     width = timedelta(milliseconds=width_ms)
     return [
-        judged(Interval(start, start + width), windows.get(start, []), measured.get(start, Measured()))
+        judged(Interval(start, start + width), windows.get(start, []), measured.get(start, RecordStats()))
         for start in sorted(windows.keys() | measured.keys())
     ]
 

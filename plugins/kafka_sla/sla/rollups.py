@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from kafka_sla.model.entities import Interval, SlaWindow, Verdict
 
 SLOT_MS, HOUR_MS, DAY_MS = 300_000, 3_600_000, 86_400_000
-Place = tuple[str, str, int]
+PartitionKey = tuple[str, str, int]
 """Group, topic, partition."""
 
 
@@ -33,14 +33,14 @@ class Sums:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class RecordStats:
     """What the records of all partitions of an SLA say of one span; None where the rows do not tell."""
 
     records_consumed: int | None = None
     records_produced: int | None = None
     histogram: Mapping[int, int] = field(default_factory=dict)
     """Records per logarithmic bucket of `consumer_latency.latency_histogram`."""
-    cells: Mapping[Place, float] = field(default_factory=dict)
+    cells: Mapping[PartitionKey, float] = field(default_factory=dict)
     """Largest latency or backlog age per partition, in milliseconds."""
 
 
@@ -60,10 +60,10 @@ class Rollup:
     worst_latency_low_ms: float | None = None
     worst_latency_high_ms: float | None = None
     """None beside a known worst latency: unbounded."""
-    measured: Measured = field(default_factory=Measured)
+    measured: RecordStats = field(default_factory=RecordStats)
 
 
-def judged(span: Interval, windows: Sequence[SlaWindow], measured: Measured) -> Rollup:
+def judged(span: Interval, windows: Sequence[SlaWindow], measured: RecordStats) -> Rollup:
     """The windows of a span added up."""
     times: dict[Verdict, int] = defaultdict(int)
     for window in windows:
@@ -93,15 +93,15 @@ def merged(span: Interval, parts: Sequence[Rollup]) -> Rollup:
     )  # fmt: skip
 
 
-def _merged_measures(parts: Sequence[Measured]) -> Measured:
+def _merged_measures(parts: Sequence[RecordStats]) -> RecordStats:
     histogram: dict[int, int] = defaultdict(int)
-    cells: dict[Place, float] = {}
+    cells: dict[PartitionKey, float] = {}
     for part in parts:
         for bucket, records in part.histogram.items():
             histogram[bucket] += records
         for place, worst in part.cells.items():
             cells[place] = max(worst, cells.get(place, worst))
-    return Measured(
+    return RecordStats(
         _sum([p.records_consumed for p in parts]), _sum([p.records_produced for p in parts]), dict(histogram), cells
     )
 
@@ -123,7 +123,7 @@ def unpacked_histogram(packed: bytes) -> tuple[NDArray[np.int64], NDArray[np.int
     )
 
 
-def packed_cells(cells: Mapping[Place, float]) -> bytes:
+def packed_cells(cells: Mapping[PartitionKey, float]) -> bytes:
     """Worst latencies by partition, compressed; the inverse of `unpacked_cells`."""
     places: dict[tuple[str, str], list[int]] = defaultdict(list)
     for group, topic, partition in sorted(cells):
@@ -141,7 +141,7 @@ def unpacked_cells(packed: bytes) -> tuple[bytes, NDArray[np.float32]]:
 
 
 @lru_cache(maxsize=1024)
-def places(head: bytes) -> tuple[Place, ...]:
+def places(head: bytes) -> tuple[PartitionKey, ...]:
     """The partitions of packed cells; the hours of an SLA mostly have the same, so they are read once."""
     return tuple((group, topic, number) for group, topic, numbers in json.loads(head) for number in numbers)
 

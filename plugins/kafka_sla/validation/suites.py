@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 HISTOGRAMS = "expect_histograms_to_add_up"
-"""Dear types of rules: Great Expectations sorts all rows, Spark interprets every bucket."""
+"""Expensive types of rules: Great Expectations sorts all rows, Spark interprets every bucket."""
 QUARANTINE_ROWS = 1_000
 """Rows kept per broken expectation: enough to see the pattern, small enough for the SQL store. Counts stay exact."""
 
 
 @dataclass(frozen=True, slots=True)
-class DearRule:
-    """A rule of a dear type, which who wrote the rows may answer sooner. `kwargs` as in the suite's file."""
+class ExpensiveRule:
+    """A rule of an expensive type, which who wrote the rows may answer sooner. `kwargs` as in the suite's file."""
 
     table: str
     id: str
@@ -68,20 +68,20 @@ def validate(
     interval: Interval,
     window_ms: int,
     slas: Sequence[Sla] = (),
-    surely_hold: Callable[[Sequence[DearRule]], Sequence[bool]] = lambda rules: [False for _ in rules],
+    precheck: Callable[[Sequence[ExpensiveRule]], Sequence[bool]] = lambda rules: [False for _ in rules],
 ) -> ValidationOutcome:
     """Run the suite of every frame, keyed by table name; groups that an SLA names but no row shows are called absent.
 
-    `surely_hold` tells which dear rules need not be asked, because they hold. Details (counts, rows) are computed only
-    for what failed. A frame without rows is an idle interval, not an error. Frames are read several times, so what is
-    dear to compute should be persisted before.
+    `precheck` answers which expensive rules need not run, because they hold. Details (counts, rows) are computed only for
+    what failed. A frame without rows is an idle interval, not an error. Frames are read several times, so what is
+    expensive to compute should be persisted before.
     """
     results: list[dict[str, Any]] = []
     quarantine: list[dict[str, Any]] = []
     checked = {name: _with_context(frame, TABLES[name], interval, window_ms) for name, frame in frames.items()}
     rules = {name: suite(name)["expectations"] for name in checked}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        holding = pool.submit(_holding, _dear(rules), surely_hold)
+        holding = pool.submit(_holding, _expensive(rules), precheck)
         verdicts = {name: pool.submit(_run, name, checked[name], rules[name], slas, holding) for name in checked}
     for name, found in verdicts.items():
         load = {"load_id": load_id, "interval_start": interval.start, "interval_end": interval.end, "table_name": name}
@@ -194,11 +194,11 @@ _COUNTS = {"result_format": "BASIC", "partial_unexpected_count": 0}
 
 
 def _run(
-    name: str, frame: DataFrame, rules: Sequence[Any], slas: Sequence[Sla], surely: Future[list[DearRule]]
+    name: str, frame: DataFrame, rules: Sequence[Any], slas: Sequence[Sla], surely: Future[list[ExpensiveRule]]
 ) -> list[_Verdict]:
     """Did it hold (one aggregate for most rules), then counts of what did not. In the file's order.
 
-    `surely` tells the dear rules that hold and need not be asked; nor need those that follow from rules that hold.
+    `surely` tells the expensive rules that hold and need not be asked; nor need those that follow from rules that hold.
     """
     batch = _batch(name, frame)
     parameters = {"expected_groups": [_promise(sla) for sla in slas]}
@@ -219,13 +219,15 @@ def _run(
     return [_verdict(asked[rule["id"]], batch, frame, found.get(rule["id"])) for rule in rules]
 
 
-def _holding(rules: Sequence[DearRule], surely_hold: Callable[[Sequence[DearRule]], Sequence[bool]]) -> list[DearRule]:
-    return [rule for rule, holds in zip(rules, surely_hold(rules), strict=True) if holds]
+def _holding(
+    rules: Sequence[ExpensiveRule], precheck: Callable[[Sequence[ExpensiveRule]], Sequence[bool]]
+) -> list[ExpensiveRule]:
+    return [rule for rule, holds in zip(rules, precheck(rules), strict=True) if holds]
 
 
-def _dear(rules: Mapping[str, Sequence[Any]]) -> list[DearRule]:
+def _expensive(rules: Mapping[str, Sequence[Any]]) -> list[ExpensiveRule]:
     asked = [(name, rule) for name, of_table in rules.items() for rule in of_table if rule["type"] in _DEAR]
-    return [DearRule(name, rule["id"], rule["type"], rule["kwargs"]) for name, rule in asked]
+    return [ExpensiveRule(name, rule["id"], rule["type"], rule["kwargs"]) for name, rule in asked]
 
 
 def _implied_by(rule: Mapping[str, Any]) -> set[str]:

@@ -147,7 +147,7 @@ def test_history_from_files_becomes_a_miss_and_rows_to_export(capsys: Captured) 
     captured = capsys.readouterr()
     assert "measure 2026-11-01T08:00:00Z/2026-11-01T08:20:00Z with Spark: " in captured.err
     line = captured.out.splitlines()[-1]
-    assert line.startswith("payments within 30 s") and "(over)" in line
+    assert line.startswith("payments within 30 s") and "(recovered)" in line
 
     assert main(["misses"]) == 0
     miss = capsys.readouterr().out

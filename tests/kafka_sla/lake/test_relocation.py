@@ -66,7 +66,7 @@ def test_a_moved_store_takes_new_rows_and_is_tidied(store: Store, tmp_path: Path
 
     load(lake, Ledger(there), "load3", HOUR)
     assert lake.append_facts(LOG_OFFSETS, points("10:01", "10:02")) == 1
-    lake.settle()
+    lake.maintain()
 
     assert lake.read_facts(LOG_OFFSETS, HOUR).num_rows == 3
     assert lake.published(CONSUMER_LATENCY.name, HOUR).num_rows == 60

@@ -13,7 +13,7 @@ from kafka_sla.model.entities import Cluster, Interval, Patterns
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, Table
 from kafka_sla.spark.job_spec import Carried, Job, Replay
 from kafka_sla.spark_jobs.events.read_files import shares
-from kafka_sla.spark_jobs.events.sort import Events
+from kafka_sla.spark_jobs.events.sort import TaskEvents
 from tests.spark_jobs.conftest import at, commit, point
 from tests.spark_jobs.tasks import Row, events_of
 
@@ -34,7 +34,7 @@ def _job(
     return Job("load", Interval(at(0), at(end)), 60_000, (replay,), (), files, {}, "", {}, 0)
 
 
-def _offsets(events: Events) -> list[int | None]:
+def _offsets(events: TaskEvents) -> list[int | None]:
     found: list[int | None] = events.commits.rows["offset"].to_pylist()
     return found
 

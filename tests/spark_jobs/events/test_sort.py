@@ -6,24 +6,24 @@ import pyarrow as pa
 import pytest
 
 from kafka_sla.spark_jobs.events.layouts import COMMITS, LAYOUTS, POINTS
-from kafka_sla.spark_jobs.events.shuffle import packed
-from kafka_sla.spark_jobs.events.sort import Events, in_order
+from kafka_sla.spark_jobs.events.shuffle import blocks_of
+from kafka_sla.spark_jobs.events.sort import TaskEvents, in_order
 
 Commit = tuple[str, str, int, str, int, int | None]
 OF_COMMITS = ("cluster", "topic", "partition", "group", "at", "offset")
 OF_POINTS = ("cluster", "topic", "partition", "at", "offset")
 
 
-def _packs(kind: str, names: tuple[str, ...], *events: tuple[Any, ...], tasks: int = 1) -> pa.RecordBatch:
+def _blocks(kind: str, names: tuple[str, ...], *events: tuple[Any, ...], tasks: int = 1) -> pa.RecordBatch:
     rows = [dict(zip(names, event, strict=True)) for event in events]
-    return packed(kind, pa.Table.from_pylist(rows, LAYOUTS[kind]), tasks)
+    return blocks_of(kind, pa.Table.from_pylist(rows, LAYOUTS[kind]), tasks)
 
 
 def _commits(*events: Commit, tasks: int = 1) -> pa.RecordBatch:
-    return _packs(COMMITS, OF_COMMITS, *events, tasks=tasks)
+    return _blocks(COMMITS, OF_COMMITS, *events, tasks=tasks)
 
 
-def _told(events: Events) -> list[Commit]:
+def _told(events: TaskEvents) -> list[Commit]:
     """The commits in their order, with the names that their numbers stand for."""
     places = [tuple(place.values()) for place in events.places.to_pylist()]
     groups, rows = events.groups.to_pylist(), events.commits.rows.to_pylist()
@@ -51,7 +51,7 @@ def test_a_deleted_offset_comes_before_the_commit_of_the_same_instant() -> None:
 
 
 def test_points_and_commits_of_a_partition_share_its_number() -> None:
-    points = _packs(
+    points = _blocks(
         POINTS, OF_POINTS, ("prod", "silent", 0, 9, 20), ("prod", "orders", 0, 9, 20), ("prod", "orders", 0, 5, 10)
     )
     events = in_order([points, _commits(("prod", "orders", 0, "billing", 1, 3), ("prod", "read", 4, "billing", 1, 3))])
@@ -73,7 +73,7 @@ def test_a_topic_partition_belongs_to_one_task_whoever_packs_it(tasks: int) -> N
         return found
 
     places = [(cluster, topic, n) for cluster in "ab" for topic in ("orders", "clicks") for n in range(20)]
-    points = of(_packs(POINTS, OF_POINTS, *((*place, 1, 1) for place in places), tasks=tasks))
+    points = of(_blocks(POINTS, OF_POINTS, *((*place, 1, 1) for place in places), tasks=tasks))
     commits = of(_commits(*((*place, "x", 1, 1) for place in reversed(places)), tasks=tasks))
 
     assert set(points) == set(places)

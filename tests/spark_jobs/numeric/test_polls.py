@@ -28,7 +28,7 @@ def poll(seconds: float, offset: int, **more: Any) -> Row:
 
 @dataclass(frozen=True)
 class Flow:
-    """What really happened on one partition, and who looked when; seconds."""
+    """What really happened on one partition, and who polled when; seconds."""
 
     produced: list[float]
     commits: list[tuple[float, int]]
@@ -68,7 +68,7 @@ class Flow:
 
 
 def random_flow(luck: random.Random) -> Flow:
-    """Bursts, a consumer that sleeps and wakes, and looks at random times or at the windows' ends."""
+    """Bursts, a consumer that sleeps and wakes, and polls at random times or at the windows' ends."""
     bursts = range(0, SECONDS, luck.choice([7, 20, 90]))
     produced = sorted(round(luck.uniform(b, b + 5), 3) for b in bursts for _ in range(luck.randrange(12)))
     commits, now, done = [(-1.0, 0)], 0.0, 0
@@ -143,8 +143,8 @@ def test_a_group_that_is_gone_stays_gone_in_later_pieces_while_polls_find_its_ol
     measure: Measure, tmp_path: Path
 ) -> None:
     """Two groups lag and are silent for longer than `expire_group`, 2 minutes; one is never heard of, both return."""
-    looks = [poll(t, 0, partition=partition) for t in range(63, 600, 60) for partition in (0, 1)]
-    commits = [commit(5, 0), poll(5, 0, partition=1), *looks, commit(630, 300), poll(660, 300, partition=1)]
+    polls = [poll(t, 0, partition=partition) for t in range(63, 600, 60) for partition in (0, 1)]
+    commits = [commit(5, 0), poll(5, 0, partition=1), *polls, commit(630, 300), poll(660, 300, partition=1)]
     points = [point(t, t, partition=partition) for t in range(0, 721, 30) for partition in (0, 1)]
     cluster, promise = Cluster("prod", None, status=StatusRules(expire_group_ms=120_000)), (sla(30, expire=120),)
     status = Measuring(CONSUMER_STATUS, status_of, tmp_path).whole(

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_sla.spark_jobs.prechecks import histogram_sums
-from kafka_sla.spark_jobs.prechecks.histogram_sums import Histograms, surely_add_up
+from kafka_sla.spark_jobs.prechecks.histogram_sums import Histograms, histograms_add_up
 
 SCHEMA = pa.schema([
     ("histogram", pa.map_(pa.int32(), pa.int64())), ("negative", pa.int64()), ("unknown", pa.int64()),
@@ -36,8 +36,8 @@ def test_rows_that_add_up_surely_do_in_batches_too(
 ) -> None:
     monkeypatch.setattr(histogram_sums, "_BATCH_ROWS", 3)
 
-    assert surely_add_up(spark, _asked(tmp_path, GOOD, GOOD[::-1] * 5, []))
-    assert surely_add_up(spark, _asked(tmp_path))
+    assert histograms_add_up(spark, _asked(tmp_path, GOOD, GOOD[::-1] * 5, []))
+    assert histograms_add_up(spark, _asked(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -61,10 +61,10 @@ def test_a_row_that_does_not_or_may_not_is_not_sure(
 ) -> None:
     rows = [*GOOD, GOOD[0] | broken, *GOOD]
 
-    assert not surely_add_up(spark, _asked(tmp_path, GOOD, rows))
+    assert not histograms_add_up(spark, _asked(tmp_path, GOOD, rows))
 
 
 def test_a_file_of_an_older_version_is_not_sure(spark: SparkSession, tmp_path: Path) -> None:
     older = SCHEMA.remove(SCHEMA.get_field_index("unknown"))
 
-    assert not surely_add_up(spark, _asked(tmp_path, GOOD, schema=older))
+    assert not histograms_add_up(spark, _asked(tmp_path, GOOD, schema=older))

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_sla.spark_jobs.prechecks import uniqueness
-from kafka_sla.spark_jobs.prechecks.uniqueness import Rows, surely_unique
+from kafka_sla.spark_jobs.prechecks.uniqueness import UniqueColumns, rows_are_unique
 
 COLUMNS = ("group", "topic", "partition", "at", "offset")
 SCHEMA = pa.schema([
@@ -44,8 +44,8 @@ def _files(folder: Path, *files: Sequence[dict[str, Any]], schema: pa.Schema = S
     ids=str,
 )
 def test_rows_that_differ_in_a_column_are_unique(spark: SparkSession, tmp_path: Path, other: dict[str, Any]) -> None:
-    assert surely_unique(spark, [Rows(_files(tmp_path, [{}, other]), COLUMNS)]) == [True]
-    assert surely_unique(spark, [Rows(_files(tmp_path, [{}], [other]), COLUMNS)]) == [True]
+    assert rows_are_unique(spark, [UniqueColumns(_files(tmp_path, [{}, other]), COLUMNS)]) == [True]
+    assert rows_are_unique(spark, [UniqueColumns(_files(tmp_path, [{}], [other]), COLUMNS)]) == [True]
 
 
 @pytest.mark.parametrize("row", [{}, {"offset": None}, {"topic": None, "at": None}], ids=str)
@@ -54,21 +54,21 @@ def test_a_row_that_comes_again_is_found_wherever_it_is(
 ) -> None:
     before, after = ([{"partition": n} for n in range(begin, begin + 5)] for begin in (10, 20))
 
-    assert surely_unique(spark, [Rows(_files(tmp_path, [row, *before, row]), COLUMNS)]) == [False]
-    assert surely_unique(spark, [Rows(_files(tmp_path, [row, *before], [*after, row]), COLUMNS)]) == [False]
+    assert rows_are_unique(spark, [UniqueColumns(_files(tmp_path, [row, *before, row]), COLUMNS)]) == [False]
+    assert rows_are_unique(spark, [UniqueColumns(_files(tmp_path, [row, *before], [*after, row]), COLUMNS)]) == [False]
 
 
 def test_columns_that_are_not_asked_for_do_not_make_rows_differ(spark: SparkSession, tmp_path: Path) -> None:
     files = _files(tmp_path, [{"offset": 5}, {"offset": 6}])
 
-    assert surely_unique(spark, [Rows(files, COLUMNS), Rows(files, COLUMNS[:4])]) == [True, False]
+    assert rows_are_unique(spark, [UniqueColumns(files, COLUMNS), UniqueColumns(files, COLUMNS[:4])]) == [True, False]
 
 
 def test_a_column_that_an_older_file_lacks_is_null(spark: SparkSession, tmp_path: Path) -> None:
     older = _files(tmp_path, [{}], schema=SCHEMA.remove(SCHEMA.get_field_index("offset")))
 
-    assert surely_unique(spark, [Rows(older + _files(tmp_path, [{"offset": 5}]), COLUMNS)]) == [True]
-    assert surely_unique(spark, [Rows(older + _files(tmp_path, [{"offset": None}]), COLUMNS)]) == [False]
+    assert rows_are_unique(spark, [UniqueColumns(older + _files(tmp_path, [{"offset": 5}]), COLUMNS)]) == [True]
+    assert rows_are_unique(spark, [UniqueColumns(older + _files(tmp_path, [{"offset": None}]), COLUMNS)]) == [False]
 
 
 @pytest.mark.parametrize("values", [[0.25, 0.5], [[1], [2]], [True, False]], ids=str)
@@ -76,7 +76,10 @@ def test_values_that_are_not_hashed_prove_nothing(spark: SparkSession, tmp_path:
     pq.write_table(pa.table({"value": values, "offset": [1, 2]}), tmp_path / "other.parquet")
     files = [str(tmp_path / "other.parquet")]
 
-    assert surely_unique(spark, [Rows(files, ["value"]), Rows(files, ["value", "offset"])]) == [False, True]
+    assert rows_are_unique(spark, [UniqueColumns(files, ["value"]), UniqueColumns(files, ["value", "offset"])]) == [
+        False,
+        True,
+    ]
 
 
 @pytest.mark.parametrize("twice", [False, True])
@@ -88,12 +91,15 @@ def test_many_tasks_and_batches_say_the_same_as_one(
     rows = [{"partition": n % 7, "offset": n} for n in range(1_000)]
     files = _files(tmp_path, rows[:900], rows[900:] + rows[:1] * twice)
 
-    assert surely_unique(spark, [Rows(_files(tmp_path, rows), COLUMNS), Rows(files, COLUMNS)]) == [True, not twice]
+    assert rows_are_unique(spark, [UniqueColumns(_files(tmp_path, rows), COLUMNS), UniqueColumns(files, COLUMNS)]) == [
+        True,
+        not twice,
+    ]
 
 
 def test_no_rows_are_unique(spark: SparkSession, tmp_path: Path) -> None:
-    empty, nothing = Rows(_files(tmp_path, []), COLUMNS), Rows([], COLUMNS)
+    empty, nothing = UniqueColumns(_files(tmp_path, []), COLUMNS), UniqueColumns([], COLUMNS)
 
-    assert surely_unique(spark, [empty, nothing]) == [True, True]
-    assert surely_unique(spark, [nothing]) == [True]
-    assert surely_unique(spark, []) == []
+    assert rows_are_unique(spark, [empty, nothing]) == [True, True]
+    assert rows_are_unique(spark, [nothing]) == [True]
+    assert rows_are_unique(spark, []) == []

@@ -8,13 +8,13 @@ from itertools import pairwise
 from kafka_sla.sources.kafka.committed_positions import Reader, Track
 from kafka_sla.sources.kafka.offset_search import Search
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
-from kafka_sla.sources.kafka.record_sampling import Stretch
+from kafka_sla.sources.kafka.record_sampling import OffsetSpan
 
 
 def windows_read(
     tracks: Mapping[Reader, Track], searches: Mapping[TopicPartition, Search], ends: Mapping[TopicPartition, int],
     begin: int, stop: int, width: int, *, first: bool,
-) -> Iterator[Stretch]:  # fmt: skip
+) -> Iterator[OffsetSpan]:  # fmt: skip
     """The offsets of each window in [begin, stop) and of the one before, whose last records may not have been there
     when it was looked at; and, when it is the `first` look, what lay before these and was still to be read.
 
@@ -31,7 +31,7 @@ def windows_read(
         boundary = searches[tp].offset_at(earliest)
         position = min((at for at in positions if at is not None), default=boundary)
         if boundary is not None and position is not None and position < boundary:
-            yield Stretch(tp, begin, 0, position, boundary, boundary)
+            yield OffsetSpan(tp, begin, 0, position, boundary, boundary)
         bounds = [(at, searches[tp].offset_at(at)) for at in range(earliest, stop + width, width)]
         for (left, offset), (right, next_offset) in pairwise(bounds):
             if offset is None or next_offset is None:
@@ -41,4 +41,4 @@ def windows_read(
             # One more, which may be the oldest unread record: where times run backwards, it may belong to the window.
             end = min(ends[tp], max(next_offset, reached) + 1)
             if max(next_offset, reached) > offset and offset < end:
-                yield Stretch(tp, right, left, offset, end, next_offset, commits)
+                yield OffsetSpan(tp, right, left, offset, end, next_offset, commits)

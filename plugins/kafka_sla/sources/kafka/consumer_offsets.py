@@ -14,7 +14,7 @@ from kafka.errors import KafkaError, NoError, OffsetOutOfRangeError, UnknownTopi
 from kafka_sla.model.entities import Patterns
 from kafka_sla.sources.kafka.commit_records import CommitRecords, Commits
 from kafka_sla.sources.kafka.protocol.client import TAKE_OVER_S, Client
-from kafka_sla.sources.kafka.protocol.fetch import Place, fetched
+from kafka_sla.sources.kafka.protocol.fetch import FetchPosition, fetched
 from kafka_sla.sources.kafka.protocol.list_offsets import Offsets
 from kafka_sla.sources.kafka.protocol.record_batches import Batch, Record, read_batches, read_records, told_batches
 from kafka_sla.sources.kafka.protocol.topics import Topic, TopicPartition, read_topic
@@ -39,7 +39,7 @@ def read_commits(client: Client, groups: Patterns, topics: Patterns, start: int,
     records, held_back = CommitRecords(groups, topics), 0
     pauses = list(TAKE_OVER_S)
     while spans:
-        places = [Place(log.leaders[tp.partition], tp, at) for tp, (at, _) in spans.items()]
+        places = [FetchPosition(log.leaders[tp.partition], tp, at) for tp, (at, _) in spans.items()]
         left, moving = {}, None
         answers = fetched(client, places, _BYTES_PER_FETCH, committed=True)
         for (tp, (at, stop)), answer in zip(spans.items(), answers, strict=True):

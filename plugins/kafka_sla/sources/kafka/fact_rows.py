@@ -13,7 +13,7 @@ from kafka_sla.sources.kafka.produced_timeline import Produced
 from kafka_sla.sources.kafka.protocol.groups import Group
 from kafka_sla.sources.kafka.protocol.share_groups import NO_TIME_LAG, ShareLag
 from kafka_sla.sources.kafka.protocol.topics import Topic, TopicConfig, TopicPartition
-from kafka_sla.sources.kafka.record_sampling import Told
+from kafka_sla.sources.kafka.record_sampling import SampledRange
 
 Row = tuple[Any, ...]
 """Values in the order of the table's columns after `cluster`; times in ms."""
@@ -39,7 +39,7 @@ def produced(points: Iterable[Produced]) -> Iterator[Row]:
         yield *tp, point.at, None, point.offset, RECORD if point.exact else LIST_OFFSETS
 
 
-def ranges(told: Iterable[Told]) -> Iterator[Row]:
+def ranges(told: Iterable[SampledRange]) -> Iterator[Row]:
     for tp, at, found in told:
         yield *tp, at, *found
 

@@ -18,7 +18,7 @@ from kafka_sla.sources.kafka.protocol.connection_errors import words_of
 from kafka_sla.sources.kafka.protocol.group_members import count_members
 from kafka_sla.sources.kafka.protocol.groups import see_groups
 from kafka_sla.sources.kafka.protocol.share_groups import read_share_lags
-from kafka_sla.sources.kafka.snapshot_scope import Scope
+from kafka_sla.sources.kafka.snapshot_scope import SnapshotScope
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class Now:
     positions: dict[Reader, int] = field(default_factory=dict)
 
 
-def seen(scope: Scope, live: bool) -> tuple[Now, Commits | None]:
+def seen(scope: SnapshotScope, live: bool) -> tuple[Now, Commits | None]:
     """What is there now, and the commits. Both are read again while the log knows groups that no broker lists: a
     coordinator that is about to take over lists nothing, and does not say so."""
     for pause_s in (*TAKE_OVER_S, None):
@@ -55,7 +55,7 @@ def seen(scope: Scope, live: bool) -> tuple[Now, Commits | None]:
     return now, commits
 
 
-def _observe(scope: Scope) -> Now:
+def _observe(scope: SnapshotScope) -> Now:
     groups, committed = see_groups(scope.client, scope.groups, scope.matching)
     committed_at = now_ms()
     if not groups:
@@ -79,7 +79,7 @@ def _observe(scope: Scope) -> Now:
     )  # fmt: skip
 
 
-def _commits(scope: Scope, live: bool) -> Commits | None:
+def _commits(scope: SnapshotScope, live: bool) -> Commits | None:
     """The commit log around the interval; None, with a note, where it may not be read."""
     end = epoch_ms(scope.interval.end)
     try:

@@ -15,7 +15,7 @@ from kafka_sla.model.entities import Cluster, Connection, KeptPosition, Replicat
 from kafka_sla.sources.kafka.consumer_offsets import committed_records
 from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
-from kafka_sla.sources.kafka.protocol.fetch import Place, fetched
+from kafka_sla.sources.kafka.protocol.fetch import FetchPosition, fetched
 from kafka_sla.sources.kafka.protocol.list_offsets import Offsets
 from kafka_sla.sources.kafka.protocol.record_batches import Record, read_batches
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition, read_topic
@@ -53,7 +53,7 @@ def _records(client: Client, topic: str, end: int | None) -> Iterator[Record]:
     offsets = Offsets(client, {topic: log})
     ends, left = offsets.ends(), offsets.starts()
     while left := {tp: at for tp, at in left.items() if at < ends.get(tp, 0)}:
-        places = [Place(log.leaders[tp.partition], tp, at) for tp, at in left.items()]
+        places = [FetchPosition(log.leaders[tp.partition], tp, at) for tp, at in left.items()]
         answers = fetched(client, places, _BYTES_PER_FETCH, committed=True)
         for (_, tp, at), answer in zip(places, answers, strict=True):
             data, aborted = _data(answer)

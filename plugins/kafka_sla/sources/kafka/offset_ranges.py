@@ -1,4 +1,4 @@
-"""What the batches of a stretch of offsets say of its records, as few ranges of offsets. Pure: asks nobody.
+"""What the batches of a span of offsets say of its records, as few ranges of offsets. Pure: asks nobody.
 
 A range is as small as it must be for its records to have come evenly: spread over it from the earliest to the latest
 timestamp, none is off by more than a tolerance. Where a producer's clock runs behind another's, they overlap in time.
@@ -16,7 +16,7 @@ from kafka_sla.sources.kafka.protocol.record_batches import Batch, read_times
 _WIDEST = 8
 """Tolerances that one range may last: its bounds are the bounds of each of its records."""
 MOST_RANGES = 2_000
-"""Of one stretch; beyond, the tolerance is doubled until they suffice."""
+"""Of one span; beyond, the tolerance is doubled until they suffice."""
 
 
 class Range(NamedTuple):

@@ -12,7 +12,7 @@ from kafka_sla.model.entities import Cluster, Connection, Patterns
 from kafka_sla.sources.kafka.consumer_offsets import TOPIC
 from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
-from kafka_sla.sources.kafka.protocol.fetch import ONE_BATCH, Place, fetched
+from kafka_sla.sources.kafka.protocol.fetch import ONE_BATCH, FetchPosition, fetched
 from kafka_sla.sources.kafka.protocol.groups import list_groups, read_committed
 from kafka_sla.sources.kafka.protocol.topics import Topic, TopicPartition, read_configs, read_topic, read_topics
 
@@ -108,7 +108,7 @@ def _commit_log(client: Client) -> Finding:
 def _fetch_error(client: Client, topic: Topic) -> KafkaError | None:
     """The error that a Fetch at the beginning of the topic answers, if any."""
     partition, leader = next(iter(topic.leaders.items()))
-    (answer,) = fetched(client, [Place(leader, TopicPartition(topic.name, partition), 0)], ONE_BATCH)
+    (answer,) = fetched(client, [FetchPosition(leader, TopicPartition(topic.name, partition), 0)], ONE_BATCH)
     if isinstance(answer, KafkaError):
         return answer
     return for_code(answer.error_code)() if answer.error_code else None

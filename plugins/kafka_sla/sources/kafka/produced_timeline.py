@@ -15,7 +15,7 @@ from kafka_sla.sources.kafka.offset_search import Point, Rule, Search
 from kafka_sla.sources.kafka.protocol.list_offsets import Asked, Offsets
 from kafka_sla.sources.kafka.protocol.record_timestamps import RecordTimes
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
-from kafka_sla.sources.kafka.record_sampling import Contents, Told
+from kafka_sla.sources.kafka.record_sampling import Contents, SampledRange
 from kafka_sla.sources.kafka.transaction_markers import before_markers, transactional_topics
 
 _SLICE_MS = 3_600_000
@@ -48,7 +48,7 @@ class Looking:
     contents: Contents
     unfinished: int = field(default=0)
     """Gaps that were left wide because the look-ups were spent."""
-    ranges: list[Told] = field(default_factory=list)
+    ranges: list[SampledRange] = field(default_factory=list)
     """Where points do not suffice, filled while points are told."""
 
 
@@ -63,10 +63,10 @@ def produced_points(looking: Looking, start: int, end: int) -> Iterator[Produced
         budget = _run(looking, searches, looking.per_slice)
         steps = _lagging(looking, searches, begin, stop, first=begin == start)
         budget = _run(looking, searches, budget)
-        stretches = list(
+        spans = list(
             windows_read(looking.tracks, searches, ends, begin, stop, looking.rule.window_ms, first=begin == start)
         )
-        looking.ranges += looking.contents.of(stretches, budget)
+        looking.ranges += looking.contents.of(spans, budget)
         starts = looking.offsets.starts()
         exact = looking.times.at((tp, max(at, starts.get(tp, 0))) for (_, tp), _, at in steps)
         of_readers: dict[TopicPartition, list[Point]] = {}

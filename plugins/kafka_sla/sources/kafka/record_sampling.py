@@ -17,7 +17,7 @@ from kafka.errors import AuthorizationError, KafkaError, OffsetOutOfRangeError, 
 from kafka_sla.sources.kafka.offset_ranges import Content, Range
 from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
-from kafka_sla.sources.kafka.protocol.fetch import Place, fetched
+from kafka_sla.sources.kafka.protocol.fetch import FetchPosition, fetched
 from kafka_sla.sources.kafka.protocol.record_batches import Batch, told_batches
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 
@@ -32,7 +32,7 @@ _AT_ONCE = 64
 """Answers held in memory at a time."""
 
 
-class Stretch(NamedTuple):
+class OffsetSpan(NamedTuple):
     """Offsets [first, end) of a partition, looked at for the window that ends at `at` (ms)."""
 
     tp: TopicPartition
@@ -47,7 +47,7 @@ class Stretch(NamedTuple):
     """Time and position of each group's last commit in the window."""
 
 
-class Told(NamedTuple):
+class SampledRange(NamedTuple):
     """A range of offsets, known from the end of a window on (ms)."""
 
     tp: TopicPartition
@@ -57,7 +57,7 @@ class Told(NamedTuple):
 
 @dataclass(slots=True)
 class _Reading:
-    stretch: Stretch
+    span: OffsetSpan
     content: Content
     suspicious: bool = False
     backwards: bool = False
@@ -66,13 +66,13 @@ class _Reading:
 
     @property
     def whole(self) -> bool:
-        return self.content.reached >= self.stretch.end
+        return self.content.reached >= self.span.end
 
     @property
     def left(self) -> float:
         """About how many bytes are still to be read."""
-        read = self.content.reached - self.stretch.first
-        return self.content.size / max(1, read) * (self.stretch.end - self.content.reached)
+        read = self.content.reached - self.span.first
+        return self.content.size / max(1, read) * (self.span.end - self.content.reached)
 
 
 @dataclass(slots=True)
@@ -84,15 +84,15 @@ class Contents:
     tolerance_ms: int
     offset_lookups: int = 0
     unread: int = 0
-    """Stretches of offsets that would have had to be read."""
+    """Spans of offsets that would have had to be read."""
     unanswered: Counter[str] = field(default_factory=Counter)
     disordered: set[TopicPartition] = field(default_factory=set)
     """Where timestamps were seen to run backwards."""
     _refused: set[str] = field(default_factory=set)
 
-    def of(self, stretches: Iterable[Stretch], budget: int) -> Iterator[Told]:
+    def of(self, spans: Iterable[OffsetSpan], budget: int) -> Iterator[SampledRange]:
         """Ranges of the windows for which points do not suffice, after at most so many requests for samples."""
-        readings = [_Reading(one, Content(one.first, one.since)) for one in stretches]
+        readings = [_Reading(one, Content(one.first, one.since)) for one in spans]
         if len(readings) > budget:
             self.unanswered["the look-ups were spent"] += len(readings) - max(0, budget)
         self._sample(readings[: max(0, budget)])
@@ -101,7 +101,7 @@ class Contents:
         for one in suspicious:
             one.backwards |= one.content.backwards
             if one.backwards:
-                self.disordered.add(one.stretch.tp)
+                self.disordered.add(one.span.tp)
             yield from self._told(one)
 
     def notes(self) -> list[str]:
@@ -120,15 +120,15 @@ class Contents:
 
     def _sample(self, readings: list[_Reading]) -> None:
         for one, batches in self._fetched(readings, lambda one: one.content.reached, SAMPLE_BYTES):
-            one.content.take(batches, one.stretch.end)
+            one.content.take(batches, one.span.end)
         for one, batches in self._fetched([one for one in readings if _unproven(one)], _near_end, SAMPLE_BYTES):
             last = Content(one.content.reached, one.content.highest)
-            last.take(batches, one.stretch.end)
-            one.suspicious = last.ahead_of(one.stretch.commits) or last.backwards or last.transactional
+            last.take(batches, one.span.end)
+            one.suspicious = last.ahead_of(one.span.commits) or last.backwards or last.transactional
             one.backwards = last.backwards
         for one in readings:
             content = one.content
-            one.suspicious |= content.backwards or content.transactional or content.ahead_of(one.stretch.commits)
+            one.suspicious |= content.backwards or content.transactional or content.ahead_of(one.span.commits)
             one.suspicious |= one.held_back
 
     def _read(self, readings: list[_Reading]) -> None:
@@ -136,15 +136,15 @@ class Contents:
             progress = [
                 one
                 for one, batches in self._fetched(readings, lambda one: one.content.reached, _FETCH_BYTES)
-                if one.content.take(batches, one.stretch.end)
+                if one.content.take(batches, one.span.end)
             ]
             readings = [one for one in progress if not one.whole]
 
-    def _told(self, one: _Reading) -> Iterator[Told]:
-        found = one.content.ranges(one.stretch.first, self.tolerance_ms)
+    def _told(self, one: _Reading) -> Iterator[SampledRange]:
+        found = one.content.ranges(one.span.first, self.tolerance_ms)
         unread = list(_unread(one))
         self.unread += bool(unread)
-        yield from (Told(one.stretch.tp, one.stretch.at, told) for told in (*found, *unread))
+        yield from (SampledRange(one.span.tp, one.span.at, told) for told in (*found, *unread))
 
     def _fetched(
         self, readings: list[_Reading], offset: Callable[[_Reading], int], size: int
@@ -153,9 +153,9 @@ class Contents:
             asked = [
                 (one, leader)
                 for one in readings[begin : begin + _AT_ONCE]
-                if one.stretch.tp.topic not in self._refused and (leader := self.leader(one.stretch.tp)) is not None
+                if one.span.tp.topic not in self._refused and (leader := self.leader(one.span.tp)) is not None
             ]
-            places = [Place(leader, one.stretch.tp, offset(one)) for one, leader in asked]
+            places = [FetchPosition(leader, one.span.tp, offset(one)) for one, leader in asked]
             self.offset_lookups += len(places)
             answers = fetched(self.client, places, size, committed=True)
             for (one, _), answer in zip(asked, answers, strict=True):
@@ -166,9 +166,9 @@ class Contents:
         if error:
             self.unanswered[words_of(error)] += 1
             if isinstance(error, AuthorizationError):
-                self._refused.add(one.stretch.tp.topic)
+                self._refused.add(one.span.tp.topic)
             return []
-        one.held_back |= 0 <= answer.last_stable_offset < one.stretch.end
+        one.held_back |= 0 <= answer.last_stable_offset < one.span.end
         aborted = [(entry.first_offset, entry.producer_id) for entry in answer.aborted_transactions or ()]
         return list(told_batches(answer.records or b"", aborted))
 
@@ -186,22 +186,22 @@ def _unproven(one: _Reading) -> bool:
 
 def _near_end(one: _Reading) -> int:
     """The record that was read last in the window, as it tells whether clocks agree, or one near the end."""
-    positions = [position for _, position in one.stretch.commits if position <= one.stretch.end]
-    return max([*positions, one.content.reached + 1]) - 1 if positions else one.stretch.end - 1
+    positions = [position for _, position in one.span.commits if position <= one.span.end]
+    return max([*positions, one.content.reached + 1]) - 1 if positions else one.span.end - 1
 
 
 def _unread(one: _Reading) -> Iterator[Range]:
     """What was not read, with what is known of its times all the same; nothing where points tell all that there is."""
-    stretch, begin = one.stretch, one.content.reached
+    span, begin = one.span, one.content.reached
     transactional = one.content.transactional or one.held_back
     if one.whole or not (transactional or one.backwards):
         return
-    earliest = None if one.backwards else stretch.since
-    before = begin if transactional else max(begin, min(stretch.boundary, stretch.end))
+    earliest = None if one.backwards else span.since
+    before = begin if transactional else max(begin, min(span.boundary, span.end))
     if begin < before:
-        yield Range(begin, before, None, earliest, stretch.at)
-    if before < stretch.end:
-        yield Range(before, stretch.end, None, earliest, None)
+        yield Range(begin, before, None, earliest, span.at)
+    if before < span.end:
+        yield Range(before, span.end, None, earliest, None)
 
 
 def _affordable(readings: list[_Reading]) -> list[_Reading]:

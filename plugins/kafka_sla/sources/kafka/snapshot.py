@@ -32,7 +32,7 @@ from kafka_sla.sources.kafka.protocol.connection_errors import words_of
 from kafka_sla.sources.kafka.protocol.record_timestamps import RecordTimes
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 from kafka_sla.sources.kafka.record_sampling import Contents
-from kafka_sla.sources.kafka.snapshot_scope import Scope, scope_of
+from kafka_sla.sources.kafka.snapshot_scope import SnapshotScope, scope_of
 from kafka_sla.sources.kafka.transaction_markers import before_markers, transactional_topics
 from kafka_sla.sources.kafka.unchanged_positions import proven, tracks, unchanged
 
@@ -100,7 +100,7 @@ def _rarely_looking_for_garbage() -> Iterator[None]:
 
 
 def _read(
-    scope: Scope, rule: Rule, per_slice: int, live: bool, kept: Sequence[KeptPosition], progress: Progress
+    scope: SnapshotScope, rule: Rule, per_slice: int, live: bool, kept: Sequence[KeptPosition], progress: Progress
 ) -> Snapshot:
     began, cluster = now_ms(), scope.client.cluster.name
     now, commits = seen(scope, live)

@@ -12,7 +12,7 @@ from kafka_sla.sources.kafka.protocol.topics import Topic, TopicConfig, read_con
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class SnapshotScope:
     """What one pass is about and asks with."""
 
     client: Client
@@ -32,7 +32,7 @@ class Scope:
         return topic not in self.configs or self.configs[topic].compacted
 
 
-def scope_of(client: Client, interval: Interval, groups: Patterns, matching: Patterns, since: int) -> Scope:
+def scope_of(client: Client, interval: Interval, groups: Patterns, matching: Patterns, since: int) -> SnapshotScope:
     """Reads the topics and their settings."""
     topics = read_topics(client, matching)
     configs, notes = read_configs(client, topics)
@@ -40,4 +40,4 @@ def scope_of(client: Client, interval: Interval, groups: Patterns, matching: Pat
         notes.append(
             "no topic matches, or none may be seen: correct the configuration, or grant DESCRIBE on the topics"
         )
-    return Scope(client, interval, groups, matching, topics, configs, Offsets(client, topics), notes, since)
+    return SnapshotScope(client, interval, groups, matching, topics, configs, Offsets(client, topics), notes, since)

@@ -13,8 +13,8 @@ from kafka_sla.lake.duckdb_reader import opened
 from kafka_sla.lake.export_files import Format, write_stream
 from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import SLA_WINDOWS, TABLES, Table
-from kafka_sla.web.api.params import Here, Promise, Span
-from kafka_sla.web.queries.context import Place
+from kafka_sla.web.api.params import Promise, RequestContext, Span
+from kafka_sla.web.queries.context import Context
 from kafka_sla.web.queries.series import pieces
 from kafka_sla.web.queries.timeline import timeline
 
@@ -28,26 +28,26 @@ _POINTS = 2_000
 
 
 @router.get("/tables/{table}", summary="The rows of any table, published ones only")
-def rows_of_table(here: Here, table: str, span: Span, cluster: Cluster = "", form: As = "csv") -> Response:
+def rows_of_table(context: RequestContext, table: str, span: Span, cluster: Cluster = "", form: As = "csv") -> Response:
     if table not in TABLES:
         raise HTTPException(404, f"there is no table {table}; there are {', '.join(sorted(TABLES))}")
     clusters = [cluster] if cluster else None
-    _check_size(here, TABLES[table], span, clusters)
-    return _file(here.lake.published(table, span, clusters), form, table)
+    _check_size(context, TABLES[table], span, clusters)
+    return _file(context.lake.published(table, span, clusters), form, table)
 
 
 @router.get("/slas/{sla:path}/windows", summary="The verdicts on one SLA, window by window")
-def windows_of_sla(here: Here, sla: Promise, span: Span, form: As = "csv") -> Response:
-    if (span.end - span.start) / timedelta(milliseconds=here.settings.window_ms) > MOST_ROWS:
+def windows_of_sla(context: RequestContext, sla: Promise, span: Span, form: As = "csv") -> Response:
+    if (span.end - span.start) / timedelta(milliseconds=context.settings.window_ms) > MOST_ROWS:
         raise _too_many()
-    rows = here.lake.published(SLA_WINDOWS.name, span, [sla.cluster])
+    rows = context.lake.published(SLA_WINDOWS.name, span, [sla.cluster])
     mine = pa.compute.equal(rows["sla"], sla.name)
     return _file(rows.filter(mine), form, "sla_windows")
 
 
 @router.get("/slas/{sla:path}/timeline.csv", summary="What the page of one SLA draws")
-def timeline_of_sla(here: Here, sla: Promise, span: Span) -> Response:
-    drawn = timeline(pieces(here, sla, span, _POINTS), [])
+def timeline_of_sla(context: RequestContext, sla: Promise, span: Span) -> Response:
+    drawn = timeline(pieces(context, sla, span, _POINTS), [])
     columns = drawn.model_dump(exclude={"sla", "start", "end", "step_ms", "resolution", "threshold_ms", "objective",
                                         "misses", "at_ms"})  # fmt: skip
     starts = [datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=at) for at in drawn.at_ms]
@@ -62,13 +62,15 @@ def _file(rows: pa.Table, form: Format, name: str) -> Response:
     return Response(stream.getvalue(), media_type=KINDS[form], headers=attached)
 
 
-def _check_size(here: Place, table: Table, span: Interval, clusters: list[str] | None) -> None:
+def _check_size(context: Context, table: Table, span: Interval, clusters: list[str] | None) -> None:
     """Count before reading; rows of the small SQL tables are not counted."""
     if table.kind == "ledger":
         return
-    slices = here.ledger.publications.slices(clusters, span) if table.kind == "metric" else []
+    slices = context.ledger.publications.slices(clusters, span) if table.kind == "metric" else []
     metric = table.kind == "metric"
-    files = here.lake.published_files(table, slices) if metric else here.lake.fact_files(table, span.start, span.end)
+    files = (
+        context.lake.published_files(table, slices) if metric else context.lake.fact_files(table, span.start, span.end)
+    )
     if not files:
         return
     counted = f'SELECT count(*) AS rows FROM files WHERE "{table.time}" >= $start AND "{table.time}" < $end'

@@ -11,20 +11,20 @@ from fastapi import Depends, HTTPException, Query
 from kafka_sla.config.settings import Settings
 from kafka_sla.model.entities import Interval, Sla
 from kafka_sla.text.timestamps import parse_instant
-from kafka_sla.web.queries.context import Place, place
+from kafka_sla.web.queries.context import Context, open_context
 
 DEFAULT = timedelta(hours=24)
 LONGEST = timedelta(days=5 * 366)
 
 From = Annotated[str | None, Query(alias="from", description="ISO-8601 time, UTC without an offset; default: a day")]
 To = Annotated[str | None, Query(description="ISO-8601 time, exclusive; default: now")]
-Here = Annotated[Place, Depends(place)]
+RequestContext = Annotated[Context, Depends(open_context)]
 
 
-def interval(here: Here, start: From = None, to: To = None) -> Interval:
+def interval(context: RequestContext, start: From = None, to: To = None) -> Interval:
     """The span asked for, whole minutes."""
     try:
-        end = parse_instant(to) if to else _minute(here.now) + timedelta(minutes=1)
+        end = parse_instant(to) if to else _minute(context.now) + timedelta(minutes=1)
         begin = parse_instant(start) if start else end - DEFAULT
     except ValueError as error:
         raise HTTPException(400, f"from or to: {error}") from error
@@ -38,9 +38,9 @@ def interval(here: Here, start: From = None, to: To = None) -> Interval:
 Span = Annotated[Interval, Depends(interval)]
 
 
-def promise(here: Here, sla: str) -> Sla:
+def promise(context: RequestContext, sla: str) -> Sla:
     """The SLA that the path names."""
-    return named(here.settings, sla)
+    return named(context.settings, sla)
 
 
 Promise = Annotated[Sla, Depends(promise)]

@@ -15,8 +15,8 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import CONSUMER_LATENCY, CONSUMER_STATUS, Table
 from kafka_sla.sla.rollups import SLOT_MS
-from kafka_sla.web.api.params import Here
-from kafka_sla.web.queries.context import Place
+from kafka_sla.web.api.params import RequestContext
+from kafka_sla.web.queries.context import Context
 from kafka_sla.web.queries.overview import overview
 from kafka_sla.web.queries.schemas import SlaStatus
 from kafka_sla.web.queries.series import Pieces, unpacked
@@ -34,29 +34,29 @@ PerPartition = Annotated[bool, Query(description="leave the series of single par
 
 
 @router.get("/metrics", summary="The newest figures for Prometheus", response_class=Response)
-def metrics(here: Here, partitions: PerPartition = True) -> Response:
+def metrics(context: RequestContext, partitions: PerPartition = True) -> Response:
     registry = CollectorRegistry()
-    registry.register(_Newest(here, partitions))
+    registry.register(_Newest(context, partitions))
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
 
 class _Newest:
     """One scrape. Prometheus calls the time of a scrape now; how old the figures are is a series of its own."""
 
-    def __init__(self, here: Place, partitions: bool) -> None:
-        self._here, self._partitions = here, partitions
+    def __init__(self, context: Context, partitions: bool) -> None:
+        self._context, self._partitions = context, partitions
 
     def collect(self) -> Iterator[Metric]:
-        yield from slas(self._here, overview(self._here, self._here.settings.slas))
-        rows, statuses = newest_rows(self._here)
+        yield from slas(self._context, overview(self._context, self._context.settings.slas))
+        rows, statuses = newest_rows(self._context)
         yield from groups(rows, statuses)
         if self._partitions:
             yield from partitions(rows, statuses)
         yield _filled("kafka_sla_damaged_files", "Stored files that cannot be read, so that their series are missing",
-                      (), [((), len(self._here.damaged))])  # fmt: skip
+                      (), [((), len(self._context.damaged))])  # fmt: skip
 
 
-def slas(here: Place, found: Sequence[SlaStatus]) -> Iterator[Metric]:
+def slas(context: Context, found: Sequence[SlaStatus]) -> Iterator[Metric]:
     """The series of the SLAs."""
     labels = ("sla", "cluster", "team")
     named = {row.name: (row.name, row.cluster, row.team) for row in found}
@@ -67,7 +67,7 @@ def slas(here: Place, found: Sequence[SlaStatus]) -> Iterator[Metric]:
     yield state
     for name, words, value in _OF_SLAS:
         yield _filled(name, words, labels, ((named[row.name], value(row)) for row in found))
-    yield _percentiles(here, found, named)
+    yield _percentiles(context, found, named)
 
 
 _OF_SLAS: Sequence[tuple[str, str, Any]] = (
@@ -91,12 +91,12 @@ _OF_SLAS: Sequence[tuple[str, str, Any]] = (
 )  # fmt: skip
 
 
-def _percentiles(here: Place, found: Sequence[SlaStatus], named: Mapping[str, tuple[str, ...]]) -> Metric:
+def _percentiles(context: Context, found: Sequence[SlaStatus], named: Mapping[str, tuple[str, ...]]) -> Metric:
     """Of the newest slot of five minutes: one read for all SLAs."""
     metric = _gauge("kafka_sla_latency_seconds", "Latency of the records consumed in the newest five minutes",
                     ("sla", "cluster", "team", "percentile"))  # fmt: skip
-    newest = here.ledger.rollups.newest_slots([row.name for row in found])
-    for sla in here.settings.slas:
+    newest = context.ledger.rollups.newest_slots([row.name for row in found])
+    for sla in context.settings.slas:
         if sla.name not in newest or sla.name not in named:
             continue
         slot = newest[sla.name]
@@ -107,24 +107,24 @@ def _percentiles(here: Place, found: Sequence[SlaStatus], named: Mapping[str, tu
     return metric
 
 
-def newest_rows(here: Place) -> tuple[list[Row], dict[tuple[Any, ...], Row]]:
+def newest_rows(context: Context) -> tuple[list[Row], dict[tuple[Any, ...], Row]]:
     """The newest published window of each cluster: rows of the latency, and of the status by group-partition."""
     rows: list[Row] = []
     statuses: dict[tuple[Any, ...], Row] = {}
-    for cluster in here.settings.clusters:
-        newest = here.ledger.publications.latest(cluster.name, here.now + timedelta(days=1))
+    for cluster in context.settings.clusters:
+        newest = context.ledger.publications.latest(cluster.name, context.now + timedelta(days=1))
         if newest is None:
             continue
         end = newest.interval.end
-        last = Interval(end - timedelta(milliseconds=here.settings.window_ms), end)
-        rows += _rows(here, CONSUMER_LATENCY, last, cluster.name, _OF_LATENCY)
-        for row in _rows(here, CONSUMER_STATUS, last, cluster.name, _OF_STATUS):
+        last = Interval(end - timedelta(milliseconds=context.settings.window_ms), end)
+        rows += _rows(context, CONSUMER_LATENCY, last, cluster.name, _OF_LATENCY)
+        for row in _rows(context, CONSUMER_STATUS, last, cluster.name, _OF_STATUS):
             statuses[row["cluster"], row["group"], row["topic"], row["partition"]] = row
     return rows, statuses
 
 
-def _rows(here: Place, table: Table, span: Interval, cluster: str, columns: Sequence[str]) -> list[Row]:
-    rows: list[Row] = here.spared(lambda lake: lake.published(table.name, span, [cluster], columns)).to_pylist()
+def _rows(context: Context, table: Table, span: Interval, cluster: str, columns: Sequence[str]) -> list[Row]:
+    rows: list[Row] = context.spared(lambda lake: lake.published(table.name, span, [cluster], columns)).to_pylist()
     return rows
 
 

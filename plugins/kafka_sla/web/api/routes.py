@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, HTTPException, Query
 
 from kafka_sla.model.entities import Miss
-from kafka_sla.web.api.params import Chosen, Filter, Here, Promise, Span
+from kafka_sla.web.api.params import Chosen, Filter, Promise, RequestContext, Span
 from kafka_sla.web.queries import gaps, other_metrics
-from kafka_sla.web.queries.context import Place
+from kafka_sla.web.queries.context import Context
 from kafka_sla.web.queries.coverage import coverage_days
 from kafka_sla.web.queries.heatmap import heat_map
 from kafka_sla.web.queries.overview import overview
@@ -37,94 +37,96 @@ State = Annotated[Literal["", "open", "recovered"], Query(description="only open
 
 
 @router.get("/slas", summary="Every SLA as it stands, the worst first")
-def slas(here: Here, chosen: Chosen) -> list[SlaStatus]:
-    return overview(here, chosen.chosen(here.settings))
+def slas(context: RequestContext, chosen: Chosen) -> list[SlaStatus]:
+    return overview(context, chosen.chosen(context.settings))
 
 
 @router.get("/slas/{sla:path}/timeline", summary="Latency, verdicts and rates of one SLA over time")
-def sla_timeline(here: Here, sla: Promise, span: Span, steps: Steps = MOST_STEPS) -> Timeline:
-    misses = here.ledger.verdicts.newest_misses([sla.name], span, ["open", "recovered"], MOST_MISSES)
-    return timeline(pieces(here, sla, span, steps), misses)
+def sla_timeline(context: RequestContext, sla: Promise, span: Span, steps: Steps = MOST_STEPS) -> Timeline:
+    misses = context.ledger.verdicts.newest_misses([sla.name], span, ["open", "recovered"], MOST_MISSES)
+    return timeline(pieces(context, sla, span, steps), misses)
 
 
 @router.get("/slas/{sla:path}/partitions", summary="The worst latency of each partition of one SLA over time")
-def sla_partitions(here: Here, sla: Promise, span: Span, steps: Steps = HEAT_STEPS) -> HeatMap:
-    return heat_map(pieces(here, sla, span, steps))
+def sla_partitions(context: RequestContext, sla: Promise, span: Span, steps: Steps = HEAT_STEPS) -> HeatMap:
+    return heat_map(pieces(context, sla, span, steps))
 
 
 @router.get("/slas/{sla:path}/status", summary="Consumer status of one SLA over time")
-def sla_status(here: Here, sla: Promise, span: Span, steps: Steps = HEAT_STEPS) -> StatusLine:
-    return other_metrics.status_lines(here, sla, span, step_ms(span, here.settings.window_ms, steps))
+def sla_status(context: RequestContext, sla: Promise, span: Span, steps: Steps = HEAT_STEPS) -> StatusLine:
+    return other_metrics.status_lines(context, sla, span, step_ms(span, context.settings.window_ms, steps))
 
 
 @router.get("/slas/{sla:path}", summary="One SLA as it stands")
-def sla_now(here: Here, sla: Promise) -> SlaStatus:
-    return overview(here, [sla])[0]
+def sla_now(context: RequestContext, sla: Promise) -> SlaStatus:
+    return overview(context, [sla])[0]
 
 
 @router.get("/misses", summary="Misses that overlap a span, the newest first")
-def misses(here: Here, chosen: Chosen, span: Span, state: State = "", most: Most = MOST_MISSES) -> list[MissAnswer]:
-    return found_misses(here, chosen, span, state, most)
+def misses(
+    context: RequestContext, chosen: Chosen, span: Span, state: State = "", most: Most = MOST_MISSES
+) -> list[MissAnswer]:
+    return found_misses(context, chosen, span, state, most)
 
 
 @router.get("/misses/{miss_id}", summary="One miss")
-def one_miss(here: Here, miss_id: str) -> MissAnswer:
-    found = find_miss(here, miss_id)
-    return answer(next((sla for sla in here.settings.slas if sla.name == found.sla), None), found)
+def one_miss(context: RequestContext, miss_id: str) -> MissAnswer:
+    found = find_miss(context, miss_id)
+    return answer(next((sla for sla in context.settings.slas if sla.name == found.sla), None), found)
 
 
 @router.get("/quality", summary="What each expectation said of the newest load of each table")
-def quality(here: Here) -> list[Quality]:
-    return [Quality(**row) for row in here.ledger.queries.newest_validations()]
+def quality(context: RequestContext) -> list[Quality]:
+    return [Quality(**row) for row in context.ledger.queries.newest_validations()]
 
 
 @router.get("/quality/broken", summary="Expectations that failed for loads of a span, the newest first")
-def broken(here: Here, span: Span) -> list[Quality]:
-    return [Quality(**row) for row in here.ledger.queries.failed_expectations(span, MOST_BROKEN)]
+def broken(context: RequestContext, span: Span) -> list[Quality]:
+    return [Quality(**row) for row in context.ledger.queries.failed_expectations(span, MOST_BROKEN)]
 
 
 @router.get("/quality/quarantine", summary="Rows of a load that broke an expectation, as JSON objects")
-def quarantine(here: Here, load_id: str, expectation_id: str) -> list[str]:
-    return here.ledger.queries.quarantined_rows(load_id, expectation_id, MOST_BROKEN)
+def quarantine(context: RequestContext, load_id: str, expectation_id: str) -> list[str]:
+    return context.ledger.queries.quarantined_rows(load_id, expectation_id, MOST_BROKEN)
 
 
 @router.get("/coverage", summary="What was measured, reconstructed and missing per day; a month at most")
-def coverage(here: Here, span: Span) -> list[CoverageDay]:
-    return coverage_days(here, span)
+def coverage(context: RequestContext, span: Span) -> list[CoverageDay]:
+    return coverage_days(context, span)
 
 
 @router.get("/missing", summary="Time that was not published or not judged, and the commands that measure it")
-def missing_time(here: Here, span: Span) -> gaps.Missing:
-    return gaps.missing(here, span)
+def missing_time(context: RequestContext, span: Span) -> gaps.Missing:
+    return gaps.missing(context, span)
 
 
 @router.get("/brokers", summary="Fetch latency of each pair of brokers")
-def brokers(here: Here, span: Span) -> list[BrokerPairLatency]:
-    return other_metrics.pairs(here, span)
+def brokers(context: RequestContext, span: Span) -> list[BrokerPairLatency]:
+    return other_metrics.pairs(context, span)
 
 
 @router.get("/replication", summary="What each replication flow has yet to copy")
-def replication(here: Here, span: Span) -> list[ReplicationStatus]:
-    return other_metrics.flows(here, span)
+def replication(context: RequestContext, span: Span) -> list[ReplicationStatus]:
+    return other_metrics.flows(context, span)
 
 
 @router.get("/unread", summary="Records removed unread, or about to be")
-def unread(here: Here, span: Span) -> list[Unread]:
-    return other_metrics.unread(here, span)
+def unread(context: RequestContext, span: Span) -> list[Unread]:
+    return other_metrics.unread(context, span)
 
 
-def found_misses(here: Place, chosen: Filter, span: Span, state: str, most: int = MOST_MISSES) -> list[MissAnswer]:
+def found_misses(context: Context, chosen: Filter, span: Span, state: str, most: int = MOST_MISSES) -> list[MissAnswer]:
     """The newest first; of SLAs that have left the configuration, too, unless something is filtered by."""
-    known = {sla.name: sla for sla in here.settings.slas}
-    wanted = None if chosen == Filter() else [sla.name for sla in chosen.chosen(here.settings)]
-    rows = here.ledger.verdicts.newest_misses(wanted, span, [state] if state else ["open", "recovered"], most)
+    known = {sla.name: sla for sla in context.settings.slas}
+    wanted = None if chosen == Filter() else [sla.name for sla in chosen.chosen(context.settings)]
+    rows = context.ledger.verdicts.newest_misses(wanted, span, [state] if state else ["open", "recovered"], most)
     return [answer(known.get(miss.sla), miss) for miss in rows]
 
 
-def find_miss(here: Place, miss_id: str) -> Miss:
-    place = here.ledger.queries.sla_of_miss(miss_id)
+def find_miss(context: Context, miss_id: str) -> Miss:
+    known = context.ledger.queries.sla_of_miss(miss_id)
     found = (
-        next((miss for miss in here.ledger.verdicts.misses(place[0]) if miss.id == miss_id), None) if place else None
+        next((miss for miss in context.ledger.verdicts.misses(known[0]) if miss.id == miss_id), None) if known else None
     )
     if found is None:
         raise HTTPException(404, f"there is no miss {miss_id}; it may have been judged anew since")

@@ -11,14 +11,14 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from kafka_sla.reporting import archive
 from kafka_sla.reporting.archive import Archived
 from kafka_sla.text.formatting import moment
-from kafka_sla.web.api.params import Here
-from kafka_sla.web.pages.response import Page, page
+from kafka_sla.web.api.params import RequestContext
+from kafka_sla.web.pages.response import Page, page_of
 from kafka_sla.web.queries.backfill_commands import dag_trigger
-from kafka_sla.web.queries.context import Place
+from kafka_sla.web.queries.context import Context
 from kafka_sla.web.queries.schemas import Report
 
 router = APIRouter(default_response_class=HTMLResponse)
-Paper = Annotated[Page, Depends(page)]
+RequestPage = Annotated[Page, Depends(page_of)]
 Named = Annotated[str, Query(description="one digest; empty: all")]
 OfTeam = Annotated[str, Query(description="digests of one team; empty: all")]
 SHOWN = 200
@@ -33,48 +33,48 @@ _LOCKED = {
 
 @router.get("/api/v1/reports", summary="The digests of the archive, the newest period first", tags=["kafka_sla"],
             response_class=JSONResponse)  # fmt: skip
-def reports(here: Here, paper: Paper, digest: Named = "", team: OfTeam = "") -> list[Report]:
-    return [_answer(one, paper.link) for one in _found(here, digest, team)[:SHOWN]]
+def reports(context: RequestContext, page: RequestPage, digest: Named = "", team: OfTeam = "") -> list[Report]:
+    return [_answer(one, page.link) for one in _found(context, digest, team)[:SHOWN]]
 
 
 @router.get("/reports", include_in_schema=False)
-def reports_page(here: Here, paper: Paper, digest: Named = "", team: OfTeam = "") -> Response:
-    found = _found(here, digest, team)
-    return paper.html(
-        "reports", title="Reports", reports=[_told(one, paper) for one in found[:SHOWN]], all_reports=len(found),
-        digests=sorted({one.title for one in _found(here)}),
-        teams=sorted({digest.team for digest in here.settings.digests} - {""}),
-        digest=digest, team=team, dag=DAG, dag_href=paper.airflow(f"/dags/{DAG}"),
+def reports_page(context: RequestContext, page: RequestPage, digest: Named = "", team: OfTeam = "") -> Response:
+    found = _found(context, digest, team)
+    return page.html(
+        "reports", title="Reports", reports=[_told(one, page) for one in found[:SHOWN]], all_reports=len(found),
+        digests=sorted({one.title for one in _found(context)}),
+        teams=sorted({digest.team for digest in context.settings.digests} - {""}),
+        digest=digest, team=team, dag=DAG, dag_href=page.airflow(f"/dags/{DAG}"),
     )  # fmt: skip
 
 
 @router.get("/reports/{folder}/{name}", include_in_schema=False)
-def report_page(here: Here, folder: str, name: str, paper: Paper) -> Response:
-    one = _one(here, folder, name)
+def report_page(context: RequestContext, folder: str, name: str, page: RequestPage) -> Response:
+    one = _one(context, folder, name)
     form = _form(one)
-    return paper.html(
-        "report", title=f"{one.title}: {one.period}", report=_told(one, paper), form=form,
-        command=dag_trigger(DAG, form) if form else "", dag=DAG, dag_href=paper.airflow(f"/dags/{DAG}"),
+    return page.html(
+        "report", title=f"{one.title}: {one.period}", report=_told(one, page), form=form,
+        command=dag_trigger(DAG, form) if form else "", dag=DAG, dag_href=page.airflow(f"/dags/{DAG}"),
     )  # fmt: skip
 
 
 @router.get("/reports/{folder}/{name}/document", include_in_schema=False)
-def document(here: Here, folder: str, name: str, download: bool = False) -> Response:
+def document(context: RequestContext, folder: str, name: str, download: bool = False) -> Response:
     """The page as it was mailed, alone; `download`: as a file that reads the same anywhere."""
-    one = _one(here, folder, name)
+    one = _one(context, folder, name)
     attached = {"Content-Disposition": f'attachment; filename="{one.folder}-{one.name}.html"'} if download else {}
-    return HTMLResponse(archive.text_of(here.store, one), headers=_LOCKED | attached)
+    return HTMLResponse(archive.text_of(context.store, one), headers=_LOCKED | attached)
 
 
-def _found(here: Place, digest: str = "", team: str = "") -> list[Archived]:
+def _found(context: Context, digest: str = "", team: str = "") -> list[Archived]:
     return [
-        one for one in archive.archived(here.store, here.settings.digests)
+        one for one in archive.archived(context.store, context.settings.digests)
         if digest in ("", one.title) and (not team or (one.digest is not None and one.digest.team == team))
     ]  # fmt: skip
 
 
-def _one(here: Place, folder: str, name: str) -> Archived:
-    one = archive.find(archive.archived(here.store, here.settings.digests), folder, name)
+def _one(context: Context, folder: str, name: str) -> Archived:
+    one = archive.find(archive.archived(context.store, context.settings.digests), folder, name)
     if one is None:
         raise HTTPException(404, f"the archive has no page {folder}/{name}")
     return one
@@ -88,8 +88,8 @@ def _answer(one: Archived, link: Callable[..., str]) -> Report:
     )  # fmt: skip
 
 
-def _told(one: Archived, paper: Page) -> dict[str, Any]:
-    answer = _answer(one, paper.link)
+def _told(one: Archived, page: Page) -> dict[str, Any]:
+    answer = _answer(one, page.link)
     return {
         "row": answer, "made": moment(one.made_at), "known": one.digest is not None,
         "readers": ", ".join(one.digest.recipients) or "everybody whom its SLAs mail" if one.digest else "",

@@ -56,15 +56,15 @@ class Page:
         return Response((STATIC / name).read_bytes(), media_type=kind, headers=kept)
 
     def _navigation(self) -> list[dict[str, Any]]:
-        here = "/" if self._path.startswith("/slas") else self._path
+        current = "/" if self._path.startswith("/slas") else self._path
         return [
             {"href": self.link(path), "name": name,
-             "here": here == path or (path != "/" and here.startswith(path + "/"))}
+             "here": current == path or (path != "/" and current.startswith(path + "/"))}
             for path, name in NAVIGATION
         ]  # fmt: skip
 
 
-def page(request: Request) -> Page:
+def page_of(request: Request) -> Page:
     """A FastAPI dependency."""
     return Page(request)
 

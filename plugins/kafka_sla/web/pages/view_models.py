@@ -14,7 +14,7 @@ from kafka_sla.sla.attainment import Attainment
 from kafka_sla.sla.root_cause.evidence import evidence_rows
 from kafka_sla.text.formatting import UNKNOWN, bounds, count, moment, plural, share, span
 from kafka_sla.web.pages.sparkline import sparkline
-from kafka_sla.web.queries.context import Place
+from kafka_sla.web.queries.context import Context
 from kafka_sla.web.queries.schemas import CoverageDay, MissAnswer, Quality, SlaStatus, State
 
 Link = Callable[..., str]
@@ -115,7 +115,7 @@ def evidence(found: Miss) -> list[tuple[str, str, str]]:
     return evidence_rows(found.evidence)
 
 
-def validated(rows: Sequence[Quality], here: Place) -> list[dict[str, Any]]:
+def validated(rows: Sequence[Quality], context: Context) -> list[dict[str, Any]]:
     """The newest validation of each table."""
     tables = []
     for name, mine in groupby(rows, key=lambda row: row.table_name):
@@ -124,14 +124,14 @@ def validated(rows: Sequence[Quality], here: Place) -> list[dict[str, Any]]:
         tables.append({
             "name": name, "all": len(results), "held": len(results) - len(broken),
             "from": moment(results[0].interval_start), "to": moment(results[0].interval_end),
-            "broken": [expectation(row, here) for row in broken],
+            "broken": [expectation(row, context) for row in broken],
         })  # fmt: skip
     return tables
 
 
-def expectation(row: Quality, here: Place) -> dict[str, Any]:
+def expectation(row: Quality, context: Context) -> dict[str, Any]:
     """A broken expectation with a few of the rows that broke it."""
-    rows = here.ledger.queries.quarantined_rows(row.load_id, row.expectation_id, ROWS)
+    rows = context.ledger.queries.quarantined_rows(row.load_id, row.expectation_id, ROWS)
     return {
         "row": row, "start": moment(row.interval_start), "broke": UNKNOWN if row.unexpected_rows is None
         else count(row.unexpected_rows), "examples": [_readable(text) for text in rows],
@@ -155,12 +155,12 @@ def coverage(days: Sequence[CoverageDay]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def judged(here: Place, sla: Sla, interval: Interval, link: Link) -> dict[str, Any]:
+def judged(context: Context, sla: Sla, interval: Interval, link: Link) -> dict[str, Any]:
     """What one run's time looks like for an SLA."""
-    windows = here.ledger.verdicts.windows(sla, interval)
+    windows = context.ledger.verdicts.windows(sla, interval)
     verdicts = Counter(window.verdict for window in windows)
     known = [w.worst_latency_ms for w in windows if w.worst_latency_ms is not None]
-    misses = here.ledger.verdicts.misses(sla, interval)
+    misses = context.ledger.verdicts.misses(sla, interval)
     query = {"from": f"{interval.start:%Y-%m-%dT%H:%M}", "to": f"{interval.end:%Y-%m-%dT%H:%M}"}
     return {
         "name": sla.name, "href": link(f"/slas/{sla.name}", **query), "promised": span(sla.max_latency_ms),

@@ -15,7 +15,7 @@ from kafka_sla.ledger.queries import Published
 from kafka_sla.model.entities import Interval
 from kafka_sla.text.formatting import moment
 from kafka_sla.text.timestamps import parse_instant
-from kafka_sla.web.queries.context import Place
+from kafka_sla.web.queries.context import Context
 
 DAGS = ("kafka_sla", "kafka_sla_history")
 SHOWN = 12
@@ -23,9 +23,9 @@ SHOWN = 12
 _MOST_RUNS = 1_000
 
 
-def pieces(here: Place, cluster: str, span: Interval, airflow: Callable[[str], str]) -> dict[str, Any]:
+def pieces(context: Context, cluster: str, span: Interval, airflow: Callable[[str], str]) -> dict[str, Any]:
     """The published pieces of a span, the newest first, each with the run that computed it, where one is known."""
-    found = [one for one in here.ledger.queries.publications(span) if one.cluster == cluster]
+    found = [one for one in context.ledger.queries.publications(span) if one.cluster == cluster]
     newest = sorted(found, key=lambda one: one.interval, reverse=True)[:SHOWN]
     return {
         "all": len(found),

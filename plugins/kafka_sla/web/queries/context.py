@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Context:
     """Everything that a page reads from."""
 
     settings: Settings
@@ -46,7 +46,7 @@ class Place:
             return read(self.lake.without(error.files))
 
 
-def place(request: Request) -> Place:
+def open_context(request: Request) -> Context:
     """A FastAPI dependency. The clock says what is shown as late, never what is computed."""
     path = _configuration()
     try:
@@ -57,7 +57,7 @@ def place(request: Request) -> Place:
     store = _store(settings)
     ledger, lake = _opened(store)
     request.state.damaged = []
-    return Place(settings, ledger, lake, store, datetime.now(UTC), request.state.damaged)
+    return Context(settings, ledger, lake, store, datetime.now(UTC), request.state.damaged)
 
 
 def _configuration() -> Path:

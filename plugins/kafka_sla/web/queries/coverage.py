@@ -11,22 +11,22 @@ from fastapi import HTTPException
 from kafka_sla.ledger.observed_time import merged
 from kafka_sla.model.entities import Interval, floor_time
 from kafka_sla.sla.rollups import DAY_MS
-from kafka_sla.web.queries.context import Place
+from kafka_sla.web.queries.context import Context
 from kafka_sla.web.queries.schemas import CoverageDay
 
 LONGEST = timedelta(days=62)
 Spans = Mapping[str, list[Interval]]
 
 
-def coverage_days(here: Place, interval: Interval) -> list[CoverageDay]:
+def coverage_days(context: Context, interval: Interval) -> list[CoverageDay]:
     """Every configured cluster and UTC day of the interval, the newest day first."""
     days = Interval(floor_time(interval.start, DAY_MS), interval.end)
     if days.end - days.start > LONGEST:
         raise HTTPException(400, "coverage is told for two months at most; ask for less")
-    clusters = [cluster.name for cluster in here.settings.clusters]
-    published, watched = published_spans(here, days), here.ledger.observed_time.spans(clusters, days)
+    clusters = [cluster.name for cluster in context.settings.clusters]
+    published, watched = published_spans(context, days), context.ledger.observed_time.spans(clusters, days)
     return [
-        _day(cluster, day, here.now, published.get(cluster, []), watched.get(cluster, []))
+        _day(cluster, day, context.now, published.get(cluster, []), watched.get(cluster, []))
         for day in reversed(list(days.windows(DAY_MS)))
         for cluster in clusters
     ]
@@ -46,10 +46,10 @@ def _day(cluster: str, day: Interval, now: datetime, published: Sequence[Interva
     )  # fmt: skip
 
 
-def published_spans(here: Place, days: Interval) -> dict[str, list[Interval]]:
+def published_spans(context: Context, days: Interval) -> dict[str, list[Interval]]:
     """The time of each cluster about which something is published."""
     spans: dict[str, list[Interval]] = defaultdict(list)
-    for one in here.ledger.queries.publications(days):
+    for one in context.ledger.queries.publications(days):
         spans[one.cluster].append(one.interval)
     return {cluster: merged(mine) for cluster, mine in spans.items()}
 

@@ -13,7 +13,7 @@ from kafka_sla.model.entities import Interval, floor_time
 from kafka_sla.sla.rollups import DAY_MS
 from kafka_sla.web.queries import airflow_runs, backfill_commands
 from kafka_sla.web.queries.backfill_commands import Remediation
-from kafka_sla.web.queries.context import Place
+from kafka_sla.web.queries.context import Context
 from kafka_sla.web.queries.coverage import clipped, published_spans
 
 LONGEST = timedelta(days=100)
@@ -52,26 +52,26 @@ class Missing(BaseModel):
     remediations: list[Remediation]
 
 
-def missing(here: Place, asked: Interval) -> Missing:
+def missing(context: Context, asked: Interval) -> Missing:
     """By cluster what was never published, by SLA what was never judged."""
-    over = _over(here, asked)
+    over = _over(context, asked)
     if over is None:
         return Missing(start=asked.start, end=asked.start, times=[], omitted=0, unjudged=[], remediations=[])
-    published = published_spans(here, Interval(floor_time(over.start, DAY_MS), over.end))
-    gaps = {c.name: list(_between(published.get(c.name, []), over)) for c in here.settings.clusters}
+    published = published_spans(context, Interval(floor_time(over.start, DAY_MS), over.end))
+    gaps = {c.name: list(_between(published.get(c.name, []), over)) for c in context.settings.clusters}
     times = sorted(((gap, name) for name, mine in gaps.items() for gap in mine), reverse=True)
-    unjudged = _unjudged(here, over, published)
+    unjudged = _unjudged(context, over, published)
     return Missing(
         start=over.start, end=over.end, times=_told(times[:SHOWN], over), omitted=max(0, len(times) - SHOWN),
-        unjudged=unjudged, remediations=[*_measuring(gaps, here.now), *_judging(unjudged)],
+        unjudged=unjudged, remediations=[*_measuring(gaps, context.now), *_judging(unjudged)],
     )  # fmt: skip
 
 
-def _over(here: Place, asked: Interval) -> Interval | None:
+def _over(context: Context, asked: Interval) -> Interval | None:
     if asked.end - asked.start > LONGEST:
         raise HTTPException(400, f"missing time is told for {LONGEST.days} days at most; ask for less")
-    until = min(asked.end, floor_time(here.now - UNDER_WAY, here.settings.window_ms))
-    start = floor_time(asked.start, here.settings.window_ms)
+    until = min(asked.end, floor_time(context.now - UNDER_WAY, context.settings.window_ms))
+    start = floor_time(asked.start, context.settings.window_ms)
     return Interval(start, until) if start < until else None
 
 
@@ -118,18 +118,18 @@ def _measuring(gaps: dict[str, list[Interval]], now: datetime) -> Iterator[Remed
             yield backfill_commands.trigger(Interval(start, max(gap.end for gap in mine)), named)
 
 
-def _unjudged(here: Place, over: Interval, published: dict[str, list[Interval]]) -> list[Unjudged]:
+def _unjudged(context: Context, over: Interval, published: dict[str, list[Interval]]) -> list[Unjudged]:
     whole = [day for day in _days(over) if over.start <= day and day + _DAY <= over.end]
     if not whole:
         return []
     days = [Interval(day, day + _DAY) for day in whole]
     shown = {cluster: {day.start: _length(clipped(mine, day)) for day in days} for cluster, mine in published.items()}
-    judged = here.ledger.rollups.judged_by_day(
-        [sla.name for sla in here.settings.slas], Interval(whole[0], whole[-1] + _DAY)
+    judged = context.ledger.rollups.judged_by_day(
+        [sla.name for sla in context.settings.slas], Interval(whole[0], whole[-1] + _DAY)
     )
-    window = timedelta(milliseconds=here.settings.window_ms)
+    window = timedelta(milliseconds=context.settings.window_ms)
     found = []
-    for sla in here.settings.slas:
+    for sla in context.settings.slas:
         mine = shown.get(sla.cluster, {})
         lacking = [day for day, length in mine.items() if judged[sla.name].get(day, timedelta()) + window <= length]
         found += [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafka_sla.sla.rollups import Place
+from kafka_sla.sla.rollups import PartitionKey
 from kafka_sla.web.queries.schemas import HeatMap
 from kafka_sla.web.queries.series import Pieces
 from kafka_sla.web.queries.timeline import Floats
@@ -27,7 +27,7 @@ def heat_map(drawn: Pieces) -> HeatMap:
     )  # fmt: skip
 
 
-def _matrix(drawn: Pieces) -> tuple[list[Place], Floats]:
+def _matrix(drawn: Pieces) -> tuple[list[PartitionKey], Floats]:
     """A row per partition, a column per step; NaN where nothing is known."""
     cells = [piece.cells() for piece in drawn.found]
     names = sorted({name for mine in {id(mine): mine for mine, _ in cells}.values() for name in mine})

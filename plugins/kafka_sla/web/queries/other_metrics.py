@@ -11,7 +11,7 @@ from kafka_sla.lake.sla_stats import OF_PAIRS, add_pairs
 from kafka_sla.ledger.publications import Slice
 from kafka_sla.model.entities import Interval, Sla, epoch_ms
 from kafka_sla.model.tables import CONSUMER_STATUS, FETCH_LATENCY, NON_CONSUMED, REPLICATION_LAG, Table
-from kafka_sla.web.queries.context import Place
+from kafka_sla.web.queries.context import Context
 from kafka_sla.web.queries.schemas import BrokerPairLatency, ReplicationStatus, StatusLine, StatusRow, Unread
 
 MOST_ROWS = 50_000_000
@@ -20,25 +20,25 @@ STATUSES = ("OK", "NOTFOUND", "WARNING", "REWIND", "STALLED", "STOPPED")
 """From the best to the worst; the worst of a step is told."""
 
 
-def pairs(here: Place, span: Interval) -> list[BrokerPairLatency]:
+def pairs(context: Context, span: Interval) -> list[BrokerPairLatency]:
     """Each pair of brokers: means over the span, and what the newest window says."""
-    return [BrokerPairLatency(**row) for row in _summed(here, FETCH_LATENCY, span, _PAIRS)]
+    return [BrokerPairLatency(**row) for row in _summed(context, FETCH_LATENCY, span, _PAIRS)]
 
 
-def flows(here: Place, span: Interval) -> list[ReplicationStatus]:
+def flows(context: Context, span: Interval) -> list[ReplicationStatus]:
     """Each replicated topic of each flow: what waits now, and the worst of the span."""
-    return [ReplicationStatus(**row) for row in _summed(here, REPLICATION_LAG, span, _FLOWS)]
+    return [ReplicationStatus(**row) for row in _summed(context, REPLICATION_LAG, span, _FLOWS)]
 
 
-def unread(here: Place, span: Interval) -> list[Unread]:
+def unread(context: Context, span: Interval) -> list[Unread]:
     """Each group and topic that lost records in the span, or is about to; the soonest first."""
-    return [Unread(**row) for row in _summed(here, NON_CONSUMED, span, _UNREAD)]
+    return [Unread(**row) for row in _summed(context, NON_CONSUMED, span, _UNREAD)]
 
 
-def status_lines(here: Place, sla: Sla, span: Interval, step_ms: int) -> StatusLine:
+def status_lines(context: Context, sla: Sla, span: Interval, step_ms: int) -> StatusLine:
     """The worst status of the partitions of each group and topic of an SLA, step by step."""
     first, last = epoch_ms(span.start) // step_ms, (epoch_ms(span.end) - 1) // step_ms
-    rows = _summed(here, CONSUMER_STATUS, span, _STATUS, sla, ranks=list(STATUSES), width=step_ms)
+    rows = _summed(context, CONSUMER_STATUS, span, _STATUS, sla, ranks=list(STATUSES), width=step_ms)
     lines: dict[str, list[str | None]] = {}
     for row in rows:
         line = lines.setdefault(f"{row['group']} {row['topic']}", [None] * (last - first + 1))
@@ -52,11 +52,11 @@ def status_lines(here: Place, sla: Sla, span: Interval, step_ms: int) -> StatusL
 
 
 def _summed(
-    here: Place, table: Table, span: Interval, query: str, sla: Sla | None = None, **values: Any
+    context: Context, table: Table, span: Interval, query: str, sla: Sla | None = None, **values: Any
 ) -> list[dict[str, Any]]:
     """The query over the visible rows of the span, or of its newest part, as the view `shown`; of one SLA or of all."""
-    published = here.ledger.publications.slices([sla.cluster] if sla else None, span)
-    return here.spared(lambda lake: _summed_in(lake, table, span, published, query, sla, values))
+    published = context.ledger.publications.slices([sla.cluster] if sla else None, span)
+    return context.spared(lambda lake: _summed_in(lake, table, span, published, query, sla, values))
 
 
 def _summed_in(

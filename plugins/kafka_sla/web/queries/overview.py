@@ -14,7 +14,7 @@ from kafka_sla.sla.attainment import Attainment, attainment_of, period_until
 from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, Sums
 from kafka_sla.text.formatting import moment, span
 from kafka_sla.web.queries import schemas
-from kafka_sla.web.queries.context import Place
+from kafka_sla.web.queries.context import Context
 from kafka_sla.web.queries.schemas import SlaStatus, Sparkline, State
 
 SILENT = timedelta(minutes=30)
@@ -23,14 +23,14 @@ _SPARKLINE_HOURS = 24
 _ORDER: dict[State, int] = {"missed": 0, "pending": 1, "unknown": 2, "excluded": 3, "met": 4}
 
 
-def overview(place: Place, slas: Sequence[Sla]) -> list[SlaStatus]:
+def overview(context: Context, slas: Sequence[Sla]) -> list[SlaStatus]:
     """The worst first, then by name."""
-    newest = place.ledger.queries.newest_verdicts([sla.name for sla in slas])
-    misses = {miss.sla: miss for miss in place.ledger.verdicts.misses(open_only=True)}
-    periods = attainments(place.ledger, [(sla, newest[sla.name].end) for sla in slas if sla.name in newest])
-    sparklines = _sparklines(place, slas)
+    newest = context.ledger.queries.newest_verdicts([sla.name for sla in slas])
+    misses = {miss.sla: miss for miss in context.ledger.verdicts.misses(open_only=True)}
+    periods = attainments(context.ledger, [(sla, newest[sla.name].end) for sla in slas if sla.name in newest])
+    sparklines = _sparklines(context, slas)
     rows = [
-        _now(place, sla, newest.get(sla.name), misses.get(sla.name), periods.get(sla.name), sparklines[sla.name])
+        _now(context, sla, newest.get(sla.name), misses.get(sla.name), periods.get(sla.name), sparklines[sla.name])
         for sla in slas
     ]
     return sorted(rows, key=lambda row: (_ORDER[row.state], row.name))
@@ -70,11 +70,11 @@ def _ceil(at: datetime, width_ms: int, width: timedelta) -> datetime:
     return floor if floor == at else floor + width
 
 
-def _sparklines(place: Place, slas: Sequence[Sla]) -> dict[str, Sparkline]:
-    end = floor_time(place.now, HOUR_MS) + timedelta(milliseconds=HOUR_MS)
+def _sparklines(context: Context, slas: Sequence[Sla]) -> dict[str, Sparkline]:
+    end = floor_time(context.now, HOUR_MS) + timedelta(milliseconds=HOUR_MS)
     shown = Interval(end - timedelta(hours=_SPARKLINE_HOURS), end)
     starts = [span.start for span in shown.windows(HOUR_MS)]
-    rows = place.ledger.rollups.worst_by_sla([sla.name for sla in slas], HOUR_MS, shown)
+    rows = context.ledger.rollups.worst_by_sla([sla.name for sla in slas], HOUR_MS, shown)
     worst = {name: dict(points) for name, points in rows.items()}
     return {
         sla.name: Sparkline(
@@ -85,9 +85,14 @@ def _sparklines(place: Place, slas: Sequence[Sla]) -> dict[str, Sparkline]:
 
 
 def _now(
-    place: Place, sla: Sla, newest: Newest | None, miss: Miss | None, period: Attainment | None, sparkline: Sparkline
+    context: Context,
+    sla: Sla,
+    newest: Newest | None,
+    miss: Miss | None,
+    period: Attainment | None,
+    sparkline: Sparkline,
 ) -> SlaStatus:
-    state, reason = _state(place.now, newest, miss)
+    state, reason = _state(context.now, newest, miss)
     return SlaStatus(
         name=sla.name, cluster=sla.cluster, team=sla.team, description=sla.description,
         groups=list(sla.groups.include), topics=list(sla.topics.include),

@@ -19,15 +19,15 @@ from kafka_sla.sla.rollups import (
     DAY_MS,
     HOUR_MS,
     SLOT_MS,
-    Measured,
-    Place,
+    PartitionKey,
+    RecordStats,
     Rollup,
     judged,
     places,
     unpacked_cells,
     unpacked_histogram,
 )
-from kafka_sla.web.queries import context
+from kafka_sla.web.queries.context import Context
 
 Resolution = Literal["window", "slot", "hour", "day"]
 WINDOWS_UNTIL, SLOTS_UNTIL, HOURS_UNTIL = timedelta(hours=2), timedelta(days=4), timedelta(days=62)
@@ -46,7 +46,7 @@ class Piece:
 
     rollup: Rollup
     histogram: Callable[[], Counts]
-    cells: Callable[[], tuple[tuple[Place, ...], NDArray[np.float32]]]
+    cells: Callable[[], tuple[tuple[PartitionKey, ...], NDArray[np.float32]]]
 
     @property
     def at_ms(self) -> int:
@@ -79,22 +79,22 @@ class Pieces:
         return epoch_ms(self.interval.start) // self.step_ms * self.step_ms
 
 
-def pieces(here: context.Place, sla: Sla, interval: Interval, at_most: int) -> Pieces:
+def pieces(context: Context, sla: Sla, interval: Interval, at_most: int) -> Pieces:
     """At most so many steps; a span whose bounds cut a piece shows it whole."""
-    window_ms = here.settings.window_ms
-    resolution, width_ms = _width(here, interval, window_ms)
+    window_ms = context.settings.window_ms
+    resolution, width_ms = _width(context, interval, window_ms)
     step = step_ms(interval, width_ms, at_most)
     whole = Interval(floor_time(interval.start, step), interval.end)
-    kept = resolution != "window" or whole.start >= here.now - WINDOWS_KEPT + _LATEST
-    found = [unpacked(packed) for packed in here.ledger.rollups.read(sla.name, width_ms, whole)] if kept else []
+    kept = resolution != "window" or whole.start >= context.now - WINDOWS_KEPT + _LATEST
+    found = [unpacked(packed) for packed in context.ledger.rollups.read(sla.name, width_ms, whole)] if kept else []
     if resolution == "window" and not found:  # longer ago, or judged by a version that kept no windows
-        found = _from_windows(here, sla, whole, step, window_ms)
+        found = _from_windows(context, sla, whole, step, window_ms)
     return Pieces(sla, interval, resolution, step, found)
 
 
-def _width(here: context.Place, interval: Interval, window_ms: int) -> tuple[Resolution, int]:
+def _width(context: Context, interval: Interval, window_ms: int) -> tuple[Resolution, int]:
     length = interval.end - interval.start
-    kept = interval.start >= here.now - SLOTS_KEPT + timedelta(days=1)
+    kept = interval.start >= context.now - SLOTS_KEPT + timedelta(days=1)
     if length <= (WINDOWS_UNTIL if kept else SETTLED_WINDOWS_UNTIL):
         return "window", window_ms
     if length <= SLOTS_UNTIL and kept and window_ms <= SLOT_MS:
@@ -112,21 +112,21 @@ def step_ms(interval: Interval, width_ms: int, at_most: int) -> int:
 def unpacked(packed: Packed) -> Piece:
     """A stored rollup as a piece."""
 
-    def cells() -> tuple[tuple[Place, ...], NDArray[np.float32]]:
+    def cells() -> tuple[tuple[PartitionKey, ...], NDArray[np.float32]]:
         head, worst = unpacked_cells(packed.cells)
         return places(head), worst
 
     return Piece(packed.rollup, lambda: unpacked_histogram(packed.histogram), cells)
 
 
-def _from_windows(here: context.Place, sla: Sla, interval: Interval, step_ms: int, window_ms: int) -> list[Piece]:
+def _from_windows(context: Context, sla: Sla, interval: Interval, step_ms: int, window_ms: int) -> list[Piece]:
     windows: dict[datetime, list[SlaWindow]] = defaultdict(list)
-    for window in here.ledger.verdicts.windows(sla, interval):
+    for window in context.ledger.verdicts.windows(sla, interval):
         windows[floor_time(window.window.start, step_ms)].append(window)
-    measured = here.spared(lambda lake: measured_spans(lake, here.ledger, sla, interval, step_ms, window_ms))
+    measured = context.spared(lambda lake: measured_spans(lake, context.ledger, sla, interval, step_ms, window_ms))
     step = timedelta(milliseconds=step_ms)
     return [
-        _made(judged(Interval(start, start + step), windows.get(start, []), measured.get(start, Measured())))
+        _made(judged(Interval(start, start + step), windows.get(start, []), measured.get(start, RecordStats())))
         for start in sorted(windows.keys() | measured.keys())
     ]
 

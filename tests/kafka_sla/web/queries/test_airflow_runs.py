@@ -18,9 +18,9 @@ PAYMENTS = "payments within 30 seconds"
 def piece(asgi: Any) -> Any:
     """What was published of the cluster prod: one piece."""
     from kafka_sla.model.entities import EVERYTHING
-    from kafka_sla.web.queries.context import place
+    from kafka_sla.web.queries.context import open_context
 
-    (found,) = [one for one in place(None).ledger.queries.publications(EVERYTHING) if one.cluster == "prod"]  # type: ignore[arg-type]
+    (found,) = [one for one in open_context(None).ledger.queries.publications(EVERYTHING) if one.cluster == "prod"]  # type: ignore[arg-type]
     return found
 
 

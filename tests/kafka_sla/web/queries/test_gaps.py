@@ -35,23 +35,23 @@ def days(first: int, last: int) -> Interval:
 
 
 @pytest.fixture
-def here(asgi: Any, tmp_path: Path) -> Any:
+def context(asgi: Any, tmp_path: Path) -> Any:
     """An empty store of two clusters, at noon of the 8th."""
-    from kafka_sla.web.queries.context import Place
+    from kafka_sla.web.queries.context import Context
 
     config, store = tmp_path / "kafka_sla.yml", Store.embedded(tmp_path)
     config.write_text(CONFIGURATION)
-    return Place(load_settings(config), Ledger(store), Lake(store), store, NOW)
+    return Context(load_settings(config), Ledger(store), Lake(store), store, NOW)
 
 
-def found(here: Any, span: Interval) -> Any:
+def found(context: Any, span: Interval) -> Any:
     from kafka_sla.web.queries.gaps import missing
 
-    return missing(here, span)
+    return missing(context, span)
 
 
-def publish(here: Any, cluster: str, span: Interval) -> None:
-    here.ledger.publications.publish([cluster], span, f"{cluster} {span}", 0)
+def publish(context: Any, cluster: str, span: Interval) -> None:
+    context.ledger.publications.publish([cluster], span, f"{cluster} {span}", 0)
 
 
 def commands(remediations: list[Remediation], *kinds: str) -> list[str]:
@@ -72,32 +72,32 @@ def test_a_gap_is_told_to_the_minute(reader: Asker) -> None:
     assert timedelta(minutes=UNPUBLISHED[0] - UNPUBLISHED[1]) == end - start
 
 
-def test_days_in_a_row_are_one_backfill(here: Any) -> None:
+def test_days_in_a_row_are_one_backfill(context: Any) -> None:
     for cluster in ("prod", "dr"):
-        publish(here, cluster, days(4, 4))
-        publish(here, cluster, Interval(MARCH + 7 * DAY, NOW))
+        publish(context, cluster, days(4, 4))
+        publish(context, cluster, Interval(MARCH + 7 * DAY, NOW))
 
-    assert commands(found(here, days(1, 8)).remediations, "backfill", "trigger") == [
+    assert commands(found(context, days(1, 8)).remediations, "backfill", "trigger") == [
         "airflow backfill create --dag-id kafka_sla_history --from-date 2026-03-01T00:00Z --to-date 2026-03-03T00:00Z",
         "airflow backfill create --dag-id kafka_sla_history --from-date 2026-03-05T00:00Z --to-date 2026-03-07T00:00Z",
     ]
 
 
-def test_only_clusters_that_lack_something_are_measured(here: Any) -> None:
-    publish(here, "prod", days(1, 8))
-    publish(here, "dr", days(2, 8))
+def test_only_clusters_that_lack_something_are_measured(context: Any) -> None:
+    publish(context, "prod", days(1, 8))
+    publish(context, "dr", days(2, 8))
 
-    (command,) = commands(found(here, days(1, 7)).remediations, "backfill", "trigger")
+    (command,) = commands(found(context, days(1, 7)).remediations, "backfill", "trigger")
 
     assert ["--dag-run-conf", '{"clusters": ["dr"]}'] == shlex.split(command)[-2:]
 
 
-def test_a_day_that_is_not_over_is_one_run_of_the_live_dag(here: Any) -> None:
+def test_a_day_that_is_not_over_is_one_run_of_the_live_dag(context: Any) -> None:
     for cluster in ("prod", "dr"):
-        publish(here, cluster, Interval(NOW - 12 * timedelta(hours=1), NOW - timedelta(hours=2)))
+        publish(context, cluster, Interval(NOW - 12 * timedelta(hours=1), NOW - timedelta(hours=2)))
 
     (remediation,) = [
-        remediation for remediation in found(here, days(8, 8)).remediations if remediation.kind == "trigger"
+        remediation for remediation in found(context, days(8, 8)).remediations if remediation.kind == "trigger"
     ]
 
     assert ("kafka_sla", "2026-03-08T10:00Z", "2026-03-08T11:45Z") == (
@@ -108,15 +108,15 @@ def test_a_day_that_is_not_over_is_one_run_of_the_live_dag(here: Any) -> None:
     assert remediation.command.startswith("airflow dags trigger kafka_sla --conf ")
 
 
-def test_an_sla_that_came_later_is_judged_from_what_is_stored(here: Any) -> None:
-    publish(here, "prod", days(1, 5))
-    for sla in (sla for sla in here.settings.slas if sla.cluster == "prod"):
+def test_an_sla_that_came_later_is_judged_from_what_is_stored(context: Any) -> None:
+    publish(context, "prod", days(1, 5))
+    for sla in (sla for sla in context.settings.slas if sla.cluster == "prod"):
         span = days(4, 5) if sla.name.startswith("orders") else days(1, 5)
         windows = [SlaWindow(sla.name, window, "good", True, "") for window in span.windows(60_000)]
-        here.ledger.verdicts.replace(sla, span, windows, lambda _: [])
-        sum_up(sla, here.lake, here.ledger, span, 60_000)
+        context.ledger.verdicts.replace(sla, span, windows, lambda _: [])
+        sum_up(sla, context.lake, context.ledger, span, 60_000)
 
-    answer = found(here, days(1, 5))
+    answer = found(context, days(1, 5))
 
     assert [("orders within 5 minutes", MARCH, MARCH + 3 * DAY)] == [(u.sla, u.start, u.end) for u in answer.unjudged]
     (command,) = commands(answer.remediations, "judge")
@@ -125,10 +125,10 @@ def test_an_sla_that_came_later_is_judged_from_what_is_stored(here: Any) -> None
     }  # fmt: skip
 
 
-def test_every_form_offered_is_one_that_the_dag_accepts(here: Any) -> None:
-    publish(here, "dr", Interval(MARCH - 90 * DAY, MARCH))
+def test_every_form_offered_is_one_that_the_dag_accepts(context: Any) -> None:
+    publish(context, "dr", Interval(MARCH - 90 * DAY, MARCH))
 
-    remediations = found(here, Interval(NOW - 100 * DAY, NOW)).remediations
+    remediations = found(context, Interval(NOW - 100 * DAY, NOW)).remediations
 
     assert {"backfill", "trigger", "judge"} == {remediation.kind for remediation in remediations}
     for remediation in remediations:
@@ -137,7 +137,7 @@ def test_every_form_offered_is_one_that_the_dag_accepts(here: Any) -> None:
             every=DAY, watches=False, run_after=NOW, start=start, end=end, stored="facts" in remediation.form,
             clusters=tuple(remediation.form.get("clusters", ())), slas=tuple(remediation.form.get("slas", ())),
         )  # fmt: skip
-        assert Interval(remediation.start, remediation.end) == planned(plan(here.settings, request, NOW))
+        assert Interval(remediation.start, remediation.end) == planned(plan(context.settings, request, NOW))
 
 
 def test_a_span_is_cut_into_what_one_run_takes() -> None:
@@ -174,11 +174,11 @@ def runs(asgi: Any) -> Iterator[None]:
         session.execute(delete(DagRun).where(DagRun.run_id == "failed"))
 
 
-def test_a_run_that_failed_is_told_and_repeated(here: Any, runs: None) -> None:
-    publish(here, "prod", days(1, 8))
-    publish(here, "dr", Interval(MARCH, MARCH + DAY))
+def test_a_run_that_failed_is_told_and_repeated(context: Any, runs: None) -> None:
+    publish(context, "prod", days(1, 8))
+    publish(context, "dr", Interval(MARCH, MARCH + DAY))
 
-    answer = found(here, days(1, 3))
+    answer = found(context, days(1, 3))
 
     assert [("dr", 1, 0)] == [(t.cluster, t.failed_runs, t.runs_under_way) for t in answer.times]
     assert "--reprocess-behavior completed" in commands(answer.remediations, "backfill")[0]

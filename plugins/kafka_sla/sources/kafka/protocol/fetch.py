@@ -40,7 +40,7 @@ class _Withheld(ThrottlingQuotaExceededError):  # type: ignore[misc]
         self.seconds = seconds
 
 
-class Place(NamedTuple):
+class FetchPosition(NamedTuple):
     """Where to read: at which node, in which partition, from which offset on."""
 
     node: int
@@ -48,7 +48,7 @@ class Place(NamedTuple):
     offset: int
 
 
-def fetched(client: Client, places: Sequence[Place], max_bytes: int, *, committed: bool = False) -> list[Any]:
+def fetched(client: Client, places: Sequence[FetchPosition], max_bytes: int, *, committed: bool = False) -> list[Any]:
     """Of each place whole batches from the one that holds its offset on: `max_bytes` of them, but one at least.
 
     The part of the broker's answer that is about the partition, with its error code, or the KafkaError of the request.
@@ -63,7 +63,7 @@ def fetched(client: Client, places: Sequence[Place], max_bytes: int, *, committe
     return answers
 
 
-def _together(places: Sequence[Place], max_bytes: int) -> Iterator[list[int]]:
+def _together(places: Sequence[FetchPosition], max_bytes: int) -> Iterator[list[int]]:
     """Indexes of the places that one request asks for: of one node, each partition once, as a broker demands."""
     asked: dict[TopicPartition, int] = {}
     rounds: dict[tuple[int, int], list[int]] = {}
@@ -76,7 +76,7 @@ def _together(places: Sequence[Place], max_bytes: int) -> Iterator[list[int]]:
 
 
 def _fill(
-    client: Client, places: Sequence[Place], requests: Sequence[list[int]], max_bytes: int, committed: bool,
+    client: Client, places: Sequence[FetchPosition], requests: Sequence[list[int]], max_bytes: int, committed: bool,
     answers: list[Any],
 ) -> None:  # fmt: skip
     """Ask, one request for each list of indexes, and put the answers where they belong; again where it is withheld."""
@@ -110,7 +110,7 @@ def _parts(answer: Any, partitions: Sequence[TopicPartition]) -> list[Any]:
     return [told[tp] for tp in partitions]
 
 
-def _cut_off(answer: Any, place: Place) -> bool:
+def _cut_off(answer: Any, place: FetchPosition) -> bool:
     """There is a batch, but it is larger than the limit: only the first partition of a request gets such a one."""
     if isinstance(answer, KafkaError) or answer.error_code or next(read_batches(answer.records or b""), None):
         return False
@@ -118,7 +118,7 @@ def _cut_off(answer: Any, place: Place) -> bool:
     return place.offset < readable
 
 
-def _request(places: Sequence[Place], max_bytes: int, committed: bool) -> Ask:
+def _request(places: Sequence[FetchPosition], max_bytes: int, committed: bool) -> Ask:
     topics: dict[str, list[Any]] = {}
     for _, tp, offset in places:
         partition = _Partition(partition=tp.partition, fetch_offset=offset, partition_max_bytes=max_bytes)

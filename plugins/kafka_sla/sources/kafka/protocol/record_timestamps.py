@@ -10,7 +10,7 @@ from kafka.errors import AuthorizationError, BrokerResponseError, KafkaError, Of
 
 from kafka_sla.sources.kafka.protocol.client import TAKE_OVER_S, Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
-from kafka_sla.sources.kafka.protocol.fetch import ONE_BATCH, Place, fetched
+from kafka_sla.sources.kafka.protocol.fetch import ONE_BATCH, FetchPosition, fetched
 from kafka_sla.sources.kafka.protocol.list_offsets import Found
 from kafka_sla.sources.kafka.protocol.record_batches import read_batches, read_records
 from kafka_sla.sources.kafka.protocol.topics import Topic, TopicPartition, read_topic
@@ -79,7 +79,7 @@ class RecordTimes:
     def _ask(self, positions: list[Position]) -> dict[Position, KafkaError]:
         """Remembers what the leaders answer; returns the errors."""
         positions = [(tp, offset) for tp, offset in positions if tp.topic not in self._refused]
-        places = [Place(self._topics[tp.topic].leaders[tp.partition], tp, offset) for tp, offset in positions]
+        places = [FetchPosition(self._topics[tp.topic].leaders[tp.partition], tp, offset) for tp, offset in positions]
         self.offset_lookups += len(places)
         answers = fetched(self._client, places, ONE_BATCH)
         errors = {at: self._take(at, answer) for at, answer in zip(positions, answers, strict=True)}
