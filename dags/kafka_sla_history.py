@@ -30,7 +30,7 @@ with DAG(
     catchup=False,
     max_active_runs=2,
     default_args=DEFAULTS,
-    params=form(MENU, tells=False),
+    params=form(MENU, sends_mail=False),
     doc_md=runbook(__doc__, MENU),
     tags=["kafka", "sla"],
 ):

@@ -43,7 +43,7 @@ with DAG(
     max_active_runs=3,
     deadline=late_alert(MENU.settings),
     default_args=DEFAULTS,
-    params=form(MENU, tells=True),
+    params=form(MENU, sends_mail=True),
     doc_md=runbook(__doc__, MENU),
     tags=["kafka", "sla"],
 ):

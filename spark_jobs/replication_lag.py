@@ -115,12 +115,15 @@ def _known_at(refreshes: DataFrame, points: DataFrame, sightings: DataFrame) -> 
     every = (
         refreshes.unionByName(sightings, allowMissingColumns=True)
         .unionByName(points.join(flows, ["cluster", "topic", "partition"], how="inner"), allowMissingColumns=True)
-        .withColumn("told", F.struct("at", "offset"))
+        .withColumn("observed", F.struct("at", "offset"))
     )
     order = Window.partitionBy(*KEY).orderBy("at", "kind", "offset")
     until = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     beyond = order.rowsBetween(1, Window.unboundedFollowing)
-    point, sighting = F.when(F.col("kind") == _POINT, F.col("told")), F.when(F.col("kind") == _SIGHTING, F.col("told"))
+    point, sighting = (
+        F.when(F.col("kind") == _POINT, F.col("observed")),
+        F.when(F.col("kind") == _SIGHTING, F.col("observed")),
+    )
     caught_up = F.when((F.col("kind") == _POINT) & (F.col("offset") <= F.col("seen.offset")), F.col("at"))
     return (
         every.withColumns({

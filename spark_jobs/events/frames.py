@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
 
+from kafka_sla.model import former_names
 from kafka_sla.model.entities import Patterns
 from kafka_sla.model.tables import Table
 from kafka_sla.spark.job_spec import Job
@@ -37,8 +38,14 @@ def read(spark: SparkSession, table: Table, files: list[str]) -> DataFrame:
 
 
 def _files(spark: SparkSession, table: Table, files: list[str], more: str = "") -> DataFrame:
-    """By the contract's schema, not by that of some file: a file of an older version lacks what came since."""
-    return spark.read.schema(table.ddl + more).option(_VERIFY, True).parquet(*files)
+    """By the contract's schema, not by that of some file: a file of an older version lacks what came since, and has
+    former names."""
+    types = {column.name: column.type for column in table.columns}
+    former = {old: types[new] for new, old in former_names.COLUMNS.get(table.name, {}).items()}
+    ddl = table.ddl + more + "".join(f", `{old}` {kind}" for old, kind in former.items())
+    today = former_names.expressions(table.name, [*types, *former])
+    rows = spark.read.schema(ddl).option(_VERIFY, True).parquet(*files)
+    return rows.withColumns({name: F.expr(value) for name, value in today.items()})
 
 
 def selected(frame: DataFrame, job: Job) -> DataFrame:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_sla.files import sizes_of
+from kafka_sla.model import former_names
 from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.entities import epoch_ms
 from kafka_sla.model.tables import (
@@ -150,11 +151,12 @@ def _ranges(rows: pa.Table) -> dict[str, Any]:
 
 
 def _commits(rows: pa.Table) -> dict[str, Any]:
+    former = former_names.VALUES[COMMITTED_OFFSETS.name]["source"]
     return {
         "at": _micros(rows, "at"),
         "offset": rows["committed_offset"],
         "polled": _is(rows, "source", lambda word: word not in EVERY_COMMIT),
-        "certain": _is(rows, "source", lambda word: word in (*EVERY_COMMIT, POLL_CONFIRMED)),
+        "certain": _is(rows, "source", lambda word: former.get(word, word) in (*EVERY_COMMIT, POLL_CONFIRMED)),
         "earlier_lost": _is(rows, "source", lambda word: word == COMPACTED),
     }
 

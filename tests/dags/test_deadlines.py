@@ -217,7 +217,7 @@ def test_a_store_that_cannot_be_asked_is_told_with_the_reason(
 
     (mail,) = world.box.mails()
     reason = "no folder can be made" if folder else "the Airflow connection 'kafka_sla_store' is not defined"
-    assert f"What is published could not be asked: {reason}" in text(mail)
+    assert f"What is published is not known: {reason}" in text(mail)
 
 
 def test_without_recipients_nothing_is_watched(parsed: Any) -> None:

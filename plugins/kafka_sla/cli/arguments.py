@@ -16,7 +16,7 @@ _EPILOG = f"""\
 The configuration is the file that --config names, else {CONFIG_VARIABLE}, else ./{CONFIG_FILE}.
 The store is the folder that --store names, else the connection that the configuration names (store_connection) where
 AIRFLOW_CONN_... defines it, else the folder {STORE_VARIABLE}, else ./{STORE_FOLDER}.
-Times are ISO-8601 in UTC: 2026-11-01, 2026-11-01T02:00Z. Exit codes: 0 done, 1 failed, 2 asked wrongly."""
+Times are ISO-8601 in UTC: 2026-11-01, 2026-11-01T02:00Z. Exit codes: 0 done, 1 failed, 2 usage error."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -30,13 +30,13 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--version", action="version", version=f"kafka-sla {__version__}")
     commands = made.add_subparsers(dest="action", required=True, metavar="COMMAND")
-    _command(commands, "check", "check the configuration, connections, permissions and versions, with cures")
+    _command(commands, "check", "check configuration, connections, permissions and versions, and say what to do")
     _command(commands, "schema", "print the JSON Schema of the configuration, for editors")
     _import(_command(commands, "import", "bring facts from CSV or Parquet files"))
     _run(_command(commands, "run", "measure, publish and judge an interval, without Airflow"))
-    _command(commands, "status", "show what is published, how the promises stand, and the last validation")
+    _command(commands, "status", "show what is published, the state of each SLA, and the last validation")
     _misses(_command(commands, "misses", "show misses with their evidence"))
-    _report(_command(commands, "report", "write an HTML report of how promises were kept"))
+    _report(_command(commands, "report", "write an HTML report of the SLAs in an interval"))
     _digest(_command(commands, "digest", "make a digest of the configuration, as a file or a mail"))
     _export(_command(commands, "export", "write published rows of a table"))
     _store(_command(commands, "store", "look after the store itself"))

@@ -69,7 +69,7 @@ def status_text(settings: Settings, ledger: Ledger) -> str:
 
 def interval_text(slas: Sequence[Sla], ledger: Ledger, interval: Interval) -> str:
     """What one run found: verdicts, the worst latency and misses per SLA."""
-    header = ("SLA", "promise", "good", "bad", "excluded", "unknown", "worst", "misses")
+    header = ("SLA", "threshold", "good", "bad", "excluded", "unknown", "worst", "misses")
     return aligned(header, [_interval_row(sla, ledger, interval) for sla in slas])
 
 

@@ -12,10 +12,11 @@ from kafka_sla.config.cluster_rules import broken_clusters
 from kafka_sla.config.rules import SECRET_ADDRESS, Found, broken_rules, did_you_mean, secrets
 from kafka_sla.config.schema import SECTIONS, Document, Section
 from kafka_sla.config.yaml_lines import KeyPath, Mistake, YamlFile
+from kafka_sla.model import former_names
 
 _WORDS = {
     "missing": "required key is missing",
-    "string_type": "not text; allowed: text, in quotes where it looks like a number",
+    "string_type": "not text; allowed: text, in quotes where it could be a number",
     "list_type": "not a list; allowed: [first, second]",
     "too_short": "empty; allowed: at least one",
     "dict_type": "not a mapping; allowed: key: value lines",
@@ -35,7 +36,7 @@ def mistakes(file: YamlFile) -> list[Mistake]:
 def report(path: str | Path, wrong: list[Mistake]) -> str:
     """The mistakes as one message."""
     lines = [f"  line {m.line}: {_dotted(m.path)}{': ' if m.path else ''}{m.text}" for m in wrong]
-    return f"{path} has {len(wrong)} mistake{'s' if len(wrong) > 1 else ''}:\n" + "\n".join(lines)
+    return f"{path} has {len(wrong)} error{'s' if len(wrong) > 1 else ''}:\n" + "\n".join(lines)
 
 
 def _mistakes(values: Any) -> list[Found]:
@@ -74,6 +75,8 @@ def _sentence(details: ErrorDetails) -> str:
 def _unknown_key(path: KeyPath) -> str:
     section = SECTIONS.get(_section(path[:-1]), Section)
     known = [field.alias or name for name, field in section.model_fields.items()]
+    if (key := former_names.YAML_KEYS.get(str(path[-1]))) in known:
+        return f"{path[-1]} is now {key}"
     return f"unknown key;{did_you_mean(str(path[-1]), known)} allowed: {', '.join(known)}"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from kafka_sla.config.yaml_lines import KeyPath
+from kafka_sla.model import former_names
 from kafka_sla.text.durations import duration_text, parse_duration
 from kafka_sla.text.name_patterns import is_exact, parse_patterns
 from kafka_sla.text.timestamps import parse_instant
@@ -83,7 +84,8 @@ def secrets(value: Any, path: KeyPath = ()) -> Iterator[Found]:
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:
         plain = isinstance(inner, str | int | float) and not isinstance(inner, bool) and "{{" not in str(inner)
-        named = isinstance(key, str) and _SECRET_KEY.search(key) and not key.endswith(("conn_id", "connection"))
+        public = str(key).endswith(("conn_id", "connection")) or key in former_names.YAML_KEYS
+        named = isinstance(key, str) and _SECRET_KEY.search(key) and not public
         if plain and (named or SECRET_ADDRESS.search(str(inner))):
             yield (
                 (*path, key),

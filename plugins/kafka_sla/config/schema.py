@@ -33,7 +33,7 @@ def _written(text: str, description: str, alias: str | None = None) -> Any:
 
 
 class Section(BaseModel):
-    """A mapping of the file: unknown keys are mistakes, a key without a value counts as not given."""
+    """A mapping of the file: unknown keys are errors, a key without a value counts as not given."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -124,7 +124,7 @@ class SteadyStateKeys(Section):
         default=None, description="Backlog age that counts as caught up; default: max_latency."
     )
     grace_period: Duration | None = Field(
-        default=None, description="Longest time that bootstrapping excuses; default: no limit."
+        default=None, description="Longest time that bootstrapping excludes windows; default: no limit."
     )
     expire_group: Duration = _written("7d", description="A group silent for longer bootstraps again when it returns.")
 
@@ -195,7 +195,7 @@ class DigestKeys(Section):
     """A report of the day, week or month that ended, by mail."""
 
     name: SlaName = Field(description="Unique name, shown in the subject and in the archive.")
-    every: Literal["day", "week", "month"] = Field(default="week", description="Calendar period that it tells of.")
+    every: Literal["day", "week", "month"] = Field(default="week", description="Calendar period that it reports.")
     at: ClockTime = Field(default="07:00", description="When it is mailed on the day after the period, by its clock.")
     time_zone: TimeZone = Field(default="UTC", description="Clock of the period and of `at`.")
     slas: list[SlaName] = Field(default=[], description="SLAs in it; default: those of `team`, or all.")
@@ -213,11 +213,14 @@ class FreshnessAlertKeys(Section):
 
 
 class OffsetLookupKeys(Section):
-    """How finely Kafka is asked for the time of offsets."""
+    """How finely offsets are looked up by time."""
 
     min_gap: Duration = _written("250ms", description="Gaps narrower than this are never split.")
     max_per_hour: int = Field(
-        default=200_000, ge=1, le=100_000_000, description="Look-ups that one snapshot of a cluster may spend."
+        default=200_000,
+        ge=1,
+        le=100_000_000,
+        description="Lookups of one snapshot of a cluster per started hour.",
     )
     max_gap: Duration | None = Field(
         default=None, description="Gaps wider than this are always split; default: window."
@@ -255,7 +258,7 @@ class Document(Section):
         default="kafka_sla_store", description="Airflow connection to the table store."
     )
     offset_lookups: OffsetLookupKeys = Field(
-        default_factory=OffsetLookupKeys, description="How finely Kafka is asked for the time of offsets."
+        default_factory=OffsetLookupKeys, description="How finely offsets are looked up by time."
     )
 
 

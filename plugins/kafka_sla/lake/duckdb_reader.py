@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafka_sla.model import former_names
 from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import Table
@@ -44,9 +45,9 @@ def distinct_rows(table: Table, files: Sequence[str]) -> pa.Table:
     return _rows(table, files, table.names, f"ORDER BY {key}", {}, distinct=f"DISTINCT ON ({key})")
 
 
-def distinct_values(files: Sequence[str], names: Sequence[str]) -> pa.Table:
+def distinct_values(table: Table, files: Sequence[str], names: Sequence[str]) -> pa.Table:
     """The different values that these columns have together."""
-    with opened(files, []) as db:
+    with opened(table, files, []) as db:
         return db.arrow(f"SELECT DISTINCT {quoted(names)} FROM files")
 
 
@@ -72,7 +73,7 @@ def new_rows(table: Table, rows: pa.Table, files: Sequence[str]) -> pa.Table:
     with database(rows=rows) as db:
         found = f"SELECT DISTINCT ON ({key}) {quoted(table.names)} FROM rows"
         if files:
-            db.add_files("files", files, _schema(table))
+            _add(db, table, files, verified=True)
             same = " AND ".join(f"files.{k} IS NOT DISTINCT FROM rows.{k}" for k in map(quoted_name, table.key))
             found += f" ANTI JOIN files ON {same}"
         return _arrow(table, table.names, db.arrow(f"{found} ORDER BY {key}"))
@@ -87,10 +88,10 @@ def quoted_name(name: str) -> str:
 
 
 @contextmanager
-def opened(files: Sequence[str], slices: Sequence[tuple[str, Interval, str]]) -> Iterator[Sql]:
+def opened(table: Table, files: Sequence[str], slices: Sequence[tuple[str, Interval, str]]) -> Iterator[Sql]:
     """A database with the views `files` and `slices`, for who sums up rows instead of reading them."""
     with database(slices=_slice_table(slices)) as db:
-        db.add_files("files", files)
+        _add(db, table, files)
         yield db
 
 
@@ -106,19 +107,32 @@ def _rows(
     if not files:
         return empty(table, names)
     with database(slices=slices or _slice_table([])) as db:
-        db.add_files("files", files, _schema(table))
-        return _arrow(
-            table, names, db.arrow(f"SELECT {distinct} {quoted(names, 'files.')} FROM files {tail}", **values)
-        )
+        _add(db, table, files, verified=True)
+        query = f"SELECT {distinct} {quoted(names, 'files.')} FROM files {tail}"
+        return _arrow(table, names, db.arrow(query, **values))
 
 
 def empty(table: Table, names: Sequence[str]) -> pa.Table:
     return arrow_schema(table).empty_table().select(list(names))
 
 
+def _add(db: Sql, table: Table, files: Sequence[str], *, verified: bool = False) -> None:
+    """The files as the view `files`, with today's names and values. `verified`: checksums of pages are looked at."""
+    former = former_names.COLUMNS.get(table.name, {})
+    today = former_names.expressions(table.name, [*table.names, *former.values()])
+    db.add_files("written" if today else "files", files, _schema(table) if verified or former else None)
+    if today:
+        left_out = f"EXCLUDE ({quoted(list(former.values()))})" if former else ""
+        values = ", ".join(f"{value} AS {quoted_name(name)}" for name, value in today.items())
+        db.run(f"CREATE TEMP VIEW files AS SELECT * {left_out} REPLACE ({values}) FROM written")
+
+
 def _schema(table: Table) -> pa.Schema:
-    """What files of any version are read by: those of an older one lack the columns that came since."""
-    return pa.schema([field.with_nullable(True) for field in (*arrow_schema(table), *_OF_LOADS)])
+    """What files of any version are read by: older ones lack columns that came since, or name them otherwise."""
+    declared = arrow_schema(table)
+    former = former_names.COLUMNS.get(table.name, {})
+    fields = [*declared, *_OF_LOADS, *(declared.field(new).with_name(old) for new, old in former.items())]
+    return pa.schema([field.with_nullable(True) for field in fields])
 
 
 def _arrow(table: Table, names: Sequence[str], found: pa.Table) -> pa.Table:

@@ -44,6 +44,7 @@ from kafka_sla.errors import StoreError
 from kafka_sla.files import reached
 from kafka_sla.lake.durable_io import DurableFileIO
 from kafka_sla.ledger.database import is_read_only, retrying, sqlite_address, telling
+from kafka_sla.model import former_names
 from kafka_sla.model.tables import Column, Table
 
 T = TypeVar("T")
@@ -187,10 +188,16 @@ def _create(catalog: SqlCatalog, name: tuple[str, str], table: Table) -> Iceberg
 
 
 def _with_all_columns(there: IcebergTable, table: Table) -> IcebergTable:
-    """The table with the columns that a newer version added; its older rows have none of their values."""
-    wanted = _schema(table)
-    if {field.name for field in wanted.fields} <= {field.name for field in there.schema().fields}:
+    """The table with the columns that a newer version renamed (the name mapping keeps their former names for older
+    files) and those it added; older rows have none of their values."""
+    wanted, known = _schema(table), {field.name for field in there.schema().fields}
+    if {field.name for field in wanted.fields} <= known:
         return there
+    former = former_names.COLUMNS.get(table.name, {}).items()
+    if renamed := [(old, new) for new, old in former if old in known and new not in known]:
+        with there.update_schema() as change:
+            for old, new in renamed:
+                change.rename_column(old, new)
     with there.update_schema() as change:
         change.union_by_name(wanted)
     return there

@@ -11,6 +11,7 @@ from pyarrow import csv, parquet
 
 from kafka_sla.errors import BadImport
 from kafka_sla.lake.lake import Lake
+from kafka_sla.model import former_names
 from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, Table
 from kafka_sla.sql import Sql, database
@@ -134,9 +135,9 @@ def _check(db: Sql, path: Path, rules: Sequence[_Rule]) -> None:
 
 def _bad(path: Path, lines: Sequence[str], count: int) -> BadImport:
     """The first mistakes, a line each, and how many there are."""
-    mistakes = "1 mistake" if count == 1 else f"{count} mistakes"
+    errors = "1 error" if count == 1 else f"{count} errors"
     more = [f"… and {count - len(lines)} more"] if count > len(lines) else []
-    return BadImport("\n  ".join([f"{path}: nothing was imported, the file has {mistakes}:", *lines, *more]))
+    return BadImport("\n  ".join([f"{path}: nothing was imported, the file has {errors}:", *lines, *more]))
 
 
 def _rules(table: Table, clusters: Sequence[str]) -> Iterator[_Rule]:
@@ -154,7 +155,8 @@ def _rules(table: Table, clusters: Sequence[str]) -> Iterator[_Rule]:
             legal = f"regexp_full_match({text}, '[a-zA-Z0-9._-]{{1,249}}')"
             yield _Rule("topic", legal, text, "a topic name: letters, digits, dot, dash, underscore, at most 249")
         else:
-            yield _Rule(column.name, f"{text} IS NOT NULL", text, "any text but nothing")
+            value = former_names.expressions(table.name, table.names).get(column.name, text)
+            yield _Rule(column.name, f"{text} IS NOT NULL", value, "any text but nothing")
 
 
 def _instant(name: str) -> _Rule:

@@ -157,7 +157,7 @@ class Lake:
         self, now: datetime | None = None, *, grace_period: timedelta = timedelta(days=1),
         orphan_age: timedelta = timedelta(days=1),
     ) -> MaintenanceResult:  # fmt: skip
-        """Tidy up: see `settling`."""
+        """Tidy up: see `table_maintenance`."""
         now = now or datetime.now(UTC)
         if not self._ledger.observed_time.is_known():
             self._observe_all()
@@ -168,7 +168,7 @@ class Lake:
     def _observe_all(self) -> None:
         """What the snapshots of an older version speak for."""
         files = self._planned(GROUP_STATES)
-        states = distinct_values(files, ("cluster", "at")) if files else None
+        states = distinct_values(GROUP_STATES, files, ("cluster", "at")) if files else None
         for cluster, snapshots in _snapshots(states).items():
             self._ledger.observed_time.add(cluster, snapshots)
 

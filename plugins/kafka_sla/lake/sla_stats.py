@@ -55,7 +55,7 @@ def _rows(lake: Lake, sla: Sla, interval: Interval, width_ms: int, slices: Seque
     if not files:
         return _Rows([], [], [])
     verify(files, _COLUMNS)
-    with opened(files, slices) as db:
+    with opened(CONSUMER_LATENCY, files, slices) as db:
         add_pairs(db, sla)
         values = {"start_at": interval.start, "end_at": interval.end, "width": width_ms}
         db.run(f"CREATE TEMP TABLE ours AS SELECT {_FIGURES} {_OF_SLA}")

@@ -28,7 +28,7 @@ _SMALL_FILES = 8
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceResult:
-    """What a settling did."""
+    """What one maintenance did."""
 
     dropped_loads: int
     compacted_files: int
@@ -38,8 +38,8 @@ class MaintenanceResult:
 
 @dataclass(frozen=True, slots=True)
 class TableMaintenance:
-    """One settling. A load retired or a snapshot replaced before `readers_gone` has no reader any more; a load that was
-    never published and not written to since `abandoned` never will be."""
+    """A load retired or a snapshot replaced before `readers_gone` has no reader any more; a load that was never
+    published and not written to since `abandoned` never will be."""
 
     store: Store
     iceberg: Iceberg

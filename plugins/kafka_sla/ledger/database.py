@@ -37,6 +37,7 @@ from sqlalchemy.types import TypeDecorator
 
 from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
+from kafka_sla.ledger.former_tables import former_tables, replace_table
 
 BUSY_SECONDS = 60
 """How long a SQLite writer waits for the one before it; a notice being mailed holds the lock for seconds."""
@@ -98,8 +99,8 @@ class Database:
         self._prepare()
         engine = self.engine.execution_options(writes=True)
         with self.telling(), engine.begin() as connection:
-            if lock and not self.is_sqlite:
-                connection.execute(select(func.pg_advisory_xact_lock(zlib.crc32(f"kafka_sla {lock}".encode()))))
+            if lock:
+                self._lock(connection, lock)
             yield connection
 
     def check_writable(self) -> None:
@@ -110,13 +111,17 @@ class Database:
                 " published can be read, all else needs a store that may be written"
             )
 
+    def _lock(self, connection: Connection, name: str) -> None:
+        if not self.is_sqlite:
+            connection.execute(select(func.pg_advisory_xact_lock(zlib.crc32(f"kafka_sla {name}".encode()))))
+
     def telling(self) -> AbstractContextManager[None]:
         """Turns the database's own words into an error for people; see `telling`."""
         return telling(self.engine.url)
 
     def _prepare(self) -> None:
-        """Make the tables, and the columns that a newer version added; several processes may do so at once, the slower
-        ones find them made."""
+        """Make the tables, those of an earlier version anew, and the columns that a newer version added; several
+        processes may do so at once, the slower ones find them made."""
         if not self._ready:
             with self.telling():
                 retrying(self._create, (OperationalError, ProgrammingError, IntegrityError))
@@ -124,10 +129,14 @@ class Database:
 
     def _create(self) -> None:
         with self.engine.connect() as connection:
-            if set(self._metadata.tables) <= set(inspect(connection).get_table_names()) and not self._added(connection):
+            complete = set(self._metadata.tables) <= set(inspect(connection).get_table_names())
+            if complete and not former_tables(connection, self._metadata) and not self._added(connection):
                 return  # without the writers' lock, which this very process may hold
         self.check_writable()
         with self.engine.execution_options(writes=True).begin() as connection:
+            self._lock(connection, "tables")
+            for table in former_tables(connection, self._metadata):
+                replace_table(connection, table)
             self._metadata.create_all(connection)
             for column in self._added(connection):
                 spec = CreateColumn(column).compile(dialect=connection.dialect)

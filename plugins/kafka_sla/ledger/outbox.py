@@ -3,6 +3,7 @@ runs go out at once. What fails is not recorded, and is sent by the next try. Kn
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,6 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Table, and_, exists, inse
 
 from kafka_sla.ledger.database import Database
 from kafka_sla.ledger.schema import LATE_RUNS, NOTICES, SENT_DIGESTS, SLA_MISSES
+from kafka_sla.model import former_names
 from kafka_sla.model.entities import Digest, Interval, Miss
 
 NoticeKind = Literal["opened", "recovered"]
@@ -196,5 +198,6 @@ def _row(notice: Notice, thread: str) -> dict[str, Any]:
 
 
 def _notice(row: Row[Any]) -> Notice:
-    content = _CODEC.validate_json(row.notice)
+    stored = json.loads(row.notice)
+    content = _CODEC.validate_python(stored | {"miss": former_names.renamed(SLA_MISSES.name, stored["miss"])})
     return Notice(row.kind, content.miss, content.run_url, row.thread, row.channel)

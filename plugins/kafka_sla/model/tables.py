@@ -13,7 +13,7 @@ COMPACTED = "compacted_commit_log"
 POLL_CONFIRMED = "poll_confirmed"
 """Source of a position that was polled, and that a log of all commits proves to have held from `at` on."""
 EVERY_COMMIT = ("commit_log", COMPACTED, "mm2_offsets", "spark_checkpoint")
-"""Sources that tell of every commit, each at its own time. All others looked at positions now and then."""
+"""Sources that have every commit, each at its own time. All others are polled now and then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ LOG_OFFSETS = Table(
         topic STRING NOT NULL            -- topic
         partition INT NOT NULL           -- partition
         at TIMESTAMP NOT NULL            -- when, UTC
-        log_start_offset BIGINT          -- first readable offset; null where the source does not tell
+        log_start_offset BIGINT          -- first readable offset; null where the source does not have it
         log_end_offset BIGINT NOT NULL   -- offset the next record gets
         source STRING NOT NULL           -- snapshot (polled now), list_offsets (looked up by timestamp), record (a record's own timestamp), or an imported file's word
     """))  # fmt: skip
@@ -91,7 +91,7 @@ COMMITTED_OFFSETS = Table(
         group STRING NOT NULL            -- consumer group
         topic STRING NOT NULL            -- topic
         partition INT NOT NULL           -- partition
-        at TIMESTAMP NOT NULL            -- commit time (of sources that tell of every commit) or time it was seen, UTC
+        at TIMESTAMP NOT NULL            -- commit time (of sources that have every commit) or time it was seen, UTC
         committed_offset BIGINT          -- next offset to read; null: the offset was deleted or expired
         source STRING NOT NULL           -- every commit: commit_log (from __consumer_offsets), compacted_commit_log (one of these, the first that is kept; compaction may have removed earlier ones), mm2_offsets (a replication flow), spark_checkpoint; polled, and proven by such a log to hold from `at` on: poll_confirmed; polled: snapshot, connect_rest, and any other word of an imported file
     """))  # fmt: skip
@@ -105,7 +105,7 @@ GROUP_STATES = Table(
         at TIMESTAMP NOT NULL            -- when it was seen, UTC
         type STRING NOT NULL             -- classic, consumer (KIP-848) or share
         state STRING NOT NULL            -- Kafka's word: Stable, Empty, Dead, PreparingRebalance, …
-        members INT                      -- members; null where the broker does not tell
+        members INT                      -- members; null where the broker does not report them
     """))  # fmt: skip
 
 SHARE_LAGS = Table(
@@ -146,7 +146,7 @@ BROKER_REQUESTS = Table(
         broker INT NOT NULL              -- broker id
         request STRING NOT NULL          -- Kafka's word: FetchFollower (replicas), FetchConsumer
         at TIMESTAMP NOT NULL            -- when it was seen, UTC
-        started_at TIMESTAMP             -- start of the broker's process: totals begin anew with it; null where the exporter does not tell
+        started_at TIMESTAMP             -- start of the broker's process: totals begin anew with it; null where the exporter does not report it
         requests BIGINT NOT NULL         -- requests answered so far
         total_ms DOUBLE NOT NULL         -- sum of their TotalTimeMs
         remote_ms DOUBLE NOT NULL        -- sum of their RemoteTimeMs: the wait in the purgatory
@@ -162,7 +162,7 @@ REPLICA_FETCHES = Table(
         leader INT NOT NULL              -- id of the broker that answers
         fetcher_thread INT NOT NULL      -- number of the fetcher thread: there is one unless num.replica.fetchers is raised
         at TIMESTAMP NOT NULL            -- when it was seen, UTC
-        started_at TIMESTAMP             -- start of the follower's process; null where the exporter does not tell
+        started_at TIMESTAMP             -- start of the follower's process; null where the exporter does not report it
         responses BIGINT NOT NULL        -- answers received so far
         io_wait_ms DOUBLE NOT NULL       -- time spent waiting for them so far
     """))  # fmt: skip
@@ -203,7 +203,7 @@ CONSUMER_LATENCY = Table(
         log_start_offset BIGINT                 -- log start offset known at the window's end
         log_end_offset BIGINT                   -- log end offset known at the window's end
         last_commit_at TIMESTAMP                -- time of the last commit before the window's end; of a polled position: when it was first seen
-        polled_only BOOLEAN NOT NULL            -- only polls tell the position: the group may have moved since the last one, unseen, and low bounds allow for it
+        polled_only BOOLEAN NOT NULL            -- the position is known from polls only: the group may have moved since the last one, unseen, and low bounds allow for it
         method STRING                           -- the weakest evidence used: record, bracketed, interpolated, extrapolated; null when nothing was consumed
         unknown_reason STRING                   -- why lag and backlog age are null; null when known
     """))  # fmt: skip
@@ -245,7 +245,7 @@ CONSUMER_STATUS = Table(
         log_end_offset BIGINT                   -- log end offset known at the window's end
         last_commit_at TIMESTAMP NOT NULL       -- newest evaluated commit
         last_seen_at TIMESTAMP NOT NULL         -- newest commit or poll that showed the group's position
-        polled_only BOOLEAN NOT NULL            -- only polls tell the position: the times of commits are those of the polls that first saw them
+        polled_only BOOLEAN NOT NULL            -- the position is known from polls only: the times of commits are those of the polls that first saw them
         commit_times ARRAY<TIMESTAMP> NOT NULL  -- the evaluated commits, oldest first: when
         commit_offsets ARRAY<BIGINT> NOT NULL   -- the offset of each
         commit_lags ARRAY<BIGINT> NOT NULL      -- the lag at each, not below 0; null while no log end offset was known
@@ -261,7 +261,7 @@ NON_CONSUMED = Table(
         partition INT NOT NULL                  -- partition
         window_start TIMESTAMP NOT NULL         -- start of the window, UTC, epoch-aligned
         window_end TIMESTAMP NOT NULL           -- end of the window, exclusive
-        non_consumed_low BIGINT                 -- offsets removed unread since the look before, by the looks in the window, at least
+        non_consumed_low BIGINT                 -- offsets removed unread between polls, for the polls in the window, at least
         non_consumed_high BIGINT                -- at most
         non_consumed_total_low BIGINT           -- since the group-partition was first measured, at least
         non_consumed_total_high BIGINT          -- at most
@@ -271,9 +271,9 @@ NON_CONSUMED = Table(
         unread_expires_in_ms DOUBLE             -- from the window's end until then; 0 when it is due
         cleanup_policy STRING                   -- delete, compact or compact,delete; null where it could not be read
         retention_ms BIGINT                     -- retention.ms; null: unlimited or unknown
-        log_start_offset BIGINT                 -- log start offset at the last look before the window's end
+        log_start_offset BIGINT                 -- log start offset at the last poll before the window's end
         committed_offset BIGINT                 -- committed offset at the window's end
-        position_low BIGINT                     -- smallest offset committed since that look, or held at it
+        position_low BIGINT                     -- smallest offset committed since that poll, or held at it
         position_high BIGINT                    -- largest; null: nothing was committed when it was taken
         unknown_reason STRING                   -- why the counts of the window are null; null when they are known
     """))  # fmt: skip
@@ -325,7 +325,7 @@ FETCH_LATENCY = Table(
         leader_total_ms DOUBLE                  -- mean TotalTimeMs of such requests at the leader, over all its followers or consumers
         total_local_ms DOUBLE                   -- mean TotalLocalTime at the leader: TotalTimeMs less RemoteTimeMs
         method STRING                           -- solved (symmetric pairs), simple (round trip less the leader's mean wait) or leader (consumers)
-        slow BOOLEAN                            -- this pair stands out among the cluster's pairs, or all are slow; null where that cannot be said
+        slow BOOLEAN                            -- this pair stands out among the cluster's pairs, or all are slow; null where that is not known
         verdict STRING NOT NULL                 -- of the cluster in this window: even, slow_broker, slow_pair, slow_all or unknown
         verdict_reason STRING NOT NULL          -- the verdict in words, with its figures
         verdict_broker INT                      -- the broker whose every pair is slow
@@ -384,7 +384,7 @@ SLA_MISSES = Table(
 
 VALIDATION_RESULTS = Table(
     "validation_results", "ledger", ("load_id", "table_name", "expectation_id"), "interval_start",
-    "What each expectation said of each load, published or refused.",
+    "The result of each expectation for each load, published or refused.",
     _columns("""
         load_id STRING NOT NULL                 -- the load that was validated
         interval_start TIMESTAMP NOT NULL       -- start of its interval, UTC
@@ -400,7 +400,7 @@ VALIDATION_RESULTS = Table(
 
 QUARANTINE = Table(
     "quarantine", "ledger", ("load_id", "table_name", "expectation_id", "row"), "interval_start",
-    "Rows that broke an expectation, kept to be looked at.",
+    "Rows that broke an expectation, kept for inspection.",
     _columns("""
         load_id STRING NOT NULL                 -- the load that was validated
         interval_start TIMESTAMP NOT NULL       -- start of its interval, UTC

@@ -32,7 +32,7 @@ def tell_if_late(
         deliver(smtp, late_mail(freshness_alert, run, {}, str(error), sender))
         return f"mailed to {', '.join(freshness_alert.recipients)}, without knowing what is published: {error}"
     named = ", ".join(sorted(late))
-    return f"mailed to {', '.join(freshness_alert.recipients)}: {named}" if told else f"late, but told before: {named}"
+    return f"mailed to {', '.join(freshness_alert.recipients)}: {named}" if told else f"late, already mailed: {named}"
 
 
 def _late(ledger: Ledger, run: LateRun, clusters: Sequence[str]) -> dict[str, datetime | None]:

@@ -18,6 +18,7 @@ from kafka_sla.config.settings import Settings
 from kafka_sla.files import bytes_of
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.model import former_names
 from kafka_sla.model.entities import Cluster, Interval, Sla
 from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, FACTS, LOG_OFFSETS, METRICS, RECORD_RANGES
 from kafka_sla.pipeline.lookback import read_since
@@ -64,8 +65,8 @@ def rules_digest(cluster: Cluster, slas: Sequence[Sla]) -> str:
     own = sorted((s for s in slas if s.cluster == cluster.name), key=lambda s: s.name)
     promised = [(s.name, s.groups, s.topics, s.max_latency_ms, s.steady_state) for s in own]
     status = (cluster.status.commits, cluster.status.expire_group_ms)
-    said = (promised, status, sorted(cluster.non_consumed_offsets_groups))
-    return hashlib.sha256(repr(said).encode()).hexdigest()
+    said = repr((promised, status, sorted(cluster.non_consumed_offsets_groups)))
+    return hashlib.sha256(said.replace(*former_names.IN_DIGESTS).encode()).hexdigest()
 
 
 def _carried(ledger: Ledger, cluster: str, interval: Interval, window_ms: int) -> Carried | None:

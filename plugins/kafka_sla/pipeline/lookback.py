@@ -67,7 +67,7 @@ _POINTS = """
 # A position that did not move, of a group that had read all, is no question.
 _POSITIONS = f"""
     CREATE TABLE positions AS
-    WITH told AS (
+    WITH seen AS (
         SELECT "group", topic, partition, committed_offset AS lowest, committed_offset AS highest, true AS old,
             coalesce(records_lag, 1) > 0 AS open
         FROM carried
@@ -75,7 +75,7 @@ _POSITIONS = f"""
         SELECT "group", topic, partition, min(committed_offset), max(committed_offset), false, false {_COMMITS}
         GROUP BY ALL
     ), of_groups AS (
-        SELECT topic, partition, min(lowest) AS position FROM told
+        SELECT topic, partition, min(lowest) AS position FROM seen
         GROUP BY "group", topic, partition HAVING bool_or(open) OR NOT bool_or(old) OR min(lowest) < max(highest)
     )
     SELECT topic, partition, min(position) AS position FROM of_groups WHERE position IS NOT NULL GROUP BY ALL

@@ -212,7 +212,7 @@ _JUDGED = f"""
 
 _FIGURES = """
     WITH sums AS (
-        SELECT start, count(*) AS seen, count(*) FILTER (NOT named) AS unasked,
+        SELECT start, count(*) AS seen, count(*) FILTER (NOT named) AS unrequested,
             count(*) FILTER (steady AND (bad OR why IS NULL)) AS steady,
             count(*) FILTER (NOT steady AND why IS NULL) AS bootstrapping,
             count(*) FILTER (over) AS over,
@@ -228,10 +228,10 @@ _FIGURES = """
             sum(records_over_threshold) FILTER (steady)::BIGINT AS records_over_threshold,
             min({id: id, why: why}) FILTER (NOT bad AND why IS NOT NULL) AS unknown
         FROM judged GROUP BY start
-    ), asked AS (
+    ), requested AS (
         SELECT start, (SELECT count(*) FROM partitions WHERE named) AS partitions FROM windows
     )
-    SELECT start, asked.partitions + coalesce(unasked, 0) AS expected, coalesce(seen, 0) AS seen,
+    SELECT start, requested.partitions + coalesce(unrequested, 0) AS expected, coalesce(seen, 0) AS seen,
         coalesce(steady, 0) AS steady, coalesce(bootstrapping, 0) AS bootstrapping, coalesce(over, 0) AS over,
         coalesce(certain_over, 0) AS certain_over, coalesce(certain_within, 0) AS certain_within,
         coalesce(records_consumed, 0) AS records_consumed,
@@ -242,7 +242,7 @@ _FIGURES = """
             topic: e.topic, partition: e.partition} END AS expiring,
         CASE WHEN unknown IS NOT NULL THEN {"group": u."group", topic: u.topic, partition: u.partition,
             why: unknown.why} END AS unknown
-    FROM asked LEFT JOIN sums USING (start)
+    FROM requested LEFT JOIN sums USING (start)
     LEFT JOIN partitions w ON w.id = -worst.id LEFT JOIN partitions u ON u.id = unknown.id
     LEFT JOIN partitions e ON e.id = expiring.id
     ORDER BY start

@@ -60,7 +60,7 @@ def _refusal(status: int) -> str:
             "there is no such connector, or MirrorMaker runs in its dedicated mode, whose REST shows no offsets (404);"
             " correct the connector's name, or leave connect out to read the offsets topic"
         )
-    return f"it answered {status}; look at the worker's log"
+    return f"it answered {status}; check the worker's log"
 
 
 def _unreachable(flow: ReplicationFlow, connection: Connection, cause: str) -> ConnectUnreachable:

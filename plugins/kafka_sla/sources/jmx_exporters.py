@@ -87,7 +87,7 @@ def _text(url: str) -> str:
     except requests.RequestException as error:
         why = "does not answer in time" if isinstance(error, requests.Timeout) else "cannot be reached"
         raise _Silent(
-            f"{why}: fetch latency is unknown without it; look at its address, the broker, the net"
+            f"{why}: fetch latency is unknown without it; check its address, the broker, the network"
         ) from error
     if answer.status_code != requests.codes.ok:
         raise _Silent(f"answers {answer.status_code} {answer.reason}: correct its address; logins are not supported")

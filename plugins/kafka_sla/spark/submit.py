@@ -33,7 +33,7 @@ def run_spark(job_path: str, *, memory: str = "2g") -> None:
         Path(log).unlink()
         raise
     if code:
-        raise SparkFailed(f"Spark ended with exit code {code}; all it said is in {log}\n{_end_of(Path(log))}")
+        raise SparkFailed(f"Spark ended with exit code {code}; its whole output is in {log}\n{_end_of(Path(log))}")
     Path(log).unlink()
 
 

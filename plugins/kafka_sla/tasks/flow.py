@@ -24,7 +24,7 @@ DEFAULTS: dict[str, Any] = {
 
 
 def sla_flow(*, every: timedelta, watches: bool) -> None:
-    """Wire one DAG. `every`: the length of its interval; `watches`: it takes snapshots and mails, else it settles.
+    """Wire one DAG. `every`: the length of its interval; `watches`: it takes snapshots and mails, else it tidies up.
 
     A red `evaluate` or `snapshot` does not keep the others from their work. `watcher` is the only leaf, so that the run
     ends red when anything above is red, although the tasks before it ran.

@@ -79,7 +79,7 @@ def snapshot(plan: Plan, cluster: str) -> dict[str, Any]:
 
     settings = settings_here()
     if plan["stored"]:
-        log.info("Kafka is not asked: the run is about what is stored.")
+        log.info("Nothing is read from Kafka: this run uses stored facts only.")
         return {"cluster": settings.cluster(cluster).name, "notes": []}
     interval, live = planned(plan), is_live(plan, datetime.now(UTC))
     found = steps.snapshot(settings, store(settings), cluster, connection, interval, live=live, progress=log.info)
@@ -152,7 +152,7 @@ def notify() -> dict[str, Any]:
     found = steps.notify(
         settings, store(settings), plan["slas"], planned(plan), smtp, run_url(settings), caller(get_current_context())
     )
-    _say("Told", found)
+    _say("Notified", found)
     return found
 
 

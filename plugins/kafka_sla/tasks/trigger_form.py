@@ -9,14 +9,14 @@ from airflow.sdk import Param
 from kafka_sla.tasks.dag_config import Menu
 
 WHEN = "Which time"
-WHAT = "Which promises"
+WHAT = "Which SLAs"
 HOW = "How"
 _INSTANT = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?$"
 """Airflow itself checks the format date-time only where an optional package is installed."""
 
 
-def form(menu: Menu, *, tells: bool) -> dict[str, Param]:
-    """The form of a manual run; `tells`: this DAG sends mails, so the form asks whether to."""
+def form(menu: Menu, *, sends_mail: bool) -> dict[str, Param]:
+    """The form of a manual run; `sends_mail`: this DAG sends e-mails, so the form asks whether to."""
     fields = {
         "from": _instant(
             "From (UTC)", "Start of the time to measure. Leave both empty for the last complete interval."
@@ -28,7 +28,7 @@ def form(menu: Menu, *, tells: bool) -> dict[str, Param]:
             enum=["ask", "stored"],
             values_display={"ask": "Ask Kafka, and use what is stored", "stored": "Only what is stored"},
             title="Facts",
-            description="Only what is stored: Kafka is not asked. For an SLA that is new, or was changed.",
+            description="Only what is stored: nothing is read from Kafka. For an SLA that is new, or was changed.",
             section=HOW,
         ),
         "clusters": _names("Clusters", "Empty: all clusters.", menu.clusters),
@@ -36,7 +36,7 @@ def form(menu: Menu, *, tells: bool) -> dict[str, Param]:
     }
     return (
         fields
-        | ({"notify": _notify()} if tells else {})
+        | ({"notify": _notify()} if sends_mail else {})
         | {
             "driver_memory": Param(
                 "1g",
@@ -60,7 +60,7 @@ def digest_form(menu: Menu) -> dict[str, Param]:
         ),
         "day": Param(
             None, type=["null", "string"], format="date", pattern=r"^\d{4}-\d{2}-\d{2}$", title="Day", section=WHEN,
-            description="Any day of the period to tell of, by the digest's clock. Empty: the last whole period.",
+            description="Any day of the period to report, by the digest's clock. Empty: the last whole period.",
         ),
         "send_to": Param(
             "preview", type="string", enum=["preview", "recipients", "nobody"], title="Send to", section=HOW,
@@ -119,10 +119,10 @@ def _notify() -> Param:
         enum=["auto", "always", "never"],
         values_display={
             "auto": "As a scheduled run: only for the interval that just ended",
-            "always": "Yes, also for the past time asked for",
+            "always": "Yes, also for a time in the past",
             "never": "No",
         },
         title="Send mails",
-        description="A miss is told once, however often a run is repeated. A backfill never tells.",
+        description="A miss is e-mailed once, however often a run is repeated. A backfill sends no e-mail.",
         section=HOW,
     )

@@ -72,8 +72,8 @@ def validate(
 ) -> ValidationOutcome:
     """Run the suite of every frame, keyed by table name; groups that an SLA names but no row shows are called absent.
 
-    `precheck` answers which expensive rules need not run, because they hold. Details (counts, rows) are computed only for
-    what failed. A frame without rows is an idle interval, not an error. Frames are read several times, so what is
+    `precheck` answers which expensive rules need not run because they hold. Details (counts, rows) are computed only
+    for what failed. A frame without rows is an idle interval, not an error. Frames are read several times, so what is
     expensive to compute should be persisted before.
     """
     results: list[dict[str, Any]] = []

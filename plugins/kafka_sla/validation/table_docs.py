@@ -18,7 +18,7 @@ microseconds; durations carry their unit in the name; unknown is null, never 0, 
 
 - **Facts** are true points: appended, never replaced.
 - **Metrics** are made by Spark for whole intervals; making an interval again replaces exactly that interval.
-- **Ledgers** live in the SQL database: verdicts, misses and what validation said.
+- **Ledgers** live in the SQL database: verdicts, misses and validation results.
 """
 _KINDS = {"fact": "Facts", "metric": "Metrics", "ledger": "Ledgers"}
 

@@ -45,7 +45,7 @@ def mistakes(tmp_path: Path, content: dict[str, Any] | str | bytes) -> list[str]
     with pytest.raises(SettingsError) as caught:
         load(tmp_path, content)
     first, *lines = str(caught.value).splitlines()
-    assert f"{tmp_path / 'kafka_sla.yml'} has {len(lines)} mistake{'s' * (len(lines) > 1)}:" == first
+    assert f"{tmp_path / 'kafka_sla.yml'} has {len(lines)} error{'s' * (len(lines) > 1)}:" == first
     return [line.strip() for line in lines]
 
 

@@ -102,8 +102,7 @@ def test_a_file_without_rows_lands_nothing(tmp_path: Path, embedded: Store) -> N
 def test_one_bad_value_keeps_the_whole_file_out_and_says_where_it_is(tmp_path: Path, embedded: Store) -> None:
     good = "a,orders,0,2026-03-02T10:00:00Z,,600,x"
     assert refused(embedded, csv(tmp_path, good, good.replace("600", "-1"), good)) == (
-        "nothing was imported, the file has 1 mistake:\n"
-        "  row 3, log_end_offset: '-1'; allowed: a whole number, 0 or more"
+        "nothing was imported, the file has 1 error:\n  row 3, log_end_offset: '-1'; allowed: a whole number, 0 or more"
     )
 
 
@@ -131,7 +130,7 @@ def test_each_column_says_what_it_allows(tmp_path: Path, embedded: Store, row: s
 
 def test_the_first_twenty_mistakes_are_listed_in_order_and_all_are_counted(tmp_path: Path, embedded: Store) -> None:
     message = refused(embedded, csv(tmp_path, *["c,orders,x,2026-03-02T10:00:00Z,,6,x"] * 30_000)).splitlines()
-    assert message[0] == "nothing was imported, the file has 60000 mistakes:"
+    assert message[0] == "nothing was imported, the file has 60000 errors:"
     assert [line.split(";")[0] for line in message[1:4]] == [
         "  row 2, cluster: 'c'", "  row 2, partition: 'x'", "  row 3, cluster: 'c'",
     ]  # fmt: skip
@@ -145,7 +144,7 @@ def test_a_mistake_far_down_has_its_own_row_number(tmp_path: Path, embedded: Sto
 
 def test_rows_of_the_wrong_width_are_numbered(tmp_path: Path, embedded: Store) -> None:
     assert refused(embedded, csv(tmp_path, "a,orders,0,2026-03-02T10:00:00Z,,600,x", "a,orders")) == (
-        "nothing was imported, the file has 1 mistake:\n  row 3: 2 columns; allowed: 7"
+        "nothing was imported, the file has 1 error:\n  row 3: 2 columns; allowed: 7"
     )
 
 

@@ -67,3 +67,9 @@ def test_what_changes_nothing_that_is_carried_over_keeps_the_digest() -> None:
     assert rules_digest(CLUSTER, [replace(PROMISE, for_ms=120_000, recipients=("a@example.com",))]) == known
     assert rules_digest(CLUSTER, [PROMISE, replace(PROMISE, name="other", cluster="b")]) == known
     assert rules_digest(replace(CLUSTER, status=StatusRules(allowed_lag=5, min_complete=0.5)), [PROMISE]) == known
+
+
+def test_stores_know_these_rules_by_this_digest() -> None:
+    """Under another one, everything that a store holds would be measured anew by the next run."""
+    rules = replace(PROMISE, steady_state=SteadyState(30_000, grace_period_ms=60_000))
+    assert rules_digest(CLUSTER, [rules]) == "42fadfebf9fe73b07f1a414d52c6e02a07235269edb708c0f4e1d445a86bcaa9"

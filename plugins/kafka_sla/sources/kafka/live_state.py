@@ -47,7 +47,7 @@ def seen(scope: SnapshotScope, live: bool) -> tuple[Now, Commits | None]:
         if pause_s is None:
             scope.notes.append(
                 f"{len(absent)} groups have commits, but no broker lists them now (for instance {absent[0]!r}): their"
-                " states and present offsets are not in this snapshot; the next one looks again"
+                " states and present offsets are not in this snapshot; the next one reads them again"
             )
             break
         del scope.notes[noted:]

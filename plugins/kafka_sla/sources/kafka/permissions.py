@@ -37,7 +37,7 @@ def probe(cluster: Cluster, connection: Connection) -> list[Finding]:
     except KafkaUnreachable as error:
         return [Finding(False, str(error), "correct the connection, or make the cluster reachable from here")]
     except KafkaError as error:
-        return [Finding(False, f"the cluster stopped answering: {words_of(error)}", "look at the brokers' logs")]
+        return [Finding(False, f"the cluster stopped answering: {words_of(error)}", "check the brokers' logs")]
 
 
 def _findings(client: Client, cluster: Cluster) -> Iterator[Finding]:

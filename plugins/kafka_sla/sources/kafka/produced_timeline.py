@@ -83,7 +83,7 @@ def produced_points(looking: Looking, start: int, end: int) -> Iterator[Produced
             told = _true(looking, tp, [*points, *of_readers.get(tp, [])])
             told = _before_markers(looking, tp, list(told)) if tp.topic in transactional else told
             yield from (Produced(tp, point) for point in told)
-        looking.progress(f"{looking.offsets.offset_lookups:,} look-ups of offsets")
+        looking.progress(f"{looking.offsets.offset_lookups:,} offset lookups")
 
 
 def _without_prehistory(points: list[Point], begin: int) -> list[Point]:

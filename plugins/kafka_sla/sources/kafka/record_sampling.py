@@ -94,7 +94,7 @@ class Contents:
         """Ranges of the windows for which points do not suffice, after at most so many requests for samples."""
         readings = [_Reading(one, Content(one.first, one.since)) for one in spans]
         if len(readings) > budget:
-            self.unanswered["the look-ups were spent"] += len(readings) - max(0, budget)
+            self.unanswered["the offset lookups were spent"] += len(readings) - max(0, budget)
         self._sample(readings[: max(0, budget)])
         suspicious = [one for one in readings if one.suspicious]
         self._read(_affordable(suspicious))

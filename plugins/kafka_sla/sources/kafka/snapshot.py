@@ -152,7 +152,7 @@ def _unfinished(looking: Looking) -> list[str]:
     if not looking.unfinished:
         return []
     return [
-        f"{looking.unfinished} gaps were left wide because {looking.per_slice} look-ups per hour were spent;"
+        f"{looking.unfinished} gaps were left wide because {looking.per_slice} offset lookups per hour were spent;"
         " raise offset_lookups.max_per_hour or select fewer topics"
     ]
 

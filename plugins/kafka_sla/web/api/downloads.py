@@ -74,7 +74,7 @@ def _check_size(context: Context, table: Table, span: Interval, clusters: list[s
     if not files:
         return
     counted = f'SELECT count(*) AS rows FROM files WHERE "{table.time}" >= $start AND "{table.time}" < $end'
-    with opened(files, slices) as db:
+    with opened(table, files, slices) as db:
         (found,) = db.rows(counted, start=span.start, end=span.end)
     if found["rows"] > MOST_ROWS:
         raise _too_many(found["rows"])

@@ -75,7 +75,7 @@ def one_miss(context: RequestContext, miss_id: str) -> MissAnswer:
     return answer(next((sla for sla in context.settings.slas if sla.name == found.sla), None), found)
 
 
-@router.get("/quality", summary="What each expectation said of the newest load of each table")
+@router.get("/quality", summary="The result of each expectation for the newest load of each table")
 def quality(context: RequestContext) -> list[Quality]:
     return [Quality(**row) for row in context.ledger.queries.newest_validations()]
 

@@ -19,7 +19,7 @@ LONGEST, LONGEST_STORED = timedelta(days=31), timedelta(days=100)
 
 
 class Remediation(BaseModel):
-    """What measures or judges a stretch of missing time."""
+    """The command that measures or judges missing time."""
 
     kind: Literal["backfill", "trigger", "judge"] = Field(
         description="backfill: a run per day; trigger: one run of the range; judge: one run that does not ask Kafka"

@@ -22,7 +22,7 @@ def coverage_days(context: Context, interval: Interval) -> list[CoverageDay]:
     """Every configured cluster and UTC day of the interval, the newest day first."""
     days = Interval(floor_time(interval.start, DAY_MS), interval.end)
     if days.end - days.start > LONGEST:
-        raise HTTPException(400, "coverage is told for two months at most; ask for less")
+        raise HTTPException(400, f"coverage is limited to {LONGEST.days} days; choose a shorter time")
     clusters = [cluster.name for cluster in context.settings.clusters]
     published, watched = published_spans(context, days), context.ledger.observed_time.spans(clusters, days)
     return [

@@ -24,7 +24,7 @@ _DAY = timedelta(milliseconds=DAY_MS)
 
 
 class MissingTime(BaseModel):
-    """One stretch about which nothing is published."""
+    """A span about which nothing is published."""
 
     cluster: str
     start: datetime
@@ -47,7 +47,7 @@ class Missing(BaseModel):
     start: datetime
     end: datetime = Field(description="what is newer may still be measured")
     times: list[MissingTime] = Field(description="the newest first")
-    omitted: int = Field(description="older stretches that are not listed; the commands include them")
+    omitted: int = Field(description="older spans that are not listed; the commands include them")
     unjudged: list[Unjudged]
     remediations: list[Remediation]
 
@@ -69,7 +69,7 @@ def missing(context: Context, asked: Interval) -> Missing:
 
 def _over(context: Context, asked: Interval) -> Interval | None:
     if asked.end - asked.start > LONGEST:
-        raise HTTPException(400, f"missing time is told for {LONGEST.days} days at most; ask for less")
+        raise HTTPException(400, f"missing time is limited to {LONGEST.days} days; choose a shorter time")
     until = min(asked.end, floor_time(context.now - UNDER_WAY, context.settings.window_ms))
     start = floor_time(asked.start, context.settings.window_ms)
     return Interval(start, until) if start < until else None

@@ -68,7 +68,7 @@ def _summed_in(
     if not files:
         return []
     covered_from = max(span.start, min(s.interval.start for s in slices)) if slices != published else span.start
-    with opened(files, slices) as db:
+    with opened(table, files, slices) as db:
         if sla:
             add_pairs(db, sla)
         of_sla = OF_PAIRS if sla else ""

@@ -122,7 +122,7 @@ class HeatMap(BaseModel):
 
 
 class Quality(BaseModel):
-    """What one expectation said of a load."""
+    """The result of one expectation for a load."""
 
     table_name: str
     load_id: str
@@ -164,7 +164,7 @@ class Truncated(BaseModel):
     """Added up over a span."""
 
     covered_from: datetime = Field(
-        description="later than asked where the span holds more rows than one answer adds up"
+        description="later than requested where the span has more rows than one answer adds up"
     )
 
 

@@ -5,7 +5,7 @@
   const host = document.querySelector(".charts");
   const status = host.querySelector(".status"), readout = host.querySelector(".readout");
   const LEFT = 76;
-  const CURVES = [ // label, column, colour, dash, width: told apart by more than colour
+  const CURVES = [ // label, column, colour, dash, width: distinguished by more than colour
     ["worst", "worst_latency_ms", "--line-max", [], 1.8], ["p99", "p99_ms", "--line-p99", [9, 3], 1.6],
     ["p95", "p95_ms", "--line-p95", [5, 4], 1.6], ["p50", "p50_ms", "--line-p50", [2, 3], 1.6],
   ];
@@ -66,7 +66,7 @@
     hooks: {
       drawClear: [(plot) => shades.draw(plot, data)],
       setSelect: [(plot) => { if (plot.select.width > 3) go(plot.posToVal(plot.select.left, "x") * 1000, plot.posToVal(plot.select.left + plot.select.width, "x") * 1000); }],
-      setCursor: [(plot) => { if (plot.cursor.idx !== null && plot.cursor.idx !== undefined) tell(data, plot.cursor.idx); }],
+      setCursor: [(plot) => { if (plot.cursor.idx !== null && plot.cursor.idx !== undefined) describe(data, plot.cursor.idx); }],
       ...hooks,
     },
   });
@@ -134,7 +134,7 @@
     return parts.length ? parts.map((name) => data[name][i] >= 0.999 ? name : `${name} ${Math.round(data[name][i] * 100)} %`).join(", ") : "not judged";
   };
   const bounds = (data, i) => data.worst_latency_ms[i] === null ? "" : ` (${span(data.worst_latency_low_ms[i])} to ${data.worst_latency_high_ms[i] === null ? "unbounded" : span(data.worst_latency_high_ms[i])})`;
-  const tell = (data, i) => {
+  const describe = (data, i) => {
     readout.textContent = `${moment(data.at_ms[i])} UTC: ${verdict(data, i)}; worst ${span(data.worst_latency_ms[i])}${bounds(data, i)}, p99 ${span(data.p99_ms[i])}, p95 ${span(data.p95_ms[i])}, p50 ${span(data.p50_ms[i])}; consumed ${rate(data.consumed_per_s[i])}/s, produced ${rate(data.produced_per_s[i])}/s`;
   };
 
@@ -153,7 +153,7 @@
         if (event.shiftKey && from === null) from = at ?? 0;
         if (!event.shiftKey) { from = null; current().setSelect({ left: 0, width: 0, top: 0, height: 0 }, false); }
         at = Math.max(0, Math.min(data.at_ms.length - 1, (at ?? -1) + move));
-        put(); tell(data, at);
+        put(); describe(data, at);
         if (from !== null) select();
       } else if (event.key === "Enter" && from !== null) go(data.at_ms[Math.min(from, at)], data.at_ms[Math.max(from, at)] + data.step_ms);
       else if (event.key === "-") { const start = Date.parse(data.start), length = Date.parse(data.end) - start; go(start - length, start + 2 * length); }

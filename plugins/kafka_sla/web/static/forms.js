@@ -4,12 +4,12 @@ for (const form of document.querySelectorAll("form[data-auto]")) form.addEventLi
 for (const button of document.querySelectorAll("[data-print]")) button.addEventListener("click", () => window.print());
 // Where the browser keeps the clipboard closed (plain HTTP, some frames), the text is selected for Ctrl+C instead.
 for (const button of document.querySelectorAll("[data-copy]")) button.addEventListener("click", async () => {
-  const code = button.parentElement.querySelector("code"), told = button.parentElement.querySelector(".copied");
+  const code = button.parentElement.querySelector("code"), note = button.parentElement.querySelector(".copied");
   try {
     await navigator.clipboard.writeText(code.textContent);
-    told.textContent = "Copied";
+    note.textContent = "Copied";
   } catch {
     window.getSelection().selectAllChildren(code);
-    told.textContent = document.execCommand("copy") ? "Copied" : "Selected: press Ctrl+C";
+    note.textContent = document.execCommand("copy") ? "Copied" : "Selected: press Ctrl+C";
   }
 });

@@ -5,7 +5,7 @@ window.kafkaSla = window.kafkaSla || {};
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
   const PATTERNS = {
-    bad: { face: "--miss", lines: [[0, 0, 0, 0]], text: "late" },
+    bad: { face: "--miss", lines: [[0, 0, 0, 0]], text: "bad" },
     excluded: { stroke: "--hatch", lines: [[0, 8, 8, 0]], text: "excluded" },
     unknown: { stroke: "--cross", lines: [[0, 0, 8, 8], [0, 8, 8, 0]], text: "no data" },
     never: { stroke: "--hatch", dots: true, text: "not judged" },

@@ -4,12 +4,12 @@ window.kafkaSla = window.kafkaSla || {};
 (() => {
   const ROW = 16;
   const { colour } = window.kafkaSla.shades;
-  const LOOKS = { // face, mark
+  const FACES = { // face, mark
     OK: ["--good", ""], NOTFOUND: ["--hatch", "?"], WARNING: ["--pending", "W"], REWIND: ["--line-p50", "R"], STALLED: ["--bad", "="], STOPPED: ["--bad", "■"],
   };
 
   const box = (pen, status, x, y, width, height) => {
-    const [face, mark] = LOOKS[status];
+    const [face, mark] = FACES[status];
     pen.globalAlpha = status === "OK" ? 0.55 : 1;
     pen.fillStyle = colour(face); pen.fillRect(x, y, width, height);
     pen.globalAlpha = 1;
@@ -57,7 +57,7 @@ window.kafkaSla = window.kafkaSla || {};
     return { at: (x, y) => [Math.floor(y / ROW), Math.floor((start + (x - left) / width * total - data.at_ms[0]) / data.step_ms)] };
   };
 
-  // The statuses that occur, with their looks.
+  // The statuses that occur, as they are drawn.
   const key = (data) => [...new Set(data.rows.flatMap((row) => row.statuses))].filter(Boolean).map((status) => {
     const one = document.createElement("span"), picture = canvas(22, 12);
     box(picture.getContext("2d"), status, 0, 0, 22, 12);

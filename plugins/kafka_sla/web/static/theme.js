@@ -7,8 +7,8 @@
   };
   const set = () => {
     const frame = outer();
-    const told = frame ? ["dark", "light"].find((name) => frame.classList.contains(name)) : localStorage.getItem("theme");
-    if (told === "dark" || told === "light") root.dataset.theme = told; else delete root.dataset.theme;
+    const theme = frame ? ["dark", "light"].find((name) => frame.classList.contains(name)) : localStorage.getItem("theme");
+    if (theme === "dark" || theme === "light") root.dataset.theme = theme; else delete root.dataset.theme;
     document.dispatchEvent(new CustomEvent("themechange"));
   };
   set();

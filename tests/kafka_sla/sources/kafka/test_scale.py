@@ -45,4 +45,4 @@ def test_a_cluster_that_loses_a_broker_is_still_read() -> None:
 
         answered = {row["partition"] for row in seen.log_offsets.to_pylist() if row["source"] == "snapshot"}
         assert len(answered) == 2
-        assert any("look-ups of offsets were not answered" in note for note in seen.notes)
+        assert any("offset lookups were not answered" in note for note in seen.notes)

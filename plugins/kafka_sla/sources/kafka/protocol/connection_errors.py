@@ -41,7 +41,7 @@ def _try_address(address: str, configuration: dict[str, Any]) -> str:
     except TimeoutError:
         return (
             f"{address} accepts connections and then says nothing within {_SECONDS:.0f} s: it hangs or is overloaded;"
-            " look at the broker's log, and name more than one broker in bootstrap.servers"
+            " check the broker's log, and name more than one broker in bootstrap.servers"
         )
     except socket.gaierror as error:
         return f"the name {host!r} is not known here ({error.strerror}); check bootstrap.servers or the host"

@@ -87,7 +87,7 @@ class Offsets:
     def notes(self) -> list[str]:
         """What was not answered and why, for people."""
         return [
-            f"{count} look-ups of offsets were not answered: {cause}"
+            f"{count} offset lookups were not answered: {cause}"
             f" (first: {self._example[cause].topic}, partition {self._example[cause].partition})"
             + ("; grant DESCRIBE on the topics" if "AUTHORIZATION" in cause else "")
             for cause, count in sorted(self.unanswered.items())

@@ -20,10 +20,10 @@ from kafka_sla.sources.kafka.protocol.kafka_python import DescribeShareGroupOffs
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 
 NO_TIME_LAG = (
-    "a share group acknowledges single records in any order: it has no position, so its lag in time cannot be told"
+    "a share group acknowledges single records in any order: it has no position, so its lag in time is not known"
 )
 NOT_STARTED = "the group has not read from this partition yet"
-NOT_TOLD = "this broker does not tell the lag of share groups; Kafka 4.2 and newer do"
+NOT_REPORTED = "this broker does not report the lag of share groups; Kafka 4.2 and newer do"
 _OfGroup = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
 
 
@@ -65,5 +65,5 @@ def _lags(group: Any, topics: Patterns) -> Iterator[ShareLag]:
             tp = TopicPartition(topic.topic_name, partition.partition_index)
             start, lag = (None if value < 0 else int(value) for value in (partition.start_offset, partition.lag))
             error = words_of(for_code(partition.error_code)()) if partition.error_code else None
-            why = error or (NOT_STARTED if start is None else NOT_TOLD if lag is None else None)
+            why = error or (NOT_STARTED if start is None else NOT_REPORTED if lag is None else None)
             yield ShareLag(group.group_id, tp, start, None if why else lag, why)
