@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, replace
+from datetime import datetime, time
 
 import pyarrow as pa
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, insert, text
 
 from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
 from kafka_sla.lake.iceberg import Iceberg
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.ledger.outbox import Notice
+from kafka_sla.ledger.schema import LATE_RUNS, NOTICES, SENT_DIGESTS
+from kafka_sla.model.entities import Digest, Miss
 from kafka_sla.model.tables import CONSUMER_LATENCY, LOG_OFFSETS, Table
-from tests.kafka_sla.loads import load, points, span, stage
+from tests.kafka_sla.loads import at, load, points, span, stage
 
 
 def older(table: Table, *new: str) -> Table:
@@ -83,6 +88,33 @@ def test_the_database_gets_new_columns_and_tables_and_keeps_its_rows(store: Stor
     rows = Lake(store).published("validation_results", span("10:00", "11:00")).to_pylist()
     assert [(row["load_id"], row["observed"]) for row in rows] == [("first", None), ("second", "3 of 4")]
     assert Ledger(store).outbox.send_late_once({"a": None}, span("10:00", "10:05").end, lambda: None)
+
+
+def test_what_an_older_version_sent_is_not_sent_again_and_what_it_queued_is(store: Store) -> None:
+    """Its notices hold a miss as Python's own JSON writes it."""
+    outbox, period, digest = Ledger(store).outbox, span("9:00", "10:00"), Digest("weekly", "week", time(7))
+    opened = Miss("m1", "payments", "prod", at("9:00"), None, at("9:02"), 2, True, 45e3, 44e3, None, at("9:00"),
+                  "billing.alerts", "payments", 0, {"cause": "stopped"})  # fmt: skip
+    stored = json.dumps({"miss": asdict(opened), "run_url": None}, default=datetime.isoformat)
+    assert outbox.waiting() == []
+    engine = create_engine(store.url)
+    with engine.begin() as connection:
+        connection.execute(insert(NOTICES).values(
+            miss_id="m1", kind="opened", channel="mail", sla="payments", thread="m1", start_at=opened.start,
+            known_until=opened.opened_at, notice=stored, queued_at=opened.opened_at))  # fmt: skip
+        connection.execute(insert(SENT_DIGESTS).values(
+            digest="weekly", period_start=period.start, recipient="ann@example.com", sent_at=period.end))  # fmt: skip
+        connection.execute(insert(LATE_RUNS).values(cluster="prod", interval_end=period.end, reported_at=period.end))
+    engine.dispose()
+
+    sent: list[Notice] = []
+    assert outbox.digest_sent(digest, period, "ann@example.com")
+    assert not outbox.send_digest_once(digest, period, "ann@example.com", lambda: None)
+    assert outbox.send_digest_once(digest, period, "bob@example.com", lambda: None)
+    assert not outbox.send_late_once({"prod": None}, period.end, lambda: None)
+    assert not outbox.enqueue(Notice("opened", opened))
+    assert outbox.deliver(sent.append) == 1
+    assert sent == [Notice("opened", opened, None, "m1")]
 
 
 def test_components_that_come_up_at_once_add_a_column_once(store: Store) -> None:
