@@ -129,7 +129,7 @@ class Killer:
         job, store = read_job(job_path), store_of(self._folder)
         if Ledger(store).publications.known_loads([job.load_id]):
             return "after the row"
-        iceberg = Iceberg(store)
+        iceberg = Iceberg(store, Ledger(store).open)
         staged = {path for table in METRICS for path in staged_files(job.output, table) if has_rows(path)}
         there = {path for table in METRICS for path in paths(planned_files(iceberg.table(table)))} & staged
         return f"{len(there)} of {len(staged)} files committed, no row"

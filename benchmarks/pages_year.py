@@ -24,7 +24,7 @@ from kafka_sla.lake.iceberg import Iceberg
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.rollups import SLOTS_KEPT, WINDOWS_KEPT
-from kafka_sla.model.entities import EVERYTHING, Interval
+from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import CONSUMER_LATENCY, GROUP_STATES
 from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, packed_cells, packed_histogram
 
@@ -53,7 +53,7 @@ def build(folder: Path, windows_for: int) -> Year:
     config, store = folder / "kafka_sla.yml", Store.embedded(folder / "store")
     config.write_text(_configuration())
     lake, ledger = Lake(store), Ledger(store)
-    ledger.publications.slices(None, EVERYTHING)  # makes the tables
+    ledger.open(writing=True)
     _database(Path(str(store.url.database)), end, windows_for)
     _files(folder, store, lake, ledger, end)
     _snapshots(folder, store, end)
@@ -188,7 +188,9 @@ def _files(folder: Path, store: Store, lake: Lake, ledger: Ledger, end: datetime
                        {"start": piece.start})  # fmt: skip
             paths.append(str(path))
             ledger.publications.publish(["prod"], piece, f"load{number}", 0)
-    Iceberg(store).commit(CONSUMER_LATENCY, lambda _, change: change.add_files(paths, check_duplicate_files=False))
+    Iceberg(store, Ledger(store).open).commit(
+        CONSUMER_LATENCY, lambda _, change: change.add_files(paths, check_duplicate_files=False)
+    )
 
 
 _LATENCY = """
@@ -219,7 +221,9 @@ def _snapshots(folder: Path, store: Store, end: datetime) -> None:
             start = end.replace(hour=0, minute=0) - timedelta(days=day)
             db.execute(_STATES.format(path=path, groups=GROUPS), {"start": start})
             paths.append(str(path))
-    Iceberg(store).commit(GROUP_STATES, lambda _, change: change.add_files(paths, check_duplicate_files=False))
+    Iceberg(store, Ledger(store).open).commit(
+        GROUP_STATES, lambda _, change: change.add_files(paths, check_duplicate_files=False)
+    )
 
 
 _STATES = """

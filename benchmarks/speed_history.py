@@ -55,7 +55,8 @@ def day(intervals: int = 288, group_partitions: int = 1_000) -> str:
         f"{intervals} five-minute runs of {group_partitions:,} group-partitions. Storing one takes"
         f" {seconds(spent[f'storing {intervals} runs'] / intervals)} besides Spark; settling took"
         f" {seconds(spent['settling'])}: {settled.compacted_files:,} files of facts became one a day and table,"
-        f" {settled.expired_snapshots:,} snapshots of tables were forgotten, {settled.removed_files:,} files removed."
+        f" {settled.expired_snapshots:,} snapshots of tables were forgotten,"
+        f" {settled.trashed_files:,} files went to the trash."
         " Reading an hour of `consumer_latency`:"
         f" {seconds(read_before)} before, {seconds(read_after)} after.\n\n" + table(head, rows)
     )
@@ -72,7 +73,7 @@ def _measured(place: Workplace, shape: Shape) -> dict[str, pa.Table]:
 def _store(store: Store, shape: Shape, start: datetime, measured: Mapping[str, pa.Table]) -> None:
     """What a run stores of its interval: facts, the files of its load, and the row that publishes it."""
     interval, lake = Interval(start, start + _RUN), Lake(store)
-    load_id = f"load-{start:%d-%H%M}"
+    load_id = f"{int(start.timestamp()):032x}"
     lake.land(
         {LOG_OFFSETS.name: log_offsets(shape, interval), COMMITTED_OFFSETS.name: committed_offsets(shape, interval)}
     )
@@ -116,6 +117,8 @@ def _kind(path: str) -> str:
         return f"facts: {rest[0]}"
     if first == "staging":
         return f"metrics: {rest[1]}"
+    if first == "trash":
+        return "trash"
     return "Iceberg metadata"
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyarrow.fs import FileSelector, FileSystem, FileType
+from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
 
 from kafka_sla.errors import StoreError
 from kafka_sla.parquet_files import WRITING, batches, parquet_file
@@ -93,6 +93,20 @@ def write_text(path: str, text: str) -> None:
         target.write(text.encode())
 
 
+def create_text(path: str, text: str) -> None:
+    """Write one file whole unless it is there. Object stores know no such thing: there the last of two writers wins."""
+    part = f"{path}.{uuid.uuid4().hex}.part"
+    write_text(part, text)
+    filesystem, inside = FileSystem.from_uri(part)
+    target = FileSystem.from_uri(path)[1]
+    if not isinstance(filesystem, LocalFileSystem):
+        filesystem.move(inside, target)
+        return
+    with suppress(FileExistsError):
+        os.link(inside, target)
+    filesystem.delete_file(inside)
+
+
 def read_text(path: str) -> str:
     """The text of one file."""
     filesystem, inside = FileSystem.from_uri(path)
@@ -133,6 +147,14 @@ def bytes_of(files: Iterable[str]) -> int:
     return sum(sizes_of(list(files)))
 
 
+def entries_of(folder: str) -> list[str]:
+    """What lies directly in the folder, files and folders, by full path or URI."""
+    filesystem, inside = FileSystem.from_uri(folder)
+    with reached(folder):
+        found = filesystem.get_file_info(FileSelector(inside, allow_not_found=True))
+    return sorted(folder + info.path.removeprefix(inside) for info in found)
+
+
 def files_below(folder: str) -> dict[str, datetime]:
     """Every file below the folder, by full path or URI, and when it was last written."""
     folder = folder.rstrip("/")
@@ -140,6 +162,21 @@ def files_below(folder: str) -> dict[str, datetime]:
     with reached(folder):
         found = filesystem.get_file_info(FileSelector(inside, allow_not_found=True, recursive=True))
     return {folder + info.path.removeprefix(inside): info.mtime for info in found if info.type == FileType.File}
+
+
+def move_files(files: Iterable[str], folder: str, target: str) -> int:
+    """Move files below `folder` to the same place below `target`; one that is gone already is no error. Answers how
+    many there were."""
+    moved = 0
+    for path in files:
+        filesystem, inside = FileSystem.from_uri(path)
+        place = FileSystem.from_uri(target + path.removeprefix(folder))[1]
+        with reached(path):
+            filesystem.create_dir(place.rsplit("/", 1)[0], recursive=True)
+            with suppress(FileNotFoundError):
+                filesystem.move(inside, place)
+                moved += 1
+    return moved
 
 
 def remove_files(files: Iterable[str]) -> int:

@@ -33,11 +33,13 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
 
 @pytest.fixture
 def ledger(store: Store) -> Ledger:
-    return Ledger(store)
+    opened = Ledger(store)
+    opened.open(writing=True)
+    return opened
 
 
 @pytest.fixture
-def lake(store: Store) -> Lake:
+def lake(store: Store, ledger: Ledger) -> Lake:
     return Lake(store)
 
 

@@ -58,6 +58,7 @@ def stage(
 
 def load(lake: Lake, ledger: Ledger, load_id: str, interval: Interval, clusters: Sequence[str] = ("a",)) -> None:
     """A load measured, added and published."""
+    ledger.open(writing=True)
     lake.add_load(load_id, interval, stage(lake, load_id, interval, clusters))
     ledger.publications.publish(
         clusters, interval, load_id, {cluster: ledger.ingestions.readable_seq(cluster) for cluster in clusters}

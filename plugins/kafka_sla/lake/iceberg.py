@@ -76,12 +76,15 @@ _OF_LOADS = (
 class Iceberg:
     """The catalog of one store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, admit: Callable[[bool], None]) -> None:
+        """`admit` refuses a database and a warehouse that do not belong together; True: before something is written."""
         self._store = store
+        self._admit = admit
         self._catalog: SqlCatalog | None = None
 
     def table(self, table: Table) -> IcebergTable:
         """The table as it is now."""
+        self._admit(False)
         with telling(self._store.url), reached(self._store.warehouse):
             return retrying(
                 lambda: self._open(table),
@@ -104,6 +107,7 @@ class Iceberg:
             with current.transaction() as transaction:
                 return change(current, transaction)
 
+        self._admit(True)
         with telling(self._store.url), reached(self._store.warehouse):
             return retrying(attempt, _LOST_RACES)
 
@@ -115,6 +119,7 @@ class Iceberg:
         try:
             return _with_all_columns(catalog.load_table(name), table)
         except NoSuchTableError:
+            self._admit(True)
             return _create(catalog, name, table)
 
     def _connect(self) -> SqlCatalog:

@@ -36,7 +36,7 @@ class Lake:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._ledger = Ledger(store)
-        self._iceberg = Iceberg(store)
+        self._iceberg = Iceberg(store, self._ledger.open)
         self._left_out: frozenset[str] = frozenset()
 
     def check_writable(self) -> None:
@@ -54,8 +54,10 @@ class Lake:
 
     def append_facts(self, table: Table, rows: pa.Table) -> int:
         """Append the rows that are not there yet, by key; answers how many. Safe to repeat and to race."""
-        rows = _fitting(table, rows)
-        return self._append(table, rows) if rows.num_rows else 0
+        added = self._append(table, _fitting(table, rows))
+        if added:
+            self._ledger.advance()
+        return added
 
     def land(self, facts: Mapping[str, pa.Table], interval: Interval | None = None) -> dict[str, int]:
         """Append facts of several tables and record the landing of each cluster that got new rows; answers new rows per
@@ -63,11 +65,13 @@ class Lake:
         new = {name: self._not_there(TABLES[name], _fitting(TABLES[name], rows)) for name, rows in facts.items()}
         spans = {cluster: interval or span for cluster, span in _spans(new).items()}
         landings = {cluster: self._ledger.ingestions.begin(cluster, span) for cluster, span in sorted(spans.items())}
-        landed = {name: self.append_facts(TABLES[name], rows) for name, rows in new.items()}
+        landed = {name: self._append(TABLES[name], rows) for name, rows in new.items()}
         for cluster, seq in landings.items():
             self._ledger.ingestions.confirm(cluster, seq)
         for cluster, snapshots in _snapshots(facts.get(GROUP_STATES.name)).items():
             self._ledger.observed_time.add(cluster, snapshots)
+        if landings:
+            self._ledger.advance()
         return landed
 
     def fact_files(self, table: Table, start: datetime | None, end: datetime) -> list[str]:
@@ -155,13 +159,18 @@ class Lake:
 
     def maintain(
         self, now: datetime | None = None, *, grace_period: timedelta = timedelta(days=1),
-        orphan_age: timedelta = timedelta(days=1),
+        orphan_age: timedelta = timedelta(days=1), trash_age: timedelta = timedelta(days=7),
     ) -> MaintenanceResult:  # fmt: skip
         """Tidy up: see `table_maintenance`."""
         now = now or datetime.now(UTC)
+        self._ledger.open(True)
+        self._ledger.verify()
         if not self._ledger.observed_time.is_known():
             self._observe_all()
-        return TableMaintenance(self._store, self._iceberg, self._ledger, now - grace_period, now - orphan_age).run()
+        maintenance = TableMaintenance(
+            self._store, self._iceberg, self._ledger, now, now - grace_period, now - orphan_age, now - trash_age
+        )
+        return maintenance.run()
 
     # inside
 
@@ -188,6 +197,9 @@ class Lake:
         return new_rows(table, rows, paths(there))
 
     def _append(self, table: Table, rows: pa.Table) -> int:
+        if not rows.num_rows:
+            return 0
+
         def change(current: IcebergTable, transaction: Transaction) -> int:
             new = self._not_there(table, rows, current)
             if new.num_rows:

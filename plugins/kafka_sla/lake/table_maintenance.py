@@ -16,9 +16,10 @@ from pyiceberg.table import Transaction
 from pyiceberg.table.update.snapshot import ExpireSnapshots
 
 from kafka_sla.config.store import Store
-from kafka_sla.files import files_below, remove_empty_folder, remove_files, write_days
+from kafka_sla.files import files_below, write_days
 from kafka_sla.lake.duckdb_reader import distinct_rows
 from kafka_sla.lake.iceberg import Iceberg, paths, planned_files
+from kafka_sla.lake.sweep import Sweep
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.tables import FACTS, METRICS, Table
 
@@ -33,28 +34,32 @@ class MaintenanceResult:
     dropped_loads: int
     compacted_files: int
     expired_snapshots: int
-    removed_files: int
+    trashed_files: int
+    deleted_files: int
 
 
 @dataclass(frozen=True, slots=True)
 class TableMaintenance:
     """A load retired or a snapshot replaced before `readers_gone` has no reader any more; a load that was never
-    published and not written to since `abandoned` never will be."""
+    published and not written to since `abandoned` never will be; trash older than `unmissed` is deleted."""
 
     store: Store
     iceberg: Iceberg
     ledger: Ledger
+    now: datetime
     readers_gone: datetime
     abandoned: datetime
+    unmissed: datetime
 
     def run(self) -> MaintenanceResult:
-        """Drop loads, compact facts, expire snapshots, remove files: in this order, each may be killed and repeated."""
+        """Drop loads, compact facts, expire snapshots, sweep files: in this order, each may be killed and repeated."""
         self.ledger.ingestions.renumber_stale(self.abandoned)
         dead = self._dead_loads()
         dropped = sum(self._drop(table, dead) for table in METRICS)
         compacted = sum(self._compact(table) for table in FACTS)
         expired = sum(self._expire(table) for table in (*FACTS, *METRICS))
-        return MaintenanceResult(len(dead) if dropped else 0, compacted, expired, self._sweep())
+        self.ledger.advance()
+        return MaintenanceResult(len(dead) if dropped else 0, compacted, expired, *self._sweep())
 
     def _dead_loads(self) -> set[str]:
         staged = self._staged_loads()
@@ -116,18 +121,14 @@ class TableMaintenance:
 
         return self.iceberg.commit(table, change)
 
-    def _sweep(self) -> int:
-        """Remove files that no table refers to and that nobody is about to add."""
-        written = files_below(self.store.warehouse)
+    def _sweep(self) -> tuple[int, int]:
+        """Move files that no table refers to and that nobody is about to add to the trash, and empty that in time."""
         alive = [f"{self._staging}{load}/" for load, at in self._staged_loads().items() if at >= self.abandoned]
-        kept = (f"{self.store.archive}/", *alive)
+        self.ledger.verify()
         needed = {path for table in (*FACTS, *METRICS) for path in _referenced(self.iceberg.table(table))}
-        old = min(self.readers_gone, self.abandoned)
-        gone = [p for p, at in written.items() if at < old and p not in needed and not p.startswith(kept)]
-        removed = remove_files(gone)
-        for load_id in {self._load_of(path) for path in gone if path.startswith(self._staging)}:
-            remove_empty_folder(self._staging + load_id)
-        return removed
+        sweep = Sweep(self.store.warehouse, self.now)
+        moved = sweep.trash(needed, tuple(alive), min(self.readers_gone, self.abandoned))
+        return moved, sweep.delete_trash(self.unmissed)
 
     @property
     def _staging(self) -> str:

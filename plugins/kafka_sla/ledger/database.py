@@ -83,7 +83,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A consistent view: everything read inside it is of one moment."""
-        self._prepare()
+        self.open(writing=False)
         options = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
         with (
             self.telling(),
@@ -96,7 +96,12 @@ class Database:
     def writing(self, lock: str | None = None) -> Iterator[Connection]:
         """One transaction. Writers that name the same lock run one after the other (on SQLite all writers do)."""
         self.check_writable()
-        self._prepare()
+        self.open(writing=True)
+        with self._transaction(lock) as connection:
+            yield connection
+
+    @contextmanager
+    def _transaction(self, lock: str | None) -> Iterator[Connection]:
         engine = self.engine.execution_options(writes=True)
         with self.telling(), engine.begin() as connection:
             if lock:
@@ -119,9 +124,9 @@ class Database:
         """Turns the database's own words into an error for people; see `telling`."""
         return telling(self.engine.url)
 
-    def _prepare(self) -> None:
+    def open(self, *, writing: bool) -> None:
         """Make the tables, those of an earlier version anew, and the columns that a newer version added; several
-        processes may do so at once, the slower ones find them made."""
+        processes may do so at once, the slower ones find them made. `writing`: more is going to be written."""
         if not self._ready:
             with self.telling():
                 retrying(self._create, (OperationalError, ProgrammingError, IntegrityError))
@@ -166,12 +171,13 @@ def telling(url: URL) -> Iterator[None]:
         yield
     except (OperationalError, InterfaceError) as error:
         raise StoreError(
-            f"the database {url.render_as_string(hide_password=True)} cannot be used: {_reason(error)};"
+            f"the database {url.render_as_string(hide_password=True)} cannot be used: {reason(error)};"
             " check that it runs, its address and login in the connection of the store, and its free space"
         ) from error
 
 
-def _reason(error: DBAPIError) -> str:
+def reason(error: DBAPIError) -> str:
+    """The database's own words."""
     return " ".join(str(error.orig).split())
 
 
@@ -179,7 +185,7 @@ def _heals(error: BaseException) -> bool:
     """Waiting cures no wrong login and no wrong name."""
     hopeless = isinstance(error, OperationalError) and any(words in str(error.orig) for words in _HOPELESS)
     if not hopeless and isinstance(error, OperationalError):
-        log.info("The database is not ready: %s", _reason(error))
+        log.info("The database is not ready: %s", reason(error))
     return not hopeless
 
 

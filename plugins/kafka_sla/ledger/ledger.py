@@ -8,7 +8,6 @@ from typing import Any
 from sqlalchemy import select
 
 from kafka_sla.config.store import Store
-from kafka_sla.ledger.database import Database
 from kafka_sla.ledger.ingestions import Ingestions
 from kafka_sla.ledger.observed_time import ObservedTime
 from kafka_sla.ledger.outbox import Outbox
@@ -16,7 +15,8 @@ from kafka_sla.ledger.publications import Publications
 from kafka_sla.ledger.queries import Queries
 from kafka_sla.ledger.rollups import Rollups
 from kafka_sla.ledger.rule_versions import RuleVersions
-from kafka_sla.ledger.schema import DECLARED, METADATA
+from kafka_sla.ledger.schema import DECLARED
+from kafka_sla.ledger.store_identity import StoreDatabase
 from kafka_sla.ledger.validation_results import ValidationResults
 from kafka_sla.ledger.verdicts import Verdicts
 from kafka_sla.model.entities import Interval
@@ -27,7 +27,7 @@ class Ledger:
     """All the small state of one store; the tables are made on first use."""
 
     def __init__(self, store: Store) -> None:
-        self._database = database = Database(store, METADATA)
+        self._database = database = StoreDatabase(store)
         self.publications = Publications(database)
         self.ingestions = Ingestions(database)
         self.rule_versions = RuleVersions(database, self.ingestions)
@@ -41,6 +41,19 @@ class Ledger:
     def check_writable(self) -> None:
         """StoreError at once where only reading is possible."""
         self._database.check_writable()
+
+    def open(self, writing: bool) -> None:
+        """StoreError unless database and warehouse belong together; `writing` marks both as one store where they are
+        not yet: before the first file is written to the warehouse."""
+        self._database.open(writing=writing)
+
+    def verify(self) -> None:
+        """The same question asked anew, however long the ledger has been open."""
+        self._database.verify()
+
+    def advance(self) -> None:
+        """Note that the warehouse holds files which an older copy of the database does not know."""
+        self._database.advance()
 
     def declared_rows(
         self, table: Table, interval: Interval, clusters: Sequence[str] | None = None

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, delete, insert, select
 
-from kafka_sla.ledger.database import Database
 from kafka_sla.ledger.ingestions import landings_after
 from kafka_sla.ledger.schema import PUBLICATIONS, RETIRED_LOADS
+from kafka_sla.ledger.store_identity import StoreDatabase
 from kafka_sla.model.entities import Interval, floor_time
 
 _EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
@@ -77,7 +77,7 @@ def _extend(found: list[tuple[Interval, Publication]], span: Interval, publicati
 class Publications:
     """The publications of the ledger."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: StoreDatabase) -> None:
         self._database = database
 
     def publish(
@@ -98,6 +98,7 @@ class Publications:
                     )
                 )  # fmt: skip
                 _retire_hidden(connection, cluster, interval, now)
+        self._database.advance()
 
     def slices(self, clusters: Sequence[str] | None, interval: Interval) -> list[Slice]:
         """The visible slices of the interval, by cluster and time; None: of all clusters."""

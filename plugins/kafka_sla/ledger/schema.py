@@ -85,6 +85,14 @@ PUBLICATIONS = Table(
     Index("publications_by_time", "cluster", "interval_start", "interval_end"),
     sqlite_autoincrement=True,  # a number is never used twice, also when the newest row was deleted
 )
+STORE_STATES = Table(
+    "store_states",
+    METADATA,
+    Column("seq", _SEQ, primary_key=True, autoincrement=True),
+    Column("store_id", String(36), nullable=False),
+    Column("state", String(32), nullable=False, unique=True),
+    Column("reached_at", UtcTime, nullable=False),
+)
 RETIRED_LOADS = Table(
     "retired_loads",
     METADATA,

@@ -48,7 +48,9 @@ def make_digest(settings: Settings, store: Store, name: str, at: datetime, path:
     tells."""
     digest = settings.digest(name)
     period = period_of(digest, at)
-    told = tell(Ledger(store), digest, slas_of(settings, digest), period)
+    ledger = Ledger(store)
+    ledger.open(writing=path is None)
+    told = tell(ledger, digest, slas_of(settings, digest), period)
     path = path or archive_path(store, digest, period)
     write_text(path, digest_page(told))
     return {"digest": name, "period": period_name(digest, period), "page": path, "summary": told.values["summary"]}

@@ -70,6 +70,7 @@ def snapshot(
     from kafka_sla.sources.kafka.snapshot import LOOK_BACK, snapshot
 
     cluster = settings.cluster(cluster_name)
+    Ledger(store).open(writing=True)
     if cluster.connection is None:
         return {"cluster": cluster_name, "notes": []}
     elsewhere = positions_elsewhere(settings, cluster, login, interval, live=live)

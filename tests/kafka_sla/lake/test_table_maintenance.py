@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import os
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from kafka_sla.config.store import Store
+from kafka_sla.errors import StoreError
 from kafka_sla.files import files_below, write_text
 from kafka_sla.lake.lake import Lake
 from kafka_sla.lake.staging import keep_unreadable
@@ -20,7 +22,9 @@ from kafka_sla.model.tables import CONSUMER_LATENCY, LOG_OFFSETS
 from tests.kafka_sla.loads import load, points, span, stage
 
 HOUR = span("10:00", "11:00")
+OLD = "01d".ljust(32, "0")
 SECOND = timedelta(seconds=1)
+NOTHING = MaintenanceResult(0, 0, 0, 0, 0)
 DAYS = timedelta(days=1, minutes=1)
 
 
@@ -29,22 +33,23 @@ def now() -> datetime:
 
 
 def data_files(store: Store) -> set[str]:
-    return {path for path in files_below(store.warehouse) if "/metadata/" not in path}
+    """What is in place: not in the trash."""
+    return {path for area in ("facts", "staging") for path in files_below(f"{store.warehouse}/{area}")}
 
 
 def test_a_superseded_load_is_kept_for_its_readers_and_then_dropped(store: Store, lake: Lake, ledger: Ledger) -> None:
-    load(lake, ledger, "old", HOUR)
+    load(lake, ledger, OLD, HOUR)
     reading = ledger.publications.slices(["a"], HOUR)
     load(lake, ledger, "new", HOUR)
     lake.maintain()
     assert lake.read(CONSUMER_LATENCY, reading).num_rows == 60
     time.sleep(1.1)
     assert lake.maintain(grace_period=SECOND, orphan_age=SECOND).dropped_loads == 1
-    assert lake.metric_files(["old"], CONSUMER_LATENCY) == []
-    assert Path(lake.stage_dir("old")).exists(), "who planned before the drop still reads"
+    assert lake.metric_files([OLD], CONSUMER_LATENCY) == []
+    assert Path(lake.stage_dir(OLD)).exists(), "who planned before the drop still reads"
     time.sleep(1.1)
     lake.maintain(grace_period=SECOND, orphan_age=SECOND)
-    assert not Path(lake.stage_dir("old")).exists()
+    assert not Path(lake.stage_dir(OLD)).exists()
     assert lake.published("consumer_latency", HOUR).num_rows == 60
 
 
@@ -60,15 +65,15 @@ def test_a_load_that_shows_anywhere_is_kept(lake: Lake, ledger: Ledger) -> None:
 def test_a_load_that_was_never_published_goes_when_it_is_old_and_can_be_told_so(
     lake: Lake, ledger: Ledger, added: bool
 ) -> None:
-    files = stage(lake, "killed", HOUR)
+    files = stage(lake, OLD, HOUR)
     if added:
-        lake.add_load("killed", HOUR, files)
+        lake.add_load(OLD, HOUR, files)
     lake.maintain()
     assert Path(files["steady_state"][0]).exists()
     lake.maintain(now() + DAYS)
     lake.maintain(now() + 3 * DAYS)
-    assert not Path(lake.stage_dir("killed")).exists()
-    assert lake.metric_files(["killed"], CONSUMER_LATENCY) == []
+    assert not Path(lake.stage_dir(OLD)).exists()
+    assert lake.metric_files([OLD], CONSUMER_LATENCY) == []
 
 
 def test_a_folder_still_written_to_is_left_alone_with_all_its_files(lake: Lake) -> None:
@@ -84,9 +89,9 @@ def test_unreadable_commit_records_go_one_by_one_when_they_are_old(store: Store,
         keep_unreadable(store, "a", span(f"{hour}:00", f"{hour + 1}:00"), points("10:00"))
     kept = sorted((Path(store.warehouse) / "unreadable_commit_records").rglob("*.parquet"))
     old = (now() - 2 * DAYS).timestamp()
-    os.utime(kept[0], (old, old))
-    assert lake.maintain().removed_files == 1
-    assert [path.exists() for path in kept] == [False, True]
+    os.utime(str(kept[0]), (old, old))
+    assert lake.maintain().trashed_files == 1
+    assert [Path(str(path)).exists() for path in kept] == [False, True]
 
 
 def test_the_archive_of_reports_is_kept_however_old(store: Store, lake: Lake) -> None:
@@ -95,6 +100,57 @@ def test_the_archive_of_reports_is_kept_however_old(store: Store, lake: Lake) ->
     os.utime(page, (old, old))
     lake.maintain()
     assert Path(page).read_text() == "kept promises"
+
+
+STRANGERS = (
+    "accounts/2024.csv", "readme.txt", "facts/notes.parquet", "staging/thesis/chapter.tex",
+    "kafka_sla/backup.tar", "commit_records/a/mine.parquet", "trash/holiday.jpg", "trash/20200101T000000Z/photo.jpg",
+)  # fmt: skip
+
+
+def test_files_of_others_survive_wherever_they_lie(store: Store, lake: Lake, ledger: Ledger) -> None:
+    load(lake, ledger, OLD, HOUR)
+    load(lake, ledger, "new", HOUR)
+    long_ago = (now() - 400 * DAYS).timestamp()
+    for name in STRANGERS:
+        write_text(f"{store.warehouse}/{name}", name)
+        os.utime(f"{store.warehouse}/{name}", (long_ago, long_ago))
+
+    for later in (1, 3, 30):
+        lake.maintain(now() + later * DAYS)
+
+    assert not Path(lake.stage_dir(OLD)).exists()
+    assert [Path(store.warehouse, name).read_text() for name in STRANGERS] == list(STRANGERS)
+
+
+def test_what_is_swept_lies_in_the_trash_for_a_week_and_can_be_moved_back(store: Store, lake: Lake) -> None:
+    (path, _) = (file for files in stage(lake, OLD, HOUR).values() for file in files)
+    rows = Path(path).read_bytes()
+
+    swept = lake.maintain(now() + 2 * DAYS)
+    (trashed,) = (
+        p for p in files_below(f"{store.warehouse}/trash") if p.endswith(f"consumer_latency/{Path(path).name}")
+    )
+    assert (swept.trashed_files, swept.deleted_files, Path(path).exists()) == (2, 0, False)
+    assert Path(trashed).read_bytes() == rows
+
+    assert lake.maintain(now() + 8 * DAYS).deleted_files == 0
+    os.renames(trashed, path)
+    later = lake.maintain(now() + 10 * DAYS)
+    assert (later.trashed_files, later.deleted_files) == (1, 1)
+    assert lake.maintain(now() + 18 * DAYS).deleted_files == 1
+    assert list(Path(store.warehouse, "trash").iterdir()) == []
+
+
+def test_a_warehouse_reached_by_another_path_is_not_swept(store: Store, lake: Lake, ledger: Ledger) -> None:
+    load(lake, ledger, "load", HOUR)
+    link = Path(store.warehouse).with_name("link")
+    link.symlink_to(store.warehouse)
+    before = files_below(store.warehouse)
+
+    with pytest.raises(StoreError, match=r"nothing was swept: .*/warehouse/.* is not below the warehouse .*/link"):
+        Lake(replace(store, warehouse=str(link))).maintain(now() + DAYS)
+    assert before.keys() <= files_below(store.warehouse).keys()
 
 
 def test_facts_of_a_day_become_one_file_with_the_same_rows(store: Store, lake: Lake) -> None:
@@ -122,11 +178,11 @@ def test_snapshots_are_forgotten_when_they_were_replaced_long_ago(lake: Lake, le
 def test_settling_a_settled_store_does_nothing(lake: Lake, ledger: Ledger) -> None:
     load(lake, ledger, "one", HOUR)
     lake.maintain(now() + DAYS)
-    assert lake.maintain(now() + DAYS) == MaintenanceResult(0, 0, 0, 0)
+    assert lake.maintain(now() + DAYS) == NOTHING
 
 
 def test_settling_an_empty_store_does_nothing(lake: Lake) -> None:
-    assert lake.maintain() == MaintenanceResult(0, 0, 0, 0)
+    assert lake.maintain() == NOTHING
 
 
 def test_a_hundred_loads_are_read_the_same_before_and_after(tmp_path: Path) -> None:

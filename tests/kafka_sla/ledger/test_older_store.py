@@ -60,7 +60,7 @@ def test_facts_that_nobody_added_to_since_are_read_too(store: Store) -> None:
 def test_metrics_get_a_new_column_that_old_loads_lack_also_where_it_must_have_a_value(store: Store) -> None:
     before = older(CONSUMER_LATENCY, "records_consumed")
     lake, ledger = Lake(store), Ledger(store)
-    Iceberg(store).table(before)
+    Iceberg(store, ledger.open).table(before)
     (path,) = stage(lake, "old", span("10:00", "10:02"))[CONSUMER_LATENCY.name]
     without(path, "records_consumed")
     lake.add_load("old", span("10:00", "10:02"), {CONSUMER_LATENCY.name: [path]})

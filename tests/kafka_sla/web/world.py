@@ -94,6 +94,7 @@ def build(folder: Path, end: datetime, length: timedelta) -> tuple[Path, Store]:
     folder.mkdir(parents=True, exist_ok=True)
     config.write_text(CONFIGURATION)
     settings, lake, ledger = load_settings(config), Lake(store), Ledger(store)
+    ledger.open(writing=True)
     start = end - length
     for number, (cluster, interval) in enumerate(_loads(start, end)):
         _publish(lake, ledger, f"load{number:04}", cluster, interval, end)

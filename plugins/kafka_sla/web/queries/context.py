@@ -56,6 +56,7 @@ def open_context(request: Request) -> Context:
     settings = _settings(path, changed)
     store = _store(settings)
     ledger, lake = _opened(store)
+    ledger.verify()
     request.state.damaged = []
     return Context(settings, ledger, lake, store, datetime.now(UTC), request.state.damaged)
 
