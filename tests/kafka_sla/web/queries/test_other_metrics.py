@@ -66,8 +66,8 @@ def test_a_damaged_file_costs_its_rows_and_the_page_and_the_answer_say_so(reader
 def test_any_period_is_summed_up(reader: Asker) -> None:
     year = {"from": f"{datetime.now(UTC) - timedelta(days=365):%Y-%m-%d}"}
 
-    assert [row | {"since": None} for row in reader.json("/api/v1/brokers")] == [
-        row | {"since": None} for row in reader.json("/api/v1/brokers", **year)
+    assert [row | {"covered_from": None} for row in reader.json("/api/v1/brokers")] == [
+        row | {"covered_from": None} for row in reader.json("/api/v1/brokers", **year)
     ]
     assert {row["covered_from"][:10] for row in reader.json("/api/v1/unread", **year)} == {year["from"]}
     assert "Shortened" not in reader.get("/brokers", **year).text
