@@ -27,7 +27,7 @@ from demo.warm_up import create_topic
 from kafka_sla.model.entities import Cluster, Exporter, Interval, floor_time
 from kafka_sla.model.tables import BROKER_REQUESTS, FETCH_LATENCY, REPLICA_FETCHES, Table
 from kafka_sla.sources.jmx_exporters import Scraped, scrape
-from kafka_sla.spark.job_spec import Job, Replay
+from kafka_sla.spark.job_spec import Job, Replay, measured_cluster
 from kafka_sla.spark_jobs import fetch_latency
 from kafka_sla.spark_jobs.metrics import Inputs
 
@@ -120,7 +120,9 @@ def _measured(found: list[Sampled]) -> list[Row]:
         REPLICA_FETCHES: spark.createDataFrame(pa.concat_tables(one.replica_fetches for one in every)),
     }
     start, end = (floor_time(_at(one), _WINDOW_MS) for one in (every[0], every[-1]))
-    replays = tuple(Replay(Cluster(str(brokers), None), None) for brokers in {one.brokers for one in found})
+    replays = tuple(
+        Replay(measured_cluster(Cluster(str(brokers), None)), None) for brokers in {one.brokers for one in found}
+    )
     job = Job("load", Interval(start, end + timedelta(seconds=2)), _WINDOW_MS, replays, (), {}, {}, "", {}, 0)
     nothing = spark.createDataFrame([], FETCH_LATENCY.ddl)
     measured = fetch_latency.measure(Inputs(job, lambda table: frames[table], nothing, lambda table: nothing))

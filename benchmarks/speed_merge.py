@@ -23,7 +23,7 @@ from benchmarks.speed_table import say, seconds, table
 from kafka_sla.files import bytes_of, write_rows
 from kafka_sla.model.entities import Cluster, Interval
 from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, LOG_OFFSETS, Table
-from kafka_sla.spark.job_spec import Job, Replay
+from kafka_sla.spark.job_spec import Job, Replay, measured_cluster
 from kafka_sla.spark_jobs.events import frames
 from kafka_sla.spark_jobs.events.chunks import Room, chunks
 from kafka_sla.spark_jobs.events.sort import in_order
@@ -92,7 +92,7 @@ def _job(shape: Shape, interval: Interval, folder: Path) -> Job:
             write_rows(path, rows.slice(number * part, part))
     return Job(
         load_id="merge", interval=interval, window_ms=_WINDOW_US // 1_000, slas=settings().slas,
-        replays=(Replay(Cluster(CLUSTER, None), None),), facts=files, carry={},
+        replays=(Replay(measured_cluster(Cluster(CLUSTER, None)), None),), facts=files, carry={},
         output=f"{folder}/load", facts_seq={},
         input_bytes=bytes_of([path for paths in files.values() for path in paths]),
     )  # fmt: skip

@@ -19,7 +19,8 @@ events for other DAGs, and `watcher` is red when anything above is.
 - `notify`: the mail server refused. Fix that and clear the task; what was sent is not sent again.
 
 **Run it again** as often as you like: clear a run, or trigger one with *From* and *To*. An interval is replaced as a
-whole, and a miss is mailed once. **History**: `airflow backfill create --dag-id kafka_sla_history ...`, a day per run.
+whole, and a miss is mailed once. `plan` reads the configuration for the whole run: after an edit, clear the run from
+`plan` on. **History**: `airflow backfill create --dag-id kafka_sla_history ...`, a day per run.
 """
 
 from datetime import UTC, datetime, timedelta

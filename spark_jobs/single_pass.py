@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from kafka_sla.model.entities import Sla, epoch_ms
+from kafka_sla.model.entities import MeasuredSla, epoch_ms
 from kafka_sla.model.tables import CONSUMER_LATENCY, NON_CONSUMED, STEADY_STATE, Table
 from kafka_sla.spark.job_spec import Job
 from kafka_sla.spark_jobs import consumer_latency, consumer_status, group_status, non_consumed, steady_state
@@ -71,7 +71,7 @@ def _rows_of(chunk: Chunk, job: Job, scope: JobSpan) -> dict[Table, pa.Table]:
     return made
 
 
-def measure_chunk(chunk: Chunk, scope: JobSpan, slas: tuple[Sla, ...]) -> MeasuredChunk:
+def measure_chunk(chunk: Chunk, scope: JobSpan, slas: tuple[MeasuredSla, ...]) -> MeasuredChunk:
     """All rows of latency and steady states of a chunk."""
     step = steps(chunk, scope.window)
     grid = rows(chunk, scope)

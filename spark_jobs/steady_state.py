@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_sla.model import former_names
-from kafka_sla.model.entities import Sla
+from kafka_sla.model.entities import MeasuredSla
 from kafka_sla.model.tables import STEADY_STATE
 from kafka_sla.spark_jobs.events.chunks import Chunk
 from kafka_sla.spark_jobs.metrics import Metric
@@ -62,7 +62,7 @@ class _BootstrapSpans:
     steady_why: Ints
 
 
-def states(chunk: Chunk, step: Steps, parts: Segments, grid: GridRows, slas: tuple[Sla, ...]) -> pa.Array:
+def states(chunk: Chunk, step: Steps, parts: Segments, grid: GridRows, slas: tuple[MeasuredSla, ...]) -> pa.Array:
     """Per row the list of its states (type STATES), in the order of `slas`."""
     caught_age, _, _ = backlog_age(chunk, step.epoch, chunk.offset, chunk.at, step.horizon)
     every = {int(at): json.loads(chunk.carry[int(at)].as_py() or "{}") for at in np.flatnonzero(chunk.carried)}
@@ -92,7 +92,13 @@ def _struct() -> pa.DataType:
 
 
 def _of_sla(
-    sla: Sla, chunk: Chunk, step: Steps, parts: Segments, grid: GridRows, caught_age: Floats, carried: dict[int, _State]
+    sla: MeasuredSla,
+    chunk: Chunk,
+    step: Steps,
+    parts: Segments,
+    grid: GridRows,
+    caught_age: Floats,
+    carried: dict[int, _State],
 ) -> tuple[Ints, pa.Array]:
     """The rows that an SLA covers, and their states."""
     covered = np.array([_covers(sla, key) for key in chunk.keys.to_pylist()], dtype=np.bool_)
@@ -117,7 +123,7 @@ def _of_sla(
     )
 
 
-def _covers(sla: Sla, key: dict[str, str]) -> bool:
+def _covers(sla: MeasuredSla, key: dict[str, str]) -> bool:
     return sla.cluster == key["cluster"] and sla.groups.matches(key["group"]) and sla.topics.matches(key["topic"])
 
 
@@ -131,7 +137,7 @@ def _records_over(threshold_ms: int, parts: Segments, grid: GridRows) -> Ints:
 
 
 def _bootstrap_spans(
-    sla: Sla, chunk: Chunk, step: Steps, caught_age: Floats, carried: dict[int, _State]
+    sla: MeasuredSla, chunk: Chunk, step: Steps, caught_age: Floats, carried: dict[int, _State]
 ) -> _BootstrapSpans:
     """Which event each commit belongs to, and when that span became steady."""
     event, began = _events(sla, chunk, step, carried)
@@ -152,7 +158,7 @@ def _bootstrap_spans(
     return _BootstrapSpans(began[span], event[span], steady_at, steady_why)
 
 
-def _events(sla: Sla, chunk: Chunk, step: Steps, carried: dict[int, _State]) -> tuple[Ints, Ints]:
+def _events(sla: MeasuredSla, chunk: Chunk, step: Steps, carried: dict[int, _State]) -> tuple[Ints, Ints]:
     """Code of the event at each commit (0: none) and when it began."""
     first = np.append(True, chunk.gp[1:] != chunk.gp[:-1]) if len(chunk.gp) else np.zeros(0, dtype=np.bool_)
     event = np.zeros(len(chunk.gp), dtype=np.int64)
@@ -170,7 +176,7 @@ def _events(sla: Sla, chunk: Chunk, step: Steps, carried: dict[int, _State]) -> 
     return event, began
 
 
-def _carried(sla: Sla, every: dict[int, dict[str, _State]]) -> dict[int, _State]:
+def _carried(sla: MeasuredSla, every: dict[int, dict[str, _State]]) -> dict[int, _State]:
     """The state of this SLA at the commits that are carried positions."""
     return {at: states[sla.name] for at, states in every.items() if sla.name in states}
 

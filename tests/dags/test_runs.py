@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -61,6 +64,7 @@ class World:
     store: Store
     mailbox: Mailbox
     chat: Path
+    configuration: Path
     bad: Interval
     """Ends while the consumer is stopped."""
     good: Interval
@@ -84,7 +88,7 @@ def world(airflow_database: None, kafka: Cluster, tmp_path_factory: pytest.TempP
         for name, connection in connections(kafka, box.port).items():
             patch.setenv(f"AIRFLOW_CONN_{name.upper()}", json.dumps(connection))
         bad, good = traffic(kafka)
-        yield World(Store.embedded(folder / "store"), box, folder / "chat.txt", bad, good)
+        yield World(Store.embedded(folder / "store"), box, folder / "chat.txt", folder / "kafka_sla.yml", bad, good)
 
 
 def connections(kafka: Cluster, mail_port: int) -> dict[str, dict[str, Any]]:
@@ -124,8 +128,30 @@ def published(store: Store, interval: Interval) -> dict[str, list[dict[str, Any]
 
 @pytest.fixture(scope="module")
 def opened(world: World) -> Run:
-    """A run over the interval in which the miss opens."""
-    return world.run(**form_of(world.bad, notify="always"))
+    """A run over the interval in which the miss opens. Somebody breaks the configuration file after its first task."""
+    text = world.configuration.read_text()
+    with ThreadPoolExecutor(1) as editor:
+        broken = editor.submit(break_once_read, world)
+        try:
+            run = world.run(**form_of(world.bad, notify="always"))
+        finally:
+            broken.result()
+            world.configuration.write_text(text)
+    return run
+
+
+def break_once_read(world: World) -> None:
+    """Make the configuration unreadable as soon as a run keeps it in the store."""
+    database = Path(world.store.url.database or "")
+    until = time.monotonic() + 120
+    while time.monotonic() < until:
+        if database.is_file():
+            with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+                tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+                if "configurations" in tables and connection.execute("SELECT 1 FROM configurations").fetchone():
+                    world.configuration.write_text("slas: [")
+                    return
+        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")
@@ -153,6 +179,19 @@ def test_a_missed_sla_fails_its_own_task_and_the_run_and_everybody_is_told(world
     }  # fmt: skip
     assert opened.state == "failed"
     assert len(Ledger(world.store).verdicts.misses(open_only=True)) == 2
+
+
+def test_every_task_of_a_run_uses_the_configuration_that_its_first_task_read(opened: Run) -> None:
+    after_the_file_broke = ("snapshot [real]", "prepare", "validate", "publish", "evaluate [kept]", "notify")
+
+    assert [opened.tasks[task] for task in after_the_file_broke] == ["success"] * 6
+
+
+def test_job_files_name_nobody_and_hold_no_arguments_of_notifiers(world: World, opened: Run) -> None:
+    jobs = [path.read_text() for path in Path(world.store.warehouse).rglob("job.json")]
+
+    assert jobs
+    assert [word for word in ("example.com", "Chat", "kind", "kafka_real") for job in jobs if word in job] == []
 
 
 def test_an_opened_miss_is_told_once_however_often_the_run_is_repeated(world: World, repeated: Any) -> None:

@@ -22,10 +22,13 @@ def _outcome(folder: Path) -> Outcome:
 def _miss(outcome: Outcome, sla: str) -> None:
     """Write an open miss of that SLA."""
     promise = outcome.settings.sla(sla)
-    windows = [SlaWindow(sla, window, "bad", True, "", 12_000.0) for window in SPAN.windows(10_000)]
+    windows = [
+        SlaWindow(sla, window, "bad", True, "", 12_000.0, max_latency_ms=5_000) for window in SPAN.windows(10_000)
+    ]
     miss = Miss(
-        "m-" + sla, sla, "demo", SPAN.start, None, SPAN.end, 3, True, 12_000.0, None, None, SPAN.start, "g", "t", 0
-    )
+        "m-" + sla, sla, "demo", SPAN.start, None, SPAN.end, 3, True, 12_000.0, None, None, SPAN.start, "g", "t", 0,
+        max_latency_ms=5_000, for_ms=10_000,
+    )  # fmt: skip
     Ledger(outcome.store).verdicts.replace(promise, SPAN, windows, lambda around: [miss])
 
 

@@ -83,6 +83,7 @@ def _misses(command: argparse.ArgumentParser) -> None:
     _interval(command, required=False)
     command.add_argument("--sla", metavar="NAME", help="of this SLA only")
     command.add_argument("--open", action="store_true", help="only those that are still open")
+    command.add_argument("--json", action="store_true", help="all fields and raw figures, as JSON")
 
 
 def _report(command: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -113,7 +113,10 @@ def _misses(place: Workplace, asked: argparse.Namespace) -> int:
 
     sla = place.settings.sla(asked.sla).name if asked.sla else None
     found = Ledger(place.store).verdicts.misses(sla, _interval(asked), open_only=asked.open)
-    print("\n\n".join(miss_text(miss) for miss in found) or "no misses")
+    if asked.json:
+        print(json.dumps([asdict(miss) for miss in found], default=datetime.isoformat, indent=2))
+    else:
+        print("\n\n".join(miss_text(miss) for miss in found) or "no misses")
     return 0
 
 

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import Any
 
 from kafka_sla.cli.text_table import aligned
 from kafka_sla.config.settings import Settings
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import EVERYTHING, Interval, Miss, Sla, SlaWindow
 from kafka_sla.sla.attainment import Attainment, attainment_of, period_until
-from kafka_sla.text.formatting import bounds, moment, plural, share, span
+from kafka_sla.sla.root_cause.evidence import evidence_rows
+from kafka_sla.sla.wording import doubt, duration, limits, place, requirement, worst
+from kafka_sla.text.formatting import UNKNOWN, burn, moment, plural, share, span
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +33,13 @@ class ClusterStatus:
 
 @dataclass(frozen=True, slots=True)
 class SlaStatus:
-    """One promise in the calendar period that holds the newest published time of its cluster."""
+    """One SLA in the calendar period that holds the newest published time of its cluster."""
 
     sla: Sla
     attainment: Attainment | None
     open_misses: int
+    max_latency_ms: int
+    """The threshold that the newest window was judged by, or the configured one."""
 
 
 def cluster_status(settings: Settings, ledger: Ledger) -> tuple[ClusterStatus, ...]:
@@ -49,12 +52,14 @@ def sla_status(settings: Settings, ledger: Ledger, clusters: Sequence[ClusterSta
     """Every configured SLA."""
     until = {c.cluster: c.last.end for c in clusters if c.last}
     misses = [miss.sla for miss in ledger.verdicts.misses(open_only=True)]
+    newest = ledger.queries.newest_verdicts([sla.name for sla in settings.slas])
     return tuple(
         SlaStatus(
-            sla, _attainment(sla, ledger, until[sla.cluster]) if sla.cluster in until else None, misses.count(sla.name)
+            sla, _attainment(sla, ledger, until[sla.cluster]) if sla.cluster in until else None, misses.count(sla.name),
+            newest[sla.name].max_latency_ms if sla.name in newest else sla.max_latency_ms,
         )
         for sla in settings.slas
-    )
+    )  # fmt: skip
 
 
 def status_text(settings: Settings, ledger: Ledger) -> str:
@@ -75,17 +80,19 @@ def interval_text(slas: Sequence[Sla], ledger: Ledger, interval: Interval) -> st
 
 def miss_text(miss: Miss) -> str:
     """One miss with its evidence, a few lines."""
-    until = f"until {moment(miss.end)}, {span(_length_ms(miss))}" if miss.end else "open"
-    doubt = "" if miss.is_certain else "; by their bounds not all of them are certain"
     lines = [
         f"{miss.sla}  [{miss.id}]",
-        f"  missed from {moment(miss.start)} {until} ({plural(miss.bad_windows, 'bad window')}{doubt})",
-        f"  worst {span(miss.worst_latency_ms)} ({bounds(miss.worst_latency_low_ms, miss.worst_latency_high_ms)})"
-        f" at {moment(miss.worst_at)}: group {miss.worst_group}, {miss.worst_topic}-{miss.worst_partition}",
+        f"  missed {duration(miss)}, {plural(miss.bad_windows, 'bad window')}",
+        f"  required: {requirement(miss)}",
+        f"  worst latency {worst(miss)} at {moment(miss.worst_at)}: {place(miss)}",
+        *(f"  {text}" for text in (doubt(miss), miss.evidence.get("sentence")) if text),
     ]
-    figures = {key: value for key, value in miss.evidence.items() if key != "sentence"}
-    told = [f"  {miss.evidence['sentence']}"] if "sentence" in miss.evidence else []
-    return "\n".join([*lines, *told, *(f"    {key}: {_figure(value)}" for key, value in figures.items())])
+    return "\n".join([*lines, *(f"    {text}" for text in map(_figures, evidence_rows(miss.evidence)))])
+
+
+def _figures(row: tuple[str, str, str]) -> str:
+    name, before, during = row
+    return f"{name}: " + ", ".join(filter(None, [f"{before} before" if before else "", during]))
 
 
 def _cluster(name: str, spans: Sequence[Interval]) -> ClusterStatus:
@@ -119,7 +126,7 @@ def _clusters_text(clusters: Sequence[ClusterStatus]) -> str:
 
 def _slas_text(slas: Sequence[SlaStatus]) -> str:
     header = (
-        "SLA", "objective", "in time", "in records", "period", "coverage",
+        "SLA", "threshold", "objective", "in time", "in records", "period", "coverage",
         "error budget", "left", "burn rate", "open misses",
     )  # fmt: skip
     return aligned(header, [_sla_row(status) for status in slas])
@@ -127,13 +134,13 @@ def _slas_text(slas: Sequence[SlaStatus]) -> str:
 
 def _sla_row(status: SlaStatus) -> tuple[str, ...]:
     sla, found = status.sla, status.attainment
+    required = (sla.name, span(status.max_latency_ms), share(sla.objective))
     if found is None:
-        return (sla.name, share(sla.objective), "unknown", *[""] * 6, str(status.open_misses))
-    burn = "unknown" if found.burn_rate is None else f"{found.burn_rate:.3g}"
+        return (*required, UNKNOWN, *[""] * 6, str(status.open_misses))
     return (
-        sla.name, share(sla.objective), share(found.attainment), share(found.records_attainment),
+        *required, share(found.attainment), share(found.records_attainment),
         f"{sla.period} from {found.period.start:%Y-%m-%d %H:%M} UTC", share(found.coverage),
-        span(found.budget_ms), span(found.budget_left_ms), burn, str(status.open_misses),
+        span(found.budget_ms), span(found.budget_left_ms), burn(found.burn_rate), str(status.open_misses),
     )  # fmt: skip
 
 
@@ -156,19 +163,9 @@ def _interval_row(sla: Sla, ledger: Ledger, interval: Interval) -> tuple[str, ..
     counts = (str(verdicts.count(verdict)) for verdict in ("good", "bad", "excluded", "unknown"))
     misses = ledger.verdicts.misses(sla, interval)
     state = ", ".join(f"{miss.id} ({'recovered' if miss.end else 'open'})" for miss in misses) or "none"
-    return (sla.name, span(sla.max_latency_ms), *counts, _worst(windows), state)
+    return (sla.name, limits(windows, sla), *counts, _worst(windows), state)
 
 
 def _worst(windows: Sequence[SlaWindow]) -> str:
     known = [w.worst_latency_ms for w in windows if w.worst_latency_ms is not None]
     return span(max(known)) if known else "unknown"
-
-
-def _figure(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return "unknown" if value is None else str(value)
-
-
-def _length_ms(miss: Miss) -> float:
-    return ((miss.end or miss.start) - miss.start) / timedelta(milliseconds=1)

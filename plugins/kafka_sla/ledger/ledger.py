@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import select
 
 from kafka_sla.config.store import Store
+from kafka_sla.ledger.configurations import Configurations
 from kafka_sla.ledger.ingestions import Ingestions
 from kafka_sla.ledger.observed_time import ObservedTime
 from kafka_sla.ledger.outbox import Outbox
@@ -37,6 +38,7 @@ class Ledger:
         self.validations = ValidationResults(database)
         self.queries = Queries(database)
         self.outbox = Outbox(database)
+        self.configurations = Configurations(database)
 
     def check_writable(self) -> None:
         """StoreError at once where only reading is possible."""

@@ -28,6 +28,7 @@ class Newest:
     verdict: str
     reason: str | None
     worst_latency_ms: float | None
+    max_latency_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +49,12 @@ class Queries:
     def newest_verdicts(self, slas: Sequence[str]) -> dict[str, Newest]:
         """The last judged window of each SLA that has one."""
         t, found = SLA_WINDOWS.c, {}
-        columns = select(t.window_end, t.verdict, t.reason, t.worst_latency_ms)
+        columns = select(t.window_end, t.verdict, t.reason, t.worst_latency_ms, t.max_latency_ms)
         with self._database.reading() as connection:
             for sla in slas:
                 last = columns.where(t.sla == sla).order_by(t.window_start.desc()).limit(1)
                 if row := connection.execute(last).first():
-                    found[sla] = Newest(row.window_end, row.verdict, row.reason, row.worst_latency_ms)
+                    found[sla] = Newest(*row)
         return found
 
     def sla_of_miss(self, miss_id: str) -> tuple[str, datetime] | None:

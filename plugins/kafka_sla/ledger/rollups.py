@@ -63,6 +63,7 @@ SLA_ROLLUPS = Table(
     Column("worst_latency_ms", Double),
     Column("worst_latency_low_ms", Double),
     Column("worst_latency_high_ms", Double),
+    Column("max_latency_ms", BigInteger),
     Column("all_consumed", BigInteger),
     Column("all_produced", BigInteger),
 )
@@ -77,7 +78,7 @@ ROLLUP_DETAILS = Table(
 )
 _BOTH = (SLA_ROLLUPS, ROLLUP_DETAILS)
 _SUMS = ("good_ms", "bad_ms", "excluded_ms", "unknown_ms", "records_consumed", "records_over_threshold")
-_NUMBERS = (*_SUMS, "worst_latency_ms", "worst_latency_low_ms", "worst_latency_high_ms")
+_NUMBERS = (*_SUMS, "worst_latency_ms", "worst_latency_low_ms", "worst_latency_high_ms", "max_latency_ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +137,15 @@ class Rollups:
         return found
 
     def worst_by_sla(self, slas: Sequence[str], width_ms: int, interval: Interval) -> dict[str, list[tuple[Any, ...]]]:
-        """Start and worst latency of each rollup of these SLAs, in time order."""
+        """Start, worst latency and threshold of each rollup of these SLAs, in time order."""
         t = SLA_ROLLUPS.c
-        rows = select(t.sla, t.start_at, t.worst_latency_ms).where(_of(SLA_ROLLUPS, slas, width_ms, interval))
+        rows = select(t.sla, t.start_at, t.worst_latency_ms, t.max_latency_ms).where(
+            _of(SLA_ROLLUPS, slas, width_ms, interval)
+        )
         found: dict[str, list[tuple[Any, ...]]] = {sla: [] for sla in slas}
         with self._database.reading() as connection:
             for row in connection.execute(rows.order_by(t.sla, t.start_at)):
-                found[row.sla].append((row.start_at, row.worst_latency_ms))
+                found[row.sla].append((row.start_at, row.worst_latency_ms, row.max_latency_ms))
         return found
 
     def judged_by_day(self, slas: Sequence[str], interval: Interval) -> dict[str, dict[datetime, timedelta]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -167,7 +167,7 @@ def _replace_misses(
     old = connection.execute(select(SLA_MISSES).where(span).order_by(SLA_MISSES.c.start_at)).all()
     connection.execute(delete(SLA_MISSES).where(span))
     if misses:
-        connection.execute(insert(SLA_MISSES), [_miss_row(sla, miss) for miss in misses])
+        connection.execute(insert(SLA_MISSES), [_miss_row(miss) for miss in misses])
     return MissChange(tuple(_miss(row) for row in old), tuple(sorted(misses, key=lambda m: m.start)))
 
 
@@ -181,65 +181,29 @@ def _remember_extent(connection: Connection, change: MissChange, open_until: dat
 
 
 def _window_row(sla: Sla, window: SlaWindow) -> dict[str, Any]:
-    return {
-        "sla": sla.name,
-        "cluster": sla.cluster,
-        "window_start": window.window.start,
-        "window_end": window.window.end,
-        "verdict": window.verdict,
-        "is_certain": window.is_certain,
-        "reason": window.reason or None,
-        "max_latency_ms": sla.max_latency_ms,
-        "worst_latency_ms": window.worst_latency_ms,
-        "worst_latency_low_ms": window.worst_latency_low_ms,
-        "worst_latency_high_ms": window.worst_latency_high_ms,
-        "worst_group": window.worst_group,
-        "worst_topic": window.worst_topic,
-        "worst_partition": window.worst_partition,
-        "steady_partitions": window.steady_partitions,
-        "bootstrapping_partitions": window.bootstrapping_partitions,
-        "unknown_partitions": window.unknown_partitions,
-        "records_consumed": window.records_consumed,
-        "records_over_threshold": window.records_over_threshold,
-    }
+    row = {name: getattr(window, name) for name in _WINDOW_FIELDS}
+    span = {"window_start": window.window.start, "window_end": window.window.end}
+    return row | span | {"cluster": sla.cluster, "reason": window.reason or None}
 
 
 def _window(row: Row[Any]) -> SlaWindow:
-    value = dict(row._mapping)
-    for ours in ("cluster", "max_latency_ms"):
-        del value[ours]
-    span = Interval(value.pop("window_start"), value.pop("window_end"))
-    return SlaWindow(window=span, reason=value.pop("reason") or "", **value)
+    values = {name: row._mapping[name] for name in _WINDOW_FIELDS}
+    return SlaWindow(
+        window=Interval(row.window_start, row.window_end), **values | {"reason": row.reason or ""}
+    )  # fmt: skip
 
 
-def _miss_row(sla: Sla, miss: Miss) -> dict[str, Any]:
-    return {
-        "miss_id": miss.id,
-        "sla": miss.sla,
-        "cluster": miss.cluster,
-        "state": "recovered" if miss.end else "open",
-        "start_at": miss.start,
-        "end_at": miss.end,
-        "opened_at": miss.opened_at,
-        "bad_windows": miss.bad_windows,
-        "is_certain": miss.is_certain,
-        "max_latency_ms": sla.max_latency_ms,
-        "worst_latency_ms": miss.worst_latency_ms,
-        "worst_latency_low_ms": miss.worst_latency_low_ms,
-        "worst_latency_high_ms": miss.worst_latency_high_ms,
-        "worst_at": miss.worst_at,
-        "worst_group": miss.worst_group,
-        "worst_topic": miss.worst_topic,
-        "worst_partition": miss.worst_partition,
-        "evidence": json.dumps(miss.evidence, sort_keys=True),
-    }
+def _miss_row(miss: Miss) -> dict[str, Any]:
+    row = {column: getattr(miss, name) for column, name in _MISS_COLUMNS.items()}
+    return row | {"state": "recovered" if miss.end else "open", "evidence": json.dumps(miss.evidence, sort_keys=True)}
 
 
 def _miss(row: Row[Any]) -> Miss:
-    value = dict(row._mapping)
-    for ours in ("state", "max_latency_ms"):
-        del value[ours]
-    return Miss(
-        id=value.pop("miss_id"), start=value.pop("start_at"), end=value.pop("end_at"),
-        evidence=json.loads(value.pop("evidence")), **value,
-    )  # fmt: skip
+    values = {name: row._mapping[column] for column, name in _MISS_COLUMNS.items()}
+    return Miss(**values | {"evidence": json.loads(row.evidence)})
+
+
+_WINDOW_FIELDS = tuple(field.name for field in fields(SlaWindow) if field.name != "window")
+_RENAMED = {"miss_id": "id", "start_at": "start", "end_at": "end"}
+_MISS_COLUMNS = {c.name: _RENAMED.get(c.name, c.name) for c in SLA_MISSES.c if c.name != "state"}
+"""Column of the table and field of the miss."""

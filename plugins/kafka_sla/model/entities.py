@@ -247,6 +247,18 @@ class Notifier:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredSla:
+    """What measuring needs to know of an SLA."""
+
+    name: str
+    cluster: str
+    groups: Patterns
+    topics: Patterns
+    max_latency_ms: int
+    steady_state: SteadyState
+
+
+@dataclass(frozen=True, slots=True)
 class Sla:
     """One promise: every record of these groups and topics is consumed within `max_latency_ms`."""
 
@@ -269,7 +281,13 @@ class Sla:
     description: str = ""
     team: str = ""
     min_time_to_expiry_ms: int | None = None
-    """A window is bad too when unread records of a steady partition expire sooner than this; None: not promised."""
+    """A window is bad too when unread records of a steady partition expire sooner than this; None: not required."""
+
+    @property
+    def measured(self) -> MeasuredSla:
+        return MeasuredSla(
+            self.name, self.cluster, self.groups, self.topics, self.max_latency_ms, self.steady_state
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,6 +346,9 @@ class SlaWindow:
     records_consumed: int = 0
     records_over_threshold: int = 0
     """Records of steady partitions consumed later than the threshold."""
+    max_latency_ms: int = field(kw_only=True)
+    """The threshold that was applied, whatever the configuration says by now."""
+    min_time_to_expiry_ms: int | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,3 +373,12 @@ class Miss:
     worst_partition: int
     evidence: dict[str, Any] = field(default_factory=dict)
     """Figures that explain the miss, JSON-able; keys are documented in docs/reference/sla_misses.md."""
+    max_latency_ms: int = field(kw_only=True)
+    """The threshold that the worst window was judged by, whatever the configuration says by now."""
+    min_time_to_expiry_ms: int | None = field(default=None, kw_only=True)
+    for_ms: int = field(kw_only=True)
+
+    @property
+    def length_ms(self) -> float | None:
+        """None while it is open."""
+        return (self.end - self.start) / timedelta(milliseconds=1) if self.end else None

@@ -343,8 +343,9 @@ SLA_WINDOWS = Table(
         window_end TIMESTAMP NOT NULL           -- end of the window, exclusive
         verdict STRING NOT NULL                 -- good, bad, excluded or unknown
         is_certain BOOLEAN NOT NULL             -- the bounds agree with the verdict
-        reason STRING                           -- why it is excluded or unknown
+        reason STRING                           -- why it is excluded or unknown, or which unread records expire too soon
         max_latency_ms BIGINT NOT NULL          -- the threshold that was applied
+        min_time_to_expiry_ms BIGINT            -- the time to expiry that was required; null: none
         worst_latency_ms DOUBLE                 -- largest max(records latency, backlog age) of the steady partitions
         worst_latency_low_ms DOUBLE             -- its low bound
         worst_latency_high_ms DOUBLE            -- its high bound; null: unbounded
@@ -371,7 +372,9 @@ SLA_MISSES = Table(
         opened_at TIMESTAMP NOT NULL            -- end of the window in which the run became `for` long
         bad_windows INT NOT NULL                -- bad windows in the run
         is_certain BOOLEAN NOT NULL             -- all its bad windows are certain
-        max_latency_ms BIGINT NOT NULL          -- the threshold that was broken
+        max_latency_ms BIGINT NOT NULL          -- the threshold that the worst window was judged by
+        min_time_to_expiry_ms BIGINT            -- the time to expiry that was required then; null: none
+        for_ms BIGINT NOT NULL                  -- how long windows had to be bad
         worst_latency_ms DOUBLE NOT NULL        -- worst latency of the run
         worst_latency_low_ms DOUBLE             -- its low bound
         worst_latency_high_ms DOUBLE            -- its high bound; null: unbounded

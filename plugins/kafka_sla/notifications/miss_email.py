@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from email.message import EmailMessage
 from email.policy import SMTP
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
@@ -14,8 +15,8 @@ from kafka_sla.ledger.outbox import Notice
 from kafka_sla.model.entities import Sla, SlaWindow
 from kafka_sla.reporting.charts import latency_plot
 from kafka_sla.reporting.templates import render, visible
-from kafka_sla.sla.root_cause.evidence import evidence_rows
-from kafka_sla.text import formatting
+from kafka_sla.sla.wording import violation
+from kafka_sla.text.formatting import moment, span
 
 _PLOT_SIZE = (5.6, 3.2)
 """Small, so that its words can still be read when a phone shows it."""
@@ -52,28 +53,20 @@ def _told(sla: Sla, notice: Notice, windows: Sequence[SlaWindow]) -> dict[str, A
     miss = notice.miss
     ended = notice.kind == "recovered"
     until = miss.end or max([w.window.end for w in windows if w.verdict == "bad"], default=miss.opened_at)
-    length = formatting.span((until - miss.start).total_seconds() * 1000)
-    worst, promised = formatting.span(miss.worst_latency_ms), formatting.span(sla.max_latency_ms)
-    expiry = miss.evidence.get("unread_expiry") if miss.worst_latency_ms <= sla.max_latency_ms else None
-    subject = f"SLA recovered: {sla.name} after {length}" if ended else (
-        f"SLA missed: {sla.name}, {expiry or f'worst {worst}, promised {promised}'}")  # fmt: skip
+    length = span((until - miss.start) / timedelta(milliseconds=1))
+    subject = f"SLA recovered: {sla.name} after {length}" if ended else f"SLA missed: {sla.name}, {violation(miss)}"
     return {
-        "ended": ended, "over": miss.end is not None, "sla": sla, "miss": miss, "subject": visible(subject),
-        "promised": promised, "lasting": formatting.span(sla.for_ms) if sla.for_ms else None,
-        "lasting_unread": formatting.span(sla.min_time_to_expiry_ms) if sla.min_time_to_expiry_ms else None,
-        "objective": formatting.share(sla.objective), "worst": worst,
-        "bounds": formatting.bounds(miss.worst_latency_low_ms, miss.worst_latency_high_ms),
-        "worst_at": _when(miss.worst_at, sla), "since": _when(miss.start, sla), "until": _when(until, sla),
-        "length": length, "cause": miss.evidence.get("sentence"), "figures": evidence_rows(miss.evidence),
+        "ended": ended, "sla": sla, "miss": miss, "subject": visible(subject), "until": until, "length": length,
+        "when": partial(_when, sla.time_zone),
         "run_url": notice.run_url if urlsplit(notice.run_url or "").scheme in ("http", "https") else None,
     }  # fmt: skip
 
 
-def _when(at: datetime, sla: Sla) -> str:
+def _when(time_zone: str, at: datetime) -> str:
     """UTC, and the SLA's own clock where it differs."""
-    if sla.time_zone == "UTC":
-        return formatting.moment(at)
-    return f"{formatting.moment(at)} ({at.astimezone(ZoneInfo(sla.time_zone)):%H:%M:%S} {sla.time_zone})"
+    if time_zone == "UTC":
+        return moment(at)
+    return f"{moment(at)} ({at.astimezone(ZoneInfo(time_zone)):%H:%M:%S} {time_zone})"
 
 
 def _message_id(notice: Notice, kind: str, sender: str) -> str:

@@ -47,9 +47,9 @@ def _told(promise: Sla, lake: Lake, interval: Interval, steady: pa.Table) -> pa.
 
 def explained(settings: Settings, promise: Sla, miss: Miss, until: datetime, lake: Lake) -> Miss:
     """The miss with its evidence from the published rows around it."""
-    interval = evidence_interval(promise, miss, until)
+    interval = evidence_interval(miss, until)
     latency, steady = measured(promise, lake, interval)
-    return replace(miss, evidence=evidence(promise, miss, latency, steady, _around(settings, promise, lake, interval)))
+    return replace(miss, evidence=evidence(miss, latency, steady, _around(settings, promise, lake, interval)))
 
 
 def _around(settings: Settings, promise: Sla, lake: Lake, interval: Interval) -> Around:

@@ -1,4 +1,4 @@
-"""The promise that unread records do not expire soon: the rows to judge it by, and what a miss says of them.
+"""The requirement that unread records do not expire soon: the rows to judge it by, and what a miss says of them.
 
 Pure but for the lake that it reads from; judges nothing.
 """
@@ -14,6 +14,7 @@ from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import Interval, Miss, Sla, SlaWindow
 from kafka_sla.model.tables import NON_CONSUMED
 from kafka_sla.sla.evaluate import expiry
+from kafka_sla.sla.wording import late
 from kafka_sla.text.formatting import plural
 
 _COLUMNS = (
@@ -29,7 +30,7 @@ def unread_rows(promise: Sla, lake: Lake, interval: Interval) -> pa.Table | None
     return lake.published(NON_CONSUMED.name, interval, [promise.cluster], _COLUMNS)
 
 
-def with_expiry(promise: Sla, miss: Miss, windows: Sequence[SlaWindow]) -> Miss:
+def with_expiry(miss: Miss, windows: Sequence[SlaWindow]) -> Miss:
     """The miss, whose evidence says which unread records expire too soon: first when nothing was late, else last."""
     told = expiry(miss, windows)
     if not told:
@@ -37,8 +38,8 @@ def with_expiry(promise: Sla, miss: Miss, windows: Sequence[SlaWindow]) -> Miss:
     sentences = [f"{told[0].upper()}{told[1:]}."]
     if lost := miss.evidence.get("expired_unread_low"):
         sentences.append(f"At least {plural(lost, 'record')} had expired already.")
-    known, late = miss.evidence.get("sentence"), miss.worst_latency_ms > promise.max_latency_ms
-    if known and late:
+    known = miss.evidence.get("sentence")
+    if known and late(miss):
         sentences.insert(0, known)
     elif known and miss.evidence.get("cause") not in ("unclear", "records_expired"):
         sentences.append(known)

@@ -22,7 +22,7 @@ from kafka_sla.model import former_names
 from kafka_sla.model.entities import Cluster, Interval, Sla
 from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, FACTS, LOG_OFFSETS, METRICS, RECORD_RANGES
 from kafka_sla.pipeline.lookback import read_since
-from kafka_sla.spark.job_spec import Carried, Job, Replay
+from kafka_sla.spark.job_spec import Carried, Job, Replay, measured_cluster
 
 _MARGIN = timedelta(minutes=15)
 """Points kept before the oldest unread record: the nearest poll, and a slope to prolong, lie within it."""
@@ -39,7 +39,7 @@ def job_for(settings: Settings, lake: Lake, ledger: Ledger, interval: Interval, 
     replays, since = [], []
     for name in clusters:
         carried = _carried(ledger, name, interval, settings.window_ms)
-        replays.append(Replay(settings.cluster(name), carried))
+        replays.append(Replay(measured_cluster(settings.cluster(name)), carried))
         since.append(_since(lake, name, carried, interval, settings.window_ms))
     start = None if None in since else min(t for t in since if t)
     load_id = uuid.uuid4().hex
@@ -51,7 +51,7 @@ def job_for(settings: Settings, lake: Lake, ledger: Ledger, interval: Interval, 
         interval=interval,
         window_ms=settings.window_ms,
         replays=tuple(replays),
-        slas=slas,
+        slas=tuple(sla.measured for sla in slas),
         facts=facts,
         carry=carry,
         output=lake.stage_dir(load_id),

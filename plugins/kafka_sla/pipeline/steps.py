@@ -154,7 +154,7 @@ def evaluate(settings: Settings, store: Store, sla_name: str, interval: Interval
         found = judging.misses(promise, around, settings.window_ms)
         until = max((w.window.end for w in around), default=interval.end)
         known = [explained(settings, promise, miss, until, lake) for miss in found]
-        return [with_expiry(promise, miss, around) for miss in known]
+        return [with_expiry(miss, around) for miss in known]
 
     ledger.verdicts.replace(promise, interval, windows, judge_misses, looks_back(promise))
     sum_up(promise, lake, ledger, interval, settings.window_ms)

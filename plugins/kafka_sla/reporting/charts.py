@@ -1,4 +1,4 @@
-"""Pictures of a promise as PNG bytes, drawn by matplotlib without global state. Knows no mail, page or store."""
+"""Pictures of an SLA as PNG bytes, drawn by matplotlib without global state. Knows no mail, page or store."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from kafka_sla.model.entities import Interval, Miss, Sla, SlaWindow
+from kafka_sla.sla.wording import limits
 from kafka_sla.text.formatting import span
 
 MAX_POINTS = 1_500
 """Windows drawn one by one; beyond it neighbours are drawn as the worst of them."""
 STEEP = 10
-"""Worst latency over the promise from which the scale is logarithmic above the promise, so that both can be seen."""
+"""Worst latency over the threshold from which the scale is logarithmic above it, so that both can be seen."""
 _SECOND, _MINUTE, _HOUR, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
 _STEPS_MS = (
     *(n * 10**power for power in range(3) for n in (1, 2, 5)),
     *(n * unit for unit in (_SECOND, _MINUTE) for n in (1, 2, 5, 10, 30)),
     *(n * _HOUR for n in (1, 2, 6, 12)), *(n * _DAY for n in (1, 2, 7, 30, 90, 365)),
 )  # fmt: skip
-_LINE, _BAND, _PROMISE, _MISS, _INK, _GRID = "#1f4e79", "#9dc3e6", "#b3261e", "#f2b8b5", "#3c4043", "#e3e6ea"
+_LINE, _BAND, _THRESHOLD, _MISS, _INK, _GRID = "#1f4e79", "#9dc3e6", "#b3261e", "#f2b8b5", "#3c4043", "#e3e6ea"
 _numbers: Callable[[Sequence[datetime]], Sequence[float]] = date2num
 _NOTHING = (float("nan"),) * 3
 _HATCHES = {"excluded": ("planned or bootstrapping", "#eef0f3", "#b6bcc4", "/////"),
@@ -42,7 +43,7 @@ def latency_plot(
     *,
     size: tuple[float, float] = (8.0, 3.0),
 ) -> bytes:
-    """The worst latency of each window with its bounds as a band, the promise as a line, misses and gaps shaded.
+    """The worst latency of each window with its bounds, the threshold of its time, misses and gaps shaded.
 
     `size` in inches at 160 dots each: the default is 1280 x 480, sharp when shown at half of it.
     """
@@ -52,7 +53,7 @@ def latency_plot(
     figure = Figure(figsize=size, dpi=160, layout="constrained", facecolor="white")
     axes = figure.add_subplot()
     _shade(axes, windows, misses)
-    _draw(axes, sla, _thinned(windows))
+    _draw(axes, _thinned(windows))
     _label(axes, windows)
     _legend(figure, axes, sla, windows, misses)
     picture = io.BytesIO()
@@ -60,9 +61,9 @@ def latency_plot(
     return picture.getvalue()
 
 
-def _draw(axes: Axes, sla: Sla, windows: Sequence[SlaWindow]) -> None:
-    worst = max([sla.max_latency_ms, *(w.worst_latency_ms or 0.0 for w in windows)])
-    _scale(axes, sla.max_latency_ms, worst)
+def _draw(axes: Axes, windows: Sequence[SlaWindow]) -> None:
+    thresholds = sorted({float(w.max_latency_ms) for w in windows})
+    _scale(axes, thresholds, max([thresholds[-1], *(w.worst_latency_ms or 0.0 for w in windows)]))
     top = axes.get_ylim()[1]
     edges: list[datetime] = []
     values: list[tuple[float, float, float]] = []
@@ -76,15 +77,17 @@ def _draw(axes: Axes, sla: Sla, windows: Sequence[SlaWindow]) -> None:
     at = _numbers([*edges, windows[-1].window.end])
     axes.fill_between(at, low, high, step="post", color=_BAND, alpha=0.75, linewidth=0, zorder=2)
     axes.plot(at, middle, drawstyle="steps-post", color=_LINE, linewidth=1.6, zorder=4, solid_joinstyle="round")
-    axes.axhline(sla.max_latency_ms, color=_PROMISE, linewidth=1.3, linestyle=(0, (5, 3)), zorder=3)
+    at = _numbers([*(w.window.start for w in windows), windows[-1].window.end])
+    applied = [w.max_latency_ms for w in [*windows, windows[-1]]]
+    axes.plot(at, applied, drawstyle="steps-post", color=_THRESHOLD, linewidth=1.3, linestyle=(0, (5, 3)), zorder=3)
 
 
-def _scale(axes: Axes, promised: float, worst: float) -> None:
+def _scale(axes: Axes, thresholds: Sequence[float], worst: float) -> None:
     """Ticks at durations that people use."""
-    if worst > STEEP * promised:
-        axes.set_yscale("symlog", linthresh=promised, linscale=0.6)
-        above = [step for step in _STEPS_MS if 1.5 * promised < step <= 1.3 * worst]
-        ticks = [0.0, promised, *above[:: -(-len(above) // 6)]]
+    if worst > STEEP * thresholds[0]:
+        axes.set_yscale("symlog", linthresh=thresholds[0], linscale=0.6)
+        above = [step for step in _STEPS_MS if 1.5 * thresholds[-1] < step <= 1.3 * worst]
+        ticks = [0.0, *thresholds, *above[:: -(-len(above) // 6)]]
         axes.set_ylim(0, 1.5 * worst)
     else:
         step = next(step for step in _STEPS_MS if worst / step <= 6 or step == _STEPS_MS[-1])
@@ -167,9 +170,10 @@ def _label(axes: Axes, windows: Sequence[SlaWindow]) -> None:
 
 def _legend(figure: Figure, axes: Axes, sla: Sla, windows: Sequence[SlaWindow], misses: Sequence[Miss]) -> None:
     """Only what the picture shows."""
-    promised = f"promised {span(sla.max_latency_ms)}"
     handles: list[Line2D | Patch] = [
-        Line2D([], [], color=_PROMISE, linewidth=1.3, linestyle=(0, (5, 3)), label=promised)
+        Line2D(
+            [], [], color=_THRESHOLD, linewidth=1.3, linestyle=(0, (5, 3)), label=f"threshold {limits(windows, sla)}"
+        )
     ]
     if any(w.worst_latency_ms is not None for w in windows):
         handles += [

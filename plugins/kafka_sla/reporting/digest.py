@@ -1,4 +1,4 @@
-"""What a digest says of a calendar period: each promise, what changed since the period before, what was not measured.
+"""What a digest says of a calendar period: each SLA, what changed since the period before, what was not measured.
 
 Pure but for the ledger that it reads. Knows no mail server and no schedule.
 """
@@ -15,12 +15,12 @@ from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Digest, Interval, Sla
 from kafka_sla.reporting.charts import latency_plot
 from kafka_sla.reporting.digest_schedule import period_name, period_of
-from kafka_sla.reporting.report import MANY, Outcome, ReportedSla, quality, reported, sla_values
+from kafka_sla.reporting.report import MANY, Outcome, ReportedSla, quality, reported
 from kafka_sla.sla.attainment import Attainment, attainment_of
 from kafka_sla.text.formatting import plural, share, span
 
 PLOTS = 6
-"""Promises that are plotted, those in trouble first: a mail with more pictures is not read, and cut by mail readers."""
+"""SLAs that are plotted, those in trouble first: a mail with more pictures is not read, and cut by mail readers."""
 _SIZE = (6.2, 2.6)
 _GRAVITY: dict[Outcome, int] = {"missed": 0, "unknown": 1, "excluded": 2, "met": 3}
 _WORSE = 0.00001
@@ -39,11 +39,11 @@ class Told:
 def tell(ledger: Ledger, digest: Digest, slas: Sequence[Sla], period: Interval) -> Told:
     """What the ledger holds of these SLAs in the period; the gravest first."""
     found = [_of_sla(ledger, digest, sla, period) for sla in slas]
-    found.sort(key=lambda one: _GRAVITY[one[0]["outcome"]])
+    found.sort(key=lambda row: _GRAVITY[row[0]["sla"].outcome])
     shown = [(f"plot-{n}", plot) for n, (_, plot) in enumerate(found) if plot][:PLOTS]
     keys = {key for key, _ in shown}
     rows = [values | {"plot": key if (key := f"plot-{n}") in keys else None} for n, (values, _) in enumerate(found)]
-    outcomes = Counter(row["outcome"] for row in rows)
+    outcomes = Counter(row["sla"].outcome for row in rows)
     name = period_name(digest, period)
     values = {
         "digest": digest, "title": f"{digest.name}: {name}", "period": name, "summary": _summary(outcomes),
@@ -61,10 +61,10 @@ def _of_sla(ledger: Ledger, digest: Digest, sla: Sla, period: Interval) -> tuple
     before = period_of(digest, period.start - timedelta(microseconds=1))
     past = attainment_of(sla, before, before.end, ledger.verdicts.sums(sla, before))
     misses = len(ledger.verdicts.misses(sla, before))
-    values = sla_values(one)
-    values["change"] = _change(digest, sla, one.within, past, len(one.misses), misses)
-    values["gap"] = _gap(digest, one)
-    values["trend"] = _trend(one.within.attainment, past.attainment)
+    values = {
+        "sla": one, "change": _change(digest, sla, one.within, past, len(one.misses), misses),
+        "gap": _gap(digest, one), "trend": _trend(one.within.attainment, past.attainment),
+    }  # fmt: skip
     plot = latency_plot(sla, one.windows, one.misses, size=_SIZE) if one.windows else None
     return values, plot
 
@@ -109,7 +109,7 @@ def _summary(outcomes: Counter[str]) -> str:
     if not total:
         return "No SLA belongs to this digest."
     judged = outcomes["met"] + outcomes["missed"]
-    told = f"{outcomes['met']} of {plural(judged, 'promise')} kept" if judged else "No promise could be judged"
+    told = f"{outcomes['met']} of {plural(judged, 'SLA')} kept" if judged else "No SLA could be judged"
     rest = [f"{outcomes[kind]} {kind}" for kind in ("missed", "excluded", "unknown") if outcomes[kind]]
     return told + (f"; {', '.join(rest)}." if rest else ".")
 

@@ -1,4 +1,4 @@
-"""The page and mail templates, with every value made harmless and visible. Knows no SLA."""
+"""The page and mail templates and their filters, with every value made harmless and visible. Reads no store."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, PrefixLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
+
+from kafka_sla.sla.root_cause.evidence import evidence_rows
+from kafka_sla.sla.wording import doubt, duration, limit, place, requirement, violation, worst
+from kafka_sla.text.formatting import burn, count, moment, plural, rate, share, span
 
 _UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs"})
 
@@ -26,6 +30,11 @@ def _finalize(value: Any) -> Any:
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
+def upper_first(text: str) -> str:
+    """The text as the beginning of a sentence."""
+    return text[:1].upper() + text[1:]
+
+
 _LIBRARY = Path(__file__).parents[1]
 _ROOMS = ("notifications", "reporting", "web")
 _TEMPLATES = Environment(
@@ -33,3 +42,10 @@ _TEMPLATES = Environment(
     undefined=StrictUndefined, finalize=_finalize,
     autoescape=select_autoescape(["html.j2"]), trim_blocks=True, lstrip_blocks=True,
 )  # fmt: skip
+_TEMPLATES.filters |= {
+    function.__name__: function
+    for function in (
+        burn, count, moment, plural, rate, share, span,
+        doubt, duration, evidence_rows, limit, place, requirement, violation, worst, upper_first,
+    )
+}  # fmt: skip

@@ -64,6 +64,7 @@ def _window(sla: Sla, of: Interval, row: WindowFigures, judged: tuple[Verdict, s
         steady_partitions=row.steady, bootstrapping_partitions=row.bootstrapping,
         unknown_partitions=row.unknown_partitions,
         records_consumed=row.records_consumed, records_over_threshold=row.records_over_threshold,
+        max_latency_ms=sla.max_latency_ms, min_time_to_expiry_ms=sla.min_time_to_expiry_ms,
     )  # fmt: skip
     if row.worst is None:
         return window
@@ -149,4 +150,5 @@ def _miss(sla: Sla, run: list[SlaWindow], ended: bool, window_ms: int) -> Miss |
         worst_latency_ms=worst.worst_latency_ms,
         worst_latency_low_ms=worst.worst_latency_low_ms, worst_latency_high_ms=worst.worst_latency_high_ms,
         worst_at=worst.window.start, worst_group=group, worst_topic=topic, worst_partition=partition,
+        max_latency_ms=worst.max_latency_ms, min_time_to_expiry_ms=worst.min_time_to_expiry_ms, for_ms=sla.for_ms,
     )  # fmt: skip

@@ -60,6 +60,8 @@ class Rollup:
     worst_latency_low_ms: float | None = None
     worst_latency_high_ms: float | None = None
     """None beside a known worst latency: unbounded."""
+    max_latency_ms: int | None = None
+    """The threshold that the last window of it was judged by; None where none was."""
     measured: RecordStats = field(default_factory=RecordStats)
 
 
@@ -74,7 +76,7 @@ def judged(span: Interval, windows: Sequence[SlaWindow], measured: RecordStats) 
         span, times["good"], times["bad"], times["excluded"], times["unknown"],
         sum(w.records_consumed for w in counted), sum(w.records_over_threshold for w in counted),
         _largest([w.worst_latency_ms for w in known]), _largest([w.worst_latency_low_ms for w in known]),
-        _highest([w.worst_latency_high_ms for w in known]), measured,
+        _highest([w.worst_latency_high_ms for w in known]), _last([w.max_latency_ms for w in windows]), measured,
     )  # fmt: skip
 
 
@@ -89,6 +91,7 @@ def merged(span: Interval, parts: Sequence[Rollup]) -> Rollup:
         worst_latency_ms=_largest([p.worst_latency_ms for p in known]),
         worst_latency_low_ms=_largest([p.worst_latency_low_ms for p in known]),
         worst_latency_high_ms=_highest([p.worst_latency_high_ms for p in known]),
+        max_latency_ms=_last([p.max_latency_ms for p in parts]),
         measured=_merged_measures([p.measured for p in parts]),
     )  # fmt: skip
 
@@ -149,6 +152,10 @@ def places(head: bytes) -> tuple[PartitionKey, ...]:
 def _sum(values: Sequence[int | None]) -> int | None:
     known = [value for value in values if value is not None]
     return sum(known) if known else None
+
+
+def _last(values: Sequence[int | None]) -> int | None:
+    return next((value for value in reversed(values) if value is not None), None)
 
 
 def _largest(values: Sequence[float | None]) -> float | None:

@@ -1,4 +1,7 @@
-"""What one Spark application is asked to do, as a file between the pipeline and `spark_jobs.measure`. No other I/O."""
+"""What one Spark application is asked to do, as a file between the pipeline and `spark_jobs.measure`. No other I/O.
+
+The file names no recipient, notifier, connection or address: whoever reads the warehouse reads it too.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_sla.errors import StoreError
-from kafka_sla.model.entities import Cluster, Interval, Sla, StatusRules
+from kafka_sla.model.entities import Cluster, Interval, MeasuredSla, Patterns, ReplicationFlow, StatusRules
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-_NOT_FOR_SPARK = {"slas": {"__all__": {"recipients", "notifiers"}}}
+
+@dataclass(frozen=True, slots=True)
+class MeasuredCluster:
+    """What Spark needs to know of a cluster."""
+
+    name: str
+    groups: Patterns
+    topics: Patterns
+    status: StatusRules
+    non_consumed_offsets_groups: tuple[tuple[str, tuple[str, ...]], ...]
+    replication: tuple[ReplicationFlow, ...]
+    jmx_exporters: tuple[int, ...]
+    """Brokers whose metrics are read."""
+
+
+def measured_cluster(cluster: Cluster) -> MeasuredCluster:
+    """The part of a cluster's configuration that Spark needs."""
+    return MeasuredCluster(
+        cluster.name, cluster.groups, cluster.topics, cluster.status, cluster.non_consumed_offsets_groups,
+        cluster.replication, tuple(exporter.broker for exporter in cluster.jmx_exporters),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +52,7 @@ class Carried:
 class Replay:
     """Where the facts of one cluster are picked up: after the carried rows, or from the beginning (None)."""
 
-    cluster: Cluster
+    cluster: MeasuredCluster
     carried: Carried | None
 
 
@@ -45,7 +68,7 @@ class Job:
     interval: Interval
     window_ms: int
     replays: tuple[Replay, ...]
-    slas: tuple[Sla, ...]
+    slas: tuple[MeasuredSla, ...]
     facts: dict[str, list[str]]
     carry: dict[str, list[str]]
     output: str
@@ -66,12 +89,12 @@ class Job:
     def write(self, path: Path) -> None:
         """Write beside and rename: a killed writer leaves the old file or the new one."""
         part = path.with_suffix(".part")
-        part.write_bytes(_codec().dump_json(self, indent=1, exclude=_NOT_FOR_SPARK))
+        part.write_bytes(_codec().dump_json(self, indent=1))
         part.replace(path)
 
 
 def read_job(path: str | Path) -> Job:
-    """The job that `Job.write` wrote; who is mailed about an SLA does not travel."""
+    """The job that `Job.write` wrote."""
     try:
         return _codec().validate_json(Path(path).read_bytes())
     except OSError as error:

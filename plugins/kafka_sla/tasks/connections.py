@@ -10,7 +10,6 @@ from airflow.sdk import Connection as AirflowConnection
 from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
-from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
 from kafka_sla.errors import ConnectionMissing
 from kafka_sla.model.entities import Connection
@@ -41,11 +40,6 @@ def connection(conn_id: str) -> Connection:
         conn_type=found.conn_type,
         extra=extra,
     )
-
-
-def store(settings: Settings) -> Store:
-    """The table store that the configuration names."""
-    return store_of(settings.store_connection)
 
 
 def store_of(conn_id: str) -> Store:

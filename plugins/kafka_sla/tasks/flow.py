@@ -34,10 +34,10 @@ def sla_flow(*, every: timedelta, watches: bool) -> None:
     snapshots: Any = steps.snapshot.partial(plan=plan).expand(cluster=clusters)
     job: Any = steps.prepare(plan, snapshots)
     measured = measure(job="{{ ti.xcom_pull(task_ids='prepare') }}")
-    validated = steps.validate(job)
+    validated = steps.validate(plan, job)
     published = steps.publish(plan, job)
     evaluated = steps.evaluate.partial(plan=plan).expand(sla=steps.slas(plan))
-    last: list[Any] = [steps.notify(), steps.announce()] if watches else [steps.maintain_tables()]
+    last: list[Any] = [steps.notify(), steps.announce()] if watches else [steps.maintain_tables(plan)]
     watcher = EmptyOperator(
         task_id="watcher", trigger_rule=TriggerRule.NONE_FAILED, doc="Red when anything above is red."
     )

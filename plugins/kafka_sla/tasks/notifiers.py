@@ -13,7 +13,7 @@ from airflow.sdk import Context
 from kafka_sla.errors import SettingsError
 from kafka_sla.ledger.outbox import Notice
 from kafka_sla.model.entities import Notifier, Sla
-from kafka_sla.text.formatting import moment, span
+from kafka_sla.sla.wording import duration, place, violation
 
 log = logging.getLogger(__name__)
 
@@ -42,12 +42,8 @@ def about(sla: Sla, notice: Notice) -> dict[str, Any]:
 
 def message(sla: Sla, notice: Notice) -> str:
     """One line for a chat."""
-    miss = notice.miss
-    where = f"{miss.worst_group} on {miss.worst_topic}-{miss.worst_partition}"
-    if notice.kind == "recovered":
-        return f"SLA recovered: {sla.name}, missed from {moment(miss.start)} to {moment(miss.end)}, {where}"
-    promised = f"promised {span(sla.max_latency_ms)}, worst {span(miss.worst_latency_ms)}"
-    return f"SLA missed: {sla.name} since {moment(miss.start)}, {promised}, {where}"
+    miss, what = notice.miss, "recovered" if notice.kind == "recovered" else "missed"
+    return f"SLA {what}: {sla.name}, {duration(miss)}: {violation(miss)}, {place(miss)}"
 
 
 def _made(notifier: Notifier, sla: Sla) -> Callable[[Context], None]:

@@ -10,10 +10,12 @@ from urllib.parse import quote
 from airflow.sdk import conf, get_current_context
 
 from kafka_sla.config.settings import Settings, load_settings
+from kafka_sla.config.store import Store
 from kafka_sla.errors import BadRequest
 from kafka_sla.model.entities import Interval
+from kafka_sla.tasks.connections import store_of
 from kafka_sla.tasks.dag_config import configuration_path
-from kafka_sla.tasks.run_plan import Request
+from kafka_sla.tasks.run_plan import Frozen, Request
 
 
 def request_of_run(every: timedelta, watches: bool) -> Request:
@@ -42,9 +44,21 @@ def data_interval() -> Interval | None:
     return Interval(plain(start), plain(end)) if start and end and start < end else None
 
 
-def settings_here() -> Settings:
-    """The configuration, read where this task runs: KAFKA_SLA_CONFIG, or the file beside this worker's DAG file."""
-    return load_settings(configuration_path(get_current_context()["dag"].fileloc))
+def read_settings() -> tuple[Settings, Frozen]:
+    """The configuration file as it is now, kept in the store for the run's other tasks; for its first task only."""
+    from kafka_sla.ledger.ledger import Ledger
+
+    settings = load_settings(configuration_path(get_current_context()["dag"].fileloc))
+    store = settings.store_connection
+    return settings, Frozen(store=store, configuration=Ledger(store_of(store)).configurations.freeze(settings))
+
+
+def frozen(of: Frozen) -> tuple[Settings, Store]:
+    """The configuration and the store of the run, whatever the file says by now."""
+    from kafka_sla.ledger.ledger import Ledger
+
+    store = store_of(of["store"])
+    return Ledger(store).configurations.frozen(of["configuration"]), store
 
 
 def run_url(settings: Settings) -> str:

@@ -18,7 +18,16 @@ LONGEST_STORED = timedelta(days=100)
 Tell = Literal["auto", "always", "never"]
 
 
-class Plan(TypedDict):
+class Frozen(TypedDict):
+    """Where the configuration of a run is kept: read from the file once, by the run's first task."""
+
+    store: str
+    """Airflow connection of the store."""
+    configuration: str
+    """Digest of the configuration in it."""
+
+
+class Plan(Frozen):
     """What the other tasks need to know; travels through XCom, so JSON only."""
 
     start: str
@@ -52,12 +61,13 @@ class Request:
     stored: bool = False
 
 
-def plan(settings: Settings, request: Request, now: datetime) -> Plan:
-    """Decide; BadRequest or SettingsError say what to ask for instead."""
+def plan(settings: Settings, kept: Frozen, request: Request, now: datetime) -> Plan:
+    """Decide; BadRequest or SettingsError say what to ask for instead. `kept`: where the settings are kept."""
     interval = _interval(request, settings.window_ms, now)
     clusters, slas = _scope(settings, request)
     watches = request.watches and not request.backfill
     return Plan(
+        **kept,
         start=interval.start.isoformat(),
         end=interval.end.isoformat(),
         clusters=clusters,

@@ -24,8 +24,8 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_sla import errors
 from kafka_sla.tasks import assets
-from kafka_sla.tasks.connections import connection, store
-from kafka_sla.tasks.run_context import request_of_run, run_url, settings_here
+from kafka_sla.tasks.connections import connection, store_of
+from kafka_sla.tasks.run_context import frozen, read_settings, request_of_run, run_url
 from kafka_sla.tasks.run_plan import Plan, is_live, planned
 from kafka_sla.tasks.run_plan import plan as decide
 
@@ -53,13 +53,13 @@ PATIENCE = ExceptionRetryPolicy(
 def plan(every_seconds: int, watches: bool) -> list[str]:
     """Decide which interval, clusters and SLAs this run is about, and refuse what cannot be measured.
 
+    The configuration file is read here and nowhere else: the store keeps what it says for the other tasks.
     The plan travels under the XCom key "plan". What is returned are its clusters: Airflow maps tasks over nothing else.
     """
-    settings = settings_here()
+    settings, kept = read_settings()
     request = request_of_run(timedelta(seconds=every_seconds), watches)
-    made = decide(settings, request, now := datetime.now(UTC))
+    made = decide(settings, kept, request, now := datetime.now(UTC))
     connection("spark_default")
-    store(settings)
     log.info("Measuring %s: clusters %s; SLAs %s.", planned(made), _list(made["clusters"]), _list(made["slas"]))
     log.info("Snapshot of now: %s. Mails: %s.", _word(is_live(made, now)), _word(made["notify"]))
     get_current_context()["ti"].xcom_push(key="plan", value=made)
@@ -77,12 +77,12 @@ def snapshot(plan: Plan, cluster: str) -> dict[str, Any]:
     """Read what one cluster knows about the interval, and land it as facts."""
     from kafka_sla.pipeline import steps
 
-    settings = settings_here()
+    settings, store = frozen(plan)
     if plan["stored"]:
         log.info("Nothing is read from Kafka: this run uses stored facts only.")
         return {"cluster": settings.cluster(cluster).name, "notes": []}
     interval, live = planned(plan), is_live(plan, datetime.now(UTC))
-    found = steps.snapshot(settings, store(settings), cluster, connection, interval, live=live, progress=log.info)
+    found = steps.snapshot(settings, store, cluster, connection, interval, live=live, progress=log.info)
     _say(f"Read {cluster} for {interval}", found)
     return found
 
@@ -92,23 +92,23 @@ def prepare(plan: Plan, snapshots: Sequence[dict[str, Any]]) -> str:
     """Write the job of the Spark application, for the clusters that could be read."""
     from kafka_sla.pipeline import steps
 
-    settings, read = settings_here(), snapshots[:]  # a slice asks Airflow once, where a loop asks until it errs
+    (settings, store), read = frozen(plan), snapshots[:]  # a slice asks Airflow once, where a loop asks until it errs
     clusters = [name for name in plan["clusters"] if name in {s["cluster"] for s in read}]
     if not clusters:
         raise errors.KafkaUnreachable("no cluster could be read; the logs of the snapshot tasks say why")
     if left_out := [name for name in plan["clusters"] if name not in clusters]:
         log.warning("Going on without %s: not read in this run, so its last published data stays.", _list(left_out))
-    job = steps.prepare(settings, store(settings), planned(plan), clusters)
+    job = steps.prepare(settings, store, planned(plan), clusters)
     log.info("Spark is to measure %s for %s: %s", _list(clusters), planned(plan), job)
     return job
 
 
 @task
-def validate(job: str) -> dict[str, Any]:
+def validate(plan: Plan, job: str) -> dict[str, Any]:
     """Keep what the expectations said of the staged tables; a critical failure stops the run here."""
     from kafka_sla.pipeline import steps
 
-    found = steps.validate(store(settings_here()), job)
+    found = steps.validate(store_of(plan["store"]), job)
     _say("Expectations", found)
     return found
 
@@ -118,7 +118,7 @@ def publish(plan: Plan, job: str) -> dict[str, Any]:
     """Make the whole interval readable at once, and tell the DAGs that wait for the tables."""
     from kafka_sla.pipeline import steps
 
-    found = steps.publish(store(settings_here()), job)
+    found = steps.publish(store_of(plan["store"]), job)
     assets.say_published(get_current_context(), planned(plan), found)
     _say("Published", found)
     return found
@@ -129,8 +129,8 @@ def evaluate(plan: Plan, sla: str) -> dict[str, Any]:
     """Judge one SLA: red when it is missed and says `on_miss: fail`, else green, a miss noted in log and XCom."""
     from kafka_sla.pipeline import steps
 
-    settings = settings_here()
-    found = steps.evaluate(settings, store(settings), sla, planned(plan))
+    settings, store = frozen(plan)
+    found = steps.evaluate(settings, store, sla, planned(plan))
     _say(sla, found)
     if note := _missed(found):
         get_current_context()["ti"].xcom_push(key="note", value=note)
@@ -142,16 +142,16 @@ def evaluate(plan: Plan, sla: str) -> dict[str, Any]:
 
 @task(trigger_rule=TriggerRule.ALL_DONE, inlets=list(assets.TABLES))
 def notify() -> dict[str, Any]:
-    """Tell people of opened and recovered misses, each once, also when an SLA's task above is red."""
+    """Notify people of opened and recovered misses, each once, also when an SLA's task above is red."""
     from kafka_sla.pipeline import steps
     from kafka_sla.tasks.notifiers import caller
 
-    plan, settings = _plan_that_tells(), settings_here()
+    plan = _plan_that_notifies()
+    settings, store = frozen(plan)
     mailed = any(settings.sla(name).recipients for name in plan["slas"])
     smtp = connection(settings.smtp_connection) if mailed and settings.smtp_connection else None
-    found = steps.notify(
-        settings, store(settings), plan["slas"], planned(plan), smtp, run_url(settings), caller(get_current_context())
-    )
+    call = caller(get_current_context())
+    found = steps.notify(settings, store, plan["slas"], planned(plan), smtp, run_url(settings), call)
     _say("Notified", found)
     return found
 
@@ -162,30 +162,30 @@ def announce() -> dict[str, Any]:
     task only when it succeeds, and a mail that cannot be sent fails `notify`."""
     from kafka_sla.pipeline import steps
 
-    plan = _plan_that_tells()
+    plan = _plan_that_notifies()
     announcer = assets.announcer(get_current_context())
-    found = steps.announce(store(settings_here()), plan["slas"], planned(plan), announcer)
+    found = steps.announce(store_of(plan["store"]), plan["slas"], planned(plan), announcer)
     _say("Announced", found)
     return found
 
 
-def _plan_that_tells() -> Plan:
-    """The run's plan; the task is skipped when the run has nothing to tell."""
+def _plan_that_notifies() -> Plan:
+    """The run's plan; the task is skipped when the run has nothing to report."""
     ti = get_current_context()["ti"]
     plan: Plan | None = ti.xcom_pull(task_ids="plan", key="plan")
     if not ti.xcom_pull(task_ids="publish"):
-        raise AirflowSkipException("nothing was published in this run, so there is nothing to tell")
+        raise AirflowSkipException("nothing was published in this run, so there is nothing to report")
     if not plan or not plan["notify"]:
-        raise AirflowSkipException("this run tells nobody: a backfill, a past range, or the form said so")
+        raise AirflowSkipException("this run notifies nobody: a backfill, a past range, or as chosen in the form")
     return plan
 
 
 @task(trigger_rule=TriggerRule.ALL_DONE)
-def maintain_tables() -> dict[str, Any]:
+def maintain_tables(plan: Plan) -> dict[str, Any]:
     """Tidy the lake: drop what newer loads replaced or a killed run left behind, compact, expire old snapshots."""
     from kafka_sla.lake.lake import Lake
 
-    found = asdict(Lake(store(settings_here())).maintain())
+    found = asdict(Lake(store_of(plan["store"])).maintain())
     _say("Maintained", found)
     return found
 

@@ -27,10 +27,14 @@ def span(ms: float | None) -> str:
 
 
 def bounds(low_ms: float | None, high_ms: float | None) -> str:
-    """Where the truth lies: `between 50 s and 1 min 10 s`, `at least 50 s`."""
-    if high_ms is None:
-        return f"at least {span(low_ms or 0.0)}"
-    return f"between {span(low_ms or 0.0)} and {span(high_ms)}"
+    """Where the truth lies: `50 s – 1 min 10 s`, `at least 50 s`."""
+    low = span(low_ms or 0.0)
+    return f"at least {low}" if high_ms is None else f"{low} – {span(high_ms)}"
+
+
+def latency(ms: float | None, low_ms: float | None, high_ms: float | None) -> str:
+    """A latency and its bounds: `1 min (bounds 50 s – 1 min 10 s)`, `1 min (at least 50 s)`."""
+    return f"{span(ms)} ({'' if high_ms is None else 'bounds '}{bounds(low_ms, high_ms)})"
 
 
 def share(value: float | None) -> str:
@@ -52,6 +56,11 @@ def rate(per_second: float | None) -> str:
     if per_second >= 100:
         return f"{per_second:,.0f}/s"
     return f"{per_second:.3g}/s"
+
+
+def burn(rate: float | None) -> str:
+    """A burn rate: `0.52`, `382`."""
+    return UNKNOWN if rate is None else f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
 
 
 def moment(at: datetime | None) -> str:

@@ -17,7 +17,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from kafka_sla.errors import ValidationFailed
-from kafka_sla.model.entities import Interval, Sla
+from kafka_sla.model.entities import Interval, MeasuredSla
 from kafka_sla.model.tables import TABLES, Table
 from kafka_sla.validation.contract_rules import QUERY, UNIQUE, contract_rules
 
@@ -67,7 +67,7 @@ def validate(
     load_id: str,
     interval: Interval,
     window_ms: int,
-    slas: Sequence[Sla] = (),
+    slas: Sequence[MeasuredSla] = (),
     precheck: Callable[[Sequence[ExpensiveRule]], Sequence[bool]] = lambda rules: [False for _ in rules],
 ) -> ValidationOutcome:
     """Run the suite of every frame, keyed by table name; groups that an SLA names but no row shows are called absent.
@@ -97,7 +97,7 @@ def load() -> None:
     importlib.import_module("great_expectations")
 
 
-def _promise(sla: Sla) -> dict[str, Any]:
+def _promise(sla: MeasuredSla) -> dict[str, Any]:
     """What `expect_groups_to_be_present` must know of an SLA, as JSON."""
     return {"sla": sla.name, "cluster": sla.cluster, "groups": asdict(sla.groups), "topics": asdict(sla.topics)}
 
@@ -194,7 +194,7 @@ _COUNTS = {"result_format": "BASIC", "partial_unexpected_count": 0}
 
 
 def _run(
-    name: str, frame: DataFrame, rules: Sequence[Any], slas: Sequence[Sla], surely: Future[list[ExpensiveRule]]
+    name: str, frame: DataFrame, rules: Sequence[Any], slas: Sequence[MeasuredSla], surely: Future[list[ExpensiveRule]]
 ) -> list[_Verdict]:
     """Did it hold (one aggregate for most rules), then counts of what did not. In the file's order.
 

@@ -151,8 +151,8 @@ def test_history_from_files_becomes_a_miss_and_rows_to_export(capsys: Captured) 
 
     assert main(["misses"]) == 0
     miss = capsys.readouterr().out
-    assert "missed from 2026-11-01 08:08:00 UTC until 2026-11-01 08:15:00 UTC" in miss
-    assert "cause: stopped" in miss
+    assert "missed 2026-11-01 08:08:00 UTC to 2026-11-01 08:15:00 UTC (7 min)" in miss
+    assert "consumed nothing from " in miss and "unknown" not in miss
 
     assert main(["status"]) == 0
     assert "old      2026-11-01 08:00:00 UTC  2026-11-01 08:20:00 UTC  100 %    0" in capsys.readouterr().out

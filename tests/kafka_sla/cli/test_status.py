@@ -29,7 +29,9 @@ def window(minute: int, verdict: str = "good", **more: Any) -> SlaWindow:
     worst = {"worst_latency_ms": 90_000.0, "worst_latency_low_ms": 80_000.0, "worst_latency_high_ms": 95_000.0}
     where = {"worst_group": "service", "worst_topic": "payments", "worst_partition": 3}
     bad = {**worst, **where} if verdict == "bad" else {}
-    return SlaWindow("payments", minutes(minute, minute + 1), verdict, True, "", **{**bad, **more})  # type: ignore[arg-type]
+    return SlaWindow(
+        "payments", minutes(minute, minute + 1), verdict, True, "", **{"max_latency_ms": 30_000, **bad, **more}
+    )  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -66,7 +68,8 @@ def test_status_shows_attainment_up_to_the_newest_published_time(ledger: Ledger)
     )
     line = next(line for line in status_text(SETTINGS, ledger).splitlines() if line.startswith("payments"))
     assert (
-        " ".join(line.split()[1:]) == "99 % 80 % 90 % day from 2026-11-02 00:00 UTC 100 % 14 min 24 s 12 min 24 s 20 0"
+        " ".join(line.split()[1:])
+        == "30 s 99 % 80 % 90 % day from 2026-11-02 00:00 UTC 100 % 14 min 24 s 12 min 24 s 20 0"
     )
 
 
@@ -95,12 +98,14 @@ def test_a_miss_tells_how_long_how_bad_and_where(ledger: Ledger) -> None:
     judged(ledger, *[window(m, "bad" if m in (1, 2, 3) else "good") for m in range(6)])
     (miss,) = ledger.verdicts.misses()
     assert miss_text(
-        replace(miss, evidence={"sentence": "It stopped.", "lag_worst": 7, "partitions": [1, 2]})
+        replace(miss, evidence={"sentence": "It stopped.", "lag_worst": 7, "produce_rate_before": 2.0, "status": None})
     ).splitlines() == [
         f"payments  [{miss.id}]",
-        "  missed from 2026-11-02 00:01:00 UTC until 2026-11-02 00:04:00 UTC, 3 min (3 bad windows)",
-        "  worst 1 min 30 s (between 1 min 20 s and 1 min 35 s) at 2026-11-02 00:01:00 UTC: group service, payments-3",
+        "  missed 2026-11-02 00:01:00 UTC to 2026-11-02 00:04:00 UTC (3 min), 3 bad windows",
+        "  required: every record is consumed within 30 s; a miss opens after 2 min of violations",
+        "  worst latency 1 min 30 s (bounds 1 min 20 s – 1 min 35 s) at 2026-11-02 00:01:00 UTC:"
+        " group service, payments-3",
         "  It stopped.",
-        "    lag_worst: 7",
-        "    partitions: 1, 2",
+        "    Produced: 2/s before",
+        "    Records waiting: up to 7",
     ]

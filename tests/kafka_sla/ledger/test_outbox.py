@@ -22,7 +22,7 @@ def miss(id: str = "m1", start: str = "10:00", end: str | None = None, sla: str 
     begun = at(start)
     return Miss(
         id, sla, "a", begun, at(end) if end else None, begun + 2 * MINUTE, 2, True, 45_000.0, 44_000.0, None, begun,
-        "g", "t", 0, {"cause": "stopped"},
+        "g", "t", 0, {"cause": "stopped"}, max_latency_ms=30_000, for_ms=120_000,
     )  # fmt: skip
 
 
@@ -38,7 +38,8 @@ def told(ledger: Ledger) -> list[tuple[str, str, str]]:
 
 def now_judged(ledger: Ledger, *misses: Miss, bad: tuple[str, str] = ("10:00", "10:01")) -> None:
     """These are the misses of the SLA at present, and bad windows in this time."""
-    windows = [SlaWindow("payments", w, "bad", True, "") for w in Interval(at(bad[0]), at(bad[1])).windows(60_000)]
+    minutes = Interval(at(bad[0]), at(bad[1])).windows(60_000)
+    windows = [SlaWindow("payments", w, "bad", True, "", max_latency_ms=30_000) for w in minutes]
     ledger.verdicts.replace(SLA, Interval(at("0:00"), at("24:00")), windows, lambda _: misses)
 
 

@@ -34,6 +34,7 @@ def windows(start: str, verdicts: str, sla: Sla = SLA) -> list[SlaWindow]:
         SlaWindow(
             sla.name, window, WORDS[letter], letter == "b", "no data" if letter == "u" else "",
             45_000.0 if letter == "b" else None, worst_group="g", worst_topic="t", worst_partition=0,
+            max_latency_ms=sla.max_latency_ms,
         )
         for letter, window in zip(verdicts, Interval(at(start), at("48:00")).windows(60_000), strict=False)
         if letter != "."

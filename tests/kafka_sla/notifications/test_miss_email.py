@@ -49,7 +49,7 @@ def test_an_opened_miss_is_told_with_text_html_and_the_plot_inside() -> None:
     found = mail()
 
     assert parts(found) == ["multipart/alternative", "text/plain", "multipart/related", "text/html", "image/png"]
-    assert found["Subject"] == "SLA missed: payments-30s, worst 17 min 24 s, promised 30 s"
+    assert found["Subject"] == "SLA missed: payments-30s, worst latency 17 min 24 s, threshold 30 s"
     assert (found["From"], found["To"]) == ("SLA <sla@example.com>", "oncall@example.com, lead@example.com")
     assert (found["Auto-Submitted"], found["X-Kafka-Sla-Miss"]) == ("auto-generated", miss().id)
 
@@ -91,7 +91,7 @@ def test_a_miss_that_is_over_already_when_it_is_first_told_says_so() -> None:
     text = part(mail(found=miss()), "plain")
 
     assert "Until      2026-03-02 10:21:00 UTC" in text
-    assert "How long   21 min\n" in text
+    assert "Duration   21 min\n" in text
 
 
 def test_times_are_told_by_the_clock_of_the_sla_too() -> None:
@@ -101,7 +101,7 @@ def test_times_are_told_by_the_clock_of_the_sla_too() -> None:
 
 
 def test_doubt_is_told() -> None:
-    doubt = "Within the bounds of the measurement, some of these windows may have kept the promise."
+    doubt = "Within the bounds of the measurement, some of its bad windows may have met the SLA."
 
     assert [doubt in part(mail(found=miss(is_certain=is_certain)), "plain") for is_certain in (True, False)] == [
         False,

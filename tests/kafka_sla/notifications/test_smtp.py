@@ -92,7 +92,7 @@ def test_a_notice_reaches_all_recipients_of_its_sla_in_one_mail() -> None:
         send(server, promise(), OPENED, hour())
 
     assert box.recipients == [["oncall@example.com", "lead@example.com"]]
-    assert box.mails[0]["Subject"] == "SLA missed: payments-30s, worst 17 min 24 s, promised 30 s"
+    assert box.mails[0]["Subject"] == "SLA missed: payments-30s, worst latency 17 min 24 s, threshold 30 s"
     assert None is not box.mails[0]["Date"]
 
 

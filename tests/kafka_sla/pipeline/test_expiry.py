@@ -26,7 +26,7 @@ SENTENCE = f"U{TOLD[1:]}."
 def told(**changes: object) -> Miss:
     """The miss of the hour with what its last bad window says."""
     windows = [replace(w, reason=TOLD) if w.verdict == "bad" else w for w in hour()]
-    return with_expiry(promise(), miss(**changes), windows)
+    return with_expiry(miss(min_time_to_expiry_ms=21_600_000, **changes), windows)
 
 
 def mailed(found: Miss) -> tuple[str, str]:
@@ -58,7 +58,7 @@ def test_published_rows_are_read_where_something_is_promised(lake: Lake, ledger:
 
 
 def test_a_miss_of_which_no_window_tells_of_expiry_stays_as_it_is() -> None:
-    assert with_expiry(promise(), miss(), hour()) == miss()
+    assert with_expiry(miss(), hour()) == miss()
 
 
 def test_a_late_miss_tells_of_expiry_after_its_cause() -> None:
@@ -66,7 +66,7 @@ def test_a_late_miss_tells_of_expiry_after_its_cause() -> None:
     assert found.evidence["sentence"] == f"{EVIDENCE['sentence']} {SENTENCE}"
     assert found.evidence["unread_expiry"] == TOLD
     subject, body = mailed(found)
-    assert subject.startswith("SLA missed: payments-30s, worst ")
+    assert subject.startswith("SLA missed: payments-30s, worst latency 17 min 24 s, threshold 30 s")
     assert SENTENCE in body
 
 
@@ -74,9 +74,9 @@ def test_a_miss_in_which_nothing_was_late_tells_of_expiry_first_also_in_the_subj
     found = told(worst_latency_ms=1_000.0)
     assert found.evidence["sentence"] == f"{SENTENCE} {EVIDENCE['sentence']}"
     subject, body = mailed(found)
-    assert subject == f"SLA missed: payments-30s, {TOLD}"
+    assert subject == f"SLA missed: payments-30s, {TOLD}, at least 6 h required"
     assert SENTENCE in body
-    assert "within 30 s, and none expires unread within 6 h; it is a miss" in body
+    assert "within 30 s and at least 6 h before it expires; a miss opens after 2 min of violations" in body
 
 
 def test_a_miss_says_how_many_records_had_expired_unread_and_leaves_out_a_cause_that_is_none() -> None:

@@ -23,7 +23,8 @@ def judge(ledger: Ledger, interval: Interval, *, bad: int = 0, **changes: Any) -
     """Verdicts for every minute, the first ones of which are bad."""
     windows = [
         SlaWindow("payments", w, "bad" if i < bad else "good", True, "", 40_000.0 if i < bad else 1_000.0, 900.0,
-                  changes.get("high", 50_000.0), "payments", "orders", 0, 1, 0, 0, 10, 2 if i < bad else 0)
+                  changes.get("high", 50_000.0), "payments", "orders", 0, 1, 0, 0, 10, 2 if i < bad else 0,
+                  max_latency_ms=30_000)
         for i, w in enumerate(interval.windows(60_000))
     ]  # fmt: skip
     ledger.verdicts.replace(PROMISE, interval, windows, lambda _: [])

@@ -31,7 +31,13 @@ def window(minute: int, worst: float | None = 3_000.0, verdict: Verdict = "good"
     }
     where = {"worst_group": "pay", "worst_topic": "orders", "worst_partition": 0}
     return SlaWindow(
-        "payments-30s", Interval(at, at + MINUTE), verdict, True, "", worst, **{**bounds, **where, **changes}
+        "payments-30s",
+        Interval(at, at + MINUTE),
+        verdict,
+        True,
+        "",
+        worst,
+        **{"max_latency_ms": 30_000, **bounds, **where, **changes},
     )
 
 
@@ -119,3 +125,12 @@ def test_drawing_leaves_the_global_state_of_matplotlib_alone() -> None:
     latency_plot(SLA, [window(0)])
 
     assert "matplotlib.pyplot" not in sys.modules
+
+
+def test_a_threshold_that_was_edited_is_drawn_as_a_step() -> None:
+    windows = [window(n, 90_000.0, max_latency_ms=60_000 if n < 30 else 30_000) for n in range(60)]
+    pixels = (imread(io.BytesIO(latency_plot(SLA, windows)))[:, :, :3] * 255).round().astype(int)
+    drawn = (pixels @ [0x10000, 0x100, 1] == PROMISE)[60:]  # below the legend
+    left, right = (int(np.median(np.nonzero(half)[0])) for half in (drawn[:, 150:640], drawn[:, 760:]))
+
+    assert right - left > 50

@@ -95,12 +95,12 @@ def test_the_gravest_promise_comes_first_with_its_miss_and_cause(ledger: Ledger)
 
     told = tell(ledger, weekly(), [silent, fine, late], period_of(weekly(), START)).values
 
-    assert [(one["sla"].name, one["outcome"]) for one in told["slas"]] == [
+    assert [(row["sla"].sla.name, row["sla"].outcome) for row in told["slas"]] == [
         ("payments-30s", "missed"), ("clicks", "unknown"), ("orders", "met"),
     ]  # fmt: skip
-    assert told["summary"] == "1 of 2 promises kept; 1 missed, 1 unknown."
+    assert told["summary"] == "1 of 2 SLAs kept; 1 missed, 1 unknown."
     assert told["subject"] == "SLA weekly: Payments, 2 to 8 March 2026: 1 missed, 1 met, 1 unknown"
-    assert [m["cause"] for m in told["slas"][0]["misses"]] == [EVIDENCE["sentence"]]
+    assert [m.evidence["sentence"] for m in told["slas"][0]["sla"].misses] == [EVIDENCE["sentence"]]
 
 
 def test_what_changed_since_the_period_before_is_said(ledger: Ledger) -> None:

@@ -26,7 +26,7 @@ def hours(letters: str, start: datetime = START, **changes: Any) -> list[SlaWind
     """Hour-long windows from letters: g good, b bad, e excluded, u unknown."""
     names: dict[str, Verdict] = {"g": "good", "b": "bad", "e": "excluded", "u": "unknown"}
     spans = [Interval(start + n * HOUR, start + (n + 1) * HOUR) for n in range(len(letters))]
-    return [SlaWindow("payments-30s", span, names[letter], True, "", **changes)
+    return [SlaWindow("payments-30s", span, names[letter], True, "", max_latency_ms=30_000, **changes)
             for span, letter in zip(spans, letters, strict=True)]  # fmt: skip
 
 

@@ -95,7 +95,7 @@ def verdicts(windows: tuple[SlaWindow, ...]) -> list[Verdict]:
 def window(minute: int, verdict: Verdict, worst: float = 60_000.0, is_certain: bool = True) -> SlaWindow:
     at = START + minute * MINUTE
     return SlaWindow("payments-30s", Interval(at, at + MINUTE), verdict, is_certain, "", worst, worst - 10_000,
-                     worst + 10_000, "pay", "orders", 0)  # fmt: skip
+                     worst + 10_000, "pay", "orders", 0, max_latency_ms=30_000)  # fmt: skip
 
 
 def run(letters: str) -> list[SlaWindow]:
@@ -113,7 +113,7 @@ def test_a_window_within_the_threshold_is_good_and_says_what_was_worst_and_where
 
     assert judged(promise(), 1, rows) == (
         SlaWindow("payments-30s", Interval(START, START + MINUTE), "good", True, "", 3_000.0, 2_500.0, 4_000.0,
-                  "pay", "orders", 7, steady_partitions=2, records_consumed=200),
+                  "pay", "orders", 7, steady_partitions=2, records_consumed=200, max_latency_ms=30_000),
     )  # fmt: skip
 
 
@@ -470,7 +470,7 @@ def test_the_id_of_a_miss_stays_when_it_grows_and_closes_and_differs_between_sla
 
 
 def test_a_bad_window_that_does_not_say_where_is_refused() -> None:
-    bare = SlaWindow("payments-30s", Interval(START, START + MINUTE), "bad", True, "")
+    bare = SlaWindow("payments-30s", Interval(START, START + MINUTE), "bad", True, "", max_latency_ms=30_000)
 
     with pytest.raises(ValueError, match="does not say where"):
         misses(promise(for_ms=0), [bare], WINDOW_MS)

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 from airflow.sdk.log import redact
 
-from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
 from kafka_sla.errors import ConnectionMissing
-from kafka_sla.tasks.connections import connection, store
+from kafka_sla.tasks.connections import connection, store_of
 
 KAFKA = {
     "conn_type": "kafka",
@@ -55,7 +54,7 @@ def test_secrets_of_the_extra_never_show(
 def test_the_store_is_the_one_that_its_connection_names(monkeypatch: pytest.MonkeyPatch) -> None:
     define(monkeypatch, "kafka_sla_store", STORE)
 
-    assert store(Settings(clusters=())).warehouse == "/lake"
+    assert store_of("kafka_sla_store").warehouse == "/lake"
 
 
 def test_without_that_connection_the_store_is_the_folder_that_the_environment_names(
@@ -63,9 +62,9 @@ def test_without_that_connection_the_store_is_the_folder_that_the_environment_na
 ) -> None:
     monkeypatch.setenv("KAFKA_SLA_STORE", str(tmp_path))
 
-    assert store(Settings(clusters=())) == Store.embedded(tmp_path)
+    assert store_of("kafka_sla_store") == Store.embedded(tmp_path)
 
 
 def test_without_either_the_connection_is_asked_for() -> None:
     with pytest.raises(ConnectionMissing, match="kafka_sla_store"):
-        store(Settings(clusters=()))
+        store_of("kafka_sla_store")

@@ -47,8 +47,11 @@ def test_the_message_says_what_was_promised_how_bad_and_where() -> None:
         caller({})(chat, SLA, notice)
 
     opened, recovered = HEARD
-    assert opened.startswith("#ops: SLA missed: orders since ") and "promised 30 s, worst " in opened
-    assert recovered.startswith("#ops: SLA recovered: orders, missed from ")
+    assert (
+        opened.startswith("#ops: SLA missed: orders, 2026-03-02 10:00:00 UTC to ")
+        and "worst latency 17 min 24 s, threshold 30 s, group" in opened
+    )
+    assert recovered.startswith("#ops: SLA recovered: orders, 2026-03-02 10:00:00 UTC to ")
 
 
 @pytest.mark.parametrize(

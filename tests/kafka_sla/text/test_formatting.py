@@ -20,7 +20,7 @@ def test_durations_show_their_two_largest_units(ms: float | None, text: str) -> 
 
 def test_bounds_say_where_the_truth_lies() -> None:
     assert [bounds(50_000, 70_000), bounds(50_000, None), bounds(None, None)] == [
-        "between 50 s and 1 min 10 s",
+        "50 s – 1 min 10 s",
         "at least 50 s",
         "at least 0 ms",
     ]

@@ -46,10 +46,10 @@ class Evidence:
     lag_at_start: int | None
     lag_worst: int | None
     last_commit_at: datetime | None
-    stalled_share: float
-    """Share of the miss in which records waited and none was consumed."""
+    stalled_share: float | None
+    """Share of the windows of the miss, of those that tell, in which records waited and none was consumed."""
     stalled_ms: float
-    """That share as time."""
+    """How long that was."""
     stalled_from: datetime | None
     """Last commit before the longest such time; None when nothing stood still."""
     stalled_until: datetime | None
@@ -67,9 +67,12 @@ class Evidence:
     def cause(self) -> Cause:
         if self.contradiction:
             return "contradictory"
-        if self.stalled_share >= STOOD_STILL:
-            nobody = self.around.members_least == 0
-            return "no_members" if nobody else "stalled" if self.commits_without_progress else "stopped"
+        if self._stood_still:
+            if self.commits_without_progress:
+                return "stalled"
+            # A consumer that assigns partitions to itself never has members, also while all is well.
+            left = self.around.members_least == 0 and self.around.members_before != 0
+            return "no_members" if left else "stopped"
         if self.rewound_records:
             return "rewound"
         return self._outside or self._pace
@@ -78,11 +81,17 @@ class Evidence:
     def contradiction(self) -> str | None:
         """What cannot both be true, in words."""
         status, share = self.around.status, self.around.status_share or 0.0
-        if self.stalled_ms >= NOTICED_MS and status == "OK" and share > STOOD_STILL:
+        if self.stalled_share and self.stalled_ms >= NOTICED_MS and status == "OK" and share > STOOD_STILL:
             return f"nothing was consumed for {self.stalled_share:.0%} of the time, yet the consumer status was OK"
         if self.stalled_share == 0 and status in ("STOPPED", "STALLED") and share > STOOD_STILL and self._keeps_up:
             return f"the consumer status was {status}, yet as much was consumed as produced"
         return None
+
+    @property
+    def _stood_still(self) -> bool:
+        """For most of the miss, or for all of the time in which the backlog built up."""
+        waiting = self.produce_rate_during if self.lag_worst is None else self.lag_worst
+        return (self.stalled_share or 0.0) >= STOOD_STILL or (self.consume_rate_during == 0 and bool(waiting))
 
     @property
     def _keeps_up(self) -> bool:
@@ -103,14 +112,8 @@ class Evidence:
     def _pace(self) -> Cause:
         produced, consumed = self.produce_rate_during, self.consume_rate_during
         usual, pace = self.produce_rate_before, self.consume_rate_before
-        if (
-            produced
-            and usual
-            and produced >= JUMPED * usual
-            and consumed is not None
-            and consumed >= SLOWED * (pace or 0)
-        ):
+        if produced and usual and produced >= JUMPED * usual and consumed and consumed >= SLOWED * (pace or 0):
             return "produce_rate_jumped"
-        if produced is not None and consumed is not None and consumed < BEHIND * produced:
+        if produced is not None and consumed and consumed < BEHIND * produced and self.lag_worst != 0:
             return "too_slow"
         return "records_expired" if self.around.expired_unread_low else "unclear"

@@ -1,8 +1,8 @@
-"""What the metrics say about why a promise was missed: figures, and one sentence from them. Pure; knows no store."""
+"""What the metrics say about why an SLA was missed: figures, and one sentence from them. Pure; knows no store."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
@@ -32,19 +32,18 @@ YOUNG = 0.25
 _NOTHING = Around()
 
 
-def evidence(
-    sla: Sla, miss: Miss, latency: pa.Table, steady: pa.Table, around: Around = _NOTHING
-) -> dict[str, Any]:  # fmt: skip
+def evidence(miss: Miss, latency: pa.Table, steady: pa.Table, around: Around = _NOTHING) -> dict[str, Any]:
     """JSON-able figures, the `cause` that they show and a `sentence` for people.
 
     `latency`, `steady` and `around` are published rows of `evidence_interval`. Rates `during` are those of the
     build-up: from the time when the backlog was last young until the worst window. What was before that is usual.
     """
-    late = late_partitions(sla, miss, latency, steady)
+    late = late_partitions(miss, latency, steady)
     partitions = worst_partitions(miss, latency, late)
     sums = window_sums(miss, latency, partitions)
     inside = [w for w in sums if w.start >= miss.start]
-    rates = phase_rates(miss, latency, partitions, _built_from(sla, miss, sums))
+    telling = [w for w in inside if w.known]
+    rates = phase_rates(miss, latency, partitions, _built_from(miss, sums))
     stall, back = longest_stall(sums, miss.start), rewinds(miss, latency, partitions)
     found = Evidence(
         group=miss.worst_group, topic=miss.worst_topic,
@@ -55,59 +54,54 @@ def evidence(
         lag_at_start=next((w.lag for w in reversed(sums) if w.start < miss.start), inside[0].lag if inside else None),
         lag_worst=max((w.lag for w in inside if w.lag is not None), default=None),
         last_commit_at=inside[-1].last_commit_at if inside else None,
-        stalled_share=sum(w.stalled for w in inside) / len(inside) if inside else 0.0,
+        stalled_share=sum(w.stalled for w in telling) / len(telling) if telling else None,
         stalled_ms=sum((w.end - w.start).total_seconds() * 1000 for w in inside if w.stalled),
         stalled_from=stall.since if stall else None, stalled_until=stall.until if stall else None,
         commits_without_progress=bool(stall and stall.committed),
         rewound_records=back.records if back else None, rewound_at=back.at if back else None,
-        max_latency_ms=sla.max_latency_ms, around=surroundings(miss, partitions, around),
+        max_latency_ms=miss.max_latency_ms, around=surroundings(miss, partitions, around),
     )  # fmt: skip
     return {"cause": found.cause, "sentence": sentence(found), **_jsonable(found)}
 
 
-def evidence_interval(sla: Sla, miss: Miss, until: datetime) -> Interval:
+def evidence_interval(miss: Miss, until: datetime) -> Interval:
     """The time whose rows `evidence` wants; `until`: end of the newest judged window, for a miss that is still open."""
-    return Interval(miss.start - looks_back(sla), miss.end or until)
+    return Interval(miss.start - looks_back(miss), miss.end or until)
 
 
-def looks_back(sla: Sla) -> timedelta:
+def looks_back(of: Sla | Miss) -> timedelta:
     """How much of the time before a miss its evidence tells of: late rows of that time change it."""
-    return timedelta(milliseconds=sla.max_latency_ms) + LOOK_BACK
+    return timedelta(milliseconds=of.max_latency_ms) + LOOK_BACK
 
 
 def evidence_rows(found: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """The figures in words: what, before the trouble, during it. Nothing for a miss without evidence."""
-    if not found:
-        return []
-    return [
-        ("Produced", rate(found["produce_rate_before"]), rate(found["produce_rate_during"])),
-        ("Consumed", rate(found["consume_rate_before"]), rate(found["consume_rate_during"])),
-        ("Records waiting", count(found["lag_at_start"]), count(found["lag_worst"])),
-        ("Last commit", "", _moment(found["last_commit_at"])),
-        ("Late partitions", "", count(found["late_partitions"])),
-        *_rows_around({key: value for key, value in found.items() if value is not None}),
-    ]
+    """The figures that are known, in words: what, before the miss, during it."""
+    known = {key: value for key, value in found.items() if value is not None}
+    return [row for row in _rows(known) if row[1] or row[2]]
 
 
-def _rows_around(known: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """What was measured besides; at the end, what was not."""
+def _rows(known: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    def figure(key: str, words: Callable[[Any], str]) -> str:
+        return words(known[key]) if key in known else ""
+
+    yield "Produced", figure("produce_rate_before", rate), figure("produce_rate_during", rate)
+    yield "Consumed", figure("consume_rate_before", rate), figure("consume_rate_during", rate)
+    yield "Records waiting", figure("lag_at_start", count), figure("lag_worst", lambda n: f"up to {count(n)}")
+    yield "Last commit", "", figure("last_commit_at", _moment)
+    yield "Late partitions", "", count(known["late_partitions"]) if known.get("late_partitions") else ""
     if "rewound_records" in known:
-        yield "Went back", "", f"{count(known['rewound_records'])} records, {_moment(known.get('rewound_at'))}"
-    if "status" in known:
-        yield "Consumer status", "", f"{known['status']} ({share(known['status_share'])} of the windows)"
-    if "members_least" in known:
-        yield "Members of the group", count(known.get("members_before")), count(known["members_least"])
+        yield "Rewound", "", f"{plural(known['rewound_records'], 'record')}{figure('rewound_at', _after)}"
+    yield "Consumer status", "", figure("status", lambda word: f"{word} ({share(known['status_share'])} of windows)")
+    yield "Group members", figure("members_before", count), figure("members_least", count)
     if "expired_unread_low" in known:
         yield "Expired unread", "", _records(known["expired_unread_low"], known["expired_unread_high"])
-    if "unread_expires_at" in known:
-        yield "Next unread expire", "", _moment(known["unread_expires_at"])
+    yield "Next unread expiry", "", figure("unread_expires_at", _moment)
     if "broker_verdict" in known:
-        yield "Broker pairs", _verdict(known.get("broker_verdict_before")), known.get("broker_reason", "unknown")
-    if "replication_flow" in known:
-        late = span(known.get("replication_latency_worst_ms"))
-        yield f"Replication {known['replication_flow']}", "", f"up to {late} late"
-    if missing := known.get("not_measured"):
-        yield "Not measured", "", ", ".join(missing)
+        during = known.get("broker_reason") or known["broker_verdict"].replace("_", " ")
+        yield "Broker pairs", figure("broker_verdict_before", lambda word: str(word).replace("_", " ")), during
+    late = figure("replication_latency_worst_ms", lambda ms: f"up to {span(ms)} late")
+    yield f"Replication {known.get('replication_flow', '')}", "", late
+    yield "Not measured", "", ", ".join(known.get("not_measured", ()))
 
 
 def _records(low: int, high: int) -> str:
@@ -116,20 +110,19 @@ def _records(low: int, high: int) -> str:
     return f"{count(low)} to {count(high)} records"
 
 
-def _verdict(verdict: str | None) -> str:
-    return (verdict or "unknown").replace("_", " ")
+def _after(text: str) -> str:
+    return f" after {_moment(text)}"
 
 
-def _moment(text: str | None) -> str:
-    return moment(parse_instant(text) if text else None)
+def _moment(text: str) -> str:
+    return moment(parse_instant(text))
 
 
-def _built_from(sla: Sla, miss: Miss, sums: Sequence[WindowSum]) -> datetime:
+def _built_from(miss: Miss, sums: Sequence[WindowSum]) -> datetime:
     """When trouble began: records that are late at the start of a miss were produced `max_latency` earlier at least."""
-    young = [
-        w.end for w in sums if w.end <= miss.start and w.age_ms is not None and w.age_ms <= YOUNG * sla.max_latency_ms
-    ]
-    return min(miss.start - timedelta(milliseconds=sla.max_latency_ms), max(young, default=miss.start))
+    within = YOUNG * miss.max_latency_ms
+    young = [w.end for w in sums if w.end <= miss.start and w.age_ms is not None and w.age_ms <= within]
+    return min(miss.start - timedelta(milliseconds=miss.max_latency_ms), max(young, default=miss.start))
 
 
 def _jsonable(found: Evidence) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_sla.model.entities import FOREVER, Miss, Sla
+from kafka_sla.model.entities import FOREVER, Miss
 from kafka_sla.sla.window_stats import latency_sql
 from kafka_sla.sql import database
 
@@ -39,6 +39,11 @@ class WindowSum:
     @property
     def stalled(self) -> bool:
         return self.consumed == 0 and bool(self.lag)
+
+    @property
+    def known(self) -> bool:
+        """Do the rows tell whether it moved? One without a lag, in which nothing was consumed, may have been idle."""
+        return self.consumed > 0 or self.lag is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +75,10 @@ class Rewind:
     """Start of the window in which it first did."""
 
 
-def late_partitions(sla: Sla, miss: Miss, latency: pa.Table, steady: pa.Table) -> list[Late]:
+def late_partitions(miss: Miss, latency: pa.Table, steady: pa.Table) -> list[Late]:
     """The worst first."""
-    values = {"cluster": miss.cluster, "sla": sla.name, "start": miss.start, "end": miss.end or FOREVER,
-              "threshold": sla.max_latency_ms}  # fmt: skip
+    values = {"cluster": miss.cluster, "sla": miss.sla, "start": miss.start, "end": miss.end or FOREVER,
+              "threshold": miss.max_latency_ms}  # fmt: skip
     found = fetched(_LATE, values, latency=latency, steady=steady)
     return [Late(row["group"], row["topic"], row["partition"]) for row in found]
 

@@ -48,7 +48,7 @@ def windows_of_sla(context: RequestContext, sla: Promise, span: Span, form: As =
 @router.get("/slas/{sla:path}/timeline.csv", summary="What the page of one SLA draws")
 def timeline_of_sla(context: RequestContext, sla: Promise, span: Span) -> Response:
     drawn = timeline(pieces(context, sla, span, _POINTS), [])
-    columns = drawn.model_dump(exclude={"sla", "start", "end", "step_ms", "resolution", "threshold_ms", "objective",
+    columns = drawn.model_dump(exclude={"sla", "start", "end", "step_ms", "resolution", "objective",
                                         "misses", "at_ms"})  # fmt: skip
     starts = [datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=at) for at in drawn.at_ms]
     at = pa.array(starts, pa.timestamp("us", "UTC"))

@@ -66,7 +66,8 @@ def sla_now(context: RequestContext, sla: Promise) -> SlaStatus:
 def misses(
     context: RequestContext, chosen: Chosen, span: Span, state: State = "", most: Most = MOST_MISSES
 ) -> list[MissAnswer]:
-    return found_misses(context, chosen, span, state, most)
+    known = {sla.name: sla for sla in context.settings.slas}
+    return [answer(known.get(miss.sla), miss) for miss in found_misses(context, chosen, span, state, most)]
 
 
 @router.get("/misses/{miss_id}", summary="One miss")
@@ -115,12 +116,10 @@ def unread(context: RequestContext, span: Span) -> list[Unread]:
     return other_metrics.unread(context, span)
 
 
-def found_misses(context: Context, chosen: Filter, span: Span, state: str, most: int = MOST_MISSES) -> list[MissAnswer]:
+def found_misses(context: Context, chosen: Filter, span: Span, state: str, most: int = MOST_MISSES) -> list[Miss]:
     """The newest first; of SLAs that have left the configuration, too, unless something is filtered by."""
-    known = {sla.name: sla for sla in context.settings.slas}
     wanted = None if chosen == Filter() else [sla.name for sla in chosen.chosen(context.settings)]
-    rows = context.ledger.verdicts.newest_misses(wanted, span, [state] if state else ["open", "recovered"], most)
-    return [answer(known.get(miss.sla), miss) for miss in rows]
+    return context.ledger.verdicts.newest_misses(wanted, span, [state] if state else ["open", "recovered"], most)
 
 
 def find_miss(context: Context, miss_id: str) -> Miss:

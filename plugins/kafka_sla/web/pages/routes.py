@@ -40,10 +40,10 @@ def sla_page(context: RequestContext, sla: Promise, span: Span, page: RequestPag
     (row,) = overview(context, [sla])
     misses = routes.found_misses(context, Filter(sla=sla.name), span, "")
     return page.html(
-        "sla", title=sla.name, sla=view_models.now(row, page.link), promise=view_models.promise(sla),
+        "sla", title=sla.name, sla=view_models.now(row, page.link), required=sla,
         reached=_reached(context, sla, span), span=date_ranges.shown(span),
         periods=date_ranges.choices(span, sla, context.now),
-        misses=[view_models.miss(miss, page.link) for miss in misses[:SHOWN_MISSES]], all_misses=len(misses),
+        misses=misses[:SHOWN_MISSES], all_misses=len(misses),
         pieces=airflow_runs.pieces(context, sla.cluster, span, page.airflow),
     )  # fmt: skip
 
@@ -61,7 +61,7 @@ def misses_page(
     span = date_ranges.asked(request, context.now, timedelta(days=30))
     rows = routes.found_misses(context, chosen, span, state)
     return page.html(
-        "misses", title="Misses", misses=[view_models.miss(row, page.link) for row in rows[:SHOWN_MISSES]],
+        "misses", title="Misses", misses=rows[:SHOWN_MISSES],
         all_misses=len(rows), choices=view_models.choices(context.settings), chosen=chosen, state=state,
         span=date_ranges.shown(span),
     )  # fmt: skip
@@ -70,15 +70,13 @@ def misses_page(
 @router.get("/misses/{miss_id}")
 def miss_page(context: RequestContext, miss_id: str, page: RequestPage) -> Response:
     found = routes.find_miss(context, miss_id)
-    answer = routes.one_miss(context, miss_id)
     sla = next((sla for sla in context.settings.slas if sla.name == found.sla), None)
     newest = context.ledger.queries.newest_verdicts([found.sla])
     until = found.end or (newest[found.sla].end if found.sla in newest else found.opened_at)
     around = Interval(found.start - BEFORE, until + AFTER)
     return page.html(
         "miss", title=f"{'SLA recovered' if found.end else 'SLA missed'}: {found.sla}",
-        miss=view_models.miss(answer, page.link), promise=view_models.promise(sla) if sla else None,
-        figures=view_models.evidence(found), span=date_ranges.shown(around),
+        miss=found, sla=sla, span=date_ranges.shown(around),
         pieces=airflow_runs.pieces(context, found.cluster, Interval(found.start, until), page.airflow),
     )  # fmt: skip
 

@@ -15,12 +15,12 @@ _TOP = 100.0
 """Multiple of the threshold that reaches the top: above it the scale is logarithmic."""
 
 
-def sparkline(found: Sparkline, threshold_ms: int) -> dict[str, Any]:
+def sparkline(found: Sparkline) -> dict[str, Any]:
     """Lines of known hours, dots above the threshold, hours without data, and all of it in words."""
     step = WIDTH / len(found.worst_latency_ms)
     points = [
-        (i, None if worst is None else (round((i + 0.5) * step, 1), _height(worst / threshold_ms)))
-        for i, worst in enumerate(found.worst_latency_ms)
+        (i, None if worst is None else (round((i + 0.5) * step, 1), _height(worst / threshold)))
+        for i, (worst, threshold) in enumerate(zip(found.worst_latency_ms, found.threshold_ms, strict=True))
     ]
     runs = [(known, list(mine)) for known, mine in groupby(points, key=lambda p: p[1] is not None)]
     lines = [" ".join(f"{x},{y}" for _, (x, y) in mine) for known, mine in runs if known]  # type: ignore[misc]
@@ -28,7 +28,7 @@ def sparkline(found: Sparkline, threshold_ms: int) -> dict[str, Any]:
     dots = [point for _, point in points if point and point[1] < THRESHOLD_AT]
     return {
         "width": WIDTH, "height": HEIGHT, "threshold": THRESHOLD_AT, "lines": lines, "gaps": gaps, "dots": dots,
-        "text": _text(found, threshold_ms),
+        "text": _text(found),
     }  # fmt: skip
 
 
@@ -39,12 +39,14 @@ def _height(times: float) -> float:
     return round(max(2.0, THRESHOLD_AT - (THRESHOLD_AT - 2) * math.log(times) / math.log(_TOP)), 1)
 
 
-def _text(found: Sparkline, threshold_ms: int) -> str:
-    known = [worst for worst in found.worst_latency_ms if worst is not None]
+def _text(found: Sparkline) -> str:
+    judged = zip(found.worst_latency_ms, found.threshold_ms, strict=True)
+    known = [(worst, threshold) for worst, threshold in judged if worst is not None]
     if not known:
-        return "nothing is known of the last 24 hours"
-    late = sum(worst > threshold_ms for worst in known)
-    told = f"worst latency of the last 24 hours {span(max(known))}, promised {span(threshold_ms)}"
-    told += f", above it in {late} of {len(known)} hours" if late else ", never above it"
+        return "no data for the last 24 hours"
+    late = sum(worst > threshold for worst, threshold in known)
+    limit = ", then ".join(span(ms) for ms, _ in groupby(threshold for _, threshold in known))
+    text = f"worst latency of the last 24 hours {span(max(known)[0])}, threshold {limit}"
+    text += f", above it in {late} of {len(known)} hours" if late else ", never above it"
     missing = len(found.worst_latency_ms) - len(known)
-    return told + (f", nothing known of {missing} hours" if missing else "")
+    return text + (f", no data for {missing} hours" if missing else "")

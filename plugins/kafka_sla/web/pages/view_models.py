@@ -9,13 +9,13 @@ from itertools import groupby
 from typing import Any
 
 from kafka_sla.config.settings import Settings
-from kafka_sla.model.entities import Interval, Miss, Sla
+from kafka_sla.model.entities import Interval, Sla
 from kafka_sla.sla.attainment import Attainment
-from kafka_sla.sla.root_cause.evidence import evidence_rows
-from kafka_sla.text.formatting import UNKNOWN, bounds, count, moment, plural, share, span
+from kafka_sla.sla.wording import limits
+from kafka_sla.text.formatting import UNKNOWN, count, moment, share, span
 from kafka_sla.web.pages.sparkline import sparkline
 from kafka_sla.web.queries.context import Context
-from kafka_sla.web.queries.schemas import CoverageDay, MissAnswer, Quality, SlaStatus, State
+from kafka_sla.web.queries.schemas import CoverageDay, Quality, SlaStatus, State
 
 Link = Callable[..., str]
 SIGNS: dict[State, tuple[str, str]] = {
@@ -32,33 +32,10 @@ def now(row: SlaStatus, link: Link) -> dict[str, Any]:
     sign, word = SIGNS[row.state]
     return {
         "row": row, "state": row.state, "sign": sign, "word": word, "href": link(f"/slas/{row.name}"),
-        "api": link(f"/api/v1/slas/{row.name}"), "promised": span(row.max_latency_ms),
-        "lasting": span(row.for_ms) if row.for_ms else None, "objective": share(row.objective),
-        "as_of": moment(row.as_of) if row.as_of else None, "worst": span(row.worst_latency_ms),
-        "since": moment(row.open_since) if row.open_since else None,
+        "api": link(f"/api/v1/slas/{row.name}"),
         "miss": link(f"/misses/{row.open_miss}") if row.open_miss else None,
-        "period": _period(row), "sparkline": sparkline(row.sparkline, row.max_latency_ms),
-        "groups": ", ".join(row.groups), "topics": ", ".join(row.topics),
+        "period": row.period, "sparkline": sparkline(row.sparkline),
     }  # fmt: skip
-
-
-def _period(row: SlaStatus) -> dict[str, Any] | None:
-    found = row.period
-    if found is None:
-        return None
-    left = found.budget_left_ms / found.budget_ms if found.budget_ms else 0.0
-    return {
-        "name": found.period, "attainment": share(found.attainment), "records": share(found.records_attainment),
-        "coverage": share(found.coverage), "met": found.met, "known": found.attainment is not None,
-        "left": span(found.budget_left_ms),
-        "budget": span(found.budget_ms), "overspent": found.budget_left_ms < 0,
-        "left_share": round(100 * max(0.0, min(1.0, left))), "burn": burn(found.burn_rate),
-        "start": moment(found.start), "as_of": moment(found.as_of),
-    }  # fmt: skip
-
-
-def burn(rate: float | None) -> str:
-    return UNKNOWN if rate is None else f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
 
 
 def period_facts(sla: Sla, found: Attainment) -> list[dict[str, Any]]:
@@ -87,32 +64,6 @@ def choices(settings: Settings) -> dict[str, list[str]]:
         "groups": sorted({name for sla in settings.slas for name in sla.groups.include}),
         "slas": [sla.name for sla in settings.slas],
     }
-
-
-def promise(sla: Sla) -> dict[str, Any]:
-    return {
-        "sla": sla, "promised": span(sla.max_latency_ms), "lasting": span(sla.for_ms) if sla.for_ms else None,
-        "objective": share(sla.objective),
-    }  # fmt: skip
-
-
-def miss(found: MissAnswer, link: Link) -> dict[str, Any]:
-    """One miss."""
-    length = span((found.end - found.start).total_seconds() * 1000) if found.end else None
-    return {
-        "miss": found, "href": link(f"/misses/{found.id}"), "sla_href": link(f"/slas/{found.sla}"),
-        "api": link(f"/api/v1/slas/{found.sla}"),
-        "start": moment(found.start), "end": moment(found.end) if found.end else None, "length": length,
-        "worst": span(found.worst_latency_ms),
-        "bounds": bounds(found.worst_latency_low_ms, found.worst_latency_high_ms),
-        "worst_at": moment(found.worst_at), "windows": plural(found.bad_windows, "bad window"),
-        "cause": found.evidence.get("sentence", ""),
-        "kind": str(found.evidence.get("cause", "unclear")).replace("_", " "),
-    }  # fmt: skip
-
-
-def evidence(found: Miss) -> list[tuple[str, str, str]]:
-    return evidence_rows(found.evidence)
 
 
 def validated(rows: Sequence[Quality], context: Context) -> list[dict[str, Any]]:
@@ -163,7 +114,7 @@ def judged(context: Context, sla: Sla, interval: Interval, link: Link) -> dict[s
     misses = context.ledger.verdicts.misses(sla, interval)
     query = {"from": f"{interval.start:%Y-%m-%dT%H:%M}", "to": f"{interval.end:%Y-%m-%dT%H:%M}"}
     return {
-        "name": sla.name, "href": link(f"/slas/{sla.name}", **query), "promised": span(sla.max_latency_ms),
+        "name": sla.name, "href": link(f"/slas/{sla.name}", **query), "threshold": limits(windows, sla),
         "worst": span(max(known)) if known else UNKNOWN, "verdicts": {v: verdicts[v] for v in
                                                                       ("good", "bad", "excluded", "unknown")},
         "misses": [{"href": link(f"/misses/{m.id}"), "id": m.id} for m in misses],

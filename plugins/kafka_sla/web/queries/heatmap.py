@@ -20,7 +20,7 @@ def heat_map(drawn: Pieces) -> HeatMap:
     order = sorted(range(len(names)), key=lambda row: (-worst[row], names[row]))[:ROWS]
     return HeatMap(
         sla=drawn.sla.name, start=drawn.interval.start, end=drawn.interval.end, step_ms=drawn.step_ms,
-        threshold_ms=drawn.sla.max_latency_ms, at_ms=drawn.steps,
+        at_ms=drawn.steps, threshold_ms=drawn.thresholds,
         partitions=["{} {}-{}".format(*names[row]) for row in order],
         worst_latency_ms=[[None if v != v else round(v, 1) for v in matrix[row].tolist()] for row in order],
         omitted=len(names) - len(order),

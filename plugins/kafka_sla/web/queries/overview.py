@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import fields
 from datetime import datetime, timedelta
+from typing import Any
 
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.queries import Newest
@@ -75,13 +76,16 @@ def _sparklines(context: Context, slas: Sequence[Sla]) -> dict[str, Sparkline]:
     shown = Interval(end - timedelta(hours=_SPARKLINE_HOURS), end)
     starts = [span.start for span in shown.windows(HOUR_MS)]
     rows = context.ledger.rollups.worst_by_sla([sla.name for sla in slas], HOUR_MS, shown)
-    worst = {name: dict(points) for name, points in rows.items()}
-    return {
-        sla.name: Sparkline(
-            start=shown.start, step_ms=HOUR_MS, worst_latency_ms=[worst[sla.name].get(at) for at in starts]
-        )
-        for sla in slas
-    }
+    return {sla.name: _spark(sla, shown.start, starts, rows[sla.name]) for sla in slas}
+
+
+def _spark(sla: Sla, start: datetime, starts: Sequence[datetime], rows: Sequence[tuple[Any, ...]]) -> Sparkline:
+    worst = {at: ms for at, ms, _ in rows}
+    applied = {at: threshold for at, _, threshold in rows if threshold is not None}
+    thresholds = [applied.get(at, sla.max_latency_ms) for at in starts]
+    return Sparkline(
+        start=start, step_ms=HOUR_MS, worst_latency_ms=[worst.get(at) for at in starts], threshold_ms=thresholds
+    )
 
 
 def _now(
@@ -96,7 +100,8 @@ def _now(
     return SlaStatus(
         name=sla.name, cluster=sla.cluster, team=sla.team, description=sla.description,
         groups=list(sla.groups.include), topics=list(sla.topics.include),
-        max_latency_ms=sla.max_latency_ms, for_ms=sla.for_ms, objective=sla.objective, state=state, reason=reason,
+        max_latency_ms=(newest or sla).max_latency_ms, for_ms=sla.for_ms, objective=sla.objective,
+        state=state, reason=reason,
         as_of=newest.end if newest else None, worst_latency_ms=newest.worst_latency_ms if newest else None,
         open_miss=miss.id if miss else None, open_since=miss.start if miss else None,
         period=attainment_answer(sla, period) if period else None, sparkline=sparkline,

@@ -16,6 +16,7 @@ class Sparkline(BaseModel):
     start: datetime
     step_ms: int
     worst_latency_ms: list[float | None]
+    threshold_ms: list[int] = Field(description="that was applied then")
 
 
 class Attainment(BaseModel):
@@ -47,7 +48,7 @@ class SlaStatus(BaseModel):
     description: str
     groups: list[str]
     topics: list[str]
-    max_latency_ms: int
+    max_latency_ms: int = Field(description="the threshold of the newest judged window, whatever is configured by now")
     for_ms: int
     objective: float
     state: State = Field(description="missed: a miss is open; pending: above the threshold, but not long enough yet")
@@ -78,6 +79,9 @@ class MissAnswer(BaseModel):
     worst_group: str
     worst_topic: str
     worst_partition: int
+    max_latency_ms: int = Field(description="the threshold that was applied, whatever is configured by now")
+    min_time_to_expiry_ms: int | None = Field(description="null: not required")
+    for_ms: int
     evidence: dict[str, Any] = Field(description="docs/reference/sla_misses.md")
 
 
@@ -89,9 +93,9 @@ class Timeline(BaseModel):
     end: datetime
     step_ms: int
     resolution: Literal["window", "slot", "hour", "day"] = Field(description="what the steps are made of")
-    threshold_ms: int
     objective: float
     at_ms: list[int] = Field(description="start of each step, milliseconds since the epoch")
+    threshold_ms: list[int] = Field(description="that was applied in the step, or last before it")
     p50_ms: list[float | None]
     p95_ms: list[float | None]
     p99_ms: list[float | None]
@@ -114,8 +118,8 @@ class HeatMap(BaseModel):
     start: datetime
     end: datetime
     step_ms: int
-    threshold_ms: int
     at_ms: list[int]
+    threshold_ms: list[int] = Field(description="that was applied in the step, or last before it")
     partitions: list[str] = Field(description="group topic-partition, the worst first")
     worst_latency_ms: list[list[float | None]] = Field(description="a row per partition, a value per step")
     omitted: int = Field(description="partitions that were less bad than those shown")

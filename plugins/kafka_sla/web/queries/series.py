@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import accumulate
 from typing import Literal
 
 import numpy as np
@@ -73,6 +74,14 @@ class Pieces:
         """Which step each piece belongs to."""
         at = np.array([piece.at_ms for piece in self.found], dtype=np.int64)
         return np.asarray((at - self._origin) // self.step_ms, dtype=np.int64)
+
+    @property
+    def thresholds(self) -> list[int]:
+        """The threshold of each step; where nothing was judged, that of the time before, or else of the time after."""
+        applied = [piece.rollup.max_latency_ms for piece in self.found]
+        known = {int(step): ms for step, ms in zip(self.indexes, applied, strict=True) if ms is not None}
+        first = next(iter(known.values()), self.sla.max_latency_ms)
+        return list(accumulate(range(len(self.steps)), lambda ms, step: known.get(step, ms), initial=first))[1:]
 
     @property
     def _origin(self) -> int:

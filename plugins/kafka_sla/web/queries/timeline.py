@@ -25,8 +25,8 @@ def timeline(drawn: Pieces, misses: Sequence[Miss]) -> Timeline:
     good, bad, excluded, unknown = (_shares(drawn, name) for name in ("good_ms", "bad_ms", "excluded_ms", "unknown_ms"))
     return Timeline(
         sla=drawn.sla.name, start=drawn.interval.start, end=drawn.interval.end, step_ms=drawn.step_ms,
-        resolution=drawn.resolution, threshold_ms=drawn.sla.max_latency_ms, objective=drawn.sla.objective,
-        at_ms=drawn.steps, p50_ms=p50, p95_ms=p95, p99_ms=p99,
+        resolution=drawn.resolution, objective=drawn.sla.objective,
+        at_ms=drawn.steps, threshold_ms=drawn.thresholds, p50_ms=p50, p95_ms=p95, p99_ms=p99,
         worst_latency_ms=worst, worst_latency_low_ms=low, worst_latency_high_ms=high,
         good=good, bad=bad, excluded=excluded, unknown=unknown,
         consumed_per_s=_rates(drawn, lambda s: s.measured.records_consumed),
@@ -43,6 +43,7 @@ def answer(sla: Sla | None, miss: Miss) -> MissAnswer:
         worst_latency_low_ms=miss.worst_latency_low_ms, worst_latency_high_ms=miss.worst_latency_high_ms,
         worst_at=miss.worst_at,
         worst_group=miss.worst_group, worst_topic=miss.worst_topic, worst_partition=miss.worst_partition,
+        max_latency_ms=miss.max_latency_ms, min_time_to_expiry_ms=miss.min_time_to_expiry_ms, for_ms=miss.for_ms,
         evidence=miss.evidence,
     )  # fmt: skip
 

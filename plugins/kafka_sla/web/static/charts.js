@@ -51,10 +51,9 @@
 
   const latencySplits = (top, steep) => (plot, axis, low, high) => {
     if (!steep) { const step = TICKS.find((tick) => high / tick <= 6) || 2592e6; return Array.from({ length: Math.floor(high / step) + 1 }, (_, i) => i * step); }
-    const threshold = plot.threshold;
-    const above = TICKS.filter((tick) => tick > threshold * 1.8 && tick <= high);
+    const above = TICKS.filter((tick) => tick > Math.max(...plot.thresholds) * 1.8 && tick <= high);
     const every = Math.max(1, Math.ceil(above.length / 5));
-    return [0, threshold, ...above.filter((_, i) => i % every === every - 1 || every === 1)];
+    return [0, ...plot.thresholds, ...above.filter((_, i) => i % every === every - 1 || every === 1)];
   };
 
   const common = (element, data, height, yAxis, series, hooks, scale) => ({
@@ -77,34 +76,44 @@
 
   const latency = (data) => {
     const element = document.getElementById("latency");
-    const top = Math.max(data.threshold_ms, ...data.worst_latency_ms.filter((v) => v !== null), ...data.worst_latency_high_ms.filter((v) => v !== null));
-    const steep = top > 8 * data.threshold_ms;
+    const thresholds = [...new Set(data.threshold_ms)].sort((a, b) => a - b);
+    const top = Math.max(...thresholds, ...data.worst_latency_ms.filter((v) => v !== null), ...data.worst_latency_high_ms.filter((v) => v !== null));
+    const steep = top > 8 * thresholds[0];
     const high = steep ? top * 1.4 : top * 1.12;
     const bound = { stroke: "transparent", paths: stepped, points: { show: false } };
     const unbounded = data.worst_latency_ms.map((worst, i) => worst !== null && data.worst_latency_high_ms[i] === null ? high : data.worst_latency_high_ms[i]);
     const options = common(element, data, 320, axes((plot, ticks) => ticks.map((v) => v ? span(v) : "0"), latencySplits(top, steep)),
       [...CURVES.map(line), { ...bound, label: "high" }, { ...bound, label: "low" }],
       { draw: [(plot) => threshold(plot, data)] },
-      steep ? { distr: 4, asinh: data.threshold_ms / 2, range: () => [0, high] } : { range: () => [0, high] });
+      steep ? { distr: 4, asinh: thresholds[0] / 2, range: () => [0, high] } : { range: () => [0, high] });
     options.bands = [{ series: [5, 6], fill: shades.colour("--band") }];
     element.replaceChildren();
     const plot = new uPlot(options, [data.at_ms.map((at) => at / 1000), ...CURVES.map(([, column]) => data[column]), unbounded, data.worst_latency_low_ms], null);
-    plot.threshold = data.threshold_ms;
+    plot.thresholds = thresholds;
     element.append(plot.root);
     plot.redraw();
     return plot;
   };
 
+  // As it was at the time: a step where the configuration was edited, each level with its own words.
   const threshold = (plot, data) => {
-    const { ctx, bbox } = plot;
-    const y = plot.valToPos(data.threshold_ms, "y", true);
+    const { ctx, bbox } = plot, ratio = devicePixelRatio;
+    const x = (i) => Math.min(bbox.left + bbox.width, Math.max(bbox.left, plot.valToPos((data.at_ms[0] + i * data.step_ms) / 1000, "x", true)));
+    const levels = data.threshold_ms.flatMap((ms, i) => ms === data.threshold_ms[i - 1] ? [] : [[i, ms]]);
     ctx.save();
-    ctx.strokeStyle = ctx.fillStyle = shades.colour("--promise"); ctx.lineWidth = 1.6 * devicePixelRatio; ctx.setLineDash([10 * devicePixelRatio, 5 * devicePixelRatio]);
-    ctx.beginPath(); ctx.moveTo(bbox.left, y); ctx.lineTo(bbox.left + bbox.width, y); ctx.stroke();
-    ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`; ctx.textAlign = "right"; ctx.textBaseline = "bottom";
-    const words = `promised ${span(data.threshold_ms)}`, width = ctx.measureText(words).width, right = bbox.left + bbox.width - 4;
-    ctx.fillStyle = shades.colour("--card"); ctx.globalAlpha = 0.85; ctx.fillRect(right - width - 4, y - 17 * devicePixelRatio, width + 8, 15 * devicePixelRatio);
-    ctx.globalAlpha = 1; ctx.fillStyle = shades.colour("--promise"); ctx.fillText(words, right, y - 3 * devicePixelRatio);
+    ctx.strokeStyle = shades.colour("--promise"); ctx.lineWidth = 1.6 * ratio; ctx.setLineDash([10 * ratio, 5 * ratio]);
+    ctx.font = `${11 * ratio}px system-ui, sans-serif`; ctx.textAlign = "right"; ctx.textBaseline = "bottom";
+    ctx.beginPath();
+    levels.forEach(([i, ms], n) => {
+      const y = plot.valToPos(ms, "y", true), end = x(levels[n + 1]?.[0] ?? data.threshold_ms.length);
+      ctx.lineTo(x(i), y); ctx.lineTo(end, y);
+    });
+    ctx.stroke();
+    levels.forEach(([, ms], n) => {
+      const words = `threshold ${span(ms)}`, width = ctx.measureText(words).width, right = x(levels[n + 1]?.[0] ?? data.threshold_ms.length) - 4, y = plot.valToPos(ms, "y", true);
+      ctx.fillStyle = shades.colour("--card"); ctx.globalAlpha = 0.85; ctx.fillRect(right - width - 4, y - 17 * ratio, width + 8, 15 * ratio);
+      ctx.globalAlpha = 1; ctx.fillStyle = shades.colour("--promise"); ctx.fillText(words, right, y - 3 * ratio);
+    });
     ctx.restore();
   };
 
@@ -135,7 +144,7 @@
   };
   const bounds = (data, i) => data.worst_latency_ms[i] === null ? "" : ` (${span(data.worst_latency_low_ms[i])} to ${data.worst_latency_high_ms[i] === null ? "unbounded" : span(data.worst_latency_high_ms[i])})`;
   const describe = (data, i) => {
-    readout.textContent = `${moment(data.at_ms[i])} UTC: ${verdict(data, i)}; worst ${span(data.worst_latency_ms[i])}${bounds(data, i)}, p99 ${span(data.p99_ms[i])}, p95 ${span(data.p95_ms[i])}, p50 ${span(data.p50_ms[i])}; consumed ${rate(data.consumed_per_s[i])}/s, produced ${rate(data.produced_per_s[i])}/s`;
+    readout.textContent = `${moment(data.at_ms[i])} UTC: ${verdict(data, i)}; worst ${span(data.worst_latency_ms[i])}${bounds(data, i)}, threshold ${span(data.threshold_ms[i])}, p99 ${span(data.p99_ms[i])}, p95 ${span(data.p95_ms[i])}, p50 ${span(data.p50_ms[i])}; consumed ${rate(data.consumed_per_s[i])}/s, produced ${rate(data.produced_per_s[i])}/s`;
   };
 
   const keyboard = (element, data, current) => {
@@ -166,10 +175,10 @@
     const details = document.getElementById("figures");
     details.addEventListener("toggle", () => {
       if (!details.open || details.querySelector("table")) return;
-      const rows = data.at_ms.map((at, i) => [moment(at), verdict(data, i), span(data.p50_ms[i]), span(data.p95_ms[i]), span(data.p99_ms[i]), span(data.worst_latency_ms[i]) + bounds(data, i), rate(data.consumed_per_s[i]), rate(data.produced_per_s[i])]);
+      const rows = data.at_ms.map((at, i) => [moment(at), verdict(data, i), span(data.threshold_ms[i]), span(data.p50_ms[i]), span(data.p95_ms[i]), span(data.p99_ms[i]), span(data.worst_latency_ms[i]) + bounds(data, i), rate(data.consumed_per_s[i]), rate(data.produced_per_s[i])]);
       const made = document.createElement("table");
       const head = made.createTHead().insertRow();
-      for (const name of ["From (UTC)", "Verdict", "p50", "p95", "p99", "Worst (bounds)", "Consumed/s", "Produced/s"]) { const cell = document.createElement("th"); cell.scope = "col"; cell.textContent = name; head.append(cell); }
+      for (const name of ["From (UTC)", "Verdict", "Threshold", "p50", "p95", "p99", "Worst (bounds)", "Consumed/s", "Produced/s"]) { const cell = document.createElement("th"); cell.scope = "col"; cell.textContent = name; head.append(cell); }
       const body = made.createTBody();
       for (const row of rows) { const line = body.insertRow(); for (const text of row) line.insertCell().textContent = text; }
       details.querySelector(".scroll").append(made);
@@ -189,7 +198,7 @@
       row = Math.max(0, Math.min(data.partitions.length - 1, row + down)); column = Math.max(0, Math.min(data.at_ms.length - 1, column + right));
       say(row, column); event.preventDefault();
     };
-    document.getElementById("heat-key").textContent = `The worst partitions are on top${data.omitted ? `, ${data.omitted} better ones are left out` : ""}; stronger is later, red with a stroke broke the promise of ${span(data.threshold_ms)}, empty is unknown.`;
+    document.getElementById("heat-key").textContent = `The worst partitions are on top${data.omitted ? `, ${data.omitted} better ones are left out` : ""}; stronger is later, red with a stroke is above the threshold of its time, empty is unknown.`;
   };
 
   const statusStrip = (lines) => {

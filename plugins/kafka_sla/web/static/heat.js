@@ -1,4 +1,4 @@
-// The heat map: a row per partition, a column per step; the stronger the later, and a stroke through what broke the promise.
+// The heat map: a row per partition, a column per step; the stronger the later, and a stroke through what was above the threshold.
 "use strict";
 window.kafkaSla = window.kafkaSla || {};
 (() => {
@@ -28,10 +28,10 @@ window.kafkaSla = window.kafkaSla || {};
       if (worst === null) return;
       const x = left + Math.max(0, (data.at_ms[i] - start) / total) * width;
       const end = left + Math.min(1, (data.at_ms[i] + data.step_ms - start) / total) * width;
-      const part = share(worst, data.threshold_ms);
+      const part = share(worst, data.threshold_ms[i]);
       pen.fillStyle = `rgb(${(part < 0.6 ? mixed(cool, warm, part) : mixed(mixed(warm, hot, 0.75), hot, (part - 0.6) * 2.5)).join(",")})`;
       pen.fillRect(x, r * height, end - x + 0.3, height - 1);
-      if (worst > data.threshold_ms && height > 4) {
+      if (worst > data.threshold_ms[i] && height > 4) {
         pen.strokeStyle = colour("--card"); pen.lineWidth = 1.2;
         pen.beginPath(); pen.moveTo(x, (r + 1) * height - 1.5); pen.lineTo(end, r * height + 0.5); pen.stroke();
       }

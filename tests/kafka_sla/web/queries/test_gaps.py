@@ -18,7 +18,7 @@ from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval, SlaWindow
 from kafka_sla.pipeline.rollup_builder import sum_up
-from kafka_sla.tasks.run_plan import Request, plan, planned
+from kafka_sla.tasks.run_plan import Frozen, Request, plan, planned
 from kafka_sla.text.timestamps import parse_instant
 from kafka_sla.web.queries.backfill_commands import Remediation, backfill, judge, ranges, trigger
 from tests.kafka_sla.web.conftest import Asker
@@ -27,6 +27,7 @@ from tests.kafka_sla.web.world import CONFIGURATION, HOSTILE, UNPUBLISHED
 DAY = timedelta(days=1)
 MARCH = datetime(2026, 3, 1, tzinfo=UTC)
 NOW = datetime(2026, 3, 8, 12, tzinfo=UTC)
+KEPT = Frozen(store="kafka_sla_store", configuration="c0ffee")
 
 
 def days(first: int, last: int) -> Interval:
@@ -112,7 +113,10 @@ def test_an_sla_that_came_later_is_judged_from_what_is_stored(context: Any) -> N
     publish(context, "prod", days(1, 5))
     for sla in (sla for sla in context.settings.slas if sla.cluster == "prod"):
         span = days(4, 5) if sla.name.startswith("orders") else days(1, 5)
-        windows = [SlaWindow(sla.name, window, "good", True, "") for window in span.windows(60_000)]
+        windows = [
+            SlaWindow(sla.name, window, "good", True, "", max_latency_ms=sla.max_latency_ms)
+            for window in span.windows(60_000)
+        ]
         context.ledger.verdicts.replace(sla, span, windows, lambda _: [])
         sum_up(sla, context.lake, context.ledger, span, 60_000)
 
@@ -137,7 +141,7 @@ def test_every_form_offered_is_one_that_the_dag_accepts(context: Any) -> None:
             every=DAY, watches=False, run_after=NOW, start=start, end=end, stored="facts" in remediation.form,
             clusters=tuple(remediation.form.get("clusters", ())), slas=tuple(remediation.form.get("slas", ())),
         )  # fmt: skip
-        assert Interval(remediation.start, remediation.end) == planned(plan(context.settings, request, NOW))
+        assert Interval(remediation.start, remediation.end) == planned(plan(context.settings, KEPT, request, NOW))
 
 
 def test_a_span_is_cut_into_what_one_run_takes() -> None:

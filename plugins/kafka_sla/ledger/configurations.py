@@ -1,0 +1,55 @@
+"""The configurations that runs were measured and judged by, each kept once. Reads no file, and knows no run."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime
+from functools import cache
+
+from pydantic import TypeAdapter
+from sqlalchemy import Column, String, Table, Text, insert, select
+
+from kafka_sla.config.settings import Settings
+from kafka_sla.errors import StoreError
+from kafka_sla.ledger.database import Database, UtcTime
+from kafka_sla.ledger.schema import METADATA
+
+CONFIGURATIONS = Table(
+    "configurations",
+    METADATA,
+    Column("digest", String(64), primary_key=True),
+    Column("settings", Text, nullable=False),
+    Column("first_used_at", UtcTime, nullable=False),
+)
+
+
+class Configurations:
+    """The configurations of the ledger."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def freeze(self, settings: Settings) -> str:
+        """Keep the configuration; returns the digest that finds it again, the same for the same content."""
+        text = _codec().dump_json(settings).decode()
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        with self._database.writing("configurations") as connection:
+            if not connection.execute(select(CONFIGURATIONS.c.digest).where(CONFIGURATIONS.c.digest == digest)).first():
+                row = {"digest": digest, "settings": text, "first_used_at": datetime.now(UTC)}
+                connection.execute(insert(CONFIGURATIONS).values(row))
+        return digest
+
+    def frozen(self, digest: str) -> Settings:
+        """The configuration of that digest."""
+        with self._database.reading() as connection:
+            text = connection.execute(
+                select(CONFIGURATIONS.c.settings).where(CONFIGURATIONS.c.digest == digest)
+            ).scalar_one_or_none()
+        if text is None:
+            raise StoreError(f"the store holds no configuration {digest[:12]}; clear the run from its first task on")
+        return _codec().validate_json(text)
+
+
+@cache
+def _codec() -> TypeAdapter[Settings]:
+    return TypeAdapter(Settings)
