@@ -13,7 +13,7 @@ from kafka_sla.files import files_below, move_files, remove_empty_folder, remove
 from kafka_sla.model.tables import FACTS, METRICS
 
 _STAMP = "%Y%m%dT%H%M%SZ"
-_AREAS = ("staging", "facts", "unreadable_commit_records", "kafka_sla")
+_AREAS = ("staging", "facts", "commit_records", "unreadable_commit_records", "kafka_sla")
 _HEX = "[0-9a-f]{32}"
 _PARQUET = rf"\.parquet(\.{_HEX}\.part)?"
 _OURS = re.compile(
