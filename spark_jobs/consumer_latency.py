@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kafka_sla.model.arrow_schemas import arrow_columns
 from kafka_sla.model.tables import CONSUMER_LATENCY
@@ -14,12 +13,13 @@ from kafka_sla.spark_jobs.events.chunks import Chunk
 from kafka_sla.spark_jobs.metrics import Metric
 from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.histogram import histograms
+from kafka_sla.spark_jobs.numeric.positions import REASONS, VALID
 from kafka_sla.spark_jobs.numeric.produced_timeline import METHODS
 from kafka_sla.spark_jobs.windows.segments import Segments, Steps
 from kafka_sla.spark_jobs.windows.window_grid import Ends, GridRows
 
 NO_LOG_END = "no log end offset is known in this window"
-NO_POSITION = "the topic was created again and the group has not committed since"
+_REASONS = (*REASONS, NO_LOG_END)
 
 
 def measure(chunk: Chunk, step: Steps, parts: Segments, grid: GridRows, end: Ends) -> pa.Table:
@@ -31,12 +31,12 @@ def measure(chunk: Chunk, step: Steps, parts: Segments, grid: GridRows, end: End
     total = len(grid.gp)
     row = grid.of_commit[parts.commit]
     consumed = _sum(row, parts.records, total)
-    begun = _begun(chunk, grid)
+    begun = _begun(chunk, step, grid, end)
     latency = _unseen(_latency(row, parts, total), step, grid, end, begun)
     lag_max = np.maximum(np.where(end.known, end.lag, NONE), _lag_before_commits(chunk, step, grid, total))
     backlog = {
         "": _worse(latency["records_latency_max_ms"], np.where(end.known, end.age_ms, np.nan)),
-        "low_": _worse(latency["records_latency_max_low_ms"], np.where(end.known, end.held_low_ms, np.nan)),
+        "low_": _worse(_unread(row, parts, total), np.where(end.known, end.held_low_ms, np.nan)),
         "high_": _worse(latency["records_latency_max_high_ms"], np.where(end.known, end.age_high_ms, np.nan)),
     }
     backlog["high_"][begun] = np.inf
@@ -89,11 +89,19 @@ def _latency(row: Ints, parts: Segments, total: int) -> dict[str, Floats]:
     return result
 
 
-def _begun(chunk: Chunk, grid: GridRows) -> Ints:
-    """Rows with the first that is known of a group-partition, where it had begun before: what it did in that window
-    before, nobody knows."""
+def _unread(row: Ints, parts: Segments, total: int) -> Floats:
+    """How long a record was unread in each row, at least: a commit ends that, and is exact where all are known."""
+    good = ~parts.negative & ~np.isnan(parts.first_ms)
+    return _max(row[good], parts.unread_ms[good], total)
+
+
+def _begun(chunk: Chunk, step: Steps, grid: GridRows, end: Ends) -> Ints:
+    """Rows with the first that is known of a group-partition, where it had begun before, in another life of the topic
+    for instance, and those in which it had no position: what else it did in that window, nobody knows."""
     first = np.flatnonzero(np.append(True, chunk.gp[1:] != chunk.gp[:-1])) if len(chunk.gp) else chunk.gp
-    row = grid.of_commit[first[chunk.gap_before[first] & ~chunk.carried[first]]]
+    opens = step.void | step.after_void | step.recreated
+    opens[first] |= (chunk.gap_before[first] | (chunk.offset[first] > 0)) & ~chunk.carried[first]
+    row = np.concatenate([grid.of_commit[opens], np.flatnonzero(end.invalid != VALID)])
     return np.asarray(row[row != NONE], dtype=np.int64)
 
 
@@ -109,7 +117,7 @@ def _unseen(latency: dict[str, Floats], step: Steps, grid: GridRows, end: Ends, 
     largest[begun] = np.where(np.isnan(largest[begun]), np.nan, np.inf)
     doubted = end.unseen.copy()
     doubted[begun] = True
-    doubted[grid.of_commit[step.start_unknown & (grid.of_commit != NONE)]] = True
+    doubted[grid.of_commit[(step.start_unknown | step.overtaken) & (grid.of_commit != NONE)]] = True
     result = latency | {"records_latency_max_high_ms": largest}
     for name in ("records_latency", "records_latency_avg"):
         low, high = latency[f"{name}_low_ms"], latency[f"{name}_high_ms"]
@@ -193,8 +201,9 @@ def _method(row: Ints, parts: Segments, total: int) -> pa.Array:
 
 def _reasons(end: Ends) -> pa.Array:
     """Why lag and backlog age are null."""
-    why = pa.array([NO_POSITION, NO_LOG_END]).take(pa.array((~end.fresh).astype(np.int8)))
-    return pc.if_else(pa.array(end.known), pa.scalar(None, pa.string()), why)
+    no_end = _REASONS.index(NO_LOG_END)
+    why = np.where(end.invalid != VALID, end.invalid, np.where(end.fresh, VALID, no_end))
+    return pa.array(_REASONS, pa.string()).take(pa.array(why))
 
 
 METRIC = Metric(CONSUMER_LATENCY)

@@ -21,7 +21,7 @@ from kafka_sla.spark_jobs.events.sort import ints
 from kafka_sla.spark_jobs.metrics import Metric
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NEVER_MS, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.log_start_moves import COMMIT, POLL, WINDOW, Counted, LogStartEvents, counted
-from kafka_sla.spark_jobs.numeric.scans import last_until, value_at
+from kafka_sla.spark_jobs.numeric.scans import begins, last_until, value_at
 from kafka_sla.spark_jobs.windows.window_grid import JobSpan
 
 _CONFIG_US = 3_600_000_000
@@ -59,7 +59,9 @@ def _events(chunk: Chunk, gp: Ints, end: Ints, scope: JobSpan, job: Job) -> LogS
     published = {
         name: ints(known, name) for name in ("at", "offset", "log_start", "low", "high", "lost_low", "lost_high")
     }
+    renewed, began = _new_lives(chunk, np.flatnonzero(measured))
     parts: list[dict[str, Any]] = [
+        {"gp": renewed, "at": began, "kind": COMMIT},
         {"gp": told.gp[mine], "at": told.at[mine], "kind": COMMIT, "position": told.offset[mine]},
         {"gp": of, "at": at - (at % scope.window == 0), "kind": POLL, "log_start": chunk.points.log_start[point]},
         {"gp": gp, "at": end - 1, "kind": WINDOW},
@@ -71,6 +73,16 @@ def _events(chunk: Chunk, gp: Ints, end: Ints, scope: JobSpan, job: Job) -> LogS
         np.concatenate([np.broadcast_to(part.get(name, nothing.get(name, NONE)), len(part["gp"])) for part in parts])
         for name in (field.name for field in fields(LogStartEvents))
     ))  # fmt: skip
+
+
+def _new_lives(chunk: Chunk, gp: Ints) -> tuple[Ints, Ints]:
+    """Group-partitions whose topic was created again, and when: no position of before counts from then on."""
+    t = chunk.timeline
+    later = np.flatnonzero(~begins(t.epoch_partition))
+    lives = [(gp[chunk.gp_partition[gp] == t.epoch_partition[epoch]], t.epoch_at[epoch]) for epoch in later.tolist()]
+    if not lives:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    return np.concatenate([own for own, _ in lives]), np.repeat([at for _, at in lives], [len(own) for own, _ in lives])
 
 
 def _polls(chunk: Chunk, gp: Ints, job: Job) -> tuple[Ints, Ints]:

@@ -17,10 +17,15 @@ from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, POLL_CONFIRME
 from kafka_sla.spark.job_spec import Job
 from kafka_sla.spark_jobs.events import frames
 from kafka_sla.spark_jobs.metrics import Inputs, Metric
+from kafka_sla.spark_jobs.uncopied import uncopied
 
 KEY = ("cluster", "group", "topic", "partition")
 NO_REFRESH = "no refresh falls into this window: the refresh interval is longer"
 NO_POSITION = "the flow had no position at the refresh: it was not seen yet, or it was deleted"
+NEVER_COPIED = (
+    "the flow has no position on this partition: it has copied nothing of it yet, or its position was deleted"
+)
+AHEAD = "the last replicated offset is above the known log end: the topic was created again, or the end is an old one"
 NO_END = "no log end offset is known around the refresh"
 STALE = (
     "records wait, and the last replicated offset is older than its time to live: MirrorMaker has stopped or hangs, or"
@@ -35,10 +40,24 @@ def wanted(job: Job) -> bool:
 
 
 def measure(inputs: Inputs) -> DataFrame:
-    """One row per flow, source partition and window from the flow's first known position on."""
+    """One row per flow, source partition and window from the flow's first known position on, and for partitions that
+    it has no position on."""
     windows = _windows(inputs)
     refreshes = _lags(_known_at(_refreshes(windows), _points(inputs), _sightings(inputs, windows)))
-    return _rows(windows.join(_per_window(refreshes), [*KEY, "end"], how="inner"))
+    found = _rows(windows.join(_per_window(refreshes), [*KEY, "end"], how="inner"))
+    return found.unionByName(_without_position(inputs, windows), allowMissingColumns=True)
+
+
+def _without_position(inputs: Inputs, windows: DataFrame) -> DataFrame:
+    """Rows that say so."""
+    job = inputs.job
+    return uncopied(job, _points(inputs), windows).select(
+        "cluster", F.col("group").alias("flow"), "topic", "partition", "window_start", "window_end",
+        _of_flow(job, lambda f: f.target).alias("target"),
+        F.concat(_of_flow(job, lambda f: f.prefix), "topic").alias("target_topic"),
+        F.lit(0).alias("refreshes"), F.lit(0).alias("stale_refreshes"), "log_end_offset",
+        F.lit(NEVER_COPIED).alias("unknown_reason"),
+    )  # fmt: skip
 
 
 def _flows(job: Job) -> list[tuple[str, ReplicationFlow]]:
@@ -151,12 +170,15 @@ def _lags(refreshes: DataFrame) -> DataFrame:
     )  # fmt: skip
     position = F.when(F.col("seen.offset").isNotNull(), F.greatest("seen.offset", "log_start"))
     behind = log_end - position
-    lag = F.when(behind < 0, F.lit(0).cast("bigint")).otherwise(behind)
+    passed = near & (F.col("after.offset") >= F.col("seen.offset"))  # between the two points it got there
+    ahead = F.coalesce(behind < 0, F.lit(False)) & ~F.coalesce(passed, F.lit(False))
+    lag = F.when(~ahead, F.greatest(behind, F.lit(0).cast("bigint")))
     age = F.col("at") - F.greatest("seen.at", "all_there")
     return refreshes.withColumns({
         "counts": F.col("at") % F.col("every") == 0,
         "log_end": log_end,
-        "lag": lag,
+        "lag": F.when(behind.isNotNull(), lag),
+        "ahead": ahead,
         "stale": F.coalesce((lag > 0) & (age > F.col("ttl")), F.lit(False)),
     })  # fmt: skip
 
@@ -164,7 +186,7 @@ def _lags(refreshes: DataFrame) -> DataFrame:
 def _per_window(refreshes: DataFrame) -> DataFrame:
     """The figures of each window's refreshes, `newest` of them, and the position at its end."""
     known = F.when(F.col("counts") & ~F.col("stale"), F.col("lag"))
-    one = F.struct("lag", "stale", "log_end", F.col("seen.offset").alias("position"))
+    one = F.struct("lag", "stale", "ahead", "log_end", F.col("seen.offset").alias("position"))
     return refreshes.groupBy(*KEY, "end").agg(
         F.min(known).alias("least"), F.max(known).alias("most"), F.avg(known).alias("mean"),
         F.count(known).cast("int").alias("refreshes"),
@@ -182,6 +204,7 @@ def _rows(windows: DataFrame) -> DataFrame:
         .when(newest.isNull(), NO_REFRESH)
         .when(newest["position"].isNull(), NO_POSITION)
         .when(newest["log_end"].isNull(), NO_END)
+        .when(newest["ahead"], AHEAD)
         .when(newest["stale"], STALE)
     )  # fmt: skip
     rows = windows.withColumn("why", why).withColumn("measured", F.col("unknown_reason").isNull())

@@ -22,24 +22,19 @@ from kafka_sla.spark_jobs.events.chunks import Chunk
 from kafka_sla.spark_jobs.metrics import Metric
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.histogram import count_over
+from kafka_sla.spark_jobs.numeric.rewinds import Commits, Rewinds, told_apart
 from kafka_sla.spark_jobs.windows.segments import Segments, Steps
 from kafka_sla.spark_jobs.windows.window_grid import GridRows, backlog_age
 
 REASONS = (
-    "",
-    "first_commit",
-    "rewind",
-    "offset_reset",
-    "returned",
-    "topic_recreated",
-    "caught_up",
-    "grace_period_over",
-)
+    "", "first_commit", "rewind", "offset_reset", "returned", "topic_recreated", "caught_up", "grace_period_over",
+    "rewound_again",
+)  # fmt: skip
 _CODE = {name: code for code, name in enumerate(REASONS)}
 _CODE |= {old: _CODE[new] for old, new in former_names.VALUES[STEADY_STATE.name]["reason"].items()}
 STATES = (
     "ARRAY<STRUCT<sla: STRING, state: STRING, since: TIMESTAMP, reason: STRING, steady_whole_window: BOOLEAN, "
-    "records_over_threshold: BIGINT>>"
+    "records_over_threshold: BIGINT, rewound_from: BIGINT>>"
 )
 """How the states of one row travel beside its latency, one entry per SLA that covers the group-partition."""
 
@@ -50,6 +45,7 @@ class _State(TypedDict):
     state: str
     since: int
     reason: str
+    rewound_from: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +56,14 @@ class _BootstrapSpans:
     why: Ints
     steady_at: Ints
     steady_why: Ints
+    rewound_from: Ints
+    """-1: none."""
 
 
 def states(chunk: Chunk, step: Steps, parts: Segments, grid: GridRows, slas: tuple[MeasuredSla, ...]) -> pa.Array:
     """Per row the list of its states (type STATES), in the order of `slas`."""
-    caught_age, _, _ = backlog_age(chunk, step.epoch, chunk.offset, chunk.at, step.horizon)
+    position = np.where(step.void, 0, chunk.offset)
+    caught_age, _, _ = backlog_age(chunk, step.epoch, position, chunk.at, step.horizon)
     every = {int(at): json.loads(chunk.carry[int(at)].as_py() or "{}") for at in np.flatnonzero(chunk.carried)}
     found = [_of_sla(sla, chunk, step, parts, grid, caught_age, _carried(sla, every)) for sla in slas]
     rows = np.concatenate([f[0] for f in found]) if found else np.zeros(0, dtype=np.int64)
@@ -87,7 +86,7 @@ def _struct() -> pa.DataType:
     stamp = pa.timestamp("us", "UTC")
     return pa.struct([
         ("sla", pa.string()), ("state", pa.string()), ("since", stamp), ("reason", pa.string()),
-        ("steady_whole_window", pa.bool_()), ("records_over_threshold", pa.int64()),
+        ("steady_whole_window", pa.bool_()), ("records_over_threshold", pa.int64()), ("rewound_from", pa.int64()),
     ])  # fmt: skip
 
 
@@ -118,6 +117,7 @@ def _of_sla(
             pa.array(REASONS).take(pa.array(why)),
             pa.array(throughout),
             pa.array(over[rows]),
+            pa.array(spans.rewound_from[last], mask=spans.rewound_from[last] == NONE),
         ],
         fields=list(_struct()),
     )
@@ -141,9 +141,13 @@ def _bootstrap_spans(
 ) -> _BootstrapSpans:
     """Which event each commit belongs to, and when that span became steady."""
     event, began = _events(sla, chunk, step, carried)
+    caught = (caught_age <= sla.steady_state.caught_up_within_ms) & (chunk.offset != NONE) & ~chunk.carried & ~step.void
+    carried_at, carried_why = _carried_steady(carried, len(event))
+    rewinds = _rewinds(sla, chunk, step, carried, event, began, caught)
+    event[(event == _CODE["rewind"]) & step.rewound & ~rewinds.begins] = 0
+    event[rewinds.again] = _CODE["rewound_again"]
     index = np.arange(len(event))
     span = np.maximum.accumulate(np.where(event > 0, index, 0)) if len(event) else index
-    caught = (caught_age <= sla.steady_state.caught_up_within_ms) & (chunk.offset != NONE) & ~chunk.carried
     ends_span = np.append(event[1:] > 0, True) if len(event) else caught
     first = _first_true_from(caught, ends_span)
     caught_at = np.where(first[span] >= 0, chunk.at[np.maximum(first[span], 0)], FAR)
@@ -152,10 +156,28 @@ def _bootstrap_spans(
         over = began[span] + sla.steady_state.grace_period_ms * 1_000
         steady_why = np.where(over < steady_at, _CODE["grace_period_over"], steady_why)
         steady_at = np.minimum(steady_at, over)
-    carried_at, carried_why = _carried_steady(carried, len(event))
+    carried_at[rewinds.again], carried_why[rewinds.again] = chunk.at[rewinds.again], _CODE["rewound_again"]
     steady_at = np.where(carried_at[span] != NONE, carried_at[span], steady_at)
     steady_why = np.where(carried_at[span] != NONE, carried_why[span], steady_why)
-    return _BootstrapSpans(began[span], event[span], steady_at, steady_why)
+    return _BootstrapSpans(began[span], event[span], steady_at, steady_why, rewinds.mark)
+
+
+def _rewinds(
+    sla: MeasuredSla, chunk: Chunk, step: Steps, carried: dict[int, _State], event: Ints, began: Ints, caught: Bools
+) -> Rewinds:
+    """Which of the rewinds are new beginnings."""
+    rewind, count = _CODE["rewind"], len(event)
+    steady, mark = np.zeros(count, dtype=np.bool_), np.full(count, NONE)
+    for index, state in carried.items():
+        steady[index], reached = state["state"] == "steady", state["rewound_from"]
+        mark[index] = NONE if reached is None else reached
+    of_rewind = event == rewind
+    commits = Commits(
+        chunk.gp, chunk.at, np.where(step.void, NONE, chunk.offset), (event > 0) & ~(of_rewind & step.rewound),
+        of_rewind & step.rewound, caught, began, steady, of_rewind & ~step.rewound, mark,
+    )  # fmt: skip
+    grace_period = sla.steady_state.grace_period_ms
+    return told_apart(commits, None if grace_period is None else grace_period * 1_000)
 
 
 def _events(sla: MeasuredSla, chunk: Chunk, step: Steps, carried: dict[int, _State]) -> tuple[Ints, Ints]:
@@ -165,8 +187,8 @@ def _events(sla: MeasuredSla, chunk: Chunk, step: Steps, carried: dict[int, _Sta
     event[step.rewound] = _CODE["rewind"]
     gap = ~first & (chunk.at - step.before > sla.steady_state.expire_group_ms * 1_000)
     event[gap] = _CODE["returned"]
-    event[~first & ~step.known] = _CODE["offset_reset"]
-    event[step.recreated] = _CODE["topic_recreated"]
+    event[~first & ~step.known & ~step.void & ~step.after_void] = _CODE["offset_reset"]
+    event[step.recreated & ~step.void] = _CODE["topic_recreated"]
     event[first] = _CODE["first_commit"]
     began = chunk.at.copy()
     for index, state in carried.items():

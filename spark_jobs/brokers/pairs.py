@@ -44,7 +44,16 @@ def _of_leader(row: Row) -> Row:
     if not row["requests"]:
         return {}
     total, wait = row["leader_total"] / row["requests"], row["leader_remote"] / row["requests"]
-    return {"leader_total_ms": total, "total_local_ms": max(total - wait, 0.0)}
+    return {"leader_total_ms": total, "total_local_ms": total - wait if wait <= total else None}
+
+
+def _too_coarse(observed_ms: float, wait_ms: float) -> Row:
+    """Kafka rounds each time to whole milliseconds: that a wait seems longer than the whole is no speed."""
+    return {
+        "total_ms": observed_ms, "wait_ms": wait_ms,
+        "unknown_reason": f"{observed_ms:.1f} ms were observed of which {wait_ms:.1f} ms were waited: Kafka's whole"
+        " milliseconds are too coarse to tell",
+    }  # fmt: skip
 
 
 def _of_consumers(row: Row) -> Row:
@@ -53,6 +62,8 @@ def _of_consumers(row: Row) -> Row:
     if not leader:
         return {"unknown_reason": row["unknown_reason"] or "no consumer fetched"}
     local = leader["total_local_ms"]
+    if local is None:
+        return leader | _too_coarse(leader["leader_total_ms"], row["leader_remote"] / row["requests"])
     return leader | {
         "total_ms": leader["leader_total_ms"], "wait_ms": leader["leader_total_ms"] - local, "method": "leader",
         "fetch_latency_ms": local, "fetch_latency_low_ms": local,
@@ -67,8 +78,12 @@ def _of_pair(row: Row, mesh: Mesh, pairs: Pairs) -> Row:
         return leader | {"total_ms": trip, "unknown_reason": row["unknown_reason"] or silent}
     at = mesh.brokers.index(int(row["follower"])), mesh.brokers.index(row["leader"])
     local, low = leader["total_local_ms"], float(pairs.low[at])
+    if local is None:
+        return leader | _too_coarse(leader["leader_total_ms"], row["leader_remote"] / row["requests"])
     high = min(float(pairs.high[at]) + local * row["requests"] / row["fetches"], trip)
     latency = min(max(float(pairs.network[at]) + local, low), high)
+    if latency <= 0:
+        return leader | _too_coarse(trip, row["leader_remote"] / row["requests"])
     return leader | {
         "total_ms": trip, "wait_ms": trip - latency, "fetch_latency_ms": latency,
         "fetch_latency_low_ms": min(low, high), "fetch_latency_high_ms": high,

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_sla.spark_jobs.events.layouts import COMMITS, GROUP_PARTITION, LAYOUTS
+from kafka_sla.spark_jobs.numeric.positions import VALID
 
 _Key = tuple[str, str, int, str]
 
@@ -34,7 +35,9 @@ def carried_commits(latency: pa.Table, states: pa.Table, status: pa.Table) -> pa
 def _carry(keys: list[_Key], states: pa.Table) -> list[str]:
     """Of each group-partition its states as JSON, by SLA; `since` in µs."""
     told: dict[_Key, dict[str, Any]] = defaultdict(dict)
-    for key, state in zip(_keys(states), states.select(["sla", "state", "since", "reason"]).to_pylist(), strict=True):
+    for key, state in zip(
+        _keys(states), states.select(["sla", "state", "since", "reason", "rewound_from"]).to_pylist(), strict=True
+    ):
         told[key][state.pop("sla")] = state
     return [json.dumps(told.get(key, {})) for key in keys]
 
@@ -45,7 +48,7 @@ def _last_evaluated(status: pa.Table) -> pa.Table:
         pa.array([values[-1] for values in status[name].to_pylist()], pa.int64()) for name in ("times", "offsets")
     )
     unknown = {name: pa.nulls(status.num_rows, pa.int64()) for name in ("log_start", "log_end")}
-    unknown |= {"carry": pa.nulls(status.num_rows, pa.string())}
+    unknown |= {"carry": pa.nulls(status.num_rows, pa.string()), "invalid": pa.array([VALID] * status.num_rows)}
     return pa.table(
         {name: status[name] for name in (*GROUP_PARTITION, "polled")} | {"at": at, "offset": offset} | unknown
     )
@@ -53,7 +56,8 @@ def _last_evaluated(status: pa.Table) -> pa.Table:
 
 def _as_commits(rows: pa.Table) -> pa.Table:
     never, always = (np.full(rows.num_rows, flag) for flag in (False, True))
-    columns = {name: rows[name] for name in (*GROUP_PARTITION, "at", "offset", "log_start", "log_end", "carry")} | {
+    own = (*GROUP_PARTITION, "at", "offset", "log_start", "log_end", "invalid", "carry")
+    columns = {name: rows[name] for name in own} | {
         "polled": never, "certain": pc.invert(rows["polled"]), "earlier_lost": never, "carried": always,
     }  # fmt: skip
     return pa.table({name: columns[name] for name in LAYOUTS[COMMITS].names}).cast(LAYOUTS[COMMITS])

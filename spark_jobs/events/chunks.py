@@ -13,15 +13,19 @@ import pyarrow.compute as pc
 from kafka_sla.spark_jobs.events.sort import Sorted, TaskEvents, ints
 from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Ints
 from kafka_sla.spark_jobs.numeric.offset_ranges import RangeRows
-from kafka_sla.spark_jobs.numeric.polls import Observations, PollTimes, evidence, lost_before
-from kafka_sla.spark_jobs.numeric.produced_timeline import Timeline
+from kafka_sla.spark_jobs.numeric.polls import Observations, PollTimes, alike, evidence, lost_before
+from kafka_sla.spark_jobs.numeric.positions import checked
+from kafka_sla.spark_jobs.numeric.produced_timeline import Points, Timeline
 from kafka_sla.spark_jobs.numeric.scans import begins
+from kafka_sla.spark_jobs.windows.topic_lives import Renewals, Seen
 
 _OF_RANGES = ("at", "offset", "until", "records", "earliest", "latest")
 _CHUNK_EVENTS = 2_000_000
 """Events that a kernel runs on at once: so many that NumPy's per-call cost vanishes, some hundred MB."""
 _EVENTS_A_ROW, _COMMITS_AN_EVENT = 2, 5
 """A row of a window takes as much room as so many events, and one more for so many commits evaluated for it."""
+_MILLION, _OFFSETS = 2**20, 2**41
+"""Offsets of all logs of a chunk lie side by side, too: about so many millions of them, or the numbers overflow."""
 _CLOCK = 2**62
 _MARGIN_US = 2 * 86_400_000_000
 """Sorted keys put the time of each group-partition behind that of the one before, so all of a chunk have to fit into 64
@@ -29,19 +33,9 @@ bits side by side, with what is asked shortly before and after."""
 
 
 @dataclass(frozen=True, slots=True)
-class Points:
-    """Polls of topic-partitions as they came, sorted by (topic-partition, time, log end offset)."""
-
-    place: Ints
-    at: Ints
-    log_end: Ints
-    log_start: Ints
-    """-1: not polled."""
-
-
-@dataclass(frozen=True, slots=True)
 class Positions:
-    """Commits and polls of the replayed facts as they came, sorted by (group-partition, time, offset)."""
+    """Commits and polls of the replayed facts as they came, sorted by (group-partition, time, offset); those that are
+    no positions are left out."""
 
     gp: Ints
     at: Ints
@@ -65,6 +59,27 @@ class Configurations:
         order = np.lexsort((at, topic))
         self.topic, self.at = topic[order], at[order]
         self.rows = rows.take(pa.array(order))
+        self._renewed = self._other_ids()
+
+    def _other_ids(self) -> Ints:
+        """Rows that show another topic id than the one before them."""
+        ids = self.rows["topic_id"].combine_chunks()
+        number = pc.fill_null(ids.indices, NONE).to_numpy().astype(np.int64)
+        other = ~begins(self.topic) & (number != NONE)
+        other[1:] &= (number[1:] != number[:-1]) & (number[:-1] != NONE)
+        return np.flatnonzero(other)
+
+    def renewals(self, places: pa.Table) -> Renewals:
+        """Which of these topic-partitions were created again, and between which instants."""
+        nothing = np.zeros(0, dtype=np.int64)
+        if not len(self._renewed):
+            return Renewals(nothing, nothing, nothing)
+        names = zip(places["cluster"].to_pylist(), places["topic"].to_pylist(), strict=True)
+        topic = np.array([self.topics.get(name, NONE) for name in names], dtype=np.int64)
+        pairs = [(np.flatnonzero(topic == self.topic[row]), row) for row in self._renewed.tolist()]
+        partition = np.concatenate([found for found, _ in pairs])
+        row = np.concatenate([np.full(len(found), row) for found, row in pairs])
+        return Renewals(partition, self.at[row - 1], self.at[row])
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +111,10 @@ class Chunk:
     """Only polls tell the position: the group may have moved before, unseen, or since."""
     gap_before: Bools
     """Nobody heard what the group did since the position before: it was polled, or earlier commits are lost."""
+    invalid: Ints
+    """VALID, or why it is no position (`positions`)."""
+    invalid_from: Ints
+    """From then on it is known to be no position; FAR where it is one."""
     polls: PollTimes
     carried: Bools
     """A position carried over from before the replayed facts, not a commit of theirs."""
@@ -142,12 +161,16 @@ def chunks(events: TaskEvents, room: Room) -> Iterator[Chunk]:
     """Cut a task's events at borders of topic-partitions."""
     kinds, places = (events.points, events.ranges, events.commits), events.places.num_rows
     count = sum(np.bincount(kind.place, minlength=places) for kind in kinds)
+    longest = np.zeros(places, dtype=np.int64)
+    for kind, name in ((events.points, "offset"), (events.ranges, "until")):
+        np.maximum.at(longest, kind.place, ints(kind.rows, name))
     of_group = begins(events.commits.place, ints(events.commits.rows, "group"))
     groups = np.bincount(events.commits.place[of_group], minlength=places)
     count += room.windows * (_EVENTS_A_ROW + room.evaluated // _COMMITS_AN_EVENT) * groups
     filled = (np.cumsum(count) - count) // _CHUNK_EVENTS
     crowded = np.cumsum(groups + 1) // max(1, _CLOCK // _span(events, room.until))
-    borders = [*np.flatnonzero(begins(filled, crowded)).tolist(), places]
+    long = np.cumsum(longest // _MILLION + 1) // _OFFSETS
+    borders = [*np.flatnonzero(begins(filled, crowded, long)).tolist(), places]
     configurations = Configurations(events.configurations)
     for first, last in pairwise(borders):
         yield _chunk(events, configurations, first, last)
@@ -169,22 +192,16 @@ def _bools(table: pa.Table, name: str) -> Bools:
 
 def _chunk(events: TaskEvents, configurations: Configurations, first: int, last: int) -> Chunk:
     points, ranges = events.points.between(first, last), events.ranges.between(first, last)
-    seen = Points(points.place, *(ints(points.rows, name) for name in ("at", "offset", "log_start")))
-    timeline = Timeline(
-        last - first,
-        seen.place,
-        seen.at,
-        seen.log_end,
-        seen.log_start,
-        _bools(points.rows, "polled"),
-        RangeRows(ranges.place, *(ints(ranges.rows, name) for name in _OF_RANGES)),
-    )
-    return _with_commits(timeline, seen, configurations, events, first, last)
+    at, offset, log_start = (ints(points.rows, name) for name in ("at", "offset", "log_start"))
+    polled, looked_up = (_bools(points.rows, name) for name in ("polled", "looked_up"))
+    seen = Seen(points.place, at, offset, log_start, polled, looked_up)
+    read = RangeRows(ranges.place, *(ints(ranges.rows, name) for name in _OF_RANGES))
+    renewed = configurations.renewals(events.places.slice(first, last - first))
+    return _with_commits(Timeline(last - first, seen, renewed, read), configurations, events, first, last)
 
 
 def _with_commits(
     timeline: Timeline,
-    points: Points,
     configurations: Configurations,
     events: TaskEvents,
     first_place: int,
@@ -197,8 +214,13 @@ def _with_commits(
     gp = np.repeat(np.arange(len(first)), np.diff(first, append=len(group)))
     observed = _observations(gp, commits)
     keep, polls = evidence(observed)
+    invalid, since = checked(
+        timeline, part.place, observed.at, observed.offset, alike(observed, ints(commits, "invalid"))
+    )
     lost = lost_before(observed, _bools(commits, "earlier_lost"))
-    commits = commits.set_column(commits.column_names.index("earlier_lost"), "earlier_lost", pa.array(lost))
+    for name, values in (("earlier_lost", lost), ("invalid", invalid)):
+        commits = commits.set_column(commits.column_names.index(name), name, pa.array(values))
+    commits = commits.append_column("invalid_from", pa.array(since))
     kept = _rewinds_last(gp[keep], commits if len(keep) == len(gp) else commits.take(pa.array(keep)))
     carried_start, carried_end = (np.full(last_place - first_place, NONE) for _ in range(2))
     for known, name in ((carried_start, "log_start"), (carried_end, "log_end")):
@@ -211,7 +233,7 @@ def _with_commits(
         known = np.isin(own, key[first])
         return Published(np.searchsorted(key[first], own[known]), rows.rows.filter(pa.array(known)))
 
-    fresh = ~observed.carried
+    fresh = ~observed.carried & (since > observed.at)
     return Chunk(
         timeline,
         _keys(events, first_place + part.place[first], group[first]),
@@ -221,12 +243,14 @@ def _with_commits(
         ints(kept, "offset"),
         gap_before,
         gap_before | _bools(kept, "earlier_lost"),
+        ints(kept, "invalid"),
+        ints(kept, "invalid_from"),
         polls,
         _bools(kept, "carried"),
         kept.column("carry").combine_chunks(),
         carried_start,
         carried_end,
-        points,
+        timeline.living,
         Positions(gp[fresh], observed.at[fresh], observed.offset[fresh], ~observed.polled[fresh]),
         published(events.status),
         published(events.unread),

@@ -54,14 +54,14 @@ def selected(frame: DataFrame, job: Job) -> DataFrame:
     for replay in job.replays:
         one = F.col("cluster") == replay.cluster.name
         if "topic" in frame.columns:
-            one = one & _matches("topic", replay.cluster.topics)
+            one = one & matches("topic", replay.cluster.topics)
         if "group" in frame.columns:
-            one = one & _matches("group", replay.cluster.groups)
+            one = one & matches("group", replay.cluster.groups)
         wanted = wanted | one
     return frame.where(wanted)
 
 
-def _matches(column: str, patterns: Patterns) -> Column:
+def matches(column: str, patterns: Patterns) -> Column:
     """Names and globs are regexes of our own making, which Python and Java read alike. What people write as a regex is
     Python's, as everywhere else: Java would refuse some of them, and read others differently."""
     if not all(map(_GLOB.fullmatch, (*patterns.include, *patterns.exclude))):

@@ -18,11 +18,13 @@ from kafka_sla.model import former_names
 from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.entities import epoch_ms
 from kafka_sla.model.tables import (
+    BEYOND_LOG_END,
     COMMITTED_OFFSETS,
     COMPACTED,
     CONSUMER_LATENCY,
     CONSUMER_STATUS,
     EVERY_COMMIT,
+    LARGEST_OFFSET,
     LOG_OFFSETS,
     NON_CONSUMED,
     POLL_CONFIRMED,
@@ -38,6 +40,8 @@ from kafka_sla.spark_jobs.events.layouts import LAYOUTS, NAME
 from kafka_sla.spark_jobs.events.shuffle import blocks_of
 from kafka_sla.spark_jobs.events.task_ranges import given
 from kafka_sla.spark_jobs.numeric.arrays import Bools, Ints
+from kafka_sla.spark_jobs.numeric.positions import BEYOND_END, VALID, codes
+from kafka_sla.spark_jobs.numeric.produced_timeline import NEXT_POLL_US
 
 FACTS = {
     LOG_OFFSETS.name: layouts.POINTS,
@@ -137,12 +141,22 @@ def _events(job: Job, table: str, rows: pa.Table) -> pa.Table:
     if table in PUBLISHED:
         return found
     wanted = _of_interval(job, rows, columns)
+    if "offset" in found.column_names and table != COMMITTED_OFFSETS.name:
+        wanted &= ~_impossible(found)
     return found if wanted.all() else found.filter(pa.array(wanted))
 
 
+def _impossible(rows: pa.Table) -> Bools:
+    """Rows with an offset that no log reaches."""
+    offsets = [rows[name] for name in ("offset", "until", "log_start") if name in rows.column_names]
+    over = [pc.fill_null(pc.greater(values, LARGEST_OFFSET), False).to_numpy() for values in offsets]
+    return np.asarray(np.any(over, axis=0), dtype=np.bool_)
+
+
 def _points(rows: pa.Table) -> dict[str, Any]:
+    looked_up, recorded = (_is(rows, "source", word.__eq__) for word in ("list_offsets", "record"))
     return {"at": _micros(rows, "at"), "offset": rows["log_end_offset"], "log_start": rows["log_start_offset"],
-            "polled": ~_is(rows, "source", lambda word: word in ("list_offsets", "record"))}  # fmt: skip
+            "polled": ~looked_up & ~recorded, "looked_up": looked_up}  # fmt: skip
 
 
 def _ranges(rows: pa.Table) -> dict[str, Any]:
@@ -152,12 +166,15 @@ def _ranges(rows: pa.Table) -> dict[str, Any]:
 
 def _commits(rows: pa.Table) -> dict[str, Any]:
     former = former_names.VALUES[COMMITTED_OFFSETS.name]["source"]
+    beyond = _is(rows, "source", BEYOND_LOG_END.__eq__)
+    beyond |= pc.fill_null(pc.greater(rows["committed_offset"], LARGEST_OFFSET), False).to_numpy()
     return {
         "at": _micros(rows, "at"),
         "offset": rows["committed_offset"],
         "polled": _is(rows, "source", lambda word: word not in EVERY_COMMIT),
         "certain": _is(rows, "source", lambda word: former.get(word, word) in (*EVERY_COMMIT, POLL_CONFIRMED)),
         "earlier_lost": _is(rows, "source", lambda word: word == COMPACTED),
+        "invalid": np.where(beyond, BEYOND_END, VALID),
     }
 
 
@@ -166,7 +183,7 @@ def _configurations(rows: pa.Table) -> dict[str, Any]:
     either_way = pc.if_else(pc.equal(policies, "delete,compact"), "compact,delete", policies)
     return {
         "at": _micros(rows, "at"), "cleanup_policy": pc.dictionary_encode(either_way),
-        "retention_ms": rows["retention_ms"],
+        "retention_ms": rows["retention_ms"], "topic_id": pc.dictionary_encode(rows["topic_id"].combine_chunks()),
     }  # fmt: skip
 
 
@@ -174,12 +191,12 @@ def _latency(rows: pa.Table) -> dict[str, Any]:
     return {
         "at": _micros(rows, "last_commit_at"), "offset": rows["committed_offset"],
         "log_start": rows["log_start_offset"], "log_end": rows["log_end_offset"],
-        "polled": pc.fill_null(rows["polled_only"], True),
+        "polled": pc.fill_null(rows["polled_only"], True), "invalid": codes(rows["unknown_reason"]),
     }  # fmt: skip
 
 
 def _states(rows: pa.Table) -> dict[str, Any]:
-    return {name: rows[name] for name in ("sla", "state", "reason")} | {"since": _micros(rows, "since")}
+    return {name: rows[name] for name in ("sla", "state", "reason", "rewound_from")} | {"since": _micros(rows, "since")}
 
 
 def _status(rows: pa.Table) -> dict[str, Any]:
@@ -203,14 +220,14 @@ _COLUMNS = {
     LOG_OFFSETS.name: LOG_OFFSETS.names,
     RECORD_RANGES.name: RECORD_RANGES.names,
     COMMITTED_OFFSETS.name: COMMITTED_OFFSETS.names,
-    TOPIC_CONFIGS.name: ("cluster", "topic", "at", "cleanup_policy", "retention_ms"),
+    TOPIC_CONFIGS.name: ("cluster", "topic", "at", "cleanup_policy", "retention_ms", "topic_id"),
 } | {
     table: ("cluster", "group", "topic", "partition", "window_end", "load_id", *columns)
     for table, columns in {
         CONSUMER_LATENCY.name: (
-            "last_commit_at", "committed_offset", "log_start_offset", "log_end_offset", "polled_only"
+            "last_commit_at", "committed_offset", "log_start_offset", "log_end_offset", "polled_only", "unknown_reason"
         ),
-        STEADY_STATE.name: ("sla", "state", "since", "reason"),
+        STEADY_STATE.name: ("sla", "state", "since", "reason", "rewound_from"),
         CONSUMER_STATUS.name: (
             "last_seen_at", "polled_only", "log_end_offset", "commit_times", "commit_offsets", "commit_lags"
         ),
@@ -224,10 +241,12 @@ _COLUMNS = {
 
 
 def _of_interval(job: Job, rows: pa.Table, columns: dict[str, Any]) -> Bools:
-    """Facts up to the interval's end; of commits those from each cluster's carry-over on."""
+    """Facts up to the interval's end, and polls of the log somewhat later: they tell what cannot have been in it. Of
+    commits those from each cluster's carry-over on."""
     at: Ints = columns["at"].to_numpy()
     end = epoch_ms(job.interval.end) * 1_000
-    wanted = at <= end
+    later = columns["polled"] if "log_start" in columns else "topic_id" in columns
+    wanted = at <= end + NEXT_POLL_US * np.asarray(later, dtype=np.int64)
     if "certain" in columns:  # what polls find at the end was committed before
         wanted = (at < end) | ((at == end) & ~columns["certain"])
     found = np.zeros(rows.num_rows, dtype=np.bool_)

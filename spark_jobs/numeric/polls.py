@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Ints
-from kafka_sla.spark_jobs.numeric.scans import last_until, value_at
+from kafka_sla.spark_jobs.numeric.scans import begins, last_until, value_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,12 @@ def lost_before(observed: Observations, lost: Bools) -> Bools:
     result[1:] &= ~same | lost[:-1]
     result[:-1] &= ~same | lost[1:]
     return result
+
+
+def alike(observed: Observations, code: Ints) -> Ints:
+    """The largest code of each commit among those that were told of it."""
+    first = np.flatnonzero(begins(observed.gp, observed.at, observed.offset))
+    return np.repeat(np.maximum.reduceat(code, first), np.diff(first, append=len(code))) if len(code) else code
 
 
 def _idle(observed: Observations) -> Bools:

@@ -1,23 +1,31 @@
 """The produced timelines of many topic-partitions at once, and when an offset was produced. NumPy only; knows no Spark.
 
 A point (at, offset) says: records with a smaller offset were produced before `at`, the others not before it. A topic
-that was deleted and created again starts a new *epoch*: its offsets begin anew, so no bracket may span the two.
+that was deleted and created again starts a new *epoch* (`lives`): its offsets begin anew, so no bracket may span two.
 Times are int64 microseconds since the epoch (UTC), offsets are int64.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Literal
 
 import numpy as np
 
+from kafka_sla.spark.job_spec import NEXT_POLL
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.offset_ranges import RangeRows, Ranges
 from kafka_sla.spark_jobs.numeric.scans import extent
+from kafka_sla.spark_jobs.windows.topic_lives import Renewals, Seen, lives
 
 RECORD, BRACKETED, INTERPOLATED, EXTRAPOLATED = range(4)
 METHODS = ("record", "bracketed", "interpolated", "extrapolated")
+NEXT_POLL_US = NEXT_POLL // timedelta(microseconds=1)
+_CLOCKS_US = 10_000_000
+"""Polls take a while and clocks differ: a commit may be so much younger than a poll that bears a later time."""
+_MARKERS = 100
+"""The markers that end transactions are behind the log end that is told, and a group may have passed them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +45,34 @@ class Produced:
     range: Ints
 
 
-class Timeline:
-    """Points of topic-partitions 0..n-1, cut into epochs; built from arrays sorted by (partition, at, offset)."""
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Points of topic-partitions in the life that was there at their time, sorted by (topic-partition, time)."""
 
-    def __init__(
-        self, partitions: int, partition: Ints, at: Ints, offset: Ints, log_start: Ints, polled: Bools, read: RangeRows
-    ) -> None:
-        self.at = at
-        starts = _epoch_starts(partition, offset, polled)
+    place: Ints
+    at: Ints
+    log_end: Ints
+    log_start: Ints
+    """-1: not polled."""
+
+
+class Timeline:
+    """Points of topic-partitions 0..n-1, cut into epochs: the lives of their topics."""
+
+    def __init__(self, partitions: int, seen: Seen, renewed: Renewals, read: RangeRows) -> None:
+        known = lives(seen, renewed)
+        partition, at, offset, log_start = (
+            getattr(known.points, n) for n in ("partition", "at", "offset", "log_start")
+        )
+        self.at: Ints = at
         first_of = np.searchsorted(partition, np.arange(partitions))
-        epoch_begins = np.unique(np.concatenate([first_of, np.flatnonzero(starts)]))
+        begun = np.unique(np.concatenate([first_of, known.begins]))
         # A partition without points shares `first_of` with the next one, so epochs are numbered by partition instead.
-        self.epoch_partition, self.epoch_at, self.lo = _number_epochs(partitions, partition, at, epoch_begins)
+        self.epoch_partition, self.epoch_at, self.lo = _number_epochs(partitions, partition, at, begun)
+        later = _epochs_at(self.epoch_partition, self.lo, partition, known.begins)
+        self.epoch_at[later] = known.alive_from
+        self._ended = np.full(len(self.lo), FAR)
+        self._ended[later - 1] = known.ended
         self.hi = np.append(self.lo[1:], len(at)).astype(np.int64)
         epoch = np.repeat(np.arange(len(self.lo)), self.hi - self.lo)
         known_start = np.where(log_start >= 0, log_start, offset)
@@ -67,6 +91,9 @@ class Timeline:
         )
         self._origin, self._span = extent(at)
         self._clock: Ints = epoch * self._span + (at - self._origin) + 1
+        self._polls = np.flatnonzero(known.points.polled)
+        self._polled_end = offset[self._polls]
+        self.living = Points(*(values[at >= self.epoch_at[epoch]] for values in (partition, at, offset, log_start)))
         self.ranges = Ranges(read, self.epoch_of(read.partition, read.at), len(self.lo))
 
     def epoch_of(self, partition: Ints, at: Ints) -> Ints:
@@ -81,6 +108,34 @@ class Timeline:
         """Index of the last point of `epoch` with time ≤ `at`; lo - 1 where there is none."""
         key = epoch * self._span + np.clip(at - self._origin + 1, 0, self._span - 1)
         return np.asarray(np.searchsorted(self._clock, key, side="right") - 1, dtype=np.int64)
+
+    def between_lives(self, partition: Ints, at: Ints, known: Ints) -> Bools:
+        """Whether nobody can say which life of the topic each instant belongs to, by what is known at another."""
+        epoch = self.epoch_of(partition, at)
+        following = np.minimum(epoch + 1, len(self.lo) - 1)
+        began = (self.epoch_partition[following] == partition) & (self.epoch_at[following] <= known)
+        return np.asarray((at > self._ended[epoch]) & began & (at < self.epoch_at[following]), dtype=np.bool_)
+
+    def next_start(self, epoch: Ints, at: Ints) -> Ints:
+        """Log start that the next poll after each instant finds in this epoch, if it comes soon; -1 without one."""
+        if not len(self._polls):
+            return np.full(len(at), NONE)
+        key = epoch * self._span + np.clip(at - self._origin + 1, 0, self._span - 1)
+        nth = np.searchsorted(self._clock[self._polls], key, side="left")
+        poll = self._polls[np.clip(nth, 0, len(self._polls) - 1)]
+        soon = (self.at[poll] >= at) & (self.at[poll] <= at + NEXT_POLL_US)
+        return np.where((nth < len(self._polls)) & (poll < self.hi[epoch]) & soon, self.log_start[poll], NONE)
+
+    def exceeded(self, epoch: Ints, at: Ints, offset: Ints) -> Ints:
+        """The instant of the first poll after `at` whose log end lies before the offset; FAR where it does not."""
+        key = epoch * self._span + np.clip(at + _CLOCKS_US - self._origin + 1, 0, self._span - 1)
+        nth = np.searchsorted(self._clock[self._polls], key, side="left")
+        found = np.clip(nth, 0, max(len(self._polls) - 1, 0))
+        if not len(self._polls):
+            return np.full(len(at), FAR)
+        poll = self._polls[found]
+        known = (nth < len(self._polls)) & (poll < self.hi[epoch]) & (self.at[poll] >= at + _CLOCKS_US)
+        return np.where(known & (self._polled_end[found] < offset - _MARKERS), self.at[poll], FAR)
 
     def beyond(self, epoch: Ints, offset: Ints, side: Literal["left", "right"] = "right") -> Ints:
         """Index of the first point with a larger offset (side "right"), or one at least as large (side "left")."""
@@ -171,15 +226,6 @@ def _take(values: Any, index: Ints) -> Any:
     return values[np.clip(index, 0, len(values) - 1)]
 
 
-def _epoch_starts(partition: Ints, offset: Ints, polled: Bools) -> Bools:
-    """True at polled points whose offset is below the polled point before: the topic was created again."""
-    seen = np.flatnonzero(polled)
-    starts = np.zeros(len(offset), dtype=np.bool_)
-    same = partition[seen][1:] == partition[seen][:-1]
-    starts[seen[1:]] = same & (offset[seen][1:] < offset[seen][:-1])
-    return starts
-
-
 def _number_epochs(partitions: int, partition: Ints, at: Ints, begins: Ints) -> tuple[Ints, Ints, Ints]:
     """Partition, first instant and first point of every epoch; each partition has at least one, even without points."""
     inner = begins[begins < len(at)]
@@ -193,6 +239,13 @@ def _number_epochs(partitions: int, partition: Ints, at: Ints, begins: Ints) -> 
     when = _take(at, los) if len(at) else np.zeros(len(los), dtype=np.int64)
     floor = extent(at)[0]
     return owners, np.where(first, floor, when).astype(np.int64), los
+
+
+def _epochs_at(owner: Ints, lo: Ints, partition: Ints, begins: Ints) -> Ints:
+    """Number of the epoch that begins at each of these points."""
+    width = len(partition) + 1
+    at = partition[begins] * width + begins
+    return np.asarray(np.searchsorted(owner * width + lo, at), dtype=np.int64)
 
 
 def _per_epoch(ufunc: np.ufunc, values: Ints, lo: Ints, hi: Ints, default: int) -> Ints:

@@ -12,6 +12,7 @@ import numpy as np
 
 from kafka_sla.spark_jobs.events.chunks import Chunk
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
+from kafka_sla.spark_jobs.numeric.positions import OTHER_LIFE
 from kafka_sla.spark_jobs.numeric.produced_timeline import Timeline, middle
 
 _MS = 1_000.0
@@ -35,7 +36,15 @@ class Steps:
     start_unknown: Bools
     """Nobody saw when it was consumed, and that may have been before its window."""
     known: Bools
-    """There is a position before it in the same life of the topic."""
+    """It is a position, and there is one before it in the same life of the topic."""
+    exact: Bools
+    """All commits since the one before it are known, and so is what was there to read."""
+    overtaken: Bools
+    """The log began behind the position before, or may have: which records it read, if any, is not known."""
+    void: Bools
+    """It is no position: where the group stands from then on is not known."""
+    after_void: Bools
+    """The commit before it, in the same life of the topic, is no position."""
     rewound: Bools
     recreated: Bools
 
@@ -51,6 +60,8 @@ class Segments:
     last_ms: Floats
     low_ms: Floats
     """No record waited less."""
+    unread_ms: Floats
+    """Its first record was unread for so long, at least, until the commit that consumed it."""
     high_ms: Floats
     """No record waited longer; inf where nothing bounds it."""
     negative: Bools
@@ -63,10 +74,12 @@ def steps(chunk: Chunk, window_us: int) -> Steps:
     t = chunk.timeline
     same = np.zeros(len(chunk.gp), dtype=np.bool_)
     same[1:] = chunk.gp[1:] == chunk.gp[:-1]
-    previous = np.where(same, np.roll(chunk.offset, 1), NONE)
+    void = chunk.invalid_from <= chunk.at
     epoch = t.epoch_of(chunk.gp_partition[chunk.gp], chunk.at)
-    moved = same & (np.roll(epoch, 1) != epoch)
-    known = (previous != NONE) & ~moved
+    moved = same & ((np.roll(epoch, 1) != epoch) | (np.roll(chunk.invalid, 1) == OTHER_LIFE))
+    after_void = same & ~moved & (np.roll(chunk.invalid_from, 1) <= chunk.at)
+    previous = np.where(same & ~after_void, np.roll(chunk.offset, 1), NONE)
+    known = (previous != NONE) & ~moved & ~void
     horizon = (chunk.within // window_us + 1) * window_us
     before = np.where(same, np.roll(chunk.at, 1), NONE)
     polled = same & np.roll(chunk.polled, 1)
@@ -76,9 +89,11 @@ def steps(chunk: Chunk, window_us: int) -> Steps:
     consumes = known & (chunk.offset > previous)
     end = np.where(consumes, chunk.offset, 0)
     begin = np.where(consumes, np.minimum(np.maximum(previous, start), chunk.offset), 0)
+    overtaken = consumes & (np.maximum(start, t.next_start(epoch, chunk.at)) > previous)
     return Steps(
         chunk.at, epoch, horizon, begin, end, before, unchanged_until,
-        gap_before & (unchanged_until < horizon - window_us), known,
+        gap_before & (unchanged_until < horizon - window_us), known, ~gap_before & ~overtaken, overtaken, void,
+        after_void,
         known & (chunk.offset != NONE) & (chunk.offset < previous), moved,
     )  # fmt: skip
 
@@ -156,10 +171,26 @@ def _measure(chunk: Chunk, step: Steps, commit: Ints, start: Ints, stop: Ints) -
     last = np.minimum(t.estimate(epoch, middle(stop - 1), found), consumed)
     latest_production = np.minimum(found.high, consumed)
     first, last = _between(first, last, found.low, latest_production, stop - start)
-    low = np.where(step.start_unknown[commit], 0, np.maximum(0, step.unchanged_until[commit] - latest_production)) / _MS
+    low = (
+        np.where(
+            step.start_unknown[commit] | step.overtaken[commit],
+            0,
+            np.maximum(0, step.unchanged_until[commit] - latest_production),
+        )
+        / _MS
+    )
+    unread = np.where(step.exact[commit], (consumed - latest_production) / _MS, low)
     high = np.where(found.low > -FAR, (consumed - found.low) / _MS, np.inf)
     return Segments(
-        commit, stop - start, (consumed - first) / _MS, (consumed - last) / _MS, low, high, negative, found.method
+        commit,
+        stop - start,
+        (consumed - first) / _MS,
+        (consumed - last) / _MS,
+        low,
+        unread,
+        high,
+        negative,
+        found.method,
     )
 
 

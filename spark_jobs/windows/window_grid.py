@@ -8,7 +8,8 @@ import numpy as np
 
 from kafka_sla.spark_jobs.events.chunks import Chunk
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
-from kafka_sla.spark_jobs.numeric.produced_timeline import middle
+from kafka_sla.spark_jobs.numeric.positions import BETWEEN_LIVES, BEYOND_END, OTHER_LIFE, VALID
+from kafka_sla.spark_jobs.numeric.produced_timeline import NEXT_POLL_US, middle
 from kafka_sla.spark_jobs.numeric.scans import last_until
 from kafka_sla.spark_jobs.windows.segments import Steps, carried_over, log_start_at
 
@@ -47,6 +48,8 @@ class Ends:
     """A point of the produced timeline lies in the window."""
     known: Bools
     """Fresh, and the group has a position in the topic that lives now."""
+    invalid: Ints
+    """VALID, or why the last commit is no position (`positions`)."""
     log_start: Ints
     log_end: Ints
     effective: Ints
@@ -86,7 +89,8 @@ def ends(chunk: Chunk, step: Steps, grid: GridRows) -> Ends:
     latest = t.last_until(epoch, grid.end)
     seen = np.clip(latest, 0, max(len(t.at) - 1, 0))
     fresh = (latest >= t.lo[epoch]) & ((t.at[seen] >= grid.start) if len(t.at) else False)
-    position = np.where(step.epoch[grid.last] == epoch, chunk.offset[grid.last], NONE)
+    invalid = _invalid(chunk, step, grid, epoch)
+    position = np.where(invalid == VALID, chunk.offset[grid.last], NONE)
     known = fresh & (position != NONE)
     log_start = log_start_at(chunk, grid.gp, epoch, grid.end)
     before = carried_over(chunk, grid.gp, epoch, chunk.carried_log_end)
@@ -94,6 +98,9 @@ def ends(chunk: Chunk, step: Steps, grid: GridRows) -> Ends:
     effective = np.maximum(position, log_start)
     waiting = t.ranges.skip(epoch, effective, grid.end)
     age, low, high = backlog_age(chunk, epoch, waiting, grid.end, grid.end)
+    # The log may begin behind the position by now: then what waits may be as young as what the next poll finds first.
+    later = np.maximum(t.next_start(epoch, grid.end), waiting)
+    low = np.minimum(low, backlog_age(chunk, epoch, later, grid.end, grid.end)[1])
     # Caught up with the last known end: a record may have been produced since that point was taken.
     since = (grid.end - (t.at[seen] if len(t.at) else 0)) / _MS
     high = np.where(waiting >= log_end, np.maximum(high, since), high)
@@ -103,7 +110,15 @@ def ends(chunk: Chunk, step: Steps, grid: GridRows) -> Ends:
     held = np.where(seen_at >= grid.start, np.maximum(low - (grid.end - seen_at) / _MS, 0), 0)
     low = np.where(unseen, 0, low)
     lag = np.maximum(log_end - waiting, 0)
-    return Ends(fresh, known, log_start, log_end, effective, lag, age, low, high, held, unseen)
+    return Ends(fresh, known, invalid, log_start, log_end, effective, lag, age, low, high, held, unseen)
+
+
+def _invalid(chunk: Chunk, step: Steps, grid: GridRows, epoch: Ints) -> Ints:
+    """Why the last commit of each row is no position at its end."""
+    of_commit = np.where(chunk.invalid_from[grid.last] <= grid.end, chunk.invalid[grid.last], VALID)
+    found = np.where((step.epoch[grid.last] == epoch) | (of_commit == BEYOND_END), of_commit, OTHER_LIFE)
+    between = chunk.timeline.between_lives(chunk.gp_partition[grid.gp], grid.end, grid.end + NEXT_POLL_US)
+    return np.where(between, BETWEEN_LIVES, found)
 
 
 def _seen_at(chunk: Chunk, grid: GridRows) -> Ints:
@@ -116,7 +131,7 @@ def alive(chunk: Chunk, grid: GridRows, end: Ends, scope: JobSpan) -> Bools:
     """Rows of group-partitions that still exist: neither deleted nor, until the next commit, expired while lagging."""
     deleted = chunk.offset[grid.last] == NONE
     silent = grid.end - chunk.at[grid.last] > scope.expire
-    expired = silent & end.known & (end.lag > 0)
+    expired = silent & (end.known & (end.lag > 0) | (end.invalid != VALID))
     since = np.where(chunk.expired, -FAR, FAR)
     np.minimum.at(since, grid.last[expired], grid.end[expired])
     return np.asarray(~deleted & (grid.end < since[grid.last]), dtype=np.bool_)

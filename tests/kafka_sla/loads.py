@@ -41,13 +41,14 @@ def points(*clocks: str, cluster: str = "a", source: str = "list_offsets", parti
 
 
 def stage(
-    lake: Lake, load_id: str, interval: Interval, clusters: Sequence[str] = ("a",), partitions: int = 1
+    lake: Lake, load_id: str, interval: Interval, clusters: Sequence[str] = ("a",), partitions: int = 1, **figures: Any
 ) -> dict[str, list[str]]:
-    """Files of both metric tables as Spark would write them; `records_consumed` is the minute of the day."""
+    """Files of both metric tables as Spark would write them; `records_consumed` is the minute of the day, unless the
+    `figures` of consumer_latency say otherwise."""
     files = {}
     for table in (CONSUMER_LATENCY, STEADY_STATE):
         rows = [
-            _metric_row(table, cluster, partition, window)
+            _metric_row(table, cluster, partition, window) | (figures if table is CONSUMER_LATENCY else {})
             for cluster in clusters
             for window in interval.windows(60_000)
             for partition in range(partitions)
@@ -56,10 +57,13 @@ def stage(
     return files
 
 
-def load(lake: Lake, ledger: Ledger, load_id: str, interval: Interval, clusters: Sequence[str] = ("a",)) -> None:
+def load(
+    lake: Lake, ledger: Ledger, load_id: str, interval: Interval, clusters: Sequence[str] = ("a",), partitions: int = 1,
+    **figures: Any,
+) -> None:  # fmt: skip
     """A load measured, added and published."""
     ledger.open(writing=True)
-    lake.add_load(load_id, interval, stage(lake, load_id, interval, clusters))
+    lake.add_load(load_id, interval, stage(lake, load_id, interval, clusters, partitions, **figures))
     ledger.publications.publish(
         clusters, interval, load_id, {cluster: ledger.ingestions.readable_seq(cluster) for cluster in clusters}
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -89,9 +90,10 @@ def measure(tmp_path: Path) -> Callable[..., list[Row]]:
         ranges: Sequence[Row] = (),
         carried: tuple[float, list[Row]] | None = None,
         status: Sequence[Row] = (),
+        facts: Mapping[Table, Sequence[Row]] = MappingProxyType({}),
     ) -> list[Row]:
         carry_at = at(carried[0]) if carried else None
-        told = files(tmp_path, {LOG_OFFSETS: points, RECORD_RANGES: ranges, COMMITTED_OFFSETS: commits})
+        told = files(tmp_path, {LOG_OFFSETS: points, RECORD_RANGES: ranges, COMMITTED_OFFSETS: commits, **facts})
         carry = _carry(carried[1] if carried else [])
         replay = Replay(Cluster("prod", None), Carried(carry_at, BEFORE) if carry_at else None)
         interval = Interval(at(start), at(end))

@@ -97,6 +97,7 @@ SCENES = [
           [(30, 0), (210, 0), (270, 160)]),
     scene("deleted", [(0, 100), (200, None)], still(0, 150)),
     scene("recreated", [(0, 100)], still(50, 0)),
+    scene("recreated and read", [(0, 100), (280, 10)], [(30, 50), (210, 0), (300, 0), (390, 40)]),
     scene("compacted", [(0, 100)], still(0, 150), cleanup_policy="compact"),
     scene("compacted and deleted", [(0, 100)], still(0, 150), cleanup_policy="delete,compact"),
     scene("kept for ever", [(0, 100)], still(0, 150), retention_ms=None),
@@ -151,13 +152,22 @@ def totals(row: Row) -> tuple[int | None, int | None]:
     ("standing", 3, (50, 50)), ("moving", 3, (20, 50)), ("ahead", 3, (0, 0)), ("behind from the start", 3, (30, 30)),
     ("several moves", 2, (50, 50)), ("several moves", 3, (30, 30)), ("reset to earliest", 3, (0, 50)),
     ("reset to latest", 3, (0, 50)), ("rewound", 3, (0, 150)),
-    ("recreated", 3, (0, 0)), ("compacted and deleted", 3, (50, 50)),
+    ("compacted and deleted", 3, (50, 50)),
 ])  # fmt: skip
 def test_a_look_tells_what_was_removed_unread_since_the_one_before(
     seen: Seen, topic: str, minute: int, found: tuple[int, int]
 ) -> None:
     assert bounds(seen[topic, minute]) == found
     assert seen[topic, minute]["unknown_reason"] is None
+
+
+def test_a_log_start_that_goes_back_belongs_to_another_life_and_is_compared_with_none(seen: Seen) -> None:
+    for minute in (3, 4, 9):
+        row = seen["recreated", minute]
+        assert (bounds(row), row["log_start_offset"], row["committed_offset"]) == ((None, None), None, None)
+        assert row["unknown_reason"] == "the log start offset has not been polled"
+    row = seen["recreated and read", 6]
+    assert (bounds(row), totals(row)) == ((30, 30), (30, 30))
 
 
 def test_polls_before_the_first_commit_of_a_group_say_nothing_of_it(seen: Seen) -> None:

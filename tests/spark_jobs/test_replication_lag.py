@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_sla.model.entities import Cluster, Interval, ReplicationFlow
+from kafka_sla.model.entities import Cluster, Interval, Patterns, ReplicationFlow
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, REPLICATION_LAG
 from kafka_sla.spark.job_spec import Job, Replay
 from kafka_sla.spark_jobs import replication_lag
@@ -18,6 +18,8 @@ from tests.spark_jobs.measuring import Facts, Measuring, of_expressions
 FLOW = ReplicationFlow("A->B", "B", "mm2-offsets.A.internal", prefix="A.")
 RARE = replace(FLOW, name="rare", refresh_interval_ms=120_000, prefix="")
 SILENT = replace(FLOW, name="silent", refresh_interval_ms=None)
+NAMED = replace(FLOW, name="named", topics=Patterns(("never-copied", "steady")))
+DEAD = replace(FLOW, name="dead")
 CLUSTER = Cluster("prod", None, replication=(FLOW, RARE, SILENT))
 MINUTES = 4
 
@@ -73,6 +75,8 @@ SCENES = {
     "rare": Scene("rare", growing(), [(t - 1, 10 * (t - 1)) for t in range(15, 241, 15)], flow="rare"),
     "silent": Scene("silent", growing(), [(5, 20)], flow="silent"),
     "no flow": Scene("no-flow", growing(), [(5, 20)], flow="billing"),
+    "ahead": Scene("ahead", [(float(t), 100) for t in range(0, 241, 60)], [(5, 90), (70, 500)]),
+    "jump": Scene("jump", [(0, 0), (50, 0), (60, 600), (120, 600), (180, 600), (240, 600)], [(5, 0), (52, 300)]),
     "timely": Scene("timely", growing(), [(t - 1, 10 * (t - 1)) for t in range(15, 241, 15)],
                     records_latency_ms=700.0, records_latency_max_ms=900.0, records_latency_avg_ms=800.0),
 }  # fmt: skip
@@ -175,6 +179,36 @@ def test_replication_latency_is_that_of_the_flow_s_records(rows: list[Row]) -> N
     names = ("replication_latency_ms", "replication_latency_max_ms", "replication_latency_avg_ms")
 
     assert [of(rows, "timely")[0][name] for name in names] == [700.0, 900.0, 800.0]
+
+
+def test_a_position_above_the_known_log_end_is_unknown(rows: list[Row]) -> None:
+    assert [row["unknown_reason"] for row in of(rows, "ahead")[1:]] == [replication_lag.AHEAD] * 3
+    assert lags(rows, "ahead")[1:] == [None] * 3
+    assert of(rows, "jump")[0]["replication_record_lag_min"] == 0, "what lies between two points may have been there"
+
+
+def test_a_partition_that_a_flow_never_copied_is_seen_and_unknown(measuring: Measuring) -> None:
+    cluster = replace(CLUSTER, replication=(FLOW, NAMED, DEAD, SILENT))
+    steady, lost = SCENES["steady"], [point(t, 50, topic="never-copied", partition=3) for t in (60, 240)]
+    second = [point(t, 70, topic="steady", partition=1) for t in (120, 121)]
+    known = {
+        LOG_OFFSETS: [*steady.points, *lost, *second, point(60, 9, topic="__own")],
+        COMMITTED_OFFSETS: steady.commits,
+    }
+
+    found = measuring.whole(known, 0, 240, (cluster,), latency=steady.latency)
+
+    seen = {(r["flow"], r["topic"], r["partition"], r["window_start"]): r for r in found if r["partition"]}
+    assert set(seen) == {
+        *(("A->B", "steady", 1, at(t)) for t in (60, 120)),
+        *((flow, "steady", 1, at(t)) for flow in ("named", "dead") for t in (60, 120)),
+        *((flow, "never-copied", 3, at(t)) for flow in ("named", "dead") for t in (0, 180)),
+    }
+    assert {(r["unknown_reason"], r["replication_record_lag"]) for r in seen.values()} == {
+        (replication_lag.NEVER_COPIED, None)
+    }
+    assert seen["named", "never-copied", 3, at(0)]["log_end_offset"] == 50
+    assert found == measuring.in_pieces(known, 0, 240, 120, (cluster,), latency=steady.latency)
 
 
 def test_a_job_without_reported_flows_makes_no_table() -> None:

@@ -88,3 +88,43 @@ def test_only_slas_that_cover_a_group_and_topic_have_its_state(measure: Measure)
     other = replace(sla(30), name="other", groups=Patterns(("nobody",)))
     rows = measure(STEADY_FLOW, [commit(0, 0)], 0, 60, slas=(sla(30), other))
     assert [s["sla"] for r in rows for s in r["states"]] == ["promise"]
+
+
+def poisoned(seconds: int, since: int = 60) -> list[Row]:
+    """It keeps up until it meets a record that it cannot read: it reads 20 more, goes back, and commits that."""
+    good = [commit(t, t * 10) for t in range(5, since, 5)]
+    offsets = [since * 10 - 50, since * 10 - 30]
+    return good + [commit(t, offsets[t // 5 % 2]) for t in range(since, seconds, 5)]
+
+
+def test_a_consumer_that_goes_back_and_never_gets_past_is_excluded_once_only(measure: Measure) -> None:
+    for grace_period in (None, 600):
+        rows = measure(STEADY_FLOW, poisoned(540), 0, 600, slas=(sla(30, within=1, grace_period=grace_period),))
+        assert _states(rows)[1:] == [
+            ("steady", "rewound_again", at(80), False),
+            *[("steady", "rewound_again", at(80), True)] * 8,
+        ]
+        assert {s["rewound_from"] for r in rows[2:] for s in r["states"]} == {570}
+
+
+def test_a_stuck_consumer_is_one_in_later_pieces_too(measure: Measure) -> None:
+    facts, promise = [*poisoned(400), *(commit(t, t * 10) for t in range(400, 540, 5))], (sla(30, grace_period=200),)
+    whole, rows = measure(STEADY_FLOW, facts, 0, 540, slas=promise), list[Row]()
+    for start in range(0, 540, 60):
+        carried = (start, [row for row in rows if row["window_end"] == at(start)]) if rows else None
+        rows += measure(STEADY_FLOW, facts, start, start + 60, carried=carried, slas=promise)
+    assert rows == whole
+    assert whole[-1]["states"][0]["rewound_from"] is None
+
+
+def test_a_group_that_never_caught_up_keeps_its_first_excuse_and_its_grace(measure: Measure) -> None:
+    stuck = [commit(300 + t, [0, 20][t // 5 % 2]) for t in range(0, 240, 5)]
+    rows = measure(STEADY_FLOW, stuck, 300, 540)
+    assert set(_states(rows)) == {("bootstrapping", "first_commit", at(300), False)}
+    rows = measure(STEADY_FLOW, stuck, 300, 540, slas=(sla(30, grace_period=90),))
+    assert _states(rows)[-1] == ("steady", "grace_period_over", at(390), True)
+
+
+def test_a_rewind_after_it_got_past_where_it_was_is_a_new_beginning(measure: Measure) -> None:
+    commits = [commit(5, 50), commit(100, 1000), commit(110, 500), commit(120, 1200), commit(200, 700)]
+    assert _states(measure(STEADY_FLOW, commits, 0, 240))[-1] == ("bootstrapping", "rewind", at(200), False)

@@ -11,7 +11,7 @@ from kafka_sla.cli.progress import note, step
 from kafka_sla.config.settings import Settings
 from kafka_sla.errors import BadRequest
 from kafka_sla.lake.lake import Lake
-from kafka_sla.model.entities import Interval, Sla, floor_time
+from kafka_sla.model.entities import Connection, Interval, Sla, floor_time
 from kafka_sla.pipeline import steps
 from kafka_sla.spark.submit import run_spark
 from kafka_sla.text.durations import duration_text
@@ -52,13 +52,29 @@ def execute(place: Workplace, run: Run) -> None:
     smtp = place.smtp if run.notify and any(sla.recipients for sla in run.slas) else None
     for piece in run.interval.pieces(_PIECE):
         _publish(place, run, piece)
-    for sla in run.slas:
-        with step(f"evaluate {sla.name}"):
-            steps.evaluate(place.settings, place.store, sla.name, run.interval)
+    judge(place, run, smtp)
+
+
+def judge(place: Workplace, run: Run, smtp: Connection | None = None) -> None:
+    """Judge every SLA of the published interval, and tell of misses where asked to. An SLA that cannot be judged keeps
+    nobody from hearing of the others; its error is raised after them."""
+    failed = [error for sla in run.slas if (error := _evaluate(place, sla, run.interval))]
     if run.notify:
         with step("notify"):
             names = [sla.name for sla in run.slas]
             steps.notify(place.settings, place.store, names, run.interval, smtp, place.settings.base_url)
+    if failed:
+        raise failed[0]
+
+
+def _evaluate(place: Workplace, sla: Sla, interval: Interval) -> Exception | None:
+    try:
+        with step(f"evaluate {sla.name}"):
+            steps.evaluate(place.settings, place.store, sla.name, interval)
+    except Exception as error:
+        note(f"the SLA {sla.name!r} was not judged: {error}")
+        return error
+    return None
 
 
 def _publish(place: Workplace, run: Run, piece: Interval) -> None:

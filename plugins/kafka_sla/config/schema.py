@@ -164,6 +164,10 @@ class SlaDefaults(Section):
         default=None, description="The promise: every record is consumed within this time."
     )
     for_: Duration = _written("5m", alias="for", description="Bad time after which a miss opens.")
+    when_uncertain: Literal["unknown", "bad", "good", "estimate"] = Field(
+        default="unknown",
+        description="What a window is whose bounds allow both; estimate: what the estimated latency says.",
+    )
     min_time_to_expiry: Duration | None = Field(
         default=None, description="Also promised: no unread record expires sooner than this."
     )

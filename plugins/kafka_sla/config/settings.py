@@ -160,6 +160,7 @@ def _sla(keys: SlaKeys, only_cluster: str) -> Sla:
         time_zone=keys.time_zone,
         maintenance=tuple(parse_maintenance(m.model_dump(by_alias=True), keys.time_zone) for m in keys.maintenance),
         recipients=tuple(keys.recipients),
+        when_uncertain=keys.when_uncertain,
         on_miss=keys.on_miss,
         notifiers=tuple(Notifier(n.path, n.kwargs) for n in keys.notifiers),
         description=keys.description,

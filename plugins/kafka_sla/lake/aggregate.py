@@ -6,6 +6,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+from kafka_sla.model.entities import MOST
 from kafka_sla.model.tables import CONSUMER_LATENCY
 from kafka_sla.sql import database
 
@@ -27,10 +28,13 @@ def rolled_up(latency: pa.Table, by: By) -> pa.Table:
 
 def _query(keys: str) -> str:
     maxima = ", ".join(_maximum(name) for name in _MAXIMA)
-    sums = ", ".join(f"sum({name})::BIGINT AS {name}" for name in _SUMS)
+    sums = ", ".join(f"coalesce(TRY_CAST(sum({name}) AS BIGINT), {MOST}) AS {name}" for name in _SUMS)
     return f"""
         WITH buckets AS (SELECT {keys}, unnest(map_entries(latency_histogram)) AS bucket FROM latency),
-        counts AS (SELECT {keys}, bucket.key AS edge, sum(bucket.value)::BIGINT AS records FROM buckets GROUP BY ALL),
+        counts AS (
+            SELECT {keys}, bucket.key AS edge, coalesce(TRY_CAST(sum(bucket.value) AS BIGINT), {MOST}) AS records
+            FROM buckets GROUP BY ALL
+        ),
         histograms AS (
             SELECT {keys}, map(list(edge ORDER BY edge), list(records ORDER BY edge)) AS latency_histogram
             FROM counts GROUP BY ALL
@@ -38,7 +42,7 @@ def _query(keys: str) -> str:
         figures AS (
             SELECT {keys}, count(*)::BIGINT AS partitions, count(unknown_reason)::BIGINT AS unknown_partitions,
                 {sums}, {maxima},
-                CASE WHEN count(records_lag) = count(*) THEN sum(records_lag)::BIGINT END AS records_lag,
+                CASE WHEN count(records_lag) = count(*) THEN TRY_CAST(sum(records_lag) AS BIGINT) END AS records_lag,
                 max(records_lag_max) AS records_lag_max,
                 max(last_commit_at) AS last_commit_at
             FROM latency GROUP BY ALL

@@ -13,7 +13,7 @@ from kafka_sla.lake.duckdb_reader import opened, shown
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.publications import Slice
-from kafka_sla.model.entities import Interval, Sla
+from kafka_sla.model.entities import MOST, Interval, Sla
 from kafka_sla.model.tables import CONSUMER_LATENCY
 from kafka_sla.parquet_files import verify
 from kafka_sla.sla.rollups import PartitionKey, RecordStats
@@ -87,7 +87,7 @@ _FIGURES = f"""
 _INSIDE = "window_start >= $start_at AND window_start < $end_at"
 _START = "make_timestamptz((epoch_ms(window_start) // $width * $width * 1000)::BIGINT)"
 _HISTOGRAM = f"""
-    SELECT start, bucket, sum(records)::BIGINT AS records
+    SELECT start, bucket, coalesce(TRY_CAST(sum(records) AS BIGINT), {MOST}) AS records
     FROM (
         SELECT {_START} AS start, unnest(map_keys(latency_histogram)) AS bucket,
             unnest(map_values(latency_histogram)) AS records
@@ -111,10 +111,11 @@ _RATES = f"""
         FROM ends
         WINDOW w AS (PARTITION BY topic, partition ORDER BY window_start)
     ), produced AS (
-        SELECT {_START} AS start, (sum(produced) FILTER (produced >= 0))::BIGINT AS produced
+        SELECT {_START} AS start, TRY_CAST(sum(produced) FILTER (produced >= 0) AS BIGINT) AS produced
         FROM steps WHERE {_INSIDE} GROUP BY ALL
     ), consumed AS (
-        SELECT {_START} AS start, sum(records_consumed)::BIGINT AS consumed FROM ours WHERE {_INSIDE} GROUP BY ALL
+        SELECT {_START} AS start, TRY_CAST(sum(records_consumed) AS BIGINT) AS consumed
+        FROM ours WHERE {_INSIDE} GROUP BY ALL
     )
     SELECT start, consumed, produced FROM consumed LEFT JOIN produced USING (start) ORDER BY start
 """

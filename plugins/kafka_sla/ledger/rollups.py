@@ -18,6 +18,7 @@ from sqlalchemy import (
     Table,
     Text,
     and_,
+    cast,
     delete,
     func,
     insert,
@@ -162,7 +163,7 @@ class Rollups:
     def sums(self, slas: Sequence[str], width_ms: int, interval: Interval) -> dict[str, Sums]:
         """The rollups of each SLA added up by the database; nothing for an SLA without any."""
         t = SLA_ROLLUPS.c
-        totals = [func.sum(t[name]).label(name) for name in _SUMS]
+        totals = [func.sum(cast(t[name], Double)).label(name) for name in _SUMS]
         rows = select(t.sla, *totals).where(_of(SLA_ROLLUPS, slas, width_ms, interval)).group_by(t.sla)
         with self._database.reading() as connection:
             return {row.sla: Sums(*(int(row._mapping[name]) for name in _SUMS)) for row in connection.execute(rows)}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, delete, extract, func, insert, or_, select, update
+from sqlalchemy import Connection, Double, Row, Select, and_, cast, delete, extract, func, insert, or_, select, update
 
 from kafka_sla.ledger.database import Database
 from kafka_sla.ledger.schema import NOTICES, SLA_MISSES, SLA_WINDOWS
@@ -85,7 +85,8 @@ class Verdicts:
         """The windows that are inside the interval, added up by the database: a year of them is half a million."""
         t, name = SLA_WINDOWS.c, sla if isinstance(sla, str) else sla.name
         seconds = func.sum(extract("epoch", t.window_end) - extract("epoch", t.window_start)).label("seconds")
-        records = (func.sum(t.records_consumed).label("consumed"), func.sum(t.records_over_threshold).label("over"))
+        consumed, over = (func.sum(cast(column, Double)) for column in (t.records_consumed, t.records_over_threshold))
+        records = (consumed.label("consumed"), over.label("over"))  # as integers their sum may be out of range
         inside = and_(t.window_start >= interval.start, t.window_start < interval.end, t.window_end <= interval.end)
         rows = select(t.verdict, seconds, *records).where(t.sla == name, inside).group_by(t.verdict)
         with self._database.reading() as connection:
@@ -139,12 +140,15 @@ def _windows(sla: str) -> Select[Any]:
 def _reach(
     connection: Connection, sla: str, begin: datetime, stop: datetime
 ) -> tuple[datetime | None, datetime | None]:
-    """Starts of the last good or excluded window before this time and the first after it: no miss reaches further."""
-    start, known = SLA_WINDOWS.c.window_start, SLA_WINDOWS.c.verdict.in_(("good", "excluded"))
-    mine = and_(SLA_WINDOWS.c.sla == sla, known)
-    first = connection.execute(select(func.max(start)).where(mine, start < begin)).scalar_one()
-    last = connection.execute(select(func.min(start)).where(mine, start >= stop)).scalar_one()
-    return first, last
+    """Starts of the last good or excluded window before this time and of the first after it: no miss reaches further,
+    nor over a time before it in which nothing was bad."""
+    start, verdict = SLA_WINDOWS.c.window_start, SLA_WINDOWS.c.verdict
+    known = and_(SLA_WINDOWS.c.sla == sla, verdict.in_(("good", "excluded")))
+    first = connection.execute(select(func.max(start)).where(known, start < begin)).scalar_one()
+    last = connection.execute(select(func.min(start)).where(known, start >= stop)).scalar_one()
+    bad = select(func.max(start)).where(SLA_WINDOWS.c.sla == sla, verdict == "bad", start < begin)
+    latest = connection.execute(bad).scalar_one()
+    return (first if latest and (first is None or latest > first) else begin), last
 
 
 def _neighbourhood(connection: Connection, sla: str, begin: datetime, stop: datetime) -> list[SlaWindow]:

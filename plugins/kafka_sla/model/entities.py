@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 Verdict = Literal["good", "bad", "excluded", "unknown"]
 OnMiss = Literal["notify", "fail"]
+WhenUncertain = Literal["unknown", "bad", "good", "estimate"]
 Period = Literal["day", "week", "month", "quarter", "year"]
 FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
 
@@ -56,6 +57,8 @@ class Interval:
         return f"{self.start:%Y-%m-%dT%H:%M:%SZ}/{self.end:%Y-%m-%dT%H:%M:%SZ}"
 
 
+MOST = 2**63 - 1
+"""The largest number that any store here keeps: sums that are larger are cut off there, or unknown."""
 EVERYTHING = Interval(datetime(1970, 1, 1, tzinfo=UTC), datetime(9998, 1, 1, tzinfo=UTC))
 """All the time that rows may have."""
 
@@ -280,6 +283,8 @@ class Sla:
     notifiers: tuple[Notifier, ...] = ()
     description: str = ""
     team: str = ""
+    when_uncertain: WhenUncertain = "unknown"
+    """What a window is whose bounds lie on both sides of the threshold."""
     min_time_to_expiry_ms: int | None = None
     """A window is bad too when unread records of a steady partition expire sooner than this; None: not required."""
 

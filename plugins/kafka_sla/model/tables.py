@@ -12,7 +12,11 @@ COMPACTED = "compacted_commit_log"
 """Source of a commit that may not be its group's first, although no earlier one is kept."""
 POLL_CONFIRMED = "poll_confirmed"
 """Source of a position that was polled, and that a log of all commits proves to have held from `at` on."""
-EVERY_COMMIT = ("commit_log", COMPACTED, "mm2_offsets", "spark_checkpoint")
+BEYOND_LOG_END = "beyond_log_end"
+"""Source of a commit that is no position: its offset was beyond the log end, which was read after it."""
+LARGEST_OFFSET = 2**48
+"""A partition that gets a million records a second reaches it after nine years: what is larger is no offset."""
+EVERY_COMMIT = ("commit_log", COMPACTED, BEYOND_LOG_END, "mm2_offsets", "spark_checkpoint")
 """Sources that have every commit, each at its own time. All others are polled now and then."""
 
 
@@ -93,7 +97,7 @@ COMMITTED_OFFSETS = Table(
         partition INT NOT NULL           -- partition
         at TIMESTAMP NOT NULL            -- commit time (of sources that have every commit) or time it was seen, UTC
         committed_offset BIGINT          -- next offset to read; null: the offset was deleted or expired
-        source STRING NOT NULL           -- every commit: commit_log (from __consumer_offsets), compacted_commit_log (one of these, the first that is kept; compaction may have removed earlier ones), mm2_offsets (a replication flow), spark_checkpoint; polled, and proven by such a log to hold from `at` on: poll_confirmed; polled: snapshot, connect_rest, and any other word of an imported file
+        source STRING NOT NULL           -- every commit: commit_log (from __consumer_offsets), compacted_commit_log (one of these, the first that is kept; compaction may have removed earlier ones), mm2_offsets (a replication flow), spark_checkpoint, beyond_log_end (one of these that is no position: the log ended before it); polled, and proven by such a log to hold from `at` on: poll_confirmed; polled: snapshot, connect_rest, and any other word of an imported file
     """))  # fmt: skip
 
 GROUP_STATES = Table(
@@ -221,9 +225,10 @@ STEADY_STATE = Table(
         window_end TIMESTAMP NOT NULL           -- end of the window, exclusive
         state STRING NOT NULL                   -- steady, or bootstrapping, at the window's end
         since TIMESTAMP NOT NULL                -- instant of the last change of state
-        reason STRING NOT NULL                  -- what changed it: first_commit, rewind, offset_reset, returned, topic_recreated; caught_up, grace_period_over
+        reason STRING NOT NULL                  -- what changed it: first_commit, rewind, offset_reset, returned, topic_recreated; caught_up, grace_period_over, rewound_again
         steady_whole_window BOOLEAN NOT NULL      -- steady during the whole window: only such windows can break an SLA
         records_over_threshold BIGINT NOT NULL            -- records consumed in the window with a latency above max_latency
+        rewound_from BIGINT                     -- offset reached before the last rewind, until the group is past it again: till then another rewind is no new beginning
     """))  # fmt: skip
 
 CONSUMER_STATUS = Table(

@@ -20,9 +20,17 @@ from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model import former_names
 from kafka_sla.model.entities import Cluster, Interval, Sla
-from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, FACTS, LOG_OFFSETS, METRICS, RECORD_RANGES
+from kafka_sla.model.tables import (
+    COMMITTED_OFFSETS,
+    CONSUMER_LATENCY,
+    FACTS,
+    LOG_OFFSETS,
+    METRICS,
+    RECORD_RANGES,
+    TOPIC_CONFIGS,
+)
 from kafka_sla.pipeline.lookback import read_since
-from kafka_sla.spark.job_spec import Carried, Job, Replay, measured_cluster
+from kafka_sla.spark.job_spec import NEXT_POLL, Carried, Job, Replay, measured_cluster
 
 _MARGIN = timedelta(minutes=15)
 """Points kept before the oldest unread record: the nearest poll, and a slope to prolong, lie within it."""
@@ -43,7 +51,9 @@ def job_for(settings: Settings, lake: Lake, ledger: Ledger, interval: Interval, 
         since.append(_since(lake, name, carried, interval, settings.window_ms))
     start = None if None in since else min(t for t in since if t)
     load_id = uuid.uuid4().hex
-    facts = {t.name: lake.fact_files(t, _from(t.name, start, replays, interval), interval.end) for t in FACTS}
+    facts = {
+        t.name: lake.fact_files(t, _from(t.name, start, replays, interval), _until(t.name, interval)) for t in FACTS
+    }
     carry = {t.name: lake.metric_files([r.carried.load_id for r in replays if r.carried], t) for t in METRICS}
     files = chain.from_iterable([*facts.values(), *carry.values()])
     return Job(
@@ -106,3 +116,8 @@ def _from(table: str, log_since: datetime | None, replays: Sequence[Replay], int
         starts = [r.carried.at if r.carried else None for r in replays]
         return None if None in starts else min(t for t in starts if t)
     return interval.start - _LAST_SEEN
+
+
+def _until(table: str, interval: Interval) -> datetime:
+    """Until when a fact table is read."""
+    return interval.end + NEXT_POLL if table in (LOG_OFFSETS.name, TOPIC_CONFIGS.name) else interval.end

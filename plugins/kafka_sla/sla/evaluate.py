@@ -14,6 +14,9 @@ from kafka_sla.model.entities import Interval, Miss, Patterns, Sla, SlaWindow, V
 from kafka_sla.sla.window_stats import Expiring, Partition, WindowFigures, window_figures
 from kafka_sla.text.formatting import span
 
+_OVER_AFTER = timedelta(minutes=30)
+"""A miss is over after so much time that may have been good: polls every few minutes never show that all is well."""
+
 __all__ = ["Partition", "expiry", "judge", "misses"]
 
 
@@ -46,7 +49,7 @@ def judge(
 
 def misses(sla: Sla, windows: Sequence[SlaWindow], window_ms: int) -> tuple[Miss, ...]:
     """Runs of bad windows at least `for` long together. Windows that are not there count as unknown ones."""
-    found = (_miss(sla, run, ended, window_ms) for run, ended in _runs(windows))
+    found = (_miss(sla, run, ended, window_ms) for run, ended in _runs(sla, windows))
     return tuple(miss for miss in found if miss)
 
 
@@ -121,13 +124,19 @@ def _spelled_out(patterns: Patterns) -> list[str]:
     return [name for name in (re.sub(r"\\(\W)", r"\1", p) for p in plain) if patterns.matches(name)]
 
 
-def _runs(windows: Sequence[SlaWindow]) -> Iterator[tuple[list[SlaWindow], bool]]:
-    """Bad windows with only bad and unknown ones between them, and whether a known window ended the run."""
+def _runs(sla: Sla, windows: Sequence[SlaWindow]) -> Iterator[tuple[list[SlaWindow], bool]]:
+    """Bad windows with only bad and unknown ones between them, and whether it ended: by a known window, or by so many
+    that may have been good that nothing shows that it went on."""
     run: list[SlaWindow] = []
+    doubtful, enough = timedelta(0), max(timedelta(milliseconds=sla.for_ms), _OVER_AFTER)
     for window in sorted(windows, key=lambda w: w.window):
         if window.verdict == "bad":
             run.append(window)
-        elif run and window.verdict != "unknown":
+            doubtful = timedelta(0)
+            continue
+        low = window.worst_latency_low_ms
+        doubtful += (low is not None and low <= sla.max_latency_ms) * (window.window.end - window.window.start)
+        if run and (window.verdict != "unknown" or doubtful >= enough):
             yield run, True
             run = []
     if run:

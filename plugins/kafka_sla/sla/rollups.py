@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from kafka_sla.model.entities import Interval, SlaWindow, Verdict
+from kafka_sla.model.entities import MOST, Interval, SlaWindow, Verdict
 
 SLOT_MS, HOUR_MS, DAY_MS = 300_000, 3_600_000, 86_400_000
 PartitionKey = tuple[str, str, int]
@@ -74,7 +74,7 @@ def judged(span: Interval, windows: Sequence[SlaWindow], measured: RecordStats) 
     known = [w for w in windows if w.worst_latency_ms is not None]
     return Rollup(
         span, times["good"], times["bad"], times["excluded"], times["unknown"],
-        sum(w.records_consumed for w in counted), sum(w.records_over_threshold for w in counted),
+        _sum([w.records_consumed for w in counted]) or 0, _sum([w.records_over_threshold for w in counted]) or 0,
         _largest([w.worst_latency_ms for w in known]), _largest([w.worst_latency_low_ms for w in known]),
         _highest([w.worst_latency_high_ms for w in known]), _last([w.max_latency_ms for w in windows]), measured,
     )  # fmt: skip
@@ -86,8 +86,8 @@ def merged(span: Interval, parts: Sequence[Rollup]) -> Rollup:
     return Rollup(
         span, good_ms=sum(p.good_ms for p in parts), bad_ms=sum(p.bad_ms for p in parts),
         excluded_ms=sum(p.excluded_ms for p in parts), unknown_ms=sum(p.unknown_ms for p in parts),
-        records_consumed=sum(p.records_consumed for p in parts),
-        records_over_threshold=sum(p.records_over_threshold for p in parts),
+        records_consumed=_sum([p.records_consumed for p in parts]) or 0,
+        records_over_threshold=_sum([p.records_over_threshold for p in parts]) or 0,
         worst_latency_ms=_largest([p.worst_latency_ms for p in known]),
         worst_latency_low_ms=_largest([p.worst_latency_low_ms for p in known]),
         worst_latency_high_ms=_highest([p.worst_latency_high_ms for p in known]),
@@ -101,7 +101,7 @@ def _merged_measures(parts: Sequence[RecordStats]) -> RecordStats:
     cells: dict[PartitionKey, float] = {}
     for part in parts:
         for bucket, records in part.histogram.items():
-            histogram[bucket] += records
+            histogram[bucket] = min(histogram[bucket] + records, MOST)
         for place, worst in part.cells.items():
             cells[place] = max(worst, cells.get(place, worst))
     return RecordStats(
@@ -151,7 +151,7 @@ def places(head: bytes) -> tuple[PartitionKey, ...]:
 
 def _sum(values: Sequence[int | None]) -> int | None:
     known = [value for value in values if value is not None]
-    return sum(known) if known else None
+    return min(sum(known), MOST) if known else None
 
 
 def _last(values: Sequence[int | None]) -> int | None:

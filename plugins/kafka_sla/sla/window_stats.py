@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_sla.model.arrow_schemas import arrow_rows
-from kafka_sla.model.entities import Interval, Sla
+from kafka_sla.model.entities import MOST, Interval, Sla
 from kafka_sla.model.tables import NON_CONSUMED
 from kafka_sla.sql import Sql, database
 
@@ -51,7 +51,7 @@ class WindowFigures:
     steady: int
     bootstrapping: int
     over: int
-    """Steady partitions above the threshold."""
+    """Steady partitions above the threshold, as far as that is certain or the SLA asks to suppose it."""
     certain_over: int
     """Of these, the ones whose low bound is above it too."""
     certain_within: int
@@ -99,7 +99,7 @@ def _load(db: Sql, sla: Sla, interval: Interval, window_ms: int, latency: pa.Tab
     db.add(windows=pa.table({"start": pa.array(windows, pa.timestamp("us", "UTC"))}), latency_rows=latency,
            steady_rows=steady, named=_columns(expected))  # fmt: skip
     db.set(sla=sla.name, cluster=sla.cluster, start=interval.start, end=interval.end, threshold=sla.max_latency_ms,
-           expires_within=sla.min_time_to_expiry_ms)  # fmt: skip
+           expires_within=sla.min_time_to_expiry_ms, when_uncertain=sla.when_uncertain)  # fmt: skip
     db.add(pairs=pair_table(wanted_pairs(sla, db.rows(_PAIRS))))
     for statement in (_PARTITIONS, _JUDGED):
         db.run(statement)
@@ -146,7 +146,8 @@ def _figures(row: dict[str, Any], missing: dict[str, Any] | None, groups: dict[d
         over=row["over"], certain_over=row["certain_over"], certain_within=row["certain_within"],
         worst=Worst(**row["worst"]) if row["worst"] else None,
         expiring=Expiring(**row["expiring"]) if row["expiring"] else None,
-        records_consumed=row["records_consumed"], records_over_threshold=row["records_over_threshold"],
+        records_consumed=min(int(row["records_consumed"]), MOST),
+        records_over_threshold=min(int(row["records_over_threshold"]), MOST),
         unknown=(unknown["group"], unknown["topic"], unknown["partition"], unknown["why"]) if unknown else None,
         groups=groups.get(start, frozenset()), topics=topics.get(start, frozenset()),
     )  # fmt: skip
@@ -185,26 +186,36 @@ _JUDGED = f"""
             unread_records > 0 AND cleanup_policy IS NULL AS lasts_unknown,
             epoch_ms(oldest_unread_at) + retention_ms - epoch_ms(window_end) AS expires_about_ms
         FROM unread_rows JOIN partitions USING ("group", topic, partition) WHERE {_OURS}
+    ), bounded AS (
+        SELECT *, coalesce(low_ms > getvariable('threshold'), false) AS surely_over,
+            coalesce(high_ms <= getvariable('threshold'), false) AS surely_within FROM (
+            SELECT *, {latency_sql()} AS latency_ms, {latency_sql("_low")} AS low_ms,
+                CASE WHEN records_latency_max_ms IS NOT NULL AND records_latency_max_high_ms IS NULL THEN NULL
+                     WHEN backlog_age_max_ms IS NOT NULL AND backlog_age_max_high_ms IS NULL THEN NULL
+                     ELSE {latency_sql("_high")} END AS high_ms
+            FROM latency)
     ), measured AS (
         SELECT id, named, start, "group", topic, partition, records_consumed,
             coalesce(records_over_threshold, 0) AS records_over_threshold,
-            coalesce(steady_whole_window, false) AS steady, expires_ms, expires_about_ms,
-            {latency_sql()} AS latency_ms,
-            {latency_sql("_low")} AS low_ms,
-            CASE WHEN records_latency_max_ms IS NOT NULL AND records_latency_max_high_ms IS NULL THEN NULL
-                 WHEN backlog_age_max_ms IS NOT NULL AND backlog_age_max_high_ms IS NULL THEN NULL
-                 ELSE {latency_sql("_high")} END AS high_ms,
+            coalesce(steady_whole_window, false) AS steady, expires_ms, expires_about_ms, latency_ms, low_ms, high_ms,
+            surely_over, surely_within,
             CASE WHEN steady_whole_window IS NULL THEN coalesce(state_reason, 'no steady state')
                  WHEN unknown_reason IS NOT NULL THEN unknown_reason
                  WHEN backlog_age_max_ms IS NULL THEN 'no backlog age'
                  WHEN steady_whole_window AND unknown_latency_records > 0
                  THEN unknown_latency_records || ' records without a produced time'
+                 WHEN steady_whole_window AND getvariable('when_uncertain') = 'unknown' AND NOT surely_over
+                      AND NOT surely_within
+                 THEN printf('the bounds of its latency, %.1f s to %s, allow both', low_ms / 1000,
+                             coalesce(printf('%.1f s', high_ms / 1000), 'any time'))
                  WHEN steady_whole_window AND getvariable('expires_within') IS NOT NULL
                      AND coalesce(lasts_unknown, true)
                  THEN 'when its unread records expire is not known' END AS why
-        FROM latency LEFT JOIN state USING (id, start) LEFT JOIN unread USING (id, start)
+        FROM bounded LEFT JOIN state USING (id, start) LEFT JOIN unread USING (id, start)
     ), compared AS (
-        SELECT *, steady AND coalesce(latency_ms > getvariable('threshold'), false) AS over,
+        SELECT *, steady AND latency_ms IS NOT NULL AND (surely_over OR CASE getvariable('when_uncertain')
+                WHEN 'bad' THEN NOT surely_within WHEN 'estimate' THEN latency_ms > getvariable('threshold')
+                ELSE false END) AS over,
             steady AND coalesce(expires_ms < getvariable('expires_within'), false) AS expiring FROM measured
     )
     SELECT *, over OR expiring AS bad FROM compared
@@ -216,16 +227,15 @@ _FIGURES = """
             count(*) FILTER (steady AND (bad OR why IS NULL)) AS steady,
             count(*) FILTER (NOT steady AND why IS NULL) AS bootstrapping,
             count(*) FILTER (over) AS over,
-            count(*) FILTER (over AND low_ms > getvariable('threshold')) AS certain_over,
-            count(*) FILTER (steady AND NOT bad AND why IS NULL AND high_ms <= getvariable('threshold'))
-                AS certain_within,
+            count(*) FILTER (over AND surely_over) AS certain_over,
+            count(*) FILTER (steady AND NOT bad AND why IS NULL AND surely_within) AS certain_within,
             max({latency_ms: latency_ms, id: -id, low_ms: low_ms, high_ms: high_ms})
                 FILTER (steady AND latency_ms IS NOT NULL) AS worst,
             min({in_ms: expires_ms, id: id,
                 is_certain: coalesce(expires_about_ms < getvariable('expires_within'), false)})
                 FILTER (expiring) AS expiring,
-            sum(records_consumed) FILTER (steady)::BIGINT AS records_consumed,
-            sum(records_over_threshold) FILTER (steady)::BIGINT AS records_over_threshold,
+            sum(records_consumed) FILTER (steady) AS records_consumed,
+            sum(records_over_threshold) FILTER (steady) AS records_over_threshold,
             min({id: id, why: why}) FILTER (NOT bad AND why IS NOT NULL) AS unknown
         FROM judged GROUP BY start
     ), requested AS (

@@ -6,7 +6,7 @@ The file names no recipient, notifier, connection or address: whoever reads the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,6 +38,10 @@ def measured_cluster(cluster: Cluster) -> MeasuredCluster:
         cluster.name, cluster.groups, cluster.topics, cluster.status, cluster.non_consumed_offsets_groups,
         cluster.replication, tuple(exporter.broker for exporter in cluster.jmx_exporters),
     )  # fmt: skip
+
+
+NEXT_POLL = timedelta(minutes=10)
+"""How long after an instant a poll of the log still says what cannot have been then: two runs of five minutes."""
 
 
 @dataclass(frozen=True, slots=True)

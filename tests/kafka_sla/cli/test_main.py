@@ -131,7 +131,7 @@ def write_history() -> None:
     looks = [f"old,payments,0,{stamp(s)},0,{s * 10},exporter" for s in range(0, 1201, 10)]
     Path("log.csv").write_text("\n".join(["cluster,topic,partition,at,log_start_offset,log_end_offset,source", *looks]))
     seconds = [s for s in range(1, 1200, 5) if not STOPPED < s < BACK]
-    commits = [f"old,service,payments,0,{stamp(s)},{(s - 1) * 10},exporter" for s in seconds]
+    commits = [f"old,service,payments,0,{stamp(s)},{(s - 1) * 10},commit_log" for s in seconds]
     Path("commits.csv").write_text("\n".join(["cluster,group,topic,partition,at,committed_offset,source", *commits]))
 
 

@@ -231,3 +231,17 @@ def test_the_database_refuses_words_that_are_no_verdict_and_no_state(
     put(ledger, "10:00", "10:05", "gbbbb")
     with pytest.raises(IntegrityError), Database(store, METADATA).writing() as connection:
         connection.execute(change)  # type: ignore[call-overload]
+
+
+def test_a_long_time_in_which_nothing_was_bad_is_not_read_again(ledger: Ledger) -> None:
+    """As of an SLA whose windows are all unknown, because positions are polled too rarely."""
+    put(ledger, "10:00", "20:00", "gbbb" + "u" * 596)
+    put(ledger, "20:00", "21:00", "g" + "u" * 59)
+    seen: list[int] = []
+
+    def count(around: Sequence[SlaWindow]) -> list[Miss]:
+        seen.append(len(around))
+        return judge(around)
+
+    ledger.verdicts.replace(SLA, span("21:00", "21:05"), windows("21:00", "uuuuu"), count)
+    assert seen == [5]

@@ -32,7 +32,7 @@ LONGEST = "L" * 249
 CONFIG = """\
 clusters: {odd: {connection: kafka_odd}}
 window: 5s
-defaults: {max_latency: 1ms, for: 5s, recipients: [a@example.com]}
+defaults: {max_latency: 1ms, for: 5s, when_uncertain: estimate, recipients: [a@example.com]}
 slas: [{name: "<img src=x onerror=alert(1)>", group: "*", topic: "*"}]
 """
 STEP = timedelta(seconds=5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from datetime import time as clock
 from typing import Any
@@ -22,6 +23,7 @@ from kafka_sla.model.entities import (
     SteadyState,
     Verdict,
     WeeklyMaintenance,
+    WhenUncertain,
 )
 from kafka_sla.model.tables import CONSUMER_LATENCY, NON_CONSUMED, STEADY_STATE
 from kafka_sla.sla.evaluate import expiry, judge, misses
@@ -141,14 +143,46 @@ def test_a_bad_window_is_certain_only_when_a_low_bound_is_above_the_threshold_to
     doubtful = late(backlog_age_max_low_ms=29_000.0)
     sure = late(partition=1, backlog_age_max_ms=40_000.0, backlog_age_max_low_ms=31_000.0)
 
-    assert [judged(promise(), 1, rows)[0].is_certain for rows in ([doubtful], [doubtful, sure])] == [False, True]
+    estimated = promise(when_uncertain="estimate")
+    assert [judged(estimated, 1, rows)[0].is_certain for rows in ([doubtful], [doubtful, sure])] == [False, True]
 
 
 @pytest.mark.parametrize("high", [30_001.0, None])
 def test_a_good_window_is_not_certain_when_a_high_bound_is_above_the_threshold_or_unbounded(high: float | None) -> None:
-    (found,) = judged(promise(), 1, [latency(), latency(partition=1, records_latency_max_high_ms=high)])
+    rows = [latency(), latency(partition=1, records_latency_max_high_ms=high)]
+
+    (found,) = judged(promise(when_uncertain="estimate"), 1, rows)
 
     assert (found.verdict, found.is_certain) == ("good", False)
+
+
+@pytest.mark.parametrize(
+    ("asked", "verdict"), [("unknown", "unknown"), ("bad", "bad"), ("good", "good"), ("estimate", "bad")]
+)
+def test_a_window_whose_bounds_allow_both_is_what_the_sla_asks_for(asked: WhenUncertain, verdict: Verdict) -> None:
+    doubtful = late(backlog_age_max_low_ms=0.0, backlog_age_max_high_ms=70_000.0)
+
+    (found,) = judged(promise(when_uncertain=asked), 1, [doubtful])
+
+    assert (found.verdict, found.is_certain, found.worst_latency_high_ms) == (verdict, False, 70_000.0)
+
+
+def test_a_window_whose_bounds_allow_both_says_so_and_is_never_good() -> None:
+    bounded = latency(records_latency_max_low_ms=0.0, records_latency_max_high_ms=30_001.0)
+    unbounded = latency(records_latency_max_high_ms=None)
+
+    assert [(w.verdict, w.reason, w.unknown_partitions) for row in (bounded, unbounded)
+            for w in judged(promise(), 1, [row])] == [
+        ("unknown", "1 of 1 partitions: pay orders-0: the bounds of its latency, 0.4 s to 30.0 s, allow both", 1),
+        ("unknown", "1 of 1 partitions: pay orders-0: the bounds of its latency, 0.5 s to any time, allow both", 1),
+    ]  # fmt: skip
+
+
+def test_what_is_certain_of_one_partition_outweighs_what_is_not_of_another() -> None:
+    doubtful = latency(partition=1, records_latency_max_high_ms=None)
+
+    assert verdicts(judged(promise(when_uncertain="good"), 1, [late(), doubtful])) == ["bad"]
+    assert verdicts(judged(promise(), 1, [late(), doubtful])) == ["bad"]
 
 
 def test_bootstrapping_partitions_cannot_make_a_window_bad() -> None:
@@ -474,3 +508,15 @@ def test_a_bad_window_that_does_not_say_where_is_refused() -> None:
 
     with pytest.raises(ValueError, match="does not say where"):
         misses(promise(for_ms=0), [bare], WINDOW_MS)
+
+
+def test_a_miss_is_over_after_half_an_hour_that_may_have_been_good() -> None:
+    """As polls every few minutes show it: a window with a poll is certain in an outage, the others never are."""
+    may_be = [replace(w, worst_latency_low_ms=0.0, is_certain=False) for w in run("u" * 100)]
+    bad = {0, 5, 10, 15}
+    windows = [window(n, "bad") if n in bad else may_be[n] for n in range(46)]
+
+    assert [(m.start, m.end) for m in misses(promise(), windows[:45], WINDOW_MS)] == [(START, None)]
+    assert [(m.start, m.end, m.bad_windows) for m in misses(promise(), windows, WINDOW_MS)] == [
+        (START, START + 16 * MINUTE, 4)
+    ]  # fmt: skip

@@ -135,3 +135,20 @@ def test_steps_without_a_figure_of_any_pair_have_no_verdict() -> None:
 
     assert ("unknown", None) == _verdict(pairs)
     assert {("it restarted", None)} == {(row["unknown_reason"], row.get("fetch_latency_ms")) for row in pairs.values()}
+
+
+def test_a_wait_that_seems_longer_than_the_whole_is_no_speed_of_0_ms() -> None:
+    """Times are rounded to whole milliseconds: 10 ms observed, 12 ms waited."""
+    step = {"fetches": 100.0, "total": 1_000.0, "requests": 100.0, "leader_total": 1_200.0, "leader_remote": 1_200.0}
+    names = [("1", 0), ("0", 1)]
+
+    pairs = said_of([step | {"leader": b, "follower": f, "unknown_reason": None} for f, b in names])
+
+    for row in pairs:
+        assert (row.get("fetch_latency_ms"), row.get("slow"), row["total_ms"], row["wait_ms"]) == (None, None, 10, 12)
+        assert row["unknown_reason"].startswith("10.0 ms were observed of which 12.0 ms were waited")
+
+    below = step | {"leader_total": 1_100.0, "leader": 0, "unknown_reason": None}
+    for follower in ("1", "consumers"):
+        row = said_of([below | {"follower": follower}])[0]
+        assert (row.get("fetch_latency_ms"), row["total_local_ms"], row["total_ms"]) == (None, None, 11)

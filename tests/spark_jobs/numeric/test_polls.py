@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
-from kafka_sla.model.entities import Cluster, StatusRules
-from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_STATUS, LOG_OFFSETS
+from kafka_sla.model.arrow_schemas import arrow_rows
+from kafka_sla.model.entities import Cluster, Interval, StatusRules
+from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, CONSUMER_STATUS, LOG_OFFSETS, STEADY_STATE
+from kafka_sla.sla.evaluate import judge
 from tests.spark_jobs.conftest import Row, at, commit, point, sla
 from tests.spark_jobs.measuring import Measuring, status_of
 
@@ -162,6 +164,24 @@ def test_a_group_that_is_gone_stays_gone_in_later_pieces_while_polls_find_its_ol
     assert {row["states"][0]["reason"] for row in whole if row["window_start"] >= at(600)} == {"returned"}
 
 
+def verdicts_of(rows: list[Row]) -> list[str]:
+    """On the SLA of the measured rows, within 30 s."""
+    columns = {CONSUMER_LATENCY: rows, STEADY_STATE: [row | state for row in rows for state in row["states"]]}
+    tables = (arrow_rows(t, [{n: r[n] for n in t.names} for r in found]) for t, found in columns.items())
+    return [window.verdict for window in judge(sla(30), Interval(at(0), at(3600)), 60_000, *tables)]
+
+
+@pytest.mark.parametrize("every", [30, 300])
+def test_a_healthy_consumer_that_is_polled_is_never_bad_and_one_that_stopped_is(measure: Measure, every: int) -> None:
+    points = [point(t, t) for t in range(0, 3601, every)]
+    healthy = [poll(t, max(0, t - 5)) for t in range(0, 3601, every)]
+    found = verdicts_of(measure(points, healthy, 0, 3600))
+    assert ("bad" in found, found.count("unknown") > 50) == (False, True)
+    stopped = [poll(t, min(1200, max(0, t - 5))) for t in range(0, 3601, every)]
+    found = verdicts_of(measure(points, stopped, 0, 3600))
+    assert ("bad" in found[:20], found[25:].count("bad")) == (False, 35 if every == 30 else 13)
+
+
 ENDS = [point(t, t) for t in range(0, 181, 10)]
 
 
@@ -202,10 +222,10 @@ def test_words_of_imported_files_are_polls_but_for_those_of_commit_logs(measure:
 
 
 def test_what_was_done_before_the_first_commit_that_compaction_left_is_not_bounded(measure: Measure) -> None:
-    first, later = commit(20, 10, source="compacted_commit_log"), commit(40, 20)
+    first, later = commit(20, 0, source="compacted_commit_log"), commit(40, 20)
     (row,) = measure(ENDS, [first, later])
     assert (row["polled_only"], row["backlog_age_high_ms"], row["backlog_age_max_high_ms"]) == (False, 40_000, None)
-    (row,) = measure(ENDS, [first, commit(20, 10), later])
+    (row,) = measure(ENDS, [first, commit(20, 0), later])
     assert row["backlog_age_max_high_ms"] == 40_000
 
 

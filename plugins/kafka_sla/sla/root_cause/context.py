@@ -90,7 +90,8 @@ _STATUS = f"""
 """
 
 _LOST = f"""
-    SELECT sum(non_consumed_low)::BIGINT AS expired_unread_low, sum(non_consumed_high)::BIGINT AS expired_unread_high,
+    SELECT TRY_CAST(sum(non_consumed_low) AS BIGINT) AS expired_unread_low,
+        TRY_CAST(sum(non_consumed_high) AS BIGINT) AS expired_unread_high,
         arg_max(soonest, "end") AS unread_expires_at
     FROM (SELECT window_start AS "end", sum(non_consumed_low) AS non_consumed_low,
               sum(non_consumed_high) AS non_consumed_high, min(unread_expires_at) AS soonest

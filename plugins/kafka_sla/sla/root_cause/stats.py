@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_sla.model.entities import FOREVER, Miss
+from kafka_sla.model.entities import FOREVER, MOST, Miss
 from kafka_sla.sla.window_stats import latency_sql
 from kafka_sla.sql import database
 
@@ -166,8 +166,10 @@ _SCOPE = """
 """
 
 _WINDOWS = f"""
-    SELECT window_start AS start, window_end AS "end", sum(records_consumed)::BIGINT AS consumed,
-        sum(records_lag)::BIGINT AS lag, max(backlog_age_max_ms) AS age_ms, max(last_commit_at) AS last_commit_at
+    SELECT window_start AS start, window_end AS "end",
+        coalesce(TRY_CAST(sum(records_consumed) AS BIGINT), {MOST}) AS consumed,
+        TRY_CAST(sum(records_lag) AS BIGINT) AS lag, max(backlog_age_max_ms) AS age_ms,
+        max(last_commit_at) AS last_commit_at
     FROM latency WHERE {_SCOPE} GROUP BY ALL ORDER BY start
 """
 

@@ -6,17 +6,19 @@ Keys repeat and are decoded once each; values are decoded all together, when all
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafka_sla.model.arrow_schemas import arrow_columns, arrow_schema
 from kafka_sla.model.entities import Patterns
-from kafka_sla.model.tables import COMMITTED_OFFSETS, COMPACTED, Column, Table
+from kafka_sla.model.tables import BEYOND_LOG_END, COMMITTED_OFFSETS, COMPACTED, Column, Table
 from kafka_sla.sources.kafka.committed_positions import DELETED, Reader, Track, tracks_of
 from kafka_sla.sources.kafka.protocol.offset_commit_format import commit_key, commit_values
 from kafka_sla.sources.kafka.protocol.record_batches import Record
@@ -52,6 +54,17 @@ class Commits:
     """Readers whose first commit here may not be their first: compaction removed records before it."""
     held_back: int = 0
     """Partitions of the log whose end is held back by a transaction that is still open."""
+
+    def marked(self, ends: Mapping[TopicPartition, int]) -> Commits:
+        """The same; a commit beyond the end of its log says that it is no position."""
+        rows = self.offsets
+        for tp, end in ends.items():
+            of_log = pc.and_(pc.equal(rows["topic"], tp.topic), pc.equal(rows["partition"], tp.partition))
+            beyond = pc.fill_null(pc.and_(of_log, pc.greater(rows["committed_offset"], end)), False)
+            place = rows.schema.get_field_index("source")
+            source = pc.if_else(beyond, BEYOND_LOG_END, rows["source"])
+            rows = rows.set_column(place, rows.schema.field(place), source)
+        return replace(self, offsets=rows)
 
 
 class CommitRecords:

@@ -41,6 +41,10 @@ class Track:
         """No position lies before this offset."""
         return min(self.positions)
 
+    @property
+    def highest(self) -> int:
+        return max(self.positions)
+
     def at(self, moment: int) -> int | None:
         index = bisect_right(self.times, moment)
         return self._position(index - 1)
@@ -89,6 +93,12 @@ def positions_at(tracks: Mapping[Reader, Track], moments: Sequence[int]) -> Iter
         for moment in moments:
             if (position := track.at(moment)) is not None:
                 yield Step(reader, moment, position)
+
+
+def beyond_end(tracks: Mapping[Reader, Track], ends: Mapping[TopicPartition, int]) -> dict[Reader, int]:
+    """Readers that once stood beyond the log end, which was read after that, and this end."""
+    found = {reader: ends.get(reader.tp, track.highest) for reader, track in tracks.items()}
+    return {reader: end for reader, end in found.items() if tracks[reader].highest > end}
 
 
 def falls_back(tracks: Mapping[Reader, Track], start: int, end: int) -> Iterator[Step]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from kafka_sla.model.entities import KeptPosition
-from kafka_sla.model.tables import POLL_CONFIRMED
+from kafka_sla.model.tables import BEYOND_LOG_END, EVERY_COMMIT, POLL_CONFIRMED
 from kafka_sla.sources.kafka.committed_positions import Reader, Track
 from kafka_sla.sources.kafka.fact_rows import Row
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
@@ -20,16 +20,18 @@ def kept_tracks(kept: Iterable[KeptPosition], there: Collection[TopicPartition])
     return tracks
 
 
-def kept_rows(kept: Iterable[KeptPosition], there: Collection[TopicPartition], since: int) -> Iterator[Row]:
-    """Positions from `since` on as they are. An older one may be years old; it is told as where its reader stood at
-    `since`, else each landing would be compared with all facts from then on."""
+def kept_rows(kept: Iterable[KeptPosition], ends: Mapping[TopicPartition, int], since: int) -> Iterator[Row]:
+    """Positions from `since` on as they are, on partitions that are there; those beyond the log end are none. An older
+    one may be years old; it is told as where its reader stood at `since`, else each landing would be compared with all
+    facts from then on."""
     for one in kept:
-        if (tp := TopicPartition(one.topic, one.partition)) not in there:
+        if (tp := TopicPartition(one.topic, one.partition)) not in ends:
             continue
+        beyond = one.source in EVERY_COMMIT and one.offset is not None and one.offset > ends[tp]
         if one.at_ms >= since:
-            yield one.group, *tp, one.at_ms, one.offset, one.source
+            yield one.group, *tp, one.at_ms, one.offset, BEYOND_LOG_END if beyond else one.source
         elif one.offset is not None:
-            yield one.group, *tp, since, one.offset, POLL_CONFIRMED
+            yield one.group, *tp, since, one.offset, BEYOND_LOG_END if beyond else POLL_CONFIRMED
 
 
 def standing(tracks: dict[Reader, Track], since: int, now: int) -> Iterator[Row]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -22,6 +22,7 @@ from kafka_sla.model.tables import (
 )
 from kafka_sla.sources.kafka import fact_rows
 from kafka_sla.sources.kafka.commit_records import Commits
+from kafka_sla.sources.kafka.committed_positions import Reader, Track, beyond_end
 from kafka_sla.sources.kafka.external_positions import kept_rows, kept_tracks, standing
 from kafka_sla.sources.kafka.fact_rows import Row, fact_table
 from kafka_sla.sources.kafka.live_state import now_ms, seen
@@ -105,9 +106,9 @@ def _read(
     began, cluster = now_ms(), scope.client.cluster.name
     now, commits = seen(scope, live)
     progress(f"{len(scope.topics)} topics, {len(now.groups)} groups, {len(now.positions)} committed offsets")
-    still = unchanged(scope.since, now, commits)
+    there = scope.offsets.ends()  # after the commits: what lies beyond was no position
+    still = unchanged(scope.since, now, commits, there)
     times = RecordTimes(scope.client, scope.topics)
-    there = set(scope.offsets.partitions)
     elsewhere = kept_tracks(kept, there)
     rows = [
         *proven(now.committed, still),
@@ -117,12 +118,14 @@ def _read(
     if live:
         rows += standing(elsewhere, epoch_ms(scope.interval.start), began)
     followed = tracks(now, commits, still) | elsewhere
+    beyond = beyond_end(followed, there)
     contents = Contents(scope.client, scope.offsets.leader, rule.min_gap_ms)
     looking = Looking(
         scope.offsets, times, rule, per_slice, began, scope.may_be_compacted, followed, progress, contents
     )
     points = produced_points(looking, epoch_ms(scope.interval.start), epoch_ms(scope.interval.end))
-    found, known = list(fact_rows.produced(points)), commits or Commits()
+    found = list(fact_rows.produced(points))
+    known = (commits or Commits()).marked({reader.tp: end for reader, end in beyond.items()})
     return Snapshot(
         log_offsets=fact_table(LOG_OFFSETS, cluster, [*_ends_of_records(looking, now.ends), *found]),
         record_ranges=fact_table(RECORD_RANGES, cluster, fact_rows.ranges(looking.ranges)),
@@ -132,7 +135,14 @@ def _read(
         group_states=fact_table(GROUP_STATES, cluster, now.groups),
         share_lags=fact_table(SHARE_LAGS, cluster, now.shares),
         topic_configs=fact_table(TOPIC_CONFIGS, cluster, now.configs),
-        notes=(*scope.notes, *scope.offsets.notes(), *times.notes(), *contents.notes(), *_unfinished(looking)),
+        notes=(
+            *scope.notes,
+            *_beyond_end(beyond, followed),
+            *scope.offsets.notes(),
+            *times.notes(),
+            *contents.notes(),
+            *_unfinished(looking),
+        ),
         offset_lookups=scope.offsets.offset_lookups + times.offset_lookups + contents.offset_lookups,
     )
 
@@ -146,6 +156,18 @@ def _ends_of_records(looking: Looking, rows: list[Row]) -> Iterator[Row]:
         if topic in transactional:
             told = before_markers(looking.times, TopicPartition(topic, partition), told)
         yield topic, partition, at, start, told[end], source
+
+
+def _beyond_end(beyond: Mapping[Reader, int], tracks: Mapping[Reader, Track]) -> list[str]:
+    """In words, with an example."""
+    if not beyond:
+        return []
+    reader, end = min(beyond.items())
+    return [
+        f"{len(beyond)} readers committed offsets beyond the log end: these are no positions, and where the readers"
+        f" stand is unknown until they commit others (for instance {tracks[reader].highest} of group {reader.group!r}"
+        f" in {reader.tp.topic}-{reader.tp.partition}, which ends at {end}); reset their offsets"
+    ]
 
 
 def _unfinished(looking: Looking) -> list[str]:

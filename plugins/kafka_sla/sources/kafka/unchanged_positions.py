@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from kafka_sla.model.tables import POLL_CONFIRMED
+from kafka_sla.model.tables import BEYOND_LOG_END, POLL_CONFIRMED
 from kafka_sla.sources.kafka.commit_records import Commits
 from kafka_sla.sources.kafka.committed_positions import Reader, Track
 from kafka_sla.sources.kafka.fact_rows import Row
@@ -15,16 +15,17 @@ _READER = 3
 """Values of a row that name the reader: group, topic, partition."""
 
 
-def unchanged(since: int, now: Now, commits: Commits | None) -> list[Row]:
+def unchanged(since: int, now: Now, commits: Commits | None, ends: Mapping[TopicPartition, int]) -> list[Row]:
     """Rows for readers without a commit in what was read: where they are now is where they were at its start, as the
     commit log proves. Mere polls would leave open whether they moved. `since`: that start, ms."""
     if commits is None or commits.held_back:
         return []
     return [
-        (reader.group, *reader.tp, since, position, POLL_CONFIRMED)
+        (reader.group, *reader.tp, since, position,
+         BEYOND_LOG_END if position > ends.get(reader.tp, position) else POLL_CONFIRMED)
         for reader, position in now.positions.items()
         if reader not in commits.tracks and reader not in commits.later
-    ]
+    ]  # fmt: skip
 
 
 def proven(seen: list[Row], still: list[Row]) -> Iterator[Row]:

@@ -92,7 +92,7 @@ _FLOWS = """
     WITH newest AS (SELECT cluster, flow, max(window_start) AS last FROM shown GROUP BY ALL)
     SELECT cluster, flow, target, topic, count(DISTINCT partition)::INT AS partitions,
         CASE WHEN count(replication_record_lag) FILTER (window_start = last) = count(*) FILTER (window_start = last)
-            THEN (sum(replication_record_lag) FILTER (window_start = last))::BIGINT END AS lag,
+            THEN TRY_CAST(sum(replication_record_lag) FILTER (window_start = last) AS BIGINT) END AS lag,
         max(replication_record_lag_max) AS worst_lag, max(replication_latency_max_ms) AS worst_latency_ms,
         max(replication_latency_ms) FILTER (window_start = last) AS latency_ms,
         max(last_replicated_at) AS last_replicated_at,
@@ -102,8 +102,8 @@ _FLOWS = """
 _UNREAD = """
     WITH newest AS (SELECT cluster, max(window_start) AS last FROM shown GROUP BY ALL)
     SELECT cluster, "group", topic,
-        sum(non_consumed_low)::BIGINT AS lost_low, sum(non_consumed_high)::BIGINT AS lost_high,
-        (sum(unread_records) FILTER (window_start = last))::BIGINT AS unread,
+        TRY_CAST(sum(non_consumed_low) AS BIGINT) AS lost_low, TRY_CAST(sum(non_consumed_high) AS BIGINT) AS lost_high,
+        TRY_CAST(sum(unread_records) FILTER (window_start = last) AS BIGINT) AS unread,
         min(unread_expires_at) FILTER (window_start = last) AS expires_at,
         min(unread_expires_in_ms) FILTER (window_start = last) AS expires_in_ms,
         min(unknown_reason) FILTER (window_start = last) AS unknown_reason

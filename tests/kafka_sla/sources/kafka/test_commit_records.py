@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import struct
 import uuid
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from kafka_sla.model.entities import Patterns, epoch_ms
 from kafka_sla.sources.kafka.commit_records import CommitRecords
 from kafka_sla.sources.kafka.protocol.record_batches import Record
+from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 
 APPENDED = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
 COMMITTED_MS = 1_793_534_400_123
@@ -40,11 +42,13 @@ def _value(version: int, offset: int = 42, metadata: str = "", tags: bytes = b"\
     return head + text + struct.pack(">q", COMMITTED_MS) + tail
 
 
-def _decode(*records: tuple[bytes, bytes | None], lost: bool = False) -> tuple[list[dict[str, Any]], int]:
+def _decode(
+    *records: tuple[bytes, bytes | None], lost: bool = False, log_ends: Mapping[TopicPartition, int] | None = None
+) -> tuple[list[dict[str, Any]], int]:
     collected = CommitRecords(Patterns(), Patterns())
     for key, value in records:
         collected.add(Record(0, epoch_ms(APPENDED), key, value), behind_gap=lost)
-    commits = collected.decoded("prod", epoch_ms(APPENDED) + 1)
+    commits = collected.decoded("prod", epoch_ms(APPENDED) + 1).marked(log_ends or {})
     return commits.offsets.to_pylist(), commits.unreadable.num_rows
 
 
@@ -124,3 +128,8 @@ def test_records_told_together_are_told_as_each_alone() -> None:
 
     assert _decode(*records) == ([row for rows, _ in alone for row in rows], sum(strange for _, strange in alone))
     assert len(_decode(*records)[0]) > len(whole)
+
+
+def test_a_commit_beyond_the_log_end_keeps_its_offset_and_says_that_it_is_no_position() -> None:
+    rows, _ = _decode((_key(), _value(3, 10**15)), log_ends={TopicPartition("orders", 3): 100})
+    assert [(row["committed_offset"], row["source"]) for row in rows] == [(10**15, "beyond_log_end")]

@@ -150,3 +150,19 @@ def test_all_partitions_of_the_log_are_read(kafka3: Broker) -> None:
 
     assert sorted(group for group, _, _, _ in decoded(seen)) == sorted(groups)
     assert sorted(row["group"] for row in seen.committed_offsets.to_pylist()) == sorted(groups)
+
+
+def test_a_commit_beyond_the_log_end_is_marked_and_noted_and_others_are_not(kafka: Broker) -> None:
+    name = topic(kafka)
+    produce(kafka, name, [ms(1), ms(2)])
+    stray, fine = f"stray-{name}", f"billing-{name}"
+    for group, offset in ((stray, 1), (stray, 10**15), (fine, 2)):
+        commit(kafka, group, name, offset)
+
+    for live in (True, False):
+        seen = look(kafka, this_minute(), name, groups=f".*-{name}", live=live)
+
+        marked = dict(zip(decoded(seen), seen.commit_records["beyond_end"].to_pylist(), strict=True))
+        assert marked == {(stray, name, 0, 1): False, (stray, name, 0, 10**15): True, (fine, name, 0, 2): False}
+        (note,) = seen.notes
+        assert f"1000000000000000 of group '{stray}' in {name}-0, which ends at 2" in note

@@ -8,7 +8,8 @@ from kafka_sla.sources.kafka.external_positions import kept_rows, kept_tracks, s
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 
 BUSY, IDLE, GONE = (TopicPartition("orders", partition) for partition in (0, 1, 2))
-THERE = {BUSY, IDLE}
+THERE = {BUSY: 7, IDLE: 3}
+"""Partitions and their log ends."""
 
 
 def kept(tp: TopicPartition, at_ms: int, offset: int | None) -> KeptPosition:
@@ -24,6 +25,13 @@ def test_a_position_of_the_time_asked_for_keeps_its_time_and_an_older_one_is_tol
         ("A->B", "orders", 0, 1_200, 5, "mm2_offsets"),
         ("A->B", "orders", 1, 1_000, 3, "poll_confirmed"),
     ]
+
+
+def test_a_position_beyond_the_log_end_is_kept_as_what_it_is() -> None:
+    positions = [kept(BUSY, 2_000, 10**15), kept(IDLE, 10, 4)]
+    assert [row[-2:] for row in kept_rows(positions, THERE, since=1_000)] == [
+        (10**15, "beyond_log_end"), (4, "beyond_log_end")
+    ]  # fmt: skip
 
 
 def test_a_position_that_was_deleted_before_is_none() -> None:
