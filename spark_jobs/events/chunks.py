@@ -17,7 +17,7 @@ from kafka_sla.spark_jobs.numeric.polls import Observations, PollTimes, alike, e
 from kafka_sla.spark_jobs.numeric.positions import checked
 from kafka_sla.spark_jobs.numeric.produced_timeline import Points, Timeline
 from kafka_sla.spark_jobs.numeric.scans import begins
-from kafka_sla.spark_jobs.windows.topic_lives import Renewals, Seen
+from kafka_sla.spark_jobs.numeric.topic_lives import Renewals, Seen
 
 _OF_RANGES = ("at", "offset", "until", "records", "earliest", "latest")
 _CHUNK_EVENTS = 2_000_000

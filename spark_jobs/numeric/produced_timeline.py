@@ -17,7 +17,7 @@ from kafka_sla.spark.job_spec import NEXT_POLL
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.offset_ranges import RangeRows, Ranges
 from kafka_sla.spark_jobs.numeric.scans import extent
-from kafka_sla.spark_jobs.windows.topic_lives import Renewals, Seen, lives
+from kafka_sla.spark_jobs.numeric.topic_lives import Renewals, Seen, lives
 
 RECORD, BRACKETED, INTERPOLATED, EXTRAPOLATED = range(4)
 METHODS = ("record", "bracketed", "interpolated", "extrapolated")

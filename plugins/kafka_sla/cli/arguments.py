@@ -39,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
     _report(_command(commands, "report", "write an HTML report of the SLAs in an interval"))
     _digest(_command(commands, "digest", "make a digest of the configuration, as a file or a mail"))
     _export(_command(commands, "export", "write published rows of a table"))
-    _store(_command(commands, "store", "look after the store itself"))
+    _store(_command(commands, "store", "adapt a store that was moved or copied"))
     return made
 
 
