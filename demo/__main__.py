@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from demo.airflow_client import AirflowClient
-from demo.airflow_server import ROOT, airflow
+from demo.airflow_server import ROOT, AirflowFailed, airflow
 from demo.broker import Cluster, archive_classes
 from demo.flows import FIRST_ROUND_SECONDS, FLOWS, TRAFFIC_SECONDS
 from demo.load import Load
@@ -56,6 +56,9 @@ def main() -> int:
     except KeyboardInterrupt:
         say("stopped")
         return 130 if once else 0
+    except (AirflowFailed, TimeoutError) as error:
+        say(f"stopped: {error}; Airflow's log is {FOLDER / 'airflow' / 'standalone.log'}")
+        return 1
 
 
 def _play(once: bool) -> int:
@@ -78,7 +81,7 @@ def _play(once: bool) -> int:
         client = stack.enter_context(airflow(FOLDER / "airflow", databases["airflow"], environment))
         load = stack.enter_context(Load(cluster.client(), FLOWS))
         say(f"traffic runs: {len(FLOWS)} topics, {len(FLOWS)} consumer groups")
-        client.wait_until_healthy()
+        client.wait_until_healthy(say=say)
         client.unpause(DAG)
         say(f"Airflow is up: {_login(client)}")
         measured = _rounds(client, load, settings, partial(_look, settings, store, connections))

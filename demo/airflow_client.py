@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 _PARTS = ("metadatabase", "scheduler", "dag_processor", "triggerer")
+_WORD_SECONDS = 15
 _ENDED = ("success", "failed", "upstream_failed", "skipped", "removed")
 # never through a proxy: everything is on this machine
 _OPEN = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
@@ -31,12 +32,12 @@ class TaskEnd:
 
 @dataclass(slots=True)
 class AirflowClient:
-    """One Airflow. `alive` raises when its process has ended."""
+    """One Airflow. `alive` raises when its process has ended, and returns the bytes that it has logged so far."""
 
     address: str
     user: str
     password: str = field(repr=False)
-    alive: Callable[[], None]
+    alive: Callable[[], int]
     _token: str | None = field(default=None, repr=False)
 
     def token(self) -> str:
@@ -44,8 +45,9 @@ class AirflowClient:
         login = {"username": self.user, "password": self.password}
         return str(self._send("POST", "/auth/token", login, {})["access_token"])
 
-    def wait_until_healthy(self, seconds: float = 180) -> None:
-        self._poll(self._is_healthy, seconds, "Airflow is not healthy")
+    def wait_until_healthy(self, seconds: float = 180, say: Callable[[str], None] = lambda text: None) -> None:
+        """Wait as long as Airflow logs anything within so many seconds: a slow machine is no failure."""
+        self._poll(self._is_healthy, seconds, "Airflow is not healthy", say)
 
     def unpause(self, dag_id: str, seconds: float = 120) -> None:
         """Let a DAG run, as soon as Airflow has parsed it."""
@@ -115,12 +117,20 @@ class AirflowClient:
         errors = [error for entry in entries for error in entry.get("error_detail") or ()]
         return "\n".join(f"{error['exc_type']}: {error['exc_value']}" for error in errors)
 
-    def _poll(self, done: Callable[[], bool], seconds: float, problem: str) -> None:
-        deadline = time.monotonic() + seconds
+    def _poll(
+        self, done: Callable[[], bool], seconds: float, problem: str, say: Callable[[str], None] = lambda text: None
+    ) -> None:
+        logged, progress_at = 0, time.monotonic()
+        next_word = progress_at + _WORD_SECONDS
         while not done():
-            self.alive()
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"{problem} after {seconds:.0f} s")
+            now = time.monotonic()
+            if (bytes_now := self.alive()) > logged:
+                logged, progress_at = bytes_now, now
+            if now > progress_at + seconds:
+                raise TimeoutError(f"{problem}: it has logged nothing for {seconds:.0f} s")
+            if now > next_word:
+                say(f"waiting for Airflow: {logged // 1024} KiB logged")
+                next_word = now + _WORD_SECONDS
             time.sleep(0.5)
 
     def _is_healthy(self) -> bool:

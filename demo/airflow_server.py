@@ -45,9 +45,10 @@ def airflow(home: Path, database_url: str, extra: Mapping[str, str], port: int =
             stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
 
-    def alive() -> None:
+    def alive() -> int:
         if process.poll() is not None:
             raise AirflowFailed(f"Airflow ended with status {process.returncode}:\n{log.read_text()[-4000:]}")
+        return log.stat().st_size
 
     try:
         yield AirflowClient(f"http://127.0.0.1:{port}", _USER, password, alive)

@@ -42,7 +42,7 @@ class Outcome:
         ])  # fmt: skip
 
     def surprises(self) -> list[str]:
-        """What differs from what the flows promise; empty when all is as it should be."""
+        """What differs from what the flows should show; empty when all is as it should be."""
         expected = {flow.sla for flow in FLOWS if flow.missed}
         misses = Ledger(self.store).verdicts.misses(interval=self.interval)
         missed = {miss.sla for miss in misses}

@@ -31,7 +31,7 @@ _OF_LATENCY = [*_KEY, "window_start", "window_end", "records_lag", "backlog_age_
 
 
 def wanted(job: Job) -> bool:
-    """Only where somebody named groups of a topic, or promised something."""
+    """Only where somebody named groups of a topic, or there are SLAs."""
     return bool(job.slas) or any(replay.cluster.non_consumed_offsets_groups for replay in job.replays)
 
 

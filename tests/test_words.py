@@ -36,12 +36,15 @@ WORDS = {
     r"packs?": "block",
     r"SlaNow|PairNow|FlowNow|Cure|Summed|Attained": "the schema's name in the glossary",
     r"mistakes?": "error",
+    r"promis(?:e[ds]?|ing)": "SLA, threshold, required",
 }
 """Former word → what to write instead. Whole words only, `_` and `-` part words."""
 _FORMER = re.compile(rf"(?<![A-Za-z])(?:{'|'.join(WORDS)})(?![A-Za-z])")
 _FORMER_STATES = re.compile(r"(?<=[\"'])(?:kept|late)(?=[\"'])")
 """Of SLAs, in the rooms that show them; today's are in the glossary."""
-ALLOWED = re.compile(r"clipboard closed|(?:kafka_replica|replica)[_-]fetcher\w*|fetcher_thread|fetcher thread|look at")
+ALLOWED = re.compile(
+    r"Promise\.all|clipboard closed|(?:kafka_replica|replica)[_-]fetcher\w*|fetcher_thread|fetcher thread|look at"
+)
 """Kafka's own names, and English that means something else."""
 
 

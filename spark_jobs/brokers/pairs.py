@@ -52,7 +52,7 @@ def _too_coarse(observed_ms: float, wait_ms: float) -> Row:
     return {
         "total_ms": observed_ms, "wait_ms": wait_ms,
         "unknown_reason": f"{observed_ms:.1f} ms were observed of which {wait_ms:.1f} ms were waited: Kafka's whole"
-        " milliseconds are too coarse to tell",
+        " milliseconds are too coarse",
     }  # fmt: skip
 
 

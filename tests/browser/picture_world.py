@@ -33,7 +33,7 @@ TOLD = timedelta(minutes=3_175)
 FIVE_MINUTES = timedelta(minutes=5)
 RUNS = 3
 DIGEST = """
-digests: [{name: All promises, every: day, recipients: [platform@example.com]}]
+digests: [{name: All SLAs, every: day, recipients: [platform@example.com]}]
 base_url: https://airflow.example.com
 """
 

@@ -186,7 +186,7 @@ def _list_rules(values: dict[str, Any]) -> Iterator[Found]:
 
 
 def _expiry_rules(sla: dict[str, Any], name: str, cluster: dict[str, Any]) -> Iterator[Found]:
-    """Groups that promise something of unread records where nobody counts theirs."""
+    """Groups whose unread records are limited where nobody counts them."""
     lists = _mapping(cluster.get("non_consumed_offsets_groups"))
     groups = sla["groups"] if isinstance(sla.get("groups"), list) else [sla.get("group")]
     topics = sla["topics"] if isinstance(sla.get("topics"), list) else [sla.get("topic")]

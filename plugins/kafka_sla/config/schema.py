@@ -161,7 +161,7 @@ class SlaDefaults(Section):
         default=None, description="Topics (names or patterns); default: all that the groups read."
     )
     max_latency: Duration | None = Field(
-        default=None, description="The promise: every record is consumed within this time."
+        default=None, description="Threshold: every record is consumed within this time."
     )
     for_: Duration = _written("5m", alias="for", description="Bad time after which a miss opens.")
     when_uncertain: Literal["unknown", "bad", "good", "estimate"] = Field(
@@ -169,7 +169,7 @@ class SlaDefaults(Section):
         description="What a window is whose bounds allow both; estimate: what the estimated latency says.",
     )
     min_time_to_expiry: Duration | None = Field(
-        default=None, description="Also promised: no unread record expires sooner than this."
+        default=None, description="Also required: no unread record expires sooner than this."
     )
     objective: Objective = _written("99.9%", description="Share of the windows of a period that must be good.")
     period: Literal["day", "week", "month", "quarter", "year"] = Field(
@@ -190,7 +190,7 @@ class SlaDefaults(Section):
 
 
 class SlaKeys(SlaDefaults):
-    """One promise."""
+    """One SLA."""
 
     name: SlaName = Field(description="Unique name, shown in the grid, in mails and reports.")
 
@@ -236,12 +236,12 @@ def _cluster(value: Any) -> Any:
 
 
 class Document(Section):
-    """Configuration of kafka_sla: clusters, and the promises that their consumers make."""
+    """Configuration of kafka_sla: clusters, and the SLAs of their consumers."""
 
     clusters: dict[ClusterName, Annotated[ClusterKeys, BeforeValidator(_cluster)]] = Field(
         min_length=1, description="Kafka clusters by name."
     )
-    slas: list[SlaKeys] = Field(default=[], description="The promises.")
+    slas: list[SlaKeys] = Field(default=[], description="The SLAs.")
     defaults: SlaDefaults = Field(
         default_factory=SlaDefaults, description="Keys for every SLA that does not give them itself."
     )

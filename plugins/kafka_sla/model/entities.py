@@ -263,7 +263,7 @@ class MeasuredSla:
 
 @dataclass(frozen=True, slots=True)
 class Sla:
-    """One promise: every record of these groups and topics is consumed within `max_latency_ms`."""
+    """Every record of these groups and topics is consumed within `max_latency_ms`."""
 
     name: str
     cluster: str

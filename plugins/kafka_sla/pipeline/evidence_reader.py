@@ -1,4 +1,4 @@
-"""What was published about a promise, read for its verdicts and for the evidence of its misses. Judges nothing."""
+"""What was published about an SLA, read for its verdicts and for the evidence of its misses. Judges nothing."""
 
 from __future__ import annotations
 
@@ -28,42 +28,42 @@ from kafka_sla.sla.root_cause.context import Around
 from kafka_sla.sla.root_cause.evidence import evidence, evidence_interval
 
 
-def measured(promise: Sla, lake: Lake, interval: Interval) -> tuple[pa.Table, pa.Table]:
+def measured(sla: Sla, lake: Lake, interval: Interval) -> tuple[pa.Table, pa.Table]:
     """The published latency, without the histograms that no verdict needs, and the steady states."""
     columns = [name for name in CONSUMER_LATENCY.names if name != "latency_histogram"]
-    latency = lake.published(CONSUMER_LATENCY.name, interval, [promise.cluster], columns)
-    steady = lake.published(STEADY_STATE.name, interval, [promise.cluster])
-    return latency, _told(promise, lake, interval, steady)
+    latency = lake.published(CONSUMER_LATENCY.name, interval, [sla.cluster], columns)
+    steady = lake.published(STEADY_STATE.name, interval, [sla.cluster])
+    return latency, _told(sla, lake, interval, steady)
 
 
-def _told(promise: Sla, lake: Lake, interval: Interval, steady: pa.Table) -> pa.Table:
+def _told(sla: Sla, lake: Lake, interval: Interval, steady: pa.Table) -> pa.Table:
     """The steady states, those that nobody knows as unknown."""
     if before := window_before(steady):
-        steady = pa.concat_tables([lake.published(STEADY_STATE.name, before, [promise.cluster]), steady])
+        steady = pa.concat_tables([lake.published(STEADY_STATE.name, before, [sla.cluster]), steady])
     if first := first_commits(steady):
-        steady = doubted(steady, lake.read_facts(COMMITTED_OFFSETS, first, [promise.cluster]))
+        steady = doubted(steady, lake.read_facts(COMMITTED_OFFSETS, first, [sla.cluster]))
     return steady.filter(pc.greater_equal(steady["window_start"], pa.scalar(interval.start)))
 
 
-def explained(settings: Settings, promise: Sla, miss: Miss, until: datetime, lake: Lake) -> Miss:
+def explained(settings: Settings, sla: Sla, miss: Miss, until: datetime, lake: Lake) -> Miss:
     """The miss with its evidence from the published rows around it."""
     interval = evidence_interval(miss, until)
-    latency, steady = measured(promise, lake, interval)
-    return replace(miss, evidence=evidence(miss, latency, steady, _around(settings, promise, lake, interval)))
+    latency, steady = measured(sla, lake, interval)
+    return replace(miss, evidence=evidence(miss, latency, steady, _around(settings, sla, lake, interval)))
 
 
-def _around(settings: Settings, promise: Sla, lake: Lake, interval: Interval) -> Around:
+def _around(settings: Settings, sla: Sla, lake: Lake, interval: Interval) -> Around:
     """What else was published of that time; None for what the configuration does not ask for."""
 
     def rows(table: Table, clusters: Sequence[str]) -> pa.Table:
         return lake.published(table.name, interval, clusters)
 
-    own = [promise.cluster]
-    sources = [c.name for c in settings.clusters if any(flow.target == promise.cluster for flow in c.replication)]
+    own = [sla.cluster]
+    sources = [c.name for c in settings.clusters if any(flow.target == sla.cluster for flow in c.replication)]
     return Around(
         status=rows(CONSUMER_STATUS, own),
         lost=rows(NON_CONSUMED, own),
-        brokers=rows(FETCH_LATENCY, own) if settings.cluster(promise.cluster).jmx_exporters else None,
+        brokers=rows(FETCH_LATENCY, own) if settings.cluster(sla.cluster).jmx_exporters else None,
         replication=rows(REPLICATION_LAG, sources) if sources else None,
         groups=rows(GROUP_STATES, own),
     )

@@ -23,11 +23,11 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def unread_rows(promise: Sla, lake: Lake, interval: Interval) -> pa.Table | None:
-    """Published rows of `non_consumed`; None where nothing was promised of them: nobody need read them."""
-    if promise.min_time_to_expiry_ms is None:
+def unread_rows(sla: Sla, lake: Lake, interval: Interval) -> pa.Table | None:
+    """Published rows of `non_consumed`; None where the SLA limits none: nobody needs to read them."""
+    if sla.min_time_to_expiry_ms is None:
         return None
-    return lake.published(NON_CONSUMED.name, interval, [promise.cluster], _COLUMNS)
+    return lake.published(NON_CONSUMED.name, interval, [sla.cluster], _COLUMNS)
 
 
 def with_expiry(miss: Miss, windows: Sequence[SlaWindow]) -> Miss:

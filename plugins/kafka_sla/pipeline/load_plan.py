@@ -73,9 +73,9 @@ def job_for(settings: Settings, lake: Lake, ledger: Ledger, interval: Interval, 
 def rules_digest(cluster: Cluster, slas: Sequence[Sla]) -> str:
     """Changes when anything that is carried over may come out differently: steady states, evaluated commits, totals."""
     own = sorted((s for s in slas if s.cluster == cluster.name), key=lambda s: s.name)
-    promised = [(s.name, s.groups, s.topics, s.max_latency_ms, s.steady_state) for s in own]
+    rules = [(s.name, s.groups, s.topics, s.max_latency_ms, s.steady_state) for s in own]
     status = (cluster.status.commits, cluster.status.expire_group_ms)
-    said = repr((promised, status, sorted(cluster.non_consumed_offsets_groups)))
+    said = repr((rules, status, sorted(cluster.non_consumed_offsets_groups)))
     return hashlib.sha256(said.replace(*former_names.IN_DIGESTS).encode()).hexdigest()
 
 

@@ -147,18 +147,18 @@ def evaluate(settings: Settings, store: Store, sla_name: str, interval: Interval
 
     Returns ids of the misses that overlap the interval by state (`open`, `recovered`) and counts of the verdicts.
     """
-    promise, lake, ledger = settings.sla(sla_name), Lake(store), Ledger(store)
-    windows = [window for piece in interval.pieces(_PIECE) for window in _judged(settings, promise, lake, piece)]
+    sla, lake, ledger = settings.sla(sla_name), Lake(store), Ledger(store)
+    windows = [window for piece in interval.pieces(_PIECE) for window in _judged(settings, sla, lake, piece)]
 
     def judge_misses(around: Sequence[SlaWindow]) -> list[Miss]:
-        found = judging.misses(promise, around, settings.window_ms)
+        found = judging.misses(sla, around, settings.window_ms)
         until = max((w.window.end for w in around), default=interval.end)
-        known = [explained(settings, promise, miss, until, lake) for miss in found]
+        known = [explained(settings, sla, miss, until, lake) for miss in found]
         return [with_expiry(miss, around) for miss in known]
 
-    ledger.verdicts.replace(promise, interval, windows, judge_misses, looks_back(promise))
-    sum_up(promise, lake, ledger, interval, settings.window_ms)
-    touching = ledger.verdicts.misses(promise, interval)
+    ledger.verdicts.replace(sla, interval, windows, judge_misses, looks_back(sla))
+    sum_up(sla, lake, ledger, interval, settings.window_ms)
+    touching = ledger.verdicts.misses(sla, interval)
     verdicts = [w.verdict for w in windows]
     return {
         "sla": sla_name,
@@ -168,10 +168,10 @@ def evaluate(settings: Settings, store: Store, sla_name: str, interval: Interval
     }
 
 
-def _judged(settings: Settings, promise: Sla, lake: Lake, piece: Interval) -> tuple[SlaWindow, ...]:
-    latency, steady = measured(promise, lake, piece)
-    unread = unread_rows(promise, lake, piece)
-    return judging.judge(promise, piece, settings.window_ms, latency, steady, unread=unread)
+def _judged(settings: Settings, sla: Sla, lake: Lake, piece: Interval) -> tuple[SlaWindow, ...]:
+    latency, steady = measured(sla, lake, piece)
+    unread = unread_rows(sla, lake, piece)
+    return judging.judge(sla, piece, settings.window_ms, latency, steady, unread=unread)
 
 
 def notify(
@@ -193,13 +193,13 @@ def notify(
     queued = sum(_queue(ledger, name, interval, run_url, [MAIL, *_notifiers(settings.sla(name))]) for name in slas)
 
     def send(notice: Notice) -> None:
-        promise = settings.sla(notice.miss.sla)
-        notifier = _notifiers(promise).get(notice.channel)
+        sla = settings.sla(notice.miss.sla)
+        notifier = _notifiers(sla).get(notice.channel)
         if notifier and call:
-            call(notifier, promise, notice)
-        elif notice.channel == MAIL and smtp and promise.recipients:
+            call(notifier, sla, notice)
+        elif notice.channel == MAIL and smtp and sla.recipients:
             around = Interval(notice.miss.start - _PLOT_BEFORE, max(interval.end, notice.miss.opened_at))
-            mail.send(smtp, promise, notice, ledger.verdicts.windows(promise, around))
+            mail.send(smtp, sla, notice, ledger.verdicts.windows(sla, around))
 
     return {"queued": queued, "sent": ledger.outbox.deliver(send, slas, None if call else [MAIL], but=[ASSET])}
 
@@ -226,7 +226,7 @@ def _queue(ledger: Ledger, sla: str, interval: Interval, run_url: str | None, ch
     return queued
 
 
-def _notifiers(promise: Sla) -> dict[str, Notifier]:
+def _notifiers(sla: Sla) -> dict[str, Notifier]:
     """The notifiers of an SLA by channel: the class, numbered where the same one is there twice."""
-    paths = [notifier.path for notifier in promise.notifiers]
-    return {f"{n.path}#{paths[:i].count(n.path) + 1}": n for i, n in enumerate(promise.notifiers)}
+    paths = [notifier.path for notifier in sla.notifiers]
+    return {f"{n.path}#{paths[:i].count(n.path) + 1}": n for i, n in enumerate(sla.notifiers)}

@@ -1,4 +1,4 @@
-"""How much of a promise was kept in a calendar period, and what is left of its error budget. Pure; knows no store."""
+"""How far an SLA was met in a calendar period, and what is left of its error budget. Pure; knows no store."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Attainment:
 
     @property
     def records_attainment(self) -> float | None:
-        """Share of the records consumed in good and bad time that kept the promise."""
+        """Share of the records consumed in good and bad time within the threshold."""
         return 1 - self.records_over_threshold / self.records_consumed if self.records_consumed else None
 
     @property

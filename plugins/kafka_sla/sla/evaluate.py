@@ -1,4 +1,4 @@
-"""The verdicts on a promise: windows judged, and runs of bad windows as misses. Pure: knows no store, clock or mail."""
+"""The verdicts on an SLA: windows judged, and runs of bad windows as misses. Pure: knows no store, clock or mail."""
 
 from __future__ import annotations
 

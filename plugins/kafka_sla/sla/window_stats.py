@@ -32,7 +32,7 @@ class Worst:
 
 @dataclass(frozen=True, slots=True)
 class Expiring:
-    """The steady partition whose unread records expire soonest, sooner than promised."""
+    """The steady partition whose unread records expire soonest, sooner than required."""
 
     in_ms: float
     is_certain: bool
@@ -82,7 +82,7 @@ def window_figures(
     unread: pa.Table | None = None,
 ) -> list[WindowFigures]:
     """One entry per window of the interval. `names`: the groups and topics whose presence the caller wants to know.
-    `unread`: rows of `non_consumed`, for an SLA that promises something of them."""
+    `unread`: rows of `non_consumed`, for an SLA that limits them."""
     with database(unread_rows=unread or arrow_rows(NON_CONSUMED, [])) as db:
         _load(db, sla, interval, window_ms, latency, steady, expected)
         rows = db.rows(_FIGURES)

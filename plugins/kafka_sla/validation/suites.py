@@ -97,7 +97,7 @@ def load() -> None:
     importlib.import_module("great_expectations")
 
 
-def _promise(sla: MeasuredSla) -> dict[str, Any]:
+def _expected_groups(sla: MeasuredSla) -> dict[str, Any]:
     """What `expect_groups_to_be_present` must know of an SLA, as JSON."""
     return {"sla": sla.name, "cluster": sla.cluster, "groups": asdict(sla.groups), "topics": asdict(sla.topics)}
 
@@ -201,7 +201,7 @@ def _run(
     `surely` tells the expensive rules that hold and need not be asked; nor need those that follow from rules that hold.
     """
     batch = _batch(name, frame)
-    parameters = {"expected_groups": [_promise(sla) for sla in slas]}
+    parameters = {"expected_groups": [_expected_groups(sla) for sla in slas]}
     asked = _expectations(name, rules)
     found: dict[str, Any] = {}
 

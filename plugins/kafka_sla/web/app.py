@@ -33,7 +33,7 @@ DAMAGED = "Kafka-Sla-Damaged-Files"
 def create_app() -> FastAPI:
     """All routes. FastAPI's own pages stay closed: the OpenAPI document is a route like the others."""
     app = FastAPI(
-        title="kafka_sla", version=__version__, description="Read what was promised, measured and missed.",
+        title="kafka_sla", version=__version__, description="What SLAs require, what was measured, what was missed.",
         dependencies=[Depends(may_read)], docs_url=None, redoc_url=None, openapi_url=None,
     )  # fmt: skip
     for one in (downloads, prometheus, api, reports, pages):

@@ -13,7 +13,7 @@ from kafka_sla.lake.duckdb_reader import opened
 from kafka_sla.lake.export_files import Format, write_stream
 from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import SLA_WINDOWS, TABLES, Table
-from kafka_sla.web.api.params import Promise, RequestContext, Span
+from kafka_sla.web.api.params import NamedSla, RequestContext, Span
 from kafka_sla.web.queries.context import Context
 from kafka_sla.web.queries.series import pieces
 from kafka_sla.web.queries.timeline import timeline
@@ -37,7 +37,7 @@ def rows_of_table(context: RequestContext, table: str, span: Span, cluster: Clus
 
 
 @router.get("/slas/{sla:path}/windows", summary="The verdicts on one SLA, window by window")
-def windows_of_sla(context: RequestContext, sla: Promise, span: Span, form: As = "csv") -> Response:
+def windows_of_sla(context: RequestContext, sla: NamedSla, span: Span, form: As = "csv") -> Response:
     if (span.end - span.start) / timedelta(milliseconds=context.settings.window_ms) > MOST_ROWS:
         raise _too_many()
     rows = context.lake.published(SLA_WINDOWS.name, span, [sla.cluster])
@@ -46,7 +46,7 @@ def windows_of_sla(context: RequestContext, sla: Promise, span: Span, form: As =
 
 
 @router.get("/slas/{sla:path}/timeline.csv", summary="What the page of one SLA draws")
-def timeline_of_sla(context: RequestContext, sla: Promise, span: Span) -> Response:
+def timeline_of_sla(context: RequestContext, sla: NamedSla, span: Span) -> Response:
     drawn = timeline(pieces(context, sla, span, _POINTS), [])
     columns = drawn.model_dump(exclude={"sla", "start", "end", "step_ms", "resolution", "objective",
                                         "misses", "at_ms"})  # fmt: skip

@@ -38,12 +38,12 @@ def interval(context: RequestContext, start: From = None, to: To = None) -> Inte
 Span = Annotated[Interval, Depends(interval)]
 
 
-def promise(context: RequestContext, sla: str) -> Sla:
+def named_sla(context: RequestContext, sla: str) -> Sla:
     """The SLA that the path names."""
     return named(context.settings, sla)
 
 
-Promise = Annotated[Sla, Depends(promise)]
+NamedSla = Annotated[Sla, Depends(named_sla)]
 
 
 def named(settings: Settings, name: str) -> Sla:

@@ -71,7 +71,7 @@ def slas(context: Context, found: Sequence[SlaStatus]) -> Iterator[Metric]:
 
 
 _OF_SLAS: Sequence[tuple[str, str, Any]] = (
-    ("kafka_sla_threshold_seconds", "What is promised", lambda r: r.max_latency_ms / 1000),
+    ("kafka_sla_threshold_seconds", "The threshold", lambda r: r.max_latency_ms / 1000),
     ("kafka_sla_objective_ratio", "Share of time that must be good", lambda r: r.objective),
     ("kafka_sla_worst_latency_seconds", "Worst latency of the newest window", lambda r: _seconds(r.worst_latency_ms)),
     ("kafka_sla_open_misses", "1 while a miss is open", lambda r: float(r.open_miss is not None)),

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, HTTPException, Query
 
 from kafka_sla.model.entities import Miss
-from kafka_sla.web.api.params import Chosen, Filter, Promise, RequestContext, Span
+from kafka_sla.web.api.params import Chosen, Filter, NamedSla, RequestContext, Span
 from kafka_sla.web.queries import gaps, other_metrics
 from kafka_sla.web.queries.context import Context
 from kafka_sla.web.queries.coverage import coverage_days
@@ -42,23 +42,23 @@ def slas(context: RequestContext, chosen: Chosen) -> list[SlaStatus]:
 
 
 @router.get("/slas/{sla:path}/timeline", summary="Latency, verdicts and rates of one SLA over time")
-def sla_timeline(context: RequestContext, sla: Promise, span: Span, steps: Steps = MOST_STEPS) -> Timeline:
+def sla_timeline(context: RequestContext, sla: NamedSla, span: Span, steps: Steps = MOST_STEPS) -> Timeline:
     misses = context.ledger.verdicts.newest_misses([sla.name], span, ["open", "recovered"], MOST_MISSES)
     return timeline(pieces(context, sla, span, steps), misses)
 
 
 @router.get("/slas/{sla:path}/partitions", summary="The worst latency of each partition of one SLA over time")
-def sla_partitions(context: RequestContext, sla: Promise, span: Span, steps: Steps = HEAT_STEPS) -> HeatMap:
+def sla_partitions(context: RequestContext, sla: NamedSla, span: Span, steps: Steps = HEAT_STEPS) -> HeatMap:
     return heat_map(pieces(context, sla, span, steps))
 
 
 @router.get("/slas/{sla:path}/status", summary="Consumer status of one SLA over time")
-def sla_status(context: RequestContext, sla: Promise, span: Span, steps: Steps = HEAT_STEPS) -> StatusLine:
+def sla_status(context: RequestContext, sla: NamedSla, span: Span, steps: Steps = HEAT_STEPS) -> StatusLine:
     return other_metrics.status_lines(context, sla, span, step_ms(span, context.settings.window_ms, steps))
 
 
 @router.get("/slas/{sla:path}", summary="One SLA as it stands")
-def sla_now(context: RequestContext, sla: Promise) -> SlaStatus:
+def sla_now(context: RequestContext, sla: NamedSla) -> SlaStatus:
     return overview(context, [sla])[0]
 
 

@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, Response
 from kafka_sla.model.entities import Interval
 from kafka_sla.text.formatting import moment
 from kafka_sla.web.api import routes
-from kafka_sla.web.api.params import Chosen, Filter, Promise, RequestContext, Span
+from kafka_sla.web.api.params import Chosen, Filter, NamedSla, RequestContext, Span
 from kafka_sla.web.pages import broker_views, date_ranges, gap_views, view_models
 from kafka_sla.web.pages.response import Page, page_of
 from kafka_sla.web.queries import airflow_runs, coverage, gaps, other_metrics
@@ -36,7 +36,7 @@ def overview_page(context: RequestContext, chosen: Chosen, page: RequestPage) ->
 
 
 @router.get("/slas/{sla:path}")
-def sla_page(context: RequestContext, sla: Promise, span: Span, page: RequestPage) -> Response:
+def sla_page(context: RequestContext, sla: NamedSla, span: Span, page: RequestPage) -> Response:
     (row,) = overview(context, [sla])
     misses = routes.found_misses(context, Filter(sla=sla.name), span, "")
     return page.html(
@@ -48,7 +48,7 @@ def sla_page(context: RequestContext, sla: Promise, span: Span, page: RequestPag
     )  # fmt: skip
 
 
-def _reached(context: RequestContext, sla: Promise, span: Span) -> list[dict[str, Any]]:
+def _reached(context: RequestContext, sla: NamedSla, span: Span) -> list[dict[str, Any]]:
     """The calendar period at the end of what is shown; nothing when it is the one that the page's head shows."""
     found = attainments(context.ledger, [(sla, span.end)]).get(sla.name)
     return view_models.period_facts(sla, found) if found and found.period.end <= context.now else []

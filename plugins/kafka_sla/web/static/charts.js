@@ -101,7 +101,7 @@
     const x = (i) => Math.min(bbox.left + bbox.width, Math.max(bbox.left, plot.valToPos((data.at_ms[0] + i * data.step_ms) / 1000, "x", true)));
     const levels = data.threshold_ms.flatMap((ms, i) => ms === data.threshold_ms[i - 1] ? [] : [[i, ms]]);
     ctx.save();
-    ctx.strokeStyle = shades.colour("--promise"); ctx.lineWidth = 1.6 * ratio; ctx.setLineDash([10 * ratio, 5 * ratio]);
+    ctx.strokeStyle = shades.colour("--threshold"); ctx.lineWidth = 1.6 * ratio; ctx.setLineDash([10 * ratio, 5 * ratio]);
     ctx.font = `${11 * ratio}px system-ui, sans-serif`; ctx.textAlign = "right"; ctx.textBaseline = "bottom";
     ctx.beginPath();
     levels.forEach(([i, ms], n) => {
@@ -112,7 +112,7 @@
     levels.forEach(([, ms], n) => {
       const words = `threshold ${span(ms)}`, width = ctx.measureText(words).width, right = x(levels[n + 1]?.[0] ?? data.threshold_ms.length) - 4, y = plot.valToPos(ms, "y", true);
       ctx.fillStyle = shades.colour("--card"); ctx.globalAlpha = 0.85; ctx.fillRect(right - width - 4, y - 17 * ratio, width + 8, 15 * ratio);
-      ctx.globalAlpha = 1; ctx.fillStyle = shades.colour("--promise"); ctx.fillText(words, right, y - 3 * ratio);
+      ctx.globalAlpha = 1; ctx.fillStyle = shades.colour("--threshold"); ctx.fillText(words, right, y - 3 * ratio);
     });
     ctx.restore();
   };
