@@ -39,6 +39,7 @@ def replace_table(connection: Connection, table: Table) -> None:
     table.create(connection)
     values = {name: f'"{name}"' for name in table.c.keys() if name in there}  # noqa: SIM118
     values |= former_names.expressions(table.name, there)
+    values = former_names.UNKNOWN_THEN.get(table.name, {}) | values
     names = ", ".join(f'"{name}"' for name in values)
     connection.execute(
         text(f'INSERT INTO "{table.name}" ({names}) SELECT {", ".join(values.values())} FROM "{source}"')

@@ -48,6 +48,9 @@ class _Content:
 
 
 _CODEC = TypeAdapter(_Content)
+_THRESHOLD = (
+    select(SLA_MISSES.c.max_latency_ms).where(SLA_MISSES.c.miss_id == NOTICES.c.miss_id).limit(1).scalar_subquery()
+).label("max_latency_ms")
 
 
 class Outbox:
@@ -97,7 +100,7 @@ class Outbox:
 
     def waiting(self, slas: Sequence[str] | None = None) -> list[Notice]:
         """Notices not sent yet."""
-        rows = select(NOTICES).where(NOTICES.c.sent_at.is_(None)).order_by(NOTICES.c.seq)
+        rows = select(NOTICES, _THRESHOLD).where(NOTICES.c.sent_at.is_(None)).order_by(NOTICES.c.seq)
         if slas is not None:
             rows = rows.where(NOTICES.c.sla.in_(slas))
         with self._database.reading() as connection:
@@ -169,7 +172,7 @@ def _next(slas: Sequence[str] | None, channels: Sequence[str] | None, but: Seque
         opening.c.seq < NOTICES.c.seq,
         opening.c.sent_at.is_(None),
     )
-    rows = select(NOTICES).where(NOTICES.c.sent_at.is_(None), NOTICES.c.seq.not_in(failed), ~unsent)
+    rows = select(NOTICES, _THRESHOLD).where(NOTICES.c.sent_at.is_(None), NOTICES.c.seq.not_in(failed), ~unsent)
     rows = rows.where(NOTICES.c.channel.not_in(but))
     if slas is not None:
         rows = rows.where(NOTICES.c.sla.in_(slas))
@@ -199,5 +202,7 @@ def _row(notice: Notice, thread: str) -> dict[str, Any]:
 
 def _notice(row: Row[Any]) -> Notice:
     stored = json.loads(row.notice)
-    content = _CODEC.validate_python(stored | {"miss": former_names.renamed(SLA_MISSES.name, stored["miss"])})
+    unsaid = {"max_latency_ms": row.max_latency_ms or 0, "for_ms": 0}  # by a version that kept them elsewhere
+    miss = unsaid | former_names.renamed(SLA_MISSES.name, stored["miss"])
+    content = _CODEC.validate_python(stored | {"miss": miss})
     return Notice(row.kind, content.miss, content.run_url, row.thread, row.channel)

@@ -32,6 +32,8 @@ VALUES: dict[str, dict[str, dict[str, str]]] = {
     "sla_misses": {"state": {"closed": "recovered"}},
 }
 """Table → column → former value → value."""
+UNKNOWN_THEN = {"sla_misses": {"for_ms": "0"}}
+"""Table → required column that earlier versions did not keep → what its rows get, in SQL."""
 IN_DIGESTS = ("grace_period_ms", "grace_ms")
 """A field, and its name in the digests of rules that stores hold: under another digest all would be measured anew."""
 

@@ -113,6 +113,7 @@ def test_a_notice_that_waits_is_sent(former: Store) -> None:
     engine.dispose()
 
     (waiting,) = Ledger(former).outbox.waiting()
+    assert waiting.miss.max_latency_ms == 30_000, "the notice did not say it, the miss does"
     assert (waiting.kind, waiting.miss.id, waiting.miss.is_certain) == ("opened", "m1", True)
 
 

@@ -94,7 +94,7 @@ def test_what_an_older_version_sent_is_not_sent_again_and_what_it_queued_is(stor
     """Its notices hold a miss as Python's own JSON writes it."""
     outbox, period, digest = Ledger(store).outbox, span("9:00", "10:00"), Digest("weekly", "week", time(7))
     opened = Miss("m1", "payments", "prod", at("9:00"), None, at("9:02"), 2, True, 45e3, 44e3, None, at("9:00"),
-                  "billing.alerts", "payments", 0, {"cause": "stopped"})  # fmt: skip
+                  "billing.alerts", "payments", 0, {"cause": "stopped"}, max_latency_ms=0, for_ms=0)  # fmt: skip
     stored = json.dumps({"miss": asdict(opened), "run_url": None}, default=datetime.isoformat)
     assert outbox.waiting() == []
     engine = create_engine(store.url)
