@@ -92,8 +92,10 @@ class Timeline:
         self._origin, self._span = extent(at)
         self._clock: Ints = epoch * self._span + (at - self._origin) + 1
         self._polls = np.flatnonzero(known.points.polled)
-        self._polled_end = offset[self._polls]
-        self.living = Points(*(values[at >= self.epoch_at[epoch]] for values in (partition, at, offset, log_start)))
+        self._polled_end, self._poll_clock = offset[self._polls], self._clock[self._polls]
+        self._one_life = not len(later)
+        there = slice(None) if self._one_life else at >= self.epoch_at[epoch]
+        self.living = Points(*(values[there] for values in (partition, at, offset, log_start)))
         self.ranges = Ranges(read, self.epoch_of(read.partition, read.at), len(self.lo))
 
     def epoch_of(self, partition: Ints, at: Ints) -> Ints:
@@ -111,6 +113,8 @@ class Timeline:
 
     def between_lives(self, partition: Ints, at: Ints, known: Ints) -> Bools:
         """Whether nobody can say which life of the topic each instant belongs to, by what is known at another."""
+        if self._one_life:
+            return np.zeros(len(at), dtype=np.bool_)
         epoch = self.epoch_of(partition, at)
         following = np.minimum(epoch + 1, len(self.lo) - 1)
         began = (self.epoch_partition[following] == partition) & (self.epoch_at[following] <= known)
@@ -118,24 +122,22 @@ class Timeline:
 
     def next_start(self, epoch: Ints, at: Ints) -> Ints:
         """Log start that the next poll after each instant finds in this epoch, if it comes soon; -1 without one."""
-        if not len(self._polls):
-            return np.full(len(at), NONE)
-        key = epoch * self._span + np.clip(at - self._origin + 1, 0, self._span - 1)
-        nth = np.searchsorted(self._clock[self._polls], key, side="left")
-        poll = self._polls[np.clip(nth, 0, len(self._polls) - 1)]
-        soon = (self.at[poll] >= at) & (self.at[poll] <= at + NEXT_POLL_US)
-        return np.where((nth < len(self._polls)) & (poll < self.hi[epoch]) & soon, self.log_start[poll], NONE)
+        nth, poll = self._next_poll(epoch, at)
+        return np.where((nth != NONE) & (_take(self.at, poll) <= at + NEXT_POLL_US), _take(self.log_start, poll), NONE)
 
     def exceeded(self, epoch: Ints, at: Ints, offset: Ints) -> Ints:
         """The instant of the first poll after `at` whose log end lies before the offset; FAR where it does not."""
-        key = epoch * self._span + np.clip(at + _CLOCKS_US - self._origin + 1, 0, self._span - 1)
-        nth = np.searchsorted(self._clock[self._polls], key, side="left")
-        found = np.clip(nth, 0, max(len(self._polls) - 1, 0))
-        if not len(self._polls):
-            return np.full(len(at), FAR)
-        poll = self._polls[found]
-        known = (nth < len(self._polls)) & (poll < self.hi[epoch]) & (self.at[poll] >= at + _CLOCKS_US)
-        return np.where(known & (self._polled_end[found] < offset - _MARKERS), self.at[poll], FAR)
+        nth, poll = self._next_poll(epoch, at + _CLOCKS_US)
+        behind = (nth != NONE) & (_take(self._polled_end, nth) < offset - _MARKERS)
+        return np.where(behind, _take(self.at, poll), FAR)
+
+    def _next_poll(self, epoch: Ints, at: Ints) -> tuple[Ints, Ints]:
+        """The first poll of each epoch from an instant on, among the polls (NONE without) and among all points."""
+        key = epoch * self._span + np.clip(at - self._origin + 1, 0, self._span - 1)
+        nth = np.searchsorted(self._poll_clock, key, side="left")
+        poll = _take(self._polls, nth)
+        known = (nth < len(self._polls)) & (poll < self.hi[epoch]) & (_take(self.at, poll) >= at)
+        return np.where(known, nth, NONE), poll
 
     def beyond(self, epoch: Ints, offset: Ints, side: Literal["left", "right"] = "right") -> Ints:
         """Index of the first point with a larger offset (side "right"), or one at least as large (side "left")."""

@@ -62,6 +62,8 @@ def lives(seen: Seen, renewed: Renewals) -> Lives:
     behind = _prehistory(seen, first)
     since, until = _claims(seen, first, behind, renewed)
     starts, ended = _fewest(seen.at, since, until)
+    if not len(starts) and not behind.any():
+        return Lives(seen, starts, starts, ended)
     born = np.zeros(len(seen.at), dtype=np.int64)
     born[starts] = 1
     life = np.cumsum(born)

@@ -99,8 +99,9 @@ def ends(chunk: Chunk, step: Steps, grid: GridRows) -> Ends:
     waiting = t.ranges.skip(epoch, effective, grid.end)
     age, low, high = backlog_age(chunk, epoch, waiting, grid.end, grid.end)
     # The log may begin behind the position by now: then what waits may be as young as what the next poll finds first.
-    later = np.maximum(t.next_start(epoch, grid.end), waiting)
-    low = np.minimum(low, backlog_age(chunk, epoch, later, grid.end, grid.end)[1])
+    later = t.next_start(epoch, grid.end)
+    moved = np.flatnonzero(later > waiting)
+    low[moved] = np.minimum(low[moved], backlog_age(chunk, epoch[moved], later[moved], *[grid.end[moved]] * 2)[1])
     # Caught up with the last known end: a record may have been produced since that point was taken.
     since = (grid.end - (t.at[seen] if len(t.at) else 0)) / _MS
     high = np.where(waiting >= log_end, np.maximum(high, since), high)
