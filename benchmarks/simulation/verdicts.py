@@ -1,0 +1,159 @@
+"""Verdicts, misses and attainment of one SLA, against plain loops over rows and over the truth."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from math import inf
+from typing import Any
+
+from benchmarks.simulation import truth
+from benchmarks.simulation.bounds import Failure
+from benchmarks.simulation.kernel import Made, at
+from benchmarks.simulation.sight import Sight
+from benchmarks.simulation.truth import WindowTruth
+from benchmarks.simulation.world import World
+from kafka_sla.model.entities import Interval, Sla, SlaWindow, epoch_ms
+from kafka_sla.model.tables import CONSUMER_LATENCY, STEADY_STATE
+from kafka_sla.sla.attainment import attainment_in
+from kafka_sla.sla.evaluate import judge, misses
+
+Row = Mapping[str, Any]
+Key = tuple[str, str, int]
+Truth = Mapping[Key, Mapping[int, WindowTruth]]
+
+
+def verdicts(world: World, sla: Sla, whole: Made, seen: Mapping[Key, Sight], true: Truth) -> Iterator[Failure]:
+    """What fails of the judging of one SLA."""
+    latency, steady = whole[CONSUMER_LATENCY], whole[STEADY_STATE]
+    span = Interval(at(-(-world.start // world.window_ms) * world.window_ms), at(world.end))
+    judged = judge(sla, span, world.window_ms, latency, steady)
+    rows, states = _by_window(latency.to_pylist()), _by_window(s for s in steady.to_pylist() if s["sla"] == sla.name)
+    for window in judged:
+        start = epoch_ms(window.window.start)
+        own = [(row, states[start].get(key)) for key, row in rows[start].items()]
+        expected = _plainly(sla, own)
+        if (window.verdict, window.is_certain) != expected:
+            yield Failure("verdicts by a plain loop", "verdict", sla.name, start, str(expected),
+                          f"{(window.verdict, window.is_certain)}: {window.reason}")  # fmt: skip
+        yield from _certainty(sla, window, start, own, seen, true)
+    yield from _attainment(sla, judged, span)
+    yield from _misses(sla, judged, world.window_ms)
+
+
+def _by_window(rows: Any) -> dict[int, dict[Key, Row]]:
+    found: dict[int, dict[Key, Row]] = defaultdict(dict)
+    for row in rows:
+        found[epoch_ms(row["window_start"])][row["group"], row["topic"], row["partition"]] = row
+    return found
+
+
+def _plainly(sla: Sla, own: Sequence[tuple[Row, Row | None]]) -> tuple[str, bool]:
+    """Verdict and certainty as `docs/reference/sla_windows.md` says."""
+    if not own:
+        return "unknown", False
+    steady = [row for row, state in own if state and state["steady_whole_window"]]
+    over = [row for row in steady if (_worst(row, "") or 0) > sla.max_latency_ms]
+    if over:
+        return "bad", any((_worst(row, "_low") or 0) > sla.max_latency_ms for row in over)
+    if any(_unknown(row, state) for row, state in own):
+        return "unknown", False
+    if steady:
+        return "good", all(_high(row) <= sla.max_latency_ms for row in steady)
+    return "excluded", False
+
+
+def _unknown(row: Row, state: Row | None) -> bool:
+    without_time = bool(row["unknown_latency_records"]) and bool(state and state["steady_whole_window"])
+    return state is None or row["unknown_reason"] is not None or row["backlog_age_max_ms"] is None or without_time
+
+
+def _worst(row: Row, which: str) -> float | None:
+    values = [row[f"records_latency_max{which}_ms"], row[f"backlog_age_max{which}_ms"]]
+    return max((value for value in values if value is not None), default=None)
+
+
+def _high(row: Row) -> float:
+    pairs = [(row[f"{name}_ms"], row[f"{name}_high_ms"]) for name in ("records_latency_max", "backlog_age_max")]
+    return max((inf if high is None else high for value, high in pairs if value is not None), default=inf)
+
+
+def _certainty(
+    sla: Sla, window: SlaWindow, start: int, own: Sequence[tuple[Row, Row | None]], seen: Mapping[Key, Sight],
+    true: Truth,
+) -> Iterator[Failure]:  # fmt: skip
+    """A verdict that calls itself certain is the true one for the partitions that it judged."""
+    keys = [(r["group"], r["topic"], r["partition"]) for r, state in own if state and state["steady_whole_window"]]
+    end = epoch_ms(window.window.end)
+    blind = any(seen[key].voids or seen[key].hidden(start, end) for key in keys)
+    if not window.is_certain or blind:
+        return
+    room = max((max(seen[key].skew_ms, seen[key].room_ms) for key in keys), default=0)
+    worst = [(true[key][start], key) for key in keys]
+    most = max((max(t.oldest, int(t.possible.max(initial=0))) for t, _ in worst), default=0)
+    least = max((max(t.age or 0, int(t.possible.max(initial=0))) for t, _ in worst), default=0)
+    wrong = most + room <= sla.max_latency_ms if window.verdict == "bad" else least - room > sla.max_latency_ms
+    if wrong:
+        yield Failure("certain verdicts are true", f"worst latency, {sla.name}", "", start, f"{least} to {most}",
+                      f"{window.verdict}, {window.worst_latency_low_ms} to {window.worst_latency_high_ms}")  # fmt: skip
+
+
+def _attainment(sla: Sla, judged: Sequence[SlaWindow], span: Interval) -> Iterator[Failure]:
+    """Shares of time by a plain loop; unknown time is never good."""
+    found = attainment_in(sla, judged, span)
+    spent: dict[str, int] = defaultdict(int)
+    for window in judged:
+        spent[window.verdict] += (window.window.end - window.window.start) // timedelta(milliseconds=1)
+    elapsed = (span.end - span.start) // timedelta(milliseconds=1)
+    unknown = elapsed - spent["good"] - spent["bad"] - spent["excluded"]
+    told = (found.good_ms, found.bad_ms, found.excluded_ms, found.unknown_ms)
+    expected = (spent["good"], spent["bad"], spent["excluded"], unknown)
+    known = spent["good"] + spent["bad"]
+    share = spent["good"] / known if known else None
+    if told != expected or found.attainment != share:
+        yield Failure("attainment by a plain loop", "attainment", sla.name, epoch_ms(span.start),
+                      f"{expected}, {share}", f"{told}, {found.attainment}")  # fmt: skip
+
+
+def _misses(sla: Sla, judged: Sequence[SlaWindow], window_ms: int) -> Iterator[Failure]:
+    """As verdicts come in, a miss opens once, keeps its id, and ends once."""
+    known: dict[str, Any] = {}
+    for count in range(1, len(judged) + 1, 3):
+        for miss in misses(sla, judged[:count], window_ms):
+            before = known.get(miss.id)
+            if before and (before.opened_at, before.start) != (miss.opened_at, miss.start):
+                yield Failure(
+                    "a miss opens once",
+                    "miss",
+                    sla.name,
+                    epoch_ms(miss.start),
+                    str(before.opened_at),
+                    str(miss.opened_at),
+                )
+            if before and before.end and before.end != miss.end:
+                yield Failure(
+                    "a miss ends once", "miss", sla.name, epoch_ms(miss.start), str(before.end), str(miss.end)
+                )
+            known[miss.id] = miss
+    final = [(epoch_ms(m.start), m.end and epoch_ms(m.end), m.bad_windows) for m in misses(sla, judged, window_ms)]
+    expected = list(_runs(sla, judged, window_ms))
+    if final != expected:
+        yield Failure("misses by a plain loop", "misses", sla.name, 0, str(expected[:4]), str(final[:4]))
+
+
+def _runs(sla: Sla, judged: Sequence[SlaWindow], window_ms: int) -> Iterator[tuple[int, int | None, int]]:
+    """Start, end (None: open) and bad windows of every run of bad windows that is long enough."""
+    run: list[SlaWindow] = []
+    for window in [*judged, None]:
+        if window and window.verdict == "bad":
+            run.append(window)
+        elif run and (window is None or window.verdict != "unknown"):
+            if len(run) * window_ms >= max(sla.for_ms, 1):
+                yield epoch_ms(run[0].window.start), epoch_ms(run[-1].window.end) if window else None, len(run)
+            run = []
+
+
+def of_readers(world: World, seen: Mapping[Key, Sight]) -> dict[Key, dict[int, WindowTruth]]:
+    """The truth of every reader and window."""
+    return {key: truth.windows(one.reader, world.start, world.end, world.window_ms) for key, one in seen.items()}
