@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-from benchmarks.simulation import kernel, planted, promises, sight, verdicts
+from benchmarks.simulation import kernel, planted, slas, verdicts, visibility
 from benchmarks.simulation.checking import failures
 from benchmarks.simulation.facts import facts
 from benchmarks.simulation.making import world
@@ -70,9 +70,9 @@ def replay(seed: int, folder: Path) -> int:
             print(failure)
     known = facts(made, watched)
     with kernel.folder() as into:
-        whole = kernel.measured(into, known, made.start, made.end, made.window_ms, promises.promises(made))
+        whole = kernel.measured(into, known, made.start, made.end, made.window_ms, slas.slas_of(made))
     rows = whole[CONSUMER_LATENCY].to_pylist() if whole else []
-    true = verdicts.of_readers(made, sight.sights(made, watched))
+    true = verdicts.of_readers(made, visibility.visible_to(made, watched))
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"world-{seed}.png"
     if made.readers:

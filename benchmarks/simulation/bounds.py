@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.simulation.sight import Sight
 from benchmarks.simulation.truth import WindowTruth
+from benchmarks.simulation.visibility import Visibility
 from kafka_sla.model.entities import epoch_ms
 
 _ROUNDING_MS = 0.01
@@ -34,12 +34,12 @@ class Failure:
         return f"{self.invariant}: {self.figure} of {self.reader} in {place}: true {self.true}, made {self.made}"
 
 
-def outside(sight: Sight, truth: WindowTruth, start: int, row: Row) -> Iterator[Failure]:
+def outside(visible: Visibility, truth: WindowTruth, start: int, row: Row) -> Iterator[Failure]:
     """Which bounds of a row exclude the truth."""
-    reader = sight.reader
-    hidden = sight.voids or sight.hidden(start, epoch_ms(row["window_end"]))
+    reader = visible.reader
+    hidden = visible.voids or visible.hidden(start, epoch_ms(row["window_end"]))
     for figure, low, high in () if hidden else _figures(truth, row):
-        room = (sight.skew_ms if figure.startswith("backlog") else sight.room_ms) + _ROUNDING_MS
+        room = (visible.skew_ms if figure.startswith("backlog") else visible.room_ms) + _ROUNDING_MS
         if low > _of(row, figure, "high") + room or high < _of(row, figure, "low") - room:
             bounds = f"{row[f'{figure}_low_ms']} to {row[f'{figure}_high_ms']} (about {row[f'{figure}_ms']})"
             yield Failure("truth in bounds", figure, reader.name, start, f"{low:g} to {high:g}", bounds)

@@ -109,7 +109,7 @@ class RecordTimes:
 
 
 class Client:
-    """Answers Fetch requests with real record batches, in the place of `kafka_sla.sources.kafka.protocol.client.Client`."""
+    """Answers Fetch requests with real record batches, as `kafka_sla.sources.kafka.protocol.client.Client` does."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker

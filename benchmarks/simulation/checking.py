@@ -13,10 +13,10 @@ from benchmarks.simulation import cuts, exact, kernel, rows_agree, verdicts
 from benchmarks.simulation.bounds import Failure, outside
 from benchmarks.simulation.facts import Facts, facts
 from benchmarks.simulation.making import world
-from benchmarks.simulation.promises import promises
 from benchmarks.simulation.seeing import Plan, plan
-from benchmarks.simulation.sight import sights
+from benchmarks.simulation.slas import slas_of
 from benchmarks.simulation.stored import stored
+from benchmarks.simulation.visibility import visible_to
 from benchmarks.simulation.widths import Width, kind_of, width_of
 from benchmarks.simulation.world import World
 from kafka_sla.model.entities import epoch_ms
@@ -49,7 +49,7 @@ def outcome(seed: int) -> Outcome:
 
 def failures(made: World, watched: Plan, known: Facts, into: Path, wide: list[Width]) -> Iterator[Failure]:
     """All invariants of one world; those that measure it once more, in some worlds."""
-    slas, seen = promises(made), sights(made, watched)
+    slas, seen = slas_of(made), visible_to(made, watched)
     landed = kernel.files(into, known)
     whole = kernel.measured(into, landed, made.start, made.end, made.window_ms, slas)
     if not whole:
@@ -59,9 +59,9 @@ def failures(made: World, watched: Plan, known: Facts, into: Path, wide: list[Wi
         key, start = (row["group"], row["topic"], row["partition"]), epoch_ms(row["window_start"])
         yield from outside(seen[key], true[key][start], start, row)
         wide += width_of(kind_of(made, watched, seen[key]), true[key][start], row)
-    for sight in seen.values():
-        if exact.plain(made, watched, sight):
-            yield from exact.equal(made, slas, sight, whole)
+    for visible in seen.values():
+        if exact.plain(made, watched, visible):
+            yield from exact.equal(made, slas, visible, whole)
     yield from rows_agree.statuses(made, watched, known, whole)
     yield from rows_agree.losses(made, watched, whole)
     if made.seed % 6 == 0:

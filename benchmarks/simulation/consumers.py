@@ -81,15 +81,15 @@ class _Run:
         self.position = to
 
     def commit(self, at: int, offset: int | None = -1) -> None:
-        told = self.position if offset == -1 else offset
-        if told is None and offset == -1:
+        to = self.position if offset == -1 else offset
+        if to is None and offset == -1:
             return
         before = self.commits[-1] if self.commits else None
         if self.habits.on_the_second:
             at = -(-at // 1_000) * 1_000
         if before and at <= before.at:
             at = before.at + 1
-        self.commits.append(Commit(at, told, self.number, tuple(sorted(self.lost))))
+        self.commits.append(Commit(at, to, self.number, tuple(sorted(self.lost))))
         self.lost.clear()
 
 

@@ -1,4 +1,4 @@
-"""The same facts measured otherwise: in pieces that carry over, in another order, told twice. Knows no truth."""
+"""The same facts measured otherwise: in pieces that carry over, in another order, some twice. Knows no truth."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from benchmarks.simulation import kernel
 from benchmarks.simulation.facts import Facts
 from benchmarks.simulation.making import generator
-from benchmarks.simulation.promises import promises
+from benchmarks.simulation.slas import slas_of
 from benchmarks.simulation.world import World
 from kafka_sla.model.tables import COMMITTED_OFFSETS
 
@@ -25,16 +25,16 @@ def in_pieces(world: World, known: kernel.Files, into: Path) -> kernel.Made:
     parts: list[kernel.Made] = []
     for start, end in itertools.pairwise(borders):
         carry = kernel.between(parts[-1], start - world.window_ms, start) if parts and parts[-1] else None
-        parts.append(kernel.measured(into, known, start, end, world.window_ms, promises(world), carry=carry))
+        parts.append(kernel.measured(into, known, start, end, world.window_ms, slas_of(world), carry=carry))
     return kernel.joined(parts)
 
 
 def shuffled(world: World, known: Facts, into: Path) -> kernel.Made:
-    """The rows of the facts in another order, and some commits twice: as the store has them and as the log tells."""
+    """The rows of the facts in another order, and some commits twice: as the store has them and as the log has them."""
     rng = generator(world.seed, "order")
     other = {}
     for table, rows in known.items():
         twice = rng.integers(0, max(1, len(rows)), len(rows) // 5 if table == COMMITTED_OFFSETS else 0)
         again = rng.permutation(np.concatenate([np.arange(len(rows)), twice]))
         other[table] = rows.take(pa.array(again)) if len(rows) else rows
-    return kernel.measured(into, other, world.start, world.end, world.window_ms, promises(world))
+    return kernel.measured(into, other, world.start, world.end, world.window_ms, slas_of(world))

@@ -17,7 +17,7 @@ from benchmarks.simulation.world import CLUSTER
 from kafka_sla.files import write_rows as write
 from kafka_sla.model.entities import Cluster, Interval, Sla
 from kafka_sla.model.tables import CONSUMER_LATENCY, CONSUMER_STATUS, NON_CONSUMED, STEADY_STATE, Table
-from kafka_sla.spark.job_spec import Carried, Job, Replay
+from kafka_sla.spark.job_spec import Carried, Job, Replay, measured_cluster
 from kafka_sla.spark_jobs import consumer_status, group_status
 from kafka_sla.spark_jobs.events.read_files import reading, shares
 from kafka_sla.spark_jobs.single_pass import tables
@@ -55,11 +55,14 @@ def job(
     carry: Made | None = None, output: str = "",
 ) -> Job:  # fmt: skip
     """The job that measures an interval of these facts."""
-    replay = Replay(Cluster(CLUSTER, None), Carried(at(start), _BEFORE) if carry is not None else None)
+    replay = Replay(
+        measured_cluster(Cluster(CLUSTER, None)), Carried(at(start), _BEFORE) if carry is not None else None
+    )
     carried = files(into, {table: _of_load(rows) for table, rows in (carry or {}).items()}).paths
     given = known if isinstance(known, Files) else files(into, known)
     span = Interval(at(start), at(end))
-    return Job("load", span, window_ms, (replay,), slas, given.paths, carried, {}, output, {}, 0)
+    measured_slas = tuple(sla.measured for sla in slas)
+    return Job("load", span, window_ms, (replay,), measured_slas, given.paths, carried, output, {}, 0)
 
 
 def made(job: Job) -> Made:

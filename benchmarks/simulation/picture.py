@@ -83,9 +83,9 @@ def _ages(
             axis.plot([middle, middle], [low / 1_000, upper / 1_000], color="tab:blue", linewidth=4,
                       alpha=0.4, linestyle="-" if high is not None else ":", label="bounds")  # fmt: skip
             axis.plot(middle, row["backlog_age_max_ms"] / 1_000, "_", color="tab:blue", label="estimate")
-        told = true.get(epoch_ms(row["window_start"]))
-        if told and told.age is not None:
-            worst = max(told.age, int(told.possible.max(initial=0)))
+        happened = true.get(epoch_ms(row["window_start"]))
+        if happened and happened.age is not None:
+            worst = max(happened.age, int(happened.possible.max(initial=0)))
             axis.plot(middle, worst / 1_000, "x", color="black", markersize=5, label="truth")
     for window in {failure.window for failure in failed}:
         left = (window - world.start) / 1_000

@@ -62,7 +62,7 @@ def found(most: int) -> list[Find]:
     """Each bug with the first seed that fails otherwise than without it."""
     finds = []
     with tempfile.TemporaryDirectory() as place:
-        clean = _Told(ROOT, most)
+        clean = _Answers(ROOT, most)
         for number, bug in enumerate(bugs()):
             tree = Path(place) / str(number)
             for folder in _TREE:
@@ -75,19 +75,19 @@ def found(most: int) -> list[Find]:
     return finds
 
 
-def _first(bug: Bug, clean: _Told, tree: Path, most: int) -> Find:
-    told = _Told(tree, most)
+def _first(bug: Bug, clean: _Answers, tree: Path, most: int) -> Find:
+    answers = _Answers(tree, most)
     try:
         for seed in range(most):
-            new = [failure for failure in told[seed] if failure not in clean[seed]]
+            new = [failure for failure in answers[seed] if failure not in clean[seed]]
             if new:
                 return Find(bug, seed, new[0].split(": true ")[0])
         return Find(bug, None, "")
     finally:
-        told.close()
+        answers.close()
 
 
-class _Told:
+class _Answers:
     """What fails in world after world of one tree, by a process of its own, as far as somebody asks."""
 
     def __init__(self, tree: Path, most: int) -> None:

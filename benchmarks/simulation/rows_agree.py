@@ -50,15 +50,17 @@ def _by_key(table: Table, rows: pa.Table | None) -> dict[tuple[Any, ...], Row]:
 
 
 def statuses(world: World, plan: Plan, known: Facts, whole: Made) -> Iterator[Failure]:
-    """`consumer_status` against Burrow's rules over the commits of the facts, where the commit log tells them all."""
+    """`consumer_status` against Burrow's rules over the commits of the facts, where the commit log has them all, of
+    topics that were not created again: Burrow does not tell their lives apart."""
     if not plan.commit_log or plan.compacted_until or CONSUMER_STATUS not in whole:
         return
     ends = _log_ends(known)
+    lives = {(p.topic, p.number): len(p.lives) for p in world.partitions}
     commits = _commits(known)
     for row in whole[CONSUMER_STATUS].to_pylist():
         place, now = (row["topic"], row["partition"]), epoch_ms(row["window_end"])
         stored = _stored(commits[row["group"], *place], ends[place], now)
-        if stored is None or row["polled_only"]:
+        if stored is None or row["polled_only"] or lives[place] > 1:
             continue
         expected = status(stored, now, _newest(ends[place], now), _EXPIRE_MS)
         if row["status"] != expected:
@@ -101,22 +103,22 @@ def _stored(commits: list[tuple[int, int | None]], ends: Sequence[tuple[int, int
 
 
 def losses(world: World, plan: Plan, whole: Made) -> Iterator[Failure]:
-    """What was removed unread lies within its bounds, from the first look with a position on."""
+    """What was removed unread lies within its bounds, from the first poll with a position on."""
     if NON_CONSUMED not in whole or not plan.commit_log or plan.compacted_until:
         return
     readers = {(r.group, r.partition.topic, r.partition.number): r for r in world.readers}
-    looks = sorted({*plan.points, *(run.asked for run in plan.runs if run.live)})
+    polls = sorted({*plan.points, *(run.asked for run in plan.runs if run.live)})
     if plan.exact:
-        looks = sorted(
-            {*looks, *range(world.start // world.window_ms * world.window_ms, world.end + 1, world.window_ms)}
+        polls = sorted(
+            {*polls, *range(world.start // world.window_ms * world.window_ms, world.end + 1, world.window_ms)}
         )
     for row in whole[NON_CONSUMED].to_pylist():
         reader = readers[row["group"], row["topic"], row["partition"]]
         start, end = epoch_ms(row["window_start"]), epoch_ms(row["window_end"])
-        inside = [n for n, at in enumerate(looks) if start < at <= end and n]
+        inside = [n for n, at in enumerate(polls) if start < at <= end and n]
         if row["non_consumed_low"] is None or len(reader.partition.lives) > 1 or not inside:
             continue
-        true = sum(_lost(reader, looks[n - 1], looks[n]) for n in inside)
+        true = sum(_lost(reader, polls[n - 1], polls[n]) for n in inside)
         if not row["non_consumed_low"] <= true <= row["non_consumed_high"]:
             bounds = f"{row['non_consumed_low']} to {row['non_consumed_high']}"
             yield Failure("loss in bounds", "non_consumed", reader.name, start, str(true), bounds)

@@ -58,7 +58,7 @@ def run(seeds: Sequence[int]) -> Report:
 
 
 def summary(report: Report) -> str:
-    """Everything that a run tells, for people."""
+    """A whole report, for people."""
     return "\n\n".join([figures(report), *(_failed(report.failed) if report.failed else ())])
 
 
@@ -98,5 +98,5 @@ def _failed(failed: Sequence[Outcome]) -> list[str]:
 
 def commit() -> str:
     """The commit of this tree: with it and a seed, a world is the same again."""
-    told = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    return told.stdout.strip() or "unknown"
+    answer = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    return answer.stdout.strip() or "unknown"

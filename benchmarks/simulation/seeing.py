@@ -28,7 +28,7 @@ class Plan:
     budget: int
     """Look-ups of each hour."""
     commit_log: bool
-    """Else only polls tell positions."""
+    """Else positions are known from polls only."""
     compacted_until: int
     """Of the commit log: before it only the last commit of each reader is kept."""
     polls: tuple[int, ...]
@@ -58,7 +58,7 @@ def plan(world: World) -> Plan:
         features.add("seen: runs are missing")
     floor = int(rng.choice([250, 2_000, 15_000], p=[0.2, 0.4, 0.4]))
     budget = int(rng.choice([200_000, 60, 10], p=[0.7, 0.2, 0.1]))
-    features.update(["seen: few look-ups"] * (budget < 200_000 and bool(runs)))
+    features.update(["seen: few lookups"] * (budget < 200_000 and bool(runs)))
     sparse = how == "files" or (rng.random() < 0.2)
     points = _moments(rng, world) if sparse and how != "exact" else ()
     polls = _moments(rng, world) if sparse or (how == "exact" and not commit_log) else ()

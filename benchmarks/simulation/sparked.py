@@ -11,9 +11,9 @@ from benchmarks.simulation import kernel
 from benchmarks.simulation.bounds import Failure
 from benchmarks.simulation.facts import facts
 from benchmarks.simulation.making import world
-from benchmarks.simulation.promises import promises
 from benchmarks.simulation.rows_agree import same
 from benchmarks.simulation.seeing import plan
+from benchmarks.simulation.slas import slas_of
 from kafka_sla.lake.staging import staged
 from kafka_sla.model.tables import VALIDATION_RESULTS
 
@@ -42,12 +42,12 @@ def _of(seed: int, session: object, into: Path) -> Iterator[Failure]:
     from kafka_sla.spark_jobs import measure
 
     made = world(seed)
-    known, slas = facts(made, plan(made)), promises(made)
+    known, slas = facts(made, plan(made)), slas_of(made)
     alone = kernel.measured(into, known, made.start, made.end, made.window_ms, slas)
     job = kernel.job(into, known, made.start, made.end, made.window_ms, slas, output=str(into / "output"))
     measure.main(job, session)  # type: ignore[arg-type]
-    told = {table: kernel.in_order(staged(job.output, table), table) for table in kernel.METRICS}
-    yield from same({t: alone.get(t, told[t].slice(0, 0)) for t in kernel.METRICS}, told, "from Spark")
+    written = {table: kernel.in_order(staged(job.output, table), table) for table in kernel.METRICS}
+    yield from same({t: alone.get(t, written[t].slice(0, 0)) for t in kernel.METRICS}, written, "from Spark")
     for result in staged(job.output, VALIDATION_RESULTS).to_pylist():
         if result["severity"] == "critical" and not result["success"]:
             yield Failure("no load is refused", result["expectation_id"], "", made.start, "", str(result["observed"]))

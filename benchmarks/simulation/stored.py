@@ -14,8 +14,8 @@ from benchmarks.simulation import kernel
 from benchmarks.simulation.bounds import Failure
 from benchmarks.simulation.facts import Facts
 from benchmarks.simulation.making import generator
-from benchmarks.simulation.promises import promises
 from benchmarks.simulation.rows_agree import same
+from benchmarks.simulation.slas import slas_of
 from benchmarks.simulation.world import CLUSTER, World
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
@@ -51,7 +51,7 @@ class _Runs:
     def __init__(self, world: World, into: Path) -> None:
         self.world, self.rng = world, generator(world.seed, "runs")
         self.store = Store.embedded(into / "store")
-        slas = promises(world)[_SLA : _SLA + 1]
+        slas = slas_of(world)[_SLA : _SLA + 1]
         self.settings = Settings((Cluster(CLUSTER, None),), slas, window_ms=world.window_ms)
         self.whole = Interval(kernel.at(-(-world.start // world.window_ms) * world.window_ms), kernel.at(world.end))
 
@@ -85,7 +85,7 @@ class _Runs:
             steps.evaluate(self.settings, self.store, self.settings.slas[0].name, interval)
 
     def _prepare(self, interval: Interval) -> str:
-        return steps.prepare(self.settings, self.store, interval, [CLUSTER], [])
+        return steps.prepare(self.settings, self.store, interval, [CLUSTER])
 
     def _measure(self, path: str) -> None:
         """What the Spark application does, in this process."""

@@ -11,8 +11,8 @@ from typing import Any
 from benchmarks.simulation import truth
 from benchmarks.simulation.bounds import Failure
 from benchmarks.simulation.kernel import Made, at
-from benchmarks.simulation.sight import Sight
 from benchmarks.simulation.truth import WindowTruth
+from benchmarks.simulation.visibility import Visibility
 from benchmarks.simulation.world import World
 from kafka_sla.model.entities import Interval, Sla, SlaWindow, epoch_ms
 from kafka_sla.model.tables import CONSUMER_LATENCY, STEADY_STATE
@@ -21,10 +21,13 @@ from kafka_sla.sla.evaluate import judge, misses
 
 Row = Mapping[str, Any]
 Key = tuple[str, str, int]
+_COMPARED = ("records_latency_max", "backlog_age_max")
+_OVER_AFTER_MS = 1_800_000
+"""A miss ends after so much time that may have been good."""
 Truth = Mapping[Key, Mapping[int, WindowTruth]]
 
 
-def verdicts(world: World, sla: Sla, whole: Made, seen: Mapping[Key, Sight], true: Truth) -> Iterator[Failure]:
+def verdicts(world: World, sla: Sla, whole: Made, seen: Mapping[Key, Visibility], true: Truth) -> Iterator[Failure]:
     """What fails of the judging of one SLA."""
     latency, steady = whole[CONSUMER_LATENCY], whole[STEADY_STATE]
     span = Interval(at(-(-world.start // world.window_ms) * world.window_ms), at(world.end))
@@ -51,36 +54,43 @@ def _by_window(rows: Any) -> dict[int, dict[Key, Row]]:
 
 def _plainly(sla: Sla, own: Sequence[tuple[Row, Row | None]]) -> tuple[str, bool]:
     """Verdict and certainty as `docs/reference/sla_windows.md` says."""
-    if not own:
-        return "unknown", False
     steady = [row for row, state in own if state and state["steady_whole_window"]]
-    over = [row for row in steady if (_worst(row, "") or 0) > sla.max_latency_ms]
+    over = [row for row in steady if _over(row, sla)]
     if over:
-        return "bad", any((_worst(row, "_low") or 0) > sla.max_latency_ms for row in over)
-    if any(_unknown(row, state) for row, state in own):
+        return "bad", any(_worst(row, "_low") > sla.max_latency_ms for row in over)
+    if not own or any(_unknown(row, state, sla) for row, state in own):
         return "unknown", False
-    if steady:
-        return "good", all(_high(row) <= sla.max_latency_ms for row in steady)
-    return "excluded", False
+    return ("good", all(_high(row) <= sla.max_latency_ms for row in steady)) if steady else ("excluded", False)
 
 
-def _unknown(row: Row, state: Row | None) -> bool:
-    without_time = bool(row["unknown_latency_records"]) and bool(state and state["steady_whole_window"])
-    return state is None or row["unknown_reason"] is not None or row["backlog_age_max_ms"] is None or without_time
+def _unknown(row: Row, state: Row | None, sla: Sla) -> bool:
+    """It may have been good or bad, and the SLA does not say what it is then."""
+    if state is None or row["unknown_reason"] is not None or row["backlog_age_max_ms"] is None:
+        return True
+    doubtful = sla.when_uncertain == "unknown" and _high(row) > sla.max_latency_ms
+    return bool(state["steady_whole_window"]) and (doubtful or bool(row["unknown_latency_records"]))
 
 
-def _worst(row: Row, which: str) -> float | None:
-    values = [row[f"records_latency_max{which}_ms"], row[f"backlog_age_max{which}_ms"]]
-    return max((value for value in values if value is not None), default=None)
+def _over(row: Row, sla: Sla) -> bool:
+    """It was late, or is to count as late."""
+    if all(row[f"{name}_ms"] is None for name in _COMPARED):
+        return False
+    supposed = {"bad": _high(row), "estimate": _worst(row, "")}.get(sla.when_uncertain, 0.0)
+    return max(_worst(row, "_low"), supposed) > sla.max_latency_ms
+
+
+def _worst(row: Row, which: str) -> float:
+    values = [row[f"{name}{which}_ms"] for name in _COMPARED]
+    return max((value for value in values if value is not None), default=0.0)
 
 
 def _high(row: Row) -> float:
-    pairs = [(row[f"{name}_ms"], row[f"{name}_high_ms"]) for name in ("records_latency_max", "backlog_age_max")]
+    pairs = [(row[f"{name}_ms"], row[f"{name}_high_ms"]) for name in _COMPARED]
     return max((inf if high is None else high for value, high in pairs if value is not None), default=inf)
 
 
 def _certainty(
-    sla: Sla, window: SlaWindow, start: int, own: Sequence[tuple[Row, Row | None]], seen: Mapping[Key, Sight],
+    sla: Sla, window: SlaWindow, start: int, own: Sequence[tuple[Row, Row | None]], seen: Mapping[Key, Visibility],
     true: Truth,
 ) -> Iterator[Failure]:  # fmt: skip
     """A verdict that calls itself certain is the true one for the partitions that it judged."""
@@ -107,13 +117,13 @@ def _attainment(sla: Sla, judged: Sequence[SlaWindow], span: Interval) -> Iterat
         spent[window.verdict] += (window.window.end - window.window.start) // timedelta(milliseconds=1)
     elapsed = (span.end - span.start) // timedelta(milliseconds=1)
     unknown = elapsed - spent["good"] - spent["bad"] - spent["excluded"]
-    told = (found.good_ms, found.bad_ms, found.excluded_ms, found.unknown_ms)
+    made = (found.good_ms, found.bad_ms, found.excluded_ms, found.unknown_ms)
     expected = (spent["good"], spent["bad"], spent["excluded"], unknown)
     known = spent["good"] + spent["bad"]
     share = spent["good"] / known if known else None
-    if told != expected or found.attainment != share:
+    if made != expected or found.attainment != share:
         yield Failure("attainment by a plain loop", "attainment", sla.name, epoch_ms(span.start),
-                      f"{expected}, {share}", f"{told}, {found.attainment}")  # fmt: skip
+                      f"{expected}, {share}", f"{made}, {found.attainment}")  # fmt: skip
 
 
 def _misses(sla: Sla, judged: Sequence[SlaWindow], window_ms: int) -> Iterator[Failure]:
@@ -145,15 +155,21 @@ def _misses(sla: Sla, judged: Sequence[SlaWindow], window_ms: int) -> Iterator[F
 def _runs(sla: Sla, judged: Sequence[SlaWindow], window_ms: int) -> Iterator[tuple[int, int | None, int]]:
     """Start, end (None: open) and bad windows of every run of bad windows that is long enough."""
     run: list[SlaWindow] = []
+    doubtful = 0
     for window in [*judged, None]:
         if window and window.verdict == "bad":
             run.append(window)
-        elif run and (window is None or window.verdict != "unknown"):
+            doubtful = 0
+            continue
+        low = window.worst_latency_low_ms if window else None
+        doubtful += window_ms if low is not None and low <= sla.max_latency_ms else 0
+        over = window and (window.verdict != "unknown" or doubtful >= max(sla.for_ms, _OVER_AFTER_MS))
+        if run and (over or window is None):
             if len(run) * window_ms >= max(sla.for_ms, 1):
                 yield epoch_ms(run[0].window.start), epoch_ms(run[-1].window.end) if window else None, len(run)
             run = []
 
 
-def of_readers(world: World, seen: Mapping[Key, Sight]) -> dict[Key, dict[int, WindowTruth]]:
+def of_readers(world: World, seen: Mapping[Key, Visibility]) -> dict[Key, dict[int, WindowTruth]]:
     """The truth of every reader and window."""
     return {key: truth.windows(one.reader, world.start, world.end, world.window_ms) for key, one in seen.items()}

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.simulation.promises import THRESHOLDS_S
 from benchmarks.simulation.seeing import Plan
-from benchmarks.simulation.sight import Sight
+from benchmarks.simulation.slas import THRESHOLDS_S
 from benchmarks.simulation.truth import WindowTruth
+from benchmarks.simulation.visibility import Visibility
 from benchmarks.simulation.world import World
 from benchmarks.speed_table import table
 
@@ -35,16 +35,16 @@ class Width:
     """The estimate of the largest latency less the true one."""
 
 
-def kind_of(world: World, plan: Plan, sight: Sight) -> tuple[str, float]:
+def kind_of(world: World, plan: Plan, visible: Visibility) -> tuple[str, float]:
     """What is seen of a reader, in words, and the mean time between its commits."""
     how = next(word for word in plan.features if word.startswith("seen: ") and word not in _DETAILS)[6:]
-    clock = "" if sight.skew_ms == 0 else ", skewed clock"
-    kind = f"{how}, {'polled' if sight.polls is not None else 'commit log'}{clock}"
-    commits = sight.reader.commits
+    clock = "" if visible.skew_ms == 0 else ", skewed clock"
+    kind = f"{how}, {'polled' if visible.polls is not None else 'commit log'}{clock}"
+    commits = visible.reader.commits
     return kind, (commits[-1].at - commits[0].at) / max(1, len(commits) - 1)
 
 
-_DETAILS = ("seen: few look-ups", "seen: runs are missing")
+_DETAILS = ("seen: few lookups", "seen: runs are missing")
 
 
 def width_of(kind: tuple[str, float], truth: WindowTruth, row: Row) -> Iterator[Width]:

@@ -14,8 +14,8 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> tuple[World, tuple[str, str]]:
     made = making.world(_SEED)
     right = checking.outside
 
-    def late(sight, truth, start, row):  # type: ignore[no-untyped-def]
-        yield from right(sight, truth, start, row | {"backlog_age_low_ms": (row["backlog_age_low_ms"] or 0) + 1e9})
+    def late(visible, truth, start, row):  # type: ignore[no-untyped-def]
+        yield from right(visible, truth, start, row | {"backlog_age_low_ms": (row["backlog_age_low_ms"] or 0) + 1e9})
 
     monkeypatch.setattr("benchmarks.simulation.checking.outside", late)
     return made, ("truth in bounds", "backlog_age")

@@ -15,12 +15,12 @@ from benchmarks.simulation.world import Life, Partition, Reader, World
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class Visibility:
     """What a plan sees of one reader."""
 
     reader: Reader
     polls: tuple[int, ...] | None
-    """When its position was polled; None where the commit log tells every commit."""
+    """When its position was polled; None where the commit log has every commit."""
     skew_ms: int
     """How far the clocks of its partition's records were from the broker's at most: a record that waits by its
     timestamp may not have been written yet."""
@@ -47,7 +47,7 @@ class Sight:
         return last == 0
 
 
-def sights(world: World, plan: Plan) -> dict[tuple[str, str, int], Sight]:
+def visible_to(world: World, plan: Plan) -> dict[tuple[str, str, int], Visibility]:
     """By group, topic and partition."""
     polls = None if plan.commit_log else tuple(sorted({*plan.polls, *(run.asked for run in plan.runs if run.live)}))
     blind = not plan.exact and not sampled(world, plan)
@@ -55,7 +55,7 @@ def sights(world: World, plan: Plan) -> dict[tuple[str, str, int], Sight]:
     for r in world.readers:
         p = r.partition
         unread = blind and world.config(p.topic).transactional
-        found[r.group, p.topic, p.number] = Sight(r, polls, _skew(p), _room(world, plan, p), unread)
+        found[r.group, p.topic, p.number] = Visibility(r, polls, _skew(p), _room(world, plan, p), unread)
     return found
 
 
@@ -77,7 +77,7 @@ def _mixed(life: Life) -> bool:
 
 
 def sampled(world: World, plan: Plan) -> bool:
-    """Every window was asked about, with look-ups to spare."""
+    """Every window was asked about, with lookups to spare."""
     spans = sorted((run.start, run.end) for run in plan.runs)
     whole = bool(spans) and spans[0][0] <= world.start and spans[-1][1] >= world.end
     whole = whole and all(a[1] >= b[0] for a, b in pairwise(spans))
