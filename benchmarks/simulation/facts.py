@@ -5,13 +5,13 @@ Look-ups by time, and reading windows where points do not suffice, are done by t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
 
 from benchmarks.simulation.broker import Broker, Client, Offsets, RecordTimes
-from benchmarks.simulation.seeing import Plan, Run
+from benchmarks.simulation.seeing import Plan, Run, edges
 from benchmarks.simulation.world import CLUSTER, Commit, Reader, World
 from kafka_sla.model.tables import COMMITTED_OFFSETS, COMPACTED, LOG_OFFSETS, RECORD_RANGES, TOPIC_CONFIGS, Table
 from kafka_sla.sources.kafka import fact_rows
@@ -44,14 +44,10 @@ def facts(world: World, plan: Plan) -> Facts:
     if plan.exact:
         rows[LOG_OFFSETS] += list(_every_record(world))
         rows[RECORD_RANGES] += list(_every_void(world))
-        rows[LOG_OFFSETS] += [row for at in _edges(world) for row in _ends(world, at)]
+        rows[LOG_OFFSETS] += [row for at in edges(world) for row in _ends(world, at)]
     if plan.commit_log:
         rows[COMMITTED_OFFSETS] += [row for reader in world.readers for row in _logged(reader, plan)]
     return {table: fact_table(table, CLUSTER, found) for table, found in rows.items()}
-
-
-def _edges(world: World) -> Iterable[int]:
-    return range(world.start // world.window_ms * world.window_ms, world.end + 1, world.window_ms)
 
 
 def _logged(reader: Reader, plan: Plan) -> Iterator[Row]:

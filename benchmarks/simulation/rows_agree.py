@@ -13,7 +13,7 @@ from benchmarks.simulation.bounds import Failure
 from benchmarks.simulation.burrow import Stored, status
 from benchmarks.simulation.facts import Facts
 from benchmarks.simulation.kernel import Made
-from benchmarks.simulation.seeing import Plan
+from benchmarks.simulation.seeing import Plan, edges
 from benchmarks.simulation.world import World
 from kafka_sla.model.entities import epoch_ms
 from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_STATUS, LOG_OFFSETS, NON_CONSUMED, Table
@@ -109,9 +109,7 @@ def losses(world: World, plan: Plan, whole: Made) -> Iterator[Failure]:
     readers = {(r.group, r.partition.topic, r.partition.number): r for r in world.readers}
     polls = sorted({*plan.points, *(run.asked for run in plan.runs if run.live)})
     if plan.exact:
-        polls = sorted(
-            {*polls, *range(world.start // world.window_ms * world.window_ms, world.end + 1, world.window_ms)}
-        )
+        polls = sorted({*polls, *edges(world)})
     for row in whole[NON_CONSUMED].to_pylist():
         reader = readers[row["group"], row["topic"], row["partition"]]
         start, end = epoch_ms(row["window_start"]), epoch_ms(row["window_end"])

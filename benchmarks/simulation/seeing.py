@@ -67,6 +67,11 @@ def plan(world: World) -> Plan:
     )
 
 
+def edges(world: World) -> range:
+    """Ends of windows, at which log ends are known of a world whose every record is."""
+    return range(world.start // world.window_ms * world.window_ms, world.end + 1, world.window_ms)
+
+
 def _runs(rng: np.random.Generator, world: World, step: int) -> tuple[Run, ...]:
     step = max(step, world.window_ms)
     starts = range(world.start // step * step, world.end, step)

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from benchmarks.simulation.seeing import Plan
+from benchmarks.simulation.seeing import Plan, edges
 from benchmarks.simulation.world import Life, Partition, Reader, World
 
 
@@ -28,10 +28,14 @@ class Visibility:
     """The same where nothing shows it."""
     voids: bool
     """What aborted transactions wrote, and markers, cannot be told from records: their windows were not sampled."""
+    unseen_until: int
+    """A life of the topic that ended by then left no sign: neither poll nor snapshot fell into it."""
 
     def hidden(self, start: int, end: int) -> bool:
         """A position that went back, was deleted or began in this window, or before it since the last poll, and that no
-        poll has seen by its end."""
+        poll has seen by its end; or a life of the topic that nobody saw."""
+        if start < self.unseen_until:
+            return True
         if self.polls is None:
             return False
         last = max((at for at in self.polls if at <= end), default=0)
@@ -55,12 +59,21 @@ def visible_to(world: World, plan: Plan) -> dict[tuple[str, str, int], Visibilit
     for r in world.readers:
         p = r.partition
         unread = blind and world.config(p.topic).transactional
-        found[r.group, p.topic, p.number] = Visibility(r, polls, _skew(p), _room(world, plan, p), unread)
+        found[r.group, p.topic, p.number] = Visibility(
+            r, polls, _skew(p), _room(world, plan, p), unread, _unseen(world, plan, p)
+        )
     return found
 
 
 def _skew(partition: Partition) -> int:
     return max((int(abs(life.stamp - life.appended).max(initial=0)) for life in partition.lives), default=0)
+
+
+def _unseen(world: World, plan: Plan, partition: Partition) -> int:
+    """When the last life began before which there was one that nobody saw."""
+    polls = {*plan.points, *(run.asked for run in plan.runs if run.live), *(edges(world) if plan.exact else ())}
+    pairs = pairwise(partition.lives)
+    return max((b.born for a, b in pairs if not any(a.born <= at < a.died for at in polls)), default=0)
 
 
 def _room(world: World, plan: Plan, partition: Partition) -> int:
