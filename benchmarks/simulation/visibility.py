@@ -38,6 +38,8 @@ class Visibility:
             return True
         if self.polls is None:
             return False
+        if end in self.polls and any(commit.at == end for commit in self.reader.commits):
+            return True  # a poll at the end belongs to the window, a commit of that instant to the next
         last = max((at for at in self.polls if at <= end), default=0)
         before = max((at for at in self.polls if at < start), default=0)
         standing = self.reader.standing(before + 1)
