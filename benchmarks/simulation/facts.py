@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from benchmarks.simulation.broker import Broker, Client, Offsets, RecordTimes
 from benchmarks.simulation.seeing import Plan, Run, edges
-from benchmarks.simulation.world import CLUSTER, Commit, Reader, World
+from benchmarks.simulation.world import CLUSTER, Commit, Life, Partition, Reader, World
 from kafka_sla.model.tables import COMMITTED_OFFSETS, COMPACTED, LOG_OFFSETS, RECORD_RANGES, TOPIC_CONFIGS, Table
 from kafka_sla.sources.kafka import fact_rows
 from kafka_sla.sources.kafka.committed_positions import Reader as Follower
@@ -88,21 +88,25 @@ def _configs(world: World, at: int) -> Iterator[Row]:
             yield (config.topic, at, lives[0].topic_id, len(lives), config.cleanup_policy, config.retention_ms, kind)
 
 
-def _every_record(world: World) -> Iterator[Row]:
+def _polled_lives(world: World) -> Iterator[tuple[Partition, Life]]:
+    """Lives whose log end was known at a window's end: nobody knows a record of another one."""
     for partition in world.partitions:
-        for life in partition.lives:
-            for offset in np.flatnonzero(life.record).tolist():
-                stamp = int(life.stamp[offset])
-                for o in (offset, offset + 1):
-                    yield partition.topic, partition.number, stamp, None, o, fact_rows.RECORD
+        yield from ((partition, life) for life in partition.lives if life.died > edges(world).start)
+
+
+def _every_record(world: World) -> Iterator[Row]:
+    for partition, life in _polled_lives(world):
+        for offset in np.flatnonzero(life.record).tolist():
+            stamp = int(life.stamp[offset])
+            for o in (offset, offset + 1):
+                yield partition.topic, partition.number, stamp, None, o, fact_rows.RECORD
 
 
 def _every_void(world: World) -> Iterator[Row]:
-    for partition in world.partitions:
-        for life in partition.lives:
-            for offset in np.flatnonzero(~life.record).tolist():
-                at = int(life.appended[offset])
-                yield partition.topic, partition.number, at, offset, offset + 1, 0, None, None
+    for partition, life in _polled_lives(world):
+        for offset in np.flatnonzero(~life.record).tolist():
+            at = int(life.appended[offset])
+            yield partition.topic, partition.number, at, offset, offset + 1, 0, None, None
 
 
 def _looked_up(world: World, plan: Plan, run: Run) -> tuple[list[Row], list[Row]]:

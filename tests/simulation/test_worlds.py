@@ -1,4 +1,4 @@
-"""A hundred worlds of one number each: what is made of their facts agrees with what truly happened in them."""
+"""Two hundred worlds of one number each: what is made of their facts agrees with what truly happened in them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.simulation.shrink import Shrinker
 from benchmarks.simulation.world import World
 from tests.simulation.awaiting import awaited
 
-_SEEDS, _CHUNK = 100, 20
+_SEEDS, _CHUNK = 200, 20
 
 
 @pytest.fixture(autouse=True, scope="module")
