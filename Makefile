@@ -9,7 +9,7 @@ TYPED := plugins/kafka_sla demo
 SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check format docs test wheel demo history order truth checkpoint brokers speed browser pictures pages faults clean
+.PHONY: help setup check format docs test wheel demo history order truth checkpoint brokers speed browser pictures pages faults simulate planted clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,14 @@ truth: setup ## what real clients did against what is measured, as tables (about
 
 faults: setup ## break brokers, database, disk and mail server while the steps run, as a table; ONLY=kafka or store
 	@$(BIN)/python -m benchmarks.faults $(ONLY)
+
+SEEDS ?= 1000
+FIRST ?= 0
+simulate: setup ## worlds made of one number each: does the truth lie in the bounds? SEEDS=10000, or SEED=7 to replay and draw one
+	@$(BIN)/python -m benchmarks.simulation $(if $(SEED),--seed $(SEED),$(SEEDS) --first $(FIRST))
+
+planted: setup ## which of the bugs of benchmarks/simulation/planted.toml are found, by which seed (SEEDS at most)
+	@$(BIN)/python -m benchmarks.simulation $(SEEDS) --planted
 
 checkpoint: setup ## the checkpoint folder of a real Kafka query of Spark, as the tests keep it (about 1 minute)
 	@$(BIN)/python -m benchmarks.checkpoint tests/kafka_sla/sources/checkpoint

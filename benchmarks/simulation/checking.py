@@ -1,0 +1,79 @@
+"""One world from its number to its failures: made, watched, measured and compared."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.compute as pc
+
+from benchmarks.simulation import cuts, exact, kernel, rows_agree, verdicts
+from benchmarks.simulation.bounds import Failure, outside
+from benchmarks.simulation.facts import Facts, facts
+from benchmarks.simulation.making import world
+from benchmarks.simulation.seeing import Plan, plan
+from benchmarks.simulation.slas import slas_of
+from benchmarks.simulation.stored import stored
+from benchmarks.simulation.visibility import visible_to
+from benchmarks.simulation.widths import Width, kind_of, width_of
+from benchmarks.simulation.world import World
+from kafka_sla.model.entities import epoch_ms
+from kafka_sla.model.tables import CONSUMER_LATENCY, STEADY_STATE
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    seed: int
+    failures: tuple[Failure, ...]
+    features: tuple[str, ...]
+    widths: tuple[Width, ...]
+
+
+def outcome(seed: int) -> Outcome:
+    """What fails in the world of this number."""
+    made = world(seed)
+    watched = plan(made)
+    features = (*made.features, *watched.features)
+    wide: list[Width] = []
+    try:
+        with kernel.folder() as into:
+            found = tuple(failures(made, watched, facts(made, watched), into, wide))
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        what = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
+        found = (Failure("nothing raises", type(error).__name__, "", made.start, "", what),)
+    return Outcome(seed, found, features, tuple(wide))
+
+
+def failures(made: World, watched: Plan, known: Facts, into: Path, wide: list[Width]) -> Iterator[Failure]:
+    """All invariants of one world; those that measure it once more, in some worlds."""
+    slas, seen = slas_of(made), visible_to(made, watched)
+    landed = kernel.files(into, known)
+    whole = kernel.measured(into, landed, made.start, made.end, made.window_ms, slas)
+    if not whole:
+        return
+    true = verdicts.of_readers(made, seen)
+    for row in whole[CONSUMER_LATENCY].to_pylist():
+        key, start = (row["group"], row["topic"], row["partition"]), epoch_ms(row["window_start"])
+        yield from outside(seen[key], true[key][start], start, row)
+        wide += width_of(kind_of(made, watched, seen[key]), true[key][start], row)
+    for visible in seen.values():
+        if exact.plain(made, watched, visible):
+            yield from exact.equal(made, slas, visible, whole)
+    yield from rows_agree.statuses(made, watched, known, whole)
+    yield from rows_agree.losses(made, watched, whole)
+    if made.seed % 6 == 0:
+        yield from verdicts.verdicts(made, slas[made.seed // 6 % len(slas)], whole, seen, true)
+    if made.seed % 3 == 1:
+        yield from rows_agree.same(whole, cuts.in_pieces(made, landed, into), "in pieces")
+    if made.seed % 150 == 7:
+        yield from stored(made, known, into, _of_one(whole, slas[2].name))
+    if made.seed % 4 == 1:
+        yield from rows_agree.same(whole, cuts.shuffled(made, known, into), "in any order and twice")
+
+
+def _of_one(whole: kernel.Made, sla: str) -> kernel.Made:
+    """The rows of a world that has this SLA only."""
+    return whole | {STEADY_STATE: whole[STEADY_STATE].filter(pc.equal(whole[STEADY_STATE]["sla"], sla))}

@@ -1,0 +1,140 @@
+"""Where every record's time and every commit is known, figures are not bounded but equal to what a plain loop gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks.simulation import truth
+from benchmarks.simulation.bounds import Failure
+from benchmarks.simulation.kernel import Made
+from benchmarks.simulation.seeing import Plan
+from benchmarks.simulation.visibility import Visibility
+from benchmarks.simulation.world import NEVER, Commit, Reader, World
+from kafka_sla.model.entities import Sla, epoch_ms
+from kafka_sla.model.tables import CONSUMER_LATENCY, STEADY_STATE
+
+_OFF_MS = 0.6
+"""Estimates are of the middle of a record: half a ms and rounding."""
+
+
+def plain(world: World, plan: Plan, visible: Visibility) -> bool:
+    """Nothing about this reader is left to guess."""
+    life = visible.reader.partition.lives[0]
+    simple = len(visible.reader.partition.lives) == 1 and visible.skew_ms == 0 and not life.compacts
+    known = plan.exact and plan.commit_log and not plan.compacted_until
+    return bool(known and simple and not len(life.moved_at) and life.record.all())
+
+
+def equal(world: World, slas: tuple[Sla, ...], visible: Visibility, whole: Made) -> Iterator[Failure]:
+    """Figures, records over the threshold and steady states of a reader by plain loops."""
+    reader = visible.reader
+    rows = [row for row in whole[CONSUMER_LATENCY].to_pylist() if _of(reader, row)]
+    true = truth.windows(reader, world.start, world.end, world.window_ms)
+    for row in rows:
+        start = epoch_ms(row["window_start"])
+        yield from _figures(reader, start, row, true[start])
+    states = [row for row in whole[STEADY_STATE].to_pylist() if _of(reader, row)]
+    for sla in slas:
+        lives = list(_lives(reader, sla))
+        for row in (row for row in states if row["sla"] == sla.name):
+            yield from _state(reader, sla, row, lives, true)
+
+
+def _of(reader: Reader, row: Mapping[str, Any]) -> bool:
+    place = (reader.group, reader.partition.topic, reader.partition.number)
+    return (row["group"], row["topic"], row["partition"]) == place
+
+
+def _figures(reader: Reader, start: int, row: Mapping[str, Any], true: truth.WindowTruth) -> Iterator[Failure]:
+    expected: dict[str, float | None] = {"records_consumed": len(true.latencies)}
+    if len(true.latencies):
+        expected |= {"records_latency_max_ms": int(true.latencies.max()), "records_latency_ms": int(true.latencies[-1]),
+                     "records_latency_avg_ms": float(true.latencies.mean())}  # fmt: skip
+    if row["unknown_reason"] is None and true.age is not None:
+        expected["backlog_age_ms"] = true.age
+        life = reader.partition.lives[0]
+        end = epoch_ms(row["window_end"])
+        position = reader.standing(end)
+        if position and position.offset is not None:
+            expected["records_lag"] = max(0, life.log_end(end) - position.offset)
+    for name, value in expected.items():
+        made = row[name]
+        if made is None or value is None or abs(made - value) > (_OFF_MS if name.endswith("_ms") else 0):
+            yield Failure("exact facts give exact figures", name, reader.name, start, str(value), str(made))
+
+
+@dataclass
+class _Life:
+    """A bootstrapping: when it began, and from when on the reader is steady."""
+
+    began: int
+    steady: int
+    of_rewind: bool = False
+
+
+def _lives(reader: Reader, sla: Sla) -> Iterator[_Life]:
+    """One after the other. A reader that goes back without having got past where it was begins nothing."""
+    now, highest, mark, before = _Life(0, 0), -1, None, None
+    for commit in reader.commits:
+        event, stands = _event(before, commit, sla), -1 if commit.offset is None else commit.offset
+        if event == "rewind" and mark is not None and highest <= mark:
+            if now.of_rewind and now.steady > commit.at:
+                yield now
+                now = _Life(commit.at, commit.at)
+        elif event == "rewind":
+            mark = highest
+            if now.steady <= commit.at:
+                yield now
+                now = _Life(commit.at, _grace_end(commit.at, sla), of_rewind=True)
+        elif event:
+            yield now
+            now, highest, mark = _Life(commit.at, _grace_end(commit.at, sla)), -1, None
+        if commit.offset is not None and _age(reader, commit) <= sla.steady_state.caught_up_within_ms:
+            now.steady = min(now.steady, commit.at)
+        highest, before = max(highest, stands), commit
+    yield now
+
+
+def _grace_end(at: int, sla: Sla) -> int:
+    grace_period = sla.steady_state.grace_period_ms
+    return NEVER if grace_period is None else at + grace_period
+
+
+def _age(reader: Reader, commit: Commit) -> int:
+    """Of the oldest record that waits behind a commit."""
+    life = reader.partition.lives[0]
+    waiting = life.waiting(commit.offset or 0, commit.at)
+    return 0 if waiting is None else commit.at - int(life.stamp[waiting])
+
+
+def _event(before: Any, commit: Any, sla: Sla) -> str:
+    if before is None:
+        return "first_commit"
+    if before.offset is None:
+        return "offset_reset"
+    if commit.at - before.at > sla.steady_state.expire_group_ms:
+        return "returned"
+    if commit.offset is not None and commit.offset < before.offset:
+        return "rewind"
+    return ""
+
+
+def _state(
+    reader: Reader, sla: Sla, row: Mapping[str, Any], lives: list[_Life],
+    true: Mapping[int, truth.WindowTruth],
+) -> Iterator[Failure]:  # fmt: skip
+    start, end = epoch_ms(row["window_start"]), epoch_ms(row["window_end"])
+    steady = next(life.steady for life in reversed(lives) if life.began < end)
+    expected = ("steady" if steady < end else "bootstrapping", steady <= start)
+    if (row["state"], row["steady_whole_window"]) != expected:
+        yield Failure("steady states by a plain loop", f"state, {sla.name}", reader.name, start, str(expected),
+                      str((row["state"], row["steady_whole_window"], row["reason"])))  # fmt: skip
+    over = int((true[start].latencies > sla.max_latency_ms).sum())
+    near = np.isclose(true[start].latencies, sla.max_latency_ms, atol=1).any()
+    if row["records_over_threshold"] != over and not near:
+        yield Failure("exact facts give exact figures", f"records_over_threshold, {sla.name}", reader.name, start,
+                      str(over), str(row["records_over_threshold"]))  # fmt: skip

@@ -1,0 +1,112 @@
+"""A world through a store of files and SQLite, step by step as runs do: in any order, late facts, steps done twice or
+given up half-way. Only Spark and Great Expectations are left out. Knows no truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.simulation import kernel
+from benchmarks.simulation.bounds import Failure
+from benchmarks.simulation.facts import Facts
+from benchmarks.simulation.making import generator
+from benchmarks.simulation.rows_agree import same
+from benchmarks.simulation.slas import slas_of
+from benchmarks.simulation.world import CLUSTER, World
+from kafka_sla.config.settings import Settings
+from kafka_sla.config.store import Store
+from kafka_sla.lake.lake import Lake
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.model.entities import Cluster, Interval, epoch_ms
+from kafka_sla.model.tables import CONSUMER_LATENCY, STEADY_STATE
+from kafka_sla.pipeline import steps
+from kafka_sla.sla.evaluate import judge
+from kafka_sla.spark.job_spec import read_job
+from kafka_sla.spark_jobs.events.write_files import Target, keep
+
+_SLA = 2
+"""The SLA that is judged: one is enough, and each costs its own queries."""
+
+
+def stored(world: World, known: Facts, into: Path, whole: kernel.Made) -> Iterator[Failure]:
+    """What is published in the end is what one interval over all facts gives, verdicts included."""
+    runs = _Runs(world, into)
+    first, late = runs.divided(known)
+    runs.land(first)
+    intervals = runs.intervals()
+    for number in runs.rng.permutation(len(intervals)).tolist():
+        runs.run(intervals[number])
+    if runs.land(late):
+        for interval in intervals:
+            runs.run(interval)
+    yield from same(whole, runs.published(), "published run by run")
+    yield from runs.verdicts(whole)
+
+
+class _Runs:
+    def __init__(self, world: World, into: Path) -> None:
+        self.world, self.rng = world, generator(world.seed, "runs")
+        self.store = Store.embedded(into / "store")
+        slas = slas_of(world)[_SLA : _SLA + 1]
+        self.settings = Settings((Cluster(CLUSTER, None),), slas, window_ms=world.window_ms)
+        self.whole = Interval(kernel.at(-(-world.start // world.window_ms) * world.window_ms), kernel.at(world.end))
+
+    def divided(self, known: Facts) -> tuple[Facts, Facts]:
+        """The facts that are there in time, and those that come when all is measured."""
+        late: dict[object, np.ndarray[tuple[int], np.dtype[np.bool_]]] = {
+            table: self.rng.random(len(rows)) < 0.2 * (self.world.seed % 3 == 0) for table, rows in known.items()
+        }
+        parts = [{t: rows.filter(pa.array(late[t] == is_late)) for t, rows in known.items()} for is_late in (0, 1)]
+        return parts[0], parts[1]
+
+    def land(self, some: Facts) -> int:
+        return sum(Lake(self.store).land({table.name: rows for table, rows in some.items()}).values())
+
+    def intervals(self) -> list[Interval]:
+        count = (self.world.end - epoch_ms(self.whole.start)) // self.world.window_ms
+        inner = sorted(self.rng.choice(np.arange(1, count), size=min(2, count - 1), replace=False).tolist())
+        start = epoch_ms(self.whole.start)
+        borders = [start, *(start + n * self.world.window_ms for n in inner), self.world.end]
+        return [Interval(kernel.at(a), kernel.at(b)) for a, b in pairwise(borders)]
+
+    def run(self, interval: Interval) -> None:
+        """All steps; some are killed behind their work and come again, some loads are given up."""
+        if self.rng.random() < 0.2:
+            self._measure(self._prepare(interval))
+        job = self._prepare(interval)
+        for step in (self._measure, lambda job: steps.publish(self.store, job)):
+            for _ in range(1 + int(self.rng.random() < 0.25)):
+                step(job)
+        for _ in range(1 + int(self.rng.random() < 0.25)):
+            steps.evaluate(self.settings, self.store, self.settings.slas[0].name, interval)
+
+    def _prepare(self, interval: Interval) -> str:
+        return steps.prepare(self.settings, self.store, interval, [CLUSTER])
+
+    def _measure(self, path: str) -> None:
+        """What the Spark application does, in this process."""
+        job = read_job(path)
+        target = Target(job.output, job.interval.start, job.load_id)
+        found = kernel.made(job)
+        for table in kernel.METRICS:
+            keep(target, table, [])
+            if table in found:
+                kernel.write(f"{target.folder(table)}/part-1.parquet", target.labelled(table, found[table]))
+
+    def published(self) -> kernel.Made:
+        lake = Lake(self.store)
+        found = {t: lake.published(t.name, self.whole, [CLUSTER]) for t in kernel.METRICS}
+        return {table: kernel.in_order(rows.select(list(table.names)), table) for table, rows in found.items()}
+
+    def verdicts(self, whole: kernel.Made) -> Iterator[Failure]:
+        sla = self.settings.slas[0]
+        expected = judge(sla, self.whole, self.world.window_ms, whole[CONSUMER_LATENCY], whole[STEADY_STATE])
+        judged = Ledger(self.store).verdicts.windows(sla.name, self.whole)
+        for a, b in zip(expected, judged, strict=True):
+            if a != b:
+                yield Failure("verdicts run by run", "verdict", sla.name, epoch_ms(a.window.start), str(a), str(b))
+                return

@@ -1,0 +1,56 @@
+"""Two hundred worlds of one number each: what is made of their facts agrees with what truly happened in them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from benchmarks.simulation.checking import outcome
+from benchmarks.simulation.planted import Bug, bugs, path_of
+from benchmarks.simulation.seeing import plan
+from benchmarks.simulation.shrink import Shrinker
+from benchmarks.simulation.world import World
+from tests.simulation.awaiting import awaited
+
+_SEEDS, _CHUNK = 200, 20
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> None:
+    pa.set_cpu_count(1)
+
+
+@pytest.mark.parametrize("first", range(0, _SEEDS, _CHUNK))
+def test_every_invariant_holds_in_every_world(first: int) -> None:
+    failed = [
+        f"make simulate SEED={seed}: {failure}"
+        for seed in range(first, first + _CHUNK)
+        for one in [outcome(seed)]
+        for failure in one.failures
+        if not awaited(one, failure)
+    ]
+
+    assert failed == []
+
+
+def test_the_same_number_is_the_same_world() -> None:
+    assert outcome(11) == outcome(11)
+
+
+@pytest.mark.parametrize("bug", bugs(), ids=lambda bug: bug.name)
+def test_a_planted_bug_has_its_place(bug: Bug) -> None:
+    assert path_of(bug.module).read_text().count(bug.old) == 1
+    assert bug.new != bug.old
+
+
+def test_at_least_twenty_bugs_are_planted() -> None:
+    assert len(bugs()) >= 20
+
+
+def test_a_failing_world_is_shrunk_to_one_reader_with_few_commits(failing: tuple[World, tuple[str, str]]) -> None:
+    made, kind = failing
+    smallest = Shrinker(made, plan(made), kind)
+
+    assert smallest.shrink()
+    assert len(smallest.world.readers) == 1
+    assert len(smallest.world.readers[0].commits) < sum(len(reader.commits) for reader in made.readers)
