@@ -29,7 +29,7 @@ class Width:
     latency_ms: float | None
     """Width of the bounds of the largest latency."""
     age_ms: float | None
-    certain: tuple[bool, ...]
+    is_certain: tuple[bool, ...]
     """At each threshold: the bounds of the worst of both leave no doubt."""
     off_ms: float | None
     """The estimate of the largest latency less the true one."""
