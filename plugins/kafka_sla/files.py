@@ -105,6 +105,7 @@ def create_text(path: str, text: str) -> None:
     with suppress(FileExistsError):
         os.link(inside, target)
     filesystem.delete_file(inside)
+    sync(target)
 
 
 def read_text(path: str) -> str:

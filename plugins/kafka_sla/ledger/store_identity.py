@@ -33,7 +33,8 @@ class StoreDatabase(Database):
         super().__init__(store, METADATA)
         self._warehouse = store.warehouse
         self._marker = Marker(store)
-        self._file = str(self.engine.url.database) if self.is_sqlite else None
+        self._url = store.url
+        self._file = str(store.url.database) if self.is_sqlite else None
         self._marked = False
 
     def open(self, *, writing: bool) -> None:
@@ -138,7 +139,7 @@ class StoreDatabase(Database):
 
     @property
     def _address(self) -> str:
-        return self.engine.url.render_as_string(hide_password=True)
+        return self._url.render_as_string(hide_password=True)
 
 
 def _knows(connection: Connection, state: State) -> bool:

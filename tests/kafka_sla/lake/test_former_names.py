@@ -43,6 +43,7 @@ def fetches(table: Table, clock: str) -> pa.Table:
 def lake(store: Store) -> Lake:
     """With a fact and a published load that an earlier version wrote."""
     lake = Lake(store)
+    Ledger(store).open(writing=True)
     facts = f"{store.warehouse}/facts/replica_fetches/before.parquet"
     write_rows(facts, fetches(former(REPLICA_FETCHES), "10:00"))
     added(store, former(REPLICA_FETCHES), facts)
@@ -56,7 +57,7 @@ def lake(store: Store) -> Lake:
 
 
 def added(store: Store, table: Table, file: str) -> None:
-    Iceberg(store).commit(table, lambda current, transaction: transaction.add_files([file]))
+    Iceberg(store, Ledger(store).open).commit(table, lambda current, transaction: transaction.add_files([file]))
 
 
 def test_facts_of_both_versions_are_read_together_and_landed_once(lake: Lake) -> None:
@@ -78,7 +79,7 @@ def test_loads_of_both_versions_are_read_together(lake: Lake, store: Store) -> N
 def test_other_readers_of_iceberg_see_one_column_too(lake: Lake, store: Store) -> None:
     lake.append_facts(REPLICA_FETCHES, fetches(REPLICA_FETCHES, "10:01"))
 
-    rows = Iceberg(store).table(REPLICA_FETCHES).scan().to_arrow()
+    rows = Iceberg(store, Ledger(store).open).table(REPLICA_FETCHES).scan().to_arrow()
     assert rows.column_names == list(REPLICA_FETCHES.names)
     assert rows["fetcher_thread"].to_pylist() == [3, 3]
 

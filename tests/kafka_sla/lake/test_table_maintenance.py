@@ -148,7 +148,7 @@ def test_a_warehouse_reached_by_another_path_is_not_swept(store: Store, lake: La
     link.symlink_to(store.warehouse)
     before = files_below(store.warehouse)
 
-    with pytest.raises(StoreError, match=r"nothing was swept: .*/warehouse/.* is not below the warehouse .*/link"):
+    with pytest.raises(StoreError, match=r"its warehouse is .*/link"):
         Lake(replace(store, warehouse=str(link))).maintain(now() + DAYS)
     assert before.keys() <= files_below(store.warehouse).keys()
 

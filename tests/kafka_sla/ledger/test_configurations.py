@@ -19,7 +19,7 @@ clusters:
     replication: [{to: dr, connect: connect_prod}]
     checkpoints: [{group: billing-stream, path: /checkpoints/billing}]
   dr: {connection: kafka_dr, groups: ["billing-*", "!billing-test-*"]}
-offset_lookups: {floor: 500ms}
+offset_lookups: {min_gap: 500ms}
 freshness_alert: {recipients: [platform@example.com], after: 10m}
 digests: [{name: the week, every: week, at: "07:30", time_zone: Europe/Berlin}]
 slas:
@@ -44,10 +44,10 @@ def test_a_frozen_configuration_is_the_one_that_was_read_whatever_becomes_of_the
     file = tmp_path / "kafka_sla.yml"
     file.write_text(EVERY_KEY)
     read = load_settings(file)
-    digest = Ledger(store).freeze(read)
+    digest = Ledger(store).configurations.freeze(read)
     file.unlink()
 
-    assert Ledger(store).frozen(digest) == read
+    assert Ledger(store).configurations.frozen(digest) == read
 
 
 def test_the_same_content_is_kept_once_and_an_edited_one_beside_it(store: Store, tmp_path: Path) -> None:
@@ -55,12 +55,16 @@ def test_the_same_content_is_kept_once_and_an_edited_one_beside_it(store: Store,
     digests = []
     for text in (EVERY_KEY, f"# a remark\n{EVERY_KEY}", EVERY_KEY.replace("max_latency: 30s", "max_latency: 5m")):
         file.write_text(text)
-        digests.append(Ledger(store).freeze(load_settings(file)))
+        digests.append(Ledger(store).configurations.freeze(load_settings(file)))
 
     assert digests[0] == digests[1] != digests[2]
-    assert [Ledger(store).frozen(digest).slas[0].max_latency_ms for digest in digests] == [30_000, 30_000, 300_000]
+    assert [Ledger(store).configurations.frozen(digest).slas[0].max_latency_ms for digest in digests] == [
+        30_000,
+        30_000,
+        300_000,
+    ]
 
 
 def test_a_configuration_that_the_store_does_not_hold_is_named(store: Store) -> None:
     with pytest.raises(StoreError, match="no configuration c0ffee; clear the run from its first task on"):
-        Ledger(store).frozen("c0ffee")
+        Ledger(store).configurations.frozen("c0ffee")

@@ -344,8 +344,8 @@ def test_processes_that_begin_a_store_at_once_begin_one_store(store: Store) -> N
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from kafka_sla.ledger import Ledger
-from kafka_sla.store import Store
+from kafka_sla.config.store import Store
+from kafka_sla.ledger.ledger import Ledger
 
 left = int(sys.argv[1])
 
