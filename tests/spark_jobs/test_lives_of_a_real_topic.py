@@ -15,13 +15,12 @@ from demo.broker import Cluster as Broker
 from demo.warm_up import create_topic
 from kafka_sla.model.entities import Cluster, Connection, Interval, OffsetLookups, Patterns
 from kafka_sla.model.tables import TOPIC_CONFIGS
-from kafka_sla.sources.kafka import Snapshot, snapshot
-from kafka_sla.spark_jobs.events import offset_commit_format
+from kafka_sla.sources.kafka.snapshot import Snapshot, snapshot
 from kafka_sla.spark_jobs.numeric.positions import AROUND, RECREATED
 from tests.kafka_sla.sources.kafka.traffic import KEPT_FOR_EVER, admin, commit, topic
 from tests.spark_jobs.conftest import EPOCH, Row, at
 from tests.spark_jobs.numeric.test_polls import outside
-from tests.spark_jobs.windows.test_topic_lives import Life, World
+from tests.spark_jobs.numeric.test_topic_lives import Life, World
 
 Measure = Callable[..., list[Row]]
 WINDOW = 2
@@ -81,9 +80,8 @@ def story(kafka: Broker) -> tuple[World, list[Row], list[Row], list[Row], float,
     lived(kafka, name, 8, second)
     end = math.floor(now() / WINDOW) * WINDOW
     looks.append(seen(kafka, name, half, end))
-    told, _ = offset_commit_format.committed_offsets(looks[-1].commit_records, "prod")
-    earlier, _ = offset_commit_format.committed_offsets(looks[0].commit_records, "prod")
-    commits = list({tuple(row.values()): row for row in [*earlier.to_pylist(), *told.to_pylist()]}.values())
+    rows = [row for one in looks for row in one.commits.to_pylist()]
+    commits = list({tuple(row.values()): row for row in rows}.values())
     held = [
         ((r["at"] - EPOCH).total_seconds(), r["committed_offset"]) for r in commits if r["committed_offset"] is not None
     ]
