@@ -84,7 +84,7 @@ def job(folder: Path) -> Job:
 
 def test_a_failed_application_tells_the_end_of_its_output_and_where_all_of_it_is(tmp_path: Path) -> None:
     job(tmp_path).write(tmp_path / "job.json")
-    with pytest.raises(SparkFailed, match=r"Spark ended with exit code 1; all it said is in (\S+)") as caught:
+    with pytest.raises(SparkFailed, match=r"Spark ended with exit code 1; its whole output is in (\S+)") as caught:
         run_spark(str(tmp_path / "job.json"))
     assert "removed.parquet" in str(caught.value)
     found = re.search(r"is in (\S+)", str(caught.value))

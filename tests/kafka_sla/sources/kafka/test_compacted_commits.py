@@ -5,13 +5,14 @@ from __future__ import annotations
 from benchmarks.history_compaction import Compaction
 from demo.broker import Cluster
 from tests.kafka_sla.sources.kafka.test_consumer_offsets import decoded
-from tests.kafka_sla.sources.kafka.traffic import commit, look, this_minute, topic
+from tests.kafka_sla.sources.kafka.traffic import commit, look, ms, produce, this_minute, topic
 
 
 def test_a_group_whose_earlier_commits_were_compacted_away_is_marked_and_noted(kafka_classes: None) -> None:
     with Cluster(properties={"log.cleaner.backoff.ms": "200"}) as broker:
         name, compaction = topic(broker), Compaction(broker.client())
         compaction.hold()
+        produce(broker, name, [ms(1), ms(2), ms(3), ms(4)])
         for offset in (1, 2, 3):
             commit(broker, f"g-{name}", name, offset)
         whole = look(broker, this_minute(), name, groups=f"g-{name}")
