@@ -53,7 +53,11 @@ def test_an_idle_interval_is_no_error_and_is_remarked(spark: SparkSession) -> No
 
 
 def test_absent_groups_are_named_with_their_sla_and_stop_nothing(spark: SparkSession) -> None:
-    rows = [good("consumer_latency", "billing"), good("consumer_latency", "audit-eu", topic="ledger")]
+    of_prod = {"cluster": "prod", "topic": "orders"}
+    rows = [
+        good("consumer_latency", "billing", **of_prod),
+        good("consumer_latency", "audit-eu", **of_prod | {"topic": "ledger"}),
+    ]
     slas = (
         _sla("payments", "billing", r"re\-fund"),
         _sla("audits", "audit-.*"),
@@ -87,9 +91,9 @@ def test_a_kept_row_is_whole_with_its_nulls(spark: SparkSession) -> None:
 
     (kept,) = outcome.quarantine
     expected = {
-        "cluster": "prod",
+        "cluster": "prod-eu-1",
         "group": "good",
-        "topic": "orders",
+        "topic": "shop.orders-v2",
         "partition": 0,
         "at": "2026-11-01T10:00:59.000Z",
         "committed_offset": -1,

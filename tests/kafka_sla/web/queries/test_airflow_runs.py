@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from starlette.requests import Request
 
 from tests.kafka_sla.web.conftest import Asker
 
@@ -20,7 +21,8 @@ def piece(asgi: Any) -> Any:
     from kafka_sla.model.entities import EVERYTHING
     from kafka_sla.web.queries.context import open_context
 
-    (found,) = [one for one in open_context(None).ledger.queries.publications(EVERYTHING) if one.cluster == "prod"]  # type: ignore[arg-type]
+    request = Request({"type": "http", "state": {}})
+    (found,) = [one for one in open_context(request).ledger.queries.publications(EVERYTHING) if one.cluster == "prod"]
     return found
 
 
