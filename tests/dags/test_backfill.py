@@ -218,5 +218,5 @@ def test_a_scheduled_run_that_is_late_is_mailed_by_scheduler_and_triggerer(world
     assert (mail["To"], str(mail["Subject"])[:31]) == ("platform@example.com", "SLA measuring late: kafka_sla, ")
     body = mail.get_body(("plain",))
     assert body is not None
-    named = [run for run in world.client.runs("kafka_sla") if f"Run {run}, told by kafka_sla" in body.get_content()]
+    named = [run for run in world.client.runs("kafka_sla") if f"Run {run}, reported by kafka_sla" in body.get_content()]
     assert [run.split("__")[0] for run in named] == ["scheduled"]

@@ -1,6 +1,6 @@
 """The archive of Java classes with which a Spark driver on this machine starts in half the processor time.
 
-`python -m kafka_sla.spark.class_archive` makes it, once per version of Java and Spark. Knows no job.
+`python -m kafka_sla.spark.class_archive` makes it, once per Java and per installed Spark. Knows no job.
 """
 
 from __future__ import annotations
@@ -58,8 +58,9 @@ def _archive() -> Path | None:
     if java is None or not Path(java).exists():
         return None
     real = Path(java).resolve()
-    key = hashlib.sha256(f"{real} {real.stat().st_mtime_ns} {version('pyspark')}".encode()).hexdigest()[:16]
-    return cache_folder() / f"spark-{key}.jsa"
+    jars = package_folder("pyspark") / "jars"  # Java takes no archive of jars that lay elsewhere, or were written anew
+    key = f"{real} {real.stat().st_mtime_ns} {version('pyspark')} {jars} {jars.stat().st_mtime_ns}"
+    return cache_folder() / f"spark-{hashlib.sha256(key.encode()).hexdigest()[:16]}.jsa"
 
 
 def _training() -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +23,7 @@ def test_a_driver_takes_its_classes_from_the_archive(tmp_path: Path) -> None:
 
     subprocess.run(
         [str(submit), "--master", "local[1]", "--conf", f"spark.driver.extraJavaOptions={options}", str(program)],
-        env={"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "SPARK_LOCAL_IP": "127.0.0.1"},
+        env=os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable},
         capture_output=True, check=True,
     )  # fmt: skip
 

@@ -125,7 +125,7 @@ def test_report_and_digest(edited: Edited, tmp_path: Path) -> None:
     mail = digest_mail(digest, period, values, ["lead@example.com"], "sla@example.com")
 
     report = told(page.read_text())
-    assert "Judged context by 30 s, then 5 min." in report
+    assert "Judged here by 30 s, then 5 min." in report
     assert f"at worst, {BOTH}" in report
     assert ", threshold 30 s: group payments" in report
     for kind in ("plain", "html"):
