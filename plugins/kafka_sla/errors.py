@@ -40,10 +40,21 @@ class DamagedFile(StoreError):
 
     def __init__(self, files: Sequence[str], reason: str) -> None:
         super().__init__(
-            f"{', '.join(files)} cannot be read, which was damaged after it was written ({reason}): restore it from a"
-            " backup, or measure its interval again, which replaces the files of metrics"
+            f"{', '.join(files)} cannot be read, which was damaged after it was written ({reason}): `kafka-sla store"
+            " check` says what it costs, `kafka-sla store repair` measures its intervals again; or restore a backup"
         )
-        self.files = tuple(files)
+        self.files, self.reason = tuple(files), reason
+
+
+class DamagedTable(StoreError):
+    """The metadata of an Iceberg table, or the catalog's row of it, is missing or was overwritten."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(
+            f"the metadata of the table {name} cannot be read, which was damaged after it was written ({reason}):"
+            " `kafka-sla store repair` makes it anew from the table's files"
+        )
+        self.name = name
 
 
 class ValidationFailed(KafkaSlaError):

@@ -39,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
     _report(_command(commands, "report", "write an HTML report of the SLAs in an interval"))
     _digest(_command(commands, "digest", "make a digest of the configuration, as a file or a mail"))
     _export(_command(commands, "export", "write published rows of a table"))
-    _store(_command(commands, "store", "adapt a store that was moved or copied"))
+    _store(_command(commands, "store", "check, repair, copy or move the store"))
     return made
 
 
@@ -114,7 +114,18 @@ def _export(command: argparse.ArgumentParser) -> None:
 
 
 def _store(command: argparse.ArgumentParser) -> None:
-    command.add_argument("what", choices=("move",), help="move: let tables name the files where they are now")
+    actions = command.add_subparsers(dest="what", required=True, metavar="ACTION")
+    _command(actions, "check", "read every file, and say what is damaged, what it touches and how to mend it")
+    repair = _command(actions, "repair", "mend what check finds, with nothing else using the store; asks first")
+    repair.add_argument("--yes", action="store_true", help="do not ask")
+    repair.add_argument(
+        "--without-measuring", action="store_true",
+        help="measure nothing again: what is damaged is no longer published, all else is readable",
+    )  # fmt: skip
+    copy = _command(actions, "copy", "copy all of it, as it is now, to where nothing is yet; others may go on using it")
+    copy.add_argument("target", nargs="?", type=Path, metavar="FOLDER", help="folder of the new embedded store")
+    copy.add_argument("--to-connection", metavar="ID", help="connection of the new store, as store_connection")
+    _command(actions, "move", "let tables name the files where they are now")
 
 
 def _interval(command: argparse.ArgumentParser, *, required: bool) -> None:

@@ -55,6 +55,15 @@ def execute(place: Workplace, run: Run) -> None:
     judge(place, run, smtp)
 
 
+def measure_again(place: Workplace, interval: Interval, clusters: Sequence[str]) -> None:
+    """Measure, publish and judge an interval from stored facts alone."""
+    slas = tuple(sla for sla in place.settings.slas if sla.cluster in clusters)
+    run = Run(interval, tuple(clusters), slas, live=False)
+    for piece in interval.pieces(_PIECE):
+        _measure(place, run, piece)
+    judge(place, run)
+
+
 def judge(place: Workplace, run: Run, smtp: Connection | None = None) -> None:
     """Judge every SLA of the published interval, and tell of misses where asked to. An SLA that cannot be judged keeps
     nobody from hearing of the others; its error is raised after them."""
@@ -80,6 +89,10 @@ def _evaluate(place: Workplace, sla: Sla, interval: Interval) -> Exception | Non
 def _publish(place: Workplace, run: Run, piece: Interval) -> None:
     for name in run.clusters:
         _snapshot(place, name, piece, run.live)
+    _measure(place, run, piece)
+
+
+def _measure(place: Workplace, run: Run, piece: Interval) -> None:
     with step(f"prepare {piece}"):
         job = steps.prepare(place.settings, place.store, piece, run.clusters)
     with step(f"measure {piece} with Spark"):

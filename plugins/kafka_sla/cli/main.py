@@ -167,11 +167,9 @@ def _export(place: Workplace, asked: argparse.Namespace) -> int:
 
 
 def _store(place: Workplace, asked: argparse.Namespace) -> int:
-    from kafka_sla.lake.relocation import move
+    from kafka_sla.cli.store import command
 
-    found = move(place.store)
-    print(f"{place.store.warehouse}: {found.tables} tables moved, {found.files} files in them")
-    return 0
+    return command(place, asked)
 
 
 def _form(asked: argparse.Namespace) -> Format:

@@ -4,6 +4,7 @@ lists of files. Knows which tables are declared, not what is published."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -37,11 +38,11 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 from sqlalchemy import select
-from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
+from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
 
 from kafka_sla.config.store import Store
-from kafka_sla.errors import StoreError
-from kafka_sla.files import reached
+from kafka_sla.errors import DamagedTable, KafkaSlaError, StoreError
+from kafka_sla.files import not_written, reached
 from kafka_sla.lake.durable_io import DurableFileIO
 from kafka_sla.ledger.database import is_read_only, retrying, sqlite_address, telling
 from kafka_sla.model import former_names
@@ -49,9 +50,11 @@ from kafka_sla.model.tables import Column, Table
 
 T = TypeVar("T")
 
-_NAMESPACE = "kafka_sla"
-_LOST_RACES = (CommitFailedException, ValidationException, OperationalError, FileNotFoundError)
-"""What a commit meets when another one came first; FileNotFoundError: the metadata file was outdated and removed."""
+NAMESPACE = "kafka_sla"
+_LOST_RACES = (CommitFailedException, ValidationException, OperationalError)
+"""What a commit meets when another one came first."""
+_REPLACED_SECONDS = 1
+"""How long a metadata file may be missing because a newer one has just replaced it."""
 _PROPERTIES = {
     "commit.retry.num-retries": "0",  # repeating is ours: what to add depends on what the other writer added
     "commit.manifest-merge.enabled": "true",  # else a year of five-minute runs is a hundred thousand manifests
@@ -85,10 +88,10 @@ class Iceberg:
     def table(self, table: Table) -> IcebergTable:
         """The table as it is now."""
         self._admit(False)
-        with telling(self._store.url), reached(self._store.warehouse):
+        with telling(self._store.url), readable(table.name):
             return retrying(
-                lambda: self._open(table),
-                (CommitFailedException, OperationalError, ProgrammingError, IntegrityError, FileNotFoundError),
+                lambda: _replaced(lambda: self._open(table)),
+                (CommitFailedException, OperationalError, ProgrammingError, IntegrityError),
             )
 
     def planned(self, table: Table, *wanted: str) -> list[DataFile]:
@@ -109,18 +112,18 @@ class Iceberg:
 
         self._admit(True)
         with telling(self._store.url), reached(self._store.warehouse):
-            return retrying(attempt, _LOST_RACES)
+            return retrying(lambda: _replaced(attempt), _LOST_RACES)
 
     def _open(self, table: Table) -> IcebergTable:
         catalog = self._connect()
-        name = (_NAMESPACE, table.name)
+        name = (NAMESPACE, table.name)
         if is_read_only(self._store):
             return catalog.load_table(name)
         try:
             return _with_all_columns(catalog.load_table(name), table)
         except NoSuchTableError:
             self._admit(True)
-            return _create(catalog, name, table)
+            return new_table(catalog, name, table)
 
     def _connect(self) -> SqlCatalog:
         if self._catalog is None:
@@ -142,7 +145,7 @@ def connect(store: Store) -> SqlCatalog:
         Path(url.database or "").parent.mkdir(parents=True, exist_ok=True)
         url = sqlite_address(store)
     return SqlCatalog(
-        _NAMESPACE,
+        NAMESPACE,
         uri=url.render_as_string(hide_password=False),
         warehouse=store.warehouse,
         pool_pre_ping="true",
@@ -152,10 +155,32 @@ def connect(store: Store) -> SqlCatalog:
 
 def elsewhere(catalog: SqlCatalog, store: Store) -> list[str]:
     """The metadata of tables that are not in the store's warehouse: Iceberg knows full paths only."""
-    ours = select(IcebergTables.metadata_location).where(IcebergTables.catalog_name == _NAMESPACE)
+    ours = select(IcebergTables.metadata_location).where(IcebergTables.catalog_name == NAMESPACE)
     with catalog.engine.connect() as connection:
         places = sorted(filter(None, connection.scalars(ours.order_by(IcebergTables.table_name))))
     return [place for place in places if not place.startswith(f"{store.warehouse}/")]
+
+
+@contextmanager
+def readable(name: str) -> Iterator[None]:
+    """DamagedTable where metadata cannot be decoded: decoders of JSON and Avro raise whatever they stumble over."""
+    try:
+        yield
+    except (KafkaSlaError, SQLAlchemyError, NoSuchTableError, *_LOST_RACES[:2]):
+        raise
+    except FileNotFoundError as error:
+        raise DamagedTable(name, f"{error.filename or error} is missing") from error
+    except OSError as error:
+        if error.errno is not None:
+            raise not_written(name, error) from error
+        raise DamagedTable(name, str(error)) from error
+    except Exception as error:
+        raise DamagedTable(name, " ".join(f"{type(error).__name__}: {error}".split())[:200]) from error
+
+
+def _replaced(attempt: Callable[[], T]) -> T:
+    """The result of `attempt`, which may have found the metadata file of a moment ago gone."""
+    return retrying(attempt, (FileNotFoundError,), _REPLACED_SECONDS)
 
 
 def between(column: str, start: datetime | None, end: datetime | None, *, inclusive: bool = False) -> str:
@@ -173,7 +198,8 @@ def iso(at: datetime) -> str:
 def planned_files(table: IcebergTable, *wanted: str) -> list[DataFile]:
     """The data files that may hold rows which fit all these filters, each once, by path."""
     fits = " AND ".join(filter(None, wanted))
-    files = {task.file.file_path: task.file for task in table.scan(row_filter=fits or AlwaysTrue()).plan_files()}
+    with readable(table.name()[-1]):
+        files = {task.file.file_path: task.file for task in table.scan(row_filter=fits or AlwaysTrue()).plan_files()}
     return [files[path] for path in sorted(files)]
 
 
@@ -181,13 +207,14 @@ def paths(files: Iterable[DataFile]) -> list[str]:
     return [file.file_path for file in files]
 
 
-def _create(catalog: SqlCatalog, name: tuple[str, str], table: Table) -> IcebergTable:
+def new_table(catalog: SqlCatalog, name: tuple[str, str], table: Table, location: str | None = None) -> IcebergTable:
+    """An empty table of this contract."""
     schema = _schema(table)
+    properties = {**_PROPERTIES, "schema.name-mapping.default": schema.name_mapping.model_dump_json()}
     try:
-        if not catalog.namespace_exists(_NAMESPACE):
-            catalog.create_namespace(_NAMESPACE)
-        properties = {**_PROPERTIES, "schema.name-mapping.default": schema.name_mapping.model_dump_json()}
-        return catalog.create_table(name, schema, partition_spec=_partitions(table, schema), properties=properties)
+        if not catalog.namespace_exists(NAMESPACE):
+            catalog.create_namespace(NAMESPACE)
+        return catalog.create_table(name, schema, location, _partitions(table, schema), properties=properties)
     except (NamespaceAlreadyExistsError, TableAlreadyExistsError):  # another process was faster
         return retrying(lambda: catalog.load_table(name), (NoSuchTableError, OperationalError))
 

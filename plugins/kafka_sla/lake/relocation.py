@@ -22,7 +22,7 @@ from kafka_sla.lake.durable_io import DurableFileIO
 from kafka_sla.lake.iceberg import connect, elsewhere, planned_files
 from kafka_sla.ledger.database import telling
 
-_MOVING = "_moving"
+MOVING = "_moving"
 """What the name of a table ends in until it takes the place of the old one."""
 
 
@@ -39,8 +39,7 @@ def move(store: Store) -> Moved:
     interrupted may be repeated; nobody else may use the store meanwhile."""
     with telling(store.url), reached(store.warehouse):
         catalog = connect(store)
-        with Session(catalog.engine) as session, session.begin():
-            session.execute(delete(IcebergTables).where(IcebergTables.table_name.endswith(_MOVING, autoescape=True)))
+        forget_interrupted(catalog)
         counts = [_move(store, catalog, at) for at in elsewhere(catalog, store)]
     return Moved(len(counts), sum(counts))
 
@@ -56,7 +55,7 @@ def _move(store: Store, catalog: SqlCatalog, metadata_location: str) -> int:
             f"{missing[0]} is not there, as {len(missing)} of {len(files)} files of {name}: copy all of {root} to"
             f" {store.warehouse} first"
         )
-    _switch(catalog, namespace, name, metadata_location, _anew(store, catalog, namespace, name, metadata, files))
+    switch(catalog, namespace, name, metadata_location, _anew(store, catalog, namespace, name, metadata, files))
     return len(files)
 
 
@@ -71,24 +70,30 @@ def _anew(
     )  # fmt: skip
     written = DurableFileIO(catalog.properties).new_output(f"{location}/metadata/00000-{uuid4()}.metadata.json")
     ToOutputFile.table_metadata(empty, written)
-    table = catalog.register_table((namespace, name + _MOVING), written.location)
+    table = catalog.register_table((namespace, name + MOVING), written.location)
     if files:
         with table.transaction() as transaction:
             transaction.add_files(files, check_duplicate_files=False)
     return table.metadata_location
 
 
-def _switch(catalog: SqlCatalog, namespace: str, name: str, old: str, new: str) -> None:
+def forget_interrupted(catalog: SqlCatalog) -> None:
+    """Forget tables that were to take the place of others and never did."""
+    with Session(catalog.engine) as session, session.begin():
+        session.execute(delete(IcebergTables).where(IcebergTables.table_name.endswith(MOVING, autoescape=True)))
+
+
+def switch(catalog: SqlCatalog, namespace: str, name: str, old: str, new: str) -> None:
     """The old table's row leads to the new one's metadata from here on, unless somebody else changed it meanwhile."""
     ours = (IcebergTables.catalog_name == catalog.name, IcebergTables.table_namespace == namespace)
     with Session(catalog.engine) as session, session.begin():
-        session.execute(delete(IcebergTables).where(*ours, IcebergTables.table_name == name + _MOVING))
+        session.execute(delete(IcebergTables).where(*ours, IcebergTables.table_name == name + MOVING))
         row = (*ours, IcebergTables.table_name == name, IcebergTables.metadata_location == old)
         changed = session.execute(
             update(IcebergTables).where(*row).values(metadata_location=new, previous_metadata_location=None)
         )
         if changed.rowcount != 1:  # type: ignore[attr-defined]
-            raise StoreError(f"somebody changed {name} while it was moved: stop what uses the store, and move it again")
+            raise StoreError(f"somebody changed {name} meanwhile: stop what uses the store, and run it again")
 
 
 class _Moved(PyArrowFileIO):

@@ -82,7 +82,7 @@ class TableMaintenance:
 
         def change(current: IcebergTable, transaction: Transaction) -> int:
             dead = [f for f in planned_files(current) if f.file_path.startswith(folders)]
-            _replace(transaction, dead, [])
+            replace_files(transaction, dead, [])
             return len(dead)
 
         return self.iceberg.commit(table, change) if folders else 0
@@ -100,7 +100,9 @@ class TableMaintenance:
             old = [f for f in planned_files(current) if f.partition[0] == day]
             rows = distinct_rows(table, paths(old))
             new = write_days(f"{self.store.warehouse}/facts/{table.name}", rows, table.time)
-            _replace(transaction, old, [parquet_file_to_data_file(current.io, current.metadata, path) for path in new])
+            replace_files(
+                transaction, old, [parquet_file_to_data_file(current.io, current.metadata, path) for path in new]
+            )
             return len(old)
 
         return self.iceberg.commit(table, change)
@@ -138,7 +140,7 @@ class TableMaintenance:
         return path.removeprefix(self._staging).split("/", 1)[0]
 
 
-def _replace(transaction: Transaction, old: Sequence[DataFile], new: Sequence[DataFile]) -> None:
+def replace_files(transaction: Transaction, old: Sequence[DataFile], new: Sequence[DataFile]) -> None:
     """Take the old files out of the table and put the new ones in, in one snapshot."""
     if not old:
         return

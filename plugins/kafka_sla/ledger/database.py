@@ -30,7 +30,7 @@ from sqlalchemy import (
     select,
     text,
 )
-from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError, ProgrammingError
+from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, InterfaceError, OperationalError, ProgrammingError
 from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateColumn
 from sqlalchemy.types import TypeDecorator
@@ -116,6 +116,17 @@ class Database:
                 " published can be read, all else needs a store that may be written"
             )
 
+    def check_integrity(self) -> None:
+        """StoreError where SQLite finds its file damaged; Postgres checks its pages itself, where it was told to."""
+        if not self.is_sqlite:
+            return
+        with self.reading() as connection:
+            found = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
+        if found != ["ok"]:
+            raise StoreError(
+                f"the database {self.engine.url.database} is damaged: {'; '.join(found[:3])}; restore a backup of it"
+            )
+
     def _lock(self, connection: Connection, name: str) -> None:
         if not self.is_sqlite:
             connection.execute(select(func.pg_advisory_xact_lock(zlib.crc32(f"kafka_sla {name}".encode()))))
@@ -173,6 +184,11 @@ def telling(url: URL) -> Iterator[None]:
         raise StoreError(
             f"the database {url.render_as_string(hide_password=True)} cannot be used: {reason(error)};"
             " check that it runs, its address and login in the connection of the store, and its free space"
+        ) from error
+    except DatabaseError as error:
+        raise StoreError(
+            f"the database {url.render_as_string(hide_password=True)} is damaged, or its tables are of another version:"
+            f" {reason(error)}; restore a backup of it"
         ) from error
 
 

@@ -53,6 +53,10 @@ class Ledger:
         """The same question asked anew, however long the ledger has been open."""
         self._database.verify()
 
+    def check_integrity(self) -> None:
+        """StoreError where the database finds its own pages damaged. Postgres tells of them when it reads them."""
+        self._database.check_integrity()
+
     def advance(self) -> None:
         """Note that the warehouse holds files which an older copy of the database does not know."""
         self._database.advance()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -145,6 +145,16 @@ class Publications:
         with self._database.reading() as connection:
             starts = {row.load_id: row.interval_start for row in connection.execute(rows)}
         return min(starts.values()) if starts and len(starts) == len(set(load_ids)) else None
+
+    def withdraw(self, load_ids: Collection[str]) -> None:
+        """Show these loads no more: what an earlier one published of their time was forgotten long ago, so that nothing
+        is published there until it is measured again."""
+        now, ours = datetime.now(UTC), PUBLICATIONS.c.load_id.in_(load_ids)
+        with self._database.writing("publications") as connection:
+            found = connection.execute(select(PUBLICATIONS.c.load_id, PUBLICATIONS.c.cluster).where(ours)).all()
+            if found:
+                connection.execute(delete(PUBLICATIONS).where(ours))
+                connection.execute(insert(RETIRED_LOADS), [{**row._mapping, "retired_at": now} for row in found])
 
     def retired_loads(self, before: datetime) -> list[str]:
         """Loads of which nothing has been visible since `before`."""

@@ -57,6 +57,13 @@ class Queries:
                     found[sla] = Newest(*row)
         return found
 
+    def judged_slas(self) -> dict[str, Interval]:
+        """Every SLA that was ever judged, and the time from its first window to its last."""
+        t = SLA_WINDOWS.c
+        rows = select(t.sla, func.min(t.window_start), func.max(t.window_end)).group_by(t.sla)
+        with self._database.reading() as connection:
+            return {name: Interval(start, end) for name, start, end in connection.execute(rows)}
+
     def sla_of_miss(self, miss_id: str) -> tuple[str, datetime] | None:
         """Which SLA a miss broke and when it started."""
         t = SLA_MISSES.c

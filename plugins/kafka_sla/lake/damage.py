@@ -1,0 +1,156 @@
+"""Looking for damage: every file of a store's tables is read, and compared with what the catalog and the ledger say of
+it. Changes nothing, and knows no configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from pyiceberg.manifest import DataFile
+
+from kafka_sla.config.store import Store
+from kafka_sla.errors import DamagedFile, DamagedTable, StoreError
+from kafka_sla.files import files_below, has_rows
+from kafka_sla.lake.iceberg import Iceberg, paths
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.ledger.publications import Slice
+from kafka_sla.model.entities import EVERYTHING, Interval
+from kafka_sla.model.tables import FACTS, METRICS, Table
+from kafka_sla.parquet_files import batches, parquet_file
+from kafka_sla.sla.rollups import DAY_MS
+
+Kind = Literal["catalog", "facts", "metrics", "load", "sums"]
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """One thing in a store that is not as it was written."""
+
+    kind: Kind
+    where: str
+    """A file, the name of a table (`catalog`), of a load (`load`) or of an SLA (`sums`)."""
+    problem: str
+    table: str = ""
+    interval: Interval | None = None
+    """The time that it touches; None: all of the table's, or nothing that is shown."""
+    clusters: tuple[str, ...] = ()
+    """Whose published rows it touches."""
+    rows: int = 0
+    """How many rows the file held."""
+    load_id: str = ""
+
+
+class Inspection:
+    """One look at all of a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._ledger = Ledger(store)
+        self._iceberg = Iceberg(store, self._ledger.open)
+        self._shown: dict[str, list[Slice]] = {}
+        self.files = self.rows = 0
+
+    def damages(self, progress: Callable[[str], None] = lambda _: None) -> Iterator[Damage]:
+        """All that is damaged, tables first. StoreError where the database itself cannot be read: without it nothing
+        says what a file is."""
+        self._ledger.check_integrity()
+        for one in self._ledger.publications.slices(None, EVERYTHING):
+            self._shown.setdefault(one.load_id, []).append(one)
+        known: set[str] = set()
+        for table in (*FACTS, *METRICS):
+            progress(table.name)
+            try:
+                files = self._iceberg.planned(table)
+            except DamagedTable as error:
+                known.update(self._beside(table))
+                yield Damage("catalog", table.name, str(error), table.name)
+                continue
+            known.update(paths(files))
+            yield from self._of_files(table, files)
+            if not files and table in FACTS and self._beside(table):
+                yield Damage("catalog", table.name, f"the table {table.name} names none of its files", table.name)
+        yield from self._torn(known)
+        yield from self._sums()
+
+    def _of_files(self, table: Table, files: list[DataFile]) -> Iterator[Damage]:
+        for file in files:
+            self.files += 1
+            self.rows += file.record_count
+            if problem := _problem(file):
+                yield self._damage(table, file, problem)
+
+    def _damage(self, table: Table, file: DataFile, problem: str) -> Damage:
+        if table.kind == "fact":
+            return Damage("facts", file.file_path, problem, table.name, _day(file.partition[0]), (), file.record_count)
+        load_id = file.file_path.removeprefix(f"{self._store.warehouse}/staging/").split("/", 1)[0]
+        interval, clusters = _reach(self._shown.get(load_id, []))
+        return Damage(
+            "metrics", file.file_path, problem, table.name, interval, clusters, file.record_count, load_id
+        )  # fmt: skip
+
+    def _beside(self, table: Table) -> list[str]:
+        """The Parquet files of a table as they lie in the warehouse."""
+        if table.kind == "fact":
+            return parquet_below(f"{self._store.warehouse}/facts/{table.name}")
+        folders = (f"{self._store.warehouse}/staging/{load_id}/{table.name}" for load_id in self._shown)
+        return [path for folder in folders for path in parquet_below(folder)]
+
+    def _torn(self, known: set[str]) -> Iterator[Damage]:
+        """Loads that are published and whose files no table names."""
+        for load_id, slices in sorted(self._shown.items()):
+            staged = parquet_below(f"{self._store.warehouse}/staging/{load_id}")
+            missing = [path for path in staged if path not in known and _holds_rows(path)]
+            if missing:
+                problem = f"load {load_id} is published, and no table names {len(missing)} of its files"
+                yield Damage("load", load_id, problem, "", *_reach(slices), load_id=load_id)
+
+    def _sums(self) -> Iterator[Damage]:
+        for sla, judged in sorted(self._ledger.queries.judged_slas().items()):
+            windows = self._ledger.verdicts.sums(sla, EVERYTHING)
+            added_up = self._ledger.rollups.sums([sla], DAY_MS, EVERYTHING).get(sla)
+            if windows != added_up:
+                yield Damage("sums", sla, f"the sums of the SLA {sla!r} differ from its judged windows", "", judged)
+
+
+def parquet_below(folder: str) -> list[str]:
+    """The Parquet files below a folder that are whole, by name."""
+    return sorted(path for path in files_below(folder) if path.endswith(".parquet"))
+
+
+def _problem(file: DataFile) -> str | None:
+    """What is wrong with a data file; None when every page is as it was written."""
+    path, rows = file.file_path, 0
+    try:
+        with parquet_file(path) as opened:
+            for batch in batches(opened):
+                rows += batch.num_rows
+    except DamagedFile as error:
+        return f"cannot be read ({error.reason})"
+    except StoreError as error:
+        return "is missing" if "is not there" in str(error) else str(error)
+    return None if rows == file.record_count else f"holds {rows} rows, and its table knows {file.record_count}"
+
+
+def _holds_rows(path: str) -> bool:
+    try:
+        return has_rows(path)
+    except DamagedFile:
+        return True
+
+
+def _reach(slices: list[Slice]) -> tuple[Interval | None, tuple[str, ...]]:
+    if not slices:
+        return None, ()
+    span = Interval(min(s.interval.start for s in slices), max(s.interval.end for s in slices))
+    return span, tuple(sorted({s.cluster for s in slices}))
+
+
+def _day(partition: Any) -> Interval | None:
+    """The day of a fact file: PyIceberg keeps it as days since 1970."""
+    if not isinstance(partition, int):
+        return None
+    start = _EPOCH + timedelta(days=partition)
+    return Interval(start, start + timedelta(days=1))

@@ -1,0 +1,154 @@
+"""Mending the files of a damaged store: what is damaged leaves its table for the trash, and a table that cannot be read
+is made anew from its files. Measures nothing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from datetime import UTC, datetime
+
+import pyarrow as pa
+from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
+from pyiceberg.table import Table as IcebergTable
+from pyiceberg.table import Transaction
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from kafka_sla.config.store import Store
+from kafka_sla.errors import DamagedFile, StoreError
+from kafka_sla.files import move_files, reached, write_days
+from kafka_sla.lake.damage import Damage, parquet_below
+from kafka_sla.lake.duckdb_reader import distinct_rows
+from kafka_sla.lake.iceberg import NAMESPACE, Iceberg, connect, new_table, planned_files
+from kafka_sla.lake.lake import Lake
+from kafka_sla.lake.relocation import MOVING, forget_interrupted, switch
+from kafka_sla.lake.table_maintenance import replace_files
+from kafka_sla.ledger.database import telling
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.model import former_names
+from kafka_sla.model.arrow_schemas import arrow_schema
+from kafka_sla.model.entities import EVERYTHING
+from kafka_sla.model.tables import METRICS, TABLES, Table
+from kafka_sla.parquet_files import batches, damaged, parquet_file
+
+
+class Repair:
+    """What mends one store. Nobody else may use it meanwhile; each step may be killed and repeated."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._ledger = Ledger(store)
+        self._iceberg = Iceberg(store, self._ledger.open)
+        self._trash = f"{store.warehouse}/trash/{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+
+    def tables(self, damages: Iterable[Damage]) -> int:
+        """Make unreadable tables anew and take damaged facts out of theirs; answers how many of those facts could still
+        be read, and are kept."""
+        kept = 0
+        for damage in sorted(damages, key=lambda one: one.kind != "catalog"):
+            if damage.kind == "catalog":
+                self._rebuild(TABLES[damage.table])
+            elif damage.kind == "facts":
+                kept += self._replace_facts(TABLES[damage.table], damage.where)
+        self._ledger.advance()
+        return kept
+
+    def drop_loads(self, load_ids: Collection[str]) -> None:
+        """Take the files of these loads out of their tables, into the trash. What of them is still shown, because it
+        was not measured again, is published no more."""
+        self._ledger.publications.withdraw(load_ids)
+        folders = tuple(f"{self._store.warehouse}/staging/{load_id}/" for load_id in load_ids)
+        for table in METRICS if folders else ():
+            self._take_out(table, folders)
+        self._to_trash(path for folder in folders for path in parquet_below(folder.rstrip("/")))
+        self._ledger.advance()
+
+    def _replace_facts(self, table: Table, path: str) -> int:
+        """Take a damaged file out of its table, and put in again what of it can still be read."""
+        rows = _readable_rows(table, path)
+        self._take_out(table, (path,))
+        self._to_trash([path])
+        return Lake(self._store).append_facts(table, rows) if rows is not None else 0
+
+    def _rebuild(self, table: Table) -> None:
+        """Make a table anew that names the readable files of its folder; switched in one statement."""
+        files = self._facts_anew(table) if table.kind == "fact" else self._published(table)
+        with telling(self._store.url), reached(self._store.warehouse):
+            catalog = connect(self._store)
+            forget_interrupted(catalog)
+            name = (NAMESPACE, table.name + MOVING)
+            made = new_table(catalog, name, table, f"{self._store.warehouse}/{NAMESPACE}/{table.name}")
+            if files:
+                with made.transaction() as transaction:
+                    transaction.add_files(files, check_duplicate_files=False)
+            new = catalog.load_table(name).metadata_location
+            switch(catalog, NAMESPACE, table.name, _location(catalog, table), new)
+
+    def _facts_anew(self, table: Table) -> list[str]:
+        """All facts that lie in the table's folder, one file a day, each once: the folder also holds files that others
+        took the place of."""
+        folder, days = f"{self._store.warehouse}/facts/{table.name}", defaultdict(list)
+        for path in parquet_below(folder):
+            days[path.removeprefix(folder).split("/")[1]].append(path)
+        written = []
+        for day in sorted(days):
+            readable = sorted(set(days[day]) - set(damaged(days[day])))
+            if readable:
+                written += write_days(folder, distinct_rows(table, readable), table.time)
+        return written
+
+    def _published(self, table: Table) -> list[str]:
+        """The files of the loads that are shown; a damaged one is found by the next look."""
+        loads = {one.load_id for one in self._ledger.publications.slices(None, EVERYTHING)}
+        folders = [f"{self._store.warehouse}/staging/{load_id}/{table.name}" for load_id in sorted(loads)]
+        files = [path for folder in folders for path in parquet_below(folder)]
+        wrong = set(damaged(files))
+        return [path for path in files if path not in wrong and _rows_in(path)]
+
+    def _take_out(self, table: Table, beginnings: tuple[str, ...]) -> None:
+        """Take the files whose paths begin so out of the table."""
+
+        def change(current: IcebergTable, transaction: Transaction) -> None:
+            replace_files(transaction, [f for f in planned_files(current) if f.file_path.startswith(beginnings)], [])
+
+        self._iceberg.commit(table, change)
+
+    def _to_trash(self, files: Iterable[str]) -> None:
+        move_files(files, self._store.warehouse, self._trash)
+
+
+def _location(catalog: SqlCatalog, table: Table) -> str:
+    """Where the catalog's row of the table leads to."""
+    row = select(IcebergTables.metadata_location).where(
+        IcebergTables.catalog_name == catalog.name, IcebergTables.table_name == table.name
+    )
+    with Session(catalog.engine) as session:
+        found = session.execute(row).scalar_one_or_none()
+    if found is None:
+        raise StoreError(f"the catalog has no row of the table {table.name}: restore a backup of the database")
+    return str(found)
+
+
+def _rows_in(path: str) -> int:
+    with parquet_file(path) as file:
+        return int(file.metadata.num_rows)
+
+
+def _readable_rows(table: Table, path: str) -> pa.Table | None:
+    """The rows of the row groups that are as they were written; None where not even the footer can be read."""
+    found: list[pa.RecordBatch] = []
+    group, groups = 0, 1
+    while group < groups:
+        try:
+            with parquet_file(path) as file:
+                groups = file.num_row_groups
+                found += list(batches(file, groups=[group]))
+        except (DamagedFile, StoreError):
+            pass
+        group += 1
+    if not found:
+        return None
+    now = former_names.COLUMNS.get(table.name, {})
+    rows = pa.Table.from_batches(found)
+    rows = rows.rename_columns([now.get(name, name) for name in rows.column_names])
+    return pa.concat_tables([arrow_schema(table).empty_table(), rows], promote_options="default")
