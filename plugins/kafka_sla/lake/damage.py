@@ -101,7 +101,8 @@ class Inspection:
     def _torn(self, known: set[str]) -> Iterator[Damage]:
         """Loads that are published and whose files no table names."""
         for load_id, slices in sorted(self._shown.items()):
-            staged = parquet_below(f"{self._store.warehouse}/staging/{load_id}")
+            folders = [f"{self._store.warehouse}/staging/{load_id}/{table.name}" for table in METRICS]
+            staged = [path for folder in folders for path in parquet_below(folder)]
             missing = [path for path in staged if path not in known and _holds_rows(path)]
             if missing:
                 problem = f"load {load_id} is published, and no table names {len(missing)} of its files"

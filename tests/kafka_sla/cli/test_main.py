@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -168,6 +170,22 @@ def test_history_from_files_becomes_a_miss_and_rows_to_export(capsys: Captured) 
     assert header.startswith("miss_id,sla,cluster,state") and ",old,recovered,2026-11-01T08:08:00.000Z," in row
     exported = sorted(path.name for path in Path.cwd().iterdir())
     assert exported == ["commits.csv", "kafka_sla.yml", "kafka_sla_store", "log.csv", "misses.csv", "r.html"]
+
+    (damaged,) = Path("kafka_sla_store/warehouse").glob("staging/*/consumer_latency/*.parquet")
+    damaged.write_bytes(damaged.read_bytes()[:-10])
+    with closing(sqlite3.connect("kafka_sla_store/kafka_sla.db")) as database:
+        database.execute("UPDATE sla_rollups SET bad_ms = 0 WHERE width_ms = 86400000")
+        database.commit()
+    assert main(["store", "check"]) == 1
+    said = capsys.readouterr().out
+    assert "the sums of the SLA 'payments within 30 s' differ from its judged windows" in said
+    assert "touches consumer_latency: 2026-11-01T08:00:00Z/2026-11-01T08:20:00Z of old" in said
+    assert main(["store", "repair", "--yes"]) == 0
+    assert "all as they were written" in capsys.readouterr().out
+    assert main(["export", "consumer_latency", "--format", "json", "--by", "topic"]) == 0
+    assert json.loads(capsys.readouterr().out) == rows
+    assert main(["export", "sla_misses"]) == 0
+    assert capsys.readouterr().out.splitlines() == [header, row]
 
 
 def test_every_table_can_be_exported_from_an_empty_store(capsys: Captured) -> None:
