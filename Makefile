@@ -9,7 +9,7 @@ TYPED := plugins/kafka_sla demo
 SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check format docs test wheel demo history order truth checkpoint brokers speed browser pictures pages faults simulate planted clean
+.PHONY: help setup check format docs test wheel demo history order truth checkpoint brokers speed browser pictures pages faults damage simulate planted clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,10 @@ truth: setup ## what real clients did against what is measured, as tables (about
 
 faults: setup ## break brokers, database, disk and mail server while the steps run, as a table; ONLY=kafka or store
 	@$(BIN)/python -m benchmarks.faults $(ONLY)
+
+FLIPS ?= 100
+damage: setup ## damage a store in every way: what is seen, said, repaired and lost, as tables (about 20 minutes)
+	@$(BIN)/python -m benchmarks.damage $(FLIPS)
 
 SEEDS ?= 1000
 FIRST ?= 0

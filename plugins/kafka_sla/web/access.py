@@ -1,9 +1,39 @@
-"""Who may see anything: whoever may read the DAG `kafka_sla`. Knows no page and no row."""
+"""Who may see anything: whoever may read the DAG `kafka_sla`; and a scraper, which sees the metrics only. Knows no page
+and no row."""
 
 from __future__ import annotations
 
-from airflow.api_fastapi.core_api.security import requires_access_dag
+import hmac
+from typing import Annotated
+
+from airflow.api_fastapi.auth.managers.base_auth_manager import COOKIE_NAME_JWT_TOKEN
+from airflow.api_fastapi.core_api.security import requires_access_dag, resolve_user_from_token
+from airflow.sdk import Connection
+from airflow.sdk.exceptions import AirflowNotFoundException
+from fastapi import Depends, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 DAG = "kafka_sla"
+SCRAPER = "kafka_sla_scraper"
+"""The connection whose password is the scraper's token."""
 may_read = requires_access_dag(method="GET", param_dag_id=DAG)
 """A FastAPI dependency: 401 for strangers, 403 for users without the right. Session cookie and bearer token count."""
+_Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))]
+
+
+async def may_scrape(request: Request, bearer: _Bearer) -> None:
+    """The same, but for who brings the token of the scraper, which does not expire."""
+    token = bearer.credentials if bearer else request.cookies.get(COOKIE_NAME_JWT_TOKEN)
+    if token is not None and await run_in_threadpool(_is_scraper, token):
+        return
+    user = await resolve_user_from_token(token)
+    await run_in_threadpool(may_read, request, user)
+
+
+def _is_scraper(token: str) -> bool:
+    try:
+        expected = Connection.get(SCRAPER).password
+    except AirflowNotFoundException:
+        return False
+    return bool(expected) and hmac.compare_digest(token.encode(), str(expected).encode())

@@ -12,7 +12,7 @@ from starlette.middleware.gzip import GZipMiddleware
 
 from kafka_sla import __version__
 from kafka_sla.errors import BadRequest, KafkaSlaError
-from kafka_sla.web.access import may_read
+from kafka_sla.web.access import may_read, may_scrape
 from kafka_sla.web.api import downloads, prometheus
 from kafka_sla.web.api import routes as api
 from kafka_sla.web.pages import reports
@@ -34,12 +34,13 @@ def create_app() -> FastAPI:
     """All routes. FastAPI's own pages stay closed: the OpenAPI document is a route like the others."""
     app = FastAPI(
         title="kafka_sla", version=__version__, description="What SLAs require, what was measured, what was missed.",
-        dependencies=[Depends(may_read)], docs_url=None, redoc_url=None, openapi_url=None,
+        docs_url=None, redoc_url=None, openapi_url=None,
     )  # fmt: skip
     for one in (downloads, prometheus, api, reports, pages):
-        app.include_router(one.router)
+        admitted = may_scrape if one is prometheus else may_read
+        app.include_router(one.router, dependencies=[Depends(admitted)])
 
-    @app.get("/api/v1/openapi.json", include_in_schema=False)
+    @app.get("/api/v1/openapi.json", include_in_schema=False, dependencies=[Depends(may_read)])
     def openapi() -> dict[str, Any]:
         return app.openapi()
 

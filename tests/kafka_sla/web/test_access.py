@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafka_sla.web.app import create_app
+from kafka_sla.web.app import HEADERS, create_app
 from tests.kafka_sla.web.conftest import Asker
 
 VALUES = {"sla": "payments within 30 seconds", "table": "sla_windows", "dag_id": "kafka_sla"}
@@ -42,6 +42,72 @@ def test_readers_get_an_answer(reader: Asker, path: str) -> None:
 
     assert 200 == answer.status_code, answer.text[:500]
     assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("path", routes())
+def test_every_answer_of_every_method_has_strict_headers_and_only_reading_is_answered(
+    reader: Asker, stranger: Asker, path: str
+) -> None:
+    for somebody in (reader, stranger):
+        for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"):
+            headers = {"Authorization": f"Bearer {somebody.token}"} if somebody.token else {}
+            answer = somebody.client.request(method, f"/kafka-sla{path}", headers=headers)
+
+            assert answer.status_code in (401, 405), (method, answer.status_code)
+            assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS
+
+
+ODD = {
+    "before all time": {"from": "0001-01-01", "to": "0001-01-02"},
+    "after all time": {"from": "9999-12-30", "to": "9999-12-31T23:59:59Z"},
+    "eight thousand years": {"from": "1000-01-01", "to": "9999-01-01"},
+    "no time": {"from": "yesterday", "to": "\u0660\u0661"},
+    "an expression that explodes": {"group": "(a+)+" * 20 + "$", "cluster": "(.*)*x", "team": "a" * 50_000},
+    "a null byte": {"group": "a\0b", "sla": "'; DROP TABLE publications; --", "cluster": "\ud7ff"},
+    "a million": {"partition": "1000000", "page": "-1", "most": "99999999999999999999"},
+    "words for numbers": {"partition": "one", "partitions": "perhaps", "form": "exe", "state": "🧨"},
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("path", routes())
+def test_odd_parameters_are_answered_or_refused_and_break_nothing(reader: Asker, path: str, odd: str) -> None:
+    answer = reader.get(path, load_id="load0000", expectation_id="consumer_latency-1", **ODD[odd])
+
+    assert answer.status_code < 500, answer.text[:500]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/slas/" + "x" * 5_000, "/slas/..%2F..%2F..%2Fetc%2Fpasswd", "/static/..%2Fapp.py", "/static/%2Fetc%2Fpasswd",
+        "/reports/..%2F..%2F/kafka_sla_store.json/document", "/misses/%00", "/misses/'%20OR%201=1",
+        "/api/v1/tables/sqlite_master", "/api/v1/tables/..%2Ffacts", "//example.com/",
+    ],
+)  # fmt: skip
+def test_odd_paths_lead_nowhere(reader: Asker, path: str) -> None:
+    answer = reader.get(path)
+
+    assert answer.status_code in (400, 404, 422), answer.status_code
+    assert "root:" not in answer.text
+
+
+def test_a_scraper_reads_the_metrics_with_a_token_of_its_own_and_nothing_else(stranger: Asker) -> None:
+    from airflow.models.connection import Connection
+    from airflow.utils.session import create_session
+    from sqlalchemy import delete
+
+    scraper = Asker(stranger.client, "a-token-that-does-not-expire")
+    assert 403 == scraper.get("/metrics").status_code
+    with create_session() as session:
+        session.add(Connection(conn_id="kafka_sla_scraper", conn_type="generic", password=scraper.token))
+    try:
+        assert "kafka_sla_" in scraper.get("/metrics").text
+        assert [403] * 3 == [scraper.get(path).status_code for path in ("/", "/api/v1/slas", "/api/v1/openapi.json")]
+        assert 403 == Asker(stranger.client, "another-token").get("/metrics").status_code
+    finally:
+        with create_session() as session:
+            session.execute(delete(Connection).where(Connection.conn_id == "kafka_sla_scraper"))
 
 
 def test_a_password_of_the_database_that_was_rotated_is_used_at_once(reader: Asker, tmp_path: Path) -> None:
