@@ -32,7 +32,7 @@ def measure(chunk: Chunk, step: Steps, parts: Segments, grid: GridRows, end: End
     row = grid.of_commit[parts.commit]
     consumed = _sum(row, parts.records, total)
     begun = _begun(chunk, step, grid, end)
-    passed_over = _passed_over(chunk, step, grid, total)
+    passed_over = _passed_over(chunk, step, grid, end)
     latency = _unseen(_latency(row, parts, total), step, grid, end, begun, passed_over)
     lag_max = np.maximum(np.where(end.known, end.lag, NONE), _lag_before_commits(chunk, step, grid, total))
     backlog = {
@@ -118,13 +118,17 @@ def _begun(chunk: Chunk, step: Steps, grid: GridRows, end: Ends) -> Ints:
     return np.asarray(row[row != NONE], dtype=np.int64)
 
 
-def _passed_over(chunk: Chunk, step: Steps, grid: GridRows, total: int) -> Floats:
-    """How long the records may have waited that a commit of each row passed, and that were removed by then: whether they
-    were read before is not known. NaN without any."""
+def _passed_over(chunk: Chunk, step: Steps, grid: GridRows, end: Ends) -> Floats:
+    """How long records may have waited that were removed by the time a commit of the row passed them, or may have
+    passed them unseen: whether they were read before is not known. NaN without any."""
     commit = np.flatnonzero(step.overtaken & (grid.of_commit != NONE))
-    found = chunk.timeline.produced(step.epoch[commit], step.reach[commit], step.horizon[commit])
-    waited = np.where(found.low > -FAR, (chunk.at[commit] - found.low) / 1_000.0, np.inf)
-    return _max(grid.of_commit[commit], waited, total)
+    left = np.flatnonzero(end.unseen & end.known & (end.effective > chunk.offset[grid.last]))
+    row = np.concatenate([grid.of_commit[commit], left])
+    at = np.concatenate([chunk.at[commit], grid.end[left]])
+    epoch = np.concatenate([step.epoch[commit], step.epoch[grid.last[left]]])
+    offset = np.concatenate([step.reach[commit], chunk.offset[grid.last[left]]])
+    found = chunk.timeline.produced(epoch, offset, grid.end[row])
+    return _max(row, np.where(found.low > -FAR, (at - found.low) / 1_000.0, np.inf), len(grid.gp))
 
 
 def _unseen(

@@ -1,8 +1,8 @@
 """The table `steady_state`: is a group-partition bootstrapping or steady under each SLA, since when and why.
 
-A group-partition bootstraps from its first commit, a rewind, a reset, a return after `expire_group` or a topic created
-again, until the first commit that leaves it caught up (or `grace_period` is over). Then it is steady, whatever happens
-next except another of those events (KIP-489, "Using Latency Metric for SLAs").
+A group-partition bootstraps from its first commit (also after its offset was deleted), a rewind, a return after
+`expire_group` or a topic created again, until the first commit that leaves it caught up (or `grace_period` is over).
+Then it is steady, whatever happens next except another of those events (KIP-489, "Using Latency Metric for SLAs").
 """
 
 from __future__ import annotations
@@ -186,7 +186,6 @@ def _events(sla: MeasuredSla, chunk: Chunk, step: Steps, carried: dict[int, _Sta
     event[step.rewound] = _CODE["rewind"]
     gap = ~step.first & (chunk.at - step.before > sla.steady_state.expire_group_ms * 1_000)
     event[gap] = _CODE["returned"]
-    event[~step.first & ~step.known & ~step.void & ~step.after_void] = _CODE["offset_reset"]
     event[step.recreated & ~step.void] = _CODE["topic_recreated"]
     event[step.first] = _CODE["first_commit"]
     began = chunk.at.copy()

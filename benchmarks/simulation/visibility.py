@@ -35,14 +35,14 @@ class Visibility:
     unseen_until: int
     """No poll or snapshot fell into the lives of the topic that ended by then."""
     standing: tuple[tuple[int, bool], ...]
-    """When a group was told to stand beyond offset 0 of its partition, or not to: in such a life, that alone shows it."""
+    """When a group was told to stand beyond offset 0 of its partition, or not to: that alone shows such a life."""
     configured: tuple[int, ...] | None
     """When it was seen that the topic is compacted; None where nothing was removed so."""
 
     def hidden(self, start: int, end: int) -> bool:
         """What nobody could see: a life of the topic that left no sign; what compaction removed where nobody saw that
-        the topic is compacted; a position that went back, was deleted or began in this window, or before it since it was
-        last seen, and that nothing has told by its end."""
+        the topic is compacted; a position that went back, was deleted or began in this window, or before it since it
+        was last seen, and that nothing has told by its end."""
         if start < self.unseen_until and not self._somebody_stands(end):
             return True
         if self.configured is not None and self._compacted(start, end):

@@ -10,12 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_sla.spark.job_spec import NEXT_POLL_US
 from kafka_sla.spark_jobs.events.sort import Sorted, TaskEvents, ints
 from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Ints
 from kafka_sla.spark_jobs.numeric.offset_ranges import RangeRows
 from kafka_sla.spark_jobs.numeric.polls import Observations, PollTimes, alike, evidence, lost_before
 from kafka_sla.spark_jobs.numeric.positions import BEYOND_END, checked
-from kafka_sla.spark_jobs.numeric.produced_timeline import NEXT_POLL_US, Points, Timeline
+from kafka_sla.spark_jobs.numeric.produced_timeline import Points, Timeline
 from kafka_sla.spark_jobs.numeric.scans import begins, last_until, value_at
 from kafka_sla.spark_jobs.numeric.topic_lives import Renewals, Seen, Standing
 
@@ -26,6 +27,8 @@ _EVENTS_A_ROW, _COMMITS_AN_EVENT = 2, 5
 """A row of a window takes as much room as so many events, and one more for so many commits evaluated for it."""
 _MILLION, _OFFSETS = 2**20, 2**41
 """Offsets of all logs of a chunk lie side by side, too: about so many millions of them, or the numbers overflow."""
+_WRONG_CLOCK_US = 60_000_000
+"""No clock is so much ahead."""
 _CLOCK = 2**62
 CONFIG_US = 3_600_000_000
 """A topic's configuration seen longer ago is not known: as far back as a run reads it."""
@@ -207,10 +210,17 @@ def _chunk(events: TaskEvents, configurations: Configurations, first: int, last:
     at, offset, log_start = (ints(points.rows, name) for name in ("at", "offset", "log_start"))
     polled, looked_up = (_bools(points.rows, name) for name in ("polled", "looked_up"))
     seen = Seen(points.place, at, offset, log_start, polled, looked_up)
-    read = RangeRows(ranges.place, *(ints(ranges.rows, name) for name in _OF_RANGES))
+    read = _believed(RangeRows(ranges.place, *(ints(ranges.rows, name) for name in _OF_RANGES)))
     renewed = configurations.renewals(events.places.slice(first, last - first))
     timeline = Timeline(last - first, seen, renewed, read, _standing(events.commits.between(first, last)))
     return _with_commits(timeline, configurations, events, first, last)
+
+
+def _believed(read: RangeRows) -> RangeRows:
+    """Without ranges whose records all bear times long after the window that they were read for: another life of the
+    topic answered."""
+    wrong = read.earliest > read.at + _WRONG_CLOCK_US
+    return RangeRows(*(getattr(read, name)[~wrong] for name in RangeRows.__slots__)) if wrong.any() else read
 
 
 def _standing(commits: Sorted) -> Standing:

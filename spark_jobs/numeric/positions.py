@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_sla.spark.job_spec import NEXT_POLL_US
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Ints
-from kafka_sla.spark_jobs.numeric.produced_timeline import NEXT_POLL_US, Timeline
+from kafka_sla.spark_jobs.numeric.produced_timeline import Timeline
 
 VALID, BEYOND_END, OTHER_LIFE, BETWEEN_LIVES = range(4)
 """Whether a commit is a position: or it lies beyond the log end, or belongs to another life of its topic, for sure or

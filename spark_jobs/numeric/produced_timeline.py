@@ -12,10 +12,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from kafka_sla.spark.job_spec import NEXT_POLL_US
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.offset_ranges import RangeRows, Ranges
 from kafka_sla.spark_jobs.numeric.scans import extent
-from kafka_sla.spark_jobs.numeric.topic_lives import NEXT_POLL_US, Lives, Renewals, Seen, Standing, lives
+from kafka_sla.spark_jobs.numeric.topic_lives import Lives, Renewals, Seen, Standing, lives
 
 RECORD, BRACKETED, INTERPOLATED, EXTRAPOLATED = range(4)
 METHODS = ("record", "bracketed", "interpolated", "extrapolated")
@@ -93,7 +94,7 @@ class Timeline:
     def _lay_out_epochs(self, partitions: int, partition: Ints, known: Lives) -> None:
         """One epoch for each life: every partition has one, and a life that nobody saw has no points."""
         owner = np.concatenate([np.arange(partitions), known.partition])
-        at = np.concatenate([np.full(partitions, min(extent(self.at)[0], 0)), known.alive_from])
+        at = np.concatenate([np.full(partitions, extent(self.at)[0]), known.alive_from])
         lo = np.concatenate([np.searchsorted(partition, np.arange(partitions)), known.begins])
         nothing = np.full(partitions, FAR)
         ended, known_from = np.concatenate([nothing, known.ended]), np.concatenate([nothing, known.known_from])
@@ -102,11 +103,12 @@ class Timeline:
         self._ended_before, self._known_from = ended[order], known_from[order]
 
     def _attributed(self, read: RangeRows, foreign: Seen) -> tuple[RangeRows, Ints]:
-        """Ranges with their epochs. Those of times that a later life was asked about as well may be of either: they count
-        as not read."""
+        """Ranges with their epochs. Those of times that a later life was asked about as well may be of either: they
+        count as not read."""
         epoch = self.epoch_of(read.partition, read.at)
         origin, span = extent(read.at, foreign.at)
-        doubtful = np.isin(*(values.partition * span + (values.at - origin) for values in (read, foreign)))
+        asked = foreign.partition * span + (foreign.at - origin)
+        doubtful = np.isin(read.partition * span + (read.at - origin), asked)
         if not doubtful.any():
             return read, epoch
         hidden = (np.where(doubtful, NONE, values) for values in (read.records, read.earliest, read.latest))
@@ -125,7 +127,7 @@ class Timeline:
         return np.asarray(np.searchsorted(self._clock, self._key(epoch, at), side="right") - 1, dtype=np.int64)
 
     def between_lives(self, partition: Ints, at: Ints) -> Ints:
-        """From when on it is known that nobody can say which life of the topic each instant belongs to; FAR: one can."""
+        """From when on it is known that nobody can say which life each instant belongs to; FAR: one can."""
         if self._one_life:
             return np.full(len(at), FAR)
         epoch = self.epoch_of(partition, at)
@@ -137,14 +139,18 @@ class Timeline:
     def start_at_most(self, epoch: Ints, at: Ints, begin: Ints, end: Ints) -> Ints:
         """Where the log began at each instant at most; FAR where nothing tells. `begin`, `end`: the window around it.
 
-        The next poll tells, if it comes soon, and so does a lookup of the window: it was made after the window's end and
-        is answered with records that are there.
+        The next poll tells, if it comes soon. So does a lookup that was made after the window's end, because it is
+        answered with records that are there: one of the window's times, or of any since the last poll, because runs
+        that look up also poll.
         """
         nth, poll = self._next_poll(epoch, at)
         polled = (nth != NONE) & (_take(self.at, poll) <= at + NEXT_POLL_US)
+        last = np.searchsorted(self._poll_clock, self._key(epoch, end), side="right") - 1
+        before = np.where(last >= 0, _take(self._polls, last), NONE)
+        begin = np.minimum(begin, np.where(before >= self.lo[epoch], _take(self.at, before), self._origin - 1))
         answer = _take(self._lookups, np.searchsorted(self._lookup_clock, self._key(epoch, begin), side="right"))
-        there = (_take(self.at, answer) > begin) & (_take(self.at, answer) <= end) if len(self._lookups) else polled
-        there &= (answer >= self.lo[epoch]) & (answer < self.hi[epoch])
+        there = (answer >= self.lo[epoch]) & (answer < self.hi[epoch]) & (len(self._lookups) > 0)
+        there &= (_take(self.at, answer) > begin) & (_take(self.at, answer) <= end)
         found = np.where(there, np.maximum(_take(self.offset, answer) - 1, 0), FAR)
         return np.where(polled, _take(self.log_start, poll), found)
 

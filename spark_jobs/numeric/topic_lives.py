@@ -11,15 +11,12 @@ to either.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 
 import numpy as np
 
-from kafka_sla.spark.job_spec import NEXT_POLL
+from kafka_sla.spark.job_spec import NEXT_POLL_US
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Ints
 from kafka_sla.spark_jobs.numeric.scans import begins, last_until, latest, value_at
-
-NEXT_POLL_US = NEXT_POLL // timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +98,7 @@ def lives(seen: Seen, renewed: Renewals, standing: Standing) -> Lives:
     claims = _joined(_claims(seen, first, behind, renewed), unseen)
     starts, ended, known_from = _fewest(claims)
     if not len(starts) and not behind.any():
-        return Lives(seen, *[starts] * 5, seen.take(starts))
+        return Lives(seen, starts, starts, starts, starts, starts, seen.take(starts))
     born = np.zeros(len(seen.at), dtype=np.int64)
     born[starts] = 1
     life = np.cumsum(born)
@@ -117,8 +114,8 @@ def lives(seen: Seen, renewed: Renewals, standing: Standing) -> Lives:
 
 
 def _after_positive(seen: Seen, first: Ints, empty: Bools) -> Bools:
-    """Lookups that found nothing before their time, behind one that did, or beside it, or behind a poll that saw records:
-    a later life answered them."""
+    """Lookups that found nothing before their time, behind one that did, or beside it, or behind a poll that saw
+    records: a later life answered them."""
     instant = np.append(np.flatnonzero(begins(seen.partition, seen.at)), len(seen.at))
     last = np.repeat(instant[1:] - 1, np.diff(instant))
     positive = latest(seen.looked_up & (seen.offset > 0))
@@ -161,8 +158,8 @@ def _claims(seen: Seen, first: Ints, behind: Bools, renewed: Renewals) -> _Claim
 def _joined(one: _Claims, other: _Claims) -> _Claims:
     """All claims, by where the new life shows."""
     order = np.argsort(np.concatenate([one.until, other.until]), kind="stable")
-    names = _Claims.__slots__
-    return _Claims(*(np.concatenate([getattr(one, n), getattr(other, n)])[order] for n in names))
+    both = (np.concatenate([getattr(one, name), getattr(other, name)]) for name in _Claims.__slots__)
+    return _Claims(*(values[order] for values in both))
 
 
 def _falls(seen: Seen, chosen: Bools, values: Ints, first: Ints) -> tuple[Ints, Ints]:

@@ -83,13 +83,14 @@ def steps(chunk: Chunk, window_us: int) -> Steps:
     same = np.zeros(len(chunk.gp), dtype=np.bool_)
     same[1:] = chunk.gp[1:] == chunk.gp[:-1]
     void = chunk.invalid_from <= chunk.at
+    horizon = (chunk.within // window_us + 1) * window_us
     epoch = t.epoch_of(chunk.gp_partition[chunk.gp], chunk.at)
     stood = same & (np.roll(chunk.offset, 1) != NONE)
-    moved = stood & ((np.roll(epoch, 1) != epoch) | (np.roll(chunk.invalid, 1) == OTHER_LIFE))
+    other_life = (np.roll(chunk.invalid, 1) == OTHER_LIFE) & (np.roll(chunk.invalid_from, 1) <= horizon)
+    moved = stood & ((np.roll(epoch, 1) != epoch) | other_life)
     after_void = same & ~moved & (np.roll(chunk.invalid_from, 1) <= chunk.at)
     previous = np.where(same & ~after_void, np.roll(chunk.offset, 1), NONE)
     known = (previous != NONE) & ~moved & ~void
-    horizon = (chunk.within // window_us + 1) * window_us
     before = np.where(same, np.roll(chunk.at, 1), NONE)
     polled = same & np.roll(chunk.polled, 1)
     gap_before = polled | (same & chunk.gap_before)
