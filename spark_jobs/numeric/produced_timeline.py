@@ -15,7 +15,7 @@ import numpy as np
 from kafka_sla.spark.job_spec import NEXT_POLL_US
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.offset_ranges import RangeRows, Ranges
-from kafka_sla.spark_jobs.numeric.scans import extent
+from kafka_sla.spark_jobs.numeric.scans import extent, last_until, value_at
 from kafka_sla.spark_jobs.numeric.topic_lives import Lives, Renewals, Seen, Standing, lives
 
 RECORD, BRACKETED, INTERPOLATED, EXTRAPOLATED = range(4)
@@ -87,6 +87,7 @@ class Timeline:
         self._lookup_clock = self._clock[self._lookups]
         self._polled_end, self._poll_clock = offset[self._polls], self._clock[self._polls]
         self._one_life = not len(known.begins)
+        self._foreign = known.foreign
         there = slice(None) if self._one_life else at >= self.epoch_at[epoch]
         self.living = Points(*(values[there] for values in (partition, at, offset, log_start)))
         self.ranges = Ranges(*self._attributed(read, known.foreign), len(self.lo))
@@ -135,6 +136,11 @@ class Timeline:
         inside = (self.epoch_partition[following] == partition) & (following > epoch)
         inside &= at > self._ended_before[following]
         return np.where(inside, self._known_from[following], FAR)
+
+    def asked_later(self, partition: Ints, at: Ints, since: Ints) -> Bools:
+        """Whether another life answered lookups of times after `since`, up to each instant."""
+        last = last_until(self._foreign.partition, self._foreign.at, partition, at)
+        return value_at(self._foreign.at, last, -FAR) > since
 
     def start_at_most(self, epoch: Ints, at: Ints, begin: Ints, end: Ints) -> Ints:
         """Where the log began at each instant at most; FAR where nothing tells. `begin`, `end`: the window around it.

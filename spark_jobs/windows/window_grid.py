@@ -89,6 +89,7 @@ def ends(chunk: Chunk, step: Steps, grid: GridRows) -> Ends:
     latest = t.last_until(epoch, grid.end)
     seen = np.clip(latest, 0, max(len(t.at) - 1, 0))
     fresh = (latest >= t.lo[epoch]) & ((t.at[seen] >= grid.start) if len(t.at) else False)
+    fresh &= ~t.asked_later(chunk.gp_partition[grid.gp], grid.end, t.at[seen] if len(t.at) else grid.end)
     invalid = _invalid(chunk, step, grid, epoch)
     position = np.where(invalid == VALID, chunk.offset[grid.last], NONE)
     known = fresh & (position != NONE)
