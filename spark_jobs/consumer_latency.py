@@ -11,7 +11,7 @@ from kafka_sla.model.arrow_schemas import arrow_columns
 from kafka_sla.model.tables import CONSUMER_LATENCY
 from kafka_sla.spark_jobs.events.chunks import Chunk
 from kafka_sla.spark_jobs.metrics import Metric
-from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Floats, Ints
+from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.histogram import histograms
 from kafka_sla.spark_jobs.numeric.positions import REASONS, VALID
 from kafka_sla.spark_jobs.numeric.produced_timeline import METHODS
@@ -32,13 +32,15 @@ def measure(chunk: Chunk, step: Steps, parts: Segments, grid: GridRows, end: End
     row = grid.of_commit[parts.commit]
     consumed = _sum(row, parts.records, total)
     begun = _begun(chunk, step, grid, end)
-    latency = _unseen(_latency(row, parts, total), step, grid, end, begun)
+    passed_over = _passed_over(chunk, step, grid, end)
+    latency = _unseen(_latency(row, parts, total), step, grid, end, begun, passed_over)
     lag_max = np.maximum(np.where(end.known, end.lag, NONE), _lag_before_commits(chunk, step, grid, total))
     backlog = {
         "": _worse(latency["records_latency_max_ms"], np.where(end.known, end.age_ms, np.nan)),
         "low_": _worse(_unread(row, parts, total), np.where(end.known, end.held_low_ms, np.nan)),
         "high_": _worse(latency["records_latency_max_high_ms"], np.where(end.known, end.age_high_ms, np.nan)),
     }
+    backlog["high_"] = np.fmax(backlog["high_"], passed_over)
     backlog["high_"][begun] = np.inf
     columns: dict[str, pa.Array] = {
         **{name: chunk.keys.column(name).combine_chunks().take(pa.array(grid.gp)) for name in chunk.keys.column_names},
@@ -72,6 +74,7 @@ def _latency(row: Ints, parts: Segments, total: int) -> dict[str, Floats]:
     of_unknown = row[~parts.negative & ~known]
     row, n = row[good], parts.records[good]
     first, last, low, high = parts.first_ms[good], parts.last_ms[good], parts.low_ms[good], parts.high_ms[good]
+    perishable = parts.perishable[good]
     weight = _sum(row, n, total)
     ending = np.flatnonzero(np.append(row[1:] != row[:-1], True)) if len(row) else np.zeros(0, dtype=np.int64)
     result = {
@@ -79,12 +82,16 @@ def _latency(row: Ints, parts: Segments, total: int) -> dict[str, Floats]:
         "records_latency_low_ms": _place(row[ending], low[ending], total),
         "records_latency_high_ms": _place(row[ending], high[ending], total),
         "records_latency_max_ms": _max(row, first, total),
-        "records_latency_max_low_ms": _max(row, low, total),
+        "records_latency_max_low_ms": _least(row, low, perishable, total),
         "records_latency_max_high_ms": _max(row, high, total),
     }
     with np.errstate(divide="ignore", invalid="ignore"):
         for name, value in (("", (first + last) / 2), ("low_", low), ("high_", high)):
             result[f"records_latency_avg_{name}ms"] = _sum(row, value * n, total) / weight
+    doubted = np.unique(row[perishable])  # any of a row's records may be all that is left
+    for name in ("records_latency", "records_latency_avg"):
+        result[f"{name}_low_ms"][doubted] = -_max(row, -low, total)[doubted]
+        result[f"{name}_high_ms"][doubted] = result["records_latency_max_high_ms"][doubted]
     result["records_latency_max_high_ms"][of_unknown] = np.inf  # one of them may have waited longer than all others
     return result
 
@@ -92,20 +99,41 @@ def _latency(row: Ints, parts: Segments, total: int) -> dict[str, Floats]:
 def _unread(row: Ints, parts: Segments, total: int) -> Floats:
     """How long a record was unread in each row, at least: a commit ends that, and is exact where all are known."""
     good = ~parts.negative & ~np.isnan(parts.first_ms)
-    return _max(row[good], parts.unread_ms[good], total)
+    return _least(row[good], parts.unread_ms[good], parts.perishable[good], total)
+
+
+def _least(row: Ints, low: Floats, perishable: Bools, total: int) -> Floats:
+    """The largest low bound of each row, of records that were surely there; of the others one was, at least."""
+    surely = _max(row[~perishable], low[~perishable], total)
+    return np.where(np.isnan(surely), -_max(row[perishable], -low[perishable], total), surely)
 
 
 def _begun(chunk: Chunk, step: Steps, grid: GridRows, end: Ends) -> Ints:
     """Rows with the first that is known of a group-partition, where it had begun before, in another life of the topic
-    for instance, and those in which it had no position: what else it did in that window, nobody knows."""
-    first = np.flatnonzero(np.append(True, chunk.gp[1:] != chunk.gp[:-1])) if len(chunk.gp) else chunk.gp
-    opens = step.void | step.after_void | step.recreated
-    opens[first] |= (chunk.gap_before[first] | (chunk.offset[first] > 0)) & ~chunk.carried[first]
-    row = np.concatenate([grid.of_commit[opens], np.flatnonzero(end.invalid != VALID)])
+    for instance, those before which compaction of the commit log left a gap, and those in which it had no position:
+    what else it did in that window, nobody knows."""
+    opens = step.void | step.after_void | step.recreated | (chunk.gap_before & ~chunk.polled)
+    opens |= step.first & (chunk.gap_before | (chunk.offset > 0))
+    row = np.concatenate([grid.of_commit[opens & ~chunk.carried], np.flatnonzero(end.invalid != VALID)])
     return np.asarray(row[row != NONE], dtype=np.int64)
 
 
-def _unseen(latency: dict[str, Floats], step: Steps, grid: GridRows, end: Ends, begun: Ints) -> dict[str, Floats]:
+def _passed_over(chunk: Chunk, step: Steps, grid: GridRows, end: Ends) -> Floats:
+    """How long records may have waited that were removed by the time a commit of the row passed them, or may have
+    passed them unseen: whether they were read before is not known. NaN without any."""
+    commit = np.flatnonzero(step.overtaken & (grid.of_commit != NONE))
+    left = np.flatnonzero(end.unseen & end.known & (end.effective > chunk.offset[grid.last]))
+    row = np.concatenate([grid.of_commit[commit], left])
+    at = np.concatenate([chunk.at[commit], grid.end[left]])
+    epoch = np.concatenate([step.epoch[commit], step.epoch[grid.last[left]]])
+    offset = np.concatenate([step.reach[commit], chunk.offset[grid.last[left]]])
+    found = chunk.timeline.produced(epoch, offset, grid.end[row])
+    return _max(row, np.where(found.low > -FAR, (at - found.low) / 1_000.0, np.inf), len(grid.gp))
+
+
+def _unseen(
+    latency: dict[str, Floats], step: Steps, grid: GridRows, end: Ends, begun: Ints, passed_over: Floats
+) -> dict[str, Floats]:
     """Bounds of windows in which nobody saw all commits: they hold for whatever was consumed in the window.
 
     What polls saw after its start may have been consumed before it, and after the last poll more may have been. In the
@@ -114,6 +142,7 @@ def _unseen(latency: dict[str, Floats], step: Steps, grid: GridRows, end: Ends, 
     largest = latency["records_latency_max_high_ms"]
     later = np.where(end.known, end.age_high_ms, np.inf)
     largest = np.where(end.unseen & ~np.isnan(largest), np.fmax(largest, later), largest)
+    largest = np.where(np.isnan(largest), largest, np.fmax(largest, passed_over))
     largest[begun] = np.where(np.isnan(largest[begun]), np.nan, np.inf)
     doubted = end.unseen.copy()
     doubted[begun] = True

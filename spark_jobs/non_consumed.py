@@ -15,7 +15,7 @@ from kafka_sla.model.arrow_schemas import arrow_columns
 from kafka_sla.model.entities import epoch_ms
 from kafka_sla.model.tables import NON_CONSUMED
 from kafka_sla.spark.job_spec import Job
-from kafka_sla.spark_jobs.events.chunks import Chunk
+from kafka_sla.spark_jobs.events.chunks import CONFIG_US, Chunk
 from kafka_sla.spark_jobs.events.counted_groups import counted_groups
 from kafka_sla.spark_jobs.events.sort import ints
 from kafka_sla.spark_jobs.metrics import Metric
@@ -24,8 +24,6 @@ from kafka_sla.spark_jobs.numeric.log_start_moves import COMMIT, POLL, WINDOW, C
 from kafka_sla.spark_jobs.numeric.scans import begins, last_until, value_at
 from kafka_sla.spark_jobs.windows.window_grid import JobSpan
 
-_CONFIG_US = 3_600_000_000
-"""A topic's configuration seen longer ago is not known: as far back as a run reads it."""
 _KEY = ("cluster", "group", "topic", "partition")
 _OF_LATENCY = [*_KEY, "window_start", "window_end", "records_lag", "backlog_age_ms", "backlog_age_high_ms"]
 
@@ -103,7 +101,7 @@ def _configurations(chunk: Chunk, gp: Ints, end: Ints) -> tuple[pa.Array, pa.Arr
     places = zip(chunk.keys["cluster"].to_pylist(), chunk.keys["topic"].to_pylist(), strict=True)
     topic = np.array([known.topics.get(place, NONE) for place in places], dtype=np.int64)[gp]
     last = last_until(known.topic, known.at, topic, end)
-    seen = (last != NONE) & (end <= value_at(known.at, last) + _CONFIG_US)
+    seen = (last != NONE) & (end <= value_at(known.at, last) + CONFIG_US)
     found = known.rows.take(pa.array(last, mask=~seen))
     return found["cleanup_policy"].combine_chunks(), found["retention_ms"].combine_chunks()
 

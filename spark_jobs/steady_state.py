@@ -1,8 +1,8 @@
 """The table `steady_state`: is a group-partition bootstrapping or steady under each SLA, since when and why.
 
-A group-partition bootstraps from its first commit, a rewind, a reset, a return after `expire_group` or a topic created
-again, until the first commit that leaves it caught up (or `grace_period` is over). Then it is steady, whatever happens
-next except another of those events (KIP-489, "Using Latency Metric for SLAs").
+A group-partition bootstraps from its first commit (also after its offset was deleted), a rewind, a return after
+`expire_group` or a topic created again, until the first commit that leaves it caught up (or `grace_period` is over).
+Then it is steady, whatever happens next except another of those events (KIP-489, "Using Latency Metric for SLAs").
 """
 
 from __future__ import annotations
@@ -182,14 +182,12 @@ def _rewinds(
 
 def _events(sla: MeasuredSla, chunk: Chunk, step: Steps, carried: dict[int, _State]) -> tuple[Ints, Ints]:
     """Code of the event at each commit (0: none) and when it began."""
-    first = np.append(True, chunk.gp[1:] != chunk.gp[:-1]) if len(chunk.gp) else np.zeros(0, dtype=np.bool_)
     event = np.zeros(len(chunk.gp), dtype=np.int64)
     event[step.rewound] = _CODE["rewind"]
-    gap = ~first & (chunk.at - step.before > sla.steady_state.expire_group_ms * 1_000)
+    gap = ~step.first & (chunk.at - step.before > sla.steady_state.expire_group_ms * 1_000)
     event[gap] = _CODE["returned"]
-    event[~first & ~step.known & ~step.void & ~step.after_void] = _CODE["offset_reset"]
     event[step.recreated & ~step.void] = _CODE["topic_recreated"]
-    event[first] = _CODE["first_commit"]
+    event[step.first] = _CODE["first_commit"]
     began = chunk.at.copy()
     for index, state in carried.items():
         began[index] = state["since"]

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from benchmarks.simulation.broker import Broker, Client, Offsets, RecordTimes
 from benchmarks.simulation.seeing import Plan, Run, edges
+from benchmarks.simulation.visibility import kept
 from benchmarks.simulation.world import CLUSTER, Commit, Life, Partition, Reader, World
 from kafka_sla.model.tables import COMMITTED_OFFSETS, COMPACTED, LOG_OFFSETS, RECORD_RANGES, TOPIC_CONFIGS, Table
 from kafka_sla.sources.kafka import fact_rows
@@ -53,13 +54,8 @@ def facts(world: World, plan: Plan) -> Facts:
 def _logged(reader: Reader, plan: Plan) -> Iterator[Row]:
     """What the commit log keeps."""
     place = (reader.group, reader.partition.topic, reader.partition.number)
-    last_old = max((n for n, c in enumerate(reader.commits) if c.at < plan.compacted_until), default=-1)
-    first = True
-    for number, commit in enumerate(reader.commits):
-        if number < last_old:
-            continue
-        yield *place, commit.at, commit.offset, COMPACTED if plan.compacted_until and first else "commit_log"
-        first = False
+    for number, commit in enumerate(kept(reader, plan)):
+        yield *place, commit.at, commit.offset, COMPACTED if plan.compacted_until and not number else "commit_log"
 
 
 def _standing(reader: Reader, at: int) -> Commit | None:

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from benchmarks.simulation.seeing import Plan, edges
-from benchmarks.simulation.world import Life, Partition, Reader, World
+from benchmarks.simulation.world import Commit, Life, Partition, Reader, World
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,10 @@ class Visibility:
     reader: Reader
     polls: tuple[int, ...] | None
     """When its position was polled; None where the commit log has every commit."""
+    seen_at: tuple[int, ...]
+    """When anything told where it stood; all commits in between are hidden."""
+    told: frozenset[Commit]
+    """Its commits that the commit log keeps."""
     skew_ms: int
     """How far the clocks of its partition's records were from the broker's at most: a record that waits by its
     timestamp may not have been written yet."""
@@ -29,42 +33,92 @@ class Visibility:
     voids: bool
     """What aborted transactions wrote, and markers, cannot be told from records: their windows were not sampled."""
     unseen_until: int
-    """A life of the topic that ended by then left no sign: neither poll nor snapshot fell into it."""
+    """No poll or snapshot fell into the lives of the topic that ended by then."""
+    standing: tuple[tuple[int, bool], ...]
+    """When a group was told to stand beyond offset 0 of its partition, or not to: that alone shows such a life."""
+    configured: tuple[int, ...] | None
+    """When it was seen that the topic is compacted; None where nothing was removed so."""
 
     def hidden(self, start: int, end: int) -> bool:
-        """A position that went back, was deleted or began in this window, or before it since the last poll, and that no
-        poll has seen by its end; or a life of the topic that nobody saw."""
-        if start < self.unseen_until:
+        """What nobody could see: a life of the topic that left no sign; what compaction removed where nobody saw that
+        the topic is compacted; a position that went back, was deleted or began in this window, or before it since it
+        was last seen, and that nothing has told by its end."""
+        if start < self.unseen_until and not self._somebody_stands(end):
             return True
-        if self.polls is None:
-            return False
-        if end in self.polls and any(commit.at == end for commit in self.reader.commits):
+        if self.configured is not None and self._compacted(start, end):
+            return True
+        if self.polls is not None and end in self.polls and any(c.at == end for c in self.reader.commits):
             return True  # a poll at the end belongs to the window, a commit of that instant to the next
-        last = max((at for at in self.polls if at <= end), default=0)
-        before = max((at for at in self.polls if at < start), default=0)
+        before = max((at for at in self.seen_at if at < start), default=0)
         standing = self.reader.standing(before + 1)
         highest = standing.offset if standing else None
         for commit in self.reader.commits:
             if not before < commit.at < end:
                 continue
-            if highest is None or commit.offset is None or commit.offset < highest:
+            if commit not in self.told and (highest is None or commit.offset is None or commit.offset < highest):
                 return True
             highest = commit.offset
-        return last == 0
+        return self.polls is not None and not any(at <= end for at in self.polls)
+
+    def _somebody_stands(self, at: int) -> bool:
+        """Before that instant; whoever stood there once and has no position any more tells nothing."""
+        latest = [beyond for moment, beyond in self.standing if moment < at]
+        return bool(latest) and latest[-1]
+
+    def _compacted(self, start: int, end: int) -> bool:
+        """Records that the reader had not read by the window's start were removed by its end, unknown to all."""
+        assert self.configured is not None
+        if any(end - _CONFIGURED_MS <= at <= end + _AHEAD_MS for at in self.configured):
+            return False
+        standing = self.reader.standing(start) or next(iter(self.reader.commits))
+        life = self.reader.partition.lives[standing.life]
+        lowest = [c.offset for c in (standing, *self.reader.commits) if c.offset is not None and c.at < end]
+        return bool((life.removed[min(lowest, default=0) :] <= end).any())
+
+
+_CONFIGURED_MS, _AHEAD_MS = 3_600_000, 600_000
 
 
 def visible_to(world: World, plan: Plan) -> dict[tuple[str, str, int], Visibility]:
     """By group, topic and partition."""
-    polls = None if plan.commit_log else tuple(sorted({*plan.polls, *(run.asked for run in plan.runs if run.live)}))
+    polls = tuple(sorted({*plan.polls, *(run.asked for run in plan.runs if run.live)}))
     blind = not plan.exact and not sampled(world, plan)
+    live = tuple(run.asked for run in plan.runs if run.live)
     found = {}
     for r in world.readers:
         p = r.partition
         unread = blind and world.config(p.topic).transactional
+        told = kept(r, plan)
         found[r.group, p.topic, p.number] = Visibility(
-            r, polls, _skew(p), _room(world, plan, p), unread, _unseen(world, plan, p)
-        )
+            r, None if plan.commit_log else polls, tuple(sorted({*polls, *(commit.at for commit in told)})),
+            frozenset(told), _skew(p), _room(world, plan, p), unread, _unseen(world, plan, p),
+            _standing(world, plan, p, polls), live if any(life.compacts for life in p.lives) else None,
+        )  # fmt: skip
     return found
+
+
+def kept(reader: Reader, plan: Plan) -> tuple[Commit, ...]:
+    """What the commit log has left of its commits."""
+    if not plan.commit_log:
+        return ()
+    old = [n for n, commit in enumerate(reader.commits) if commit.at < plan.compacted_until]
+    return reader.commits[old[-1] if old else 0 :]
+
+
+def _standing(world: World, plan: Plan, partition: Partition, polls: tuple[int, ...]) -> tuple[tuple[int, bool], ...]:
+    """Whether some group was told to stand beyond offset 0 of a partition, from time to time."""
+    events = []
+    for number, reader in enumerate(world.readers):
+        if reader.partition is partition:
+            seen = [(at, reader.standing(at + 1)) for at in polls]
+            told = [*kept(reader, plan), *(c for _, c in seen if c and c.offset is not None)]
+            times = [*(c.at for c in kept(reader, plan)), *(at for at, c in seen if c and c.offset is not None)]
+            events += [(at, number, bool(c.offset)) for at, c in zip(times, told, strict=True)]
+    beyond, found = dict[int, bool](), []
+    for at, number, is_beyond in sorted(events):
+        beyond[number] = is_beyond
+        found.append((at, any(beyond.values())))
+    return tuple(found)
 
 
 def _skew(partition: Partition) -> int:

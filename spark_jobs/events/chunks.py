@@ -10,14 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_sla.spark.job_spec import NEXT_POLL_US
 from kafka_sla.spark_jobs.events.sort import Sorted, TaskEvents, ints
 from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Ints
 from kafka_sla.spark_jobs.numeric.offset_ranges import RangeRows
 from kafka_sla.spark_jobs.numeric.polls import Observations, PollTimes, alike, evidence, lost_before
-from kafka_sla.spark_jobs.numeric.positions import checked
+from kafka_sla.spark_jobs.numeric.positions import BEYOND_END, checked
 from kafka_sla.spark_jobs.numeric.produced_timeline import Points, Timeline
-from kafka_sla.spark_jobs.numeric.scans import begins
-from kafka_sla.spark_jobs.numeric.topic_lives import Renewals, Seen
+from kafka_sla.spark_jobs.numeric.scans import begins, last_until, value_at
+from kafka_sla.spark_jobs.numeric.topic_lives import Renewals, Seen, Standing
 
 _OF_RANGES = ("at", "offset", "until", "records", "earliest", "latest")
 _CHUNK_EVENTS = 2_000_000
@@ -26,7 +27,11 @@ _EVENTS_A_ROW, _COMMITS_AN_EVENT = 2, 5
 """A row of a window takes as much room as so many events, and one more for so many commits evaluated for it."""
 _MILLION, _OFFSETS = 2**20, 2**41
 """Offsets of all logs of a chunk lie side by side, too: about so many millions of them, or the numbers overflow."""
+_WRONG_CLOCK_US = 60_000_000
+"""No clock is so much ahead."""
 _CLOCK = 2**62
+CONFIG_US = 3_600_000_000
+"""A topic's configuration seen longer ago is not known: as far back as a run reads it."""
 _MARGIN_US = 2 * 86_400_000_000
 """Sorted keys put the time of each group-partition behind that of the one before, so all of a chunk have to fit into 64
 bits side by side, with what is asked shortly before and after."""
@@ -59,6 +64,8 @@ class Configurations:
         order = np.lexsort((at, topic))
         self.topic, self.at = topic[order], at[order]
         self.rows = rows.take(pa.array(order))
+        policies = self.rows["cleanup_policy"].cast(pa.string())
+        self.compacted: Ints = pc.fill_null(pc.match_substring(policies, "compact"), False).to_numpy().astype(np.int64)
         self._renewed = self._other_ids()
 
     def _other_ids(self) -> Ints:
@@ -133,6 +140,14 @@ class Chunk:
     configurations: Configurations
     """Of all topics."""
 
+    def compacts(self, gp: Ints, at: Ints) -> Bools:
+        """Whether each group-partition's topic was seen to be compacted, not much later than that instant."""
+        known = self.configurations
+        places = zip(self.keys["cluster"].to_pylist(), self.keys["topic"].to_pylist(), strict=True)
+        topic = np.array([known.topics.get(place, NONE) for place in places], dtype=np.int64)[gp]
+        last = last_until(known.topic, known.at, topic, at + NEXT_POLL_US)
+        return value_at(known.compacted, last, np.int64(0)) & (at <= value_at(known.at, last) + CONFIG_US) > 0
+
     @property
     def within(self) -> Ints:
         """An instant of the window that each commit belongs to: a poll at the end of one tells what it ends with."""
@@ -195,9 +210,34 @@ def _chunk(events: TaskEvents, configurations: Configurations, first: int, last:
     at, offset, log_start = (ints(points.rows, name) for name in ("at", "offset", "log_start"))
     polled, looked_up = (_bools(points.rows, name) for name in ("polled", "looked_up"))
     seen = Seen(points.place, at, offset, log_start, polled, looked_up)
-    read = RangeRows(ranges.place, *(ints(ranges.rows, name) for name in _OF_RANGES))
+    read = _believed(RangeRows(ranges.place, *(ints(ranges.rows, name) for name in _OF_RANGES)))
     renewed = configurations.renewals(events.places.slice(first, last - first))
-    return _with_commits(Timeline(last - first, seen, renewed, read), configurations, events, first, last)
+    timeline = Timeline(last - first, seen, renewed, read, _standing(events.commits.between(first, last)))
+    return _with_commits(timeline, configurations, events, first, last)
+
+
+def _believed(read: RangeRows) -> RangeRows:
+    """Without ranges whose records all bear times long after the window that they were read for: another life of the
+    topic answered."""
+    wrong = read.earliest > read.at + _WRONG_CLOCK_US
+    return RangeRows(*(getattr(read, name)[~wrong] for name in RangeRows.__slots__)) if wrong.any() else read
+
+
+def _standing(commits: Sorted) -> Standing:
+    """Which groups stand beyond the beginning of the log, over time."""
+    place, group, at, offset, invalid = (
+        commits.place, *(ints(commits.rows, name) for name in ("group", "at", "offset", "invalid"))
+    )  # fmt: skip
+    valid = invalid != BEYOND_END
+    place, at = place[valid], at[valid]
+    beyond = (offset[valid] > 0).astype(np.int64)
+    change = np.diff(beyond, prepend=0)
+    first = begins(place, group[valid])
+    change[first] = beyond[first]
+    order = np.lexsort((at, place))
+    total = np.cumsum(change[order])
+    before = np.maximum.accumulate(np.where(begins(place[order]), np.arange(len(order)), 0)) if len(order) else order
+    return Standing(place[order], at[order], total - (total - change[order])[before])
 
 
 def _with_commits(

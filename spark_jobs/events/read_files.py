@@ -34,14 +34,13 @@ from kafka_sla.model.tables import (
     TOPIC_CONFIGS,
 )
 from kafka_sla.parquet_files import batches, parquet_file
-from kafka_sla.spark.job_spec import Job, Replay
+from kafka_sla.spark.job_spec import NEXT_POLL_US, Job, Replay
 from kafka_sla.spark_jobs.events import layouts
 from kafka_sla.spark_jobs.events.layouts import LAYOUTS, NAME
 from kafka_sla.spark_jobs.events.shuffle import blocks_of
 from kafka_sla.spark_jobs.events.task_ranges import given
 from kafka_sla.spark_jobs.numeric.arrays import Bools, Ints
 from kafka_sla.spark_jobs.numeric.positions import BEYOND_END, VALID, codes
-from kafka_sla.spark_jobs.numeric.produced_timeline import NEXT_POLL_US
 
 FACTS = {
     LOG_OFFSETS.name: layouts.POINTS,

@@ -57,7 +57,8 @@ class Counted:
     position: Ints
     """Committed offset at the window's end; -1 deleted."""
     compared: Bools
-    """A poll in the window was compared with one before; else the two that follow say nothing."""
+    """All polls of the window that found a position were compared with one before, since the offset was last deleted;
+    else the two that follow say nothing."""
     window_low: Ints
     window_high: Ints
     total_low: Ints
@@ -86,16 +87,17 @@ def counted(events: LogStartEvents, window: int) -> Counted:
         np.where(compared, np.maximum(e.log_start - np.maximum(known_start, np.where(p == NONE, e.log_start, p)), 0), 0)
         for p in (high, low)
     ]
-    sums = [np.cumsum(np.append(0, values)) for values in (*lost, compared)]
+    alone = was_polled & ~e.carried & ~compared
+    sums = [np.cumsum(np.append(0, values)) for values in (*lost, compared, alone)]
     totals = [
         np.cumsum(np.append(0, values + np.where(was_polled & e.carried, np.maximum(known, 0), 0)))
         for values, known in zip(lost, (e.lost_low, e.lost_high), strict=True)
     ]
     at = np.flatnonzero(e.kind == WINDOW)
-    window_low, window_high, comparisons = (s[at + 1] - s[slot[at]] for s in sums)
+    window_low, window_high, comparisons, missing = (s[at + 1] - s[slot[at]] for s in sums)
     position = np.where(last >= life, e.position[np.maximum(last, 0)], NONE)
     return Counted(
-        known_start[at], low[at], high[at], position[at], comparisons > 0, window_low, window_high,
+        known_start[at], low[at], high[at], position[at], (comparisons > 0) & (missing == 0), window_low, window_high,
         *(total[at + 1] - total[life[at]] for total in totals),
     )  # fmt: skip
 

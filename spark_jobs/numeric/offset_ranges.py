@@ -50,6 +50,7 @@ class Ranges:
         self.edges: Ints = self._edges - self._base[owner] + self._low[owner] - 1
         """Offsets at which ranges begin or end, epoch by epoch."""
         self._at, self._records = rows.at[order][kept], rows.records[order][kept]
+        self._thinned = (self._records > 0) & (self._records < (rows.until - rows.offset)[order][kept])
         self._earliest, self._latest = rows.earliest[order][kept], rows.latest[order][kept]
 
     def _lay_out(self, epoch: Ints, begin: Ints, until: Ints, epochs: int) -> None:
@@ -91,6 +92,10 @@ class Ranges:
     def read(self, index: Ints) -> Bools:
         """All its records' timestamps were read."""
         return np.asarray((index >= 0) & (self._of(self._records, index) > 0), dtype=np.bool_)
+
+    def thinned(self, index: Ints) -> Bools:
+        """Compaction removed some of its records before they were read."""
+        return np.asarray((index >= 0) & self._of(self._thinned, index), dtype=np.bool_)
 
     def earliest(self, index: Ints) -> Ints:
         return np.asarray(self._of(self._earliest, index), dtype=np.int64)

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_sla.spark.job_spec import NEXT_POLL_US
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Ints
-from kafka_sla.spark_jobs.numeric.produced_timeline import NEXT_POLL_US, Timeline
+from kafka_sla.spark_jobs.numeric.produced_timeline import Timeline
 
 VALID, BEYOND_END, OTHER_LIFE, BETWEEN_LIVES = range(4)
 """Whether a commit is a position: or it lies beyond the log end, or belongs to another life of its topic, for sure or
@@ -35,7 +36,7 @@ def checked(timeline: Timeline, partition: Ints, at: Ints, offset: Ints, code: I
     """
     epoch, soon, there = timeline.epoch_of(partition, at), at + NEXT_POLL_US, offset != NONE
     exceeded = np.where(there, timeline.exceeded(epoch, at, offset), FAR)
-    between = there & timeline.between_lives(partition, at, soon)
-    why = np.where(between, OTHER_LIFE, np.where(exceeded < FAR, BEYOND_END, VALID))
-    since = np.where(between | (exceeded <= soon), at, exceeded)
+    between = np.where(there, timeline.between_lives(partition, at), FAR)
+    why = np.where(between < FAR, OTHER_LIFE, np.where(exceeded < FAR, BEYOND_END, VALID))
+    since = np.where(between < FAR, np.maximum(between, at), np.where(exceeded <= soon, at, exceeded))
     return np.where(code == VALID, why, code), np.where(code == VALID, since, -FAR)

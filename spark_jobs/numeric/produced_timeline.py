@@ -8,20 +8,18 @@ Times are int64 microseconds since the epoch (UTC), offsets are int64.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, Literal
 
 import numpy as np
 
-from kafka_sla.spark.job_spec import NEXT_POLL
+from kafka_sla.spark.job_spec import NEXT_POLL_US
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.offset_ranges import RangeRows, Ranges
-from kafka_sla.spark_jobs.numeric.scans import extent
-from kafka_sla.spark_jobs.numeric.topic_lives import Renewals, Seen, lives
+from kafka_sla.spark_jobs.numeric.scans import extent, last_until, value_at
+from kafka_sla.spark_jobs.numeric.topic_lives import Lives, Renewals, Seen, Standing, lives
 
 RECORD, BRACKETED, INTERPOLATED, EXTRAPOLATED = range(4)
 METHODS = ("record", "bracketed", "interpolated", "extrapolated")
-NEXT_POLL_US = NEXT_POLL // timedelta(microseconds=1)
 _CLOCKS_US = 10_000_000
 """Polls take a while and clocks differ: a commit may be so much younger than a poll that bears a later time."""
 _MARKERS = 100
@@ -59,20 +57,13 @@ class Points:
 class Timeline:
     """Points of topic-partitions 0..n-1, cut into epochs: the lives of their topics."""
 
-    def __init__(self, partitions: int, seen: Seen, renewed: Renewals, read: RangeRows) -> None:
-        known = lives(seen, renewed)
+    def __init__(self, partitions: int, seen: Seen, renewed: Renewals, read: RangeRows, standing: Standing) -> None:
+        known = lives(seen, renewed, standing)
         partition, at, offset, log_start = (
             getattr(known.points, n) for n in ("partition", "at", "offset", "log_start")
         )
         self.at: Ints = at
-        first_of = np.searchsorted(partition, np.arange(partitions))
-        begun = np.unique(np.concatenate([first_of, known.begins]))
-        # A partition without points shares `first_of` with the next one, so epochs are numbered by partition instead.
-        self.epoch_partition, self.epoch_at, self.lo = _number_epochs(partitions, partition, at, begun)
-        later = _epochs_at(self.epoch_partition, self.lo, partition, known.begins)
-        self.epoch_at[later] = known.alive_from
-        self._ended = np.full(len(self.lo), FAR)
-        self._ended[later - 1] = known.ended
+        self._lay_out_epochs(partitions, partition, known)
         self.hi = np.append(self.lo[1:], len(at)).astype(np.int64)
         epoch = np.repeat(np.arange(len(self.lo)), self.hi - self.lo)
         known_start = np.where(log_start >= 0, log_start, offset)
@@ -92,11 +83,37 @@ class Timeline:
         self._origin, self._span = extent(at)
         self._clock: Ints = epoch * self._span + (at - self._origin) + 1
         self._polls = np.flatnonzero(known.points.polled)
+        self._lookups = np.flatnonzero(known.points.looked_up)
+        self._lookup_clock = self._clock[self._lookups]
         self._polled_end, self._poll_clock = offset[self._polls], self._clock[self._polls]
-        self._one_life = not len(later)
+        self._one_life = not len(known.begins)
+        self._foreign = known.foreign
         there = slice(None) if self._one_life else at >= self.epoch_at[epoch]
         self.living = Points(*(values[there] for values in (partition, at, offset, log_start)))
-        self.ranges = Ranges(read, self.epoch_of(read.partition, read.at), len(self.lo))
+        self.ranges = Ranges(*self._attributed(read, known.foreign), len(self.lo))
+
+    def _lay_out_epochs(self, partitions: int, partition: Ints, known: Lives) -> None:
+        """One epoch for each life: every partition has one, and a life that nobody saw has no points."""
+        owner = np.concatenate([np.arange(partitions), known.partition])
+        at = np.concatenate([np.full(partitions, extent(self.at)[0]), known.alive_from])
+        lo = np.concatenate([np.searchsorted(partition, np.arange(partitions)), known.begins])
+        nothing = np.full(partitions, FAR)
+        ended, known_from = np.concatenate([nothing, known.ended]), np.concatenate([nothing, known.known_from])
+        order = np.lexsort((at, owner))
+        self.epoch_partition, self.epoch_at, self.lo = owner[order], at[order], lo[order]
+        self._ended_before, self._known_from = ended[order], known_from[order]
+
+    def _attributed(self, read: RangeRows, foreign: Seen) -> tuple[RangeRows, Ints]:
+        """Ranges with their epochs. Those of times that a later life was asked about as well may be of either: they
+        count as not read."""
+        epoch = self.epoch_of(read.partition, read.at)
+        origin, span = extent(read.at, foreign.at)
+        asked = foreign.partition * span + (foreign.at - origin)
+        doubtful = np.isin(read.partition * span + (read.at - origin), asked)
+        if not doubtful.any():
+            return read, epoch
+        hidden = (np.where(doubtful, NONE, values) for values in (read.records, read.earliest, read.latest))
+        return RangeRows(read.partition, read.at, read.offset, read.until, *hidden), epoch
 
     def epoch_of(self, partition: Ints, at: Ints) -> Ints:
         """The epoch that was alive in `partition` at time `at`."""
@@ -108,22 +125,40 @@ class Timeline:
 
     def last_until(self, epoch: Ints, at: Ints) -> Ints:
         """Index of the last point of `epoch` with time ≤ `at`; lo - 1 where there is none."""
-        key = epoch * self._span + np.clip(at - self._origin + 1, 0, self._span - 1)
-        return np.asarray(np.searchsorted(self._clock, key, side="right") - 1, dtype=np.int64)
+        return np.asarray(np.searchsorted(self._clock, self._key(epoch, at), side="right") - 1, dtype=np.int64)
 
-    def between_lives(self, partition: Ints, at: Ints, known: Ints) -> Bools:
-        """Whether nobody can say which life of the topic each instant belongs to, by what is known at another."""
+    def between_lives(self, partition: Ints, at: Ints) -> Ints:
+        """From when on it is known that nobody can say which life each instant belongs to; FAR: one can."""
         if self._one_life:
-            return np.zeros(len(at), dtype=np.bool_)
+            return np.full(len(at), FAR)
         epoch = self.epoch_of(partition, at)
         following = np.minimum(epoch + 1, len(self.lo) - 1)
-        began = (self.epoch_partition[following] == partition) & (self.epoch_at[following] <= known)
-        return np.asarray((at > self._ended[epoch]) & began & (at < self.epoch_at[following]), dtype=np.bool_)
+        inside = (self.epoch_partition[following] == partition) & (following > epoch)
+        inside &= at > self._ended_before[following]
+        return np.where(inside, self._known_from[following], FAR)
 
-    def next_start(self, epoch: Ints, at: Ints) -> Ints:
-        """Log start that the next poll after each instant finds in this epoch, if it comes soon; -1 without one."""
+    def asked_later(self, partition: Ints, at: Ints, since: Ints) -> Bools:
+        """Whether another life answered lookups of times after `since`, up to each instant."""
+        last = last_until(self._foreign.partition, self._foreign.at, partition, at)
+        return value_at(self._foreign.at, last, -FAR) > since
+
+    def start_at_most(self, epoch: Ints, at: Ints, begin: Ints, end: Ints) -> Ints:
+        """Where the log began at each instant at most; FAR where nothing tells. `begin`, `end`: the window around it.
+
+        The next poll tells, if it comes soon. So does a lookup that was made after the window's end, because it is
+        answered with records that are there: one of the window's times, or of any since the last poll, because runs
+        that look up also poll.
+        """
         nth, poll = self._next_poll(epoch, at)
-        return np.where((nth != NONE) & (_take(self.at, poll) <= at + NEXT_POLL_US), _take(self.log_start, poll), NONE)
+        polled = (nth != NONE) & (_take(self.at, poll) <= at + NEXT_POLL_US)
+        last = np.searchsorted(self._poll_clock, self._key(epoch, end), side="right") - 1
+        before = np.where(last >= 0, _take(self._polls, last), NONE)
+        begin = np.minimum(begin, np.where(before >= self.lo[epoch], _take(self.at, before), self._origin - 1))
+        answer = _take(self._lookups, np.searchsorted(self._lookup_clock, self._key(epoch, begin), side="right"))
+        there = (answer >= self.lo[epoch]) & (answer < self.hi[epoch]) & (len(self._lookups) > 0)
+        there &= (_take(self.at, answer) > begin) & (_take(self.at, answer) <= end)
+        found = np.where(there, np.maximum(_take(self.offset, answer) - 1, 0), FAR)
+        return np.where(polled, _take(self.log_start, poll), found)
 
     def exceeded(self, epoch: Ints, at: Ints, offset: Ints) -> Ints:
         """The instant of the first poll after `at` whose log end lies before the offset; FAR where it does not."""
@@ -133,11 +168,13 @@ class Timeline:
 
     def _next_poll(self, epoch: Ints, at: Ints) -> tuple[Ints, Ints]:
         """The first poll of each epoch from an instant on, among the polls (NONE without) and among all points."""
-        key = epoch * self._span + np.clip(at - self._origin + 1, 0, self._span - 1)
-        nth = np.searchsorted(self._poll_clock, key, side="left")
+        nth = np.searchsorted(self._poll_clock, self._key(epoch, at), side="left")
         poll = _take(self._polls, nth)
         known = (nth < len(self._polls)) & (poll < self.hi[epoch]) & (_take(self.at, poll) >= at)
         return np.where(known, nth, NONE), poll
+
+    def _key(self, epoch: Ints, at: Ints) -> Ints:
+        return epoch * self._span + np.clip(at - self._origin + 1, 0, self._span - 1)
 
     def beyond(self, epoch: Ints, offset: Ints, side: Literal["left", "right"] = "right") -> Ints:
         """Index of the first point with a larger offset (side "right"), or one at least as large (side "left")."""
@@ -169,6 +206,9 @@ class Timeline:
         """What points say, overruled where the records were read, or are known to need it and were not."""
         read, inside = self.ranges.read(index), index >= 0
         earliest, latest = self.ranges.earliest(index), self.ranges.latest(index)
+        thinned = self.ranges.thinned(index)  # what was there before may bear any time that points allow
+        earliest = np.where(thinned, np.minimum(earliest, found.low), earliest)
+        latest = np.where(thinned, np.maximum(latest, found.high), latest)
         low = np.where(read, earliest, np.where(inside & (earliest == NONE), -FAR, found.low))
         high = np.where(read, latest, np.where(inside & (latest == NONE), FAR, found.high))
         exact = np.where(earliest == latest, RECORD, BRACKETED)
@@ -226,28 +266,6 @@ def _take(values: Any, index: Ints) -> Any:
     if len(values) == 0:
         return np.zeros(len(index), dtype=values.dtype)
     return values[np.clip(index, 0, len(values) - 1)]
-
-
-def _number_epochs(partitions: int, partition: Ints, at: Ints, begins: Ints) -> tuple[Ints, Ints, Ints]:
-    """Partition, first instant and first point of every epoch; each partition has at least one, even without points."""
-    inner = begins[begins < len(at)]
-    owner = partition[inner] if len(inner) else np.zeros(0, dtype=np.int64)
-    absent = np.setdiff1d(np.arange(partitions), owner)
-    owners = np.concatenate([owner, absent]).astype(np.int64)
-    los = np.concatenate([inner, np.searchsorted(partition, absent)]).astype(np.int64)
-    order = np.lexsort((los, owners))
-    owners, los = owners[order], los[order]
-    first = np.concatenate([[True], owners[1:] != owners[:-1]]) if len(owners) else np.zeros(0, dtype=np.bool_)
-    when = _take(at, los) if len(at) else np.zeros(len(los), dtype=np.int64)
-    floor = extent(at)[0]
-    return owners, np.where(first, floor, when).astype(np.int64), los
-
-
-def _epochs_at(owner: Ints, lo: Ints, partition: Ints, begins: Ints) -> Ints:
-    """Number of the epoch that begins at each of these points."""
-    width = len(partition) + 1
-    at = partition[begins] * width + begins
-    return np.asarray(np.searchsorted(owner * width + lo, at), dtype=np.int64)
 
 
 def _per_epoch(ufunc: np.ufunc, values: Ints, lo: Ints, hi: Ints, default: int) -> Ints:

@@ -2,9 +2,10 @@
 knows no offsets' times.
 
 That a new life began is seen when a poll of the log end or start falls behind the poll before it, when the topic has
-another id, and by poll-ups: they are answered by the life that is there when they are made, so that all times before it
-are answered with offset 0, behind larger ones of the life before. When exactly it began nobody saw: between the last
-sign of one life and the first of the next, nothing can be attributed to either.
+another id, and by lookups: they are answered by the life that is there when they are made, so that all times before it
+are answered with offset 0, behind larger ones of the life before, or behind commits of groups that had read some of it.
+When exactly it began nobody saw: between the last sign of one life and the first of the next, nothing can be attributed
+to either.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Ints
-from kafka_sla.spark_jobs.numeric.scans import begins, last_until, latest
+from kafka_sla.spark.job_spec import NEXT_POLL_US
+from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Ints
+from kafka_sla.spark_jobs.numeric.scans import begins, last_until, latest, value_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,26 +46,59 @@ class Renewals:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """How many groups stand beyond offset 0 of topic-partitions from each instant on, sorted by (partition, at)."""
+
+    partition: Ints
+    at: Ints
+    groups: Ints
+
+    def somebody(self, partition: Ints, at: Ints) -> Bools:
+        """Whether a group stood there before each instant: then its log has had records."""
+        before = last_until(self.partition, self.at, partition, at, before=True)
+        return value_at(self.groups, before, np.int64(0)) > 0
+
+
+@dataclass(frozen=True, slots=True)
 class Lives:
     """Points that belong to a life, by (partition, life, at, offset), and every life but the first of its partition."""
 
     points: Seen
+    partition: Ints
     begins: Ints
     """Index of the first point of each later life."""
     alive_from: Ints
     """Its first sign."""
     ended: Ints
-    """Last sign of the life before it."""
+    """Last sign of the life before it; -FAR without one."""
+    known_from: Ints
+    """End of the first window whose facts tell of it: polls are read somewhat ahead, lookups are not."""
+    foreign: Seen
+    """Lookups that a later life answered for times before it."""
 
 
-def lives(seen: Seen, renewed: Renewals) -> Lives:
+@dataclass(frozen=True, slots=True)
+class _Claims:
+    """Pairs of points between which a new life began: after the first, at the second or before."""
+
+    since: Ints
+    until: Ints
+    ended: Ints
+    known_from: Ints
+
+
+def lives(seen: Seen, renewed: Renewals, standing: Standing) -> Lives:
     """Tell the lives of each partition apart."""
     first = latest(begins(seen.partition))
-    behind = _prehistory(seen, first)
-    since, until = _claims(seen, first, behind, renewed)
-    starts, ended = _fewest(seen.at, since, until)
+    empty = seen.looked_up & (seen.offset == 0)
+    after_positive = _after_positive(seen, first, empty)
+    behind = after_positive.copy()
+    behind[empty] |= standing.somebody(seen.partition[empty], seen.at[empty])
+    unseen = _unseen(seen, first, behind, np.flatnonzero(behind & ~after_positive))
+    claims = _joined(_claims(seen, first, behind, renewed), unseen)
+    starts, ended, known_from = _fewest(claims)
     if not len(starts) and not behind.any():
-        return Lives(seen, starts, starts, ended)
+        return Lives(seen, starts, starts, starts, starts, starts, seen.take(starts))
     born = np.zeros(len(seen.at), dtype=np.int64)
     born[starts] = 1
     life = np.cumsum(born)
@@ -74,27 +109,57 @@ def lives(seen: Seen, renewed: Renewals) -> Lives:
     order = order[life[order] != NONE]
     life, points = life[order], seen.take(order)
     begun = np.searchsorted(life, np.arange(len(starts)) + 1)
-    return Lives(points, begun, seen.at[starts], ended)
+    own = seen.partition[starts]
+    return Lives(points, own, begun, seen.at[starts], ended, known_from, seen.take(np.flatnonzero(behind)))
 
 
-def _prehistory(seen: Seen, first: Ints) -> Bools:
-    """Look-ups that found nothing before their time, behind one that did, or beside it: a later life answered them."""
+def _after_positive(seen: Seen, first: Ints, empty: Bools) -> Bools:
+    """Lookups that found nothing before their time, behind one that did, or beside it, or behind a poll that saw
+    records: a later life answered them."""
     instant = np.append(np.flatnonzero(begins(seen.partition, seen.at)), len(seen.at))
     last = np.repeat(instant[1:] - 1, np.diff(instant))
     positive = latest(seen.looked_up & (seen.offset > 0))
-    return np.asarray(seen.looked_up & (seen.offset == 0) & (positive[last] >= first), dtype=np.bool_)
+    poll = latest(seen.polled & (seen.offset > 0))
+    polled = (poll >= first) & (seen.at[poll] < seen.at)
+    return np.asarray(empty & (polled | (positive[last] >= first)), dtype=np.bool_)
 
 
-def _claims(seen: Seen, first: Ints, behind: Bools, renewed: Renewals) -> tuple[Ints, Ints]:
-    """Pairs of points between which a new life began: after the first, at the second or before."""
+def _unseen(seen: Seen, first: Ints, behind: Bools, stale: Ints) -> _Claims:
+    """A life that only commits tell of: `stale` lookups find no record before their time, yet a group had read some.
+
+    The life that answered them shows at the next point that is no such lookup, or at the next poll.
+    """
+    stale = stale[begins(seen.partition[stale])] if len(stale) else stale
+    before, own = latest(~behind), seen.partition[stale]
+    ended = np.where(before[stale] >= first[stale], seen.at[before[stale]], -FAR)
+    found = []
+    for chosen, ahead in ((~behind & ~seen.polled, 0), (seen.polled, NEXT_POLL_US)):
+        index = np.flatnonzero(chosen)
+        nth = np.searchsorted(index, stale)
+        until = np.append(index, NONE)[nth]
+        there = (until != NONE) & (seen.partition[until] == own)
+        known_from = np.maximum(seen.at[until] - ahead, seen.at[stale])
+        found.append(_Claims(*(values[there] for values in (first[stale], until, ended, known_from))))
+    return _joined(*found)
+
+
+def _claims(seen: Seen, first: Ints, behind: Bools, renewed: Renewals) -> _Claims:
+    """What polls, lookups and topic ids tell of new lives."""
     pairs = [_falls(seen, seen.polled, seen.offset, first), _falls(seen, seen.log_start != NONE, seen.log_start, first)]
-    before, fell = _falls(seen, seen.looked_up & ~behind, seen.offset, first)
+    before, fell = _falls(seen, ~behind, seen.offset, first)
     zeros = np.cumsum(behind)
     between = zeros[fell] > zeros[before]
     pairs += [(before[between], fell[between]), _renewed(seen, renewed)]
     since, until = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
-    order = np.argsort(until, kind="stable")
-    return since[order], until[order]
+    ahead = np.where(seen.polled[until], NEXT_POLL_US, 0)
+    return _Claims(since, until, seen.at[since], seen.at[until] - ahead)
+
+
+def _joined(one: _Claims, other: _Claims) -> _Claims:
+    """All claims, by where the new life shows."""
+    order = np.argsort(np.concatenate([one.until, other.until]), kind="stable")
+    both = (np.concatenate([getattr(one, name), getattr(other, name)]) for name in _Claims.__slots__)
+    return _Claims(*(values[order] for values in both))
 
 
 def _falls(seen: Seen, chosen: Bools, values: Ints, first: Ints) -> tuple[Ints, Ints]:
@@ -117,14 +182,16 @@ def _renewed(seen: Seen, renewed: Renewals) -> tuple[Ints, Ints]:
     return polls[before[same]], polls[after[same]]
 
 
-def _fewest(at: Ints, since: Ints, until: Ints) -> tuple[Ints, Ints]:
-    """Beginnings, as few as explain all claims, and the last sign of life before each: claims are rare."""
-    starts: list[int] = []
-    ended: list[int] = []
-    for before, after in zip(since.tolist(), until.tolist(), strict=True):
+def _fewest(claims: _Claims) -> tuple[Ints, Ints, Ints]:
+    """Beginnings, as few as explain all claims, the last sign of life before each, and from when on it is known: claims
+    are rare."""
+    starts, ended, known = list[int](), list[int](), list[int]()
+    columns = (getattr(claims, name).tolist() for name in _Claims.__slots__)
+    for before, after, sign, known_from in zip(*columns, strict=True):
         if starts and before < starts[-1]:
-            ended[-1] = max(ended[-1], int(at[before]))
+            ended[-1], known[-1] = max(ended[-1], sign), min(known[-1], known_from)
         else:
             starts.append(after)
-            ended.append(int(at[before]))
-    return np.array(starts, dtype=np.int64), np.array(ended, dtype=np.int64)
+            ended.append(sign)
+            known.append(known_from)
+    return tuple(np.array(found, dtype=np.int64) for found in (starts, ended, known))  # type: ignore[return-value]

@@ -16,6 +16,8 @@ from kafka_sla.spark_jobs.numeric.positions import OTHER_LIFE
 from kafka_sla.spark_jobs.numeric.produced_timeline import Timeline, middle
 
 _MS = 1_000.0
+UNCOMPACTED_US = 60_000_000
+"""Compaction leaves the newest segment alone: records so young are there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,8 @@ class Steps:
     epoch: Ints
     horizon: Ints
     """End of the commit's window: only points up to it may answer."""
+    reach: Ints
+    """The first offset that it may have consumed, though it was removed since."""
     begin: Ints
     """First offset that the commit consumed (never below the log start); equals `end` where it consumed nothing."""
     end: Ints
@@ -35,6 +39,8 @@ class Steps:
     """Until then nothing of this step was consumed: the time of the commit before, or when it was last seen to hold."""
     start_unknown: Bools
     """Nobody saw when it was consumed, and that may have been before its window."""
+    first: Bools
+    """The first that is known of its group-partition, or since its offset was deleted."""
     known: Bools
     """It is a position, and there is one before it in the same life of the topic."""
     exact: Bools
@@ -66,6 +72,8 @@ class Segments:
     """No record waited longer; inf where nothing bounds it."""
     negative: Bools
     """Produced after it was consumed, even at best or by its own timestamp: clocks disagree."""
+    perishable: Bools
+    """Compaction may have removed some of it, or all, before it was read."""
     method: Ints
 
 
@@ -75,12 +83,14 @@ def steps(chunk: Chunk, window_us: int) -> Steps:
     same = np.zeros(len(chunk.gp), dtype=np.bool_)
     same[1:] = chunk.gp[1:] == chunk.gp[:-1]
     void = chunk.invalid_from <= chunk.at
+    horizon = (chunk.within // window_us + 1) * window_us
     epoch = t.epoch_of(chunk.gp_partition[chunk.gp], chunk.at)
-    moved = same & ((np.roll(epoch, 1) != epoch) | (np.roll(chunk.invalid, 1) == OTHER_LIFE))
+    stood = same & (np.roll(chunk.offset, 1) != NONE)
+    other_life = (np.roll(chunk.invalid, 1) == OTHER_LIFE) & (np.roll(chunk.invalid_from, 1) <= horizon)
+    moved = stood & ((np.roll(epoch, 1) != epoch) | other_life)
     after_void = same & ~moved & (np.roll(chunk.invalid_from, 1) <= chunk.at)
     previous = np.where(same & ~after_void, np.roll(chunk.offset, 1), NONE)
     known = (previous != NONE) & ~moved & ~void
-    horizon = (chunk.within // window_us + 1) * window_us
     before = np.where(same, np.roll(chunk.at, 1), NONE)
     polled = same & np.roll(chunk.polled, 1)
     gap_before = polled | (same & chunk.gap_before)
@@ -89,10 +99,11 @@ def steps(chunk: Chunk, window_us: int) -> Steps:
     consumes = known & (chunk.offset > previous)
     end = np.where(consumes, chunk.offset, 0)
     begin = np.where(consumes, np.minimum(np.maximum(previous, start), chunk.offset), 0)
-    overtaken = consumes & (np.maximum(start, t.next_start(epoch, chunk.at)) > previous)
+    at_most = t.start_at_most(epoch, chunk.at, horizon - window_us, horizon)
+    overtaken = consumes & (np.maximum(start, at_most) > previous)
     return Steps(
-        chunk.at, epoch, horizon, begin, end, before, unchanged_until,
-        gap_before & (unchanged_until < horizon - window_us), known, ~gap_before & ~overtaken, overtaken, void,
+        chunk.at, epoch, horizon, np.where(overtaken, previous, 0), begin, end, before, unchanged_until,
+        gap_before & (unchanged_until < horizon - window_us), ~stood, known, ~gap_before & ~overtaken, overtaken, void,
         after_void,
         known & (chunk.offset != NONE) & (chunk.offset < previous), moved,
     )  # fmt: skip
@@ -190,6 +201,7 @@ def _measure(chunk: Chunk, step: Steps, commit: Ints, start: Ints, stop: Ints) -
         unread,
         high,
         negative,
+        chunk.compacts(chunk.gp[commit], step.horizon[commit]) & (high > UNCOMPACTED_US / _MS),
         found.method,
     )
 

@@ -9,9 +9,9 @@ import numpy as np
 from kafka_sla.spark_jobs.events.chunks import Chunk
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.positions import BETWEEN_LIVES, BEYOND_END, OTHER_LIFE, VALID
-from kafka_sla.spark_jobs.numeric.produced_timeline import NEXT_POLL_US, middle
+from kafka_sla.spark_jobs.numeric.produced_timeline import middle
 from kafka_sla.spark_jobs.numeric.scans import last_until
-from kafka_sla.spark_jobs.windows.segments import Steps, carried_over, log_start_at
+from kafka_sla.spark_jobs.windows.segments import UNCOMPACTED_US, Steps, carried_over, log_start_at
 
 _MS = 1_000.0
 
@@ -89,6 +89,7 @@ def ends(chunk: Chunk, step: Steps, grid: GridRows) -> Ends:
     latest = t.last_until(epoch, grid.end)
     seen = np.clip(latest, 0, max(len(t.at) - 1, 0))
     fresh = (latest >= t.lo[epoch]) & ((t.at[seen] >= grid.start) if len(t.at) else False)
+    fresh &= ~t.asked_later(chunk.gp_partition[grid.gp], grid.end, t.at[seen] if len(t.at) else grid.end)
     invalid = _invalid(chunk, step, grid, epoch)
     position = np.where(invalid == VALID, chunk.offset[grid.last], NONE)
     known = fresh & (position != NONE)
@@ -98,10 +99,7 @@ def ends(chunk: Chunk, step: Steps, grid: GridRows) -> Ends:
     effective = np.maximum(position, log_start)
     waiting = t.ranges.skip(epoch, effective, grid.end)
     age, low, high = backlog_age(chunk, epoch, waiting, grid.end, grid.end)
-    # The log may begin behind the position by now: then what waits may be as young as what the next poll finds first.
-    later = t.next_start(epoch, grid.end)
-    moved = np.flatnonzero(later > waiting)
-    low[moved] = np.minimum(low[moved], backlog_age(chunk, epoch[moved], later[moved], *[grid.end[moved]] * 2)[1])
+    low = np.minimum(low, _still_there(chunk, grid, epoch, waiting, log_end, high))
     # Caught up with the last known end: a record may have been produced since that point was taken.
     since = (grid.end - (t.at[seen] if len(t.at) else 0)) / _MS
     high = np.where(waiting >= log_end, np.maximum(high, since), high)
@@ -114,11 +112,26 @@ def ends(chunk: Chunk, step: Steps, grid: GridRows) -> Ends:
     return Ends(fresh, known, invalid, log_start, log_end, effective, lag, age, low, high, held, unseen)
 
 
+def _still_there(chunk: Chunk, grid: GridRows, epoch: Ints, waiting: Ints, log_end: Ints, high: Floats) -> Floats:
+    """How long something has been waiting at least, wherever the log begins by now and whatever compaction left; inf
+    where that is what waits at the position."""
+    t = chunk.timeline
+    at_most = t.start_at_most(epoch, grid.end, grid.start, grid.end)
+    young = t.last_until(epoch, grid.end - UNCOMPACTED_US)
+    newer = np.where(young >= t.lo[epoch], t.offset[np.clip(young, 0, None)] if len(t.at) else NONE, NONE)
+    perishable = chunk.compacts(grid.gp, grid.end) & (high > UNCOMPACTED_US / _MS)
+    first = np.maximum(at_most, np.where(perishable, np.minimum(newer, log_end - 1), NONE))
+    found = np.where(first == FAR, 0.0, np.inf)
+    moved = np.flatnonzero((first > waiting) & (first < FAR))
+    found[moved] = backlog_age(chunk, epoch[moved], first[moved], *[grid.end[moved]] * 2)[1]
+    return found
+
+
 def _invalid(chunk: Chunk, step: Steps, grid: GridRows, epoch: Ints) -> Ints:
     """Why the last commit of each row is no position at its end."""
     of_commit = np.where(chunk.invalid_from[grid.last] <= grid.end, chunk.invalid[grid.last], VALID)
     found = np.where((step.epoch[grid.last] == epoch) | (of_commit == BEYOND_END), of_commit, OTHER_LIFE)
-    between = chunk.timeline.between_lives(chunk.gp_partition[grid.gp], grid.end, grid.end + NEXT_POLL_US)
+    between = chunk.timeline.between_lives(chunk.gp_partition[grid.gp], grid.end) <= grid.end
     return np.where(between, BETWEEN_LIVES, found)
 
 

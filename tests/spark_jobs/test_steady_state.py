@@ -43,9 +43,9 @@ def test_a_rewind_begins_bootstrapping_until_caught_up(measure: Measure) -> None
     assert _states(rows)[4] == ("steady", "caught_up", at(250), False)
 
 
-def test_a_deleted_offset_is_a_reset_and_a_long_silence_a_return(measure: Measure) -> None:
+def test_after_a_deleted_offset_a_group_begins_anew_and_after_a_long_silence_it_returns(measure: Measure) -> None:
     reset = measure(STEADY_FLOW, [commit(5, 50), commit(70, None), commit(130, 100)], 0, 180)
-    assert _states(reset)[-1] == ("bootstrapping", "offset_reset", at(130), False)
+    assert _states(reset)[-1] == ("bootstrapping", "first_commit", at(130), False)
     rows = measure(STEADY_FLOW, [commit(5, 50), commit(130, 100)], 0, 180, slas=(sla(30, expire=60),))
     assert _states(rows)[-1] == ("bootstrapping", "returned", at(130), False)
 

@@ -225,7 +225,7 @@ STEADY_STATE = Table(
         window_end TIMESTAMP NOT NULL           -- end of the window, exclusive
         state STRING NOT NULL                   -- steady, or bootstrapping, at the window's end
         since TIMESTAMP NOT NULL                -- instant of the last change of state
-        reason STRING NOT NULL                  -- what changed it: first_commit, rewind, offset_reset, returned, topic_recreated; caught_up, grace_period_over, rewound_again
+        reason STRING NOT NULL                  -- what changed it: first_commit, rewind, returned, topic_recreated; caught_up, grace_period_over, rewound_again
         steady_whole_window BOOLEAN NOT NULL      -- steady during the whole window: only such windows can break an SLA
         records_over_threshold BIGINT NOT NULL            -- records consumed in the window with a latency above max_latency
         rewound_from BIGINT                     -- offset reached before the last rewind, until the group is past it again: till then another rewind is no new beginning

@@ -41,6 +41,7 @@ def measured_cluster(cluster: Cluster) -> MeasuredCluster:
 
 
 NEXT_POLL = timedelta(minutes=10)
+NEXT_POLL_US = NEXT_POLL // timedelta(microseconds=1)
 """How long after an instant a poll of the log still says what cannot have been then: two runs of five minutes."""
 
 

@@ -66,7 +66,7 @@ class Content:
         return any(offset < position and stamp > at for position, at in last.items() for offset, stamp in self.records)
 
     def ranges(self, first: int, tolerance: int) -> list[Range]:
-        """All that was read from `first` on, without a gap."""
+        """All that was read from `first` on; what compaction removed beside markers is in none of them."""
         found = list(self._ranges(first, tolerance))
         return found if len(found) <= MOST_RANGES else self.ranges(first, 2 * tolerance)
 
@@ -78,22 +78,22 @@ class Content:
 
     def _ranges(self, first: int, tolerance: int) -> Iterator[Range]:
         at, taken = first, 0
-        for begin, end in [*_merged(self.voids, self.records), (self.reached, self.reached)]:
+        for begin, end in [*_merged(self.voids), (self.reached, self.reached)]:
             until = bisect_left(self.records, (begin,))
             if until > taken:
                 yield from _even_ranges(self.records[taken:until], at, begin, tolerance)
-                at, taken = begin, until
-            if end > at:
-                yield Range(at, end, 0)
-                at = end
+                taken = until
+            if end > begin:
+                yield Range(begin, end, 0)
+            at = end
 
 
-def _merged(voids: Sequence[tuple[int, int]], records: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Voids without a record between them as one."""
+def _merged(voids: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Voids side by side as one."""
     merged: list[tuple[int, int]] = []
     for begin, end in voids:
-        if merged and bisect_left(records, (merged[-1][1],)) == bisect_left(records, (begin,)):
-            begin = merged.pop()[0]
+        if merged and merged[-1][1] >= begin:
+            begin, end = merged[-1][0], max(end, merged.pop()[1])
         merged.append((begin, end))
     return merged
 
