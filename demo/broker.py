@@ -23,8 +23,12 @@ class Cluster:
         self._keep = folder is not None
         self.folder = folder or Path(tempfile.mkdtemp(prefix="kafka-"))
         self.security = Security(self.folder / "tls") if secure else None
-        ports = free_ports(2 * nodes)
-        self._ports, self._controller_ports = ports[:nodes], ports[nodes:]
+        ports = free_ports(3 * nodes)
+        self._ports, self._controller_ports, self._ssl_ports = (
+            ports[:nodes],
+            ports[nodes : 2 * nodes],
+            ports[2 * nodes :],
+        )
         self.nodes = [Node(i, self.folder, self._properties(i) | dict(properties or {})) for i in range(nodes)]
 
     @property
@@ -35,6 +39,12 @@ class Cluster:
         """Settings by confluent-kafka's names, also an Airflow connection's extra; a plain cluster ignores the user."""
         login = self.security.client(user, mechanism) if self.security else {}
         return {"bootstrap.servers": self.bootstrap, **login}
+
+    def certified_client(self, user: str = "admin") -> dict[str, str]:
+        """Settings for a user of a secure cluster who shows a client certificate."""
+        assert self.security is not None
+        servers = ",".join(f"127.0.0.1:{port}" for port in self._ssl_ports)
+        return {"bootstrap.servers": servers, **self.security.certified_client(user)}
 
     def start(self, *java_options: str) -> Cluster:
         if self.security:
@@ -69,15 +79,18 @@ class Cluster:
 
     def _properties(self, number: int) -> dict[str, str]:
         protocol, copies = "SASL_SSL" if self.security else "PLAINTEXT", str(min(3, len(self._ports)))
+        clients = f"{protocol}://127.0.0.1:{self._ports[number]}"
+        if self.security:
+            clients += f",SSL://127.0.0.1:{self._ssl_ports[number]}"
         return {
             "process.roles": "broker,controller",
             "node.id": str(number),
             "controller.quorum.voters": ",".join(
                 f"{i}@127.0.0.1:{port}" for i, port in enumerate(self._controller_ports)
             ),
-            "listeners": f"{protocol}://127.0.0.1:{self._ports[number]},CONTROLLER://127.0.0.1:{self._controller_ports[number]}",
-            "advertised.listeners": f"{protocol}://127.0.0.1:{self._ports[number]}",
-            "listener.security.protocol.map": f"{protocol}:{protocol},CONTROLLER:PLAINTEXT",
+            "listeners": f"{clients},CONTROLLER://127.0.0.1:{self._controller_ports[number]}",
+            "advertised.listeners": clients,
+            "listener.security.protocol.map": f"{protocol}:{protocol},SSL:SSL,CONTROLLER:PLAINTEXT",
             "inter.broker.listener.name": protocol,
             "controller.listener.names": "CONTROLLER",
             "log.dirs": str(self.folder / f"node-{number}"),

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from airflow.sdk import Connection as AirflowConnection
+from airflow.sdk import conf
 from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
@@ -16,6 +17,8 @@ from kafka_sla.model.entities import Connection
 
 STORE_FOLDER = "KAFKA_SLA_STORE"
 """Environment variable of the embedded store's folder, used when the store's connection is not defined."""
+
+_SECRET_WORDS = ("password", "secret", "token", "pem", "oauthbearer.config")
 
 
 def connection(conn_id: str) -> Connection:
@@ -28,6 +31,7 @@ def connection(conn_id: str) -> Connection:
             f" `airflow connections add {conn_id} ...`, or as the environment variable AIRFLOW_CONN_{conn_id.upper()}"
         ) from error
     extra = dict(found.extra_dejson)
+    _check_callback(conn_id, extra)
     for secret in _secrets(found.password, extra):
         mask_secret(secret)
     return Connection(
@@ -52,11 +56,21 @@ def store_of(conn_id: str) -> Store:
         raise
 
 
+def _check_callback(conn_id: str, extra: dict[str, object]) -> None:
+    """Whoever may edit connections must not thereby run code: Airflow's own list of callbacks is honoured."""
+    allowed = [path.strip() for path in conf.get("apache_kafka", "callback_allowlist", fallback="").split(",")]
+    if (path := extra.get("oauth_cb")) and path not in allowed:
+        raise ConnectionMissing(
+            f"the Airflow connection {conn_id!r} names the callback {path!r}, which this Airflow does not allow: add it"
+            " to callback_allowlist in the section [apache_kafka] of its configuration"
+        )
+
+
 def _secrets(password: str | None, extra: dict[str, object]) -> list[str]:
     """What must never show. Airflow masks by the names of keys; a URL that holds a password has no telling name."""
     hidden = [password]
     for key, value in extra.items():
-        if any(word in key.lower() for word in ("password", "secret", "token")):
+        if any(word in key.lower() for word in _SECRET_WORDS):
             hidden.append(str(value))
         elif "://" in str(value) and (inside := urlsplit(str(value)).password):
             hidden += [str(value), inside, unquote(inside)]

@@ -51,6 +51,24 @@ def test_secrets_of_the_extra_never_show(
     assert secret not in str(redact(f"log line: {found.extra} or only {secret}"))
 
 
+def test_a_private_key_in_the_extra_never_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\n-----END PRIVATE KEY-----\n"
+    define(monkeypatch, "kafka_tls", {"conn_type": "kafka", "extra": {"ssl.key.pem": key}})
+
+    found = connection("kafka_tls")
+
+    assert key not in str(redact(f"log line: {found.extra['ssl.key.pem']}"))
+
+
+def test_a_callback_runs_only_where_airflow_allows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    define(monkeypatch, "kafka_oauth", {"conn_type": "kafka", "extra": {"oauth_cb": "acme.tokens.issue"}})
+
+    with pytest.raises(ConnectionMissing, match=r"'acme.tokens.issue', which this Airflow does not allow.*allowlist"):
+        connection("kafka_oauth")
+    monkeypatch.setenv("AIRFLOW__APACHE_KAFKA__CALLBACK_ALLOWLIST", "acme.metrics.errors, acme.tokens.issue")
+    assert connection("kafka_oauth").extra == {"oauth_cb": "acme.tokens.issue"}
+
+
 def test_the_store_is_the_one_that_its_connection_names(monkeypatch: pytest.MonkeyPatch) -> None:
     define(monkeypatch, "kafka_sla_store", STORE)
 

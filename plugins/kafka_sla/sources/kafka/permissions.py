@@ -10,6 +10,7 @@ from kafka.errors import AuthorizationError, KafkaError, UnknownTopicOrPartition
 from kafka_sla.errors import KafkaUnreachable
 from kafka_sla.model.entities import Cluster, Connection, Patterns
 from kafka_sla.sources.kafka.consumer_offsets import TOPIC
+from kafka_sla.sources.kafka.login.client_config import ignored_keys
 from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
 from kafka_sla.sources.kafka.protocol.fetch import ONE_BATCH, FetchPosition, fetched
@@ -42,6 +43,8 @@ def probe(cluster: Cluster, connection: Connection) -> list[Finding]:
 
 def _findings(client: Client, cluster: Cluster) -> Iterator[Finding]:
     yield Finding(True, f"reached {len(client.brokers)} brokers with connection {client.connection.id!r}")
+    if ignored := ignored_keys(client.connection):
+        yield Finding(True, f"keys of the connection that mean nothing here are ignored: {', '.join(ignored)}")
     yield _version(client)
     topics = read_topics(client, cluster.topics)
     yield _topics(topics)

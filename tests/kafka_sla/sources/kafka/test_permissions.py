@@ -148,11 +148,11 @@ def test_scram_works_as_plain_does(kafka_sasl: Broker) -> None:
     [
         ({"sasl_password": "not-the-password"}, "refused the login of 'admin'"),
         ({"security_protocol": "PLAINTEXT", "sasl_password": "not-the-password"}, "a login is given but"),
-        ({"sasl_mechanism": "SCRAM-SHA-256"}, "does not offer the SASL mechanism SCRAM-SHA-256"),
+        ({"sasl_mechanism": "GSSAPI"}, "GSSAPI"),
         ({"ssl_ca_location": "/no/such/file"}, "no file '/no/such/file'"),
         ({"bootstrap_servers": "127.0.0.1:1"}, "nothing answers at 127.0.0.1:1"),
         ({"bootstrap_servers": "no-such-host.invalid:9092"}, "the name 'no-such-host.invalid' is not known"),
-        ({"sasl_secret": "not-the-password"}, "sasl.secret: not known"),
+        ({"sasl_secret": "not-the-password"}, "sasl.secret: unknown"),
     ],
 )
 def test_what_is_wrong_is_said_with_a_cure_and_without_the_password(

@@ -28,7 +28,7 @@ from kafka.errors import (
 
 from kafka_sla.errors import KafkaUnreachable
 from kafka_sla.model.entities import Cluster, Connection
-from kafka_sla.sources.kafka.protocol.client_config import client_configuration
+from kafka_sla.sources.kafka.login.client_config import client_configuration
 from kafka_sla.sources.kafka.protocol.connection_errors import why_unreachable
 from kafka_sla.sources.kafka.protocol.kafka_python import KafkaConnectionManager, NetworkSelector
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from kafka.errors import KafkaError, SaslAuthenticationFailedError
 
+from kafka_sla.sources.kafka.login.oauth_tokens import TokenRefused
 from kafka_sla.sources.kafka.protocol.kafka_python import (
     ApiVersionsRequest,
     SaslHandshakeRequest,
@@ -20,6 +21,8 @@ _SECONDS = 3.0
 
 def why_unreachable(configuration: dict[str, Any], error: Exception) -> str:
     """One sentence or two: the cause as far as it can be told, and what to do. Never holds a secret."""
+    if isinstance(error, TokenRefused):
+        return error.message
     if isinstance(error, SaslAuthenticationFailedError):
         return _refused(configuration)
     if isinstance(error, RuntimeError):
@@ -62,8 +65,7 @@ def _try_protocol(address: str, opened: socket.socket, configuration: dict[str, 
     protocol = configuration.get("security_protocol", "PLAINTEXT")
     if not protocol.endswith("SSL"):
         return _try_login(address, opened, configuration)
-    context = ssl.create_default_context(cafile=configuration.get("ssl_cafile"))
-    context.check_hostname = configuration.get("ssl_check_hostname", True)
+    context: ssl.SSLContext = configuration["ssl_context"]
     try:
         with context.wrap_socket(opened, server_hostname=address.rpartition(":")[0].strip("[]")) as secured:
             return _try_login(address, secured, configuration)
@@ -75,7 +77,27 @@ def _try_protocol(address: str, opened: socket.socket, configuration: dict[str, 
     except TimeoutError:
         raise
     except OSError as error:
+        if _is_alert(error):
+            return _without_certificate(address, error)
         return f"{address} does not talk TLS ({error}); set security.protocol to PLAINTEXT or SASL_PLAINTEXT"
+
+
+def _is_alert(error: OSError) -> bool:
+    """Whether the other side refused us in the words of TLS, at the handshake or at the first read after it."""
+    return isinstance(error, ssl.SSLError) and "ALERT" in (error.reason or "")
+
+
+def _is_final(error: OSError) -> bool:
+    """Whether nothing else needs to be tried to know what is wrong."""
+    return isinstance(error, TimeoutError) or _is_alert(error)
+
+
+def _without_certificate(address: str, error: OSError) -> str:
+    reason = str(getattr(error, "reason", "")).replace("_", " ").lower()
+    return (
+        f"{address} ended the TLS handshake ({reason}): it wants a client certificate that it trusts; set"
+        " ssl.certificate.location and ssl.key.location, or ssl.certificate.pem and ssl.key.pem"
+    )
 
 
 def _try_login(address: str, opened: socket.socket, configuration: dict[str, Any]) -> str:
@@ -105,9 +127,9 @@ def _mechanisms(opened: socket.socket, mechanism: str) -> list[str]:
         with opened.makefile("rb") as answer:
             size = int.from_bytes(answer.read(4))
             return list(SaslHandshakeResponse.decode(answer.read(size), version=1, header=True).mechanisms)
-    except TimeoutError:
-        raise
-    except (OSError, ValueError, struct.error, IndexError):
+    except (OSError, ValueError, struct.error, IndexError) as error:
+        if isinstance(error, OSError) and _is_final(error):
+            raise
         return []
 
 
@@ -119,14 +141,20 @@ def _greet(opened: socket.socket) -> None:
         opened.settimeout(_SECONDS)
         opened.sendall(request.encode(framed=True, header=True))
         opened.recv(1)
-    except TimeoutError:
-        raise
-    except OSError:
-        return  # it closed the door: no answer in this protocol
+    except OSError as error:
+        if _is_final(error):
+            raise
+        # else it closed the door: no answer in this protocol
 
 
 def _refused(configuration: dict[str, Any]) -> str:
+    mechanism = configuration["sasl_mechanism"]
+    if mechanism == "OAUTHBEARER":
+        return (
+            "the broker refused the token; check what issues it: its subject, scope, audience and life, and that both"
+            " clocks agree"
+        )
     return (
-        f"the broker refused the login of {configuration.get('sasl_plain_username')!r} with"
-        f" {configuration['sasl_mechanism']}; check sasl.username and sasl.password of the connection"
+        f"the broker refused the login of {configuration.get('sasl_plain_username')!r} with {mechanism};"
+        " check sasl.username and sasl.password of the connection"
     )

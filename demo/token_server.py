@@ -1,0 +1,94 @@
+"""A token endpoint on this machine, which issues unsecured tokens to one client. Knows no Kafka.
+
+Brokers take such tokens without a key only when they are told to, for tests.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+import threading
+import time
+from collections import deque
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from urllib.parse import parse_qs
+
+
+class TokenServer:
+    """Answers the client credentials grant inside its `with` block."""
+
+    def __init__(self, *, user: str = "admin", life_s: float = 5.0) -> None:
+        self.client_id, self.secret, self.user, self.life_s = "kafka-sla", secrets.token_hex(), user, life_s
+        self.issued: list[str] = []
+        self.scopes: list[str] = []
+        self.failures: deque[int] = deque()
+        """Codes with which the next requests are answered instead."""
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._thread = threading.Thread(target=self._server.serve_forever, name="tokens", daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}/token"
+
+    def client(self) -> dict[str, str]:
+        """Client settings, by librdkafka's names, for logging in with a token of this server."""
+        return {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.oauthbearer.method": "oidc",
+            "sasl.oauthbearer.token.endpoint.url": self.url,
+            "sasl.oauthbearer.client.id": self.client_id,
+            "sasl.oauthbearer.client.secret": self.secret,
+        }
+
+    def token(self) -> str:
+        """A new one."""
+        now = time.time()
+        claims = {"sub": self.user, "iat": now, "exp": now + self.life_s}
+        self.issued.append(f"{_part({'alg': 'none'})}.{_part(claims)}.")
+        return self.issued[-1]
+
+    def __enter__(self) -> TokenServer:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def _part(content: dict[str, object]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(content).encode()).decode().rstrip("=")
+
+
+def _handler(tokens: TokenServer) -> type[BaseHTTPRequestHandler]:
+    login = base64.b64encode(f"{tokens.client_id}:{tokens.secret}".encode()).decode()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            if tokens.failures:
+                self._answer(tokens.failures.popleft(), {"error": "temporarily_unavailable"})
+            elif self.headers["Authorization"] != f"Basic {login}":
+                self._answer(401, {"error": "invalid_client"})
+            elif form.get("grant_type") != ["client_credentials"]:
+                self._answer(400, {"error": "unsupported_grant_type"})
+            else:
+                tokens.scopes += form.get("scope", [])
+                self._answer(200, {"access_token": tokens.token(), "expires_in": tokens.life_s})
+
+        def _answer(self, code: int, content: dict[str, object]) -> None:
+            body = json.dumps(content).encode()
+            self.send_response(code)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Silent."""
+
+    return Handler

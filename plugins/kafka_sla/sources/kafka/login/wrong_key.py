@@ -1,0 +1,5 @@
+"""What is wrong with one key of a connection. Knows no key."""
+
+
+class WrongKey(ValueError):
+    """The message never carries a secret's value."""
