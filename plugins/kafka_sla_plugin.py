@@ -6,6 +6,7 @@ from typing import Any
 
 from airflow.plugins_manager import AirflowPlugin
 
+from kafka_sla.airflow_versions import BaseDeadlineReference
 from kafka_sla.tasks.deadlines import ScheduledIntervalEnd
 
 
@@ -28,7 +29,7 @@ class KafkaSlaPlugin(AirflowPlugin):
 
     name = "kafka_sla"
     fastapi_apps = [{"app": LazyApp(), "url_prefix": "/kafka-sla", "name": "kafka_sla"}]  # noqa: RUF012
-    deadline_references = [ScheduledIntervalEnd]  # noqa: RUF012
+    deadline_references = [ScheduledIntervalEnd] if BaseDeadlineReference else []
     external_views = [  # noqa: RUF012
         {
             "name": "Kafka SLAs",

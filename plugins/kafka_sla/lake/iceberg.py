@@ -149,7 +149,7 @@ def connect(store: Store) -> SqlCatalog:
         uri=url.render_as_string(hide_password=False),
         warehouse=store.warehouse,
         pool_pre_ping="true",
-        **{"py-io-impl": f"{DurableFileIO.__module__}.{DurableFileIO.__qualname__}"},
+        **{"py-io-impl": f"{DurableFileIO.__module__}.{DurableFileIO.__qualname__}", **dict(store.properties)},
     )
 
 

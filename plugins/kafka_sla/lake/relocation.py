@@ -46,7 +46,7 @@ def move(store: Store) -> Moved:
 
 def _move(store: Store, catalog: SqlCatalog, metadata_location: str) -> int:
     root, namespace, name, *_ = metadata_location.rsplit("/", 4)
-    moved = _Moved(root, store.warehouse)
+    moved = _Moved(root, store)
     metadata = FromInputFile.table_metadata(moved.new_input(metadata_location))
     table = StaticTable((namespace, name), metadata, metadata_location, moved, NoopCatalog(name))
     files = [moved.here(file.file_path) for file in planned_files(table)]
@@ -99,9 +99,9 @@ def switch(catalog: SqlCatalog, namespace: str, name: str, old: str, new: str) -
 class _Moved(PyArrowFileIO):
     """Reads files that were below `root` where they are now."""
 
-    def __init__(self, root: str, warehouse: str) -> None:
-        super().__init__()
-        self._root, self._warehouse = root, warehouse
+    def __init__(self, root: str, store: Store) -> None:
+        super().__init__(dict(store.properties))
+        self._root, self._warehouse = root, store.warehouse
 
     def here(self, location: str) -> str:
         inside = location.startswith(f"{self._root}/")

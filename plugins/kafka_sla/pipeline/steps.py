@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from kafka_sla.config.settings import Settings
@@ -109,10 +108,9 @@ def snapshot(
 def prepare(settings: Settings, store: Store, interval: Interval, clusters: Sequence[str]) -> str:
     """Decide what Spark is to read and write; returns the path of the job file."""
     job = job_for(settings, Lake(store), Ledger(store), interval, clusters)
-    path = Path(job.output) / "job.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = f"{job.output}/job.json"
     job.write(path)
-    return str(path)
+    return path
 
 
 def validate(store: Store, job_path: str) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from airflow.sdk import Connection as AirflowConnection
-from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
+from kafka_sla.airflow_versions import AirflowNotFoundException
 from kafka_sla.config.store import Store
 from kafka_sla.errors import ConnectionMissing
 from kafka_sla.model.entities import Connection
@@ -56,7 +56,7 @@ def _secrets(password: str | None, extra: dict[str, object]) -> list[str]:
     """What must never show. Airflow masks by the names of keys; a URL that holds a password has no telling name."""
     hidden = [password]
     for key, value in extra.items():
-        if any(word in key.lower() for word in ("password", "secret", "token")):
+        if any(word in key.lower() for word in ("password", "secret", "token", "account-key", "connection-string")):
             hidden.append(str(value))
         elif "://" in str(value) and (inside := urlsplit(str(value)).password):
             hidden += [str(value), inside, unquote(inside)]

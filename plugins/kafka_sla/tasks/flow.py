@@ -18,9 +18,8 @@ DEFAULTS: dict[str, Any] = {
     "owner": "kafka_sla",
     "retries": 2,
     "retry_delay": timedelta(seconds=20),
-    "retry_policy": steps.PATIENCE,
     "execution_timeout": timedelta(hours=1),
-}
+} | steps.PATIENCE
 
 
 def sla_flow(*, every: timedelta, watches: bool) -> None:
@@ -33,7 +32,9 @@ def sla_flow(*, every: timedelta, watches: bool) -> None:
     plan = clusters["plan"]
     snapshots: Any = steps.snapshot.partial(plan=plan).expand(cluster=clusters)
     job: Any = steps.prepare(plan, snapshots)
-    measured = measure(job="{{ ti.xcom_pull(task_ids='prepare') }}")
+    measured = measure(
+        job="{{ ti.xcom_pull(task_ids='prepare') }}", store="{{ ti.xcom_pull(task_ids='plan', key='plan')['store'] }}"
+    )
     validated = steps.validate(plan, job)
     published = steps.publish(plan, job)
     evaluated = steps.evaluate.partial(plan=plan).expand(sla=steps.slas(plan))

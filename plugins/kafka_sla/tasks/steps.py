@@ -12,17 +12,10 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow.sdk import (
-    ExceptionRetryPolicy,
-    RetryAction,
-    RetryRule,
-    TriggerRule,
-    get_current_context,
-    task,
-)
-from airflow.sdk.exceptions import AirflowSkipException
+from airflow.sdk import TriggerRule, get_current_context, task
 
 from kafka_sla import errors
+from kafka_sla.airflow_versions import AirflowSkipException, not_tried_again
 from kafka_sla.tasks import assets
 from kafka_sla.tasks.connections import connection, store_of
 from kafka_sla.tasks.run_context import frozen, read_settings, request_of_run, run_url
@@ -31,20 +24,9 @@ from kafka_sla.tasks.run_plan import plan as decide
 
 log = logging.getLogger(__name__)
 
-PATIENCE = ExceptionRetryPolicy(
-    rules=[
-        RetryRule(
-            exception=[
-                errors.SettingsError,
-                errors.BadRequest,
-                errors.ConnectionMissing,
-                errors.ValidationFailed,
-                errors.MissOpen,
-            ],
-            action=RetryAction.FAIL,
-            reason="the next try would end the same way",
-        )
-    ]
+PATIENCE = not_tried_again(
+    [errors.SettingsError, errors.BadRequest, errors.ConnectionMissing, errors.ValidationFailed, errors.MissOpen],
+    "the next try would end the same way",
 )
 """Retry what may heal by itself (a broker, a database, a mail server), nothing else."""
 

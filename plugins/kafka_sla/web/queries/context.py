@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from airflow.sdk import Connection as AirflowConnection
-from airflow.sdk import conf
-from airflow.sdk.exceptions import AirflowNotFoundException
 from fastapi import Request
 
+from kafka_sla.airflow_versions import AirflowNotFoundException, conf
 from kafka_sla.config.settings import Settings, load_settings
 from kafka_sla.config.store import Store
 from kafka_sla.errors import ConnectionMissing, DamagedFile, SettingsError
