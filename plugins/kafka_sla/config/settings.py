@@ -13,7 +13,7 @@ from kafka_sla.config.maintenance import parse_maintenance
 from kafka_sla.config.problems import mistakes, report
 from kafka_sla.config.rules import did_you_mean, merged_slas
 from kafka_sla.config.schema import ClusterKeys, DigestKeys, Document, ReplicationKeys, SlaKeys, json_schema
-from kafka_sla.config.yaml_lines import read_yaml
+from kafka_sla.config.sla_files import read_configuration
 from kafka_sla.errors import SettingsError
 from kafka_sla.model.entities import (
     Checkpoint,
@@ -72,9 +72,10 @@ class Settings:
 
 
 def load_settings(path: str | Path) -> Settings:
-    """Read a configuration file. SettingsError lists every mistake with file, line, key, value and what is allowed."""
+    """Read a configuration file and the SLA files beside it. SettingsError lists every mistake with file, line, key,
+    value and what is allowed."""
     try:
-        file = read_yaml(Path(path))
+        file = read_configuration(Path(path))
     except OSError as error:
         raise SettingsError(f"cannot read the configuration {path}: {error.strerror}; name the file to read") from error
     if wrong := mistakes(file):

@@ -15,6 +15,7 @@ from fastapi import Request
 
 from kafka_sla.airflow_versions import AirflowNotFoundException, conf
 from kafka_sla.config.settings import Settings, load_settings
+from kafka_sla.config.sla_files import changes_of
 from kafka_sla.config.store import Store
 from kafka_sla.errors import ConnectionMissing, DamagedFile, SettingsError
 from kafka_sla.lake.lake import Lake
@@ -49,7 +50,7 @@ def open_context(request: Request) -> Context:
     """A FastAPI dependency. The clock says what is shown as late, never what is computed."""
     path = _configuration()
     try:
-        changed = path.stat().st_mtime_ns
+        changed = changes_of(path)
     except OSError as error:
         raise SettingsError(f"cannot read the configuration {path}: {error.strerror}; set KAFKA_SLA_CONFIG") from error
     settings = _settings(path, changed)
@@ -66,8 +67,8 @@ def _configuration() -> Path:
 
 
 @lru_cache(maxsize=2)
-def _settings(path: Path, changed: int) -> Settings:
-    """Read anew when the file has changed."""
+def _settings(path: Path, changed: tuple[int, ...]) -> Settings:
+    """Read anew when a file has changed."""
     return load_settings(path)
 
 
