@@ -54,7 +54,8 @@ def object_store(folder: Path) -> Iterator[ObjectStore]:
         "dir": folder, "ip": "127.0.0.1", "ip.bind": "127.0.0.1", "master.port": master,
         "master.port.grpc": master_grpc, "master.volumeSizeLimitMB": 64, "volume.port": volume,
         "volume.port.grpc": volume_grpc, "volume.max": 0, "filer.port": filer, "filer.port.grpc": filer_grpc,
-        "s3.port": s3, "s3.port.grpc": s3_grpc, "s3.port.iceberg": 0, "s3.config": folder / "s3.json",
+        "s3.port": s3, "s3.port.grpc": s3_grpc, "s3.port.iceberg": 0, "s3.port.lance": 0, "master.telemetry": "false",
+        "s3.config": folder / "s3.json",
     }  # fmt: skip
     command = [_program(), "server", "-filer", "-s3", *(f"-{name}={value}" for name, value in options.items())]
     with (folder / "server.log").open("wb") as log:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowNotFoundException, AirflowSkipException, conf
-from airflow.sdk.definitions.deadline import AsyncCallback, DeadlineAlert
+from airflow.sdk.definitions.deadline import DeadlineAlert
 
 try:
     from airflow.sdk import CronDataIntervalTimetable
@@ -15,9 +15,12 @@ except ImportError:  # 3.1
     from airflow.timetables.interval import CronDataIntervalTimetable  # type: ignore[assignment]
 
 try:
+    from airflow.sdk.definitions.callback import AsyncCallback
     from airflow.sdk.definitions.deadline import BaseDeadlineReference
 except ImportError:  # 3.1 knows the deadlines that it ships, and no others
-    BaseDeadlineReference = None
+    from airflow.sdk.definitions.deadline import AsyncCallback  # type: ignore[attr-defined]
+
+    BaseDeadlineReference = None  # type: ignore[assignment,misc]
 
 __all__ = [
     "AirflowNotFoundException", "AirflowSkipException", "AsyncCallback", "BaseDeadlineReference",

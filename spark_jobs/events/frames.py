@@ -18,8 +18,8 @@ from kafka_sla.spark.job_spec import Job
 from kafka_sla.spark_jobs.events.object_files import read_by_arrow
 from kafka_sla.spark_jobs.events.read_files import reading, shares
 from kafka_sla.spark_jobs.events.shuffle import BLOCKS
+from kafka_sla.spark_jobs.events.spark_versions import arrow_function, by_task
 from kafka_sla.spark_jobs.events.task_ranges import indexes
-from kafka_sla.spark_jobs.spark_versions import arrow_function, by_task
 
 _TASK_BYTES = 8_000_000
 """Bytes of files to a task: a million commits, which take some hundred MB while they are measured."""

@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 from kafka_sla.files import sizes_of
 from kafka_sla.object_stores import reaching
 from kafka_sla.parquet_files import batches, parquet_file
+from kafka_sla.spark_jobs.events.spark_versions import by_task
 from kafka_sla.spark_jobs.events.task_ranges import given, indexes
-from kafka_sla.spark_jobs.spark_versions import by_task
 
 Hashes = npt.NDArray[np.uint64]
 _TASK_BYTES = 32_000_000

@@ -47,7 +47,7 @@ def test_nothing_is_caught_up_by_itself(parsed: Any) -> None:
 def test_clusters_and_slas_are_named_in_the_grid(parsed: Any) -> None:
     for dag in (parsed.dags["kafka_sla"], parsed.dags["kafka_sla_history"]):
         assert "op_kwargs['cluster']" in dag.get_task("snapshot").partial_kwargs["map_index_template"]
-        assert "op_kwargs['sla']" in dag.get_task("evaluate").partial_kwargs["map_index_template"]
+        assert "op_kwargs['batch']['label']" in dag.get_task("evaluate").partial_kwargs["map_index_template"]
 
 
 def test_history_mails_nobody_and_settles(parsed: Any) -> None:

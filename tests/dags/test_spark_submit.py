@@ -15,6 +15,7 @@ from kafka_sla.spark.job_spec import Job
 from tests.airflow_home import ROOT
 
 GOLDEN = Path(__file__).parent / "golden"
+OWN = {"spark.driver.memory": "6g", "spark.local.dir": "/scratch"}
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,7 @@ GOLDEN = Path(__file__).parent / "golden"
     [
         ("local", {"conn_type": "spark", "host": "local[2]"}),
         ("standalone", {"conn_type": "spark", "host": "spark://master", "port": 7077}),
+        ("own-settings", {"conn_type": "spark", "host": "local[2]", "extra": OWN}),
         ("yarn", {"conn_type": "spark", "host": "yarn", "extra": {"deploy-mode": "cluster", "queue": "reports"}}),
     ],
 )

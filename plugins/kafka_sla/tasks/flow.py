@@ -1,6 +1,7 @@
 """The wiring of the steps, shared by the DAGs. Knows the order and who waits for whom, nothing of what a step does.
 
-plan → snapshot (per cluster) → prepare → measure → validate → publish → evaluate (per SLA) → notify, announce → watcher
+plan → snapshot (per cluster) → prepare → measure → validate → publish → evaluate (per SLA or team)
+→ notify, announce → watcher
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def sla_flow(*, every: timedelta, watches: bool) -> None:
     )
     validated = steps.validate(plan, job)
     published = steps.publish(plan, job)
-    evaluated = steps.evaluate.partial(plan=plan).expand(sla=steps.slas(plan))
+    evaluated = steps.evaluate.partial(plan=plan).expand(batch=steps.slas(plan))
     last: list[Any] = [steps.notify(), steps.announce()] if watches else [steps.maintain_tables(plan)]
     watcher = EmptyOperator(
         task_id="watcher", trigger_rule=TriggerRule.NONE_FAILED, doc="Red when anything above is red."

@@ -39,8 +39,10 @@ class MeasureOperator(SparkSubmitOperator):
         self.py_files = str(code_zip())
         store_of(self.store)
         *_, job = self.application_args or [""]
-        self.env_vars = client_environment(connection(self._conn_id))
-        self.conf = {**spark_conf(job, local_driver=self.env_vars is not None), **(self.conf or {})}
+        spark = connection(self._conn_id)
+        self.env_vars = client_environment(spark)
+        own = {name: str(value) for name, value in spark.extra.items() if name.startswith("spark.")}
+        self.conf = {**spark_conf(job, local_driver=self.env_vars is not None), **(self.conf or {}), **own}
         super().execute(context)
 
     def on_kill(self) -> None:

@@ -26,7 +26,7 @@ def arrow_function(function: Callable[[pa.Array], pa.Array], returns: str) -> Ca
 
 
 def _through_pandas(function: Callable[[pa.Array], pa.Array], returns: str) -> Callable[[Column], Column]:
-    import pandas as pd
+    import pandas as pd  # type: ignore[import-untyped]
     from pyspark.sql.pandas.functions import pandas_udf
 
     def run(values: Any) -> Any:
