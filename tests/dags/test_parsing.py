@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -87,3 +88,16 @@ def test_parsing_imports_nothing_heavy(name: str) -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert found.stdout.splitlines()[-1] == "[]"
+
+
+def test_below_a_path_prefix_the_menu_leads_there() -> None:
+    code = "from kafka_sla_plugin import KafkaSlaPlugin as p; print(*[view['href'] for view in p.external_views])"
+    answer = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True,
+        env=os.environ | {"AIRFLOW__API__BASE_URL": "https://airflow.example/my-deployment/"},
+    ).stdout  # fmt: skip
+    assert answer.splitlines()[-1].split() == [
+        "/my-deployment/kafka-sla/",
+        "/my-deployment/kafka-sla/dags/{DAG_ID}",
+        "/my-deployment/kafka-sla/dags/{DAG_ID}/runs/{RUN_ID}",
+    ]

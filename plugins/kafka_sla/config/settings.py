@@ -31,7 +31,10 @@ from kafka_sla.model.entities import (
 )
 from kafka_sla.text.name_patterns import parse_patterns
 
-__all__ = ["Settings", "json_schema", "load_settings"]
+__all__ = ["STORE_CONNECTION", "Settings", "json_schema", "load_settings"]
+
+STORE_CONNECTION = "kafka_sla_store"
+"""Airflow connection of the store, unless the configuration names another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class Settings:
     window_ms: int = 60_000
     base_url: str | None = None
     smtp_connection: str | None = "smtp_default"
-    store_connection: str = "kafka_sla_store"
+    store_connection: str = STORE_CONNECTION
     offset_lookups: OffsetLookups = field(default_factory=OffsetLookups)
     freshness_alert: FreshnessAlert | None = None
     """None: nobody is mailed when the measuring is late."""
