@@ -9,7 +9,7 @@ TYPED := plugins/kafka_sla demo
 SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check format docs test wheel demo history order truth checkpoint brokers speed browser pictures pages faults damage simulate planted clean
+.PHONY: help setup check format docs test wheel demo history order truth checkpoint brokers speed browser pictures pages faults damage simulate planted matrix clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -90,6 +90,9 @@ pictures: chromium ## draw the pictures of README and docs anew, into docs/pictu
 chromium: setup
 	@command -v "$${CHROMIUM:-chromium}" >/dev/null || { echo "Chromium is needed: apt-get install chromium, or make $(MAKECMDGOALS) CHROMIUM=/path/to/chromium"; exit 1; }
 	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt playwright
+
+matrix: setup wheel ## the wheel under each Airflow, Python and Spark, as a table (an hour, 6 GB of disk); ONLY=3.1.8 for one Airflow
+	@$(BIN)/python -m benchmarks.matrix $(ONLY)
 
 pages: setup ## how fast the pages answer with a year published (about 10 minutes, 10 GB of disk)
 	@$(BIN)/python -m benchmarks.pages

@@ -13,7 +13,7 @@ from itertools import pairwise
 from benchmarks.order_stage import Stage, kill
 from benchmarks.order_worker import STEPS, Journal, store_of
 from kafka_sla.files import has_rows
-from kafka_sla.lake.iceberg import Iceberg, paths, planned_files
+from kafka_sla.lake.iceberg import Iceberg, paths
 from kafka_sla.lake.staging import staged_files
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval, epoch_ms
@@ -131,7 +131,7 @@ class Killer:
             return "after the row"
         iceberg = Iceberg(store, Ledger(store).open)
         staged = {path for table in METRICS for path in staged_files(job.output, table) if has_rows(path)}
-        there = {path for table in METRICS for path in paths(planned_files(iceberg.table(table)))} & staged
+        there = {path for table in METRICS for path in paths(iceberg.planned(table))} & staged
         return f"{len(there)} of {len(staged)} files committed, no row"
 
     def _in_doubt(self) -> int:

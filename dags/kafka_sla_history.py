@@ -13,8 +13,9 @@ you like: the tables come out the same. Airflow's own database must be Postgres 
 
 from datetime import UTC, datetime, timedelta
 
-from airflow.sdk import DAG, CronDataIntervalTimetable
+from airflow.sdk import DAG
 
+from kafka_sla.airflow_versions import CronDataIntervalTimetable
 from kafka_sla.tasks.dag_config import configuration_path, menu
 from kafka_sla.tasks.flow import DEFAULTS, sla_flow
 from kafka_sla.tasks.trigger_form import form, runbook

@@ -15,8 +15,9 @@ for one address.
 
 from datetime import UTC, datetime
 
-from airflow.sdk import DAG, CronDataIntervalTimetable
+from airflow.sdk import DAG
 
+from kafka_sla.airflow_versions import CronDataIntervalTimetable
 from kafka_sla.tasks.dag_config import configuration_path, menu
 from kafka_sla.tasks.digest_steps import digest, find_due_digests
 from kafka_sla.tasks.flow import DEFAULTS

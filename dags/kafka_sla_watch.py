@@ -25,8 +25,9 @@ whole, and a miss is mailed once. `plan` reads the configuration for the whole r
 
 from datetime import UTC, datetime, timedelta
 
-from airflow.sdk import DAG, CronDataIntervalTimetable
+from airflow.sdk import DAG
 
+from kafka_sla.airflow_versions import CronDataIntervalTimetable
 from kafka_sla.tasks.dag_config import configuration_path, menu
 from kafka_sla.tasks.deadlines import late_alert
 from kafka_sla.tasks.flow import DEFAULTS, sla_flow

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from airflow.plugins_manager import AirflowPlugin
 
+from kafka_sla.airflow_versions import BaseDeadlineReference, conf
 from kafka_sla.tasks.deadlines import ScheduledIntervalEnd
+
+PREFIX = urlsplit(conf.get("api", "base_url", fallback="") or "").path.rstrip("/")
+"""Where Airflow lies below its host, such as `/my-deployment`: it takes these addresses as they are."""
 
 
 class LazyApp:
@@ -28,24 +33,24 @@ class KafkaSlaPlugin(AirflowPlugin):
 
     name = "kafka_sla"
     fastapi_apps = [{"app": LazyApp(), "url_prefix": "/kafka-sla", "name": "kafka_sla"}]  # noqa: RUF012
-    deadline_references = [ScheduledIntervalEnd]  # noqa: RUF012
+    deadline_references = [ScheduledIntervalEnd] if BaseDeadlineReference else []
     external_views = [  # noqa: RUF012
         {
             "name": "Kafka SLAs",
-            "href": "/kafka-sla/",
+            "href": f"{PREFIX}/kafka-sla/",
             "destination": "nav",
             "category": "browse",
             "url_route": "kafka-sla",
         },
         {
             "name": "Kafka SLAs",
-            "href": "/kafka-sla/dags/{DAG_ID}",
+            "href": f"{PREFIX}/kafka-sla/dags/{{DAG_ID}}",
             "destination": "dag",
             "url_route": "kafka-sla-dag",
         },
         {
             "name": "Kafka SLAs",
-            "href": "/kafka-sla/dags/{DAG_ID}/runs/{RUN_ID}",
+            "href": f"{PREFIX}/kafka-sla/dags/{{DAG_ID}}/runs/{{RUN_ID}}",
             "destination": "dag_run",
             "url_route": "kafka-sla-run",
         },

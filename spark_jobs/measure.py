@@ -18,6 +18,7 @@ from threading import Thread
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from kafka_sla import object_stores
 from kafka_sla.files import columns_of, write_rows
 from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
 from kafka_sla.model.tables import (
@@ -36,7 +37,7 @@ from kafka_sla.spark.job_spec import Job, read_job
 from kafka_sla.spark_jobs import consumer_status, group_status
 from kafka_sla.spark_jobs.events.frames import carried, events, read, selected
 from kafka_sla.spark_jobs.events.task_ranges import indexes
-from kafka_sla.spark_jobs.events.write_files import WRITTEN, Target, keep, remove_strays, rewriting, writing
+from kafka_sla.spark_jobs.events.write_files import WRITTEN, Target, keep, one_table, remove_strays, rewriting, writing
 from kafka_sla.spark_jobs.metrics import Inputs, wanted_metrics
 from kafka_sla.spark_jobs.prechecks.prechecks import precheck
 from kafka_sla.spark_jobs.single_pass import tables
@@ -108,16 +109,15 @@ def _with_groups(spark: SparkSession, job: Job, target: Target, paths: dict[Tabl
 
 def _stage(job: Job, table: Table, rows: DataFrame, at_most: int) -> None:
     """Write one table of the load, which has at most so many rows: one file unless it is large."""
+    target = Target(job.output, job.interval.start, job.load_id)
     key = [F.col(f"`{n}`") for n in table.key]
-    (
+    sorted_rows = (
         rows.select([F.col(f"`{n}`") for n in table.names])
         .coalesce(max(1, at_most // _LARGE_FILE_ROWS))
         .sortWithinPartitions(*key)
-        .withColumn("interval_start", F.lit(job.interval.start).cast("timestamp"))
-        .withColumn("load_id", F.lit(job.load_id))
-        .write.mode("overwrite")
-        .parquet(f"{job.output}/{table.name}")
     )
+    written = sorted_rows.mapInArrow(writing(target, one_table(table)), WRITTEN).collect()
+    keep(target, table, [file["path"] for file in written])
 
 
 def _validate(spark: SparkSession, job: Job, log: DataFrame, committed: DataFrame) -> dict[str, int]:
@@ -143,6 +143,7 @@ def _validate(spark: SparkSession, job: Job, log: DataFrame, committed: DataFram
 
 
 def _arguments(arguments: Sequence[str] | None = None) -> Job:
+    object_stores.from_environment()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--job", required=True, type=read_job, help="path of the job file that the pipeline wrote")
     return parser.parse_args(arguments).job  # type: ignore[no-any-return]

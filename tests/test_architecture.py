@@ -16,7 +16,8 @@ SOURCES = ("plugins", "spark_jobs", "expectations", "dags", "demo", "tests", "be
 
 PACKAGES = (
     "errors",
-    "model parquet_files",
+    "model object_stores",
+    "parquet_files",
     "files sql",
     "text spark validation",
     "config",
@@ -25,17 +26,27 @@ PACKAGES = (
     "lake spark_jobs",
     "reporting",
     "notifications",
-    "pipeline",
+    "pipeline airflow_versions",
     "tasks web cli",
 )
 """The packages of kafka_sla from the ground up, a floor a line. A package imports from the floors below it only."""
 
 SPARK_JOBS_MAY_IMPORT = tuple(
-    f"kafka_sla.{room}" for room in ["errors", "files", "model", "parquet_files", "spark", "validation", "spark_jobs"]
+    f"kafka_sla.{room}"
+    for room in ["errors", "files", "model", "object_stores", "parquet_files", "spark", "validation", "spark_jobs"]
 )
 
 OUTSIDE: dict[str, tuple[str, ...]] = {
-    "airflow": ("kafka_sla.tasks", "kafka_sla.web", "kafka_sla_plugin", "dags", "tests", "demo", "benchmarks"),
+    "airflow": (
+        "kafka_sla.airflow_versions",
+        "kafka_sla.tasks",
+        "kafka_sla.web",
+        "kafka_sla_plugin",
+        "dags",
+        "tests",
+        "demo",
+        "benchmarks",
+    ),
     "confluent_kafka": ("benchmarks", "demo", "tests"),
     "duckdb": ("kafka_sla.sql", "benchmarks", "tests"),
     "fastapi": ("kafka_sla.web",),
@@ -43,7 +54,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "kafka": ("kafka_sla.sources.kafka", "demo", "tests"),
     "matplotlib": ("kafka_sla.reporting.charts", "benchmarks", "tests"),
     "prometheus_client": ("kafka_sla.sources.jmx_exporters", "kafka_sla.web.api.prometheus", "tests"),
-    "pyiceberg": ("kafka_sla.lake", "tests"),
+    "pyiceberg": ("kafka_sla.lake", "kafka_sla.object_stores", "tests"),
     "pyspark": ("kafka_sla.spark_jobs", "kafka_sla.validation", "benchmarks", "tests"),
     "requests": ("kafka_sla.sources", "tests"),
     "smtplib": ("kafka_sla.notifications.smtp", "tests"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -12,10 +12,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
+from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from kafka_sla.errors import StoreError
+from kafka_sla.object_stores import located
 from kafka_sla.parquet_files import WRITING, batches, parquet_file
+
+_WITH_FOLDERS = ("local", "hdfs")
+"""File systems that have folders and rename files. In an object store a name leads to a whole object or to none."""
 
 
 def write_days(folder: str, rows: pa.Table, time: str) -> list[str]:
@@ -31,24 +35,39 @@ def write_days(folder: str, rows: pa.Table, time: str) -> list[str]:
 def write_rows(path: str, rows: pa.Table) -> None:
     """Write one Parquet file that Spark, DuckDB and Iceberg read alike. It is there as a whole or not at all: whoever
     reads the file that it replaces goes on reading that one, and a full disk leaves no half of one."""
-    with _beside(path) as (filesystem, part):
-        pq.write_table(rows, part, filesystem=filesystem, **WRITING)
+    _write(path, lambda target: pq.write_table(rows, target, **WRITING))
 
 
-@contextmanager
-def _beside(path: str) -> Iterator[tuple[FileSystem, str]]:
-    """Where to write a file, which is put in its place once it is whole and safe on the disk, and removed otherwise."""
-    filesystem, inside = FileSystem.from_uri(path)
+def _write(path: str, content: Callable[[pa.NativeFile], None]) -> None:
+    filesystem, inside = located(path)
+    if filesystem.type_name in _WITH_FOLDERS:
+        _write_beside(path, content, filesystem, inside)
+        return
+    whole = pa.BufferOutputStream()
+    content(whole)
+    with reached(path), filesystem.open_output_stream(inside) as target:
+        target.write(whole.getvalue())
+
+
+def _write_beside(path: str, content: Callable[[pa.NativeFile], None], filesystem: FileSystem, inside: str) -> None:
+    """The file is put in its place once it is whole and safe on the disk, and removed otherwise."""
     part = f"{inside}.{uuid.uuid4().hex}.part"
     try:
-        filesystem.create_dir(inside.rsplit("/", 1)[0], recursive=True)
-        yield filesystem, part
+        make_parent(filesystem, inside)
+        with filesystem.open_output_stream(part) as target:
+            content(target)
         sync(path.removesuffix(inside) + part)
         filesystem.move(part, inside)
     except BaseException as error:
         if filesystem.get_file_info(part).type == FileType.File:
             filesystem.delete_file(part)
         raise not_written(path, error) if isinstance(error, OSError) else error from error
+
+
+def make_parent(filesystem: FileSystem, path: str) -> None:
+    """Make the folder that a file is to lie in, where there is such a thing as a folder."""
+    if filesystem.type_name in _WITH_FOLDERS:
+        filesystem.create_dir(path.rsplit("/", 1)[0], recursive=True)
 
 
 def sync(path: str) -> None:
@@ -89,28 +108,27 @@ def reached(path: str) -> Iterator[None]:
 
 def write_text(path: str, text: str) -> None:
     """Write one file whole: readers see the old text or the new one."""
-    with _beside(path) as (filesystem, part), filesystem.open_output_stream(part) as target:
-        target.write(text.encode())
+    _write(path, lambda target: target.write(text.encode()))
 
 
 def create_text(path: str, text: str) -> None:
-    """Write one file whole unless it is there. Object stores know no such thing: there the last of two writers wins."""
-    part = f"{path}.{uuid.uuid4().hex}.part"
-    write_text(part, text)
-    filesystem, inside = FileSystem.from_uri(part)
-    target = FileSystem.from_uri(path)[1]
-    if not isinstance(filesystem, LocalFileSystem):
-        filesystem.move(inside, target)
+    """Write one file whole unless it is there. Behind a URI nothing arbitrates: there the last of two writers wins."""
+    filesystem, target = located(path)
+    if filesystem.type_name != "local":
+        if filesystem.get_file_info(target).type == FileType.NotFound:
+            write_text(path, text)
         return
+    part = f"{target}.{uuid.uuid4().hex}.part"
+    write_text(part, text)
     with suppress(FileExistsError):
-        os.link(inside, target)
-    filesystem.delete_file(inside)
+        os.link(part, target)
+    filesystem.delete_file(part)
     sync(target)
 
 
 def read_text(path: str) -> str:
     """The text of one file."""
-    filesystem, inside = FileSystem.from_uri(path)
+    filesystem, inside = located(path)
     with filesystem.open_input_file(inside) as source:
         return bytes(source.read()).decode()
 
@@ -138,9 +156,12 @@ def batches_of(path: str, size: int, columns: Sequence[str] | None = None) -> It
 
 
 def sizes_of(files: Sequence[str]) -> list[int]:
-    """The size of each file in bytes, 0 where there is none."""
-    places = [FileSystem.from_uri(path) for path in files]
-    return [filesystem.get_file_info(inside).size or 0 for filesystem, inside in places]
+    """The size of each file of one warehouse in bytes, 0 where there is none."""
+    places = [located(path) for path in files]
+    if not places:
+        return []
+    infos = places[0][0].get_file_info([inside for _, inside in places])  # all at once, for each is a request
+    return [info.size or 0 for info in infos]
 
 
 def bytes_of(files: Iterable[str]) -> int:
@@ -150,7 +171,7 @@ def bytes_of(files: Iterable[str]) -> int:
 
 def entries_of(folder: str) -> list[str]:
     """What lies directly in the folder, files and folders, by full path or URI."""
-    filesystem, inside = FileSystem.from_uri(folder)
+    filesystem, inside = located(folder)
     with reached(folder):
         found = filesystem.get_file_info(FileSelector(inside, allow_not_found=True))
     return sorted(folder + info.path.removeprefix(inside) for info in found)
@@ -159,7 +180,7 @@ def entries_of(folder: str) -> list[str]:
 def files_below(folder: str) -> dict[str, datetime]:
     """Every file below the folder, by full path or URI, and when it was last written."""
     folder = folder.rstrip("/")
-    filesystem, inside = FileSystem.from_uri(folder)
+    filesystem, inside = located(folder)
     with reached(folder):
         found = filesystem.get_file_info(FileSelector(inside, allow_not_found=True, recursive=True))
     return {folder + info.path.removeprefix(inside): info.mtime for info in found if info.type == FileType.File}
@@ -170,10 +191,10 @@ def move_files(files: Iterable[str], folder: str, target: str) -> int:
     many there were."""
     moved = 0
     for path in files:
-        filesystem, inside = FileSystem.from_uri(path)
-        place = FileSystem.from_uri(target + path.removeprefix(folder))[1]
+        filesystem, inside = located(path)
+        place = located(target + path.removeprefix(folder))[1]
         with reached(path):
-            filesystem.create_dir(place.rsplit("/", 1)[0], recursive=True)
+            make_parent(filesystem, place)
             with suppress(FileNotFoundError):
                 filesystem.move(inside, place)
                 moved += 1
@@ -184,7 +205,7 @@ def remove_files(files: Iterable[str]) -> int:
     """Delete these files; one that is gone already is no error. Answers how many there were."""
     removed = 0
     for path in files:
-        filesystem, inside = FileSystem.from_uri(path)
+        filesystem, inside = located(path)
         if filesystem.get_file_info(inside).type == FileType.File:
             filesystem.delete_file(inside)
             removed += 1
@@ -193,6 +214,6 @@ def remove_files(files: Iterable[str]) -> int:
 
 def remove_empty_folder(folder: str) -> None:
     """Delete a folder that holds no file any more, with the empty folders in it."""
-    filesystem, inside = FileSystem.from_uri(folder)
+    filesystem, inside = located(folder)
     if filesystem.get_file_info(inside).type == FileType.Directory and not files_below(folder):
         filesystem.delete_dir(inside)

@@ -8,9 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyarrow.fs import FileSystem, FileType
+from pyarrow.fs import FileType
 
 from kafka_sla.errors import DamagedFile, StoreError
+from kafka_sla.object_stores import located
 
 WRITING: dict[str, Any] = {"compression": "zstd", "coerce_timestamps": "us", "write_page_checksum": True}
 """Options of every file that we write: what Spark, DuckDB and Iceberg read alike, each page with its checksum."""
@@ -19,7 +20,7 @@ WRITING: dict[str, Any] = {"compression": "zstd", "coerce_timestamps": "us", "wr
 @contextmanager
 def parquet_file(path: str, dictionaries: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
     """The file, pages verified while they are read, those of the columns that are texts as dictionaries."""
-    filesystem, inside = FileSystem.from_uri(path)
+    filesystem, inside = located(path)
     try:
         if filesystem.get_file_info(inside).type != FileType.File:
             raise StoreError(f"{path} is not there any more: measure its interval again")

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.dataset
 
 from kafka_sla.errors import DamagedFile, StoreError
+from kafka_sla.object_stores import located
 from kafka_sla.parquet_files import damaged
 
 _VERIFYING = pyarrow.dataset.ParquetFileFormat(
@@ -38,7 +39,10 @@ class Sql:
             if schema is None and "://" not in files[0]:
                 self._connection.read_parquet(list(files)).create_view(name)
             else:
-                self._connection.register(name, pyarrow.dataset.dataset(list(files), schema, format=_VERIFYING))
+                places = [located(path) for path in files]
+                inside, filesystem = [path for _, path in places], places[0][0]
+                rows = pyarrow.dataset.dataset(inside, schema, format=_VERIFYING, filesystem=filesystem)
+                self._connection.register(name, rows)
 
     def set(self, **values: Any) -> None:
         """Set variables, for statements that take no values: `getvariable('start')`."""

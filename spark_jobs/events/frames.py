@@ -9,14 +9,16 @@ from collections.abc import Callable
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.functions import arrow_udf
 
 from kafka_sla.model import former_names
+from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.entities import Patterns
 from kafka_sla.model.tables import Table
 from kafka_sla.spark.job_spec import Job
+from kafka_sla.spark_jobs.events.object_files import read_by_arrow
 from kafka_sla.spark_jobs.events.read_files import reading, shares
 from kafka_sla.spark_jobs.events.shuffle import BLOCKS
+from kafka_sla.spark_jobs.events.spark_versions import arrow_function, by_task
 from kafka_sla.spark_jobs.events.task_ranges import indexes
 
 _TASK_BYTES = 8_000_000
@@ -26,6 +28,7 @@ _READ_BYTES = 2 * _TASK_BYTES
 
 _VERIFY = "parquet.page.verify-checksum.enabled"
 """Spark writes checksums of pages by itself; it looks at them only when told to."""
+_LOAD_ID = pa.field("load_id", pa.string())
 _GLOB = re.compile(r"(\(\?!__\))?(\\[^A-Za-z0-9]|\.\*?|[^\\.*+?()\[\]{}^$|])*")
 """What `patterns` makes of names and globs."""
 
@@ -37,14 +40,20 @@ def read(spark: SparkSession, table: Table, files: list[str]) -> DataFrame:
     return _files(spark, table, files).select(list(table.names))
 
 
-def _files(spark: SparkSession, table: Table, files: list[str], more: str = "") -> DataFrame:
+def _files(spark: SparkSession, table: Table, files: list[str], *, with_load: bool = False) -> DataFrame:
     """By the contract's schema, not by that of some file: a file of an older version lacks what came since, and has
     former names."""
     types = {column.name: column.type for column in table.columns}
-    former = {old: types[new] for new, old in former_names.COLUMNS.get(table.name, {}).items()}
-    ddl = table.ddl + more + "".join(f", `{old}` {kind}" for old, kind in former.items())
-    today = former_names.expressions(table.name, [*types, *former])
-    rows = spark.read.schema(ddl).option(_VERIFY, True).parquet(*files)
+    renamed = former_names.COLUMNS.get(table.name, {})
+    ddl = table.ddl + "".join(f", `{old}` {types[new]}" for new, old in renamed.items())
+    ddl += ", `load_id` STRING" if with_load else ""
+    today = former_names.expressions(table.name, [*types, *renamed.values()])
+    if "://" in files[0]:
+        declared = arrow_schema(table)
+        fields = [*declared, *(declared.field(new).with_name(old) for new, old in renamed.items())]
+        rows = read_by_arrow(spark, files, ddl, pa.schema([*fields, *([_LOAD_ID] if with_load else [])]))
+    else:
+        rows = spark.read.schema(ddl).option(_VERIFY, True).parquet(*files)
     return rows.withColumns({name: F.expr(value) for name, value in today.items()})
 
 
@@ -88,7 +97,7 @@ def _matching(patterns: Patterns) -> Callable[[Column], Column]:
             encoded.indices
         )
 
-    return arrow_udf(test, "boolean")  # type: ignore[call-overload, no-any-return]
+    return arrow_function(test, "boolean")
 
 
 def carried(spark: SparkSession, job: Job, table: Table) -> DataFrame:
@@ -101,7 +110,7 @@ def carried(spark: SparkSession, job: Job, table: Table) -> DataFrame:
             wanted = wanted | own & (F.col("window_end") == F.lit(replay.carried.at))
     if not files:
         return spark.createDataFrame([], table.ddl)
-    return selected(_files(spark, table, files, ", `load_id` STRING").where(wanted).select(list(table.names)), job)
+    return selected(_files(spark, table, files, with_load=True).where(wanted).select(list(table.names)), job)
 
 
 def commits_of(job: Job, committed: DataFrame) -> DataFrame:
@@ -119,4 +128,4 @@ def events(spark: SparkSession, job: Job) -> DataFrame:
     """All events of a job as blocks (shuffle.BLOCKS), those of a topic-partition in one task."""
     tasks = 1 + job.input_bytes // _TASK_BYTES
     parts = shares(job, _READ_BYTES)
-    return indexes(spark, len(parts)).mapInArrow(reading(job, parts, tasks), BLOCKS).repartitionById(tasks, "task")
+    return by_task(indexes(spark, len(parts)).mapInArrow(reading(job, parts, tasks), BLOCKS), tasks, "task")

@@ -33,6 +33,7 @@ from kafka_sla.model.tables import (
     TABLES,
     TOPIC_CONFIGS,
 )
+from kafka_sla.object_stores import reaching
 from kafka_sla.parquet_files import batches, parquet_file
 from kafka_sla.spark.job_spec import NEXT_POLL_US, Job, Replay
 from kafka_sla.spark_jobs.events import layouts
@@ -100,7 +101,7 @@ def reading(job: Job, parts: list[list[Part]], tasks: int) -> BlockReader:
                 for rows in _read(part):
                     yield blocks_of(KINDS[part.table], _events(job, part.table, rows), tasks)
 
-    return run
+    return reaching(run)
 
 
 def _read(part: Part) -> Iterator[pa.Table]:

@@ -13,11 +13,11 @@ from datetime import datetime
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyarrow.fs import FileSystem
 
-from kafka_sla.files import batches_of, files_below, remove_files
+from kafka_sla.files import batches_of, files_below, make_parent, remove_files
 from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.tables import Table
+from kafka_sla.object_stores import located, reaching
 from kafka_sla.parquet_files import WRITING
 from kafka_sla.spark_jobs.events.task_ranges import given
 
@@ -65,7 +65,16 @@ def writing(target: Target, measured: TaskTables) -> Callable[[Iterable[pa.Recor
             told, pa.schema([("name", pa.string()), ("path", pa.string()), ("rows", pa.int64())])
         )
 
-    return run
+    return reaching(run)
+
+
+def one_table(table: Table) -> TaskTables:
+    """Rows of Spark's own making, as `writing` takes them."""
+
+    def measured(batches: Iterable[pa.RecordBatch]) -> Iterator[Mapping[Table, pa.Table]]:
+        return ({table: pa.Table.from_batches([batch])} for batch in batches)
+
+    return measured
 
 
 def rewriting(
@@ -102,8 +111,8 @@ class _File:
         self._target, self._table = target, table
         self.path = f"{target.folder(table)}/part-{uuid.uuid4().hex}.parquet"
         self.rows = 0
-        filesystem, inside = FileSystem.from_uri(self.path)
-        filesystem.create_dir(inside.rsplit("/", 1)[0], recursive=True)
+        filesystem, inside = located(self.path)
+        make_parent(filesystem, inside)
         schema = target.labelled(table, arrow_schema(table).empty_table()).schema
         self._writer = pq.ParquetWriter(inside, schema, filesystem=filesystem, **WRITING)
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from kafka_sla.files import batches_of
+from kafka_sla.object_stores import reaching
 from kafka_sla.spark_jobs.events.task_ranges import given, indexes
 
 _BATCH_ROWS = 65_536
@@ -52,7 +53,7 @@ def _looking(asked: Histograms) -> Callable[[Iterable[pa.RecordBatch]], Iterator
             parts = batches_of(asked.files[index], _BATCH_ROWS, [asked.histogram, *numbers])
             yield pa.RecordBatch.from_pydict({"adds_up": [all(adds_up(rows) for rows in parts)]})
 
-    return run
+    return reaching(run)
 
 
 def _counted(histograms: pa.MapArray) -> np.ndarray[tuple[int], np.dtype[np.int64]] | None:

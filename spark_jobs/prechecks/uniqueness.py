@@ -15,7 +15,9 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from kafka_sla.files import sizes_of
+from kafka_sla.object_stores import reaching
 from kafka_sla.parquet_files import batches, parquet_file
+from kafka_sla.spark_jobs.events.spark_versions import by_task
 from kafka_sla.spark_jobs.events.task_ranges import given, indexes
 
 Hashes = npt.NDArray[np.uint64]
@@ -47,7 +49,7 @@ def rows_are_unique(spark: SparkSession, asked: Sequence[UniqueColumns]) -> list
     shares = [parts[n::tasks] for n in range(min(tasks, len(parts)))]
     columns = [rows.columns for rows in asked]
     hashed = indexes(spark, len(shares)).mapInArrow(_hashing(shares, columns, tasks), _SHARES)
-    repeated = {row["key"] for row in hashed.repartitionById(tasks, "task").mapInArrow(_repeated, "key INT").collect()}
+    repeated = {row["key"] for row in by_task(hashed, tasks, "task").mapInArrow(_repeated, "key INT").collect()}
     return [number not in repeated for number in range(len(asked))]
 
 
@@ -69,7 +71,7 @@ def _hashing(
                     arrays = [pa.array(value, to) for value, to in zip(values, types, strict=True)]
                     yield pa.RecordBatch.from_arrays(arrays, ["task", "key", "hashes"])
 
-    return run
+    return reaching(run)
 
 
 def _read(path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -47,7 +48,7 @@ def test_nothing_is_caught_up_by_itself(parsed: Any) -> None:
 def test_clusters_and_slas_are_named_in_the_grid(parsed: Any) -> None:
     for dag in (parsed.dags["kafka_sla"], parsed.dags["kafka_sla_history"]):
         assert "op_kwargs['cluster']" in dag.get_task("snapshot").partial_kwargs["map_index_template"]
-        assert "op_kwargs['sla']" in dag.get_task("evaluate").partial_kwargs["map_index_template"]
+        assert "op_kwargs['batch']['label']" in dag.get_task("evaluate").partial_kwargs["map_index_template"]
 
 
 def test_history_mails_nobody_and_settles(parsed: Any) -> None:
@@ -87,3 +88,16 @@ def test_parsing_imports_nothing_heavy(name: str) -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert found.stdout.splitlines()[-1] == "[]"
+
+
+def test_below_a_path_prefix_the_menu_leads_there() -> None:
+    code = "from kafka_sla_plugin import KafkaSlaPlugin as p; print(*[view['href'] for view in p.external_views])"
+    answer = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True,
+        env=os.environ | {"AIRFLOW__API__BASE_URL": "https://airflow.example/my-deployment/"},
+    ).stdout  # fmt: skip
+    assert answer.splitlines()[-1].split() == [
+        "/my-deployment/kafka-sla/",
+        "/my-deployment/kafka-sla/dags/{DAG_ID}",
+        "/my-deployment/kafka-sla/dags/{DAG_ID}/runs/{RUN_ID}",
+    ]

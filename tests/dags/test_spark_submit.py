@@ -15,6 +15,7 @@ from kafka_sla.spark.job_spec import Job
 from tests.airflow_home import ROOT
 
 GOLDEN = Path(__file__).parent / "golden"
+OWN = {"spark.driver.memory": "6g", "spark.local.dir": "/scratch"}
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,7 @@ GOLDEN = Path(__file__).parent / "golden"
     [
         ("local", {"conn_type": "spark", "host": "local[2]"}),
         ("standalone", {"conn_type": "spark", "host": "spark://master", "port": 7077}),
+        ("own-settings", {"conn_type": "spark", "host": "local[2]", "extra": OWN}),
         ("yarn", {"conn_type": "spark", "host": "yarn", "extra": {"deploy-mode": "cluster", "queue": "reports"}}),
     ],
 )
@@ -30,11 +32,12 @@ def test_spark_is_submitted_as_it_should_be(
 ) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(spark))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("KAFKA_SLA_STORE", str(tmp_path))
 
-    job = tmp_path / "job.json"
+    job = str(tmp_path / "job.json")
     a_job().write(job)
 
-    line = submitted(parsed.dags["kafka_sla"].get_task("measure"), str(job), monkeypatch)
+    line = submitted(parsed.dags["kafka_sla"].get_task("measure"), job, monkeypatch)
 
     assert (GOLDEN / f"spark-submit-{name}.txt").read_text() == line
 
@@ -58,7 +61,7 @@ def submitted(task: Any, job: str, monkeypatch: pytest.MonkeyPatch) -> str:
     context = {
         "run_id": "scheduled__2026-11-21T10:00:00+00:00",
         "params": {"driver_memory": "1g"},
-        "ti": SimpleNamespace(xcom_pull=lambda task_ids: job),
+        "ti": SimpleNamespace(xcom_pull=lambda task_ids, key=None: {"store": "kafka_sla_store"} if key else job),
     }
     task = task.prepare_for_execution()
     task.render_template_fields(context)

@@ -20,6 +20,7 @@ from kafka_sla.model.entities import Cluster
 from kafka_sla.text.formatting import plural
 
 _JAVA = (17, 21)
+_SPARKS = ("4.0.", "4.1.", "4.2.")
 """Java versions that Spark 4.1 is made for."""
 
 
@@ -62,14 +63,23 @@ def _java() -> Checked:
 
 
 def _spark() -> Checked:
-    """The provider of Airflow depends on pyspark-client, which shares files with pyspark: both must be one version."""
+    """The provider of Airflow depends on pyspark-client, which shares files with pyspark: both must be of one line."""
     versions = {name: _version(name) for name in ("pyspark", "pyspark-client")}
     if versions["pyspark"] is None:
-        return Checked(False, "Spark: pyspark is not installed", "pip install kafka-sla with its constraints")
-    if versions["pyspark-client"] not in (None, versions["pyspark"]):
+        return Checked(False, "Spark: pyspark is not installed", "pip install 'kafka-sla[worker]'")
+    if not versions["pyspark"].startswith(_SPARKS):
+        told = f"Spark: pyspark {versions['pyspark']} is not supported"
+        return Checked(False, told, f"install pyspark and pyspark-client {_SPARKS[-1]}0, or an older one from 4.0 on")
+    if versions["pyspark-client"] and _line(versions["pyspark-client"]) != _line(versions["pyspark"]):
         told = f"Spark: pyspark {versions['pyspark']} with pyspark-client {versions['pyspark-client']}"
-        return Checked(False, told, "install both in the same version: they overwrite each other's files")
+        return Checked(
+            False, told, "install both in the same version, 4.2.0 for example: they overwrite each other's files"
+        )
     return Checked(True, f"Spark: {versions['pyspark']}")
+
+
+def _line(version: str) -> str:
+    return version.rpartition(".")[0]
 
 
 def _version(package: str) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -15,6 +15,7 @@ from kafka_sla.model.entities import Connection, Interval, Sla, floor_time
 from kafka_sla.pipeline import steps
 from kafka_sla.spark.submit import run_spark
 from kafka_sla.text.durations import duration_text
+from kafka_sla.text.formatting import plural
 from kafka_sla.text.timestamps import instant_text
 
 _PIECE = timedelta(days=7)
@@ -67,7 +68,7 @@ def measure_again(place: Workplace, interval: Interval, clusters: Sequence[str])
 def judge(place: Workplace, run: Run, smtp: Connection | None = None) -> None:
     """Judge every SLA of the published interval, and tell of misses where asked to. An SLA that cannot be judged keeps
     nobody from hearing of the others; its error is raised after them."""
-    failed = [error for sla in run.slas if (error := _evaluate(place, sla, run.interval))]
+    failed = list(_evaluate(place, run))
     if run.notify:
         with step("notify"):
             names = [sla.name for sla in run.slas]
@@ -76,14 +77,14 @@ def judge(place: Workplace, run: Run, smtp: Connection | None = None) -> None:
         raise failed[0]
 
 
-def _evaluate(place: Workplace, sla: Sla, interval: Interval) -> Exception | None:
-    try:
-        with step(f"evaluate {sla.name}"):
-            steps.evaluate(place.settings, place.store, sla.name, interval)
-    except Exception as error:
-        note(f"the SLA {sla.name!r} was not judged: {error}")
-        return error
-    return None
+def _evaluate(place: Workplace, run: Run) -> Iterator[Exception]:
+    names = [sla.name for sla in run.slas]
+    with step(f"evaluate {plural(len(names), 'SLA')}") as say:
+        for name, found in steps.evaluate_all(place.settings, place.store, names, run.interval):
+            say(name)
+            if isinstance(found, Exception):
+                note(f"the SLA {name!r} was not judged: {found}")
+                yield found
 
 
 def _publish(place: Workplace, run: Run, piece: Interval) -> None:

@@ -26,16 +26,19 @@ _WORDS = {
 
 
 def mistakes(file: YamlFile) -> list[Mistake]:
-    """Everything that is wrong with a file, in the order of its lines."""
+    """Everything that is wrong, in the order of files and lines."""
     wrong = list(file.mistakes)
     if not wrong or file.values is not None:
-        wrong += [Mistake(file.line(at), at, text) for at, text in _mistakes(file.values)]
-    return sorted(wrong)
+        wrong += [file.mistake(at, text) for at, text in _mistakes(file.values)]
+    return sorted(wrong, key=lambda one: (one.file, one.line, one.text))
 
 
 def report(path: str | Path, wrong: list[Mistake]) -> str:
     """The mistakes as one message."""
-    lines = [f"  line {m.line}: {_dotted(m.path)}{': ' if m.path else ''}{m.text}" for m in wrong]
+    lines = [
+        f"  {m.file}{', ' if m.file else ''}line {m.line}: {_dotted(m.path)}{': ' if m.path else ''}{m.text}"
+        for m in wrong
+    ]
     return f"{path} has {len(wrong)} error{'s' if len(wrong) > 1 else ''}:\n" + "\n".join(lines)
 
 

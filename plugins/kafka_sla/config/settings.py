@@ -13,7 +13,7 @@ from kafka_sla.config.maintenance import parse_maintenance
 from kafka_sla.config.problems import mistakes, report
 from kafka_sla.config.rules import did_you_mean, merged_slas
 from kafka_sla.config.schema import ClusterKeys, DigestKeys, Document, ReplicationKeys, SlaKeys, json_schema
-from kafka_sla.config.yaml_lines import read_yaml
+from kafka_sla.config.sla_files import read_configuration
 from kafka_sla.errors import SettingsError
 from kafka_sla.model.entities import (
     Checkpoint,
@@ -31,7 +31,10 @@ from kafka_sla.model.entities import (
 )
 from kafka_sla.text.name_patterns import parse_patterns
 
-__all__ = ["Settings", "json_schema", "load_settings"]
+__all__ = ["STORE_CONNECTION", "Settings", "json_schema", "load_settings"]
+
+STORE_CONNECTION = "kafka_sla_store"
+"""Airflow connection of the store, unless the configuration names another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class Settings:
     window_ms: int = 60_000
     base_url: str | None = None
     smtp_connection: str | None = "smtp_default"
-    store_connection: str = "kafka_sla_store"
+    store_connection: str = STORE_CONNECTION
     offset_lookups: OffsetLookups = field(default_factory=OffsetLookups)
     freshness_alert: FreshnessAlert | None = None
     """None: nobody is mailed when the measuring is late."""
@@ -72,9 +75,10 @@ class Settings:
 
 
 def load_settings(path: str | Path) -> Settings:
-    """Read a configuration file. SettingsError lists every mistake with file, line, key, value and what is allowed."""
+    """Read a configuration file and the SLA files beside it. SettingsError lists every mistake with file, line, key,
+    value and what is allowed."""
     try:
-        file = read_yaml(Path(path))
+        file = read_configuration(Path(path))
     except OSError as error:
         raise SettingsError(f"cannot read the configuration {path}: {error.strerror}; name the file to read") from error
     if wrong := mistakes(file):

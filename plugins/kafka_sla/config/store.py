@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from kafka_sla import object_stores
 from kafka_sla.errors import StoreError
 from kafka_sla.model.entities import Connection
 
@@ -18,10 +19,12 @@ _POSTGRES = ("postgres", "postgresql")
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A warehouse (folder path or URI) and the SQLAlchemy URL of the database, kept out of the repr."""
+    """A warehouse (folder path or URI) and the SQLAlchemy URL of the database, kept out of the repr, as are the
+    properties by which the warehouse is reached (PyIceberg's names and values)."""
 
     warehouse: str
     database_url: str = field(repr=False)
+    properties: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     @property
     def url(self) -> URL:
@@ -43,7 +46,8 @@ class Store:
     @classmethod
     def from_connection(cls, connection: Connection) -> Store:
         """The store that a connection of type postgres, sqlite or generic names; `warehouse` is in its extra, where a
-        `database_url` goes before the other fields."""
+        `database_url` goes before the other fields. From here on the process reaches the warehouse's files with the
+        endpoint, region and credentials that the extra names."""
         url = _database_url(connection)
         warehouse = connection.extra.get("warehouse")
         if not warehouse and url.get_backend_name() == "sqlite" and url.database:
@@ -56,14 +60,27 @@ class Store:
         if "://" in str(warehouse) and urlsplit(str(warehouse)).password:
             raise StoreError(
                 f"the warehouse of connection {connection.id!r} holds a key of the object store, which would show in"
-                " paths, logs and process lists: take it out of the address, and give it to all workers in the"
-                " store's own environment variables, such as AWS_SECRET_ACCESS_KEY, or as a role of theirs"
+                " paths, logs and process lists: take it out of the address, and put login and key in the extra under"
+                " PyIceberg's names, such as s3.access-key-id, or give all workers a role"
             )
-        return cls(_absolute(str(warehouse)), url.render_as_string(hide_password=False))
+        place = _absolute(str(warehouse))
+        properties = _properties(connection.extra)
+        if "://" in place:
+            object_stores.remember(place, properties)
+        return cls(place, url.render_as_string(hide_password=False), tuple(sorted(properties.items())))
 
 
 def _absolute(warehouse: str) -> str:
+    """A folder as its path, also where it is written as a URI: paths are compared as texts."""
+    if warehouse.startswith("file:"):
+        warehouse = unquote(urlsplit(warehouse).path)
     return warehouse.rstrip("/") if "://" in warehouse else str(Path(warehouse).absolute())
+
+
+def _properties(extra: dict[str, Any]) -> dict[str, str]:
+    named = {key: value for key, value in extra.items() if key.startswith(object_stores.PROPERTIES)}
+    texts = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in named.items()}
+    return object_stores.with_region(texts)
 
 
 def _database_url(connection: Connection) -> URL:

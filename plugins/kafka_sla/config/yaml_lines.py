@@ -13,13 +13,15 @@ import yaml
 KeyPath = tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Mistake:
     """One thing wrong in a file: where, and a sentence that names the value and what is allowed."""
 
     line: int
-    path: KeyPath = field(compare=False)
+    path: KeyPath
     text: str
+    file: str = ""
+    """Empty: the configuration itself."""
 
 
 @dataclass(slots=True)
@@ -29,6 +31,16 @@ class YamlFile:
     values: Any = None
     lines: dict[KeyPath, int] = field(default_factory=dict)
     mistakes: list[Mistake] = field(default_factory=list)
+    parts: list[tuple[int, str]] = field(default_factory=list)
+    """Other files that SLAs came from, in their order: the index of the first one, and the file's name."""
+
+    def mistake(self, path: KeyPath, text: str) -> Mistake:
+        """The mistake at a key path, by file and line."""
+        line = self.line(path)
+        for first, name in reversed(self.parts):
+            if path[:1] == ("slas",) and len(path) > 1 and int(path[1]) >= first:
+                return Mistake(line, ("slas", int(path[1]) - first, *path[2:]), text, name)
+        return Mistake(line, path, text)
 
     def line(self, path: KeyPath) -> int:
         """The line of a key path, or of its nearest parent that has one."""

@@ -3,7 +3,7 @@ lists of files. Knows which tables are declared, not what is published."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import count
@@ -51,6 +51,8 @@ from kafka_sla.model.tables import Column, Table
 T = TypeVar("T")
 
 NAMESPACE = "kafka_sla"
+MAIN, LOADS = "main", "loads"
+"""Branches of a metric table: what is published, for everybody; and all loads, for ourselves."""
 _LOST_RACES = (CommitFailedException, ValidationException, OperationalError)
 """What a commit meets when another one came first."""
 _REPLACED_SECONDS = 1
@@ -96,9 +98,9 @@ class Iceberg:
 
     def planned(self, table: Table, *wanted: str) -> list[DataFile]:
         """Its data files that may hold rows which fit all these filters; none where only reading is possible and nobody
-        has made the table yet."""
+        has made the table yet. Of metrics those of all loads."""
         try:
-            return planned_files(self.table(table), *wanted)
+            return planned_files(self.table(table), *wanted, branch=LOADS if table.kind == "metric" else MAIN)
         except NoSuchTableError:
             return []
 
@@ -120,10 +122,10 @@ class Iceberg:
         if is_read_only(self._store):
             return catalog.load_table(name)
         try:
-            return _with_all_columns(catalog.load_table(name), table)
+            return with_loads(_with_all_columns(catalog.load_table(name), table), table)
         except NoSuchTableError:
             self._admit(True)
-            return new_table(catalog, name, table)
+            return with_loads(new_table(catalog, name, table), table)
 
     def _connect(self) -> SqlCatalog:
         if self._catalog is None:
@@ -149,7 +151,7 @@ def connect(store: Store) -> SqlCatalog:
         uri=url.render_as_string(hide_password=False),
         warehouse=store.warehouse,
         pool_pre_ping="true",
-        **{"py-io-impl": f"{DurableFileIO.__module__}.{DurableFileIO.__qualname__}"},
+        **{"py-io-impl": f"{DurableFileIO.__module__}.{DurableFileIO.__qualname__}", **dict(store.properties)},
     )
 
 
@@ -195,12 +197,28 @@ def iso(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="microseconds")
 
 
-def planned_files(table: IcebergTable, *wanted: str) -> list[DataFile]:
-    """The data files that may hold rows which fit all these filters, each once, by path."""
+def planned_files(table: IcebergTable, *wanted: str, branch: str = MAIN) -> list[DataFile]:
+    """The data files of a branch that may hold rows which fit all these filters, each once, by path. A table of an
+    older version, which may only be read, has all its loads on `main`."""
     fits = " AND ".join(filter(None, wanted))
+    scan = table.scan(row_filter=fits or AlwaysTrue())
+    if branch != MAIN and branch in table.metadata.refs:
+        scan = scan.use_ref(branch)
     with readable(table.name()[-1]):
-        files = {task.file.file_path: task.file for task in table.scan(row_filter=fits or AlwaysTrue()).plan_files()}
+        files = {task.file.file_path: task.file for task in scan.plan_files()}
     return [files[path] for path in sorted(files)]
+
+
+def replace_files(transaction: Transaction, old: Sequence[DataFile], new: Sequence[DataFile], branch: str) -> None:
+    """Take the old files out of a branch and put the new ones in, in one snapshot."""
+    if not old and not new:
+        return
+    update = transaction.update_snapshot(branch=branch)
+    with update.overwrite() if old else update.merge_append() as snapshot:
+        for file in old:
+            snapshot.delete_data_file(file)
+        for file in new:
+            snapshot.append_data_file(file)
 
 
 def paths(files: Iterable[DataFile]) -> list[str]:
@@ -233,6 +251,20 @@ def _with_all_columns(there: IcebergTable, table: Table) -> IcebergTable:
     with there.update_schema() as change:
         change.union_by_name(wanted)
     return there
+
+
+def with_loads(there: IcebergTable, table: Table) -> IcebergTable:
+    """The table with a branch of all loads, which were on `main` in older versions. A branch needs a snapshot to begin
+    with: a new table gets one without files."""
+    if table.kind != "metric" or LOADS in there.metadata.refs:
+        return there
+    if not there.current_snapshot():
+        with there.transaction() as transaction, transaction.update_snapshot().fast_append():
+            pass
+    head = there.metadata.current_snapshot_id
+    assert head is not None
+    there.manage_snapshots().create_branch(head, LOADS).commit()
+    return there.refresh()
 
 
 def _schema(table: Table) -> Schema:

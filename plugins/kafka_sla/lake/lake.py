@@ -6,8 +6,9 @@ from __future__ import annotations
 import copy
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,15 +20,19 @@ from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
 from kafka_sla.files import check_writable, has_rows, sync, write_days
 from kafka_sla.lake.duckdb_reader import distinct_values, empty, fact_rows, new_rows, slice_rows
-from kafka_sla.lake.iceberg import Iceberg, between, paths, planned_files
+from kafka_sla.lake.iceberg import LOADS, Iceberg, between, paths, planned_files
+from kafka_sla.lake.published_view import PublishedView
 from kafka_sla.lake.table_maintenance import MaintenanceResult, TableMaintenance
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.publications import Slice
 from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
 from kafka_sla.model.entities import Interval
-from kafka_sla.model.tables import GROUP_STATES, TABLES, Table
+from kafka_sla.model.tables import GROUP_STATES, METRICS, TABLES, Table
 
 _MICROSECOND = timedelta(microseconds=1)
+_MOST_REMEMBERED = 12
+"""Answers: of one interval, evaluating the SLAs of a cluster asks for fewer."""
+T = TypeVar("T")
 
 
 class Lake:
@@ -38,6 +43,7 @@ class Lake:
         self._ledger = Ledger(store)
         self._iceberg = Iceberg(store, self._ledger.open)
         self._left_out: frozenset[str] = frozenset()
+        self._remembered: dict[Any, Any] | None = None
 
     def check_writable(self) -> None:
         """StoreError at once where only reading is possible, for who has much to do before it writes."""
@@ -48,6 +54,12 @@ class Lake:
         """The same tables without these files of metrics: for who says that they are left out."""
         other = copy.copy(self)
         other._left_out = self._left_out.union(files)
+        return other
+
+    def remembering(self) -> Lake:
+        """The same tables as they are now: what was read of metrics once is not read again."""
+        other = copy.copy(self)
+        other._remembered = {}
         return other
 
     # facts
@@ -92,17 +104,28 @@ class Lake:
         """Where the files of a load are written, one folder a table, before and after it is published."""
         return f"{self._store.warehouse}/staging/{load_id}"
 
-    def add_load(self, load_id: str, interval: Interval, files: Mapping[str, Sequence[str]]) -> None:
-        """Add a load's staged files to their tables; nobody sees them until the load is published. Safe to repeat."""
-        for name, staged in files.items():
+    def add_load(self, load_id: str, interval: Interval, files: Mapping[str, Sequence[str]]) -> list[str]:
+        """Add a load's staged files to their tables; nobody sees them until the load is published. Safe to repeat.
+        Answers which tables have rows of it."""
+        with_rows = {name: [path for path in staged if has_rows(path)] for name, staged in files.items()}
+        for name, staged in with_rows.items():
             if strangers := [path for path in staged if not path.startswith(self.stage_dir(load_id) + "/")]:
                 raise StoreError(f"load {load_id}: {strangers[0]} is not in its folder {self.stage_dir(load_id)}")
             try:
-                self._add_files(TABLES[name], interval, staged)
+                if staged:
+                    self._add_files(TABLES[name], interval, staged)
             except ValueError as error:
                 raise StoreError(
                     f"load {load_id} of {interval}: {name} does not take its staged files: {error}. Measure it again"
                 ) from error
+        return [name for name, staged in with_rows.items() if staged]
+
+    def show(self, interval: Interval, names: Collection[str]) -> None:
+        """Show other engines, which read the tables as Iceberg has them, what is published of the interval. `names`:
+        tables that have rows of the newest load; unless it replaces another one, there is nothing to do in others."""
+        alone = len(self._ledger.publications.extents(interval)) == 1
+        tables = [table for table in METRICS if table.name in names or not alone]
+        PublishedView(self._store, self._iceberg, self._ledger).update(interval, tables)
 
     def metric_files(self, load_ids: Sequence[str], table: Table) -> list[str]:
         """The files of these loads, published or not."""
@@ -111,7 +134,7 @@ class Lake:
 
     def published_files(self, table: Table, slices: Sequence[Slice]) -> list[str]:
         """Files that hold the rows of these slices; each may also hold rows of other clusters and times."""
-        return paths(self._published(table, slices))
+        return self._once((table.name, *slices), lambda: paths(self._published(table, slices)))
 
     def _published(self, table: Table, slices: Sequence[Slice]) -> list[DataFile]:
         if not slices:
@@ -147,7 +170,10 @@ class Lake:
         if table.kind == "fact":
             return self.read_facts(table, interval, clusters, columns)
         if table.kind == "metric":
-            return self.read(table, self._ledger.publications.slices(clusters, interval), columns)
+            wanted = (name, interval, *(clusters or ()), *(columns or ()))
+            return self._once(
+                wanted, lambda: self.read(table, self._ledger.publications.slices(clusters, interval), columns)
+            )
         rows = self._ledger.declared_rows(table, interval, clusters)
         return arrow_rows(table, rows).select(list(columns or table.names))
 
@@ -173,6 +199,15 @@ class Lake:
         return maintenance.run()
 
     # inside
+
+    def _once(self, wanted: Any, read: Callable[[], T]) -> T:
+        if self._remembered is None:
+            return read()
+        if wanted not in self._remembered:
+            while len(self._remembered) >= _MOST_REMEMBERED:
+                del self._remembered[next(iter(self._remembered))]
+            self._remembered[wanted] = read()
+        return self._remembered[wanted]  # type: ignore[no-any-return]
 
     def _observe_all(self) -> None:
         """What the snapshots of an older version speak for."""
@@ -212,11 +247,11 @@ class Lake:
     def _add_files(self, table: Table, interval: Interval, staged: Sequence[str]) -> None:
         def change(current: IcebergTable, transaction: Transaction) -> None:
             same = between("interval_start", interval.start, interval.start, inclusive=True)
-            there = set(paths(planned_files(current, same)))
-            if new := [path for path in staged if path not in there and has_rows(path)]:
+            there = set(paths(planned_files(current, same, branch=LOADS)))
+            if new := [path for path in staged if path not in there]:
                 for path in new:
                     sync(path)
-                transaction.add_files(new, check_duplicate_files=False)
+                transaction.add_files(new, check_duplicate_files=False, branch=LOADS)
 
         self._iceberg.commit(table, change)
 

@@ -3,6 +3,7 @@ data files where these are now. Knows no row."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -46,23 +47,29 @@ def move(store: Store) -> Moved:
 
 def _move(store: Store, catalog: SqlCatalog, metadata_location: str) -> int:
     root, namespace, name, *_ = metadata_location.rsplit("/", 4)
-    moved = _Moved(root, store.warehouse)
+    moved = _Moved(root, store)
     metadata = FromInputFile.table_metadata(moved.new_input(metadata_location))
     table = StaticTable((namespace, name), metadata, metadata_location, moved, NoopCatalog(name))
-    files = [moved.here(file.file_path) for file in planned_files(table)]
+    branches = {name: [moved.here(f.file_path) for f in planned_files(table, branch=name)] for name in metadata.refs}
+    files = sorted({path for paths in branches.values() for path in paths})
     if missing := [path for path in files if not moved.new_input(path).exists()]:
         raise StoreError(
             f"{missing[0]} is not there, as {len(missing)} of {len(files)} files of {name}: copy all of {root} to"
             f" {store.warehouse} first"
         )
-    switch(catalog, namespace, name, metadata_location, _anew(store, catalog, namespace, name, metadata, files))
+    switch(catalog, namespace, name, metadata_location, _anew(store, catalog, namespace, name, metadata, branches))
     return len(files)
 
 
 def _anew(
-    store: Store, catalog: SqlCatalog, namespace: str, name: str, metadata: TableMetadata, files: list[str]
+    store: Store,
+    catalog: SqlCatalog,
+    namespace: str,
+    name: str,
+    metadata: TableMetadata,
+    branches: Mapping[str, list[str]],
 ) -> str:
-    """The table with these files and no history, beside the old one; answers where its metadata is."""
+    """The table with these files on its branches and no history, beside the old one; answers where its metadata is."""
     location = f"{store.warehouse}/{namespace}/{name}"
     empty = metadata.model_copy(
         update={"location": location, "snapshots": [], "current_snapshot_id": None, "refs": {}, "snapshot_log": [],
@@ -71,9 +78,9 @@ def _anew(
     written = DurableFileIO(catalog.properties).new_output(f"{location}/metadata/00000-{uuid4()}.metadata.json")
     ToOutputFile.table_metadata(empty, written)
     table = catalog.register_table((namespace, name + MOVING), written.location)
-    if files:
+    for branch, files in branches.items():
         with table.transaction() as transaction:
-            transaction.add_files(files, check_duplicate_files=False)
+            transaction.add_files(files, check_duplicate_files=False, branch=branch)
     return table.metadata_location
 
 
@@ -99,9 +106,9 @@ def switch(catalog: SqlCatalog, namespace: str, name: str, old: str, new: str) -
 class _Moved(PyArrowFileIO):
     """Reads files that were below `root` where they are now."""
 
-    def __init__(self, root: str, warehouse: str) -> None:
-        super().__init__()
-        self._root, self._warehouse = root, warehouse
+    def __init__(self, root: str, store: Store) -> None:
+        super().__init__(dict(store.properties))
+        self._root, self._warehouse = root, store.warehouse
 
     def here(self, location: str) -> str:
         inside = location.startswith(f"{self._root}/")

@@ -19,10 +19,20 @@ from kafka_sla.errors import DamagedFile, StoreError
 from kafka_sla.files import move_files, reached, write_days
 from kafka_sla.lake.damage import Damage, parquet_below
 from kafka_sla.lake.duckdb_reader import distinct_rows
-from kafka_sla.lake.iceberg import NAMESPACE, Iceberg, connect, new_table, planned_files
+from kafka_sla.lake.iceberg import (
+    LOADS,
+    MAIN,
+    NAMESPACE,
+    Iceberg,
+    connect,
+    new_table,
+    planned_files,
+    replace_files,
+    with_loads,
+)
 from kafka_sla.lake.lake import Lake
+from kafka_sla.lake.published_view import PublishedView
 from kafka_sla.lake.relocation import MOVING, forget_interrupted, switch
-from kafka_sla.lake.table_maintenance import replace_files
 from kafka_sla.ledger.database import telling
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model import former_names
@@ -50,6 +60,7 @@ class Repair:
                 self._rebuild(TABLES[damage.table])
             elif damage.kind == "facts":
                 kept += self._replace_facts(TABLES[damage.table], damage.where)
+        self._show()
         self._ledger.advance()
         return kept
 
@@ -57,11 +68,15 @@ class Repair:
         """Take the files of these loads out of their tables, into the trash. What of them is still shown, because it
         was not measured again, is published no more."""
         self._ledger.publications.withdraw(load_ids)
+        self._show()
         folders = tuple(f"{self._store.warehouse}/staging/{load_id}/" for load_id in load_ids)
         for table in METRICS if folders else ():
             self._take_out(table, folders)
         self._to_trash(path for folder in folders for path in parquet_below(folder.rstrip("/")))
         self._ledger.advance()
+
+    def _show(self) -> None:
+        PublishedView(self._store, self._iceberg, self._ledger).update()
 
     def _replace_facts(self, table: Table, path: str) -> int:
         """Take a damaged file out of its table, and put in again what of it can still be read."""
@@ -79,8 +94,8 @@ class Repair:
             name = (NAMESPACE, table.name + MOVING)
             made = new_table(catalog, name, table, f"{self._store.warehouse}/{NAMESPACE}/{table.name}")
             if files:
-                with made.transaction() as transaction:
-                    transaction.add_files(files, check_duplicate_files=False)
+                with with_loads(made, table).transaction() as transaction:
+                    transaction.add_files(files, check_duplicate_files=False, branch=_branch(table))
             new = catalog.load_table(name).metadata_location
             switch(catalog, NAMESPACE, table.name, _location(catalog, table), new)
 
@@ -109,12 +124,18 @@ class Repair:
         """Take the files whose paths begin so out of the table."""
 
         def change(current: IcebergTable, transaction: Transaction) -> None:
-            replace_files(transaction, [f for f in planned_files(current) if f.file_path.startswith(beginnings)], [])
+            branch = _branch(table)
+            files = [f for f in planned_files(current, branch=branch) if f.file_path.startswith(beginnings)]
+            replace_files(transaction, files, [], branch)
 
         self._iceberg.commit(table, change)
 
     def _to_trash(self, files: Iterable[str]) -> None:
         move_files(files, self._store.warehouse, self._trash)
+
+
+def _branch(table: Table) -> str:
+    return LOADS if table.kind == "metric" else MAIN
 
 
 def _location(catalog: SqlCatalog, table: Table) -> str:

@@ -6,19 +6,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from pyarrow.fs import FileSystem, copy_files
+from pyarrow.fs import copy_files
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalogBaseTable
 from pyiceberg.table import StaticTable
 from sqlalchemy import select
 
 from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
-from kafka_sla.files import bytes_of, entries_of, files_below, reached, sync
+from kafka_sla.files import bytes_of, entries_of, files_below, make_parent, reached, sync
 from kafka_sla.lake.iceberg import connect, planned_files, readable
 from kafka_sla.lake.relocation import move
 from kafka_sla.ledger.database import telling
 from kafka_sla.ledger.database_copy import copy_database
 from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.object_stores import located
 
 _BESIDE = ("reports", "commit_records", "unreadable_commit_records")
 """What lies in a warehouse and no table names."""
@@ -40,7 +41,7 @@ def copy_store(source: Store, target: Store, progress: Callable[[str], None] = l
         raise StoreError(f"{found[0]} is there already: name an empty place for the copy")
     progress("database")
     copy_database(source, target, SqlCatalogBaseTable.metadata)
-    files = [*_named(target), *_beside(source)]
+    files = list(dict.fromkeys([*_named(source, target), *_beside(source)]))
     for number, path in enumerate(files):
         if number % 100 == 0:
             progress(f"{number} of {len(files)} files")
@@ -50,7 +51,7 @@ def copy_store(source: Store, target: Store, progress: Callable[[str], None] = l
     return Copied(len(files), bytes_of(target.warehouse + path.removeprefix(source.warehouse) for path in files))
 
 
-def _named(target: Store) -> Iterator[str]:
+def _named(source: Store, target: Store) -> Iterator[str]:
     """The files that the copied catalog leads to, where they are in the source."""
     with telling(target.url):
         catalog = connect(target)
@@ -59,12 +60,13 @@ def _named(target: Store) -> Iterator[str]:
             rows = [(name, location) for name, location in connection.execute(named) if location]
     for name, location in rows:
         with readable(name):
-            table = StaticTable.from_metadata(location)
+            table = StaticTable.from_metadata(location, dict(source.properties))
             yield location
-            if snapshot := table.current_snapshot():
-                yield snapshot.manifest_list
-                yield from (manifest.manifest_path for manifest in snapshot.manifests(table.io))
-            yield from (file.file_path for file in planned_files(table))
+            for branch, ref in table.metadata.refs.items():
+                if snapshot := table.snapshot_by_id(ref.snapshot_id):
+                    yield snapshot.manifest_list
+                    yield from (manifest.manifest_path for manifest in snapshot.manifests(table.io))
+                yield from (file.file_path for file in planned_files(table, branch=branch))
 
 
 def _beside(source: Store) -> Iterator[str]:
@@ -73,8 +75,8 @@ def _beside(source: Store) -> Iterator[str]:
 
 
 def _copy(path: str, to: str) -> None:
-    (there, inside), (here, place) = FileSystem.from_uri(path), FileSystem.from_uri(to)
+    (there, inside), (here, place) = located(path), located(to)
     with reached(path):
-        here.create_dir(place.rsplit("/", 1)[0], recursive=True)
+        make_parent(here, place)
         copy_files(inside, place, source_filesystem=there, destination_filesystem=here)
         sync(to)

@@ -13,11 +13,12 @@ from kafka_sla.files import files_below, move_files, remove_empty_folder, remove
 from kafka_sla.model.tables import FACTS, METRICS
 
 _STAMP = "%Y%m%dT%H%M%SZ"
-_AREAS = ("staging", "facts", "commit_records", "unreadable_commit_records", "kafka_sla")
+_AREAS = ("staging", "published", "facts", "commit_records", "unreadable_commit_records", "kafka_sla")
 _HEX = "[0-9a-f]{32}"
 _PARQUET = rf"\.parquet(\.{_HEX}\.part)?"
 _OURS = re.compile(
     rf"staging/{_HEX}/.+"
+    rf"|published/({'|'.join(t.name for t in METRICS)})/{_HEX}-[0-9a-f]{{16}}{_PARQUET}"
     rf"|facts/({'|'.join(t.name for t in FACTS)})/\d{{4}}-\d\d-\d\d/{_HEX}{_PARQUET}"
     rf"|(?:unreadable_)?commit_records/[^/]+/\d+-\d+{_PARQUET}"
     rf"|kafka_sla/({'|'.join(t.name for t in (*FACTS, *METRICS))})/metadata/[^/]+\.(metadata\.json|avro)"

@@ -3,9 +3,8 @@ what a reader who began within the grace period may still open."""
 
 from __future__ import annotations
 
-import itertools
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -18,7 +17,8 @@ from pyiceberg.table.update.snapshot import ExpireSnapshots
 from kafka_sla.config.store import Store
 from kafka_sla.files import files_below, write_days
 from kafka_sla.lake.duckdb_reader import distinct_rows
-from kafka_sla.lake.iceberg import Iceberg, paths, planned_files
+from kafka_sla.lake.iceberg import LOADS, MAIN, Iceberg, paths, planned_files, replace_files
+from kafka_sla.lake.published_view import PublishedView
 from kafka_sla.lake.sweep import Sweep
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.tables import FACTS, METRICS, Table
@@ -52,8 +52,10 @@ class TableMaintenance:
     unmissed: datetime
 
     def run(self) -> MaintenanceResult:
-        """Drop loads, compact facts, expire snapshots, sweep files: in this order, each may be killed and repeated."""
+        """Show what is published, drop loads, compact facts, expire snapshots, sweep files: in this order; each may be
+        killed and repeated."""
         self.ledger.ingestions.renumber_stale(self.abandoned)
+        PublishedView(self.store, self.iceberg, self.ledger).update()
         dead = self._dead_loads()
         dropped = sum(self._drop(table, dead) for table in METRICS)
         compacted = sum(self._compact(table) for table in FACTS)
@@ -81,8 +83,8 @@ class TableMaintenance:
         folders = tuple(f"{self._staging}{load_id}/" for load_id in load_ids)
 
         def change(current: IcebergTable, transaction: Transaction) -> int:
-            dead = [f for f in planned_files(current) if f.file_path.startswith(folders)]
-            replace_files(transaction, dead, [])
+            dead = [f for f in planned_files(current, branch=LOADS) if f.file_path.startswith(folders)]
+            replace_files(transaction, dead, [], LOADS)
             return len(dead)
 
         return self.iceberg.commit(table, change) if folders else 0
@@ -100,9 +102,8 @@ class TableMaintenance:
             old = [f for f in planned_files(current) if f.partition[0] == day]
             rows = distinct_rows(table, paths(old))
             new = write_days(f"{self.store.warehouse}/facts/{table.name}", rows, table.time)
-            replace_files(
-                transaction, old, [parquet_file_to_data_file(current.io, current.metadata, path) for path in new]
-            )
+            replacing = [parquet_file_to_data_file(current.io, current.metadata, path) for path in new]
+            replace_files(transaction, old, replacing, MAIN)
             return len(old)
 
         return self.iceberg.commit(table, change)
@@ -111,17 +112,21 @@ class TableMaintenance:
         """Forget snapshots that were replaced long enough ago; when they were made does not matter to a reader."""
 
         def change(current: IcebergTable, transaction: Transaction) -> int:
-            log = current.history()
-            kept = {new.snapshot_id for new in log[-1:]}
-            for old, new in itertools.pairwise(log):
-                if _utc(new.timestamp_ms) >= self.readers_gone:
-                    kept.add(old.snapshot_id)
+            kept = {id for ref in current.metadata.refs.values() for id in self._still_read(current, ref.snapshot_id)}
             gone = [s.snapshot_id for s in current.snapshots() if s.snapshot_id not in kept]
             if gone:
                 ExpireSnapshots(transaction).by_ids(gone).commit()
             return len(gone)
 
         return self.iceberg.commit(table, change)
+
+    def _still_read(self, table: IcebergTable, head: int) -> Iterator[int]:
+        """The newest snapshot of a branch, and those before it that were replaced too recently."""
+        snapshot = table.snapshot_by_id(head)
+        while snapshot:
+            yield snapshot.snapshot_id
+            recent = _utc(snapshot.timestamp_ms) >= self.readers_gone
+            snapshot = table.snapshot_by_id(snapshot.parent_snapshot_id or 0) if recent else None
 
     def _sweep(self) -> tuple[int, int]:
         """Move files that no table refers to and that nobody is about to add to the trash, and empty that in time."""
@@ -138,17 +143,6 @@ class TableMaintenance:
 
     def _load_of(self, path: str) -> str:
         return path.removeprefix(self._staging).split("/", 1)[0]
-
-
-def replace_files(transaction: Transaction, old: Sequence[DataFile], new: Sequence[DataFile]) -> None:
-    """Take the old files out of the table and put the new ones in, in one snapshot."""
-    if not old:
-        return
-    with transaction.update_snapshot().overwrite() as overwrite:
-        for file in old:
-            overwrite.delete_data_file(file)
-        for file in new:
-            overwrite.append_data_file(file)
 
 
 def _referenced(table: IcebergTable) -> set[str]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import cache
 
 from pydantic import TypeAdapter
-from sqlalchemy import Column, String, Table, Text, insert, select
+from sqlalchemy import Column, String, Table, Text, func, insert, select, update
 
 from kafka_sla.config.settings import Settings
 from kafka_sla.errors import StoreError
@@ -20,6 +20,7 @@ CONFIGURATIONS = Table(
     Column("digest", String(64), primary_key=True),
     Column("settings", Text, nullable=False),
     Column("first_used_at", UtcTime, nullable=False),
+    Column("used_at", UtcTime),
 )
 
 
@@ -33,11 +34,19 @@ class Configurations:
         """Keep the configuration; returns the digest that finds it again, the same for the same content."""
         text = _codec().dump_json(settings).decode()
         digest = hashlib.sha256(text.encode()).hexdigest()
+        now, same = datetime.now(UTC), CONFIGURATIONS.c.digest == digest
         with self._database.writing("configurations") as connection:
-            if not connection.execute(select(CONFIGURATIONS.c.digest).where(CONFIGURATIONS.c.digest == digest)).first():
-                row = {"digest": digest, "settings": text, "first_used_at": datetime.now(UTC)}
+            if not connection.execute(update(CONFIGURATIONS).where(same).values(used_at=now)).rowcount:
+                row = {"digest": digest, "settings": text, "first_used_at": now, "used_at": now}
                 connection.execute(insert(CONFIGURATIONS).values(row))
         return digest
+
+    def newest(self) -> Settings | None:
+        """The configuration of the run that began last; None before the first one."""
+        used = func.coalesce(CONFIGURATIONS.c.used_at, CONFIGURATIONS.c.first_used_at)
+        with self._database.reading() as connection:
+            text = connection.execute(select(CONFIGURATIONS.c.settings).order_by(used.desc()).limit(1)).scalar()
+        return _codec().validate_json(text) if text else None
 
     def frozen(self, digest: str) -> Settings:
         """The configuration of that digest."""

@@ -6,7 +6,7 @@ import heapq
 import itertools
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -38,6 +38,22 @@ class Publication:
     load_id: str
     facts_seq: int
     """Newest landing of facts that the load had seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadExtent:
+    """Over which interval a load was made visible, and for which clusters something of it is; `retired`: for others
+    nothing is any more."""
+
+    clusters: frozenset[str]
+    interval: Interval
+    retired: bool
+
+    def is_all_of(self, shown: Iterable[Slice]) -> bool:
+        """Do these slices show every row of the load?"""
+        return not self.retired and {(s.cluster, s.interval) for s in shown} == {
+            (cluster, self.interval) for cluster in self.clusters
+        }
 
 
 def visible(
@@ -151,10 +167,26 @@ class Publications:
         is published there until it is measured again."""
         now, ours = datetime.now(UTC), PUBLICATIONS.c.load_id.in_(load_ids)
         with self._database.writing("publications") as connection:
-            found = connection.execute(select(PUBLICATIONS.c.load_id, PUBLICATIONS.c.cluster).where(ours)).all()
+            p = PUBLICATIONS.c
+            columns = (p.load_id, p.cluster, p.interval_start, p.interval_end)
+            found = connection.execute(select(*columns).where(ours)).all()
             if found:
                 connection.execute(delete(PUBLICATIONS).where(ours))
                 connection.execute(insert(RETIRED_LOADS), [{**row._mapping, "retired_at": now} for row in found])
+
+    def extents(self, interval: Interval) -> dict[str, LoadExtent]:
+        """The loads that were ever published for some of the interval, as far as versions before knew when."""
+        overlaps = (RETIRED_LOADS.c.interval_start < interval.end, RETIRED_LOADS.c.interval_end > interval.start)
+        with self._database.reading() as connection:
+            found = _overlapping(connection, None, interval)
+            retired = connection.execute(select(RETIRED_LOADS).where(*overlaps)).all()
+        extents = {
+            r.load_id: LoadExtent(frozenset(), Interval(r.interval_start, r.interval_end), True) for r in retired
+        }
+        for publication in itertools.chain.from_iterable(found.values()):
+            known = extents.get(publication.load_id, LoadExtent(frozenset(), publication.interval, False))
+            extents[publication.load_id] = replace(known, clusters=known.clusters | {publication.cluster})
+        return extents
 
     def retired_loads(self, before: datetime) -> list[str]:
         """Loads of which nothing has been visible since `before`."""
@@ -199,7 +231,11 @@ def _retire_hidden(connection: Connection, cluster: str, interval: Interval, now
     hidden = [p for p in touched if p.seq not in seen]
     if hidden:
         connection.execute(delete(PUBLICATIONS).where(PUBLICATIONS.c.seq.in_([p.seq for p in hidden])))
-        rows = [{"load_id": p.load_id, "cluster": cluster, "retired_at": now} for p in hidden]
+        rows = [
+            {"load_id": p.load_id, "cluster": cluster, "retired_at": now, "interval_start": p.interval.start,
+             "interval_end": p.interval.end}
+            for p in hidden
+        ]  # fmt: skip
         connection.execute(insert(RETIRED_LOADS), rows)
 
 

@@ -99,6 +99,8 @@ RETIRED_LOADS = Table(
     Column("load_id", String(64), primary_key=True),
     Column("cluster", Text, primary_key=True),
     Column("retired_at", UtcTime, nullable=False),
+    Column("interval_start", UtcTime),
+    Column("interval_end", UtcTime),
 )
 FACT_LOADS = Table(
     "fact_loads",

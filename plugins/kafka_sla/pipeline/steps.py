@@ -8,9 +8,8 @@ may be a process of its own: what only one needs and is slow to import, it impor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from kafka_sla.config.settings import Settings
@@ -109,10 +108,9 @@ def snapshot(
 def prepare(settings: Settings, store: Store, interval: Interval, clusters: Sequence[str]) -> str:
     """Decide what Spark is to read and write; returns the path of the job file."""
     job = job_for(settings, Lake(store), Ledger(store), interval, clusters)
-    path = Path(job.output) / "job.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = f"{job.output}/job.json"
     job.write(path)
-    return str(path)
+    return path
 
 
 def validate(store: Store, job_path: str) -> dict[str, Any]:
@@ -134,11 +132,13 @@ def validate(store: Store, job_path: str) -> dict[str, Any]:
 
 
 def publish(store: Store, job_path: str) -> dict[str, Any]:
-    """Make the load readable: its files join the tables, then one row switches every reader over."""
+    """Make the load readable: its files join the tables, one row switches every reader of ours over, and then the
+    tables show other engines the same."""
     job, lake, ledger = read_job(job_path), Lake(store), Ledger(store)
     files = {table.name: staged_files(job.output, table) for table in METRICS}
-    lake.add_load(job.load_id, job.interval, files)
+    names = lake.add_load(job.load_id, job.interval, files)
     ledger.publications.publish(job.clusters, job.interval, job.load_id, job.facts_seq)
+    lake.show(job.interval, names)
     return {"interval": str(job.interval), "clusters": ", ".join(job.clusters), "load_id": job.load_id}
 
 
@@ -147,7 +147,23 @@ def evaluate(settings: Settings, store: Store, sla_name: str, interval: Interval
 
     Returns ids of the misses that overlap the interval by state (`open`, `recovered`) and counts of the verdicts.
     """
-    sla, lake, ledger = settings.sla(sla_name), Lake(store), Ledger(store)
+    return _evaluate(settings, settings.sla(sla_name), Lake(store), Ledger(store), interval)
+
+
+def evaluate_all(
+    settings: Settings, store: Store, slas: Sequence[str], interval: Interval
+) -> Iterator[tuple[str, dict[str, Any] | Exception]]:
+    """The same for several SLAs, whose rows are read once; one that cannot be judged gives its error and keeps no other
+    from its verdict."""
+    lake, ledger = Lake(store).remembering(), Ledger(store)
+    for name in slas:
+        try:
+            yield name, _evaluate(settings, settings.sla(name), lake, ledger, interval)
+        except Exception as error:
+            yield name, error
+
+
+def _evaluate(settings: Settings, sla: Sla, lake: Lake, ledger: Ledger, interval: Interval) -> dict[str, Any]:
     windows = [window for piece in interval.pieces(_PIECE) for window in _judged(settings, sla, lake, piece)]
 
     def judge_misses(around: Sequence[SlaWindow]) -> list[Miss]:
@@ -161,7 +177,7 @@ def evaluate(settings: Settings, store: Store, sla_name: str, interval: Interval
     touching = ledger.verdicts.misses(sla, interval)
     verdicts = [w.verdict for w in windows]
     return {
-        "sla": sla_name,
+        "sla": sla.name,
         "open": [m.id for m in touching if m.end is None],
         "recovered": [m.id for m in touching if m.end is not None],
         **{verdict: verdicts.count(verdict) for verdict in ("good", "bad", "excluded", "unknown")},

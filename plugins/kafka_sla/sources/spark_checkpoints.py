@@ -15,6 +15,7 @@ from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from kafka_sla.errors import CheckpointUnreadable
 from kafka_sla.model.entities import Checkpoint, KeptPosition, epoch_ms
+from kafka_sla.object_stores import located
 
 SOURCE = "spark_checkpoint"
 _VERSION = "v1"
@@ -34,7 +35,7 @@ def read_checkpoint(checkpoint: Checkpoint, start: int, end: int | None) -> list
     Raises CheckpointUnreadable with cause and cure.
     """
     try:
-        files, folder = FileSystem.from_uri(checkpoint.path.rstrip("/"))
+        files, folder = located(checkpoint.path.rstrip("/"))
         written = _written(files, f"{folder}/commits")
         planned = _written(files, f"{folder}/offsets")
     except (OSError, ValueError) as error:

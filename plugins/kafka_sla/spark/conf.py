@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from kafka_sla.spark.class_archive import archive_options
 from kafka_sla.spark.job_spec import read_job
 
@@ -25,7 +23,7 @@ _SMALL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SMALL_BYTES = 1_500_000
 
 
-def spark_conf(job_path: str | Path, *, local_driver: bool) -> dict[str, str]:
+def spark_conf(job_path: str, *, local_driver: bool) -> dict[str, str]:
     """Settings that fit the job. `local_driver`: the driver starts on this machine, whose class archive it may use."""
     small = read_job(job_path).input_bytes < SMALL_BYTES
     options = " ".join(filter(None, [_SMALL_JVM if small else "", archive_options() if local_driver else ""]))

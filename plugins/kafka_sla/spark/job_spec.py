@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_sla.errors import StoreError
+from kafka_sla.files import read_text, write_text
 from kafka_sla.model.entities import Cluster, Interval, MeasuredSla, Patterns, ReplicationFlow, StatusRules
 
 if TYPE_CHECKING:
@@ -91,20 +91,19 @@ class Job:
         """How each cluster's consumers are judged."""
         return {r.cluster.name: r.cluster.status for r in self.replays}
 
-    def write(self, path: Path) -> None:
-        """Write beside and rename: a killed writer leaves the old file or the new one."""
-        part = path.with_suffix(".part")
-        part.write_bytes(_codec().dump_json(self, indent=1))
-        part.replace(path)
+    def write(self, path: str) -> None:
+        """Write the whole file: a killed writer leaves the old one or the new one."""
+        write_text(path, _codec().dump_json(self, indent=1).decode())
 
 
-def read_job(path: str | Path) -> Job:
+def read_job(path: str) -> Job:
     """The job that `Job.write` wrote."""
     try:
-        return _codec().validate_json(Path(path).read_bytes())
+        return _codec().validate_json(read_text(path))
     except OSError as error:
         raise StoreError(
-            f"{path} cannot be read: {error.strerror}; make the warehouse reachable, or measure the interval again"
+            f"{path} cannot be read: {error.strerror or error}; make the warehouse reachable, or measure the interval"
+            " again"
         ) from error
 
 

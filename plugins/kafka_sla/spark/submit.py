@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 
+from kafka_sla import object_stores
 from kafka_sla.errors import SparkFailed
 from kafka_sla.spark.conf import spark_conf
 from kafka_sla.spark.package_zip import PACKAGES, application, package_folder
@@ -64,7 +65,7 @@ def _environment() -> dict[str, str]:
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    return {**os.environ, **own}
+    return {**os.environ, **own, **object_stores.environment()}
 
 
 def _end_of(log: Path) -> str:

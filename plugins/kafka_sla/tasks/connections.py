@@ -7,10 +7,9 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from airflow.sdk import Connection as AirflowConnection
-from airflow.sdk import conf
-from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
+from kafka_sla.airflow_versions import AirflowNotFoundException, conf
 from kafka_sla.config.store import Store
 from kafka_sla.errors import ConnectionMissing
 from kafka_sla.model.entities import Connection
@@ -18,7 +17,9 @@ from kafka_sla.model.entities import Connection
 STORE_FOLDER = "KAFKA_SLA_STORE"
 """Environment variable of the embedded store's folder, used when the store's connection is not defined."""
 
-_SECRET_WORDS = ("password", "secret", "token", "pem", "oauthbearer.config")
+_SECRET_WORDS = (
+    "password", "secret", "token", "pem", "oauthbearer.config", "account-key", "connection-string",
+)  # fmt: skip
 
 
 def connection(conn_id: str) -> Connection:

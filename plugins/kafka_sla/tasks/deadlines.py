@@ -11,9 +11,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk.definitions.callback import AsyncCallback
-from airflow.sdk.definitions.deadline import BaseDeadlineReference, DeadlineAlert
-
+from kafka_sla.airflow_versions import AsyncCallback, BaseDeadlineReference, DeadlineAlert, deadline
 from kafka_sla.model.entities import FreshnessAlert, Interval
 
 if TYPE_CHECKING:
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class ScheduledIntervalEnd(BaseDeadlineReference):
+class ScheduledIntervalEnd(BaseDeadlineReference or object):  # type: ignore[misc]
     """The end of a scheduled run's interval. Backfills and runs by hand have no deadline: nobody waits for them."""
 
     required_kwargs = frozenset({"dag_id", "run_id"})
@@ -42,6 +40,9 @@ def late_alert(settings: Settings | None) -> DeadlineAlert | None:
     """The alert that the configuration asks for. The callback gets all of it: a triggerer reads no configuration."""
     if settings is None or settings.freshness_alert is None:
         return None
+    if BaseDeadlineReference is None:
+        log.warning("freshness_alert needs Airflow 3.2 or newer; nobody is mailed about late runs")
+        return None
     asked = {
         "recipients": list(settings.freshness_alert.recipients),
         "after_ms": settings.freshness_alert.after_ms,
@@ -50,12 +51,8 @@ def late_alert(settings: Settings | None) -> DeadlineAlert | None:
         "store_connection": settings.store_connection,
         "base_url": settings.base_url,
     }
-    return DeadlineAlert(
-        reference=ScheduledIntervalEnd(),
-        interval=timedelta(milliseconds=settings.freshness_alert.after_ms),
-        callback=AsyncCallback(tell_late, kwargs=asked),
-        name="late",
-    )
+    after = timedelta(milliseconds=settings.freshness_alert.after_ms)
+    return deadline(ScheduledIntervalEnd(), after, AsyncCallback(tell_late, kwargs=asked), "late")
 
 
 async def tell_late(context: dict[str, Any], **asked: Any) -> str:

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from airflow.sdk import get_current_context, task
-from airflow.sdk.exceptions import AirflowSkipException
 
+from kafka_sla.airflow_versions import AirflowSkipException
 from kafka_sla.errors import BadRequest
 from kafka_sla.model.entities import Interval
 from kafka_sla.tasks.connections import connection

@@ -1,6 +1,7 @@
 """The wiring of the steps, shared by the DAGs. Knows the order and who waits for whom, nothing of what a step does.
 
-plan → snapshot (per cluster) → prepare → measure → validate → publish → evaluate (per SLA) → notify, announce → watcher
+plan → snapshot (per cluster) → prepare → measure → validate → publish → evaluate (per SLA or team)
+→ notify, announce → watcher
 """
 
 from __future__ import annotations
@@ -18,9 +19,8 @@ DEFAULTS: dict[str, Any] = {
     "owner": "kafka_sla",
     "retries": 2,
     "retry_delay": timedelta(seconds=20),
-    "retry_policy": steps.PATIENCE,
     "execution_timeout": timedelta(hours=1),
-}
+} | steps.PATIENCE
 
 
 def sla_flow(*, every: timedelta, watches: bool) -> None:
@@ -33,10 +33,12 @@ def sla_flow(*, every: timedelta, watches: bool) -> None:
     plan = clusters["plan"]
     snapshots: Any = steps.snapshot.partial(plan=plan).expand(cluster=clusters)
     job: Any = steps.prepare(plan, snapshots)
-    measured = measure(job="{{ ti.xcom_pull(task_ids='prepare') }}")
+    measured = measure(
+        job="{{ ti.xcom_pull(task_ids='prepare') }}", store="{{ ti.xcom_pull(task_ids='plan', key='plan')['store'] }}"
+    )
     validated = steps.validate(plan, job)
     published = steps.publish(plan, job)
-    evaluated = steps.evaluate.partial(plan=plan).expand(sla=steps.slas(plan))
+    evaluated = steps.evaluate.partial(plan=plan).expand(batch=steps.slas(plan))
     last: list[Any] = [steps.notify(), steps.announce()] if watches else [steps.maintain_tables(plan)]
     watcher = EmptyOperator(
         task_id="watcher", trigger_rule=TriggerRule.NONE_FAILED, doc="Red when anything above is red."

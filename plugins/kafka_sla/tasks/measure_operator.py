@@ -6,16 +6,18 @@ import os
 import sys
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import psutil
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Context
 
+from kafka_sla import object_stores
 from kafka_sla.model.entities import Connection
 from kafka_sla.spark.conf import spark_conf
 from kafka_sla.spark.package_zip import application, code_zip
 from kafka_sla.spark.processes import end
-from kafka_sla.tasks.connections import connection
+from kafka_sla.tasks.connections import connection, store_of
 
 CONNECTION = "spark_default"
 POOL = "KAFKA_SLA_SPARK_POOL"
@@ -23,14 +25,24 @@ POOL = "KAFKA_SLA_SPARK_POOL"
 
 
 class MeasureOperator(SparkSubmitOperator):
-    """spark-submit with this project's code, which is zipped where the task runs: any worker will do."""
+    """spark-submit with this project's code, which is zipped where the task runs: any worker will do. `store`: the
+    connection of the store whose warehouse holds the job."""
+
+    template_fields = (*SparkSubmitOperator.template_fields, "store")
+
+    def __init__(self, *, store: str, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.store = store
 
     def execute(self, context: Context) -> None:
         self.application = str(application())
         self.py_files = str(code_zip())
+        store_of(self.store)
         *_, job = self.application_args or [""]
-        self.env_vars = client_environment(connection(self._conn_id))
-        self.conf = {**spark_conf(job, local_driver=self.env_vars is not None), **(self.conf or {})}
+        spark = connection(self._conn_id)
+        self.env_vars = client_environment(spark)
+        own = {name: str(value) for name, value in spark.extra.items() if name.startswith("spark.")}
+        self.conf = {**spark_conf(job, local_driver=self.env_vars is not None), **(self.conf or {}), **own}
         super().execute(context)
 
     def on_kill(self) -> None:
@@ -41,9 +53,11 @@ class MeasureOperator(SparkSubmitOperator):
         super().on_kill()
 
 
-def measure(job: str) -> MeasureOperator:
-    """The task that runs the job file (a template). One application a DAG at a time: Spark starts are dear."""
+def measure(job: str, store: str) -> MeasureOperator:
+    """The task that runs the job file of the store (both templates). One application a DAG at a time: Spark starts are
+    expensive."""
     return MeasureOperator(
+        store=store,
         task_id="measure",
         conn_id=CONNECTION,
         name="kafka_sla {{ run_id }}",
@@ -71,4 +85,5 @@ def client_environment(spark: Connection) -> dict[str, str] | None:
         "PYSPARK_PYTHON": python,
         "PYSPARK_DRIVER_PYTHON": os.environ.get("PYSPARK_DRIVER_PYTHON", sys.executable),
     }
+    found |= object_stores.environment()
     return found | ({"SPARK_LOCAL_IP": "127.0.0.1"} if master.startswith("local") else {})

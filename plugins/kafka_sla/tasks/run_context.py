@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
-from airflow.sdk import conf, get_current_context
+from airflow.sdk import get_current_context
 
+from kafka_sla.airflow_versions import conf
 from kafka_sla.config.settings import Settings, load_settings
 from kafka_sla.config.store import Store
 from kafka_sla.errors import BadRequest

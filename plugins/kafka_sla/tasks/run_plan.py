@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal, TypedDict
 
 from kafka_sla.config.settings import Settings
 from kafka_sla.errors import BadRequest
-from kafka_sla.model.entities import Interval, floor_time
+from kafka_sla.model.entities import Interval, Sla, floor_time
 
+_A_TASK_EACH, _MOST_OF_A_TASK = 20, 50
 NEWS = timedelta(hours=1)
 """A miss that a late run finds in an interval older than this is history: it is recorded and shown, not mailed."""
 LONGEST = timedelta(days=31)
@@ -41,6 +43,13 @@ class Plan(Frozen):
     """Kafka is not asked: the facts that are stored are measured anew."""
     alarm: bool
     """This run may fail an SLA's task; false for backfills and history, which only record."""
+
+
+class Batch(TypedDict):
+    """SLAs that one task evaluates, and its name in the grid."""
+
+    label: str
+    slas: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,3 +161,18 @@ def _scope(settings: Settings, request: Request) -> tuple[list[str], list[str]]:
         if sla.cluster not in clusters:
             raise BadRequest(f"the SLA {sla.name!r} is about the cluster {sla.cluster!r}; choose that cluster too")
     return clusters, [sla.name for sla in asked or settings.slas if sla.cluster in clusters]
+
+
+def batches(slas: Sequence[Sla]) -> list[Batch]:
+    """A task an SLA as long as they are few, else a task a team, or part of one: SLAs of one task share what they read,
+    and the grid stays short."""
+    if len(slas) <= _A_TASK_EACH:
+        return [Batch(label=sla.name, slas=[sla.name]) for sla in slas]
+    found = []
+    for team in sorted({sla.team for sla in slas}):
+        names = [sla.name for sla in slas if sla.team == team]
+        parts = [names[i : i + _MOST_OF_A_TASK] for i in range(0, len(names), _MOST_OF_A_TASK)]
+        for number, part in enumerate(parts, 1):
+            count = f" ({number} of {len(parts)})" if len(parts) > 1 else ""
+            found.append(Batch(label=f"{team or 'no team'}{count}", slas=part))
+    return found

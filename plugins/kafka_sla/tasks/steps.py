@@ -12,39 +12,22 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow.sdk import (
-    ExceptionRetryPolicy,
-    RetryAction,
-    RetryRule,
-    TriggerRule,
-    get_current_context,
-    task,
-)
-from airflow.sdk.exceptions import AirflowSkipException
+from airflow.sdk import TriggerRule, get_current_context, task
 
 from kafka_sla import errors
+from kafka_sla.airflow_versions import AirflowSkipException, not_tried_again
+from kafka_sla.config.settings import Settings
 from kafka_sla.tasks import assets
 from kafka_sla.tasks.connections import connection, store_of
 from kafka_sla.tasks.run_context import frozen, read_settings, request_of_run, run_url
-from kafka_sla.tasks.run_plan import Plan, is_live, planned
+from kafka_sla.tasks.run_plan import Batch, Plan, batches, is_live, planned
 from kafka_sla.tasks.run_plan import plan as decide
 
 log = logging.getLogger(__name__)
 
-PATIENCE = ExceptionRetryPolicy(
-    rules=[
-        RetryRule(
-            exception=[
-                errors.SettingsError,
-                errors.BadRequest,
-                errors.ConnectionMissing,
-                errors.ValidationFailed,
-                errors.MissOpen,
-            ],
-            action=RetryAction.FAIL,
-            reason="the next try would end the same way",
-        )
-    ]
+PATIENCE = not_tried_again(
+    [errors.SettingsError, errors.BadRequest, errors.ConnectionMissing, errors.ValidationFailed, errors.MissOpen],
+    "the next try would end the same way",
 )
 """Retry what may heal by itself (a broker, a database, a mail server), nothing else."""
 
@@ -67,9 +50,10 @@ def plan(every_seconds: int, watches: bool) -> list[str]:
 
 
 @task
-def slas(plan: Plan) -> list[str]:
-    """The SLAs of the plan, one mapped task each."""
-    return plan["slas"]
+def slas(plan: Plan) -> list[Batch]:
+    """The SLAs of the plan in batches, one mapped task each."""
+    settings, _ = frozen(plan)
+    return batches([settings.sla(name) for name in plan["slas"]])
 
 
 @task(map_index_template="{{ task.op_kwargs['cluster'] }}")
@@ -124,20 +108,36 @@ def publish(plan: Plan, job: str) -> dict[str, Any]:
     return found
 
 
-@task(map_index_template="{{ task.op_kwargs['sla'] }}", inlets=list(assets.TABLES))
-def evaluate(plan: Plan, sla: str) -> dict[str, Any]:
-    """Judge one SLA: red when it is missed and says `on_miss: fail`, else green, a miss noted in log and XCom."""
+@task(map_index_template="{{ task.op_kwargs['batch']['label'] }}", inlets=list(assets.TABLES))
+def evaluate(plan: Plan, batch: Batch) -> list[dict[str, Any]]:
+    """Judge a batch of SLAs: red when one is missed and says `on_miss: fail`, else green, misses noted in log and XCom.
+    One that cannot be judged keeps no other from its verdict."""
     from kafka_sla.pipeline import steps
 
     settings, store = frozen(plan)
-    found = steps.evaluate(settings, store, sla, planned(plan))
-    _say(sla, found)
-    if note := _missed(found):
-        get_current_context()["ti"].xcom_push(key="note", value=note)
-        if plan["alarm"] and settings.sla(sla).on_miss == "fail":
-            raise errors.MissOpen(f"{sla}: {note}")
-        log.warning("%s: %s", sla, note)
+    found, failed, notes = [], [], {}
+    for sla, outcome in steps.evaluate_all(settings, store, batch["slas"], planned(plan)):
+        if isinstance(outcome, Exception):
+            log.error("%s was not judged: %s", sla, outcome)
+            failed.append(outcome)
+            continue
+        found.append(outcome)
+        _say(sla, outcome)
+        if note := _missed(outcome):
+            notes[sla] = note
+            log.warning("%s: %s", sla, note)
+    _raise(plan, settings, failed, notes)
     return found
+
+
+def _raise(plan: Plan, settings: Settings, failed: Sequence[Exception], notes: dict[str, str]) -> None:
+    """What ends a task of `evaluate` red; notes of misses stay as XCom."""
+    if notes:
+        get_current_context()["ti"].xcom_push(key="note", value="; ".join(f"{sla}: {n}" for sla, n in notes.items()))
+    if failed:
+        raise failed[0]
+    if red := [f"{sla}: {n}" for sla, n in notes.items() if plan["alarm"] and settings.sla(sla).on_miss == "fail"]:
+        raise errors.MissOpen("; ".join(red))
 
 
 @task(trigger_rule=TriggerRule.ALL_DONE, inlets=list(assets.TABLES))

@@ -9,10 +9,11 @@ from typing import Annotated
 from airflow.api_fastapi.auth.managers.base_auth_manager import COOKIE_NAME_JWT_TOKEN
 from airflow.api_fastapi.core_api.security import requires_access_dag, resolve_user_from_token
 from airflow.sdk import Connection
-from airflow.sdk.exceptions import AirflowNotFoundException
 from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from kafka_sla.airflow_versions import AirflowNotFoundException
 
 DAG = "kafka_sla"
 SCRAPER = "kafka_sla_scraper"

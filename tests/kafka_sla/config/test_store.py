@@ -37,6 +37,25 @@ def test_a_postgres_connection_keeps_its_tls_settings() -> None:
     assert store == Store("s3://bucket/lake", "postgresql+psycopg2://db/postgres?sslmode=verify-full")
 
 
+def test_endpoint_region_and_credentials_come_from_the_extra_and_are_kept_out_of_sight() -> None:
+    extra = {
+        "warehouse": "s3://lake/kafka-sla", "s3.endpoint": "http://minio.example:9000", "s3.secret-access-key": "hush",
+        "s3.force-virtual-addressing": False, "sslmode": "require",
+    }  # fmt: skip
+    store = Store.from_connection(connection(conn_type="postgres", host="db", extra=extra))
+    assert dict(store.properties) == {
+        "s3.endpoint": "http://minio.example:9000", "s3.secret-access-key": "hush", "s3.region": "us-east-1",
+        "s3.force-virtual-addressing": "false",
+    }  # fmt: skip
+    assert "hush" not in repr(store)
+
+
+def test_a_folder_that_is_written_as_a_uri_is_the_folder(tmp_path: Path) -> None:
+    extra = {"warehouse": f"file://{tmp_path}/an%20old/warehouse/"}
+    store = Store.from_connection(connection(conn_type="sqlite", host=f"{tmp_path}/sla.db", extra=extra))
+    assert store.warehouse == f"{tmp_path}/an old/warehouse"
+
+
 def test_a_sqlite_connection_needs_only_its_file(tmp_path: Path) -> None:
     store = Store.from_connection(connection(conn_type="sqlite", host=f"{tmp_path}/sla.db", extra={}))
     assert store == Store(f"{tmp_path}/warehouse", f"sqlite:///{tmp_path}/sla.db")
@@ -58,7 +77,7 @@ def test_a_generic_connection_gives_the_url_in_its_extra(scheme: str) -> None:
         ({"conn_type": "postgres", "host": "db", "extra": {}}, 'names no warehouse: set "warehouse" in its extra'),
         (
             {"conn_type": "postgres", "host": "db", "extra": {"warehouse": "s3://key:secret@bucket/lake"}},
-            "holds a key of the object store, .* AWS_SECRET_ACCESS_KEY",
+            "holds a key of the object store, .* s3.access-key-id",
         ),
         ({"extra": {"database_url": "mysql://db/lake"}}, "names a mysql database: use Postgres or SQLite"),
         ({"extra": {"database_url": "secret@db"}}, "is no SQLAlchemy URL: write postgresql://"),

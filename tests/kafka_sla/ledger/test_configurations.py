@@ -68,3 +68,13 @@ def test_the_same_content_is_kept_once_and_an_edited_one_beside_it(store: Store,
 def test_a_configuration_that_the_store_does_not_hold_is_named(store: Store) -> None:
     with pytest.raises(StoreError, match="no configuration c0ffee; clear the run from its first task on"):
         Ledger(store).configurations.frozen("c0ffee")
+
+
+def test_the_newest_configuration_is_the_one_that_was_used_last(store: Store, tmp_path: Path) -> None:
+    ledger, path = Ledger(store), tmp_path / "kafka_sla.yml"
+    assert ledger.configurations.newest() is None
+    for text in ("clusters: {eu: {}}\n", "clusters: {us: {}}\n", "clusters: {eu: {}}\n"):
+        path.write_text(text)
+        ledger.configurations.freeze(load_settings(path))
+    newest = ledger.configurations.newest()
+    assert newest is not None and [cluster.name for cluster in newest.clusters] == ["eu"]

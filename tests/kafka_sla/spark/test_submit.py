@@ -45,18 +45,20 @@ def test_an_interrupted_command_leaves_no_process_and_no_file(tmp_path: Path, ho
 
 
 def test_a_killed_task_leaves_no_process(tmp_path: Path) -> None:
-    job(tmp_path).write(tmp_path / "job.json")
+    job(tmp_path).write(str(tmp_path / "job.json"))
     code = f"""
 import signal
 from kafka_sla.tasks.measure_operator import measure
-task = measure({str(tmp_path / "job.json")!r})
+task = measure({str(tmp_path / "job.json")!r}, "kafka_sla_store")
 task.conf = {{}}
 signal.signal(signal.SIGTERM, lambda *_: task.on_kill())
 task.execute({{}})
 """
     spark = json.dumps({"conn_type": "spark", "host": "local[1]"})
     with subprocess.Popen(
-        [sys.executable, "-c", code], cwd=tmp_path, env=os.environ | {"AIRFLOW_CONN_SPARK_DEFAULT": spark}
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=os.environ | {"AIRFLOW_CONN_SPARK_DEFAULT": spark, "KAFKA_SLA_STORE": str(tmp_path)},
     ) as task:
         family = with_driver(psutil.Process(task.pid))
         task.terminate()
@@ -83,7 +85,7 @@ def job(folder: Path) -> Job:
 
 
 def test_a_failed_application_tells_the_end_of_its_output_and_where_all_of_it_is(tmp_path: Path) -> None:
-    job(tmp_path).write(tmp_path / "job.json")
+    job(tmp_path).write(str(tmp_path / "job.json"))
     with pytest.raises(SparkFailed, match=r"Spark ended with exit code 1; its whole output is in (\S+)") as caught:
         run_spark(str(tmp_path / "job.json"))
     assert "removed.parquet" in str(caught.value)

@@ -8,7 +8,7 @@ import pytest
 from kafka_sla.config.settings import Settings
 from kafka_sla.errors import BadRequest, SettingsError
 from kafka_sla.model.entities import Cluster, Interval, Patterns, Sla, SteadyState
-from kafka_sla.tasks.run_plan import Frozen, Request, is_live, plan
+from kafka_sla.tasks.run_plan import Frozen, Request, batches, is_live, plan
 
 
 def at(clock: str, day: int = 21) -> datetime:
@@ -142,3 +142,19 @@ def test_the_backfill_offered_for_too_long_a_range_ends_with_its_last_day() -> N
 
     with pytest.raises(BadRequest, match=f"--to-date {midnight - timedelta(days=1):%F}$"):
         plan(SETTINGS, KEPT, asked, at("10:07:31"))
+
+
+def test_few_slas_have_a_task_each_and_many_share_one_by_team() -> None:
+    def of_team(name: str, team: str) -> Sla:
+        return replace(sla(name, "eu"), team=team)
+
+    few = [of_team("payments", "billing"), of_team("parcels", "logistics")]
+    many = [of_team(f"alerts {n}", "billing") for n in range(60)] + [
+        of_team("parcels", "logistics"),
+        of_team("search", ""),
+    ]
+
+    assert [batch["label"] for batch in batches(few)] == ["payments", "parcels"]
+    assert [(batch["label"], len(batch["slas"])) for batch in batches(many)] == [
+        ("no team", 1), ("billing (1 of 2)", 50), ("billing (2 of 2)", 10), ("logistics", 1),
+    ]  # fmt: skip

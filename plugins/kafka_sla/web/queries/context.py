@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -11,11 +12,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from airflow.sdk import Connection as AirflowConnection
-from airflow.sdk import conf
-from airflow.sdk.exceptions import AirflowNotFoundException
 from fastapi import Request
 
-from kafka_sla.config.settings import Settings, load_settings
+from kafka_sla.airflow_versions import AirflowNotFoundException, conf
+from kafka_sla.config.settings import STORE_CONNECTION, Settings, load_settings
+from kafka_sla.config.sla_files import changes_of
 from kafka_sla.config.store import Store
 from kafka_sla.errors import ConnectionMissing, DamagedFile, SettingsError
 from kafka_sla.lake.lake import Lake
@@ -48,17 +49,33 @@ class Context:
 
 def open_context(request: Request) -> Context:
     """A FastAPI dependency. The clock says what is shown as late, never what is computed."""
-    path = _configuration()
-    try:
-        changed = path.stat().st_mtime_ns
-    except OSError as error:
-        raise SettingsError(f"cannot read the configuration {path}: {error.strerror}; set KAFKA_SLA_CONFIG") from error
-    settings = _settings(path, changed)
-    store = _store(settings)
+    settings = _current_settings()
+    store = _store(settings.store_connection)
     ledger, lake = _opened(store)
     ledger.verify()
     request.state.damaged = []
     return Context(settings, ledger, lake, store, datetime.now(UTC), request.state.damaged)
+
+
+def _current_settings() -> Settings:
+    """Those of the file; where the web server has none, as with DAG bundles, those of the newest run."""
+    path = _configuration()
+    try:
+        return _settings(path, changes_of(path))
+    except FileNotFoundError as error:
+        with suppress(ConnectionMissing):
+            if found := _opened(_store(STORE_CONNECTION))[0].configurations.newest():
+                return found
+        raise _unreadable(path, error) from error
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> SettingsError:
+    return SettingsError(
+        f"cannot read the configuration {path}: {error.strerror}; set KAFKA_SLA_CONFIG, or define the connection"
+        f" {STORE_CONNECTION!r}, in whose store runs keep theirs"
+    )
 
 
 def _configuration() -> Path:
@@ -67,8 +84,8 @@ def _configuration() -> Path:
 
 
 @lru_cache(maxsize=2)
-def _settings(path: Path, changed: int) -> Settings:
-    """Read anew when the file has changed."""
+def _settings(path: Path, changed: tuple[int, ...]) -> Settings:
+    """Read anew when a file has changed."""
     return load_settings(path)
 
 
@@ -78,19 +95,19 @@ def _opened(store: Store) -> tuple[Ledger, Lake]:
     return Ledger(store), Lake(store)
 
 
-def _store(settings: Settings) -> Store:
+def _store(conn_id: str) -> Store:
     try:
-        found = AirflowConnection.get(settings.store_connection)
+        found = AirflowConnection.get(conn_id)
     except AirflowNotFoundException as error:
         if folder := os.environ.get("KAFKA_SLA_STORE"):
             return Store.embedded(Path(folder))
         raise ConnectionMissing(
-            f"the Airflow connection {settings.store_connection!r} is not defined where the web server runs; add it"
+            f"the Airflow connection {conn_id!r} is not defined where the web server runs; add it"
             " under Admin > Connections"
         ) from error
     return Store.from_connection(
         Connection(
-            id=settings.store_connection, host=found.host, port=found.port, login=found.login,
+            id=conn_id, host=found.host, port=found.port, login=found.login,
             password=found.password, schema=found.schema, conn_type=found.conn_type, extra=dict(found.extra_dejson),
         )
     )  # fmt: skip

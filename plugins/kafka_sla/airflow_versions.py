@@ -1,0 +1,46 @@
+"""Names that only some of the supported Airflows (3.1 to 3.3) have, or that moved between them. Knows no DAG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from airflow.providers.common.compat.sdk import AirflowNotFoundException, AirflowSkipException, conf
+from airflow.sdk.definitions.deadline import DeadlineAlert
+
+try:
+    from airflow.sdk import CronDataIntervalTimetable
+except ImportError:  # 3.1
+    from airflow.timetables.interval import CronDataIntervalTimetable  # type: ignore[assignment]
+
+try:
+    from airflow.sdk.definitions.callback import AsyncCallback
+    from airflow.sdk.definitions.deadline import BaseDeadlineReference
+except ImportError:  # 3.1 knows the deadlines that it ships, and no others
+    from airflow.sdk.definitions.deadline import AsyncCallback  # type: ignore[attr-defined]
+
+    BaseDeadlineReference = None  # type: ignore[assignment,misc]
+
+__all__ = [
+    "AirflowNotFoundException", "AirflowSkipException", "AsyncCallback", "BaseDeadlineReference",
+    "CronDataIntervalTimetable", "DeadlineAlert", "conf", "deadline", "not_tried_again",
+]  # fmt: skip
+
+
+def not_tried_again(exceptions: Sequence[type[Exception]], reason: str) -> dict[str, Any]:
+    """Arguments of tasks that fail at once with these errors. Before 3.3 Airflow tries them again like all others."""
+    try:
+        from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule
+    except ImportError:
+        return {}
+    rule = RetryRule(exception=list(exceptions), action=RetryAction.FAIL, reason=reason)
+    return {"retry_policy": ExceptionRetryPolicy(rules=[rule])}
+
+
+def deadline(reference: Any, interval: timedelta, callback: AsyncCallback, name: str) -> DeadlineAlert:
+    """An alert by its name where alerts have one, from 3.3 on."""
+    try:
+        return DeadlineAlert(reference=reference, interval=interval, callback=callback, name=name)
+    except TypeError:
+        return DeadlineAlert(reference=reference, interval=interval, callback=callback)

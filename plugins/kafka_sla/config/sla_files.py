@@ -1,0 +1,59 @@
+"""The SLA files of teams, `slas.d/*.yml` beside the configuration, read as one document with it. Knows no rule of SLAs.
+
+A file holds `slas`, and `defaults` for them, which go before those of the configuration.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kafka_sla.config.rules import merged_slas
+from kafka_sla.config.yaml_lines import Mistake, YamlFile, read_yaml
+
+FOLDER = "slas.d"
+_KEYS = ("slas", "defaults")
+
+
+def read_configuration(path: Path) -> YamlFile:
+    """The configuration and the SLAs of all teams; OSError when one of the files cannot be read."""
+    file = read_yaml(path)
+    for team in team_files(path):
+        part, name = read_yaml(team), f"{FOLDER}/{team.name}"
+        file.mistakes += [Mistake(m.line, m.path, m.text, name) for m in [*part.mistakes, *_misplaced(part)]]
+        if isinstance(file.values, dict) and isinstance(part.values, dict):
+            _append(file, part, name)
+    return file
+
+
+def team_files(path: Path) -> list[Path]:
+    """The files beside a configuration, by name."""
+    return sorted((path.parent / FOLDER).glob("*.yml"))
+
+
+def changes_of(path: Path) -> tuple[int, ...]:
+    """Differs when the configuration or a file of a team was changed, added or removed; OSError without the former."""
+    return tuple(one.stat().st_mtime_ns for one in (path, *team_files(path)))
+
+
+def _misplaced(part: YamlFile) -> list[Mistake]:
+    if not isinstance(part.values, dict) or not isinstance(part.values.get("slas"), list):
+        return [] if part.mistakes else [Mistake(1, (), "the file holds no list of slas; allowed: slas, defaults")]
+    return [
+        Mistake(part.line((key,)), (key,), f"belongs in the configuration; allowed here: {', '.join(_KEYS)}")
+        for key in part.values
+        if key not in _KEYS
+    ]
+
+
+def _append(file: YamlFile, part: YamlFile, name: str) -> None:
+    """The SLAs of the part behind those of the file, with their lines and the part's name."""
+    slas: list[Any] = file.values.get("slas") or []
+    if not isinstance(slas, list):
+        return
+    first = len(slas)
+    file.values["slas"] = [*slas, *merged_slas(part.values)]
+    for at, line in part.lines.items():
+        if at[:1] == ("slas",) and len(at) > 1:
+            file.lines[("slas", first + int(at[1]), *at[2:])] = line
+    file.parts.append((first, name))

@@ -1,0 +1,92 @@
+"""File systems behind URIs, by where they begin: endpoint, region and credentials in PyIceberg's names. Knows no file.
+
+A process learns them from the store's connection; another one, such as Spark's driver, from its environment; Spark's
+tasks from the functions that they run. They are never written to a file, a log or a command line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
+
+T = TypeVar("T")
+
+VARIABLE = "KAFKA_SLA_OBJECT_STORES"
+"""Environment variable of a Spark driver: JSON of URI → properties."""
+PROPERTIES = ("s3.", "gcs.", "adls.", "oss.", "client.")
+"""How the names of properties begin."""
+_DEFAULT_REGION = "us-east-1"
+
+_properties: dict[str, dict[str, str]] = {}
+_filesystems: dict[str, FileSystem] = {}
+
+
+def remember(uri: str, properties: Mapping[str, str]) -> None:
+    """From here on, this process reaches what lies below the URI with these properties."""
+    if _properties.get(uri) != dict(properties):
+        _properties[uri] = dict(properties)
+        _filesystems.pop(uri, None)
+
+
+def with_region(properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties; a server that is not Amazon's is not searched for by region."""
+    known = {"s3.region", "client.region"} & set(properties)
+    return {**({} if known or "s3.endpoint" not in properties else {"s3.region": _DEFAULT_REGION}), **properties}
+
+
+def environment() -> dict[str, str]:
+    """What a process that is started here needs in its environment to reach the same."""
+    return {VARIABLE: json.dumps(_properties)} if _properties else {}
+
+
+def from_environment() -> None:
+    """Learn what the process that started this one knew."""
+    for uri, properties in json.loads(os.environ.get(VARIABLE) or "{}").items():
+        remember(uri, properties)
+
+
+def reaching(function: Callable[[T], Iterator[T]]) -> Callable[[T], Iterator[T]]:
+    """The function, for another machine: where it runs, what this process knows is reached as from here."""
+    if not (known := {uri: _filesystem(uri) for uri in _properties}):
+        return function
+
+    def run(given: T) -> Iterator[T]:
+        _learn(known)  # by name: a function that travels has copies of the variables of its module
+        return function(given)
+
+    return run
+
+
+def _learn(known: Mapping[str, FileSystem]) -> None:
+    _filesystems.update(known)
+
+
+def located(path: str) -> tuple[FileSystem, str]:
+    """The file system of a path or URI, and its path there."""
+    from pyarrow.fs import FileSystem  # late: DAG files are parsed without Arrow
+
+    if "://" not in path:
+        return FileSystem.from_uri(path)  # type: ignore[no-any-return]
+    for uri in _known():
+        if path == uri or path.startswith(f"{uri}/"):
+            return _filesystem(uri), path.split("://", 1)[1]
+    return FileSystem.from_uri(path)  # type: ignore[no-any-return]
+
+
+def _known() -> Iterable[str]:
+    """The longest first."""
+    return sorted({*_properties, *_filesystems}, key=len, reverse=True)
+
+
+def _filesystem(uri: str) -> FileSystem:
+    if uri not in _filesystems:
+        from pyiceberg.io.pyarrow import PyArrowFileIO  # late: nobody needs it for folders
+
+        scheme, rest = uri.split("://", 1)
+        _filesystems[uri] = PyArrowFileIO(_properties[uri]).fs_by_scheme(scheme, rest.split("/", 1)[0])
+    return _filesystems[uri]
