@@ -15,11 +15,11 @@ from kafka_sla.config.env_connections import environment_connection
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
 from kafka_sla.errors import BadRequest, SettingsError
-from kafka_sla.lake.damage import Damage, Inspection
 from kafka_sla.lake.lake import Lake
-from kafka_sla.lake.relocation import move
-from kafka_sla.lake.repair import Repair
-from kafka_sla.lake.store_copy import copy_store
+from kafka_sla.lake.recovery.damage import Damage, Inspection
+from kafka_sla.lake.recovery.relocation import move
+from kafka_sla.lake.recovery.repair import Repair
+from kafka_sla.lake.recovery.store_copy import copy_store
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval
 from kafka_sla.pipeline.rollup_builder import sum_up

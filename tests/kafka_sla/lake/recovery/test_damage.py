@@ -13,10 +13,10 @@ from sqlalchemy import text
 from kafka_sla.cli.main import main
 from kafka_sla.config.store import Store
 from kafka_sla.errors import DamagedTable, StoreError
-from kafka_sla.lake.damage import Damage, Inspection
 from kafka_sla.lake.lake import Lake
-from kafka_sla.lake.repair import Repair
-from kafka_sla.lake.store_copy import copy_store
+from kafka_sla.lake.recovery.damage import Damage, Inspection
+from kafka_sla.lake.recovery.repair import Repair
+from kafka_sla.lake.recovery.store_copy import copy_store
 from kafka_sla.ledger.database import Database
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.schema import METADATA

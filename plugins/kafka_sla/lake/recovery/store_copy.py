@@ -15,9 +15,9 @@ from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
 from kafka_sla.files import bytes_of, entries_of, files_below, make_parent, reached, sync
 from kafka_sla.lake.iceberg import connect, planned_files, readable
-from kafka_sla.lake.relocation import move
+from kafka_sla.lake.recovery.database_copy import copy_database
+from kafka_sla.lake.recovery.relocation import move
 from kafka_sla.ledger.database import telling
-from kafka_sla.ledger.database_copy import copy_database
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.object_stores import located
 

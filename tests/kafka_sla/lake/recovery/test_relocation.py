@@ -11,7 +11,7 @@ from kafka_sla.cli.main import main
 from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
 from kafka_sla.lake.lake import Lake
-from kafka_sla.lake.relocation import Moved, move
+from kafka_sla.lake.recovery.relocation import Moved, move
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.tables import CONSUMER_LATENCY, LOG_OFFSETS
 from tests.kafka_sla.loads import load, points, span

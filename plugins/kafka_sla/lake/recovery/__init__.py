@@ -1,0 +1,1 @@
+"""Damage found and mended, stores copied and moved. Measures and judges nothing."""
