@@ -27,18 +27,31 @@ _LONGEST = 500
 def run_spark(job_path: str, *, memory: str = "2g") -> None:
     """Measure a job with local Spark. SparkFailed names the cause, and where all that Spark printed is."""
     _need_java()
+    with tempfile.TemporaryFile(prefix="kafka_sla-spark-") as output:
+        command = [*_ending_with_us(), *_command(job_path, memory)]
+        spark = subprocess.Popen(command, env=_environment(), stdout=output, stderr=output)
+        try:
+            code = spark.wait()
+        except BaseException:  # Ctrl-C, or SIGTERM, which the command line takes for the same
+            end(psutil.Process(spark.pid))
+            raise
+        if code:
+            output.seek(0)
+            log = _kept(output.read())
+            raise SparkFailed(f"Spark failed with exit code {code}: {_cause_in(log)}; all it printed is in {log}")
+
+
+def _ending_with_us() -> list[str]:
+    """Lets the kernel end Spark when this process is killed; systems without this tool leave it running then."""
+    tool = shutil.which("setpriv")
+    return [tool, "--pdeathsig", "TERM"] if tool else []
+
+
+def _kept(printed: bytes) -> Path:
     handle, log = tempfile.mkstemp(prefix="kafka_sla-spark-", suffix=".log")
-    with os.fdopen(handle, "wb") as output:
-        spark = subprocess.Popen(_command(job_path, memory), env=_environment(), stdout=output, stderr=output)
-    try:
-        code = spark.wait()
-    except BaseException:  # Ctrl-C, or SIGTERM, which the command line takes for the same
-        end(psutil.Process(spark.pid))
-        Path(log).unlink()
-        raise
-    if code:
-        raise SparkFailed(f"Spark failed with exit code {code}: {_cause_in(Path(log))}; all it printed is in {log}")
-    Path(log).unlink()
+    with os.fdopen(handle, "wb") as target:
+        target.write(printed)
+    return Path(log)
 
 
 def _need_java() -> None:

@@ -28,7 +28,7 @@ def test_without_java_nothing_is_started(monkeypatch: pytest.MonkeyPatch, tmp_pa
         run_spark(str(tmp_path / "job.json"))
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_interrupted_command_leaves_no_process_and_no_file(tmp_path: Path, how: signal.Signals) -> None:
     (tmp_path / "kafka_sla.yml").write_text("clusters: {a: {}}\nslas: []\n")
     (tmp_path / "tmp").mkdir()
@@ -38,7 +38,7 @@ def test_an_interrupted_command_leaves_no_process_and_no_file(tmp_path: Path, ho
         family = with_driver(psutil.Process(command.pid))
         command.send_signal(how)
 
-        assert command.wait() == 130
+        assert command.wait() == (-signal.SIGKILL if how == signal.SIGKILL else 130)
     _, left = psutil.wait_procs(family, timeout=20)
     assert not [process for process in left if process.status() != psutil.STATUS_ZOMBIE]
     assert not list((tmp_path / "tmp").glob("kafka_sla-spark-*"))
