@@ -16,7 +16,10 @@ from benchmarks.simulation.picture import draw
 from benchmarks.simulation.running import alone, commit, figures, run, summary
 from benchmarks.simulation.seeing import plan
 from benchmarks.simulation.shrink import Shrinker
-from kafka_sla.model.tables import CONSUMER_LATENCY
+from benchmarks.simulation.world import World
+from kafka_sla.model.entities import Interval, SlaWindow
+from kafka_sla.model.tables import CONSUMER_LATENCY, STEADY_STATE
+from kafka_sla.sla.evaluate import judge
 
 PAGE = planted.ROOT / "docs/reference/truth.md"
 _WORTH_KEEPING = 1_000
@@ -76,9 +79,15 @@ def replay(seed: int, folder: Path) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"world-{seed}.png"
     if made.readers:
-        draw(path, made, known, rows, true, found)
+        draw(path, made, known, rows, true, found, _judged(made, whole) if rows else {})
         print(f"\ndrawn as {path}: red windows fail")
     return 1 if found else 0
+
+
+def _judged(made: World, whole: kernel.Made) -> dict[str, list[SlaWindow]]:
+    span = Interval(kernel.at(-(-made.start // made.window_ms) * made.window_ms), kernel.at(made.end))
+    rows = whole[CONSUMER_LATENCY], whole[STEADY_STATE]
+    return {sla.name: judge(sla, span, made.window_ms, *rows) for sla in slas.slas_of(made)}
 
 
 if __name__ == "__main__":

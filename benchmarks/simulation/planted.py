@@ -12,8 +12,9 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from benchmarks.speed_table import say, table
@@ -62,24 +63,22 @@ def found(most: int) -> list[Find]:
     """Each bug with the first seed that fails otherwise than without it."""
     finds = []
     with tempfile.TemporaryDirectory() as place:
-        clean = _Answers(ROOT, most)
         for number, bug in enumerate(bugs()):
             tree = Path(place) / str(number)
             for folder in _TREE:
                 shutil.copytree(ROOT / folder, tree / folder, ignore=shutil.ignore_patterns("__pycache__"))
             apply(bug, tree)
-            finds.append(_first(bug, clean, tree, most))
+            finds.append(_first(bug, tree, most))
             say(f"{bug.name}: {finds[-1].seed} {finds[-1].what}")
             shutil.rmtree(tree)
-        clean.close()
     return finds
 
 
-def _first(bug: Bug, clean: _Answers, tree: Path, most: int) -> Find:
-    answers = _Answers(tree, most)
+def _first(bug: Bug, tree: Path, most: int) -> Find:
+    answers = _answers(tree, most)
     try:
-        for seed in range(most):
-            new = [failure for failure in answers[seed] if failure not in clean[seed]]
+        for seed, failures in enumerate(answers):
+            new = failures and [failure for failure in failures if failure not in _clean(seed)]
             if new:
                 return Find(bug, seed, new[0].split(": true ")[0])
         return Find(bug, None, "")
@@ -87,31 +86,28 @@ def _first(bug: Bug, clean: _Answers, tree: Path, most: int) -> Find:
         answers.close()
 
 
-class _Answers:
+@cache
+def _clean(seed: int) -> list[str]:
+    """What fails of a world without any planted bug."""
+    from benchmarks.simulation.checking import outcome
+
+    return [str(failure) for failure in outcome(seed).failures]
+
+
+def _answers(tree: Path, most: int) -> Generator[list[str]]:
     """What fails in world after world of one tree, by a process of its own, as far as somebody asks."""
-
-    def __init__(self, tree: Path, most: int) -> None:
-        paths = os.pathsep.join(map(str, (tree, tree / "plugins")))
-        command = [sys.executable, "-m", "benchmarks.simulation.planted", str(most)]
-        self._process = subprocess.Popen(
-            command, cwd=tree, env=os.environ | {"PYTHONPATH": paths}, stdout=subprocess.PIPE, text=True
-        )
-        self._known: list[list[str]] = []
-
-    def __getitem__(self, seed: int) -> list[str]:
-        while len(self._known) <= seed:
-            assert self._process.stdout is not None
-            line = self._process.stdout.readline()
-            if not line:
-                raise RuntimeError(f"no answer for world {len(self._known)}")
-            self._known.append(json.loads(line))
-        return self._known[seed]
-
-    def close(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        if self._process.stdout:
-            self._process.stdout.close()
+    paths = os.pathsep.join(map(str, (tree, tree / "plugins")))
+    command = [sys.executable, "-m", "benchmarks.simulation.planted", str(most)]
+    environment = os.environ | {"PYTHONPATH": paths}
+    with subprocess.Popen(command, cwd=tree, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            for line in process.stdout:
+                yield json.loads(line)
+            if process.wait():
+                raise RuntimeError(f"the worlds of {tree} ended with {process.returncode}")
+        finally:
+            process.kill()
 
 
 def markdown(finds: Sequence[Find]) -> str:
