@@ -80,8 +80,8 @@ _OF_LOADS = (
 
 
 class _Transaction(Transaction):
-    """PyIceberg copies all metadata of a table each time it looks at them, fifteen times a commit: half of its processor
-    time. They change with the staged updates only."""
+    """PyIceberg copies all metadata of a table each time it looks at them, fifteen times a commit, which was half of
+    its processor time. They change with the staged updates only."""
 
     _looked_at: tuple[object, object, TableMetadata] | None = None
 
