@@ -195,10 +195,19 @@ def move_files(files: Iterable[str], folder: str, target: str) -> int:
         place = located(target + path.removeprefix(folder))[1]
         with reached(path):
             make_parent(filesystem, place)
-            with suppress(FileNotFoundError):
-                filesystem.move(inside, place)
-                moved += 1
+            moved += _moved(filesystem, inside, place)
     return moved
+
+
+def _moved(filesystem: FileSystem, inside: str, place: str) -> bool:
+    """False when the file is not there; object stores have an error of their own for that."""
+    try:
+        filesystem.move(inside, place)
+    except OSError:
+        if filesystem.get_file_info(inside).type == FileType.NotFound:
+            return False
+        raise
+    return True
 
 
 def remove_files(files: Iterable[str]) -> int:

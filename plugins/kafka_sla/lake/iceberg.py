@@ -24,6 +24,7 @@ from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table as IcebergTable
 from pyiceberg.table import Transaction
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.transforms import DayTransform, IdentityTransform
 from pyiceberg.types import (
     BooleanType,
@@ -78,6 +79,20 @@ _OF_LOADS = (
 )
 
 
+class _Transaction(Transaction):
+    """PyIceberg copies all metadata of a table each time it looks at them, fifteen times a commit, which was half of
+    its processor time. They change with the staged updates only."""
+
+    _looked_at: tuple[object, object, TableMetadata] | None = None
+
+    @property
+    def table_metadata(self) -> TableMetadata:
+        state = (self._table.metadata, self._updates)
+        if self._looked_at is None or any(now is not then for now, then in zip(state, self._looked_at, strict=False)):
+            self._looked_at = (*state, super().table_metadata)
+        return self._looked_at[2]
+
+
 class Iceberg:
     """The catalog of one store."""
 
@@ -109,7 +124,7 @@ class Iceberg:
 
         def attempt() -> T:
             current = self.table(table)
-            with current.transaction() as transaction:
+            with _Transaction(current) as transaction:
                 return change(current, transaction)
 
         self._admit(True)
