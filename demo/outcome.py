@@ -9,7 +9,7 @@ from pathlib import Path
 from demo.findings import findings
 from demo.flows import FLOWS
 from demo.mailbox import Mailbox
-from kafka_sla.cli.status import interval_text, miss_text
+from kafka_sla.cli.status_text import interval_text, miss_text
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import argparse
-from datetime import datetime
+import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from kafka_sla import __version__
-from kafka_sla.cli.context import CONFIG_FILE, CONFIG_VARIABLE, STORE_FOLDER, STORE_VARIABLE
 from kafka_sla.model.tables import TABLES
+from kafka_sla.text.durations import DURATION, parse_duration
 from kafka_sla.text.timestamps import parse_instant
 
+CONFIG_VARIABLE = "KAFKA_SLA_CONFIG"
+STORE_VARIABLE = "KAFKA_SLA_STORE"
+CONFIG_FILE = "kafka_sla.yml"
+STORE_FOLDER = "kafka_sla_store"
 _EPILOG = f"""\
 The configuration is the file that --config names, else {CONFIG_VARIABLE}, else ./{CONFIG_FILE}.
 The store is the folder that --store names, else the connection that the configuration names (store_connection) where
 AIRFLOW_CONN_... defines it, else the folder {STORE_VARIABLE}, else ./{STORE_FOLDER}.
-Times are ISO-8601 in UTC: 2026-11-01, 2026-11-01T02:00Z. Exit codes: 0 done, 1 failed, 2 usage error."""
+Times are ISO-8601 in UTC (2026-11-01, 2026-11-01T02:00Z), or how long ago (2h, 1d12h), or now.
+Exit codes: 0 done; 1 failed (a broker, Spark, the store, a validation; a check that found a problem; a miss of an SLA
+with on_miss: fail); 2 usage error (command line, configuration, connection); 130 stopped.
+NO_COLOR is honored. --quiet leaves results and errors only."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -30,16 +38,21 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--version", action="version", version=f"kafka-sla {__version__}")
     commands = made.add_subparsers(dest="action", required=True, metavar="COMMAND")
-    _command(commands, "check", "check configuration, connections, permissions and versions, and say what to do")
+    _init(_command(commands, "init", "write a first configuration to start from"))
+    _check = _command(
+        commands, "check", "check configuration, connections, permissions and versions, and say what to do"
+    )
+    _json(_check, "what was checked")
     _command(commands, "schema", "print the JSON Schema of the configuration, for editors")
     _import(_command(commands, "import", "bring facts from CSV or Parquet files"))
     _run(_command(commands, "run", "measure, publish and judge an interval, without Airflow"))
-    _command(commands, "status", "show what is published, the state of each SLA, and the last validation")
+    _status(_command(commands, "status", "show what is published, the state of each SLA, and the last validation"))
     _misses(_command(commands, "misses", "show misses with their evidence"))
     _report(_command(commands, "report", "write an HTML report of the SLAs in an interval"))
     _digest(_command(commands, "digest", "make a digest of the configuration, as a file or a mail"))
     _export(_command(commands, "export", "write published rows of a table"))
     _store(_command(commands, "store", "check, repair, copy or move the store"))
+    _command(commands, "completion", 'print what completes words in bash and zsh: eval "$(kafka-sla completion)"')
     return made
 
 
@@ -48,6 +61,7 @@ def _places() -> argparse.ArgumentParser:
     places = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     places.add_argument("--config", type=Path, metavar="FILE", help="the configuration")
     places.add_argument("--store", type=Path, metavar="FOLDER", help="folder of the embedded store")
+    places.add_argument("--quiet", action="store_true", help="no progress and no notes")
     return places
 
 
@@ -61,6 +75,24 @@ def _command(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
         parents=[_places()],
     )
     return made
+
+
+def _init(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--output", type=Path, default=Path(CONFIG_FILE), metavar="FILE", help=f"file to write ({CONFIG_FILE})"
+    )
+    command.add_argument("--cluster", default="prod", metavar="NAME", help="name of the Kafka cluster (prod)")
+    command.add_argument("--group", default="payments-service", metavar="NAME", help="a consumer group to measure")
+    command.add_argument("--topic", default="payments", metavar="NAME", help="a topic that it reads")
+
+
+def _status(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--wide", action="store_true", help="every figure, in lines of any length")
+    _json(command, "all of it")
+
+
+def _json(command: argparse.ArgumentParser, what: str) -> None:
+    command.add_argument("--json", action="store_true", help=f"{what}, as JSON")
 
 
 def _import(command: argparse.ArgumentParser) -> None:
@@ -83,7 +115,7 @@ def _misses(command: argparse.ArgumentParser) -> None:
     _interval(command, required=False)
     command.add_argument("--sla", metavar="NAME", help="of this SLA only")
     command.add_argument("--open", action="store_true", help="only those that are still open")
-    command.add_argument("--json", action="store_true", help="all fields and raw figures, as JSON")
+    _json(command, "all fields and raw figures")
 
 
 def _report(command: argparse.ArgumentParser) -> None:
@@ -143,7 +175,13 @@ def _repeated(command: argparse.ArgumentParser, option: str, text: str) -> None:
 
 
 def _instant(text: str) -> datetime:
+    """A relative time is a whole minute: the edge of windows of a minute or less."""
+    now = datetime.now(UTC).replace(second=0, microsecond=0)
+    if text == "now":
+        return now
     try:
+        if re.match(DURATION, text, re.ASCII):
+            return (now - timedelta(milliseconds=parse_duration(text))).replace(second=0, microsecond=0)
         return parse_instant(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r} is {error}") from error

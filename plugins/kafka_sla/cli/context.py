@@ -7,15 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from kafka_sla.cli.arguments import CONFIG_FILE, CONFIG_VARIABLE, STORE_FOLDER, STORE_VARIABLE
 from kafka_sla.config.env_connections import environment_connection, variable_of
 from kafka_sla.config.settings import Settings, load_settings
 from kafka_sla.config.store import Store
 from kafka_sla.model.entities import Connection
-
-CONFIG_VARIABLE = "KAFKA_SLA_CONFIG"
-STORE_VARIABLE = "KAFKA_SLA_STORE"
-CONFIG_FILE = "kafka_sla.yml"
-STORE_FOLDER = "kafka_sla_store"
 
 
 @dataclass(frozen=True)

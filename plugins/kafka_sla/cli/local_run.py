@@ -15,6 +15,7 @@ from kafka_sla.model.entities import Connection, Interval, Sla, floor_time
 from kafka_sla.pipeline import steps
 from kafka_sla.spark.submit import run_spark
 from kafka_sla.text.durations import duration_text
+from kafka_sla.text.formatting import plural
 from kafka_sla.text.timestamps import instant_text
 
 _PIECE = timedelta(days=7)
@@ -67,7 +68,11 @@ def measure_again(place: Workplace, interval: Interval, clusters: Sequence[str])
 def judge(place: Workplace, run: Run, smtp: Connection | None = None) -> None:
     """Judge every SLA of the published interval, and tell of misses where asked to. An SLA that cannot be judged keeps
     nobody from hearing of the others; its error is raised after them."""
-    failed = [error for sla in run.slas if (error := _evaluate(place, sla, run.interval))]
+    failed = []
+    with step(f"evaluate {plural(len(run.slas), 'SLA')}") as say:
+        for number, sla in enumerate(run.slas, 1):
+            say(f"{number:,} of {len(run.slas):,}: {sla.name}")
+            failed += _evaluate(place, sla, run.interval)
     if run.notify:
         with step("notify"):
             names = [sla.name for sla in run.slas]
@@ -76,14 +81,13 @@ def judge(place: Workplace, run: Run, smtp: Connection | None = None) -> None:
         raise failed[0]
 
 
-def _evaluate(place: Workplace, sla: Sla, interval: Interval) -> Exception | None:
+def _evaluate(place: Workplace, sla: Sla, interval: Interval) -> list[Exception]:
     try:
-        with step(f"evaluate {sla.name}"):
-            steps.evaluate(place.settings, place.store, sla.name, interval)
+        steps.evaluate(place.settings, place.store, sla.name, interval)
     except Exception as error:
         note(f"the SLA {sla.name!r} was not judged: {error}")
-        return error
-    return None
+        return [error]
+    return []
 
 
 def _publish(place: Workplace, run: Run, piece: Interval) -> None:

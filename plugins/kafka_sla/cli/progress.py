@@ -5,11 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 Say = Callable[[str], None]
+QUIET: ContextVar[bool] = ContextVar("QUIET", default=False)
+"""Whether progress and notes are left out."""
 
 
 @contextmanager
@@ -31,4 +34,4 @@ def note(text: str) -> None:
 
 
 def _console() -> Console:
-    return Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    return Console(stderr=True, highlight=False, markup=False, soft_wrap=True, quiet=QUIET.get())

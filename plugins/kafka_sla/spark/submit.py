@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,11 +18,13 @@ from kafka_sla.spark.package_zip import PACKAGES, application, package_folder
 from kafka_sla.spark.processes import end
 
 _HERE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-_TOLD_LINES = 12
+_CAUSED_BY = re.compile(r"Caused by: (.+)")
+_RAISED = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Failed|Interrupt|Exit)\b(?:: .+)?$")
+_LONGEST = 500
 
 
 def run_spark(job_path: str, *, memory: str = "2g") -> None:
-    """Measure a job with local Spark. SparkFailed tells the end of Spark's output and where all of it is."""
+    """Measure a job with local Spark. SparkFailed names the cause, and where all that Spark printed is."""
     _need_java()
     handle, log = tempfile.mkstemp(prefix="kafka_sla-spark-", suffix=".log")
     with os.fdopen(handle, "wb") as output:
@@ -33,7 +36,7 @@ def run_spark(job_path: str, *, memory: str = "2g") -> None:
         Path(log).unlink()
         raise
     if code:
-        raise SparkFailed(f"Spark ended with exit code {code}; its whole output is in {log}\n{_end_of(Path(log))}")
+        raise SparkFailed(f"Spark failed with exit code {code}: {_cause_in(Path(log))}; all it printed is in {log}")
     Path(log).unlink()
 
 
@@ -67,6 +70,10 @@ def _environment() -> dict[str, str]:
     return {**os.environ, **own}
 
 
-def _end_of(log: Path) -> str:
-    lines = [line for line in log.read_text("utf-8", "replace").splitlines() if line.strip()]
-    return "\n".join(f"  {line}" for line in lines[-_TOLD_LINES:])
+def _cause_in(log: Path) -> str:
+    """The innermost cause that Python or Java named, else the last line; frames of neither are a cause."""
+    lines = [line.strip() for line in log.read_text("utf-8", "replace").splitlines() if line.strip()]
+    caused = [found[1] for line in lines if (found := _CAUSED_BY.match(line))]
+    raised = [found[0] for line in lines if (found := _RAISED.match(line))]
+    cause = next(iter([*caused[-1:], *raised[-1:], *lines[-1:]]), "it printed nothing")
+    return cause[:_LONGEST].rstrip(".:;")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 from kafka_sla.model.entities import Patterns
 
@@ -32,6 +33,13 @@ def parse_patterns(texts: Iterable[str]) -> Patterns:
     return Patterns(include or (parse_pattern("*"),), exclude)
 
 
+@cache
+def written(patterns: Patterns) -> tuple[str, ...]:
+    """The patterns as people write them: `payments-service`, `orders-*`, `/orders-[0-9]+/`, `!orders-test`."""
+    chosen = [_written(regex, internal=False) for regex in patterns.include]
+    return (*chosen, *(f"!{_written(regex, internal=True)}" for regex in patterns.exclude))
+
+
 def is_exact(text: object) -> bool:
     """Is it one plain name rather than a glob, a regex or an exclusion?"""
     return isinstance(text, str) and text[:1] not in ("/", "!", "") and not set("*?") & set(text)
@@ -43,6 +51,16 @@ def plain_names(patterns: Patterns) -> list[str] | None:
     if [re.escape(name) for name in names] != list(patterns.include):
         return None
     return [name for name in names if patterns.matches(name)]
+
+
+def _written(regex: str, internal: bool) -> str:
+    """The inverse of `parse_pattern`: a name or a glob where that means the same, else a regex between slashes."""
+    body = regex.removeprefix(_INTERNAL)
+    glob = re.sub(r"\\(.)|(\.\*)|(\.)", lambda found: found[1] or ("*" if found[2] else "?"), body, flags=re.DOTALL)
+    try:
+        return glob if parse_pattern(glob, internal) == regex else f"/{regex}/"
+    except ValueError:
+        return f"/{regex}/"
 
 
 def _regex(text: str) -> str:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from kafka_sla import __version__
+from kafka_sla.cli.arguments import parser
 from kafka_sla.cli.main import main
+from kafka_sla.config.settings import load_settings
 from kafka_sla.model.tables import TABLES
 from kafka_sla.text.timestamps import instant_text
 
@@ -153,7 +158,8 @@ def test_history_from_files_becomes_a_miss_and_rows_to_export(capsys: Captured) 
 
     assert main(["misses"]) == 0
     miss = capsys.readouterr().out
-    assert "missed 2026-11-01 08:08:00 UTC to 2026-11-01 08:15:00 UTC (7 min)" in miss
+    assert miss.startswith("RECOVERED: payments within 30 s at 2026-11-01 08:15:00 UTC, missed for 7 min: ")
+    assert "Since: 2026-11-01 08:08:00 UTC" in miss
     assert "consumed nothing from " in miss and "unknown" not in miss
 
     assert main(["status"]) == 0
@@ -217,3 +223,84 @@ def test_a_device_or_a_pipe_is_not_replaced_by_a_file(command: list[str], capsys
     assert main([*command, "--output", "pipe"]) == 2
     assert "--output pipe is a device or a pipe" in capsys.readouterr().err
     assert Path("pipe").is_fifo()
+
+
+def test_a_first_configuration_is_written_once_and_is_valid(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = ["init", "--cluster", "prod-eu.central", "--group", "billing.alerts-authorised-v2", "--topic", "*.events"]
+    assert main(asked) == 0
+    assert "kafka-sla check" in capsys.readouterr().out
+    settings = load_settings("kafka_sla.yml")
+
+    assert [(c.name, c.connection) for c in settings.clusters] == [("prod-eu.central", "kafka_prod_eu_central")]
+    (sla,) = settings.slas
+    assert sla.groups.matches("billing.alerts-authorised-v2") and sla.topics.matches("orders.events")
+    assert "AIRFLOW_CONN_KAFKA_PROD_EU_CENTRAL" in Path("kafka_sla.yml").read_text()
+
+    assert main(["init"]) == 2
+    assert "kafka_sla.yml is there already" in capsys.readouterr().err
+
+
+def test_times_may_be_relative(capsys: Captured) -> None:
+    before = datetime.now(UTC)
+    asked = parser().parse_args(["misses", "--from", "2h", "--to", "now"])
+    after = datetime.now(UTC)
+
+    assert before - timedelta(hours=2, minutes=1) <= asked.start <= after - timedelta(hours=2)
+    assert before - timedelta(minutes=1) <= asked.end <= after
+    assert (asked.start.second, asked.start.microsecond) == (0, 0)
+
+
+def test_status_misses_and_check_are_also_json(capsys: Captured) -> None:
+    configured()
+    assert main(["status", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["clusters"][0]["cluster"] == "old"
+    assert main(["misses", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+    main(["check", "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert {"ok", "text", "remediation"} == set(found[0])
+    assert found[0]["text"] == "configuration: 1 cluster, 1 SLA"
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_quiet_leaves_no_progress(capsys: Captured, quiet: bool) -> None:
+    configured()
+    write_history()
+    assert main([*(["--quiet"] if quiet else []), "import", "--log-offsets", "log.csv"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == "log.csv: 121 new rows\n"
+    assert (captured.err == "") == quiet
+
+
+def test_the_version_is_printed_without_loading_what_no_version_needs() -> None:
+    code = "import sys; from kafka_sla.cli.main import main\ntry: main(['--version'])\nexcept SystemExit: pass\n"
+    code += "print(sorted({'sqlalchemy', 'pydantic', 'pyarrow', 'yaml', 'rich', 'jinja2'} & set(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == f"kafka-sla {__version__}\n[]\n"
+
+
+def test_the_help_names_every_exit_code(capsys: Captured) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    text = capsys.readouterr().out
+    assert all(words in text for words in ("0 done", "1 failed", "2 usage error", "130 stopped"))
+
+
+@pytest.mark.parametrize(
+    ("line", "word", "found"),
+    [
+        ("kafka-sla", "mis", ["misses"]),
+        ("kafka-sla misses", "--op", ["--open"]),
+        ("kafka-sla --quiet export", "sla_mis", ["sla_misses"]),
+    ],
+)
+def test_a_shell_completes_commands_options_and_tables(
+    capsys: Captured, line: str, word: str, found: list[str]
+) -> None:
+    assert main(["completion"]) == 0
+    words = [*line.split(), word]
+    typed = " ".join(f"'{one}'" for one in words)
+    press_tab = f'COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _kafka_sla; echo "${{COMPREPLY[@]}}"'
+    script = f"{capsys.readouterr().out}\n{press_tab}"
+    ran = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from kafka_sla.cli.status import cluster_status, interval_text, miss_text, status_text
+from kafka_sla.cli.status import cluster_status, status_values
+from kafka_sla.cli.status_text import interval_text, miss_text, status_text
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger
@@ -66,7 +68,11 @@ def test_status_shows_attainment_up_to_the_newest_published_time(ledger: Ledger)
             for m in range(10)
         ],
     )
-    line = next(line for line in status_text(SETTINGS, ledger).splitlines() if line.startswith("payments"))
+    short, line = (
+        next(line for line in status_text(SETTINGS, ledger, wide=wide).splitlines() if line.startswith("payments"))
+        for wide in (False, True)
+    )
+    assert short.split() == ["payments", "on", "track", "80", "%", "99", "%", "12", "min", "24", "s", "20", "30", "s"]
     assert (
         " ".join(line.split()[1:])
         == "30 s 99 % 80 % 90 % day from 2026-11-02 00:00 UTC 100 % 14 min 24 s 12 min 24 s 20 0"
@@ -100,12 +106,54 @@ def test_a_miss_tells_how_long_how_bad_and_where(ledger: Ledger) -> None:
     assert miss_text(
         replace(miss, evidence={"sentence": "It stopped.", "lag_worst": 7, "produce_rate_before": 2.0, "status": None})
     ).splitlines() == [
-        f"payments  [{miss.id}]",
-        "  missed 2026-11-02 00:01:00 UTC to 2026-11-02 00:04:00 UTC (3 min), 3 bad windows",
-        "  required: every record is consumed within 30 s; a miss opens after 2 min of violations",
-        "  worst latency 1 min 30 s (bounds 1 min 20 s – 1 min 35 s) at 2026-11-02 00:01:00 UTC:"
-        " group service, payments-3",
+        "RECOVERED: payments at 2026-11-02 00:04:00 UTC, missed for 3 min: worst latency 1 min 30 s, threshold 30 s.",
         "  It stopped.",
+        "  Required: every record is consumed within 30 s; a miss opens after 2 min of violations",
+        "  Worst: 1 min 30 s (bounds 1 min 20 s – 1 min 35 s) at 2026-11-02 00:01:00 UTC:"
+        " group service, payments-3, cluster prod",
+        f"  Since: 2026-11-02 00:01:00 UTC, 3 bad windows; miss {miss.id}",
         "    Produced: 2/s before",
         "    Records waiting: up to 7",
     ]
+
+
+def test_an_open_miss_says_how_long_it_has_lasted(ledger: Ledger) -> None:
+    windows = [window(m, "bad" if m >= 1 else "good") for m in range(6)]
+    judged(ledger, *windows)
+    (miss,) = ledger.verdicts.misses()
+
+    assert miss_text(miss, windows).startswith("SLA MISSED: payments since 2026-11-02 00:01:00 UTC (5 min so far): ")
+
+
+def test_open_misses_are_first_and_no_line_is_wider_than_100_columns(ledger: Ledger) -> None:
+    ledger.publications.publish(["prod"], minutes(0, 10), "load", 0)
+    names = [f"{n:02} billing.alerts-authorised-v2 within 30 seconds of being produced" for n in range(30)]
+    slas = tuple(replace(SLA, name=name) for name in names)
+    for number, sla in enumerate(slas):
+        bad = {12: range(3, 10), 20: range(3, 8)}.get(number, ())
+        windows = [replace(window(m, "bad" if m in bad else "good"), sla=sla.name) for m in range(10)]
+        ledger.verdicts.replace(sla, minutes(0, 10), windows, lambda around, sla=sla: misses(sla, around, 60_000))
+    settings = Settings((Cluster("prod", None),), slas)
+
+    lines = status_text(settings, ledger).splitlines()
+    rows = [line for line in lines if " billing." in line]
+
+    assert max(map(len, lines)) <= 100
+    assert rows[0].startswith("12 ") and " missed " in rows[0]
+    assert [row[:2] for row in rows[1:3]] == ["00", "01"]
+    assert names[0] in status_text(settings, ledger, wide=True)
+
+
+def test_the_values_of_a_status_can_be_written_as_json(ledger: Ledger) -> None:
+    ledger.publications.publish(["prod"], minutes(0, 10), "load", 0)
+    judged(ledger, *[window(m, "bad" if m in (3, 4) else "good") for m in range(10)])
+
+    found = json.loads(json.dumps(status_values(SETTINGS, ledger)))
+
+    assert found["clusters"][0] == {
+        "cluster": "prod", "published_from": "2026-11-02T00:00:00.000Z", "published_until": "2026-11-02T00:10:00.000Z",
+        "coverage": 1.0, "gaps": [],
+    }  # fmt: skip
+    (sla,) = found["slas"]
+    assert (sla["sla"], sla["attainment"], sla["budget"], sla["open_misses"]) == ("payments", 0.8, "on_track", 0)
+    assert found["last_validation"] == {"expectations": 0, "failed": []}

@@ -82,11 +82,13 @@ def job(folder: Path) -> Job:
     return Job("1", interval, 60_000, (), (), facts, {}, str(folder / "out"), {}, 0)
 
 
-def test_a_failed_application_tells_the_end_of_its_output_and_where_all_of_it_is(tmp_path: Path) -> None:
+def test_a_failed_application_names_the_cause_in_a_sentence_and_where_all_of_its_output_is(tmp_path: Path) -> None:
     job(tmp_path).write(tmp_path / "job.json")
-    with pytest.raises(SparkFailed, match=r"Spark ended with exit code 1; its whole output is in (\S+)") as caught:
+    with pytest.raises(SparkFailed, match=r"Spark failed with exit code 1: .+; all it printed is in (\S+)") as caught:
         run_spark(str(tmp_path / "job.json"))
     assert "removed.parquet" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not re.search(r"\bat [\w.$]+\(|Traceback", str(caught.value))
     found = re.search(r"is in (\S+)", str(caught.value))
     assert found
     log = Path(found[1])

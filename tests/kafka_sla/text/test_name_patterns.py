@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_sla.text.name_patterns import parse_patterns, plain_names
+from kafka_sla.text.name_patterns import parse_patterns, plain_names, written
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,16 @@ def test_plain_names_are_known_without_looking(texts: list[str], names: list[str
 
     assert names == plain_names(patterns)
     assert all(patterns.matches(name) for name in names or [])
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["billing.alerts-authorised-v2"],
+        ["orders-*", "*.dead-letters", "payment?", "!orders-test", "!*-canary"],
+        ["/orders-[0-9]+/", "!/.*_(tmp|test)/"],
+        ["*"],
+    ],
+)
+def test_patterns_are_shown_as_they_were_written(texts: list[str]) -> None:
+    assert tuple(texts) == written(parse_patterns(texts))
