@@ -81,8 +81,8 @@ def _unknown_key(path: KeyPath) -> str:
 
 
 def _section(path: KeyPath) -> tuple[str, ...]:
-    """The key of SECTIONS for a path: indexes, and the names of clusters, become *."""
-    named = ("clusters", "*", *path[2:]) if path[:1] == ("clusters",) and len(path) > 1 else path
+    """The key of SECTIONS for a path: indexes, and the names of clusters and teams, become *."""
+    named = (path[0], "*", *path[2:]) if path[:1] in (("clusters",), ("teams",)) and len(path) > 1 else path
     return tuple("*" if isinstance(part, int) else part for part in named)
 
 

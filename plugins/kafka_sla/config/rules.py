@@ -41,6 +41,7 @@ def broken_rules(values: dict[str, Any]) -> Iterator[Found]:
     window = _valid(parse_duration, values.get("window")) or 60_000
     yield from _window_rules(values, window)
     yield from _digest_rules(values)
+    yield from _team_rules(values)
     yield from _list_rules(values)
     names: set[str] = set()
     for i, sla in enumerate(merged_slas(values)):
@@ -73,6 +74,13 @@ def _digest_rules(values: dict[str, Any]) -> Iterator[Found]:
                 ("digests", i, "team"),
                 f"no SLA is of team {team!r};{did_you_mean(team, teams)} allowed: {_all(teams)}",
             )
+
+
+def _team_rules(values: dict[str, Any]) -> Iterator[Found]:
+    teams = {str(sla["team"]) for sla in merged_slas(values) if sla.get("team")}
+    for team in map(str, _mapping(values.get("teams"))):
+        if team not in teams:
+            yield ("teams", team), f"no SLA is of team {team!r};{did_you_mean(team, teams)} allowed: {_all(teams)}"
 
 
 def _all(names: Any) -> str:

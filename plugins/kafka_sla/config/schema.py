@@ -17,6 +17,7 @@ from kafka_sla.config.field_types import (
     Every,
     HttpAddress,
     Instant,
+    Link,
     Names,
     Objective,
     Pattern,
@@ -187,12 +188,19 @@ class SlaDefaults(Section):
     notifiers: list[NotifierKeys] = Field(default=[], description="Airflow notifiers besides e-mail.")
     description: str = Field(default="", description="Shown in mails and reports.")
     team: str = Field(default="", description="Who owns the consumer.")
+    runbook: Link | None = Field(default=None, description="What to do about a miss; default: the runbook of its team.")
 
 
 class SlaKeys(SlaDefaults):
     """One SLA."""
 
     name: SlaName = Field(description="Unique name, shown in the grid, in mails and reports.")
+
+
+class TeamKeys(Section):
+    """One team."""
+
+    runbook: Link | None = Field(default=None, description="What to do about a miss of its SLAs.")
 
 
 class DigestKeys(Section):
@@ -245,6 +253,7 @@ class Document(Section):
     defaults: SlaDefaults = Field(
         default_factory=SlaDefaults, description="Keys for every SLA that does not give them itself."
     )
+    teams: dict[str, TeamKeys] = Field(default={}, description="What holds for all SLAs of a team, by its name.")
     digests: list[DigestKeys] = Field(default=[], description="Reports by mail.")
     freshness_alert: FreshnessAlertKeys | None = Field(
         default=None, description="A mail when the measuring itself is late; default: no mail."
@@ -277,6 +286,7 @@ SECTIONS: dict[tuple[str, ...], type[Section]] = {
     ("offset_lookups",): OffsetLookupKeys,
     ("freshness_alert",): FreshnessAlertKeys,
     ("digests", "*"): DigestKeys,
+    ("teams", "*"): TeamKeys,
     **{(*at, "steady_state"): SteadyStateKeys for at in (("slas", "*"), ("defaults",))},
     **{(*at, "maintenance", "*"): MaintenanceKeys for at in (("slas", "*"), ("defaults",))},
     **{(*at, "notifiers", "*"): NotifierKeys for at in (("slas", "*"), ("defaults",))},

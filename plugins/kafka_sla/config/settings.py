@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import time
 from pathlib import Path
@@ -94,9 +94,10 @@ def _settings(values: dict[str, Any]) -> Settings:
     clusters = tuple(_cluster(name, keys) for name, keys in document.clusters.items())
     slas = (SlaKeys.model_validate(sla) for sla in merged_slas(values))
     offset_lookups, late = document.offset_lookups, document.freshness_alert
+    runbooks = {team: of_team.runbook for team, of_team in document.teams.items()}
     return Settings(
         clusters=clusters,
-        slas=tuple(_sla(keys, clusters[0].name) for keys in slas),
+        slas=tuple(_sla(keys, clusters[0].name, runbooks) for keys in slas),
         digests=tuple(_digest(keys) for keys in document.digests),
         window_ms=document.window,
         base_url=document.base_url and document.base_url.rstrip("/"),
@@ -143,7 +144,7 @@ def _flow(source: str, keys: ReplicationKeys) -> ReplicationFlow:
     )
 
 
-def _sla(keys: SlaKeys, only_cluster: str) -> Sla:
+def _sla(keys: SlaKeys, only_cluster: str, runbooks: Mapping[str, str | None]) -> Sla:
     steady = keys.steady_state
     return Sla(
         name=keys.name,
@@ -166,6 +167,7 @@ def _sla(keys: SlaKeys, only_cluster: str) -> Sla:
         description=keys.description,
         team=keys.team,
         min_time_to_expiry_ms=keys.min_time_to_expiry,
+        runbook=keys.runbook or runbooks.get(keys.team) or "",
     )
 
 

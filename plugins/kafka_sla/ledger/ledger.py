@@ -18,6 +18,7 @@ from kafka_sla.ledger.rollups import Rollups
 from kafka_sla.ledger.rule_versions import RuleVersions
 from kafka_sla.ledger.schema import DECLARED
 from kafka_sla.ledger.store_identity import StoreDatabase
+from kafka_sla.ledger.triage import Triage
 from kafka_sla.ledger.validation_results import ValidationResults
 from kafka_sla.ledger.verdicts import Verdicts
 from kafka_sla.model.entities import Interval
@@ -38,6 +39,7 @@ class Ledger:
         self.validations = ValidationResults(database)
         self.queries = Queries(database)
         self.outbox = Outbox(database)
+        self.triage = Triage(database)
         self.configurations = Configurations(database)
 
     def check_writable(self) -> None:

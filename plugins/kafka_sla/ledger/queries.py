@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Index, and_, false, func, select
+from sqlalchemy import Index, Select, and_, false, func, select
 
 from kafka_sla.ledger.database import Database
 from kafka_sla.ledger.schema import PUBLICATIONS, QUARANTINE, SLA_MISSES, SLA_WINDOWS, VALIDATION_RESULTS
@@ -46,12 +46,14 @@ class Queries:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def newest_verdicts(self, slas: Sequence[str]) -> dict[str, Newest]:
-        """The last judged window of each SLA that has one."""
+    def newest_verdicts(self, slas: Sequence[str], since: datetime | None = None) -> dict[str, Newest]:
+        """The last judged window of each SLA that has one; those of SLAs judged `since` then come in one query."""
         t, found = SLA_WINDOWS.c, {}
         columns = select(t.window_end, t.verdict, t.reason, t.worst_latency_ms, t.max_latency_ms)
         with self._database.reading() as connection:
-            for sla in slas:
+            if since:
+                found = {row[-1]: Newest(*row[:-1]) for row in connection.execute(_recent(columns, slas, since))}
+            for sla in [sla for sla in slas if sla not in found]:
                 last = columns.where(t.sla == sla).order_by(t.window_start.desc()).limit(1)
                 if row := connection.execute(last).first():
                     found[sla] = Newest(*row)
@@ -97,6 +99,20 @@ class Queries:
         with self._database.reading() as connection:
             return list(connection.execute(rows.limit(at_most)).scalars())
 
+    def first_published(self) -> dict[str, datetime]:
+        """The start of the oldest publication of each cluster that has one."""
+        t = PUBLICATIONS.c
+        with self._database.reading() as connection:
+            rows = select(t.cluster, func.min(t.interval_start)).group_by(t.cluster)
+            return {row[0]: row[1] for row in connection.execute(rows)}
+
+    def last_published(self) -> dict[str, datetime]:
+        """The newest end of a publication of each cluster that has one."""
+        t = PUBLICATIONS.c
+        with self._database.reading() as connection:
+            rows = select(t.cluster, func.max(t.interval_end)).group_by(t.cluster)
+            return {row[0]: row[1] for row in connection.execute(rows)}
+
     def publications(self, interval: Interval) -> list[Published]:
         """The publications that overlap the interval."""
         t = PUBLICATIONS.c
@@ -108,6 +124,13 @@ class Queries:
                 Published(row.cluster, Interval(row.interval_start, row.interval_end), row.published_at)
                 for row in connection.execute(rows)
             ]
+
+
+def _recent(columns: Select[Any], slas: Sequence[str], since: datetime) -> Select[Any]:
+    t = SLA_WINDOWS.c
+    last = select(t.sla, func.max(t.window_start).label("start")).where(t.sla.in_(slas), t.window_start >= since)
+    newest = last.group_by(t.sla).subquery()
+    return columns.add_columns(t.sla).join(newest, and_(t.sla == newest.c.sla, t.window_start == newest.c.start))
 
 
 def _validated_tables(connection: Any) -> list[str]:

@@ -149,6 +149,13 @@ class Rollups:
                 found[row.sla].append((row.start_at, row.worst_latency_ms, row.max_latency_ms))
         return found
 
+    def bad_times(self, sla: str, width_ms: int, interval: Interval) -> list[tuple[datetime, int]]:
+        """Start and bad milliseconds of each rollup of an SLA, in time order."""
+        t = SLA_ROLLUPS.c
+        rows = select(t.start_at, t.bad_ms).where(_of(SLA_ROLLUPS, [sla], width_ms, interval)).order_by(t.start_at)
+        with self._database.reading() as connection:
+            return [(row.start_at, row.bad_ms) for row in connection.execute(rows)]
+
     def judged_by_day(self, slas: Sequence[str], interval: Interval) -> dict[str, dict[datetime, timedelta]]:
         """How much of each day of the interval these SLAs were judged in."""
         t = SLA_ROLLUPS.c

@@ -287,6 +287,8 @@ class Sla:
     """What a window is whose bounds lie on both sides of the threshold."""
     min_time_to_expiry_ms: int | None = None
     """A window is bad too when unread records of a steady partition expire sooner than this; None: not required."""
+    runbook: str = ""
+    """Web address of what to do about a miss."""
 
     @property
     def measured(self) -> MeasuredSla:

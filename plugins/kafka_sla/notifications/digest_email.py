@@ -6,9 +6,9 @@ import hashlib
 from base64 import b64encode
 from collections.abc import Sequence
 from email.message import EmailMessage
-from email.policy import SMTP
 
 from kafka_sla.model.entities import Digest, Interval
+from kafka_sla.notifications.mail_policy import POLICY
 from kafka_sla.reporting.digest import Told
 from kafka_sla.reporting.templates import render, visible
 
@@ -24,7 +24,7 @@ def digest_mail(
 ) -> EmailMessage:
     """The mail to these recipients. The same digest makes the same Message-ID, so that one sent twice shows once;
     `again` names a sending by hand, which is to be seen as well."""
-    message = EmailMessage(policy=SMTP)
+    message = EmailMessage(policy=POLICY)
     message["From"], message["To"] = sender, ", ".join(recipients)
     message["Subject"] = visible(told.values["subject"])
     message["Message-ID"] = _message_id(digest, period, recipients, sender, again)

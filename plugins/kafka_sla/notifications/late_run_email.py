@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.message import EmailMessage
-from email.policy import SMTP
 from urllib.parse import urlsplit
 
 from kafka_sla.model.entities import FreshnessAlert, Interval
+from kafka_sla.notifications.mail_policy import POLICY
 from kafka_sla.reporting.templates import render, visible
 from kafka_sla.text import formatting
 
@@ -41,7 +41,7 @@ def late_mail(
         "unfinished": run.state not in ("failed", "success"),
         "run_url": run.run_url if urlsplit(run.run_url or "").scheme in ("http", "https") else None,
     }
-    message = EmailMessage(policy=SMTP)
+    message = EmailMessage(policy=POLICY)
     message["From"], message["To"] = sender, ", ".join(freshness_alert.recipients)
     message["Subject"] = visible(f"SLA measuring late: {run.dag_id}, {told['span']}")
     domain = sender.rpartition("@")[2].rstrip(">") or "localhost"

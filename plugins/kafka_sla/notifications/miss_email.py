@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from email.message import EmailMessage
-from email.policy import SMTP
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from kafka_sla.ledger.outbox import Notice
 from kafka_sla.model.entities import Sla, SlaWindow
-from kafka_sla.reporting.charts import latency_plot
+from kafka_sla.notifications.mail_policy import POLICY
+from kafka_sla.notifications.miss_context import Surroundings, also_missed, commands, cost, links
+from kafka_sla.reporting.charts import DARK, LIGHT, latency_plot
 from kafka_sla.reporting.templates import render, visible
 from kafka_sla.sla.wording import violation
 from kafka_sla.text.formatting import moment, span
 
+_PALETTES = {"light": LIGHT, "dark": DARK}
+_NOTHING = Surroundings()
 _PLOT_SIZE = (5.6, 3.2)
 """Small, so that its words can still be read when a phone shows it."""
 
 
-def compose(sla: Sla, notice: Notice, windows: Sequence[SlaWindow], sender: str) -> EmailMessage:
+def compose(
+    sla: Sla, notice: Notice, windows: Sequence[SlaWindow], sender: str, around: Surroundings = _NOTHING
+) -> EmailMessage:
     """The mail that tells the recipients of the SLA about the notice; `windows`: the time to plot, may be empty.
 
     The same notice makes the same Message-ID, so that a mail sent twice shows once; a recovery answers its opening.
     """
-    told = _told(sla, notice, windows)
-    message = EmailMessage(policy=SMTP)
+    told = _told(sla, notice, windows, around)
+    message = EmailMessage(policy=POLICY)
     message["From"], message["To"] = sender, ", ".join(sla.recipients)
     message["Subject"] = told["subject"]
     message["Message-ID"] = _message_id(notice, notice.kind, sender)
@@ -37,18 +42,30 @@ def compose(sla: Sla, notice: Notice, windows: Sequence[SlaWindow], sender: str)
     message["Auto-Submitted"] = "auto-generated"
     message["X-Kafka-Sla-Miss"] = notice.miss.id
     message.set_content(render("notifications/miss.txt.j2", told))
-    plot_id = f"plot.{_message_id(notice, notice.kind, sender)[1:-1]}"
-    message.add_alternative(
-        render("notifications/miss.html.j2", told, plot_id=plot_id if windows else None), subtype="html"
-    )
-    if windows:
+    own = _message_id(notice, notice.kind, sender)[1:-1]
+    plots = {name: f"plot-{name}.{own}" for name in _PALETTES} if windows else {}
+    message.add_alternative(render("notifications/miss.html.j2", told, pictures=_inline(plots)), subtype="html")
+    for name, plot_id in plots.items():
         _, page = message.iter_parts()
-        plot = latency_plot(sla, windows, [notice.miss], size=_PLOT_SIZE)
-        page.add_related(plot, "image", "png", cid=f"<{plot_id}>", filename="latency.png", disposition="inline")
+        plot = latency_plot(sla, windows, [notice.miss], size=_PLOT_SIZE, palette=_PALETTES[name])
+        page.add_related(plot, "image", "png", cid=f"<{plot_id}>", filename=f"latency-{name}.png",
+                         disposition="inline")  # fmt: skip
     return message
 
 
-def _told(sla: Sla, notice: Notice, windows: Sequence[SlaWindow]) -> dict[str, Any]:
+def miss_page(sla: Sla, notice: Notice, windows: Sequence[SlaWindow], around: Surroundings) -> str:
+    """The same as one HTML file, with its pictures inside: for whoever writes the post-mortem."""
+    plots = {name: latency_plot(sla, windows, [notice.miss], size=_PLOT_SIZE, palette=palette)
+             for name, palette in _PALETTES.items()} if windows else {}  # fmt: skip
+    pictures = {name: f"data:image/png;base64,{b64encode(png).decode()}" for name, png in plots.items()}
+    return render("notifications/miss.html.j2", _told(sla, notice, windows, around), pictures=pictures)
+
+
+def _inline(plots: Mapping[str, str]) -> dict[str, str]:
+    return {name: f"cid:{plot_id}" for name, plot_id in plots.items()}
+
+
+def _told(sla: Sla, notice: Notice, windows: Sequence[SlaWindow], around: Surroundings) -> dict[str, Any]:
     """Every value of the templates."""
     miss = notice.miss
     ended = notice.kind == "recovered"
@@ -57,16 +74,17 @@ def _told(sla: Sla, notice: Notice, windows: Sequence[SlaWindow]) -> dict[str, A
     subject = f"SLA recovered: {sla.name} after {length}" if ended else f"SLA missed: {sla.name}, {violation(miss)}"
     return {
         "ended": ended, "sla": sla, "miss": miss, "subject": visible(subject), "until": until, "length": length,
-        "when": partial(_when, sla.time_zone),
-        "run_url": notice.run_url if urlsplit(notice.run_url or "").scheme in ("http", "https") else None,
+        "when": partial(_when, sla.time_zone), "links": links(sla, notice), "commands": commands(sla, miss, until),
+        "cost": cost(sla, miss, windows, around.period), "also_missed": also_missed(miss, around.others),
+        "notes": around.notes,
     }  # fmt: skip
 
 
 def _when(time_zone: str, at: datetime) -> str:
-    """UTC, and the SLA's own clock where it differs."""
+    """By the SLA's own clock first, which is its readers', and UTC."""
     if time_zone == "UTC":
         return moment(at)
-    return f"{moment(at)} ({at.astimezone(ZoneInfo(time_zone)):%H:%M:%S} {time_zone})"
+    return f"{at.astimezone(ZoneInfo(time_zone)):%Y-%m-%d %H:%M:%S} {time_zone} ({moment(at)})"
 
 
 def _message_id(notice: Notice, kind: str, sender: str) -> str:

@@ -13,16 +13,20 @@ from email.utils import formatdate
 from kafka_sla.errors import MailRefused
 from kafka_sla.ledger.outbox import Notice
 from kafka_sla.model.entities import Connection, Sla, SlaWindow
+from kafka_sla.notifications.miss_context import Surroundings
 from kafka_sla.notifications.miss_email import compose
 
 log = logging.getLogger(__name__)
+_NOTHING = Surroundings()
 
 
-def send(smtp: Connection, sla: Sla, notice: Notice, windows: Sequence[SlaWindow]) -> None:
+def send(
+    smtp: Connection, sla: Sla, notice: Notice, windows: Sequence[SlaWindow], around: Surroundings = _NOTHING
+) -> None:
     """Mail the notice to the recipients of the SLA, nobody if there are none. `windows`: the time to plot."""
     if not sla.recipients:
         return
-    deliver(smtp, compose(sla, notice, windows, sender_of(smtp)))
+    deliver(smtp, compose(sla, notice, windows, sender_of(smtp), around))
 
 
 def deliver(smtp: Connection, message: EmailMessage) -> None:

@@ -188,6 +188,7 @@ def notify(
     `call` runs an SLA's notifier; without it only mails are sent, and the notifiers wait for who can call them.
     """
     from kafka_sla.notifications import smtp as mail
+    from kafka_sla.notifications.miss_context import surroundings
 
     ledger = Ledger(store)
     queued = sum(_queue(ledger, name, interval, run_url, [MAIL, *_notifiers(settings.sla(name))]) for name in slas)
@@ -199,7 +200,8 @@ def notify(
             call(notifier, sla, notice)
         elif notice.channel == MAIL and smtp and sla.recipients:
             around = Interval(notice.miss.start - _PLOT_BEFORE, max(interval.end, notice.miss.opened_at))
-            mail.send(smtp, sla, notice, ledger.verdicts.windows(sla, around))
+            windows = ledger.verdicts.windows(sla, around)
+            mail.send(smtp, sla, notice, windows, surroundings(ledger, sla, notice.miss, around.end))
 
     return {"queued": queued, "sent": ledger.outbox.deliver(send, slas, None if call else [MAIL], but=[ASSET])}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
@@ -29,11 +29,32 @@ _STEPS_MS = (
     *(n * unit for unit in (_SECOND, _MINUTE) for n in (1, 2, 5, 10, 30)),
     *(n * _HOUR for n in (1, 2, 6, 12)), *(n * _DAY for n in (1, 2, 7, 30, 90, 365)),
 )  # fmt: skip
-_LINE, _BAND, _THRESHOLD, _MISS, _INK, _GRID = "#1f4e79", "#9dc3e6", "#b3261e", "#f2b8b5", "#3c4043", "#e3e6ea"
 _numbers: Callable[[Sequence[datetime]], Sequence[float]] = date2num
+_DASHES = (0, (5, 3))
 _NOTHING = (float("nan"),) * 3
-_HATCHES = {"excluded": ("planned or bootstrapping", "#eef0f3", "#b6bcc4", "/////"),
-            "unknown": ("no data", "#ffffff", "#c9a227", "xxxxx")}  # fmt: skip
+_HATCHES = {"excluded": ("planned or bootstrapping", "/////"), "unknown": ("no data", "xxxxx")}
+
+
+@dataclass(frozen=True, slots=True)
+class Palette:
+    """The colours of a picture."""
+
+    paper: str
+    line: str
+    band: str
+    threshold: str
+    miss: str
+    ink: str
+    grid: str
+    spine: str
+    excluded: tuple[str, str]
+    unknown: tuple[str, str]
+
+
+LIGHT = Palette("#ffffff", "#1f4e79", "#9dc3e6", "#b3261e", "#f2b8b5", "#3c4043", "#e3e6ea", "#9aa0a6",
+                ("#eef0f3", "#b6bcc4"), ("#ffffff", "#c9a227"))  # fmt: skip
+DARK = Palette("#212428", "#9cc8f5", "#3f6790", "#ff8f86", "#6b302c", "#d5dae0", "#383d43", "#6e7781",
+               ("#2b2f34", "#59616a"), ("#212428", "#8a6d12"))  # fmt: skip
 
 
 def latency_plot(
@@ -42,6 +63,7 @@ def latency_plot(
     misses: Sequence[Miss] = (),
     *,
     size: tuple[float, float] = (8.0, 3.0),
+    palette: Palette = LIGHT,
 ) -> bytes:
     """The worst latency of each window with its bounds, the threshold of its time, misses and gaps shaded.
 
@@ -50,18 +72,18 @@ def latency_plot(
     windows = sorted(windows, key=lambda w: w.window)
     if not windows:
         raise ValueError(f"no windows of SLA {sla.name!r} to draw")
-    figure = Figure(figsize=size, dpi=160, layout="constrained", facecolor="white")
-    axes = figure.add_subplot()
-    _shade(axes, windows, misses)
-    _draw(axes, _thinned(windows))
-    _label(axes, windows)
-    _legend(figure, axes, sla, windows, misses)
+    figure = Figure(figsize=size, dpi=160, layout="constrained", facecolor=palette.paper)
+    axes = figure.add_subplot(facecolor=palette.paper)
+    _shade(axes, windows, misses, palette)
+    _draw(axes, _thinned(windows), palette)
+    _label(axes, windows, palette)
+    _legend(figure, sla, windows, misses, palette)
     picture = io.BytesIO()
     FigureCanvasAgg(figure).print_png(picture, metadata={"Software": None})  # type: ignore[no-untyped-call]
     return picture.getvalue()
 
 
-def _draw(axes: Axes, windows: Sequence[SlaWindow]) -> None:
+def _draw(axes: Axes, windows: Sequence[SlaWindow], palette: Palette) -> None:
     thresholds = sorted({float(w.max_latency_ms) for w in windows})
     _scale(axes, thresholds, max([thresholds[-1], *(w.worst_latency_ms or 0.0 for w in windows)]))
     top = axes.get_ylim()[1]
@@ -75,11 +97,11 @@ def _draw(axes: Axes, windows: Sequence[SlaWindow]) -> None:
         values.append(_heights(window, top))
     middle, low, high = zip(*values, values[-1], strict=True)
     at = _numbers([*edges, windows[-1].window.end])
-    axes.fill_between(at, low, high, step="post", color=_BAND, alpha=0.75, linewidth=0, zorder=2)
-    axes.plot(at, middle, drawstyle="steps-post", color=_LINE, linewidth=1.6, zorder=4, solid_joinstyle="round")
+    axes.fill_between(at, low, high, step="post", color=palette.band, alpha=0.75, linewidth=0, zorder=2)
+    axes.plot(at, middle, drawstyle="steps-post", color=palette.line, linewidth=1.6, zorder=4, solid_joinstyle="round")
     at = _numbers([*(w.window.start for w in windows), windows[-1].window.end])
     applied = [w.max_latency_ms for w in [*windows, windows[-1]]]
-    axes.plot(at, applied, drawstyle="steps-post", color=_THRESHOLD, linewidth=1.3, linestyle=(0, (5, 3)), zorder=3)
+    axes.plot(at, applied, drawstyle="steps-post", color=palette.threshold, lw=1.3, ls=_DASHES, zorder=3)
 
 
 def _scale(axes: Axes, thresholds: Sequence[float], worst: float) -> None:
@@ -117,12 +139,13 @@ def _worst_of(group: Sequence[SlaWindow]) -> SlaWindow:
     return replace(worst, window=Interval(group[0].window.start, group[-1].window.end))
 
 
-def _shade(axes: Axes, windows: Sequence[SlaWindow], misses: Sequence[Miss]) -> None:
+def _shade(axes: Axes, windows: Sequence[SlaWindow], misses: Sequence[Miss], palette: Palette) -> None:
     """Over the whole height: misses red, excluded and unknown time hatched."""
     first, last = windows[0].window.start, windows[-1].window.end
     late = [(max(m.start, first), min(m.end or last, last)) for m in misses]
-    _bars(axes, [(start, end) for start, end in late if start < end], _MISS, _MISS, "")
-    for verdict, (_, face, edge, hatch) in _HATCHES.items():
+    _bars(axes, [(start, end) for start, end in late if start < end], palette.miss, palette.miss, "")
+    for verdict, (_, hatch) in _HATCHES.items():
+        face, edge = getattr(palette, verdict)
         spans = ((w.window.start, w.window.end) for w in windows if w.verdict == verdict)
         _bars(axes, _merged(spans), face, edge, hatch)
 
@@ -145,7 +168,7 @@ def _merged(spans: Iterable[tuple[datetime, datetime]]) -> list[tuple[datetime, 
     return found
 
 
-def _label(axes: Axes, windows: Sequence[SlaWindow]) -> None:
+def _label(axes: Axes, windows: Sequence[SlaWindow], palette: Palette) -> None:
     shown = Interval(windows[0].window.start, windows[-1].window.end)
     axes.set_xlim(*_numbers([shown.start, shown.end]))
     locator = AutoDateLocator(tz=UTC, minticks=4, maxticks=9)  # type: ignore[no-untyped-call]
@@ -158,33 +181,32 @@ def _label(axes: Axes, windows: Sequence[SlaWindow]) -> None:
     axes.xaxis.set_major_formatter(formatter)
     last = shown.end - timedelta(microseconds=1)
     days = f"{shown.start:%Y-%m-%d}" + ("" if last.date() == shown.start.date() else f" to {last:%Y-%m-%d}")
-    axes.set_xlabel(f"{days}, UTC", color=_INK, fontsize=9)
-    axes.set_ylabel("worst latency", color=_INK, fontsize=9)
-    axes.grid(color=_GRID, linewidth=0.7, zorder=0)
+    axes.set_xlabel(f"{days}, UTC", color=palette.ink, fontsize=9)
+    axes.set_ylabel("worst latency", color=palette.ink, fontsize=9)
+    axes.grid(color=palette.grid, linewidth=0.7, zorder=0)
     axes.set_axisbelow(True)
-    axes.tick_params(colors=_INK, labelsize=8.5, length=3)
+    axes.tick_params(colors=palette.ink, labelsize=8.5, length=3)
     for side, spine in axes.spines.items():
         spine.set_visible(side in ("left", "bottom"))
-        spine.set_color("#9aa0a6")
+        spine.set_color(palette.spine)
 
 
-def _legend(figure: Figure, axes: Axes, sla: Sla, windows: Sequence[SlaWindow], misses: Sequence[Miss]) -> None:
+def _legend(figure: Figure, sla: Sla, windows: Sequence[SlaWindow], misses: Sequence[Miss], palette: Palette) -> None:
     """Only what the picture shows."""
     handles: list[Line2D | Patch] = [
-        Line2D(
-            [], [], color=_THRESHOLD, linewidth=1.3, linestyle=(0, (5, 3)), label=f"threshold {limits(windows, sla)}"
-        )
+        Line2D([], [], color=palette.threshold, ls=_DASHES, lw=1.3, label=f"threshold {limits(windows, sla)}")
     ]
     if any(w.worst_latency_ms is not None for w in windows):
         handles += [
-            Line2D([], [], color=_LINE, linewidth=1.6, label="worst latency"),
-            Patch(facecolor=_BAND, alpha=0.75, label="its bounds"),
+            Line2D([], [], color=palette.line, linewidth=1.6, label="worst latency"),
+            Patch(facecolor=palette.band, alpha=0.75, label="its bounds"),
         ]
     if misses:
-        handles.append(Patch(facecolor=_MISS, alpha=0.75, label="miss"))
+        handles.append(Patch(facecolor=palette.miss, alpha=0.75, label="miss"))
     seen = {w.verdict for w in windows}
-    handles += [Patch(facecolor=face, edgecolor=edge, hatch=hatch, linewidth=0, label=label)
-                for verdict, (label, face, edge, hatch) in _HATCHES.items() if verdict in seen]  # fmt: skip
+    faces = {verdict: getattr(palette, verdict) for verdict in _HATCHES}
+    handles += [Patch(facecolor=faces[verdict][0], edgecolor=faces[verdict][1], hatch=hatch, linewidth=0, label=label)
+                for verdict, (label, hatch) in _HATCHES.items() if verdict in seen]  # fmt: skip
     columns = len(handles) if figure.get_figwidth() >= 7 else 3
     figure.legend(handles=handles, loc="outside upper left", ncols=columns, fontsize=8, frameon=False,
-                  labelcolor=_INK, handlelength=1.6, columnspacing=1.2, borderaxespad=0.2)  # fmt: skip
+                  labelcolor=palette.ink, handlelength=1.6, columnspacing=1.2, borderaxespad=0.2)  # fmt: skip

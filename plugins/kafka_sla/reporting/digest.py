@@ -14,7 +14,7 @@ from typing import Any
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Digest, Interval, Sla
 from kafka_sla.reporting.charts import latency_plot
-from kafka_sla.reporting.digest_schedule import period_name, period_of
+from kafka_sla.reporting.digest_schedule import last_instant, period_name, period_of
 from kafka_sla.reporting.report import MANY, Outcome, ReportedSla, quality, reported
 from kafka_sla.sla.attainment import Attainment, attainment_of
 from kafka_sla.text.formatting import plural, share, span
@@ -57,13 +57,14 @@ def tell(ledger: Ledger, digest: Digest, slas: Sequence[Sla], period: Interval) 
 
 
 def _of_sla(ledger: Ledger, digest: Digest, sla: Sla, period: Interval) -> tuple[dict[str, Any], bytes | None]:
-    one = reported(ledger, sla, period)
+    one = reported(ledger, sla, period, last_instant(digest, sla, period))
     before = period_of(digest, period.start - timedelta(microseconds=1))
     past = attainment_of(sla, before, before.end, ledger.verdicts.sums(sla, before))
     misses = len(ledger.verdicts.misses(sla, before))
     values = {
         "sla": one, "change": _change(digest, sla, one.within, past, len(one.misses), misses),
-        "gap": _gap(digest, one), "trend": _trend(one.within.attainment, past.attainment),
+        "notes": ledger.triage.notes(one.misses), "gap": _gap(digest, one),
+        "trend": _trend(one.within.attainment, past.attainment),
     }  # fmt: skip
     plot = latency_plot(sla, one.windows, one.misses, size=_SIZE) if one.windows else None
     return values, plot
@@ -75,10 +76,12 @@ def _change(digest: Digest, sla: Sla, now: Attainment, past: Attainment, misses:
         return None
     told = []
     if abs(moved := now.attainment - past.attainment) >= _WORSE:
-        told.append(f"attained {share(now.attainment)}, {'up' if moved > 0 else 'down'} from {share(past.attainment)}")
+        verb = "rose" if moved > 0 else "fell"
+        told.append(f"attainment {verb} from {share(past.attainment)} to {share(now.attainment)}")
     if misses != before:
-        told.append(f"{plural(misses, 'miss', 'misses')}, {before}")
-    return f"{sla.name}: {' and '.join(told)} the {digest.every} before." if told else None
+        told.append(f"{plural(misses, 'miss', 'misses') if misses else 'no miss'}, after {before or 'none'} the"
+                    f" {digest.every} before")  # fmt: skip
+    return f"{sla.name}: {'; '.join(told)}." if told else None
 
 
 def _gap(digest: Digest, one: ReportedSla) -> str | None:
@@ -92,7 +95,7 @@ def _gap(digest: Digest, one: ReportedSla) -> str | None:
             why[window.reason or "no data"] += (window.window.end - window.window.start) // timedelta(milliseconds=1)
     why["never measured"] = unknown - sum(why.values())
     told = ", ".join(f"{span(ms)} {reason}" for reason, ms in why.most_common(3) if ms)
-    return f"{one.sla.name}: {span(unknown)} of the {digest.every} are unknown: {told}."
+    return f"{one.sla.name}: nothing is known about {span(unknown)} of the {digest.every} ({told})."
 
 
 def _trend(now: float | None, past: float | None) -> str:
@@ -108,10 +111,26 @@ def _summary(outcomes: Counter[str]) -> str:
     total = sum(outcomes.values())
     if not total:
         return "No SLA belongs to this digest."
-    judged = outcomes["met"] + outcomes["missed"]
-    told = f"{outcomes['met']} of {plural(judged, 'SLA')} kept" if judged else "No SLA could be judged"
-    rest = [f"{outcomes[kind]} {kind}" for kind in ("missed", "excluded", "unknown") if outcomes[kind]]
-    return told + (f"; {', '.join(rest)}." if rest else ".")
+    rest = [
+        f"{outcomes[kind]} {_were(outcomes[kind])} {words}"
+        for kind, words in (("excluded", "excluded throughout"), ("unknown", "not measured"))
+        if outcomes[kind]
+    ]
+    return " ".join([_judged(outcomes["met"], outcomes["missed"]), *(f"{text}." for text in rest)])
+
+
+def _judged(met: int, missed: int) -> str:
+    if not met + missed:
+        return "No SLA could be judged."
+    if not missed:
+        return f"All {met} SLAs were met." if met > 1 else "The SLA was met."
+    if not met:
+        return f"All {missed} SLAs were missed." if missed > 1 else "The SLA was missed."
+    return f"{met} of {met + missed} SLAs {_were(met)} met, {missed} {_were(missed)} missed."
+
+
+def _were(number: int) -> str:
+    return "was" if number == 1 else "were"
 
 
 def _short(outcomes: Counter[str]) -> str:

@@ -7,13 +7,20 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from kafka_sla.model.entities import Digest, Interval
+from kafka_sla.model.entities import Digest, Interval, Sla
 from kafka_sla.sla.attainment import calendar_period
 
 
 def period_of(digest: Digest, at: datetime) -> Interval:
     """The period of the digest that holds the instant."""
     return calendar_period(digest.every, digest.time_zone, at)
+
+
+def last_instant(digest: Digest, sla: Sla, period: Interval) -> datetime:
+    """An instant on the last day of the period, by the clock of the SLA: east of the digest that day ended earlier, and
+    the SLA's next calendar period may have begun."""
+    last = (period.end - timedelta(microseconds=1)).astimezone(ZoneInfo(digest.time_zone))
+    return min(last.replace(tzinfo=ZoneInfo(sla.time_zone)).astimezone(UTC), period.end - timedelta(microseconds=1))
 
 
 def due_at(digest: Digest, period: Interval) -> datetime:

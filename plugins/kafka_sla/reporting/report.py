@@ -6,6 +6,7 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +15,7 @@ from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval, Miss, Sla, SlaWindow, Verdict
 from kafka_sla.reporting.charts import latency_plot
 from kafka_sla.reporting.templates import render
-from kafka_sla.sla.attainment import Attainment, attainment_in, attainment_of, period_until
+from kafka_sla.sla.attainment import Attainment, attainment_in, attainment_of, calendar_period, period_until
 from kafka_sla.sla.wording import limits
 from kafka_sla.text.formatting import moment
 
@@ -81,16 +82,17 @@ def write_report(path: Path, ledger: Ledger, slas: Sequence[Sla], interval: Inte
     return path
 
 
-def reported(ledger: Ledger, sla: Sla, interval: Interval) -> ReportedSla:
-    """What the ledger holds of one SLA."""
-    period, windows = period_until(sla, interval.end), ledger.verdicts.windows(sla, interval)
-    sums = ledger.verdicts.sums(sla, Interval(period.start, interval.end))
+def reported(ledger: Ledger, sla: Sla, interval: Interval, last: datetime | None = None) -> ReportedSla:
+    """What the ledger holds of one SLA; `last`: an instant of the calendar period to report, else its end decides."""
+    period = calendar_period(sla.period, sla.time_zone, last) if last else period_until(sla, interval.end)
+    windows, until = ledger.verdicts.windows(sla, interval), min(interval.end, period.end)
+    sums = ledger.verdicts.sums(sla, Interval(period.start, until))
     return ReportedSla(
         sla,
         interval,
         windows,
         tuple(ledger.verdicts.misses(sla, interval)),
-        attainment_of(sla, period, interval.end, sums),
+        attainment_of(sla, period, until, sums),
     )
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import get_args
+from typing import Literal, get_args
 from zoneinfo import ZoneInfo
 
 from kafka_sla.model.entities import Interval, Period, Sla, SlaWindow, Verdict
 from kafka_sla.sla.rollups import Sums
+
+Budget = Literal["on_track", "at_risk", "exhausted"]
+_MUCH = 0.5
+"""Share of the error budget up to which its spending is no reason to worry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,23 @@ class Attainment:
 
     @property
     def met(self) -> bool | None:
-        return None if self.attainment is None else self.attainment >= self.objective
+        """Known at the end of the period, and as soon as the objective can no longer be met."""
+        if self.attainment is None:
+            return None
+        if self.at >= self.period.end:
+            return self.attainment >= self.objective
+        return False if self.budget_left_ms < 0 else None
+
+    @property
+    def budget(self) -> Budget | None:
+        """At risk: more than half of the budget is spent, and faster than the period passes. None: nothing known."""
+        if self.attainment is None:
+            return None
+        if self.budget_left_ms < 0:
+            return "exhausted"
+        spent = self.bad_ms / self.budget_ms if self.budget_ms else 0.0
+        elapsed = (self.at - self.period.start) / (self.period.end - self.period.start)
+        return "at_risk" if spent > _MUCH and spent > elapsed else "on_track"
 
     @property
     def budget_ms(self) -> float:

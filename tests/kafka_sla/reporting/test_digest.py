@@ -98,7 +98,7 @@ def test_the_gravest_promise_comes_first_with_its_miss_and_cause(ledger: Ledger)
     assert [(row["sla"].sla.name, row["sla"].outcome) for row in told["slas"]] == [
         ("payments-30s", "missed"), ("clicks", "unknown"), ("orders", "met"),
     ]  # fmt: skip
-    assert told["summary"] == "1 of 2 SLAs kept; 1 missed, 1 unknown."
+    assert told["summary"] == "1 of 2 SLAs was met, 1 was missed. 1 was not measured."
     assert told["subject"] == "SLA weekly: Payments, 2 to 8 March 2026: 1 missed, 1 met, 1 unknown"
     assert [m.evidence["sentence"] for m in told["slas"][0]["sla"].misses] == [EVIDENCE["sentence"]]
 
@@ -109,7 +109,9 @@ def test_what_changed_since_the_period_before_is_said(ledger: Ledger) -> None:
 
     told = tell(ledger, weekly(), [promise()], period_of(weekly(), START)).values
 
-    assert told["changes"] == ["payments-30s: attained 61.818 %, down from 100 % and 1 miss, 0 the week before."]
+    assert told["changes"] == [
+        "payments-30s: attainment fell from 100 % to 61.818 %; 1 miss, after none the week before."
+    ]
     assert told["slas"][0]["trend"] == "worse, was 100 %"
 
 
@@ -126,7 +128,8 @@ def test_time_that_was_not_measured_is_told_apart_from_time_without_data(ledger:
     (gap,) = tell(ledger, weekly(), [promise()], period_of(weekly(), START)).values["gaps"]
 
     assert gap == (
-        "payments-30s: 6 d 23 h of the week are unknown: 6 d 23 h never measured, 2 min no data for group payments."
+        "payments-30s: nothing is known about 6 d 23 h of the week (6 d 23 h never measured, 2 min no data for group"
+        " payments)."
     )
 
 
@@ -165,3 +168,15 @@ def test_the_same_digest_makes_the_same_message_id_unless_it_is_sent_again_by_ha
         return str(digest_mail(weekly(), period, told, ["a@example.com"], "b@example.com", **more)["Message-ID"])
 
     assert message_id() == message_id() != message_id(again="manual")
+
+
+@pytest.mark.parametrize("zone", ["Asia/Kolkata", "Pacific/Kiritimati", "Europe/Berlin", "America/New_York"])
+def test_the_budget_is_that_of_the_period_that_ran_in_the_digest_s_time(ledger: Ledger, zone: str) -> None:
+    week = promise(objective=0.9999, period="week", time_zone=zone)
+    judged(ledger, week, as_if=lambda w: w)
+
+    told = tell(ledger, weekly(time_zone="UTC"), [week], period_of(weekly(time_zone="UTC"), START)).values
+
+    (row,) = told["slas"]
+    assert row["sla"].period.bad_ms == 21 * 60_000
+    assert row["sla"].period.budget_left_ms < 0

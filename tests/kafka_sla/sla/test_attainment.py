@@ -38,7 +38,28 @@ def attainment(sla: Sla, windows: list[SlaWindow], at: datetime) -> Attainment:
 def test_excluded_and_unknown_time_counts_neither_as_good_nor_as_bad() -> None:
     found = attainment(promise(), hours("gggbeeuu"), START + 8 * HOUR)
 
-    assert (found.attainment, found.coverage, found.met) == (0.75, 0.75, False)
+    assert (found.attainment, found.coverage) == (0.75, 0.75)
+
+
+@pytest.mark.parametrize(
+    ("letters", "met", "budget"),
+    [
+        ("g", None, "on_track"),
+        ("bg", None, "on_track"),
+        ("bbggg", None, "at_risk"),
+        ("bbgggggggggggggggggggg", None, "on_track"),
+        ("bbbg", False, "exhausted"),
+        ("bb" + 22 * "g", True, "on_track"),
+        ("bb" + 16 * "g" + 6 * "u", False, "on_track"),
+        ("uu", None, None),
+    ],
+)
+def test_an_objective_is_not_met_only_once_it_cannot_be_or_the_period_is_over(
+    letters: str, met: bool | None, budget: str | None
+) -> None:
+    found = attainment(promise(), hours(letters), START + len(letters) * HOUR)
+
+    assert (found.met, found.budget) == (met, budget)
 
 
 def test_time_that_was_never_judged_is_unknown() -> None:
@@ -87,7 +108,7 @@ def test_a_burn_rate_of_one_spends_exactly_the_budget() -> None:
 def test_an_objective_of_all_has_no_budget_and_no_burn_rate() -> None:
     found = attainment(promise(objective=1.0), hours("gggg"), START + 4 * HOUR)
 
-    assert (found.budget_ms, found.burn_rate, found.met) == (0.0, None, True)
+    assert (found.budget_ms, found.burn_rate, found.budget) == (0.0, None, "on_track")
 
 
 def test_windows_outside_the_period_or_after_the_asked_instant_are_ignored() -> None:

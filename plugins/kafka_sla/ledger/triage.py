@@ -1,0 +1,70 @@
+"""What people noted about misses: who looks after one, and comments, each kept with who and when. Judges nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from sqlalchemy import BigInteger, Column, Integer, String, Table, Text, insert, select
+
+from kafka_sla.ledger.database import Database, UtcTime
+from kafka_sla.ledger.schema import METADATA
+from kafka_sla.model.entities import Miss
+
+NoteKind = Literal["acknowledged", "comment"]
+MISS_NOTES = Table(
+    "miss_notes",
+    METADATA,
+    Column("seq", BigInteger().with_variant(Integer(), "sqlite"), primary_key=True, autoincrement=True),
+    Column("sla", Text, nullable=False, index=True),
+    Column("miss_id", String(64), nullable=False),
+    Column("start_at", UtcTime, nullable=False),
+    Column("known_until", UtcTime, nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("author", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("at", UtcTime, nullable=False),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One thing that somebody noted about a miss."""
+
+    kind: NoteKind
+    author: str
+    text: str
+    at: datetime
+
+
+class Triage:
+    """The notes of the ledger."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, miss: Miss, kind: NoteKind, author: str, text: str) -> None:
+        """Keep a note about a miss as it is known now."""
+        row = {
+            "sla": miss.sla, "miss_id": miss.id, "start_at": miss.start, "known_until": miss.end or miss.opened_at,
+            "kind": kind, "author": author, "text": text, "at": datetime.now(UTC),
+        }  # fmt: skip
+        with self._database.writing(f"notes {miss.sla}") as connection:
+            connection.execute(insert(MISS_NOTES).values(row))
+
+    def notes(self, misses: Sequence[Miss]) -> dict[str, list[Note]]:
+        """By id of the miss, in the order in which they were written; those of one that late facts moved stay its own:
+        they are of the time that it covers."""
+        t, found = MISS_NOTES.c, {miss.id: list[Note]() for miss in misses}
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                select(MISS_NOTES).where(t.sla.in_({m.sla for m in misses})).order_by(t.seq)
+            ).all()
+        for row in rows:
+            for miss in misses:
+                overlaps = row.known_until > miss.start and (miss.end is None or row.start_at < miss.end)
+                if miss.sla == row.sla and (miss.id == row.miss_id or (row.miss_id not in found and overlaps)):
+                    found[miss.id].append(Note(row.kind, row.author, row.text, row.at))
+        return found

@@ -1,0 +1,109 @@
+"""What a mail about a miss adds to the miss: where to read on, what it cost, what else is missed. Knows no server and
+no template."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from urllib.parse import quote, urlsplit
+
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.ledger.outbox import Notice
+from kafka_sla.ledger.triage import Note
+from kafka_sla.model.entities import Interval, Miss, Sla, SlaWindow
+from kafka_sla.sla.attainment import Attainment, attainment_of, period_until
+from kafka_sla.text.formatting import count, plural, span
+
+_BEFORE = timedelta(minutes=30)
+_NAMED = 5
+"""Other SLAs that a mail names; of more only the number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the ledger holds beside the miss."""
+
+    period: Attainment | None = None
+    """The SLA's calendar period up to its newest verdict."""
+    others: tuple[Miss, ...] = ()
+    """Misses of other SLAs at the same time."""
+    notes: tuple[Note, ...] = ()
+    """What people noted about the miss."""
+
+
+def surroundings(ledger: Ledger, sla: Sla, miss: Miss, until: datetime) -> Surroundings:
+    """What the ledger holds: the calendar period up to that time, and what else was missed during the miss."""
+    period = period_until(sla, until)
+    sums = ledger.verdicts.sums(sla, Interval(period.start, until))
+    others = ledger.verdicts.misses(None, Interval(miss.start, miss.end or until))
+    notes = ledger.triage.notes([miss])[miss.id]
+    return Surroundings(attainment_of(sla, period, until, sums), tuple(others), tuple(notes))
+
+
+def links(sla: Sla, notice: Notice) -> list[tuple[str, str]]:
+    """Name and address of what helps, first what says what to do; addresses of anything but web pages are left out."""
+    base = _base(notice.run_url)
+    found = [
+        ("Runbook", sla.runbook),
+        ("Miss", f"{base}/kafka-sla/misses/{notice.miss.id}" if base else ""),
+        ("SLA", f"{base}/kafka-sla/slas/{quote(sla.name)}" if base else ""),
+        ("Airflow run", notice.run_url if base and "/dags/" in str(notice.run_url) else ""),
+    ]
+    return [(name, url) for name, url in found if url and urlsplit(url).scheme in ("http", "https")]
+
+
+def commands(sla: Sla, miss: Miss, until: datetime) -> list[str]:
+    """What to type to see more, at a shell that has the configuration."""
+    start, end = (f"{at:%Y-%m-%dT%H:%M:%SZ}" for at in (miss.start - _BEFORE, until))
+    named = shlex.quote(sla.name)
+    return [
+        f"kafka-sla misses --sla {named} --from {start} --json",
+        f"kafka-sla export consumer_latency --cluster {miss.cluster} --from {start} --to {end}",
+    ]
+
+
+def cost(sla: Sla, miss: Miss, windows: Sequence[SlaWindow], period: Attainment | None) -> str:
+    """`21 min of the 43 min 12 s of error budget of this month; 22 min 12 s are left. 18,900 records were late.`"""
+    inside = Interval(miss.start, miss.end) if miss.end else None
+    bad = [
+        w for w in windows
+        if w.verdict == "bad" and w.window.start >= miss.start and (inside is None or w.window.end <= inside.end)
+    ]  # fmt: skip
+    if not bad:
+        return ""
+    lost = span(sum((w.window.end - w.window.start for w in bad), timedelta()) / timedelta(milliseconds=1))
+    late = sum(w.records_over_threshold for w in bad)
+    records = f" {plural(late, 'record')} {'was' if late == 1 else 'were'} late." if late else ""
+    if period is None or not period.budget_ms:
+        return f"{lost} of bad time.{records}"
+    left = period.budget_left_ms
+    rest = f"{span(left)} left" if left >= 0 else f"overspent by {span(-left)}"
+    return f"{lost} of the {span(period.budget_ms)} error budget of the {sla.period}; {rest}.{records}"
+
+
+def also_missed(miss: Miss, others: Sequence[Miss]) -> str:
+    """Other SLAs that were missed at the same time, the nearest first: of the same group, topic or cluster."""
+    near = sorted((_distance(miss, other), other.sla) for other in others if _distance(miss, other) is not None)
+    if not near:
+        return ""
+    words = ("same group", "same topic", "same cluster")
+    named = [f"{name} ({words[distance or 0]})" for distance, name in near[:_NAMED]]
+    more = len(near) - len(named)
+    return ", ".join(named) + (f", and {count(more)} more" if more else "")
+
+
+def _distance(miss: Miss, other: Miss) -> int | None:
+    """0: the same group, 1: topic, 2: cluster; None: they have nothing in common."""
+    if other.cluster != miss.cluster or other.sla == miss.sla:
+        return None
+    return 0 if other.worst_group == miss.worst_group else 1 if other.worst_topic == miss.worst_topic else 2
+
+
+def _base(run_url: str | None) -> str:
+    """Where Airflow is, from the address of one of its runs."""
+    url = run_url or ""
+    if urlsplit(url).scheme not in ("http", "https"):
+        return ""
+    return (url.rpartition("/dags/")[0] or url).rstrip("/")

@@ -1,0 +1,38 @@
+"""Notes about misses stay with them, also when late facts move a miss."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from kafka_sla.config.store import Store
+from kafka_sla.ledger.ledger import Ledger
+from tests.kafka_sla.notifications.misses import miss
+
+MINUTE = timedelta(minutes=1)
+
+
+def test_notes_are_kept_in_order_with_who_wrote_them(tmp_path: Path) -> None:
+    triage = Ledger(Store.embedded(tmp_path)).triage
+    triage.add(miss(), "acknowledged", "anna", "")
+    triage.add(miss(), "comment", "ben", "rolled back")
+    triage.add(miss(id="other", sla="orders"), "comment", "ben", "not this one")
+
+    (found,) = triage.notes([miss()]).values()
+
+    assert [(note.kind, note.author, note.text) for note in found] == [
+        ("acknowledged", "anna", ""), ("comment", "ben", "rolled back"),
+    ]  # fmt: skip
+
+
+def test_a_miss_whose_start_moved_keeps_its_notes_and_a_later_one_does_not_get_them(tmp_path: Path) -> None:
+    triage = Ledger(Store.embedded(tmp_path)).triage
+    triage.add(miss(), "acknowledged", "anna", "")
+    first = miss()
+    assert first.end is not None
+    moved = miss(id="moved", start=first.start - 5 * MINUTE)
+    later = miss(id="later", start=first.end + MINUTE, end=first.end + 9 * MINUTE)
+
+    found = triage.notes([moved, later])
+
+    assert [1, 0] == [len(found["moved"]), len(found["later"])]
