@@ -42,7 +42,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "great_expectations": ("kafka_sla.validation",),
     "kafka": ("kafka_sla.sources.kafka", "demo", "tests"),
     "matplotlib": ("kafka_sla.reporting.charts", "benchmarks", "tests"),
-    "prometheus_client": ("kafka_sla.sources.jmx_exporters", "kafka_sla.web.api.prometheus", "tests"),
+    "prometheus_client": ("kafka_sla.sources.jmx_exporters", "tests"),
     "pyiceberg": ("kafka_sla.lake", "tests"),
     "pyspark": ("kafka_sla.spark_jobs", "kafka_sla.validation", "benchmarks", "tests"),
     "requests": ("kafka_sla.sources", "tests"),

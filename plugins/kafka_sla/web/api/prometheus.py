@@ -9,12 +9,11 @@ from datetime import timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
 
 from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import CONSUMER_LATENCY, CONSUMER_STATUS, Table
 from kafka_sla.sla.rollups import SLOT_MS
+from kafka_sla.web.api.exposition import CONTENT_TYPE, Gauge, text
 from kafka_sla.web.api.params import RequestContext
 from kafka_sla.web.queries.context import Context
 from kafka_sla.web.queries.overview import overview
@@ -35,36 +34,26 @@ PerPartition = Annotated[bool, Query(description="leave the series of single par
 
 @router.get("/metrics", summary="The newest figures for Prometheus", response_class=Response)
 def metrics(context: RequestContext, partitions: PerPartition = True) -> Response:
-    registry = CollectorRegistry()
-    registry.register(_Newest(context, partitions))
-    return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+    return Response(text(_newest(context, partitions)), media_type=CONTENT_TYPE)
 
 
-class _Newest:
+def _newest(context: Context, with_partitions: bool) -> Iterator[Gauge]:
     """One scrape. Prometheus calls the time of a scrape now; how old the figures are is a series of its own."""
-
-    def __init__(self, context: Context, partitions: bool) -> None:
-        self._context, self._partitions = context, partitions
-
-    def collect(self) -> Iterator[Metric]:
-        yield from slas(self._context, overview(self._context, self._context.settings.slas))
-        rows, statuses = newest_rows(self._context)
-        yield from groups(rows, statuses)
-        if self._partitions:
-            yield from partitions(rows, statuses)
-        yield _filled("kafka_sla_damaged_files", "Stored files that cannot be read, so that their series are missing",
-                      (), [((), len(self._context.damaged))])  # fmt: skip
+    yield from slas(context, overview(context, context.settings.slas))
+    rows, statuses = newest_rows(context)
+    yield from groups(rows, statuses)
+    if with_partitions:
+        yield from partitions(rows, statuses)
+    yield _filled("kafka_sla_damaged_files", "Stored files that cannot be read, so that their series are missing",
+                  (), [((), len(context.damaged))])  # fmt: skip
 
 
-def slas(context: Context, found: Sequence[SlaStatus]) -> Iterator[Metric]:
+def slas(context: Context, found: Sequence[SlaStatus]) -> Iterator[Gauge]:
     """The series of the SLAs."""
     labels = ("sla", "cluster", "team")
     named = {row.name: (row.name, row.cluster, row.team) for row in found}
-    state = _gauge("kafka_sla_state", "1 for the state that the SLA is in, 0 for the others", (*labels, "state"))
-    for row in found:
-        for name in STATES:
-            state.add_metric((*named[row.name], name), float(row.state == name))
-    yield state
+    states = [((*named[row.name], name), row.state == name) for row in found for name in STATES]
+    yield _filled("kafka_sla_state", "1 for the state that the SLA is in, 0 for the others", (*labels, "state"), states)
     for name, words, value in _OF_SLAS:
         yield _filled(name, words, labels, ((named[row.name], value(row)) for row in found))
     yield _percentiles(context, found, named)
@@ -91,10 +80,9 @@ _OF_SLAS: Sequence[tuple[str, str, Any]] = (
 )  # fmt: skip
 
 
-def _percentiles(context: Context, found: Sequence[SlaStatus], named: Mapping[str, tuple[str, ...]]) -> Metric:
+def _percentiles(context: Context, found: Sequence[SlaStatus], named: Mapping[str, tuple[str, ...]]) -> Gauge:
     """Of the newest slot of five minutes: one read for all SLAs."""
-    metric = _gauge("kafka_sla_latency_seconds", "Latency of the records consumed in the newest five minutes",
-                    ("sla", "cluster", "team", "percentile"))  # fmt: skip
+    samples = []
     newest = context.ledger.rollups.newest_slots([row.name for row in found])
     for sla in context.settings.slas:
         if sla.name not in newest or sla.name not in named:
@@ -102,9 +90,9 @@ def _percentiles(context: Context, found: Sequence[SlaStatus], named: Mapping[st
         slot = newest[sla.name]
         drawn = timeline(Pieces(sla, slot.rollup.span, "slot", SLOT_MS, [unpacked(slot)]), [])
         for share, column in (("50", drawn.p50_ms), ("95", drawn.p95_ms), ("99", drawn.p99_ms)):
-            if column[0] is not None:
-                metric.add_metric((*named[sla.name], share), column[0] / 1000)
-    return metric
+            samples.append(((*named[sla.name], share), _seconds(column[0])))
+    return _filled("kafka_sla_latency_seconds", "Latency of the records consumed in the newest five minutes",
+                   ("sla", "cluster", "team", "percentile"), samples)  # fmt: skip
 
 
 def newest_rows(context: Context) -> tuple[list[Row], dict[tuple[Any, ...], Row]]:
@@ -124,11 +112,15 @@ def newest_rows(context: Context) -> tuple[list[Row], dict[tuple[Any, ...], Row]
 
 
 def _rows(context: Context, table: Table, span: Interval, cluster: str, columns: Sequence[str]) -> list[Row]:
-    rows: list[Row] = context.spared(lambda lake: lake.published(table.name, span, [cluster], columns)).to_pylist()
-    return rows
+    """By column: making a row's values one by one takes longer than reading them, and times longest."""
+    found = context.spared(lambda lake: lake.published(table.name, span, [cluster], columns))
+    names = [name for name in columns if not name.startswith("window_")]
+    return [
+        dict(zip(names, row, strict=True)) for row in zip(*(found[name].to_pylist() for name in names), strict=True)
+    ]
 
 
-def groups(rows: Sequence[Row], statuses: dict[tuple[Any, ...], Row]) -> Iterator[Metric]:
+def groups(rows: Sequence[Row], statuses: dict[tuple[Any, ...], Row]) -> Iterator[Gauge]:
     """The series of groups, and of their topics."""
     by_group, by_topic = _sums(rows, ("cluster", "group")), _sums(rows, ("cluster", "group", "topic"))
     kle = ("cluster_name", "group")
@@ -147,7 +139,7 @@ def groups(rows: Sequence[Row], statuses: dict[tuple[Any, ...], Row]) -> Iterato
                   ("cluster", "consumer_group"), known.items())  # fmt: skip
 
 
-def partitions(rows: Sequence[Row], statuses: dict[tuple[Any, ...], Row]) -> Iterator[Metric]:
+def partitions(rows: Sequence[Row], statuses: dict[tuple[Any, ...], Row]) -> Iterator[Gauge]:
     """The series of single partitions."""
     kle, burrow = ("cluster_name", "group", "topic", "partition"), ("cluster", "consumer_group", "topic", "partition")
     lag = [(_place(row), row["records_lag"]) for row in rows]
@@ -192,17 +184,9 @@ def _place(row: Row) -> tuple[str, ...]:
     return row["cluster"], row["group"], row["topic"], str(row["partition"])
 
 
-def _filled(name: str, words: str, labels: Sequence[str], samples: Iterable[tuple[tuple[str, ...], Any]]) -> Metric:
+def _filled(name: str, words: str, labels: Sequence[str], samples: Iterable[tuple[tuple[str, ...], Any]]) -> Gauge:
     """A gauge; what is unknown is left out, for Prometheus has no null."""
-    metric = _gauge(name, words, labels)
-    for values, sample in samples:
-        if sample is not None:
-            metric.add_metric(values, float(sample))
-    return metric
-
-
-def _gauge(name: str, words: str, labels: Sequence[str]) -> GaugeMetricFamily:
-    return GaugeMetricFamily(name, words, labels=labels)
+    return Gauge(name, words, labels, [(values, float(sample)) for values, sample in samples if sample is not None])
 
 
 def _seconds(ms: float | None) -> float | None:

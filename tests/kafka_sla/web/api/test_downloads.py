@@ -120,8 +120,8 @@ def test_dashboards_of_other_exporters_find_their_names(reader: Asker, name: str
 
 def test_sums_are_those_of_the_partitions(reader: Asker) -> None:
     found = samples(reader)
-    single = [s for s in found["kafka_consumergroup_group_lag"] if s.labels["group"] == "payments"]
-    (total,) = [s for s in found["kafka_consumergroup_group_sum_lag"] if s.labels["group"] == "payments"]
+    single = [s for s in found["kafka_consumergroup_group_lag"] if s.labels["group"] == "payments-service"]
+    (total,) = [s for s in found["kafka_consumergroup_group_sum_lag"] if s.labels["group"] == "payments-service"]
 
     assert 6 == len(single)
     assert sum(s.value for s in single) == total.value
@@ -190,4 +190,4 @@ def test_the_grafana_dashboard_filters_by_its_own_variables(reader: Asker) -> No
 
     used = set(re.findall(r"\$\{?(\w+)", json.dumps([board["panels"], board["templating"]])))
 
-    assert used - {"__all", "__rate_interval", "__interval"} == known
+    assert used - {"__all", "__rate_interval", "__interval", "__field"} == known
