@@ -109,7 +109,7 @@ def _facts(lake: Lake, end: datetime) -> list[Interval]:
     place = {"cluster": "prod", "topic": "payments", "partition": 0, "source": "exporter"}
     looks = [{**place, "at": t, "log_start_offset": 0, "log_end_offset": 500 * i} for i, t in enumerate(at)]
     reads = [
-        {**place, "source": "commit_log", "group": "payments", "at": t + timedelta(seconds=2),
+        {**place, "source": "commit_log", "group": "payments-service", "at": t + timedelta(seconds=2),
          "committed_offset": 500 * i}
         for i, t in enumerate(at) if t < end - FIVE_MINUTES
     ]  # fmt: skip

@@ -19,9 +19,11 @@ def form(menu: Menu, *, sends_mail: bool) -> dict[str, Param]:
     """The form of a manual run; `sends_mail`: this DAG sends e-mails, so the form asks whether to."""
     fields = {
         "from": _instant(
-            "From (UTC)", "Start of the time to measure. Leave both empty for the last complete interval."
+            "From",
+            "Start of the time to measure, in the time zone that these pages are set to (your user menu). Leave both"
+            " empty for the last complete interval.",
         ),
-        "to": _instant("To (UTC)", "End of the time to measure, exclusive; not in the future."),
+        "to": _instant("To", "End of the time to measure, exclusive, in the same time zone; not in the future."),
         "facts": Param(
             "ask",
             type="string",

@@ -42,14 +42,17 @@ clusters:
   dr: {{}}
 defaults: {{objective: 99.9%, period: month, cluster: prod}}
 slas:
-  - {{name: payments within 30 seconds, group: payments, topic: payments, max_latency: 30s, for: 2m, team: Payments,
+  - {{name: payments within 30 seconds, group: payments-service, topic: payments, max_latency: 30s, for: 2m,
+     team: Payments,
      description: Card payments are booked while the customer waits.}}
   - {{name: orders within 5 minutes, group: orders, topic: orders, max_latency: 5m, for: 5m, team: Orders,
      objective: 99%}}
-  - {{name: billing by night, group: billing, topic: payments, max_latency: 10m, period: quarter, team: Payments,
+  - {{name: billing by night, group: billing.alerts-authorised-v2, topic: payments, max_latency: 10m,
+     period: quarter, team: Payments,
      maintenance: [{{from: 2020-01-01, to: 2040-01-01, reason: migration of the ledger}}]}}
-  - {{name: search index, cluster: dr, group: search, topic: clicks, max_latency: 1m, team: Search}}
-  - {{name: clicks in Berlin, cluster: dr, group: clicks, topic: clicks, max_latency: 20s, for: 1m, team: Search,
+  - {{name: search index, cluster: dr, group: 'search-index.*', topic: clicks, max_latency: 1m, team: Search}}
+  - {{name: clicks in Berlin, cluster: dr, group: clicks.sessionizer, topic: clicks, max_latency: 20s, for: 1m,
+     team: Search,
      time_zone: Europe/Berlin, period: week}}
   - {{name: "{HOSTILE}", cluster: dr, group: "{HOSTILE}", topic: clicks, max_latency: 1m, team: "{HOSTILE}"}}
 """
@@ -71,16 +74,16 @@ class Flow:
 
 
 FLOWS = (
-    Flow("prod", "payments", "payments", 6, 2_500, 40),
+    Flow("prod", "payments-service", "payments", 6, 2_500, 40),
     Flow("prod", "orders", "orders", 12, 25_000, 8),
-    Flow("prod", "billing", "payments", 6, 60_000, 40),
-    Flow("dr", "clicks", "clicks", 8, 1_500, 200),
+    Flow("prod", "billing.alerts-authorised-v2", "payments", 6, 60_000, 40),
+    Flow("dr", "clicks.sessionizer", "clicks", 8, 1_500, 200),
     Flow("dr", HOSTILE, "clicks", 8, 4_000, 200),
 )
 WAVES: Wave = {
-    ("payments", "payments"): [(3_200, 3_150, 300.0), (700, 660, 400.0), (110, 100, 60.0)],
+    ("payments-service", "payments"): [(3_200, 3_150, 300.0), (700, 660, 400.0), (110, 100, 60.0)],
     ("orders", "orders"): [(40, -10, 60.0)],
-    ("clicks", "clicks"): [(500, 480, 40.0), (300, 296, 60.0)],
+    ("clicks.sessionizer", "clicks"): [(500, 480, 40.0), (300, 296, 60.0)],
 }
 SPREAD = ((0.5, 0.2), (0.44, 0.5), (0.05, 0.8), (0.01, 0.99))
 """Share of a window's records, and how late they are of its worst latency."""
@@ -156,7 +159,7 @@ def _copy(cluster: str, topic: str, window: Interval) -> dict[str, Any]:
 
 def _left(flow: Flow, window: Interval) -> dict[str, Any]:
     lost = flow.group == "orders"
-    hours = 5 if flow.group == "clicks" else 100
+    hours = 5 if flow.group == "clicks.sessionizer" else 100
     return _timed(window, cluster=flow.cluster, group=flow.group, topic=flow.topic, partition=0,
                   non_consumed_low=3 if lost else 0, non_consumed_high=5 if lost else 0, unread_records=1_200,
                   unread_expires_at=window.end + timedelta(hours=hours), unread_expires_in_ms=hours * 3.6e6,
@@ -259,8 +262,9 @@ def _histograms(worst: Any, consumed: Any) -> pa.Array:
 
 def _steady(flow: Flow, starts: Any, before_end: Any) -> dict[str, Any]:
     promised = {
-        "payments": ("payments within 30 seconds", 30_000), "orders": ("orders within 5 minutes", 300_000),
-        "billing": ("billing by night", 600_000), "clicks": ("clicks in Berlin", 20_000), HOSTILE: (HOSTILE, 60_000),
+        "payments-service": ("payments within 30 seconds", 30_000), "orders": ("orders within 5 minutes", 300_000),
+        "billing.alerts-authorised-v2": ("billing by night", 600_000),
+        "clicks.sessionizer": ("clicks in Berlin", 20_000), HOSTILE: (HOSTILE, 60_000),
     }  # fmt: skip
     name, within_ms = promised[flow.group]
     latency = _latency(flow, before_end)
@@ -280,8 +284,8 @@ def _times(values: Any) -> pa.Array:
 def _snapshots(lake: Lake, start: datetime, end: datetime) -> None:
     ticks = range(1, int((end - start) / (5 * MINUTE)) + 1)
     seen = [
-        {"cluster": "prod", "group": "payments", "at": start + 5 * i * MINUTE, "type": "classic", "state": "Stable",
-         "members": 3} for i in ticks
+        {"cluster": "prod", "group": "payments-service", "at": start + 5 * i * MINUTE, "type": "classic",
+         "state": "Stable", "members": 3} for i in ticks
     ]  # fmt: skip
     lake.land({GROUP_STATES.name: arrow_rows(GROUP_STATES, seen)})
 

@@ -10,6 +10,7 @@ from fastapi import Depends, HTTPException, Query
 
 from kafka_sla.config.settings import Settings
 from kafka_sla.model.entities import Interval, Sla
+from kafka_sla.text.name_patterns import written
 from kafka_sla.text.timestamps import parse_instant
 from kafka_sla.web.queries.context import Context, open_context
 
@@ -70,13 +71,13 @@ class Filter:
             self.cluster in ("", sla.cluster)
             and self.team in ("", sla.team)
             and self.sla in ("", sla.name)
-            and (not self.group or sla.groups.matches(self.group))
+            and (not self.group or self.group in written(sla.groups) or sla.groups.matches(self.group))
         )
 
 
 def chosen(
     cluster: Annotated[str, Query(description="a cluster of the configuration")] = "",
-    group: Annotated[str, Query(description="a consumer group; its SLAs")] = "",
+    group: Annotated[str, Query(description="a consumer group, or a pattern of the configuration; its SLAs")] = "",
     team: Annotated[str, Query(description="a team of the configuration")] = "",
     sla: Annotated[str, Query(description="one SLA")] = "",
 ) -> Filter:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from fastapi import HTTPException, Request
 
@@ -17,6 +18,8 @@ PRESETS = (
     ("6 hours", timedelta(hours=6)), ("24 hours", timedelta(hours=24)), ("7 days", timedelta(days=7)),
     ("30 days", timedelta(days=30)), ("90 days", timedelta(days=90)), ("a year", timedelta(days=365)),
 )  # fmt: skip
+
+_OURS = ("from", "to")
 
 
 def asked(request: Request, now: datetime, default: timedelta) -> Interval:
@@ -32,10 +35,14 @@ def asked(request: Request, now: datetime, default: timedelta) -> Interval:
     return Interval(since, until)
 
 
-def shown(span: Interval) -> dict[str, Any]:
-    """A span as templates use it."""
+def shown(span: Interval, request: Request | None = None, now: datetime | None = None) -> dict[str, Any]:
+    """A span as templates use it, with the newest spans to choose from, which keep a request's other parameters."""
     length = span.end - span.start
+    end = (now or span.end).replace(second=0, microsecond=0) + timedelta(minutes=1)
+    others = {key: value for key, value in (request.query_params if request else {}).items() if key not in _OURS}
     return {
+        "others": f"?{urlencode(others)}&" if others else "?",
+        "presets": [_choice(name, Interval(end - long, end), span) for name, long in PRESETS],
         "from": _input(span.start), "to": _input(span.end), "start": moment(span.start), "end": moment(span.end),
         "length": length_text(length / timedelta(milliseconds=1)),
     }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -9,9 +10,6 @@ from typing import Any
 from kafka_sla.text.formatting import moment, plural, span
 from kafka_sla.web.queries.backfill_commands import Remediation
 from kafka_sla.web.queries.gaps import Missing, MissingTime
-
-_FIELDS = {"from": "From (UTC)", "to": "To (UTC)", "clusters": "Clusters", "facts": "Facts", "slas": "SLAs"}
-_FACTS = {"stored": "Only what is stored"}
 
 
 def missing(found: Missing, airflow: Callable[[str], str]) -> dict[str, Any]:
@@ -45,7 +43,7 @@ def _remediation(one: Remediation, airflow: Callable[[str], str]) -> dict[str, A
         "title": _title(one), "command": one.command, "range_command": one.range_command,
         "dag": one.dag, "href": airflow(f"/dags/{one.dag}"),
         "about": ", ".join(one.slas) if one.slas else ", ".join(one.clusters) or "all clusters",
-        "fields": [(_FIELDS[key], _value(key, value)) for key, value in one.form.items()],
+        "json": json.dumps(one.form, ensure_ascii=False),
     }  # fmt: skip
 
 
@@ -56,10 +54,6 @@ def _title(one: Remediation) -> str:
     if days == 1:
         return f"{one.start:%Y-%m-%d}"
     return f"{one.start:%Y-%m-%d} to {_last(one.end)}, {plural(days, 'day')}"
-
-
-def _value(key: str, value: Any) -> str:
-    return _FACTS.get(value, value) if isinstance(value, str) else ", ".join(value)
 
 
 def _last(end: Any) -> str:

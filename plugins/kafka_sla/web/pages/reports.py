@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -21,11 +22,11 @@ router = APIRouter(default_response_class=HTMLResponse)
 RequestPage = Annotated[Page, Depends(page_of)]
 Named = Annotated[str, Query(description="one digest; empty: all")]
 OfTeam = Annotated[str, Query(description="digests of one team; empty: all")]
-SHOWN = 200
+SHOWN, NEWEST = 200, 5
 DAG = "kafka_sla_report"
 # What a digest says comes from names that others chose. Its page has no script, and none would run: `sandbox` gives it
 # an origin of its own, without scripts, forms and windows.
-_LOCKED = {
+LOCKED = {
     "Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:;"
     " form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
 }
@@ -54,7 +55,8 @@ def report_page(context: RequestContext, folder: str, name: str, page: RequestPa
     form = _form(one)
     return page.html(
         "report", title=f"{one.title}: {one.period}", report=_told(one, page), form=form,
-        command=dag_trigger(DAG, form) if form else "", dag=DAG, dag_href=page.airflow(f"/dags/{DAG}"),
+        command=dag_trigger(DAG, form) if form else "",
+        json=json.dumps(form, ensure_ascii=False), dag=DAG, dag_href=page.airflow(f"/dags/{DAG}"),
     )  # fmt: skip
 
 
@@ -63,7 +65,12 @@ def document(context: RequestContext, folder: str, name: str, download: bool = F
     """The page as it was mailed, alone; `download`: as a file that reads the same anywhere."""
     one = _one(context, folder, name)
     attached = {"Content-Disposition": f'attachment; filename="{one.folder}-{one.name}.html"'} if download else {}
-    return HTMLResponse(archive.text_of(context.store, one), headers=_LOCKED | attached)
+    return HTMLResponse(archive.text_of(context.store, one), headers=LOCKED | attached)
+
+
+def newest(context: Context, page: Page, team: str) -> list[dict[str, Any]]:
+    """The newest digests of a team."""
+    return [_told(one, page) for one in _found(context, team=team)[:NEWEST]]
 
 
 def _found(context: Context, digest: str = "", team: str = "") -> list[Archived]:

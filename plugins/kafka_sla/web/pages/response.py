@@ -30,6 +30,7 @@ class Page:
         self._root = request.scope.get("root_path", "").rstrip("/")
         self._path = request.url.path.removeprefix(self._root) or "/"
         self._state = request.state
+        self._origin = f"{request.url.scheme}://{request.url.netloc}"
 
     def html(self, template: str, status: int = 200, **values: Any) -> Response:
         shared = {"link": self.link, "file": self.file_link, "navigation": self._navigation(), "path": self._path}
@@ -45,6 +46,11 @@ class Page:
         """The address of a page of Airflow's own."""
         return f"{self._root.removesuffix(PREFIX)}{quote(path)}"
 
+    @property
+    def outside(self) -> str:
+        """Airflow's address as whoever asked knows it, for files that are read elsewhere."""
+        return f"{self._origin}{self._root.removesuffix(PREFIX)}"
+
     def file_link(self, name: str) -> str:
         return f"{self._root}/static/{name}?v={_digest(name)}"
 
@@ -56,7 +62,7 @@ class Page:
         return Response((STATIC / name).read_bytes(), media_type=kind, headers=kept)
 
     def _navigation(self) -> list[dict[str, Any]]:
-        current = "/" if self._path.startswith("/slas") else self._path
+        current = "/" if self._path.startswith(("/slas", "/teams")) else self._path
         return [
             {"href": self.link(path), "name": name,
              "here": current == path or (path != "/" and current.startswith(path + "/"))}

@@ -11,27 +11,50 @@ from fastapi.responses import HTMLResponse, Response
 from kafka_sla.model.entities import Interval
 from kafka_sla.text.formatting import moment
 from kafka_sla.web.api import routes
-from kafka_sla.web.api.params import Chosen, Filter, NamedSla, RequestContext, Span
-from kafka_sla.web.pages import broker_views, date_ranges, gap_views, view_models
+from kafka_sla.web.api.params import Filter, NamedSla, RequestContext, Span
+from kafka_sla.web.pages import broker_views, date_ranges, gap_views, overview_view, reports, view_models
+from kafka_sla.web.pages.burn_down import burn_down
+from kafka_sla.web.pages.overview_view import RequestView, View
 from kafka_sla.web.pages.response import Page, page_of
 from kafka_sla.web.queries import airflow_runs, coverage, gaps, other_metrics
 from kafka_sla.web.queries.overview import attainments, overview
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 RequestPage = Annotated[Page, Depends(page_of)]
-BEFORE, AFTER = timedelta(minutes=30), timedelta(minutes=15)
-"""What a miss's page shows of the time around it."""
 SHOWN_MISSES = 100
-RECENT = timedelta(hours=6)
+RECENT, MONTH = timedelta(hours=6), timedelta(days=30)
+FEW_MISSES = 10
+_RUN_TITLES = {
+    "queued": "What this run will judge", "running": "What this run is judging",
+    "failed": "What this run was to judge",
+}  # fmt: skip
 
 
 @router.get("/")
-def overview_page(context: RequestContext, chosen: Chosen, page: RequestPage) -> Response:
-    rows = overview(context, chosen.chosen(context.settings))
+def overview_page(context: RequestContext, view: RequestView, page: RequestPage) -> Response:
+    rows = overview(context, view.chosen.chosen(context.settings))
     return page.html(
-        "overview", title="SLAs now", slas=[view_models.now(row, page.link) for row in rows],
-        counts=view_models.counts(rows), choices=view_models.choices(context.settings), chosen=chosen,
+        "overview",
+        title="SLAs now",
+        choices=view_models.choices(context.settings),
         as_of=moment(context.now),
+        stale=airflow_runs.stale(context, page.airflow),
+        **overview_view.shown(view, rows, page.link),
+    )
+
+
+@router.get("/teams/{team:path}")
+def team_page(context: RequestContext, team: str, page: RequestPage) -> Response:
+    chosen = Filter(team=team)
+    if not team or not (slas := chosen.chosen(context.settings)):
+        raise HTTPException(404, f"no SLA of the configuration is of team {team!r}")
+    rows = overview(context, slas)
+    misses = routes.found_misses(context, chosen, Interval(context.now - MONTH, context.now), "")
+    return page.html(
+        "team", title=team, team=team, counts=overview_view.counts(rows), as_of=moment(context.now),
+        stale=airflow_runs.stale(context, page.airflow),
+        lists=overview_view.shown(View(chosen, unfolded=True), rows, page.link)["lists"],
+        misses=misses[:FEW_MISSES], all_misses=len(misses), reports=reports.newest(context, page, team),
     )  # fmt: skip
 
 
@@ -42,10 +65,15 @@ def sla_page(context: RequestContext, sla: NamedSla, span: Span, page: RequestPa
     return page.html(
         "sla", title=sla.name, sla=view_models.now(row, page.link), required=sla,
         reached=_reached(context, sla, span), span=date_ranges.shown(span),
+        budget=burn_down(context, sla, row.period),
         periods=date_ranges.choices(span, sla, context.now),
         misses=misses[:SHOWN_MISSES], all_misses=len(misses),
         pieces=airflow_runs.pieces(context, sla.cluster, span, page.airflow),
     )  # fmt: skip
+
+
+def _span(context: RequestContext, request: Request, span: Interval) -> dict[str, Any]:
+    return date_ranges.shown(span, request, context.now)
 
 
 def _reached(context: RequestContext, sla: NamedSla, span: Span) -> list[dict[str, Any]]:
@@ -54,40 +82,13 @@ def _reached(context: RequestContext, sla: NamedSla, span: Span) -> list[dict[st
     return view_models.period_facts(sla, found) if found and found.period.end <= context.now else []
 
 
-@router.get("/misses")
-def misses_page(
-    context: RequestContext, chosen: Chosen, page: RequestPage, request: Request, state: routes.State = ""
-) -> Response:
-    span = date_ranges.asked(request, context.now, timedelta(days=30))
-    rows = routes.found_misses(context, chosen, span, state)
-    return page.html(
-        "misses", title="Misses", misses=rows[:SHOWN_MISSES],
-        all_misses=len(rows), choices=view_models.choices(context.settings), chosen=chosen, state=state,
-        span=date_ranges.shown(span),
-    )  # fmt: skip
-
-
-@router.get("/misses/{miss_id}")
-def miss_page(context: RequestContext, miss_id: str, page: RequestPage) -> Response:
-    found = routes.find_miss(context, miss_id)
-    sla = next((sla for sla in context.settings.slas if sla.name == found.sla), None)
-    newest = context.ledger.queries.newest_verdicts([found.sla])
-    until = found.end or (newest[found.sla].end if found.sla in newest else found.opened_at)
-    around = Interval(found.start - BEFORE, until + AFTER)
-    return page.html(
-        "miss", title=f"{'SLA recovered' if found.end else 'SLA missed'}: {found.sla}",
-        miss=found, sla=sla, span=date_ranges.shown(around),
-        pieces=airflow_runs.pieces(context, found.cluster, Interval(found.start, until), page.airflow),
-    )  # fmt: skip
-
-
 @router.get("/quality")
 def quality_page(context: RequestContext, page: RequestPage, request: Request) -> Response:
     span = date_ranges.asked(request, context.now, timedelta(days=7))
     rows, broken = routes.quality(context), routes.broken(context, span)
     return page.html(
         "quality", title="Data quality", tables=view_models.validated(rows, context),
-        broken=[view_models.expectation(row, context) for row in broken], span=date_ranges.shown(span),
+        broken=[view_models.expectation(row, context) for row in broken], span=_span(context, request, span),
     )  # fmt: skip
 
 
@@ -95,7 +96,12 @@ def quality_page(context: RequestContext, page: RequestPage, request: Request) -
 def coverage_page(context: RequestContext, page: RequestPage, request: Request) -> Response:
     span = date_ranges.asked(request, context.now, timedelta(days=31))
     days = coverage.coverage_days(context, span)
-    return page.html("coverage", title="Coverage", days=view_models.coverage(days), span=date_ranges.shown(span))
+    return page.html(
+        "coverage",
+        title="Coverage",
+        days=view_models.coverage(days),
+        span=_span(context, request, span),
+    )
 
 
 @router.get("/missing")
@@ -103,7 +109,7 @@ def missing_page(context: RequestContext, page: RequestPage, request: Request) -
     span = date_ranges.asked(request, context.now, timedelta(days=31))
     found = gap_views.missing(gaps.missing(context, span), page.airflow)
     return page.html(
-        "missing", title="Missing time", found=found, span=date_ranges.shown(span), paused=airflow_runs.paused(),
+        "missing", title="Missing time", found=found, span=_span(context, request, span), paused=airflow_runs.paused(),
         backfills=airflow_runs.backfills_possible(),
     )  # fmt: skip
 
@@ -112,7 +118,7 @@ def missing_page(context: RequestContext, page: RequestPage, request: Request) -
 def brokers_page(context: RequestContext, page: RequestPage, request: Request) -> Response:
     span = date_ranges.asked(request, context.now, RECENT)
     rows = other_metrics.pairs(context, span)
-    return page.html("brokers", title="Brokers", clusters=broker_views.meshes(rows), span=date_ranges.shown(span),
+    return page.html("brokers", title="Brokers", clusters=broker_views.meshes(rows), span=_span(context, request, span),
                       since=broker_views.since(rows, span))  # fmt: skip
 
 
@@ -121,7 +127,7 @@ def replication_page(context: RequestContext, page: RequestPage, request: Reques
     span = date_ranges.asked(request, context.now, RECENT)
     rows = other_metrics.flows(context, span)
     return page.html("replication", title="Replication", flows=[broker_views.flow(row) for row in rows],
-                      span=date_ranges.shown(span), since=broker_views.since(rows, span))  # fmt: skip
+                      span=_span(context, request, span), since=broker_views.since(rows, span))  # fmt: skip
 
 
 @router.get("/unread")
@@ -129,25 +135,26 @@ def unread_page(context: RequestContext, page: RequestPage, request: Request) ->
     span = date_ranges.asked(request, context.now, RECENT)
     rows = other_metrics.unread(context, span)
     return page.html("unread", title="Unread records", rows=[broker_views.unread(row) for row in rows],
-                      span=date_ranges.shown(span), since=broker_views.since(rows, span))  # fmt: skip
+                      span=_span(context, request, span), since=broker_views.since(rows, span))  # fmt: skip
 
 
 @router.get("/dags/{dag_id}")
-def dag_page(context: RequestContext, dag_id: str, chosen: Chosen, page: RequestPage) -> Response:
+def dag_page(context: RequestContext, dag_id: str, view: RequestView, page: RequestPage) -> Response:
     if dag_id not in airflow_runs.DAGS:
         return page.html("elsewhere", title="Kafka SLAs", dag=dag_id, dags=airflow_runs.DAGS)
-    return overview_page(context, chosen, page)
+    return overview_page(context, view, page)
 
 
 @router.get("/dags/{dag_id}/runs/{run_id:path}")
 def run_page(context: RequestContext, dag_id: str, run_id: str, page: RequestPage) -> Response:
     if dag_id not in airflow_runs.DAGS:
         return page.html("elsewhere", title="Kafka SLAs", dag=dag_id, dags=airflow_runs.DAGS)
-    measured = airflow_runs.measured(dag_id, run_id)
-    if measured is None:
+    found = airflow_runs.measured(dag_id, run_id)
+    if found is None:
         raise HTTPException(404, f"the run {run_id} of {dag_id} has no data interval: there is nothing to show")
+    measured, state = found
     return page.html(
-        "run", title="What this run judged", span=date_ranges.shown(measured),
+        "run", title=_RUN_TITLES.get(state, "What this run judged"), state=state, span=date_ranges.shown(measured),
         slas=[view_models.judged(context, sla, measured, page.link) for sla in context.settings.slas],
     )  # fmt: skip
 

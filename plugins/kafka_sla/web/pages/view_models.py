@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from itertools import groupby
 from typing import Any
 
@@ -13,6 +14,7 @@ from kafka_sla.model.entities import Interval, Sla
 from kafka_sla.sla.attainment import Attainment
 from kafka_sla.sla.wording import limits
 from kafka_sla.text.formatting import UNKNOWN, count, moment, share, span
+from kafka_sla.text.name_patterns import written
 from kafka_sla.web.pages.sparkline import sparkline
 from kafka_sla.web.queries.context import Context
 from kafka_sla.web.queries.schemas import CoverageDay, Quality, SlaStatus, State
@@ -30,7 +32,10 @@ ROWS = 5
 def now(row: SlaStatus, link: Link) -> dict[str, Any]:
     """One SLA as it stands."""
     sign, word = SIGNS[row.state]
+    until = row.as_of or row.open_since
+    open_ms = (until - row.open_since) / timedelta(milliseconds=1) if until and row.open_since else None
     return {
+        "open_for": span(open_ms),
         "row": row, "state": row.state, "sign": sign, "word": word, "href": link(f"/slas/{row.name}"),
         "api": link(f"/api/v1/slas/{row.name}"),
         "miss": link(f"/misses/{row.open_miss}") if row.open_miss else None,
@@ -46,22 +51,12 @@ def period_facts(sla: Sla, found: Attainment) -> list[dict[str, Any]]:
     ]
 
 
-def counts(rows: Sequence[SlaStatus]) -> list[dict[str, Any]]:
-    """How many SLAs are in which state; states that none is in are not told."""
-    found = Counter(row.state for row in rows)
-    return [
-        {"state": state, "sign": sign, "word": word, "count": found[state]}
-        for state, (sign, word) in SIGNS.items()
-        if found[state]
-    ]
-
-
 def choices(settings: Settings) -> dict[str, list[str]]:
-    """What the filters offer. A group that an SLA names by a pattern cannot be offered by name."""
+    """What the filters offer: groups as the configuration writes them, names and patterns."""
     return {
         "clusters": [cluster.name for cluster in settings.clusters],
         "teams": sorted({sla.team for sla in settings.slas if sla.team}),
-        "groups": sorted({name for sla in settings.slas for name in sla.groups.include}),
+        "groups": sorted({name for sla in settings.slas for name in written(sla.groups)}),
         "slas": [sla.name for sla in settings.slas],
     }
 
@@ -97,7 +92,7 @@ def _readable(text: str) -> str:
 
 def coverage(days: Sequence[CoverageDay]) -> list[dict[str, Any]]:
     """Each day with its parts as whole per mille, which a picture draws and a table tells."""
-    parts = ("measured", "reconstructed", "missing", "ahead")
+    parts = ("measured", "reconstructed", "missing", "before", "ahead")
     return [
         {"day": day.day, "cluster": day.cluster,
          "parts": [{"name": name, "width": round(1000 * getattr(day, name)), "text": share(getattr(day, name))}

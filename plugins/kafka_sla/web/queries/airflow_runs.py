@@ -21,6 +21,10 @@ DAGS = ("kafka_sla", "kafka_sla_history")
 SHOWN = 12
 """Pieces listed; of more the newest."""
 _MOST_RUNS = 1_000
+_LATE_RUNS = 2
+SILENT = timedelta(minutes=30)
+"""Figures that are older are out of date."""
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def pieces(context: Context, cluster: str, span: Interval, airflow: Callable[[str], str]) -> dict[str, Any]:
@@ -54,6 +58,25 @@ def unfinished(span: Interval) -> tuple[list[Interval], list[Interval]]:
     return failed, working
 
 
+def stale(context: Context, airflow: Callable[[str], str]) -> list[dict[str, Any]]:
+    """Clusters about whose newest half hour nothing is published, and the newest scheduled runs that are not done."""
+    until = context.ledger.queries.last_published()
+    late = [c.name for c in context.settings.clusters if until.get(c.name, _NEVER) < context.now - SILENT]
+    if not late:
+        return []
+    runs = _not_done(airflow)
+    return [{"cluster": name, "until": moment(until[name]) if name in until else "", "runs": runs} for name in late]
+
+
+def _not_done(airflow: Callable[[str], str]) -> list[dict[str, str]]:
+    wanted = select(DagRun).where(DagRun.dag_id == DAGS[0], DagRun.state.in_(("failed", "queued", "running")))
+    with create_session() as session:
+        return [
+            {"id": run.run_id, "state": str(run.state), "href": airflow(f"/dags/{run.dag_id}/runs/{run.run_id}")}
+            for run in session.scalars(wanted.order_by(DagRun.run_after.desc()).limit(_LATE_RUNS))
+        ]
+
+
 def days_with_runs(days: Interval) -> set[datetime]:
     """The days that the history has a run of: a backfill leaves them out unless it is told to repeat them."""
     mine = select(DagRun.logical_date).where(
@@ -76,11 +99,12 @@ def backfills_possible() -> bool:
         return bool(session.get_bind().dialect.name != "sqlite")
 
 
-def measured(dag_id: str, run_id: str) -> Interval | None:
-    """The time that a run measured: what its form said, else its data interval."""
+def measured(dag_id: str, run_id: str) -> tuple[Interval, str] | None:
+    """The time that a run measures (what its form said, else its data interval), and the state that the run is in."""
     with create_session() as session:
         run = session.scalars(select(DagRun).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id)).first()
-        return _interval(run) if run else None
+        interval = _interval(run) if run else None
+        return (interval, str(run.state)) if run and interval else None
 
 
 def _run_of(one: Published, airflow: Callable[[str], str]) -> dict[str, str] | None:

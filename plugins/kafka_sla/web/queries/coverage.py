@@ -25,24 +25,26 @@ def coverage_days(context: Context, interval: Interval) -> list[CoverageDay]:
         raise HTTPException(400, f"coverage is limited to {LONGEST.days} days; choose a shorter time")
     clusters = [cluster.name for cluster in context.settings.clusters]
     published, watched = published_spans(context, days), context.ledger.observed_time.spans(clusters, days)
+    first = context.ledger.queries.first_published()
     return [
-        _day(cluster, day, context.now, published.get(cluster, []), watched.get(cluster, []))
+        _day(cluster, day, context.now, first.get(cluster), published.get(cluster, []), watched.get(cluster, []))
         for day in reversed(list(days.windows(DAY_MS)))
         for cluster in clusters
     ]
 
 
-def _day(cluster: str, day: Interval, now: datetime, published: Sequence[Interval], watched: Sequence[Interval]
-         ) -> CoverageDay:  # fmt: skip
+def _day(cluster: str, day: Interval, now: datetime, first: datetime | None, published: Sequence[Interval],
+         watched: Sequence[Interval]) -> CoverageDay:  # fmt: skip
     over = Interval(day.start, max(min(day.end, now), day.start + timedelta(microseconds=1)))
     shown = clipped(published, over)
     length = day.end - day.start
     known = sum((span.end - span.start for span in shown), timedelta()) / length
     seen = sum((s.end - s.start for span in shown for s in clipped(watched, span)), timedelta()) / length
     done = (over.end - over.start) / length
+    before = (min(max(first or over.end, over.start), over.end) - over.start) / length
     return CoverageDay(
         cluster=cluster, day=f"{day.start:%Y-%m-%d}", measured=round(seen, 5), reconstructed=round(known - seen, 5),
-        missing=round(max(0.0, done - known), 5), ahead=round(1 - done, 5),
+        missing=round(max(0.0, done - before - known), 5), before=round(before, 5), ahead=round(1 - done, 5),
     )  # fmt: skip
 
 

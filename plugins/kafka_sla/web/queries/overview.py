@@ -14,6 +14,7 @@ from kafka_sla.model.entities import Interval, Miss, Sla, floor_time
 from kafka_sla.sla.attainment import Attainment, attainment_of, period_until
 from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, Sums
 from kafka_sla.text.formatting import moment, span
+from kafka_sla.text.name_patterns import written
 from kafka_sla.web.queries import schemas
 from kafka_sla.web.queries.context import Context
 from kafka_sla.web.queries.schemas import SlaStatus, Sparkline, State
@@ -26,7 +27,7 @@ _ORDER: dict[State, int] = {"missed": 0, "pending": 1, "unknown": 2, "excluded":
 
 def overview(context: Context, slas: Sequence[Sla]) -> list[SlaStatus]:
     """The worst first, then by name."""
-    newest = context.ledger.queries.newest_verdicts([sla.name for sla in slas])
+    newest = context.ledger.queries.newest_verdicts([sla.name for sla in slas], context.now - SILENT)
     misses = {miss.sla: miss for miss in context.ledger.verdicts.misses(open_only=True)}
     periods = attainments(context.ledger, [(sla, newest[sla.name].end) for sla in slas if sla.name in newest])
     sparklines = _sparklines(context, slas)
@@ -99,7 +100,7 @@ def _now(
     state, reason = _state(context.now, newest, miss)
     return SlaStatus(
         name=sla.name, cluster=sla.cluster, team=sla.team, description=sla.description,
-        groups=list(sla.groups.include), topics=list(sla.topics.include),
+        groups=list(written(sla.groups)), topics=list(written(sla.topics)),
         max_latency_ms=(newest or sla).max_latency_ms, for_ms=sla.for_ms, objective=sla.objective,
         state=state, reason=reason,
         as_of=newest.end if newest else None, worst_latency_ms=newest.worst_latency_ms if newest else None,
@@ -126,7 +127,8 @@ def attainment_answer(sla: Sla, found: Attainment) -> schemas.Attainment:
     """An attainment as the API tells it."""
     return schemas.Attainment(
         period=sla.period, start=found.period.start, end=found.period.end, as_of=found.at, attainment=found.attainment,
-        records_attainment=found.records_attainment, coverage=found.coverage, met=found.met, budget_ms=found.budget_ms,
+        records_attainment=found.records_attainment, coverage=found.coverage, met=found.met,
+        budget=found.budget, budget_ms=found.budget_ms,
         budget_left_ms=found.budget_left_ms, burn_rate=found.burn_rate, good_ms=found.good_ms, bad_ms=found.bad_ms,
         excluded_ms=found.excluded_ms, unknown_ms=found.unknown_ms,
     )  # fmt: skip

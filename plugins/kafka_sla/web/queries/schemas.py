@@ -29,7 +29,10 @@ class Attainment(BaseModel):
     attainment: float | None = Field(description="good time over good and bad time, 0..1; null: nothing known")
     records_attainment: float | None
     coverage: float = Field(description="share of the elapsed time about which something is known")
-    met: bool | None
+    met: bool | None = Field(description="null while the period runs and can still be met")
+    budget: Literal["on_track", "at_risk", "exhausted"] | None = Field(
+        description="at_risk: more than half of it is spent, and faster than the period passes; null: nothing known"
+    )
     budget_ms: float
     budget_left_ms: float = Field(description="negative: overspent")
     burn_rate: float | None
@@ -148,6 +151,7 @@ class CoverageDay(BaseModel):
     measured: float = Field(description="published, and snapshots were taken at the time")
     reconstructed: float = Field(description="published from what Kafka still remembered")
     missing: float = Field(description="over, and nothing is published")
+    before: float = Field(description="before the first publication of the cluster")
     ahead: float = Field(description="not over yet")
 
 

@@ -1,7 +1,7 @@
 // The charts of one SLA: curves by uPlot, zoom by dragging or by keyboard, every figure also as a table. A zoom is a new address.
 "use strict";
 (() => {
-  const { shades, heat, status: strip } = window.kafkaSla;
+  const { shades, heat, status: strip, times } = window.kafkaSla;
   const host = document.querySelector(".charts");
   const status = host.querySelector(".status"), readout = host.querySelector(".readout");
   const LEFT = 76;
@@ -19,7 +19,7 @@
       if (ms >= width) { const rest = Math.floor(ms % width / part); return `${Math.floor(ms / width)} ${unit}${rest ? ` ${rest} ${small}` : ""}`; }
   };
   const rate = (value) => value === null || value === undefined ? "unknown" : value >= 100 ? Math.round(value).toLocaleString("en") : String(+value.toPrecision(3));
-  const moment = (ms) => new Date(ms).toISOString().slice(0, 16).replace("T", " ");
+  const moment = (ms) => times.local(ms);
   const query = () => new URLSearchParams({ from: host.dataset.from, to: host.dataset.to });
 
   const go = (from, to) => {
@@ -57,7 +57,7 @@
   };
 
   const common = (element, data, height, yAxis, series, hooks, scale) => ({
-    width: element.clientWidth, height, ms: 1e-3, tzDate: (at) => uPlot.tzDate(new Date(at * 1e3), "Etc/UTC"),
+    width: element.clientWidth, height, ms: 1e-3, tzDate: (at) => uPlot.tzDate(new Date(at * 1e3), times.zone),
     cursor: { sync: { key: "kafka-sla" }, drag: { x: true, y: false, setScale: false }, points: { size: 6 } },
     legend: { show: false }, padding: [10, 8, 0, 0],
     scales: { x: { time: true, min: Date.parse(data.start) / 1000, max: Date.parse(data.end) / 1000, range: () => [Date.parse(data.start) / 1000, Date.parse(data.end) / 1000] }, y: scale },
@@ -65,7 +65,12 @@
     hooks: {
       drawClear: [(plot) => shades.draw(plot, data)],
       setSelect: [(plot) => { if (plot.select.width > 3) go(plot.posToVal(plot.select.left, "x") * 1000, plot.posToVal(plot.select.left + plot.select.width, "x") * 1000); }],
-      setCursor: [(plot) => { if (plot.cursor.idx !== null && plot.cursor.idx !== undefined) describe(data, plot.cursor.idx); }],
+      setCursor: [(plot) => {
+        const i = plot.cursor.idx;
+        if (i === null || i === undefined) { tip.hidden = true; return; }
+        describe(data, i);
+        if (plot.over.matches(":hover") || plot.root.parentElement === document.activeElement) tooltip(plot, data, i);
+      }],
       ...hooks,
     },
   });
@@ -144,7 +149,21 @@
   };
   const bounds = (data, i) => data.worst_latency_ms[i] === null ? "" : ` (${span(data.worst_latency_low_ms[i])} to ${data.worst_latency_high_ms[i] === null ? "unbounded" : span(data.worst_latency_high_ms[i])})`;
   const describe = (data, i) => {
-    readout.textContent = `${moment(data.at_ms[i])} UTC: ${verdict(data, i)}; worst ${span(data.worst_latency_ms[i])}${bounds(data, i)}, threshold ${span(data.threshold_ms[i])}, p99 ${span(data.p99_ms[i])}, p95 ${span(data.p95_ms[i])}, p50 ${span(data.p50_ms[i])}; consumed ${rate(data.consumed_per_s[i])}/s, produced ${rate(data.produced_per_s[i])}/s`;
+    readout.textContent = `${moment(data.at_ms[i])}: ${verdict(data, i)}; worst ${span(data.worst_latency_ms[i])}${bounds(data, i)}, threshold ${span(data.threshold_ms[i])}, p99 ${span(data.p99_ms[i])}, p95 ${span(data.p95_ms[i])}, p50 ${span(data.p50_ms[i])}; consumed ${rate(data.consumed_per_s[i])}/s, produced ${rate(data.produced_per_s[i])}/s`;
+  };
+
+  // The values beside the cursor, on the side where there is room.
+  const tip = document.createElement("div");
+  tip.className = "tip"; tip.hidden = true; tip.setAttribute("aria-hidden", "true");
+  const tooltip = (plot, data, i) => {
+    const lines = [[moment(data.at_ms[i]), verdict(data, i)], ["threshold", span(data.threshold_ms[i])], ["worst", span(data.worst_latency_ms[i]) + bounds(data, i)],
+      ["p99", span(data.p99_ms[i])], ["p95", span(data.p95_ms[i])], ["p50", span(data.p50_ms[i])], ["consumed", `${rate(data.consumed_per_s[i])}/s`], ["produced", `${rate(data.produced_per_s[i])}/s`]];
+    tip.replaceChildren(...lines.map(([name, value]) => { const line = document.createElement("span"), figure = document.createElement("b"); figure.textContent = value; line.append(`${name} `, figure); return line; }));
+    plot.over.append(tip);
+    tip.hidden = false;
+    const { left, top } = plot.cursor, right = left > plot.over.clientWidth / 2;
+    tip.style.left = right ? "" : `${left + 14}px`; tip.style.right = right ? `${plot.over.clientWidth - left + 14}px` : "";
+    tip.style.top = `${Math.max(0, Math.min(top, plot.over.clientHeight - tip.offsetHeight))}px`;
   };
 
   const keyboard = (element, data, current) => {
@@ -162,7 +181,7 @@
         if (event.shiftKey && from === null) from = at ?? 0;
         if (!event.shiftKey) { from = null; current().setSelect({ left: 0, width: 0, top: 0, height: 0 }, false); }
         at = Math.max(0, Math.min(data.at_ms.length - 1, (at ?? -1) + move));
-        put(); describe(data, at);
+        put(); describe(data, at); tooltip(current(), data, at);
         if (from !== null) select();
       } else if (event.key === "Enter" && from !== null) go(data.at_ms[Math.min(from, at)], data.at_ms[Math.max(from, at)] + data.step_ms);
       else if (event.key === "-") { const start = Date.parse(data.start), length = Date.parse(data.end) - start; go(start - length, start + 2 * length); }
@@ -178,7 +197,7 @@
       const rows = data.at_ms.map((at, i) => [moment(at), verdict(data, i), span(data.threshold_ms[i]), span(data.p50_ms[i]), span(data.p95_ms[i]), span(data.p99_ms[i]), span(data.worst_latency_ms[i]) + bounds(data, i), rate(data.consumed_per_s[i]), rate(data.produced_per_s[i])]);
       const made = document.createElement("table");
       const head = made.createTHead().insertRow();
-      for (const name of ["From (UTC)", "Verdict", "Threshold", "p50", "p95", "p99", "Worst (bounds)", "Consumed/s", "Produced/s"]) { const cell = document.createElement("th"); cell.scope = "col"; cell.textContent = name; head.append(cell); }
+      for (const name of ["From", "Verdict", "Threshold", "p50", "p95", "p99", "Worst (bounds)", "Consumed/s", "Produced/s"]) { const cell = document.createElement("th"); cell.scope = "col"; cell.textContent = name; head.append(cell); }
       const body = made.createTBody();
       for (const row of rows) { const line = body.insertRow(); for (const text of row) line.insertCell().textContent = text; }
       details.querySelector(".scroll").append(made);
@@ -189,7 +208,7 @@
     const element = document.getElementById("heat");
     if (!data.partitions.length) { element.textContent = "No partition was measured in this time."; return; }
     const drawn = heat.draw(element, data, LEFT, element.clientWidth - LEFT - 8);
-    const say = (r, i) => { if (data.partitions[r] && i >= 0) readout.textContent = `${data.partitions[r]} at ${moment(data.at_ms[i])} UTC: worst ${span(data.worst_latency_ms[r][i])}`; };
+    const say = (r, i) => { if (data.partitions[r] && i >= 0) readout.textContent = `${data.partitions[r]} at ${moment(data.at_ms[i])}: worst ${span(data.worst_latency_ms[r][i])}`; };
     let row = 0, column = data.at_ms.length - 1;
     element.onmousemove = (event) => { const box = element.getBoundingClientRect(); say(...drawn.at(event.clientX - box.left, event.clientY - box.top)); };
     element.onkeydown = (event) => {
@@ -205,7 +224,7 @@
     const element = document.getElementById("consumer-status");
     if (!lines.rows.length) { element.textContent = "No consumer status was published for this time."; return; }
     const drawn = strip.draw(element, lines, LEFT, element.clientWidth - LEFT - 8);
-    const say = (r, i) => { if (lines.rows[r] && i >= 0) readout.textContent = `${lines.rows[r].name} at ${moment(lines.at_ms[i])} UTC: ${lines.rows[r].statuses[i] || "no status"}`; };
+    const say = (r, i) => { if (lines.rows[r] && i >= 0) readout.textContent = `${lines.rows[r].name} at ${moment(lines.at_ms[i])}: ${lines.rows[r].statuses[i] || "no status"}`; };
     let row = 0, column = lines.at_ms.length - 1;
     element.onmousemove = (event) => { const box = element.getBoundingClientRect(); say(...drawn.at(event.clientX - box.left, event.clientY - box.top)); };
     element.onkeydown = (event) => {
@@ -215,7 +234,7 @@
       say(row, column); event.preventDefault();
     };
     document.getElementById("consumer-status-key").replaceChildren(...strip.key(lines));
-    if (Date.parse(lines.covered_from) > Date.parse(lines.start)) document.getElementById("consumer-status-key").append(`known here from ${moment(Date.parse(lines.covered_from))} UTC on; zoom in to see what is older`);
+    if (Date.parse(lines.covered_from) > Date.parse(lines.start)) document.getElementById("consumer-status-key").append(`known here from ${moment(Date.parse(lines.covered_from))} on; zoom in to see what is older`);
   };
 
   const show = (data, cells, lines) => {

@@ -12,8 +12,8 @@ from tests.kafka_sla.web.conftest import Asker
 from tests.kafka_sla.web.world import HOSTILE
 
 ORDERS = "orders within 5 minutes"
-PAGES = ["/", "/slas/orders within 5 minutes", f"/slas/{HOSTILE}", "/misses", "/quality", "/coverage", "/brokers",
-         "/replication", "/unread", "/missing",
+PAGES = ["/", "/teams/Payments", f"/teams/{HOSTILE}", "/slas/orders within 5 minutes", f"/slas/{HOSTILE}",
+         "/misses", "/quality", "/coverage", "/brokers", "/replication", "/unread", "/missing",
          "/reports", "/reports/Gone/month-20260201T0000Z", "/dags/kafka_sla", "/dags/other"]  # fmt: skip
 
 
@@ -61,9 +61,9 @@ def test_every_link_and_file_of_a_page_leads_somewhere(reader: Asker, path: str)
 
 def test_open_misses_are_first_and_every_state_has_a_word(reader: Asker) -> None:
     page = reader.get("/").text
-    words = re.findall(r'<span class="badge (\w+)"><span aria-hidden="true">.</span> ([\w ]+)</span></?\w', page)
+    words = re.findall(r'<span class="badge (\w+)"><span aria-hidden="true">.</span> ([\w ]+)</span>\s*</?\w', page)
 
-    assert "orders within 5 minutes" in re.findall(r"<b>([^<]+)</b></a>", page)[0]
+    assert "orders within 5 minutes" in re.findall(r'<td class="name"><a [^>]+><b>([^<]+)</b></a>', page)[0]
     assert {("missed", "missed"), ("met", "met"), ("excluded", "excluded"), ("unknown", "unknown")} <= set(words)
 
 
@@ -100,3 +100,51 @@ def test_strangers_with_a_browser_are_shown_the_way_to_the_login(stranger: Asker
 
 def test_a_tab_of_a_dag_that_measures_nothing_says_so(reader: Asker) -> None:
     assert "measures no SLA" in reader.get("/dags/other").text
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_no_two_landmarks_of_a_page_have_one_name(reader: Asker, path: str) -> None:
+    found = Elements(reader.get(path).text).found
+    marks = [a for tag, a in found if tag in ("nav", "section") or a.get("role") == "region"]
+    names = [a.get("aria-label") or a.get("aria-labelledby") for a in marks]
+    named = [name for name in names if name]
+
+    assert sorted(set(named)) == sorted(named)
+
+
+def test_a_group_is_chosen_by_the_name_that_the_page_shows(reader: Asker) -> None:
+    options = re.findall(r"<option>([^<]+)</option>", reader.get("/").text)
+    page = reader.get("/", group="billing.alerts-authorised-v2").text
+
+    assert {"billing.alerts-authorised-v2", "payments-service", "search-index.*"} <= set(options)
+    assert "billing by night" in page
+    assert "No SLA fits" not in page
+
+
+def test_the_sla_page_names_its_group_and_topic_as_they_were_written(reader: Asker) -> None:
+    assert "Group billing.alerts-authorised-v2, topic payments, cluster" in reader.get("/slas/billing by night").text
+
+
+def test_a_miss_is_exported_as_one_file_that_needs_nothing_else(reader: Asker) -> None:
+    (miss,) = reader.json("/api/v1/misses", state="open")
+    answer = reader.get(f"/misses/{miss['id']}/document")
+    found = Elements(answer.text)
+
+    assert answer.headers["content-disposition"] == f'attachment; filename="miss-{miss["id"]}.html"'
+    assert html.escape(miss["evidence"]["sentence"]) in answer.text
+    assert {"data:image/png;base64"} == {str(image["src"]).partition(",")[0] for image in found.all("img")}
+    assert [] == found.all("script") + found.all("link")
+    assert f"http://testserver/kafka-sla/misses/{miss['id']}" in {a["href"] for a in found.all("a")}
+
+
+@pytest.mark.parametrize("path", ["/unread", "/brokers", "/replication", "/coverage", "/missing", "/quality"])
+def test_every_page_with_a_period_offers_presets_and_keeps_what_was_chosen(reader: Asker, path: str) -> None:
+    links = [str(a.get("href")) for a in Elements(reader.get(path).text).all("a")]
+    kept = [str(a.get("href")) for a in Elements(reader.get("/misses", team="Orders").text).all("a")]
+
+    assert len([link for link in links if link.startswith("?from=")]) >= 5
+    assert len([link for link in kept if link.startswith("?team=Orders&from=")]) >= 5
+
+
+def test_figures_that_are_out_of_date_are_announced_once(reader: Asker) -> None:
+    assert "Out of date" not in reader.get("/").text

@@ -36,6 +36,7 @@ def runs(piece: Any) -> Iterator[None]:
     form = {"from": piece.interval.start.isoformat(), "to": piece.interval.end.isoformat()}
     with create_session() as session:
         session.add(_run("asked+for", piece, conf=form))
+        session.add(_run("waits", piece, conf=form, state="queued"))
         start = piece.interval.start
         session.add(_run("other", piece, logical_date=start, data_interval=(start, start + timedelta(hours=1))))
     yield
@@ -43,7 +44,7 @@ def runs(piece: Any) -> Iterator[None]:
         session.execute(delete(DagRun).where(DagRun.dag_id == "kafka_sla"))
 
 
-def _run(run_id: str, piece: Any, **values: Any) -> Any:
+def _run(run_id: str, piece: Any, state: str = "success", **values: Any) -> Any:
     from airflow.models.dagrun import DagRun
     from airflow.utils.state import DagRunState
     from airflow.utils.types import DagRunTriggeredByType, DagRunType
@@ -51,7 +52,7 @@ def _run(run_id: str, piece: Any, **values: Any) -> Any:
     about: datetime = piece.published_at
     run = DagRun(
         dag_id="kafka_sla", run_id=run_id, run_type=DagRunType.MANUAL, run_after=about,
-        start_date=about - timedelta(minutes=1), state=DagRunState.SUCCESS,
+        start_date=None if state == "queued" else about - timedelta(minutes=1), state=DagRunState(state),
         triggered_by=DagRunTriggeredByType.TEST, **values,
     )  # fmt: skip
     run.end_date = about + timedelta(minutes=1)
@@ -72,6 +73,14 @@ def test_the_tab_of_a_run_shows_what_it_judged(reader: Asker, piece: Any) -> Non
     assert f"{piece.interval.start:%Y-%m-%d %H:%M:%S} UTC to {piece.interval.end:%Y-%m-%d %H:%M:%S} UTC" in whole
     assert "180</td>" in whole, "every window of the SLA in maintenance is excluded"
     assert "60</td>" in part
+
+
+def test_the_tab_of_a_run_that_waits_says_that_it_has_judged_nothing_yet(reader: Asker) -> None:
+    done, waits = (reader.get(f"/dags/kafka_sla/runs/{run}").text for run in ("asked%2Bfor", "waits"))
+
+    assert "<h1>What this run judged</h1>" in done
+    assert "<h1>What this run will judge</h1>" in waits
+    assert "as they were judged before: the run is queued" in waits
 
 
 def test_a_run_that_airflow_does_not_know_is_not_found(reader: Asker) -> None:

@@ -188,10 +188,10 @@ def test_a_run_that_failed_is_told_and_repeated(context: Any, runs: None) -> Non
     assert "--reprocess-behavior completed" in commands(answer.remediations, "backfill")[0]
 
 
-def test_the_page_offers_command_and_form_fields(reader: Asker) -> None:
+def test_the_page_offers_the_command_and_the_json_of_the_form(reader: Asker) -> None:
     page = html.unescape(reader.get("/missing", **{"from": "2026-03-01", "to": "2026-03-04"}).text)
 
-    assert "<dt>From (UTC)</dt><dd>2026-03-01T00:00Z</dd>" in page
+    assert '<code>{"from": "2026-03-01T00:00Z", "to": "2026-03-04T00:00Z"}</code>' in page
     # The tests' Airflow is on SQLite, which cannot create backfills: the page says so and offers what works there.
     assert "No backfills here" in page
     assert """airflow dags trigger kafka_sla_history --conf '{"from": "2026-03-01T00:00Z",""" in page

@@ -32,7 +32,7 @@ def test_a_topic_that_is_not_copied_is_behind(reader: Asker) -> None:
 def test_lost_records_are_added_up_and_the_soonest_to_expire_is_first(reader: Asker) -> None:
     rows = reader.json("/api/v1/unread")
 
-    assert "clicks" == rows[0]["group"]
+    assert "clicks.sessionizer" == rows[0]["group"]
     (orders,) = [row for row in rows if row["group"] == "orders"]
     assert (3 * 180, 5 * 180) == (orders["lost_low"], orders["lost_high"])
 

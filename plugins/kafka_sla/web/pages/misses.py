@@ -1,0 +1,101 @@
+"""The pages of misses: the list, one with what people noted about it, and one as a file. Computes nothing."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Annotated, Any, cast, get_args
+from urllib.parse import parse_qs
+
+from airflow.api_fastapi.core_api.security import GetUserDep
+from fastapi import APIRouter, Depends, HTTPException, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from kafka_sla.ledger.outbox import Notice
+from kafka_sla.ledger.triage import NoteKind
+from kafka_sla.model.entities import Interval, Miss
+from kafka_sla.notifications.miss_context import surroundings
+from kafka_sla.notifications.miss_email import miss_page as exported
+from kafka_sla.web.api import routes
+from kafka_sla.web.api.params import Chosen, RequestContext
+from kafka_sla.web.pages import date_ranges, view_models
+from kafka_sla.web.pages.reports import LOCKED
+from kafka_sla.web.pages.response import Page, page_of
+from kafka_sla.web.queries import airflow_runs
+
+router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
+writing = APIRouter(include_in_schema=False)
+"""What changes something: for whoever may."""
+RequestPage = Annotated[Page, Depends(page_of)]
+BEFORE, AFTER = timedelta(minutes=30), timedelta(minutes=15)
+"""What a miss's page shows of the time around it."""
+SHOWN = 100
+LONGEST_NOTE = 4_000
+
+
+@router.get("/misses")
+def misses_page(
+    context: RequestContext, chosen: Chosen, page: RequestPage, request: Request, state: routes.State = ""
+) -> Response:
+    span = date_ranges.asked(request, context.now, timedelta(days=30))
+    rows = routes.found_misses(context, chosen, span, state)
+    return page.html(
+        "misses", title="Misses", misses=rows[:SHOWN], all_misses=len(rows),
+        choices=view_models.choices(context.settings), chosen=chosen, state=state,
+        notes=context.ledger.triage.notes(rows[:SHOWN]), span=date_ranges.shown(span, request, context.now),
+    )  # fmt: skip
+
+
+@router.get("/misses/{miss_id}")
+def miss_page(context: RequestContext, miss_id: str, page: RequestPage) -> Response:
+    found = routes.find_miss(context, miss_id)
+    sla = next((sla for sla in context.settings.slas if sla.name == found.sla), None)
+    until = _until(context, found)
+    around = Interval(found.start - BEFORE, until + AFTER)
+    return page.html(
+        "miss", title=f"{'SLA recovered' if found.end else 'SLA missed'}: {found.sla}",
+        miss=found, sla=sla, span=date_ranges.shown(around), notes=context.ledger.triage.notes([found])[found.id],
+        pieces=airflow_runs.pieces(context, found.cluster, Interval(found.start, until), page.airflow),
+    )  # fmt: skip
+
+
+@router.get("/misses/{miss_id}/document")
+def miss_document(context: RequestContext, miss_id: str, page: RequestPage) -> Response:
+    """The miss as one HTML file that reads the same anywhere."""
+    found = routes.find_miss(context, miss_id)
+    sla = next((sla for sla in context.settings.slas if sla.name == found.sla), None)
+    if sla is None:
+        raise HTTPException(404, f"the configuration has no SLA {found.sla!r} any more")
+    until = _until(context, found)
+    windows = context.ledger.verdicts.windows(sla, Interval(found.start - BEFORE, until + AFTER))
+    notice = Notice("recovered" if found.end else "opened", found, page.outside)
+    text = exported(sla, notice, windows, surroundings(context.ledger, sla, found, until))
+    attached = {"Content-Disposition": f'attachment; filename="miss-{found.id}.html"'}
+    return HTMLResponse(text, headers=LOCKED | attached)
+
+
+async def _form(request: Request) -> dict[str, str]:
+    """The fields of a form of this site's own: a browser says where the page was that sends it."""
+    if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
+        raise HTTPException(403, "a note is written on the page of its miss, not from another site")
+    fields = parse_qs((await request.body()).decode("utf-8", "replace"))
+    return {name: values[-1].strip() for name, values in fields.items()}
+
+
+@writing.post("/misses/{miss_id}/notes")
+def note(
+    context: RequestContext, miss_id: str, page: RequestPage, user: GetUserDep,
+    form: Annotated[dict[str, str], Depends(_form)],
+) -> Response:  # fmt: skip
+    """Acknowledge a miss, or comment on it."""
+    kind, text = form.get("kind", "comment"), form.get("text", "")[:LONGEST_NOTE]
+    if kind not in get_args(NoteKind) or (kind == "comment" and not text):
+        raise HTTPException(400, "a note is an acknowledgement, or a comment with a text")
+    found = routes.find_miss(context, miss_id)
+    context.ledger.triage.add(found, cast(NoteKind, kind), user.get_name(), text)
+    return RedirectResponse(page.link(f"/misses/{miss_id}") + "#notes", 303)
+
+
+def _until(context: RequestContext, miss: Miss) -> datetime:
+    """The end of a miss, or of what is known of one that is open."""
+    newest: dict[str, Any] = {} if miss.end else context.ledger.queries.newest_verdicts([miss.sla])
+    return miss.end or (newest[miss.sla].end if miss.sla in newest else miss.opened_at)

@@ -1,0 +1,71 @@
+"""Misses are acknowledged and commented on by who may, and everybody sees by whom."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+import pytest
+
+from kafka_sla.notifications.miss_context import surroundings
+from tests.kafka_sla.web.conftest import Asker, asker
+from tests.kafka_sla.web.world import HOSTILE
+
+
+@pytest.fixture(scope="module")
+def operator(asgi: Any) -> Asker:
+    """A user who may edit DAGs."""
+    return asker(asgi, "OP")
+
+
+@pytest.fixture(scope="module")
+def miss(reader: Asker) -> str:
+    (found,) = reader.json("/api/v1/misses", state="open")
+    return str(found["id"])
+
+
+def write(who: Asker, miss: str, headers: dict[str, str] | None = None, **form: str) -> Any:
+    token = {"Authorization": f"Bearer {who.token}"} if who.token else {}
+    return who.client.post(
+        f"/kafka-sla/misses/{miss}/notes", data=form, headers=token | (headers or {}), follow_redirects=False
+    )
+
+
+def test_a_reader_may_not_write(reader: Asker, outsider: Asker, stranger: Asker, miss: str) -> None:
+    answers = [write(who, miss, kind="acknowledged").status_code for who in (reader, outsider, stranger)]
+
+    assert answers == [403, 403, 401]
+    assert "Nobody has acknowledged it" in reader.get(f"/misses/{miss}").text
+
+
+def test_another_site_cannot_write_in_somebody_s_name(operator: Asker, miss: str) -> None:
+    assert 403 == write(operator, miss, {"Sec-Fetch-Site": "cross-site"}, kind="acknowledged").status_code
+
+
+@pytest.mark.parametrize("form", [{}, {"kind": "comment", "text": "  "}, {"kind": "deleted"}])
+def test_an_empty_note_is_refused(operator: Asker, miss: str, form: dict[str, str]) -> None:
+    assert 400 == write(operator, miss, **form).status_code
+
+
+def test_an_acknowledgement_and_a_comment_are_seen_on_the_page_in_the_list_and_in_mails(
+    operator: Asker, reader: Asker, miss: str
+) -> None:
+    from starlette.requests import Request
+
+    from kafka_sla.web.queries.context import open_context
+
+    answer = write(operator, miss, kind="acknowledged")
+    write(operator, miss, kind="comment", text=f"deploy of 14:02 rolled back {HOSTILE}")
+    page = html.unescape(reader.get(f"/misses/{miss}").text)
+
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/kafka-sla/misses/{miss}#notes")
+    assert "acknowledged</span>" in page
+    assert "deploy of 14:02 rolled back" in page
+    assert HOSTILE not in reader.get(f"/misses/{miss}").text
+    assert "by somebody</small>" in reader.get("/misses").text
+    assert "deploy of 14:02 rolled back" in reader.get(f"/misses/{miss}/document").text
+
+    context = open_context(Request({"type": "http", "state": {}}))
+    (found,) = [one for one in context.ledger.verdicts.misses() if one.id == miss]
+    noted = surroundings(context.ledger, context.settings.sla(found.sla), found, found.opened_at).notes
+    assert [(note.kind, note.author) for note in noted] == [("acknowledged", "somebody"), ("comment", "somebody")]
