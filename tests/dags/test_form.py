@@ -34,6 +34,16 @@ def test_a_filled_form_starts_a_run(parsed: Any) -> None:
     assert trigger(parsed, "kafka_sla", conf).conf == conf
 
 
+def test_the_form_names_the_time_zone_that_its_picker_uses(parsed: Any) -> None:
+    """Airflow's picker takes times in the zone of its pages: ten o'clock in Berlin is nine in UTC."""
+    fields = parsed.dags["kafka_sla"].params
+
+    for name in ("from", "to"):
+        schema = fields.get_param(name).schema
+        assert "UTC" not in schema["title"]
+    assert "in the time zone that these pages are set to" in str(fields.get_param("from").description)
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [

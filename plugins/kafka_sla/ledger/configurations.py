@@ -1,4 +1,5 @@
-"""The configurations that runs were measured and judged by, each kept once. Reads no file, and knows no run."""
+"""What runs were measured and judged by: configurations, each kept once, and the rules of steady states, of which a
+change leaves nothing to be carried over. Reads no file, and knows no run."""
 
 from __future__ import annotations
 
@@ -12,7 +13,9 @@ from sqlalchemy import Column, String, Table, Text, func, insert, select, update
 from kafka_sla.config.settings import Settings
 from kafka_sla.errors import StoreError
 from kafka_sla.ledger.database import Database, UtcTime
+from kafka_sla.ledger.ingestions import Ingestions
 from kafka_sla.ledger.schema import METADATA
+from kafka_sla.model.entities import EVERYTHING
 
 CONFIGURATIONS = Table(
     "configurations",
@@ -21,6 +24,10 @@ CONFIGURATIONS = Table(
     Column("settings", Text, nullable=False),
     Column("first_used_at", UtcTime, nullable=False),
     Column("used_at", UtcTime),
+)
+
+STEADY_RULES = Table(
+    "steady_rules", METADATA, Column("cluster", Text, primary_key=True), Column("digest", Text, nullable=False)
 )
 
 
@@ -57,6 +64,34 @@ class Configurations:
         if text is None:
             raise StoreError(f"the store holds no configuration {digest[:12]}; clear the run from its first task on")
         return _codec().validate_json(text)
+
+
+class RuleVersions:
+    """The rules of the ledger, one digest a cluster."""
+
+    def __init__(self, database: Database, ingestions: Ingestions) -> None:
+        self._database = database
+        self._ingestions = ingestions
+
+    def adopt(self, cluster: str, digest: str) -> None:
+        """Measure by these rules from now on. Other rules than before are like facts that landed for all time: rows
+        measured earlier do not stand for what is before them any more."""
+        known = self._rules(cluster)
+        if known == digest:
+            return
+        if known is not None:
+            # Before the rules are kept: killed in between, the next run records it once more, and that is harmless.
+            self._ingestions.record(cluster, EVERYTHING)
+        mine = STEADY_RULES.c.cluster == cluster
+        with self._database.writing("steady_rules") as connection:
+            if not connection.execute(update(STEADY_RULES).where(mine).values(digest=digest)).rowcount:
+                connection.execute(insert(STEADY_RULES).values(cluster=cluster, digest=digest))
+
+    def _rules(self, cluster: str) -> str | None:
+        """The digest of the rules adopted last."""
+        with self._database.reading() as connection:
+            mine = select(STEADY_RULES.c.digest).where(STEADY_RULES.c.cluster == cluster)
+            return connection.execute(mine).scalar_one_or_none()
 
 
 @cache

@@ -8,14 +8,13 @@ from typing import Any
 from sqlalchemy import select
 
 from kafka_sla.config.store import Store
-from kafka_sla.ledger.configurations import Configurations
+from kafka_sla.ledger.configurations import Configurations, RuleVersions
 from kafka_sla.ledger.ingestions import Ingestions
 from kafka_sla.ledger.observed_time import ObservedTime
 from kafka_sla.ledger.outbox import Outbox
 from kafka_sla.ledger.publications import Publications
 from kafka_sla.ledger.queries import Queries
 from kafka_sla.ledger.rollups import Rollups
-from kafka_sla.ledger.rule_versions import RuleVersions
 from kafka_sla.ledger.schema import DECLARED
 from kafka_sla.ledger.store_identity import StoreDatabase
 from kafka_sla.ledger.triage import Triage
