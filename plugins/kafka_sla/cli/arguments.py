@@ -10,6 +10,7 @@ from typing import Any
 from kafka_sla import __version__
 from kafka_sla.cli.context import CONFIG_FILE, CONFIG_VARIABLE, STORE_FOLDER, STORE_VARIABLE
 from kafka_sla.model.tables import TABLES
+from kafka_sla.text.durations import parse_duration
 from kafka_sla.text.timestamps import parse_instant
 
 _EPILOG = f"""\
@@ -30,10 +31,13 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--version", action="version", version=f"kafka-sla {__version__}")
     commands = made.add_subparsers(dest="action", required=True, metavar="COMMAND")
-    _command(commands, "check", "check configuration, connections, permissions and versions, and say what to do")
+    _check(
+        _command(commands, "check", "check configuration, connections, permissions and versions, and say what to do")
+    )
     _command(commands, "schema", "print the JSON Schema of the configuration, for editors")
     _import(_command(commands, "import", "bring facts from CSV or Parquet files"))
     _run(_command(commands, "run", "measure, publish and judge an interval, without Airflow"))
+    _sample(_command(commands, "sample", "poll committed offsets between runs, where the commit log may not be read"))
     _command(commands, "status", "show what is published, the state of each SLA, and the last validation")
     _misses(_command(commands, "misses", "show misses with their evidence"))
     _report(_command(commands, "report", "write an HTML report of the SLAs in an interval"))
@@ -61,6 +65,20 @@ def _command(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
         parents=[_places()],
     )
     return made
+
+
+def _check(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--connection", metavar="ID", help="check this Kafka connection only, without a configuration, and print the"
+        " cluster entry that fits it",
+    )  # fmt: skip
+
+
+def _sample(command: argparse.ArgumentParser) -> None:
+    _repeated(command, "--cluster", "sample this cluster only (repeat for more)")
+    command.add_argument("--every", type=_duration, default=5_000, metavar="TIME", help="between polls (5s)")
+    command.add_argument("--land-every", type=_duration, default=60_000, metavar="TIME", help="between batches (1m)")
+    command.add_argument("--for", dest="lasting", type=_duration, metavar="TIME", help="end by itself after this time")
 
 
 def _import(command: argparse.ArgumentParser) -> None:
@@ -129,6 +147,13 @@ def _interval(command: argparse.ArgumentParser, *, required: bool) -> None:
 
 def _repeated(command: argparse.ArgumentParser, option: str, text: str) -> None:
     command.add_argument(option, action="append", default=[], metavar="NAME", help=text)
+
+
+def _duration(text: str) -> int:
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from error
 
 
 def _instant(text: str) -> datetime:

@@ -53,12 +53,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _check(place: Workplace, asked: argparse.Namespace) -> int:
-    from kafka_sla.cli.check import findings
+    from kafka_sla.cli.check import connection_findings, findings
 
     failed = False
-    for finding in findings(place):
+    for finding in connection_findings(place, asked.connection) if asked.connection else findings(place):
         failed = failed or not finding.ok
-        print(f"{'ok  ' if finding.ok else 'FAIL'} {finding.text}" + (f"\n     {finding.cure}" if finding.cure else ""))
+        label = "FAIL" if not finding.ok else "note" if finding.cure else "ok  "
+        print(f"{label} {finding.text}" + (f"\n     {finding.cure}" if finding.cure else ""))
+        if finding.entry:
+            print(f"\n{finding.entry}")
     return int(failed)
 
 
@@ -97,6 +100,16 @@ def _run(place: Workplace, asked: argparse.Namespace) -> int:
     ledger = Ledger(place.store)
     print(interval_text(plan.slas, ledger, plan.interval))
     return int(any(sla.on_miss == "fail" and ledger.verdicts.misses(sla, plan.interval) for sla in plan.slas))
+
+
+def _sample(place: Workplace, asked: argparse.Namespace) -> int:
+    from kafka_sla.cli.sampling import sample_clusters
+    from kafka_sla.pipeline.sampling import Pace
+
+    pace = Pace(asked.every / 1000, asked.land_every / 1000)
+    landed = sample_clusters(place, asked.cluster, pace, asked.lasting and asked.lasting / 1000)
+    print(f"{landed} new rows")
+    return 0
 
 
 def _status(place: Workplace, asked: argparse.Namespace) -> int:
@@ -209,6 +222,6 @@ def _interval(asked: argparse.Namespace) -> Interval:
 
 _COMMANDS = {
     "check": _check, "schema": _schema, "import": _import, "run": _run,
-    "status": _status, "misses": _misses, "report": _report, "digest": _digest,
+    "sample": _sample, "status": _status, "misses": _misses, "report": _report, "digest": _digest,
     "export": _export, "store": _store,
 }  # fmt: skip
