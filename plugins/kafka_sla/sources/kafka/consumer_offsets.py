@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kafka.errors import KafkaError, NoError, OffsetOutOfRangeError, UnknownTopicOrPartitionError, for_code
+from kafka.errors import KafkaError, NoError, OffsetOutOfRangeError, for_code
 
 from kafka_sla.model.entities import Patterns
 from kafka_sla.sources.kafka.commit_records import CommitRecords, Commits
@@ -23,15 +23,17 @@ TOPIC = "__consumer_offsets"
 _BYTES_PER_FETCH = 4 * 1024**2
 
 
+class LookupsRefused(KafkaError):  # type: ignore[misc]
+    """The brokers do not say where in the log a time begins."""
+
+
 def read_commits(client: Client, groups: Patterns, topics: Patterns, start: int, end: int, *, to_now: bool) -> Commits:
     """All commits with `start` ≤ time < `end` (ms). `to_now` also looks at who committed later, without keeping it.
 
-    Raises the broker's AuthorizationError when the log may not be read. Where nobody has ever committed there is none.
+    Raises the broker's AuthorizationError when the log may not be read, and its UnknownTopicOrPartitionError where it
+    is hidden, or where nobody has ever committed.
     """
-    try:
-        log = read_topic(client, TOPIC)
-    except UnknownTopicOrPartitionError:
-        return Commits()
+    log = read_topic(client, TOPIC)
     offsets = Offsets(client, {TOPIC: log})
     spans = _spans(offsets, start, end, to_now)
     starts = offsets.starts()
@@ -80,6 +82,8 @@ def _spans(offsets: Offsets, start: int, end: int, to_now: bool) -> dict[TopicPa
     before the first is read too, where it is there: if it is not, it was removed."""
     ends, starts = offsets.ends(), offsets.starts()
     answers = offsets.at(dict.fromkeys(ends, (start, end)))
+    if offsets.without_times or offsets.find_without_times(ends):
+        raise LookupsRefused("; ".join(offsets.notes()) or "its brokers answer that no record has a time")
     if missing := offsets.notes():
         raise KafkaError("; ".join(missing))
     spans = {}

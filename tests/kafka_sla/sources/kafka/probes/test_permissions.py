@@ -21,7 +21,7 @@ from confluent_kafka.admin import (
 from demo.broker import Cluster as Broker
 from kafka_sla.errors import KafkaUnreachable
 from kafka_sla.model.entities import Cluster, Connection, OffsetLookups, Patterns, epoch_ms
-from kafka_sla.sources.kafka.permissions import Finding, probe
+from kafka_sla.sources.kafka.probes.permissions import Finding, probe
 from kafka_sla.sources.kafka.snapshot import Snapshot, snapshot
 from tests.kafka_sla.sources.kafka.traffic import admin, commit, look, points, produce, this_minute, topic, untrue
 
@@ -92,7 +92,7 @@ def test_without_the_commit_log_positions_come_from_the_snapshot(
     assert "__consumer_offsets may not be read" in note and "grant READ" in note
     assert (times[100], 100) in points(seen, "record")
     (missing,) = [finding for finding in probed(kafka_sasl) if not finding.ok]
-    assert missing.cure == "grant READ and DESCRIBE on topic __consumer_offsets"
+    assert str(missing.cure).startswith("grant READ and DESCRIBE on topic __consumer_offsets")
 
 
 def test_a_commit_log_that_may_only_be_described_is_not_read(kafka_sasl: Broker, lagging: str) -> None:
