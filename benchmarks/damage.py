@@ -160,6 +160,14 @@ def _sql(statement: str) -> Break:
     return run
 
 
+def _behind(warehouse: Path) -> None:
+    """The catalog names the table as it was after the first of the two loads."""
+    versions = sorted(warehouse.glob("kafka_sla/consumer_latency/metadata/*.metadata.json"))
+    _sql(
+        f"UPDATE iceberg_tables SET metadata_location = '{versions[-3]}' WHERE table_name = 'consumer_latency'"  # noqa: S608
+    )(warehouse)
+
+
 _METRICS, _FACTS, _META = (
     "staging/*/consumer_latency/*.parquet",
     "facts/log_offsets/*/*.parquet",
@@ -176,9 +184,7 @@ BREAKAGES: dict[str, Break] = {
     "Iceberg's metadata folder of a table deleted": _first("kafka_sla/consumer_latency", _remove),
     "all manifest lists foreign": _all(f"{_META}/snap-*.avro", _foreign),
     "all manifests deleted": _all(f"{_META}/*-m0.avro", _remove),
-    "a table's row in the catalog a commit behind": _sql(
-        "UPDATE iceberg_tables SET metadata_location = previous_metadata_location WHERE table_name = 'consumer_latency'"
-    ),
+    "a table's row in the catalog some commits behind": lambda warehouse: _behind(warehouse),
     "sums of an SLA altered": _sql("UPDATE sla_rollups SET good_ms = good_ms + 60000 WHERE width_ms = 86400000"),
     "a table of the database dropped": _sql("DROP TABLE sla_rollups"),
     "the database truncated": lambda warehouse: _truncate(_database(warehouse)),
@@ -187,21 +193,22 @@ BREAKAGES: dict[str, Break] = {
     "the warehouse deleted": _remove,
     "the marker of the warehouse truncated": _first("kafka_sla_store.json", _truncate),
 }  # fmt: skip
-KINDS: dict[str, Callable[[Path], Path]] = {
-    "Parquet of metrics": lambda warehouse: sorted(warehouse.glob(_METRICS))[0],
-    "Parquet of facts": lambda warehouse: sorted(warehouse.glob(_FACTS))[0],
-    "Iceberg's metadata.json": lambda warehouse: _newest(warehouse, "*.metadata.json"),
-    "Iceberg's manifest list": lambda warehouse: _newest(warehouse, "snap-*.avro"),
-    "Iceberg's manifest": lambda warehouse: _newest(warehouse, "*-m0.avro"),
-    "the database": _database,
-    "the marker": lambda warehouse: warehouse / "kafka_sla_store.json",
+KINDS: dict[str, Callable[[Path], list[Path]]] = {
+    "Parquet of metrics": lambda warehouse: sorted(warehouse.glob(_METRICS)),
+    "Parquet of facts": lambda warehouse: sorted(warehouse.glob(_FACTS)),
+    "Iceberg's metadata.json": lambda warehouse: _newest(warehouse, "*.metadata.json", 1),
+    "Iceberg's manifest lists": lambda warehouse: _newest(warehouse, "snap-*.avro", 2),
+    "Iceberg's manifests": lambda warehouse: _newest(warehouse, "*-m0.avro", 2),
+    "the database": lambda warehouse: [_database(warehouse)],
+    "the marker": lambda warehouse: [warehouse / "kafka_sla_store.json"],
 }
+"""The files of a kind that are in use, one of which is damaged."""
 
 
-def _newest(warehouse: Path, pattern: str) -> Path:
-    return max(
-        warehouse.glob(f"kafka_sla/consumer_latency/metadata/{pattern}"), key=lambda path: path.stat().st_mtime_ns
-    )
+def _newest(warehouse: Path, pattern: str, many: int) -> list[Path]:
+    """The newest files of a table: a branch has a manifest list of its own."""
+    found = warehouse.glob(f"kafka_sla/consumer_latency/metadata/{pattern}")
+    return sorted(found, key=lambda path: path.stat().st_mtime_ns)[-many:]
 
 
 def _breakages(world: World) -> bool:
@@ -242,7 +249,8 @@ def _flips(world: World, times: int) -> bool:
     for kind, place in KINDS.items():
         found = harmless = changed = tracebacks = 0
         for _ in range(times):
-            path = place(world.anew())
+            files = place(world.anew())
+            path = files[int(chosen.integers(len(files)))]
             content = bytearray(path.read_bytes())
             content[int(chosen.integers(len(content)))] ^= 1 << int(chosen.integers(8))
             path.write_bytes(content)

@@ -119,6 +119,13 @@ class Iceberg:
         except NoSuchTableError:
             return []
 
+    def shown(self, table: Table) -> list[DataFile]:
+        """The data files that other engines read."""
+        try:
+            return planned_files(self.table(table))
+        except NoSuchTableError:
+            return []
+
     def commit(self, table: Table, change: Callable[[IcebergTable, Transaction], T]) -> T:
         """What `change` answers once committed; called again, on the newer table, when another commit came first."""
 

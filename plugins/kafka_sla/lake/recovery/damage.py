@@ -64,6 +64,7 @@ class Inspection:
             progress(table.name)
             try:
                 files = self._iceberg.planned(table)
+                self._iceberg.shown(table)
             except DamagedTable as error:
                 known.update(self._beside(table))
                 yield Damage("catalog", table.name, str(error), table.name)
