@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
+from kafka_sla.spark_jobs.numeric.scans import begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +39,16 @@ class Ranges:
 
     def __init__(self, rows: RangeRows, epoch: Ints, epochs: int) -> None:
         self._lay_out(epoch, rows.offset, rows.until, epochs)
-        order = np.lexsort((rows.offset, rows.records == NONE, rows.at, epoch))
+        order = np.lexsort((rows.latest, rows.earliest, rows.until, rows.offset, rows.records == NONE, rows.at, epoch))
         epoch, begin, until = epoch[order], rows.offset[order], rows.until[order]
-        key, end = self._place(epoch, begin), self._place(epoch, until)
-        reached = np.maximum.accumulate(end) if len(end) else end
-        key[1:] = np.maximum(key[1:], reached[:-1])
-        kept = np.flatnonzero(key < end)
-        self._epoch, self._key, self._begin, self._until = epoch[kept], key[kept], begin[kept], until[kept]
-        self._edges: Ints = np.unique(np.concatenate([key[kept], end[kept]]))
-        owner = np.searchsorted(self._base, self._edges, side="right") - 1
-        self.edges: Ints = self._edges - self._base[owner] + self._low[owner] - 1
+        self._key, self._stop, own = _first_of_each(self._place(epoch, begin), self._place(epoch, until))
+        self._begin, self._until = begin[own], until[own]
+        self._edges: Ints = np.unique(np.concatenate([self._key, self._stop]))
+        self.edges: Ints = self._offset(self._edges)
         """Offsets at which ranges begin or end, epoch by epoch."""
-        self._at, self._records = rows.at[order][kept], rows.records[order][kept]
-        self._thinned = (self._records > 0) & (self._records < (rows.until - rows.offset)[order][kept])
-        self._earliest, self._latest = rows.earliest[order][kept], rows.latest[order][kept]
+        self._at, self._records = rows.at[order][own], rows.records[order][own]
+        self._thinned = (self._records > 0) & (self._records < self._until - self._begin)
+        self._earliest, self._latest = rows.earliest[order][own], rows.latest[order][own]
 
     def _lay_out(self, epoch: Ints, begin: Ints, until: Ints, epochs: int) -> None:
         """Give every epoch a stretch of keys of its own, wide enough for its offsets and one to either side."""
@@ -76,13 +73,19 @@ class Ranges:
         rank = np.clip(offset - self._low[epoch] + 1, 0, self._width[epoch] - 1)
         return np.asarray(self._base[epoch] + rank, dtype=np.int64)
 
+    def _offset(self, place: Ints) -> Ints:
+        """The offset that a number stands for."""
+        owner = np.searchsorted(self._base, place, side="right") - 1
+        return np.asarray(place - self._base[owner] + self._low[owner] - 1, dtype=np.int64)
+
     def find(self, epoch: Ints, offset: Ints, horizon: Ints) -> Ints:
         """Index of the range that holds each offset and was known by the horizon; NONE without."""
         if not len(self):
             return np.full(len(offset), NONE)
-        index = np.searchsorted(self._key, self._place(epoch, offset), side="right") - 1
+        place = self._place(epoch, offset)
+        index = np.searchsorted(self._key, place, side="right") - 1
         at = np.clip(index, 0, None)
-        holds = (index >= 0) & (self._epoch[at] == epoch) & (offset >= 0) & (offset < self._until[at])
+        holds = (index >= 0) & (offset >= 0) & (place < self._stop[at])
         return np.where(holds & (self._at[at] <= horizon), index, NONE)
 
     def void(self, index: Ints) -> Bools:
@@ -111,7 +114,7 @@ class Ranges:
             void = self.void(index)
             if not void.any():
                 break
-            found[void] = self._of(self._until, index)[void]
+            found[void] = self._offset(self._stop[index[void]])
         return found
 
     def line(self, index: Ints, offset: Floats) -> Floats:
@@ -133,3 +136,18 @@ class Ranges:
     def _of(self, values: Any, index: Ints) -> Any:
         """values[index] with NONE clamped: callers mask what they must not use."""
         return values[np.clip(index, 0, None)] if len(values) else np.zeros(len(index), dtype=values.dtype)
+
+
+def _first_of_each(begin: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
+    """Where runs [begin, end) overlap, the one that comes first: disjoint runs in their order, and which one each is
+    of."""
+    edges = np.unique(np.concatenate([begin, end]))
+    first = np.searchsorted(edges, begin)
+    count = np.searchsorted(edges, end) - first
+    own = np.repeat(np.arange(len(begin)), count)
+    piece = np.arange(len(own)) - np.repeat(np.cumsum(count) - count, count) + first[own]
+    piece, chosen = np.unique(piece, return_index=True)  # the first of each
+    own = own[chosen]
+    starts = np.flatnonzero(begins(own) | (np.diff(piece, prepend=-2) > 1)) if len(own) else own
+    ends = np.append(starts[1:], len(own)) - 1 if len(own) else own
+    return edges[piece[starts]], edges[piece[ends] + 1] if len(own) else edges, own[starts]

@@ -194,6 +194,9 @@ class Timeline:
         before = np.minimum(after - 1, latest)
         has_before = before >= self.lo[epoch]
         low = np.where(has_before, _take(self.at, before), -FAR)
+        if len(self._foreign.at):  # that there was nothing before, the life said that was asked later, too
+            nothing = has_before & (_take(self.offset, before) == 0)
+            low[nothing & self.asked_later(self.epoch_partition[epoch], horizon, low)] = -FAR
         high = np.where(has_after, _take(self.at, after), FAR)
         method = np.where(low == high, RECORD, BRACKETED)
         doubtful = _take(self.contradicts, after) & has_after | _take(self.contradicts, before) & has_before

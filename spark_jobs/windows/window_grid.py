@@ -89,13 +89,15 @@ def ends(chunk: Chunk, step: Steps, grid: GridRows) -> Ends:
     latest = t.last_until(epoch, grid.end)
     seen = np.clip(latest, 0, max(len(t.at) - 1, 0))
     fresh = (latest >= t.lo[epoch]) & ((t.at[seen] >= grid.start) if len(t.at) else False)
-    fresh &= ~t.asked_later(chunk.gp_partition[grid.gp], grid.end, t.at[seen] if len(t.at) else grid.end)
+    answered = latest >= t.lo[epoch]
+    answered &= ~t.asked_later(chunk.gp_partition[grid.gp], grid.end, t.at[seen] if len(t.at) else grid.end)
+    fresh &= answered
     invalid = _invalid(chunk, step, grid, epoch)
     position = np.where(invalid == VALID, chunk.offset[grid.last], NONE)
     known = fresh & (position != NONE)
     log_start = log_start_at(chunk, grid.gp, epoch, grid.end)
     before = carried_over(chunk, grid.gp, epoch, chunk.carried_log_end)
-    log_end = np.where(latest >= t.lo[epoch], t.offset[seen] if len(t.at) else NONE, before)
+    log_end = np.where(answered, t.offset[seen] if len(t.at) else NONE, before)
     effective = np.maximum(position, log_start)
     waiting = t.ranges.skip(epoch, effective, grid.end)
     age, low, high = backlog_age(chunk, epoch, waiting, grid.end, grid.end)

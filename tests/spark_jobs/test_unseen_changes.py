@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from kafka_sla.model.tables import TOPIC_CONFIGS
-from tests.spark_jobs.conftest import Row, at, commit, point, read, record
+from tests.spark_jobs.conftest import Row, at, commit, point, read, record, void
 
 Measure = Callable[..., list[Row]]
 
@@ -114,3 +114,11 @@ def test_before_the_first_commit_that_compaction_left_a_group_may_have_been_anyw
     row = measure(points, commits, 60, 120)[0]
     assert row["records_latency_max_high_ms"] is None
     assert row["backlog_age_max_high_ms"] is None
+
+
+def test_ranges_that_are_read_later_count_for_the_lower_offsets_of_a_group_that_went_back(measure: Measure) -> None:
+    points = [*(lookup(t, t // 2) for t in (0, 60, 120, 180)), point(181, 90, log_start_offset=0)]
+    commits = [commit(70, 5), commit(130, 10)]
+    ranges = [read(60, 20, 30, 40, 60), void(120, 5, 9)]
+    assert measure(points, commits, 120, 180, ranges=ranges)[0]["records_consumed"] == 1
+    assert measure(points, commits, 120, 180, ranges=ranges[::-1])[0]["records_consumed"] == 1

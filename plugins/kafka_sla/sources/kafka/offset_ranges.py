@@ -16,7 +16,7 @@ from kafka_sla.sources.kafka.protocol.record_batches import Batch, read_times
 _WIDEST = 8
 """Tolerances that one range may last: its bounds are the bounds of each of its records."""
 MOST_RANGES = 2_000
-"""Of one span; beyond, the tolerance is doubled until they suffice."""
+"""Of one span; beyond, the tolerance is doubled until they suffice, or nothing but markers divides them."""
 
 
 class Range(NamedTuple):
@@ -67,8 +67,13 @@ class Content:
 
     def ranges(self, first: int, tolerance: int) -> list[Range]:
         """All that was read from `first` on; what compaction removed beside markers is in none of them."""
+        stamps = [stamp for _, stamp in self.records]
+        span = max(stamps, default=0) - min(stamps, default=0)
         found = list(self._ranges(first, tolerance))
-        return found if len(found) <= MOST_RANGES else self.ranges(first, 2 * tolerance)
+        while len(found) > MOST_RANGES and tolerance <= span:
+            tolerance *= 2
+            found = list(self._ranges(first, tolerance))
+        return found
 
     def _add(self, records: list[tuple[int, int]]) -> None:
         self.records += records

@@ -63,3 +63,12 @@ def test_a_wild_flow_is_told_more_coarsely_instead_of_record_by_record() -> None
     records = [(offset, luck.randrange(10**7)) for offset in range(3 * MOST_RANGES)]
 
     assert len(content(records, [], len(records)).ranges(0, TOLERANCE)) <= MOST_RANGES
+
+
+def test_thousands_of_transactions_of_one_record_each_have_a_range_for_each_marker() -> None:
+    count = MOST_RANGES + 2
+    records = [(offset, 1_000_000 + offset) for offset in range(0, count, 2)]
+
+    found = content(records, [(o, o + 1) for o in range(1, count, 2)], count).ranges(0, TOLERANCE)
+
+    assert [one.records for one in found] == [1, 0] * (count // 2)
