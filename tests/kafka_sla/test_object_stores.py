@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from demo.object_store import BUCKET, ObjectStore, object_store
+from kafka_sla import object_stores
 from kafka_sla.cli.main import main
 from kafka_sla.config.settings import load_settings
 from kafka_sla.config.store import Store
@@ -174,3 +175,11 @@ def test_executors_of_a_spark_cluster_need_nothing_but_their_tasks(
     steps.publish(store, job)
 
     assert Lake(store).published(CONSUMER_LATENCY.name, TEN_MINUTES).num_rows == 10
+
+
+def test_a_process_is_given_what_it_needs_for_one_warehouse_only(server: ObjectStore, tmp_path: Path) -> None:
+    Store.from_connection(connection_to(server, tmp_path / "other", **{"s3.secret-access-key": "of-somebody-else"}))
+    store = Store.from_connection(connection_to(server, tmp_path))
+
+    assert "of-somebody-else" not in json.dumps(object_stores.environment(f"{store.warehouse}/staging/1/job.json"))
+    assert object_stores.environment(str(tmp_path / "job.json")) == {}

@@ -29,7 +29,7 @@ def run_spark(job_path: str, *, memory: str = "2g") -> None:
     _need_java()
     handle, log = tempfile.mkstemp(prefix="kafka_sla-spark-", suffix=".log")
     with os.fdopen(handle, "wb") as output:
-        spark = subprocess.Popen(_command(job_path, memory), env=_environment(), stdout=output, stderr=output)
+        spark = subprocess.Popen(_command(job_path, memory), env=_environment(job_path), stdout=output, stderr=output)
     try:
         code = spark.wait()
     except BaseException:  # Ctrl-C, or SIGTERM, which the command line takes for the same
@@ -58,7 +58,7 @@ def _command(job_path: str, memory: str) -> list[str]:
     return [str(submit), "--master", "local[*]", "--driver-memory", memory, *conf, *job]
 
 
-def _environment() -> dict[str, str]:
+def _environment(job_path: str) -> dict[str, str]:
     """This Python for the driver and its workers, with the packages where this process found them."""
     packages = dict.fromkeys(str(package_folder(name).parent) for name in PACKAGES)
     path = [*packages, *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -68,7 +68,7 @@ def _environment() -> dict[str, str]:
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    return {**os.environ, **own, **object_stores.environment()}
+    return {**os.environ, **own, **object_stores.environment(job_path)}
 
 
 def _cause_in(log: Path) -> str:

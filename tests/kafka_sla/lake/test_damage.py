@@ -201,7 +201,7 @@ def test_a_damaged_database_is_told_by_what_sqlite_says_of_it(tmp_path: Path) ->
     content[at - 400 : at - 300] = b"\xff" * 100
     path.write_bytes(content)
 
-    with pytest.raises(StoreError, match=r"(?s)kafka_sla\.db is damaged.*restore a backup"):
+    with pytest.raises(StoreError, match=r"(?s)kafka_sla\.db\S* is damaged.*restore a backup"):
         found(store)
 
 
