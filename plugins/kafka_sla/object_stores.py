@@ -39,9 +39,10 @@ def with_region(properties: Mapping[str, str]) -> dict[str, str]:
     return {**({} if known or "s3.endpoint" not in properties else {"s3.region": _DEFAULT_REGION}), **properties}
 
 
-def environment() -> dict[str, str]:
-    """What a process that is started here needs in its environment to reach the same."""
-    return {VARIABLE: json.dumps(_properties)} if _properties else {}
+def environment(path: str) -> dict[str, str]:
+    """What a process that is started here needs in its environment to reach this path, and no more than that."""
+    uri = _above(path)
+    return {VARIABLE: json.dumps({uri: _properties[uri]})} if uri in _properties else {}
 
 
 def from_environment() -> None:
@@ -50,9 +51,9 @@ def from_environment() -> None:
         remember(uri, properties)
 
 
-def reaching(function: Callable[[T], Iterator[T]]) -> Callable[[T], Iterator[T]]:
-    """The function, for another machine: where it runs, what this process knows is reached as from here."""
-    if not (known := {uri: _filesystem(uri) for uri in _properties}):
+def reaching(paths: Iterable[str], function: Callable[[T], Iterator[T]]) -> Callable[[T], Iterator[T]]:
+    """The function, for another machine: where it runs, these paths are reached as from here."""
+    if not (known := {uri: _filesystem(uri) for uri in set(map(_above, paths)) if uri}):
         return function
 
     def run(given: T) -> Iterator[T]:
@@ -72,15 +73,15 @@ def located(path: str) -> tuple[FileSystem, str]:
 
     if "://" not in path:
         return FileSystem.from_uri(path)  # type: ignore[no-any-return]
-    for uri in _known():
-        if path == uri or path.startswith(f"{uri}/"):
-            return _filesystem(uri), path.split("://", 1)[1]
+    if uri := _above(path):
+        return _filesystem(uri), path.split("://", 1)[1]
     return FileSystem.from_uri(path)  # type: ignore[no-any-return]
 
 
-def _known() -> Iterable[str]:
-    """The longest first."""
-    return sorted({*_properties, *_filesystems}, key=len, reverse=True)
+def _above(path: str) -> str:
+    """The longest known URI that the path lies below; empty where there is none."""
+    known = {*_properties, *_filesystems} if "://" in path else ()
+    return max((uri for uri in known if path == uri or path.startswith(f"{uri}/")), key=len, default="")
 
 
 def _filesystem(uri: str) -> FileSystem:

@@ -37,7 +37,7 @@ def _reading(files: Sequence[str], schema: pa.Schema) -> Callable[[Iterable[pa.R
                 for batch in batches(file, there):
                     yield _fitting(batch, schema)
 
-    return reaching(run)
+    return reaching(files, run)
 
 
 def _fitting(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -101,7 +101,7 @@ def reading(job: Job, parts: list[list[Part]], tasks: int) -> BlockReader:
                 for rows in _read(part):
                     yield blocks_of(KINDS[part.table], _events(job, part.table, rows), tasks)
 
-    return reaching(run)
+    return reaching([job.output], run)
 
 
 def _read(part: Part) -> Iterator[pa.Table]:

@@ -65,7 +65,7 @@ def writing(target: Target, measured: TaskTables) -> Callable[[Iterable[pa.Recor
             told, pa.schema([("name", pa.string()), ("path", pa.string()), ("rows", pa.int64())])
         )
 
-    return reaching(run)
+    return reaching([target.output], run)
 
 
 def one_table(table: Table) -> TaskTables:

@@ -53,7 +53,7 @@ def _looking(asked: Histograms) -> Callable[[Iterable[pa.RecordBatch]], Iterator
             parts = batches_of(asked.files[index], _BATCH_ROWS, [asked.histogram, *numbers])
             yield pa.RecordBatch.from_pydict({"adds_up": [all(adds_up(rows) for rows in parts)]})
 
-    return reaching(run)
+    return reaching(asked.files, run)
 
 
 def _counted(histograms: pa.MapArray) -> np.ndarray[tuple[int], np.dtype[np.int64]] | None:

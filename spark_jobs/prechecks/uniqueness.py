@@ -71,7 +71,7 @@ def _hashing(
                     arrays = [pa.array(value, to) for value, to in zip(values, types, strict=True)]
                     yield pa.RecordBatch.from_arrays(arrays, ["task", "key", "hashes"])
 
-    return reaching(run)
+    return reaching([path for share in shares for _, path in share], run)
 
 
 def _read(path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

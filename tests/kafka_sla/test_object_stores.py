@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,22 +13,24 @@ from pathlib import Path
 import pytest
 
 from demo.object_store import BUCKET, ObjectStore, object_store
+from kafka_sla import object_stores
 from kafka_sla.cli.main import main
+from kafka_sla.config.settings import load_settings
 from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
 from kafka_sla.files import create_text, entries_of, files_below, move_files, read_text, remove_files, write_text
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.model.entities import Connection
+from kafka_sla.model.entities import Connection, Interval
 from kafka_sla.model.tables import CONSUMER_LATENCY, LOG_OFFSETS
+from kafka_sla.pipeline import steps
 from kafka_sla.text.timestamps import instant_text
+from tests.dags.spark_cluster import spark_cluster
 from tests.kafka_sla.loads import points, span
 
 START = datetime(2026, 11, 1, 8, tzinfo=UTC)
 CONFIG = """\
-clusters:
-  eu-west:
-    replication: [{name: orders-to-us, to: us-east}]
+clusters: {eu-west: {}}
 slas:
   - name: alerts within 30 s
     group: billing.alerts
@@ -35,7 +39,15 @@ slas:
     for: 2m
     objective: 99%
 """
-TABLES = ("consumer_latency", "consumer_status", "steady_state", "replication_lag", "sla_windows", "sla_misses")
+TEN_MINUTES = Interval(START, START + timedelta(minutes=10))
+MEASURE = """
+import sys
+from kafka_sla.tasks.measure_operator import measure
+task = measure(sys.argv[1], "kafka_sla_store")
+task.conf, task.name = {}, "kafka_sla"
+task.execute({})
+"""
+TABLES = ("consumer_latency", "consumer_status", "steady_state", "sla_windows", "sla_misses")
 
 
 @pytest.fixture(scope="module")
@@ -103,16 +115,12 @@ def stamp(seconds: float) -> str:
 
 
 def write_history() -> None:
-    """Ten records a second for ten minutes, polled every ten seconds; a consumer that stops for four of them, and a
-    flow that copies to another cluster."""
+    """Ten records a second for ten minutes, polled every ten seconds; a consumer that stops for four of them."""
     topic = "billing.alerts-authorised-v2"
     polls = [f"eu-west,{topic},0,{stamp(s)},0,{s * 10},exporter" for s in range(0, 601, 10)]
     Path("log.csv").write_text("\n".join(["cluster,topic,partition,at,log_start_offset,log_end_offset,source", *polls]))
     seconds = [s for s in range(1, 600, 5) if not 240 < s < 480]
-    commits = [
-        f"eu-west,{group},{topic},0,{stamp(s)},{(s - 1) * 10},commit_log"
-        for s in seconds for group in ("billing.alerts", "orders-to-us")
-    ]  # fmt: skip
+    commits = [f"eu-west,billing.alerts,{topic},0,{stamp(s)},{(s - 1) * 10},commit_log" for s in seconds]
     Path("commits.csv").write_text("\n".join(["cluster,group,topic,partition,at,committed_offset,source", *commits]))
 
 
@@ -134,7 +142,7 @@ def test_an_object_store_holds_the_rows_that_a_folder_holds_and_no_credentials(
     Path("kafka_sla.yml").write_text(CONFIG)
     write_history()
     on_disk = measured()
-    assert Path("consumer_latency.csv").read_text().count("\n") == 21
+    assert Path("consumer_latency.csv").read_text().count("\n") == 11
 
     connection = connection_to(server, tmp_path)
     fields = {"conn_type": "sqlite", "host": connection.host, "extra": connection.extra}
@@ -146,3 +154,32 @@ def test_an_object_store_holds_the_rows_that_a_folder_holds_and_no_credentials(
     assert len(jobs) == 2 and not Path("s3:").exists()
     assert not any(secret in read_text(job) for job in jobs for secret in server.properties.values())
     assert CONSUMER_LATENCY.name in " ".join(files_below(f"{warehouse}/kafka_sla"))
+
+
+def test_executors_of_a_spark_cluster_need_nothing_but_their_tasks(
+    server: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("kafka_sla.yml").write_text(CONFIG)
+    write_history()
+    connection = connection_to(server, tmp_path)
+    fields = {"conn_type": "sqlite", "host": connection.host, "extra": connection.extra}
+    with spark_cluster(tmp_path) as port:  # it starts before the connection is there
+        monkeypatch.setenv("AIRFLOW_CONN_KAFKA_SLA_STORE", json.dumps(fields))
+        spark = {"conn_type": "spark", "host": "spark://127.0.0.1", "port": port}
+        monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(spark))
+        assert main(["import", "--log-offsets", "log.csv", "--committed-offsets", "commits.csv"]) == 0
+        store = Store.from_connection(connection)
+        job = steps.prepare(load_settings("kafka_sla.yml"), store, TEN_MINUTES, ["eu-west"])
+        subprocess.run([sys.executable, "-c", MEASURE, job], check=True)
+    steps.publish(store, job)
+
+    assert Lake(store).published(CONSUMER_LATENCY.name, TEN_MINUTES).num_rows == 10
+
+
+def test_a_process_is_given_what_it_needs_for_one_warehouse_only(server: ObjectStore, tmp_path: Path) -> None:
+    Store.from_connection(connection_to(server, tmp_path / "other", **{"s3.secret-access-key": "of-somebody-else"}))
+    store = Store.from_connection(connection_to(server, tmp_path))
+
+    assert "of-somebody-else" not in json.dumps(object_stores.environment(f"{store.warehouse}/staging/1/job.json"))
+    assert object_stores.environment(str(tmp_path / "job.json")) == {}

@@ -29,7 +29,7 @@ def run_spark(job_path: str, *, memory: str = "2g") -> None:
     _need_java()
     with tempfile.TemporaryFile(prefix="kafka_sla-spark-") as output:
         command = [*_ending_with_us(), *_command(job_path, memory)]
-        spark = subprocess.Popen(command, env=_environment(), stdout=output, stderr=output)
+        spark = subprocess.Popen(command, env=_environment(job_path), stdout=output, stderr=output)
         try:
             code = spark.wait()
         except BaseException:  # Ctrl-C, or SIGTERM, which the command line takes for the same
@@ -71,7 +71,7 @@ def _command(job_path: str, memory: str) -> list[str]:
     return [str(submit), "--master", "local[*]", "--driver-memory", memory, *conf, *job]
 
 
-def _environment() -> dict[str, str]:
+def _environment(job_path: str) -> dict[str, str]:
     """This Python for the driver and its workers, with the packages where this process found them."""
     packages = dict.fromkeys(str(package_folder(name).parent) for name in PACKAGES)
     path = [*packages, *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -81,7 +81,7 @@ def _environment() -> dict[str, str]:
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    return {**os.environ, **own, **object_stores.environment()}
+    return {**os.environ, **own, **object_stores.environment(job_path)}
 
 
 def _cause_in(log: Path) -> str:

@@ -40,7 +40,7 @@ class MeasureOperator(SparkSubmitOperator):
         store_of(self.store)
         *_, job = self.application_args or [""]
         spark = connection(self._conn_id)
-        self.env_vars = client_environment(spark)
+        self.env_vars = client_environment(spark, job)
         own = {name: str(value) for name, value in spark.extra.items() if name.startswith("spark.")}
         self.conf = {**spark_conf(job, local_driver=self.env_vars is not None), **(self.conf or {}), **own}
         super().execute(context)
@@ -70,7 +70,7 @@ def measure(job: str, store: str) -> MeasureOperator:
     )
 
 
-def client_environment(spark: Connection) -> dict[str, str] | None:
+def client_environment(spark: Connection, job: str) -> dict[str, str] | None:
     """What the driver needs when it runs here (local or standalone, client mode): this Python, this spark-submit.
 
     YARN, Kubernetes and cluster mode start the driver elsewhere, where paths of this machine mean nothing.
@@ -81,9 +81,9 @@ def client_environment(spark: Connection) -> dict[str, str] | None:
         return None
     python = os.environ.get("PYSPARK_PYTHON", sys.executable)
     found = {
+        **object_stores.environment(job),
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
         "PYSPARK_PYTHON": python,
         "PYSPARK_DRIVER_PYTHON": os.environ.get("PYSPARK_DRIVER_PYTHON", sys.executable),
     }
-    found |= object_stores.environment()
     return found | ({"SPARK_LOCAL_IP": "127.0.0.1"} if master.startswith("local") else {})

@@ -7,6 +7,8 @@ import pytest
 from kafka_sla.model.entities import Connection
 from kafka_sla.tasks.measure_operator import client_environment
 
+JOB = "/warehouse/staging/4f1c/job.json"
+
 
 @pytest.mark.parametrize(
     "spark",
@@ -17,7 +19,7 @@ from kafka_sla.tasks.measure_operator import client_environment
     ],
 )
 def test_a_driver_that_runs_here_gets_this_python(spark: Connection) -> None:
-    environment = client_environment(spark)
+    environment = client_environment(spark, JOB)
 
     assert environment is not None
     assert environment["PYSPARK_DRIVER_PYTHON"] == sys.executable
@@ -32,12 +34,12 @@ def test_a_driver_that_runs_here_gets_this_python(spark: Connection) -> None:
     ],
 )
 def test_a_driver_that_runs_elsewhere_gets_nothing_of_this_machine(spark: Connection) -> None:
-    assert client_environment(spark) is None
+    assert client_environment(spark, JOB) is None
 
 
 def test_only_a_local_driver_listens_on_loopback() -> None:
-    local = client_environment(Connection("s", conn_type="spark", host="local[*]"))
-    remote = client_environment(Connection("s", conn_type="spark", host="spark://master:7077"))
+    local = client_environment(Connection("s", conn_type="spark", host="local[*]"), JOB)
+    remote = client_environment(Connection("s", conn_type="spark", host="spark://master:7077"), JOB)
 
     assert local is not None and local["SPARK_LOCAL_IP"] == "127.0.0.1"
     assert remote is not None and "SPARK_LOCAL_IP" not in remote
