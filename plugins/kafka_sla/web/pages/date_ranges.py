@@ -35,14 +35,16 @@ def asked(request: Request, now: datetime, default: timedelta) -> Interval:
     return Interval(since, until)
 
 
-def shown(span: Interval, request: Request | None = None, now: datetime | None = None) -> dict[str, Any]:
+def shown(
+    span: Interval, request: Request | None = None, now: datetime | None = None, longest: timedelta = PRESETS[-1][1]
+) -> dict[str, Any]:
     """A span as templates use it, with the newest spans to choose from, which keep a request's other parameters."""
     length = span.end - span.start
     end = (now or span.end).replace(second=0, microsecond=0) + timedelta(minutes=1)
     others = {key: value for key, value in (request.query_params if request else {}).items() if key not in _OURS}
     return {
         "others": f"?{urlencode(others)}&" if others else "?",
-        "presets": [_choice(name, Interval(end - long, end), span) for name, long in PRESETS],
+        "presets": [_choice(name, Interval(end - long, end), span) for name, long in PRESETS if long <= longest],
         "from": _input(span.start), "to": _input(span.end), "start": moment(span.start), "end": moment(span.end),
         "length": length_text(length / timedelta(milliseconds=1)),
     }  # fmt: skip

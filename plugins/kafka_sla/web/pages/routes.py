@@ -72,8 +72,10 @@ def sla_page(context: RequestContext, sla: NamedSla, span: Span, page: RequestPa
     )  # fmt: skip
 
 
-def _span(context: RequestContext, request: Request, span: Interval) -> dict[str, Any]:
-    return date_ranges.shown(span, request, context.now)
+def _span(
+    context: RequestContext, request: Request, span: Interval, longest: timedelta = timedelta(days=366)
+) -> dict[str, Any]:
+    return date_ranges.shown(span, request, context.now, longest)
 
 
 def _reached(context: RequestContext, sla: NamedSla, span: Span) -> list[dict[str, Any]]:
@@ -99,8 +101,8 @@ def coverage_page(context: RequestContext, page: RequestPage, request: Request) 
     return page.html(
         "coverage",
         title="Coverage",
-        days=view_models.coverage(days),
-        span=_span(context, request, span),
+        clusters=view_models.coverage(days),
+        span=_span(context, request, span, coverage.LONGEST),
     )
 
 
@@ -109,7 +111,8 @@ def missing_page(context: RequestContext, page: RequestPage, request: Request) -
     span = date_ranges.asked(request, context.now, timedelta(days=31))
     found = gap_views.missing(gaps.missing(context, span), page.airflow)
     return page.html(
-        "missing", title="Missing time", found=found, span=_span(context, request, span), paused=airflow_runs.paused(),
+        "missing", title="Missing time", found=found,
+        span=_span(context, request, span, gaps.LONGEST), paused=airflow_runs.paused(),
         backfills=airflow_runs.backfills_possible(),
     )  # fmt: skip
 

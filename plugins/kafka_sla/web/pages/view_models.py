@@ -91,14 +91,22 @@ def _readable(text: str) -> str:
 
 
 def coverage(days: Sequence[CoverageDay]) -> list[dict[str, Any]]:
-    """Each day with its parts as whole per mille, which a picture draws and a table tells."""
-    parts = ("measured", "reconstructed", "missing", "before", "ahead")
+    """A row a cluster and a cell a day, the oldest first; parts as whole per mille, which a picture stacks."""
     return [
-        {"day": day.day, "cluster": day.cluster,
-         "parts": [{"name": name, "width": round(1000 * getattr(day, name)), "text": share(getattr(day, name))}
-                   for name in parts]}
-        for day in days
-    ]  # fmt: skip
+        {"cluster": cluster, "days": [_covered(day) for day in sorted(mine, key=lambda day: day.day)]}
+        for cluster, mine in groupby(sorted(days, key=lambda day: day.cluster), key=lambda day: day.cluster)
+    ]
+
+
+def _covered(day: CoverageDay) -> dict[str, Any]:
+    parts, at = [], 1000
+    for name in ("measured", "reconstructed", "missing", "before", "ahead"):
+        height = round(1000 * getattr(day, name))
+        at -= height
+        parts.append({"name": name, "y": max(0, at), "height": height, "text": share(getattr(day, name))})
+    known = [f"{part['text']} {part['name']}" for part in parts if part["height"]]
+    return {"day": day.day, "number": day.day[-2:], "month": day.day[:7] if day.day.endswith("-01") else "",
+            "parts": parts, "text": f"{day.day}: {', '.join(known)}", "is_missing": parts[2]["height"] > 0}  # fmt: skip
 
 
 def judged(context: Context, sla: Sla, interval: Interval, link: Link) -> dict[str, Any]:

@@ -35,10 +35,8 @@ window.kafkaSla = window.kafkaSla || {};
       for (const match of node.data.matchAll(UTC_TEXT)) { parts.push(node.data.slice(end, match.index), element(match[1], match[2])); end = match.index + match[0].length; }
       if (parts.length) node.replaceWith(...parts, node.data.slice(end));
     }
-    for (const made of root.querySelectorAll("[data-ago]")) made.textContent = ago(Date.parse(made.dataset.ago));
   };
 
-  window.kafkaSla.times = { zone, local: (ms) => local(new Date(ms)), localize, ago };
-  if (zone !== "UTC") document.documentElement.dataset.zone = zone;
+  window.kafkaSla.times = { zone, local: (ms) => local(new Date(ms)), localize };
   localize(document.body);
 })();

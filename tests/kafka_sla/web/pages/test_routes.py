@@ -140,11 +140,23 @@ def test_a_miss_is_exported_as_one_file_that_needs_nothing_else(reader: Asker) -
 @pytest.mark.parametrize("path", ["/unread", "/brokers", "/replication", "/coverage", "/missing", "/quality"])
 def test_every_page_with_a_period_offers_presets_and_keeps_what_was_chosen(reader: Asker, path: str) -> None:
     links = [str(a.get("href")) for a in Elements(reader.get(path).text).all("a")]
+    presets = [link for link in links if link.startswith("?from=")]
     kept = [str(a.get("href")) for a in Elements(reader.get("/misses", team="Orders").text).all("a")]
 
-    assert len([link for link in links if link.startswith("?from=")]) >= 5
+    assert len(presets) >= 4
+    assert [] == [link for link in presets if reader.get(f"{path}{html.unescape(link)}").status_code != 200]
     assert len([link for link in kept if link.startswith("?team=Orders&from=")]) >= 5
 
 
 def test_figures_that_are_out_of_date_are_announced_once(reader: Asker) -> None:
     assert "Out of date" not in reader.get("/").text
+
+
+def test_coverage_has_a_row_a_cluster_and_a_cell_a_day_that_leads_to_what_is_missing(reader: Asker) -> None:
+    found = Elements(reader.get("/coverage").text)
+    cells = [a for a in found.all("svg") if a.get("role") == "img"]
+    links = [str(a["href"]) for a in found.all("a") if str(a.get("href")).startswith("/kafka-sla/missing?from=")]
+
+    assert len(cells) in (2 * 31, 2 * 32)
+    assert all(cell["aria-label"] for cell in cells)
+    assert any("T00%3A00&to=" in link for link in links)
