@@ -9,10 +9,10 @@ TYPED := plugins/kafka_sla demo
 SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check format docs test wheel demo history order truth checkpoint brokers speed browser pictures pages faults damage simulate planted matrix clean
+.PHONY: help setup check format docs test wheel demo history compatibility order truth checkpoint brokers speed browser pictures pages faults damage simulate planted matrix clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(EDITABLE) ## install everything into .venv and fetch Kafka's jars (once)
 	@$(BIN)/python -c "from demo.broker import archive_classes; archive_classes()"
@@ -55,6 +55,9 @@ order: setup ## one day in one run, in 288, backwards, four at once, twice, kill
 
 truth: setup ## what real clients did against what is measured, as tables (about 5 minutes)
 	@$(BIN)/python -m benchmarks.truth
+
+compatibility: setup ## which releases of Kafka, and brokers that can do less, can be measured, as a table (about 3 minutes)
+	@$(BIN)/python -m benchmarks.compatibility $(ONLY)
 
 faults: setup ## break brokers, database, disk and mail server while the steps run, as a table; ONLY=kafka or store
 	@$(BIN)/python -m benchmarks.faults $(ONLY)

@@ -1,8 +1,9 @@
 """`python -m benchmarks.truth`: is what the package says of consumers true?
 
 Starts a real broker, lets real clients write down what they do, measures the finished interval from what Kafka
-remembers (snapshot, Spark, publication, as `kafka-sla run` does), and prints both as Markdown. Exit status 1 when the
-truth left any bounds, or a flow's 99th percentile is off by more than 5 % and 250 ms. Knows the order of things only.
+remembers (snapshot, Spark, publication, as `kafka-sla run` does), and once more from samples, with the commit log
+hidden; prints all as Markdown. Exit status 1 when the truth left any bounds, a flow's 99th percentile is off by more
+than 5 % and 250 ms, or a verdict from samples is opposed to the other. Knows the order of things only.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from pathlib import Path
 from benchmarks.lag_exporter import LagExporter
 from benchmarks.truth_flows import FLOWS
 from benchmarks.truth_log import truth
+from benchmarks.truth_samples import Samples, judged, verdicts
 from benchmarks.truth_table import Comparison, Row, compare, markdown
 from benchmarks.truth_traffic import Traffic, commits_kept
 from demo.broker import Cluster as Broker
 from demo.broker import archive_classes
+from demo.degraded_broker import DegradedBroker
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
 from kafka_sla.lake.lake import Lake
@@ -37,19 +40,23 @@ _BEGAN = time.monotonic()
 def main() -> int:
     """Run the experiment; 1 when it shows something untrue."""
     archive_classes()
-    with Broker(properties={"log.cleaner.backoff.ms": "1000"}) as broker:
-        client = broker.client()
-        with Traffic(client, FLOWS) as traffic, LagExporter(client, FLOWS) as exporter:
+    with (Broker(properties={"log.cleaner.backoff.ms": "1000"}) as broker,
+          DegradedBroker(broker.bootstrap, denied=frozenset({"__consumer_offsets"})) as hidden):  # fmt: skip
+        client, settings = broker.client(), _settings()
+        with (Traffic(client, FLOWS) as traffic, LagExporter(client, FLOWS) as exporter,
+              Samples(hidden.client(), settings.clusters) as samples):  # fmt: skip
             interval = _act(traffic)
         kept = commits_kept(client)
-        rows, offset_lookups = _measured(client, interval)
-    found = []
+        rows, offset_lookups = _measured(client, settings, interval)
+        sampled, _ = _measured(hidden.client(), settings, interval, samples)
+    found, closed = [], []
     for flow in FLOWS:
         really = truth(flow.name, traffic.logs[flow.name], kept[flow.group, flow.topic])
         told = rows[flow.name], exporter.samples[flow.name], offset_lookups[flow.name]
         found.append(compare(flow.name, interval, WINDOW_MS, really, *told))
-    print(markdown(found))
-    return _complain(found)
+        closed.append(judged(flow.name, interval, WINDOW_MS, really, rows[flow.name], sampled[flow.name]))
+    print(f"{markdown(found)}\n\nWith the commit log hidden, from samples:\n\n{verdicts(closed)}")
+    return _complain(found) or int(any(one.opposed or one.outside for one in closed))
 
 
 def _act(traffic: Traffic) -> Interval:
@@ -63,16 +70,26 @@ def _act(traffic: Traffic) -> Interval:
     return Interval(start, floor_time(datetime.now(UTC), WINDOW_MS))
 
 
-def _measured(client: dict[str, str], interval: Interval) -> tuple[dict[str, list[Row]], dict[str, int]]:
-    """Published rows of `consumer_latency` and look-ups by flow. A flow is a cluster here: it is counted alone."""
-    settings = Settings(
-        tuple(Cluster(flow.name, "broker", Patterns(), Patterns((re.escape(flow.topic),))) for flow in FLOWS),
+def _settings() -> Settings:
+    """A flow is a cluster here: it is counted alone."""
+    return Settings(
+        tuple(Cluster(flow.name, "broker", Patterns((re.escape(flow.group),)), Patterns((re.escape(flow.topic),)))
+              for flow in FLOWS),
         window_ms=WINDOW_MS, offset_lookups=OffsetLookups(max_gap_ms=WINDOW_MS),
     )  # fmt: skip
+
+
+def _measured(
+    client: dict[str, str], settings: Settings, interval: Interval, samples: Samples | None = None
+) -> tuple[dict[str, list[Row]], dict[str, int]]:
+    """Published rows of `consumer_latency` and look-ups by flow; with samples, a snapshot of now comes to them."""
     names, login = [flow.name for flow in FLOWS], Connection("broker", extra={**client})
     with tempfile.TemporaryDirectory(prefix="kafka_sla-truth-") as folder:
         store = Store.embedded(Path(folder))
-        snapshots = [steps.snapshot(settings, store, name, lambda _: login, interval, live=False) for name in names]
+        if samples:
+            samples.land(store)
+        live = samples is not None
+        snapshots = [steps.snapshot(settings, store, name, lambda _: login, interval, live=live) for name in names]
         _say(f"{sum(s['offset_lookups'] for s in snapshots)} look-ups of offsets; measuring with Spark")
         job = steps.prepare(settings, store, interval, names)
         run_spark(job)

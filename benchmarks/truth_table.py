@@ -67,7 +67,7 @@ def compare(
     errors: dict[str, list[tuple[float, ...]]] = {"ours": [], "exporter": []}
     for start in windows:
         found, row = truth.latencies(start, start + window_ms), by_start[start]
-        outside += [f"{row['window_start']:%H:%M:%S} {text}" for text in _left_bounds(found, truth, row)]
+        outside += [f"{row['window_start']:%H:%M:%S} {text}" for text in left_bounds(found, truth, row)]
         possible = sorted(found)[row["negative_latency_records"] :]
         latencies += possible
         told = [lag for at, lag in samples if start <= at < start + window_ms]
@@ -90,7 +90,7 @@ def compare(
     return Comparison(name, len(windows), tuple(outside), len(latencies), *figures, *means, offset_lookups)
 
 
-def _left_bounds(found: list[int], truth: Truth, row: Row) -> list[str]:
+def left_bounds(found: list[int], truth: Truth, row: Row) -> list[str]:
     """Which bounds of a window the truth left. Impossible (negative) latencies count as 0, as far as they are told.
 
     The mean is that of all offsets: it is checked where each of them is a record.

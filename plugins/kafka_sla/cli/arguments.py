@@ -43,9 +43,11 @@ def parser() -> argparse.ArgumentParser:
         commands, "check", "check configuration, connections, permissions and versions, and say what to do"
     )
     _json(_check, "what was checked")
+    _connection(_check)
     _command(commands, "schema", "print the JSON Schema of the configuration, for editors")
     _import(_command(commands, "import", "bring facts from CSV or Parquet files"))
     _run(_command(commands, "run", "measure, publish and judge an interval, without Airflow"))
+    _sample(_command(commands, "sample", "poll committed offsets between runs, where the commit log may not be read"))
     _status(_command(commands, "status", "show what is published, the state of each SLA, and the last validation"))
     _misses(_command(commands, "misses", "show misses with their evidence"))
     _report(_command(commands, "report", "write an HTML report of the SLAs in an interval"))
@@ -93,6 +95,20 @@ def _status(command: argparse.ArgumentParser) -> None:
 
 def _json(command: argparse.ArgumentParser, what: str) -> None:
     command.add_argument("--json", action="store_true", help=f"{what}, as JSON")
+
+
+def _connection(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--connection", metavar="ID", help="check this Kafka connection only, without a configuration, and print the"
+        " cluster entry that fits it",
+    )  # fmt: skip
+
+
+def _sample(command: argparse.ArgumentParser) -> None:
+    _repeated(command, "--cluster", "sample this cluster only (repeat for more)")
+    command.add_argument("--every", type=_duration, default=5_000, metavar="TIME", help="between polls (5s)")
+    command.add_argument("--land-every", type=_duration, default=60_000, metavar="TIME", help="between batches (1m)")
+    command.add_argument("--for", dest="lasting", type=_duration, metavar="TIME", help="end by itself after this time")
 
 
 def _import(command: argparse.ArgumentParser) -> None:
@@ -172,6 +188,13 @@ def _interval(command: argparse.ArgumentParser, *, required: bool) -> None:
 
 def _repeated(command: argparse.ArgumentParser, option: str, text: str) -> None:
     command.add_argument(option, action="append", default=[], metavar="NAME", help=text)
+
+
+def _duration(text: str) -> int:
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from error
 
 
 def _instant(text: str) -> datetime:

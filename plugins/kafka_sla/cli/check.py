@@ -26,11 +26,13 @@ _SPARKS = ("4.0.", "4.1.", "4.2.")
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One thing looked at; `cure` says what to do when it is not ok."""
+    """One thing looked at; `cure` says what to do when it is not ok, or what a missing capability costs."""
 
     ok: bool
     text: str
     cure: str = ""
+    entry: str = ""
+    """YAML of a cluster entry that fits."""
 
 
 def findings(place: Workplace) -> Iterator[Checked]:
@@ -45,6 +47,23 @@ def findings(place: Workplace) -> Iterator[Checked]:
         yield from _cluster(place, cluster)
     if settings.freshness_alert or any(sla.recipients for sla in settings.slas):
         yield _mail(place)
+
+
+def connection_findings(place: Workplace, conn_id: str) -> Iterator[Checked]:
+    """What a cluster that no configuration knows can do, and the entry that fits it."""
+    from kafka_sla.sources.kafka.probes.permissions import probe
+
+    name = conn_id.removeprefix("kafka_") or conn_id
+    found = probe(Cluster(name, conn_id), place.login(conn_id))
+    yield from (Checked(finding.ok, finding.text, finding.cure or "") for finding in found)
+    if len(found) > 1:
+        samples = any(finding.wants_samples for finding in found)
+        yield Checked(True, "a cluster entry that fits:", entry=_entry(name, conn_id, samples=samples))
+
+
+def _entry(name: str, conn_id: str, *, samples: bool) -> str:
+    beside = f"    # run `kafka-sla sample --cluster {name}` beside the DAG\n" if samples else ""
+    return f'clusters:\n  {name}:\n    connection: {conn_id}\n    groups: ["*"]\n    topics: ["*"]\n{beside}'
 
 
 def _java() -> Checked:
@@ -108,7 +127,7 @@ def _cluster(place: Workplace, cluster: Cluster) -> Iterator[Checked]:
     if cluster.connection is None:
         yield Checked(True, f"cluster {cluster.name}: imported facts only, no connection")
         return
-    from kafka_sla.sources.kafka.permissions import probe
+    from kafka_sla.sources.kafka.probes.permissions import probe
 
     try:
         found = probe(cluster, environment_connection(cluster.connection))

@@ -20,16 +20,20 @@ if TYPE_CHECKING:
 
 
 def _check(place: Workplace, asked: argparse.Namespace) -> int:
-    from kafka_sla.cli.check import findings
+    from kafka_sla.cli.check import connection_findings, findings
 
+    results = connection_findings(place, asked.connection) if asked.connection else findings(place)
     if asked.json:
-        found = list(findings(place))
+        found = list(results)
         _print_json([{"ok": one.ok, "text": one.text, "remediation": one.cure or None} for one in found])
         return int(not all(one.ok for one in found))
     failed = False
-    for finding in findings(place):
+    for finding in results:
         failed = failed or not finding.ok
-        print(f"{'ok  ' if finding.ok else 'FAIL'} {finding.text}" + (f"\n     {finding.cure}" if finding.cure else ""))
+        label = "FAIL" if not finding.ok else "note" if finding.cure else "ok  "
+        print(f"{label} {finding.text}" + (f"\n     {finding.cure}" if finding.cure else ""))
+        if finding.entry:
+            print(f"\n{finding.entry}")
     return int(failed)
 
 
@@ -88,6 +92,16 @@ def _run(place: Workplace, asked: argparse.Namespace) -> int:
     ledger = Ledger(place.store)
     print(interval_text(plan.slas, ledger, plan.interval))
     return int(any(sla.on_miss == "fail" and ledger.verdicts.misses(sla, plan.interval) for sla in plan.slas))
+
+
+def _sample(place: Workplace, asked: argparse.Namespace) -> int:
+    from kafka_sla.cli.sampling import sample_clusters
+    from kafka_sla.pipeline.sampling import Pace
+
+    pace = Pace(asked.every / 1000, asked.land_every / 1000)
+    landed = sample_clusters(place, asked.cluster, pace, asked.lasting and asked.lasting / 1000)
+    print(f"{landed} new rows")
+    return 0
 
 
 def _status(place: Workplace, asked: argparse.Namespace) -> int:
@@ -210,7 +224,7 @@ def _print_json(values: Any) -> None:
 
 COMMANDS = {
     "check": _check, "schema": _schema, "import": _import, "run": _run,
-    "status": _status, "misses": _misses, "report": _report, "digest": _digest,
+    "sample": _sample, "status": _status, "misses": _misses, "report": _report, "digest": _digest,
     "export": _export, "store": _store,
     "init": _init, "completion": _completion,
 }  # fmt: skip

@@ -14,8 +14,10 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from demo.broker import Cluster, free_ports
+from demo.degraded_broker import DegradedBroker
 from demo.warm_up import create_topic
 from kafka_sla.cli.main import main
+from kafka_sla.config.settings import load_settings
 from kafka_sla.model.entities import floor_time
 from kafka_sla.text.timestamps import instant_text
 
@@ -150,3 +152,22 @@ def test_recipients_need_a_mail_server(connect: Connect, capsys: Captured) -> No
     connect("smtp_default", {"conn_type": "smtp", "host": "127.0.0.1", "port": port, "extra": extra})
     assert main(["check"]) == 1
     assert f"FAIL mail: mail server 127.0.0.1:{port}" in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_a_strange_cluster_is_checked_by_its_connection_and_gets_an_entry_that_fits(
+    kafka: Cluster, connect: Connect, capsys: Captured, tmp_path: Path
+) -> None:
+    Path("kafka_sla.yml").unlink()
+    read_and_commit(kafka, "classic")
+    with DegradedBroker(kafka.bootstrap, denied=frozenset({"__consumer_offsets"})) as broker:
+        connect("kafka_eu", {"conn_type": "kafka", "extra": {**broker.client(), "session.timeout.ms": "45000"}})
+        assert main(["check", "--connection", "kafka_eu"]) == 1
+
+    out = capsys.readouterr().out
+    assert "ok   keys of the connection that mean nothing here are ignored: session.timeout.ms" in out
+    assert "FAIL __consumer_offsets may not be read" in out
+    entry = out.partition("a cluster entry that fits:")[2]
+    assert "# run `kafka-sla sample --cluster eu` beside the DAG" in entry
+    slas = "slas: [{name: orders, group: cli-reader, topic: cli-orders, max_latency: 30s}]\n"
+    (tmp_path / "fits.yml").write_text(f"{entry}{slas}")
+    assert load_settings(tmp_path / "fits.yml").cluster("eu").connection == "kafka_eu"

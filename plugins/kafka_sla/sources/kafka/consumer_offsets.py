@@ -23,6 +23,10 @@ TOPIC = "__consumer_offsets"
 _BYTES_PER_FETCH = 4 * 1024**2
 
 
+class LookupsRefused(KafkaError):  # type: ignore[misc]
+    """The brokers do not say where in the log a time begins."""
+
+
 def read_commits(client: Client, groups: Patterns, topics: Patterns, start: int, end: int, *, to_now: bool) -> Commits:
     """All commits with `start` ≤ time < `end` (ms). `to_now` also looks at who committed later, without keeping it.
 
@@ -80,6 +84,8 @@ def _spans(offsets: Offsets, start: int, end: int, to_now: bool) -> dict[TopicPa
     before the first is read too, where it is there: if it is not, it was removed."""
     ends, starts = offsets.ends(), offsets.starts()
     answers = offsets.at(dict.fromkeys(ends, (start, end)))
+    if offsets.without_times or offsets.find_without_times(ends):
+        raise LookupsRefused("; ".join(offsets.notes()) or "its brokers answer that no record has a time")
     if missing := offsets.notes():
         raise KafkaError("; ".join(missing))
     spans = {}

@@ -11,7 +11,7 @@ from kafka_sla.model.entities import epoch_ms
 from kafka_sla.sources.kafka import fact_rows
 from kafka_sla.sources.kafka.commit_records import Commits
 from kafka_sla.sources.kafka.committed_positions import Reader
-from kafka_sla.sources.kafka.consumer_offsets import TOPIC, read_commits
+from kafka_sla.sources.kafka.consumer_offsets import TOPIC, LookupsRefused, read_commits
 from kafka_sla.sources.kafka.fact_rows import Row
 from kafka_sla.sources.kafka.protocol.client import TAKE_OVER_S
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
@@ -84,10 +84,12 @@ def _commits(scope: SnapshotScope, live: bool) -> Commits | None:
     end = epoch_ms(scope.interval.end)
     try:
         commits = read_commits(scope.client, scope.groups, scope.matching, scope.since, end, to_now=live)
-    except AuthorizationError as error:
+    except (AuthorizationError, LookupsRefused) as error:
+        sample = "poll more often with kafka-sla sample"
+        remedy = sample if isinstance(error, LookupsRefused) else f"grant READ on topic {TOPIC}, or {sample}"
         scope.notes.append(
             f"the commit log {TOPIC} may not be read ({words_of(error)}): committed offsets are known from snapshots of"
-            f" now only, at five-minute steps instead of at every commit; grant READ on topic {TOPIC}"
+            f" now only, at five-minute steps instead of at every commit; {remedy}"
         )
         return None
     if strange := commits.unreadable.num_rows:

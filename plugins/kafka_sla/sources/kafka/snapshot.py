@@ -107,6 +107,7 @@ def _read(
     now, commits = seen(scope, live)
     progress(f"{len(scope.topics)} topics, {len(now.groups)} groups, {len(now.positions)} committed offsets")
     there = scope.offsets.ends()  # after the commits: what lies beyond was no position
+    without_times = scope.offsets.find_without_times(there)
     still = unchanged(scope.since, now, commits, there)
     times = RecordTimes(scope.client, scope.topics)
     elsewhere = kept_tracks(kept, there)
@@ -139,6 +140,7 @@ def _read(
             *scope.notes,
             *_beyond_end(beyond, followed),
             *scope.offsets.notes(),
+            *_without_times(without_times),
             *times.notes(),
             *contents.notes(),
             *_unfinished(looking),
@@ -167,6 +169,16 @@ def _beyond_end(beyond: Mapping[Reader, int], tracks: Mapping[Reader, Track]) ->
         f"{len(beyond)} readers committed offsets beyond the log end: these are no positions, and where the readers"
         f" stand is unknown until they commit others (for instance {tracks[reader].highest} of group {reader.group!r}"
         f" in {reader.tp.topic}-{reader.tp.partition}, which ends at {end}); reset their offsets"
+    ]
+
+
+def _without_times(partitions: set[TopicPartition]) -> list[str]:
+    if not partitions:
+        return []
+    example = min(partitions)
+    return [
+        f"offsets cannot be looked up by time in {len(partitions)} partitions (for instance {example.topic}, partition"
+        f" {example.partition}): log ends are known from polls only; poll more often with kafka-sla sample"
     ]
 
 

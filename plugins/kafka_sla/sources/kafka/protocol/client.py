@@ -102,6 +102,11 @@ class Client:
         """The release that the broker's API versions belong to, such as (4, 3)."""
         return tuple(self._manager.broker_version)
 
+    def versions(self, request: Any) -> tuple[int, int]:
+        """Lowest and highest version of a request that the brokers say they answer; (0, -1): none."""
+        known: dict[int, tuple[int, int]] = self._manager.broker_version_data.api_versions
+        return known.get(request.API_KEY, (0, -1))
+
     def unreachable(self, cause: str) -> KafkaUnreachable:
         """The error for this cluster; `cause` says what happened and what to do."""
         return KafkaUnreachable(f"cluster {self.cluster.name!r} (connection {self.connection.id!r}): {cause}")

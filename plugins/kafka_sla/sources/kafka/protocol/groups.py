@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kafka.errors import (
     CoordinatorLoadInProgressError,
     CoordinatorNotAvailableError,
+    IncompatibleBrokerVersion,
+    KafkaConnectionError,
     KafkaError,
     NoError,
     NotCoordinatorError,
+    UnsupportedVersionError,
     for_code,
 )
 
@@ -25,6 +28,10 @@ from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 _MOVING = (NotCoordinatorError, CoordinatorLoadInProgressError, CoordinatorNotAvailableError)
 _OfGroup = OffsetFetchRequest.OffsetFetchRequestGroup
 _GROUPS_PER_REQUEST = 500
+MANY_GROUPS, ALL_TOPICS = 8, 2
+"""Versions of OffsetFetch: from the first on it takes many groups, from the second on a group without its topics."""
+_NOT_SPOKEN = (UnsupportedVersionError, IncompatibleBrokerVersion, KafkaConnectionError)
+"""What brokers do that say they know a version and do not: answer so, or hang up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,23 +126,46 @@ def _fetch(
     failed: dict[str, KafkaError],
 ) -> list[Group]:  # fmt: skip
     """Adds what the coordinators answer to `offsets` or `failed`; returns the groups whose coordinator moves."""
-    requests = by_coordinator(groups)
-    asks = [
-        Ask(node, OffsetFetchRequest(groups=[_OfGroup(group_id=name, topics=None) for name in names],
-                                     min_version=8, max_version=8))
-        for node, names in requests
-    ]  # fmt: skip
     matching: dict[str, bool] = {}
-    for (_, names), answer in zip(requests, client.ask(asks), strict=True):
+    for name, answer in _answers(client, groups):
         if isinstance(answer, KafkaError):
-            failed.update(dict.fromkeys(names, _as_moving(answer)))
-            continue
-        for group in answer.groups:
-            if group.error_code:
-                failed[group.group_id] = for_code(group.error_code)()
-            else:
-                offsets[group.group_id] = _positions(group, topics, matching)
+            failed[name] = _as_moving(answer)
+        elif answer.error_code:
+            failed[name] = for_code(answer.error_code)()
+        else:
+            offsets[name] = _positions(answer, topics, matching)
     return [g for g in groups if g.name not in offsets and isinstance(failed.get(g.name), _MOVING)]
+
+
+def _answers(client: Client, groups: Sequence[Group]) -> Iterator[tuple[str, Any]]:
+    """What the coordinators answer, by group: in few requests where they can, else in one for each group."""
+    alone = {group.name: group for group in groups}
+    if client.versions(OffsetFetchRequest)[1] >= MANY_GROUPS:
+        requests = by_coordinator(groups)
+        asks = [Ask(node, of_many(names)) for node, names in requests]
+        for (_, names), answer in zip(requests, client.ask(asks), strict=True):
+            if isinstance(answer, _NOT_SPOKEN):
+                continue
+            parts = dict.fromkeys(names, answer) if isinstance(answer, KafkaError) else _parts(answer)
+            for name, part in parts.items():
+                alone.pop(name, None)
+                yield name, part
+    asks = [Ask(group.coordinator, _of_one(name)) for name, group in alone.items()]
+    yield from zip(alone, client.ask(asks), strict=True)
+
+
+def _parts(answer: Any) -> dict[str, Any]:
+    return {group.group_id: group for group in answer.groups}
+
+
+def of_many(names: Sequence[str]) -> Any:
+    """The request for what several groups have committed."""
+    wanted = [_OfGroup(group_id=name, topics=None) for name in names]
+    return OffsetFetchRequest(groups=wanted, min_version=MANY_GROUPS, max_version=MANY_GROUPS)
+
+
+def _of_one(name: str) -> Any:
+    return OffsetFetchRequest(group_id=name, topics=None, min_version=ALL_TOPICS, max_version=MANY_GROUPS - 1)
 
 
 def _positions(group: Any, topics: Patterns, matching: dict[str, bool]) -> dict[TopicPartition, int]:

@@ -10,7 +10,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kafka.errors import BrokerResponseError, KafkaError, for_code
+from kafka.errors import (
+    BrokerResponseError,
+    IncompatibleBrokerVersion,
+    InvalidRequestError,
+    KafkaError,
+    UnsupportedForMessageFormatError,
+    UnsupportedVersionError,
+    for_code,
+)
 
 from kafka_sla.sources.kafka.protocol.client import TAKE_OVER_S, Ask, Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
@@ -19,6 +27,9 @@ from kafka_sla.sources.kafka.protocol.topics import Topic, TopicPartition, read_
 
 _Topic = ListOffsetsRequest.ListOffsetsTopic
 _Partition = _Topic.ListOffsetsPartition
+
+NO_TIMES = (UnsupportedVersionError, UnsupportedForMessageFormatError, IncompatibleBrokerVersion, InvalidRequestError)
+"""What brokers answer that cannot look up by time; where a log starts and ends they may know all the same."""
 
 Asked = dict[TopicPartition, Sequence[int]]
 Answers = dict[TopicPartition, dict[int, "Found"]]
@@ -41,6 +52,7 @@ class Offsets:
         for topic in topics.values():
             self._know(topic)
         self._gone: set[TopicPartition] = set()
+        self._without_times: set[TopicPartition] = set()
         self.offset_lookups = 0
         self.unanswered: Counter[str] = Counter()
         self._example: dict[str, TopicPartition] = {}
@@ -53,6 +65,20 @@ class Offsets:
     def leader(self, tp: TopicPartition) -> int | None:
         """The node that leads a partition; None where there is none."""
         return self._leaders.get(tp)
+
+    @property
+    def without_times(self) -> frozenset[TopicPartition]:
+        """Partitions in which offsets cannot be looked up by time, as far as this was found out."""
+        return frozenset(self._without_times)
+
+    def find_without_times(self, ends: Mapping[TopicPartition, int]) -> set[TopicPartition]:
+        """Partitions that hold records and answer that none has a time, or that know no times at all: lookups there
+        would not be true, and are left out from here on. `ends`: log ends, read before."""
+        filled: Asked = {tp: (0,) for tp, end in ends.items() if end}
+        silent = {tp for tp, found in self._found(filled).items() if found[0].offset < 0}
+        starts = self._found({tp: (int(OffsetSpec.EARLIEST),) for tp in silent})
+        self._without_times |= {tp for tp, found in starts.items() if found[int(OffsetSpec.EARLIEST)].offset < ends[tp]}
+        return set(self._without_times)
 
     def ends(self) -> dict[TopicPartition, int]:
         """Log end offset of every partition that answers."""
@@ -69,8 +95,11 @@ class Offsets:
         second, and so on: Kafka takes a partition only once per request.
         """
         self.offset_lookups += sum(len(asked) for asked in times.values())
+        return self._found(times)
+
+    def _found(self, times: Asked) -> Answers:
         answers: Answers = {}
-        waiting: Asked = {tp: asked for tp, asked in times.items() if asked and tp not in self._gone}
+        waiting: Asked = {tp: asked for tp, asked in times.items() if asked and not self._is_left_out(tp, asked)}
         errors = self._ask(waiting, answers)
         for pause_s in TAKE_OVER_S:
             moving = [tp for tp, error in errors.items() if error.retriable and tp not in self._offline]
@@ -80,9 +109,13 @@ class Offsets:
             left: Asked = {tp: [t for t in times[tp] if t not in answers.get(tp, {})] for tp in moving}
             errors = {tp: error for tp, error in errors.items() if tp not in left} | self._ask(left, answers)
         for tp, error in errors.items():
-            self._gone.add(tp)
+            by_time = isinstance(error, NO_TIMES) and max(times[tp]) >= 0
+            (self._without_times if by_time else self._gone).add(tp)
             self._miss(tp, error, len(times[tp]))
         return answers
+
+    def _is_left_out(self, tp: TopicPartition, times: Sequence[int]) -> bool:
+        return tp in self._gone or (tp in self._without_times and max(times) >= 0)
 
     def notes(self) -> list[str]:
         """What was not answered and why, for people."""

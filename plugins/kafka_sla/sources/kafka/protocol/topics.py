@@ -6,7 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kafka.errors import NoError, UnknownTopicOrPartitionError, for_code
+from kafka.errors import (
+    BrokerResponseError,
+    IncompatibleBrokerVersion,
+    KafkaConnectionError,
+    NoError,
+    UnknownTopicOrPartitionError,
+    for_code,
+)
 
 from kafka_sla.model.entities import Patterns
 from kafka_sla.sources.kafka.protocol.client import Client
@@ -77,13 +84,21 @@ def read_configs(client: Client, topics: Iterable[str]) -> tuple[dict[str, Topic
     if not resources:
         return {}, []
     found, refused = {}, []
-    for result in client.ask_one(DescribeConfigsRequest(resources=resources)).results:
+    try:
+        results = client.ask_one(DescribeConfigsRequest(resources=resources)).results
+    except (BrokerResponseError, IncompatibleBrokerVersion, KafkaConnectionError) as refused_all:
+        return {}, [_refusal([f"{resources[0].resource_name} ({words_of(refused_all)})"], len(resources))]
+    for result in results:
         error = for_code(result.error_code)
-        if error is NoError:
-            found[result.resource_name] = _config({entry.name: entry.value for entry in result.configs})
+        values = {entry.name: entry.value for entry in result.configs or ()}
+        if error is NoError and set(_SETTINGS) <= values.keys():
+            found[result.resource_name] = _config(values)
+        elif error is NoError:
+            missing = ", ".join(name for name in _SETTINGS if name not in values)
+            refused.append(f"{result.resource_name} (answered without {missing})")
         elif error is not UnknownTopicOrPartitionError:
             refused.append(f"{result.resource_name} ({words_of(error())})")
-    return found, [_refusal(refused)] if refused else []
+    return found, [_refusal(refused, len(refused))] if refused else []
 
 
 def _topic(topic: Any) -> Topic:
@@ -106,8 +121,8 @@ def _config(values: dict[str, str]) -> TopicConfig:
     )
 
 
-def _refusal(refused: list[str]) -> str:
+def _refusal(refused: list[str], count: int) -> str:
     return (
-        f"the settings of {len(refused)} topics may not be read, so they have no topic_configs row: {refused[0]}"
+        f"the settings of {count} topics may not be read, so they have no topic_configs row: {refused[0]}"
         "; grant DESCRIBE_CONFIGS on the topics"
     )

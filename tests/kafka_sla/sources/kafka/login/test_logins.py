@@ -12,7 +12,7 @@ from confluent_kafka.admin import ScramCredentialInfo, ScramMechanism, UserScram
 from demo.broker import Cluster as Broker
 from demo.token_server import TokenServer
 from kafka_sla.model.entities import Cluster, Connection, OffsetLookups, Patterns
-from kafka_sla.sources.kafka.permissions import probe
+from kafka_sla.sources.kafka.probes.permissions import probe
 from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.protocol.kafka_python import MetadataRequest
 from kafka_sla.sources.kafka.snapshot import Snapshot, snapshot

@@ -14,7 +14,7 @@ from kafka.protocol.admin import ListGroupsResponse
 
 from demo.broker import Cluster as Broker
 from kafka_sla.model.entities import Cluster, Connection, Patterns
-from kafka_sla.sources.kafka.permissions import probe
+from kafka_sla.sources.kafka.probes.permissions import probe
 from kafka_sla.sources.kafka.protocol.client import Ask
 from kafka_sla.sources.kafka.protocol.groups import list_groups
 

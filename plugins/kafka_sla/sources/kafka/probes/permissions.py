@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from kafka.errors import AuthorizationError, KafkaError, UnknownTopicOrPartitionError, for_code
 
@@ -11,23 +10,12 @@ from kafka_sla.errors import KafkaUnreachable
 from kafka_sla.model.entities import Cluster, Connection, Patterns
 from kafka_sla.sources.kafka.consumer_offsets import TOPIC
 from kafka_sla.sources.kafka.login.client_config import ignored_keys
+from kafka_sla.sources.kafka.probes.capabilities import Finding, committed_offsets, lookups_by_time, missing_requests
 from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
 from kafka_sla.sources.kafka.protocol.fetch import ONE_BATCH, FetchPosition, fetched
-from kafka_sla.sources.kafka.protocol.groups import list_groups, read_committed
+from kafka_sla.sources.kafka.protocol.groups import Group, list_groups, read_committed
 from kafka_sla.sources.kafka.protocol.topics import Topic, TopicPartition, read_configs, read_topic, read_topics
-
-OLDEST = (3, 0)
-"""The first release that answers the committed offsets of many groups in one request (KIP-709)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing looked at; `cure` says what to do when it is not ok."""
-
-    ok: bool
-    text: str
-    cure: str | None = None
 
 
 def probe(cluster: Cluster, connection: Connection) -> list[Finding]:
@@ -45,7 +33,8 @@ def _findings(client: Client, cluster: Cluster) -> Iterator[Finding]:
     yield Finding(True, f"reached {len(client.brokers)} brokers with connection {client.connection.id!r}")
     if ignored := ignored_keys(client.connection):
         yield Finding(True, f"keys of the connection that mean nothing here are ignored: {', '.join(ignored)}")
-    yield _version(client)
+    yield Finding(True, f"brokers speak the protocol of Kafka {'.'.join(map(str, client.broker_version))}")
+    yield from missing_requests(client)
     topics = read_topics(client, cluster.topics)
     yield _topics(topics)
     _, refused = read_configs(client, topics)
@@ -53,15 +42,11 @@ def _findings(client: Client, cluster: Cluster) -> Iterator[Finding]:
                   "grant DESCRIBE_CONFIGS on the topics" if refused else None)  # fmt: skip
     if topics:
         yield _records(client, topics)
-    yield _groups(client, cluster)
+        yield lookups_by_time(client, topics)
+    groups = list_groups(client, cluster.groups)
+    yield committed_offsets(client, [group for group in groups if group.commits])
+    yield _groups(client, groups)
     yield _commit_log(client)
-
-
-def _version(client: Client) -> Finding:
-    told = f"brokers speak the protocol of Kafka {'.'.join(map(str, client.broker_version))}"
-    if client.broker_version >= OLDEST:
-        return Finding(True, told)
-    return Finding(False, told, f"Kafka {'.'.join(map(str, OLDEST))} or newer is needed")
 
 
 def _topics(topics: dict[str, Topic]) -> Finding:
@@ -73,8 +58,7 @@ def _topics(topics: dict[str, Topic]) -> Finding:
                    "correct the topics of the configuration, or grant DESCRIBE on the topics")  # fmt: skip
 
 
-def _groups(client: Client, cluster: Cluster) -> Finding:
-    groups = list_groups(client, cluster.groups)
+def _groups(client: Client, groups: list[Group]) -> Finding:
     if not groups:
         return Finding(False, "no consumer group matches, or none may be seen",
                        "correct the groups of the configuration, or grant DESCRIBE on the groups")  # fmt: skip
@@ -105,7 +89,8 @@ def _commit_log(client: Client) -> Finding:
     if not isinstance(error, AuthorizationError):
         return Finding(True, f"{TOPIC} may be read: every commit is known, also of the past")
     return Finding(False, f"{TOPIC} may not be read: commits are known at snapshots only, and not of the past",
-                   f"grant READ and DESCRIBE on topic {TOPIC}")  # fmt: skip
+                   f"grant READ and DESCRIBE on topic {TOPIC}, or run kafka-sla sample beside the DAG",
+                   True)  # fmt: skip
 
 
 def _fetch_error(client: Client, topic: Topic) -> KafkaError | None:

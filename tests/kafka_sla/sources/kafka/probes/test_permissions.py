@@ -21,7 +21,7 @@ from confluent_kafka.admin import (
 from demo.broker import Cluster as Broker
 from kafka_sla.errors import KafkaUnreachable
 from kafka_sla.model.entities import Cluster, Connection, OffsetLookups, Patterns, epoch_ms
-from kafka_sla.sources.kafka.permissions import Finding, probe
+from kafka_sla.sources.kafka.probes.permissions import Finding, probe
 from kafka_sla.sources.kafka.snapshot import Snapshot, snapshot
 from tests.kafka_sla.sources.kafka.traffic import admin, commit, look, points, produce, this_minute, topic, untrue
 

@@ -1,0 +1,114 @@
+"""Sampling between runs: what is polled lands as facts, whatever becomes of samplers and brokers."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from demo.broker import Cluster as Broker
+from demo.broker import free_ports
+from demo.degraded_broker import DegradedBroker
+from kafka_sla.config.store import Store
+from kafka_sla.lake.lake import Lake
+from kafka_sla.model.entities import EVERYTHING, Cluster, Connection, Patterns
+from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, Table
+from kafka_sla.pipeline.sampling import Pace, sample
+from kafka_sla.sources.kafka.sampling import Runs
+from tests.kafka_sla.sources.kafka.traffic import commit, produce, topic
+
+OFTEN = Pace(0.1, 0.6)
+
+
+@contextmanager
+def sampling(store: Store, broker: Broker | DegradedBroker, name: str, count: int = 1) -> Iterator[list[str]]:
+    """`count` samplers of one topic inside the block; what they say."""
+    cluster = Cluster("payments-eu", "kafka_eu", Patterns((f"billing.{name}",)), Patterns((name,)))
+    stop, said = threading.Event(), list[str]()
+    with ThreadPoolExecutor(count) as pool:
+        running = [pool.submit(sample, store, cluster, Connection("kafka_eu", extra=dict(broker.client())), OFTEN, stop,
+                               said.append) for _ in range(count)]  # fmt: skip
+        try:
+            yield said
+        finally:
+            stop.set()
+        for each in running:
+            each.result(30)
+
+
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def facts(store: Store, table: Table, column: str) -> list[int]:
+    rows = Lake(store).read_facts(table, EVERYTHING).to_pylist()
+    return [row[column] for row in sorted(rows, key=lambda row: row[table.time])]
+
+
+def positions(store: Store) -> list[int]:
+    return facts(store, COMMITTED_OFFSETS, "committed_offset")
+
+
+def a_topic(kafka: Broker) -> str:
+    name = topic(kafka)
+    produce(kafka, name, [int(time.time() * 1000)] * 10)
+    commit(kafka, f"billing.{name}", name, 4)
+    return name
+
+
+def test_positions_and_log_ends_land_while_the_commit_log_is_hidden(kafka: Broker, tmp_path: Path) -> None:
+    store, name = Store.embedded(tmp_path), a_topic(kafka)
+
+    hidden = DegradedBroker(kafka.bootstrap, denied=frozenset({"__consumer_offsets"}))
+    with hidden as broker, sampling(store, broker, name) as said:
+        until(lambda: 4 in positions(store))
+        commit(kafka, f"billing.{name}", name, 7)
+        until(lambda: 7 in positions(store))
+
+    assert [p for p, before in zip(positions(store), [0, *positions(store)], strict=False) if p != before] == [4, 7]
+    assert set(facts(store, LOG_OFFSETS, "log_end_offset")) == {10}
+    assert all(text.startswith("payments-eu: ") for text in said)
+
+
+def test_two_samplers_of_one_cluster_only_poll_it_twice(kafka: Broker, tmp_path: Path) -> None:
+    store, name = Store.embedded(tmp_path), a_topic(kafka)
+
+    with sampling(store, kafka, name, count=2) as said:
+        until(lambda: len(said) >= 4)
+
+    assert set(positions(store)) == {4}
+
+
+def test_brokers_that_go_away_cost_samples_and_nothing_else(kafka: Broker, tmp_path: Path) -> None:
+    store, name, (port,) = Store.embedded(tmp_path), a_topic(kafka), free_ports(1)
+
+    broker = DegradedBroker(kafka.bootstrap, port=port)
+    with sampling(store, broker, name) as said:
+        until(lambda: any("no sample of payments-eu" in text and "nothing answers" in text for text in said))
+        with broker:
+            until(lambda: 4 in positions(store))
+
+    assert set(positions(store)) == {4}
+
+
+def test_of_equal_polls_the_first_and_the_last_are_kept() -> None:
+    runs = Runs()
+    for at, value in enumerate([4, 4, 4, 7, 9, 9]):
+        runs.add(at, {"billing": value})
+
+    assert runs.take() == [
+        ("billing", 0, 4),
+        ("billing", 2, 4),
+        ("billing", 3, 7),
+        ("billing", 4, 9),
+        ("billing", 5, 9),
+    ]
+    runs.add(6, {"billing": 9})
+    assert runs.take() == [("billing", 6, 9)]
+    assert runs.take() == []
