@@ -44,7 +44,7 @@ def main() -> int:
           DegradedBroker(broker.bootstrap, denied=frozenset({"__consumer_offsets"})) as hidden):  # fmt: skip
         client, settings = broker.client(), _settings()
         with (Traffic(client, FLOWS) as traffic, LagExporter(client, FLOWS) as exporter,
-              Samples(hidden.client(), settings.clusters) as samples):  # fmt: skip
+              Samples(hidden.client(), settings.clusters, WINDOW_MS) as samples):  # fmt: skip
             interval = _act(traffic)
         kept = commits_kept(client)
         rows, offset_lookups = _measured(client, settings, interval)

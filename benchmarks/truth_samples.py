@@ -24,9 +24,9 @@ _CHECKED = ("records_latency_max", "backlog_age_max")
 class Samples:
     """Polls every flow every five seconds inside the `with` block, as `kafka-sla sample` does."""
 
-    def __init__(self, client: dict[str, str], clusters: Sequence[Cluster]) -> None:
+    def __init__(self, client: dict[str, str], clusters: Sequence[Cluster], window_ms: int) -> None:
         connection = Connection("broker", extra={**client})
-        self._samplers = [Sampler(cluster, connection) for cluster in clusters]
+        self._samplers = [Sampler(cluster, connection, window_ms) for cluster in clusters]
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="samples", daemon=True)
 

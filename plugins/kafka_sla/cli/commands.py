@@ -98,7 +98,7 @@ def _sample(place: Workplace, asked: argparse.Namespace) -> int:
     from kafka_sla.cli.sampling import sample_clusters
     from kafka_sla.pipeline.sampling import Pace
 
-    pace = Pace(asked.every / 1000, asked.land_every / 1000)
+    pace = Pace(asked.every / 1000, asked.land_every / 1000, place.settings.window_ms)
     landed = sample_clusters(place, asked.cluster, pace, asked.lasting and asked.lasting / 1000)
     print(f"{landed} new rows")
     return 0

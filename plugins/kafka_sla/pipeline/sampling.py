@@ -20,10 +20,11 @@ from kafka_sla.sources.kafka.sampling import Sampler
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds between polls, and between batches."""
+    """Seconds between polls, and between batches; `window_ms` is the configuration's."""
 
     poll_s: float = 5.0
     land_s: float = 60.0
+    window_ms: int = 60_000
 
 
 def sample(
@@ -31,7 +32,7 @@ def sample(
     say: Callable[[str], None],
 ) -> int:  # fmt: skip
     """Polls until `stop` is set, then lands what is left; answers how many rows were landed."""
-    sampler, landed, due = Sampler(cluster, connection), 0, time.monotonic() + pace.land_s
+    sampler, landed, due = Sampler(cluster, connection, pace.window_ms), 0, time.monotonic() + pace.land_s
     try:
         while not stop.is_set():
             began = time.monotonic()

@@ -5,7 +5,7 @@ thinned to what says something new. Knows no store and no schedule.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,8 +26,10 @@ from kafka_sla.sources.kafka.protocol.topics import TopicPartition, read_topics
 
 @dataclass(slots=True)
 class Runs:
-    """Values over time, of which only the first and the last poll of each run of equal values is kept."""
+    """Values over time. Of polls that find the same, the first is kept, the last, and the last of each window: what is
+    known at a window's end is what its bounds come from."""
 
+    window_ms: int
     _last: dict[Any, tuple[int, int]] = field(default_factory=dict)
     """Time and value of the newest poll."""
     _pending: set[Any] = field(default_factory=set)
@@ -38,12 +40,17 @@ class Runs:
         for key, value in values.items():
             before = self._last.get(key)
             self._last[key] = (at, value)
-            if before is not None and before[1] == value:
-                self._pending.add(key)
-                continue
-            if key in self._pending and before is not None:
+            same = before is not None and before[1] == value
+            if (
+                before is not None
+                and key in self._pending
+                and not (same and self._window(before[0]) == self._window(at))
+            ):
                 self._keep(key, *before)
-            self._keep(key, at, value)
+            if same:
+                self._pending.add(key)
+            else:
+                self._keep(key, at, value)
 
     def take(self) -> list[tuple[Any, int, int]]:
         """Key, time and value of each kept poll since the last take, the newest of every key among them."""
@@ -52,7 +59,10 @@ class Runs:
         kept, self._kept = self._kept, []
         return kept
 
-    def _keep(self, key: Hashable, at: int, value: int) -> None:
+    def _window(self, at: int) -> int:
+        return at // self.window_ms
+
+    def _keep(self, key: Any, at: int, value: int) -> None:
         self._pending.discard(key)
         self._kept.append((key, at, value))
 
@@ -71,10 +81,10 @@ class Sampler:
     A client serves many samples, but not for ever: `renew` opens a fresh one, which knows groups and topics anew.
     """
 
-    def __init__(self, cluster: Cluster, connection: Connection) -> None:
+    def __init__(self, cluster: Cluster, connection: Connection, window_ms: int) -> None:
         self._cluster, self._connection = cluster, connection
         self._open: contextlib.ExitStack | None = None
-        self._committed, self._ends = Runs(), Runs()
+        self._committed, self._ends = Runs(window_ms), Runs(window_ms)
 
     def sample(self) -> None:
         """One poll. Raises KafkaUnreachable; the next call then tries anew."""
