@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 from types import TracebackType
+
+from confluent_kafka import KafkaException
 
 from demo.broker import free_ports
 from demo.jars import JarSet, fetch_jars, java
@@ -17,6 +20,7 @@ from demo.warm_up import warm_up
 VERSIONS = ("2.8.2", "3.3.2", "3.7.2", "3.9.1", "4.0.0")
 """The last patch of releases that are still met in the field. Newest is the demonstration's own."""
 _LOGGING = Path(__file__).with_name("log4j.properties")
+_READY = re.compile(rb"Kafka Server started|\[KafkaServer id=0\] started")
 _ZOOKEEPER = "org.apache.zookeeper.server.ZooKeeperServerMain"
 
 
@@ -56,7 +60,6 @@ class OldBroker:
                 subprocess.run(format_it, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             self._start("broker", "kafka.Kafka", str(settings))
             self._wait()
-            warm_up(self.client())
             return self
         except BaseException:
             self.__exit__(None, None, None)
@@ -98,7 +101,8 @@ class OldBroker:
     def _java(self, *command: str) -> list[str]:
         memory = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
         classes = f"{fetch_jars(jars=kafka_jars(self.version))}/*"
-        return [java(), *memory, f"-Dlog4j.configuration=file:{_LOGGING}", "-cp", classes, *command]
+        return [java(), *memory, f"-Dlog4j.configuration=file:{_LOGGING}",
+                f"-Dlog4j2.configurationFile={_LOGGING.with_name('log4j2.yaml')}", "-cp", classes, *command]  # fmt: skip
 
     def _start(self, name: str, *command: str) -> None:
         with (self.folder / f"{name}.log").open("wb") as log:
@@ -108,16 +112,14 @@ class OldBroker:
             ))  # fmt: skip
 
     def _wait(self, seconds: float = 120) -> None:
-        """Until the broker listens; `warm_up` then waits until it serves."""
-        import socket
-
-        deadline = time.monotonic() + seconds
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self._port), 1).close()
-                return
-            except OSError:
-                if time.monotonic() > deadline or any(process.poll() is not None for process in self._processes):
-                    log = (self.folder / "broker.log").read_text(errors="replace")
-                    raise BrokerFailed(f"Kafka {self.version} did not start:\n{log[-3000:]}") from None
-                time.sleep(0.1)
+        """Until the broker says that it is up, and takes commits."""
+        deadline, log = time.monotonic() + seconds, self.folder / "broker.log"
+        while not _READY.search(log.read_bytes()):
+            if time.monotonic() > deadline or any(process.poll() is not None for process in self._processes):
+                raise BrokerFailed(f"Kafka {self.version} did not start:\n{log.read_text(errors='replace')[-3000:]}")
+            time.sleep(0.1)
+        try:
+            warm_up(self.client())
+        except (KafkaException, TimeoutError) as error:
+            text = log.read_text(errors="replace")[-3000:]
+            raise BrokerFailed(f"Kafka {self.version} takes no commits ({error}):\n{text}") from error

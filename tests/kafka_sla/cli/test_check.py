@@ -157,8 +157,8 @@ def test_recipients_need_a_mail_server(connect: Connect, capsys: Captured) -> No
 def test_a_strange_cluster_is_checked_by_its_connection_and_gets_an_entry_that_fits(
     kafka: Cluster, connect: Connect, capsys: Captured, tmp_path: Path
 ) -> None:
+    """No configuration names it, and its commit log is hidden."""
     Path("kafka_sla.yml").unlink()
-    read_and_commit(kafka, "classic")
     with DegradedBroker(kafka.bootstrap, denied=frozenset({"__consumer_offsets"})) as broker:
         connect("kafka_eu", {"conn_type": "kafka", "extra": {**broker.client(), "session.timeout.ms": "45000"}})
         assert main(["check", "--connection", "kafka_eu"]) == 1
