@@ -100,9 +100,9 @@ class OldBroker:
 
     def _java(self, *command: str) -> list[str]:
         memory = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-        classes = f"{fetch_jars(jars=kafka_jars(self.version))}/*"
-        return [java(), *memory, f"-Dlog4j.configuration=file:{_LOGGING}",
-                f"-Dlog4j2.configurationFile={_LOGGING.with_name('log4j2.yaml')}", "-cp", classes, *command]  # fmt: skip
+        newer = _LOGGING.with_name("log4j2.yaml")
+        logging = [f"-Dlog4j.configuration=file:{_LOGGING}", f"-Dlog4j2.configurationFile={newer}"]
+        return [java(), *memory, *logging, "-cp", f"{fetch_jars(jars=kafka_jars(self.version))}/*", *command]
 
     def _start(self, name: str, *command: str) -> None:
         with (self.folder / f"{name}.log").open("wb") as log:
