@@ -97,6 +97,19 @@ def test_brokers_that_go_away_cost_samples_and_nothing_else(kafka: Broker, tmp_p
     assert set(positions(store)) == {4}
 
 
+def test_a_store_that_takes_nothing_for_a_while_costs_no_sample(kafka: Broker, tmp_path: Path) -> None:
+    store, name, obstacle = Store.embedded(tmp_path / "store"), a_topic(kafka), tmp_path / "store"
+    obstacle.touch()
+
+    with sampling(store, kafka, name) as said:
+        until(lambda: any("2 batches wait for the store" in text for text in said))
+        commit(kafka, f"billing.{name}", name, 7)
+        obstacle.unlink()
+        until(lambda: any("new rows" in text for text in said))
+
+    assert sorted(set(positions(store))) == [4, 7]
+
+
 def test_of_equal_polls_the_first_the_last_and_the_last_of_each_window_are_kept() -> None:
     runs = Runs(window_ms=10)
     for at, value in ((1, 4), (2, 4), (3, 4), (4, 7), (5, 9), (6, 9), (8, 9), (11, 9), (12, 9), (21, 9), (22, 9)):
