@@ -72,10 +72,15 @@ class Offsets:
         return frozenset(self._without_times)
 
     def find_without_times(self, ends: Mapping[TopicPartition, int]) -> set[TopicPartition]:
-        """Partitions that hold records and answer that none has a time, or that know no times at all: lookups there
-        would not be true, and are left out from here on. `ends`: log ends, read before."""
+        """Partitions that know no times, and those of topics that hold records and answer that none has a time: lookups
+        there would not be true, and are left out from here on. `ends`: log ends, read before.
+
+        A whole topic must answer so: compaction may leave a partition without any record between its start and end.
+        """
         filled: Asked = {tp: (0,) for tp, end in ends.items() if end}
-        silent = {tp for tp, found in self._found(filled).items() if found[0].offset < 0}
+        answers = self._found(filled)
+        timed = {tp.topic for tp, found in answers.items() if found[0].offset >= 0}
+        silent = [tp for tp in answers if tp.topic not in timed]
         starts = self._found({tp: (int(OffsetSpec.EARLIEST),) for tp in silent})
         self._without_times |= {tp for tp, found in starts.items() if found[int(OffsetSpec.EARLIEST)].offset < ends[tp]}
         return set(self._without_times)
