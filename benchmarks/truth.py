@@ -41,7 +41,7 @@ def main() -> int:
     """Run the experiment; 1 when it shows something untrue."""
     archive_classes()
     with (Broker(properties={"log.cleaner.backoff.ms": "1000"}) as broker,
-          DegradedBroker(broker.bootstrap, denied=frozenset({"__consumer_offsets"})) as hidden):  # fmt: skip
+          DegradedBroker(broker.bootstrap, hidden=frozenset({"__consumer_offsets"})) as hidden):  # fmt: skip
         client, settings = broker.client(), _settings()
         with (Traffic(client, FLOWS) as traffic, LagExporter(client, FLOWS) as exporter,
               Samples(hidden.client(), settings.clusters, WINDOW_MS) as samples):  # fmt: skip

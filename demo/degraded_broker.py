@@ -29,7 +29,7 @@ _RESPONSES: dict[int, Any] = {
     API_VERSIONS: ApiVersionsResponse,
     DESCRIBE_CONFIGS: DescribeConfigsResponse,
 }
-_NOT_ALLOWED = 29
+_UNKNOWN_TOPIC = 3
 Change = Callable[[Any], None]
 
 
@@ -44,8 +44,8 @@ class DegradedBroker:
     """Version of a request from which on the connection is closed, whatever was announced."""
     changes: Mapping[int, Change] = field(default_factory=dict)
     """What is done to each answer, by the request's key."""
-    denied: frozenset[str] = frozenset()
-    """Topics that nobody may see."""
+    hidden: frozenset[str] = frozenset()
+    """Topics that are said not to be there, as services say of internal ones."""
     port: int = field(default_factory=lambda: free_ports(1)[0])
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
 
@@ -122,10 +122,10 @@ class DegradedBroker:
         answer.api_keys = known
 
     def _stay(self, answer: Any) -> None:
-        """Clients find this proxy where the broker would be, and nothing that is denied."""
+        """Clients find this proxy where the broker would be, and nothing that is hidden."""
         for topic in answer.topics:
-            if topic.name in self.denied:
-                topic.error_code, topic.partitions = _NOT_ALLOWED, []
+            if topic.name in self.hidden:
+                topic.error_code, topic.partitions = _UNKNOWN_TOPIC, []
         for broker in answer.brokers:
             broker.host, broker.port = "127.0.0.1", self.port
 

@@ -159,7 +159,7 @@ def test_a_strange_cluster_is_checked_by_its_connection_and_gets_an_entry_that_f
 ) -> None:
     """No configuration names it, and its commit log is hidden."""
     Path("kafka_sla.yml").unlink()
-    with DegradedBroker(kafka.bootstrap, denied=frozenset({"__consumer_offsets"})) as broker:
+    with DegradedBroker(kafka.bootstrap, hidden=frozenset({"__consumer_offsets"})) as broker:
         connect("kafka_eu", {"conn_type": "kafka", "extra": {**broker.client(), "session.timeout.ms": "45000"}})
         assert main(["check", "--connection", "kafka_eu"]) == 1
 

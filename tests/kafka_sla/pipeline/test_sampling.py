@@ -65,7 +65,7 @@ def a_topic(kafka: Broker) -> str:
 def test_positions_and_log_ends_land_while_the_commit_log_is_hidden(kafka: Broker, tmp_path: Path) -> None:
     store, name = Store.embedded(tmp_path), a_topic(kafka)
 
-    hidden = DegradedBroker(kafka.bootstrap, denied=frozenset({"__consumer_offsets"}))
+    hidden = DegradedBroker(kafka.bootstrap, hidden=frozenset({"__consumer_offsets"}))
     with hidden as broker, sampling(store, broker, name) as said:
         until(lambda: 4 in positions(store))
         commit(kafka, f"billing.{name}", name, 7)

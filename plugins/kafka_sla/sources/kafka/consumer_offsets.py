@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kafka.errors import KafkaError, NoError, OffsetOutOfRangeError, UnknownTopicOrPartitionError, for_code
+from kafka.errors import KafkaError, NoError, OffsetOutOfRangeError, for_code
 
 from kafka_sla.model.entities import Patterns
 from kafka_sla.sources.kafka.commit_records import CommitRecords, Commits
@@ -30,12 +30,10 @@ class LookupsRefused(KafkaError):  # type: ignore[misc]
 def read_commits(client: Client, groups: Patterns, topics: Patterns, start: int, end: int, *, to_now: bool) -> Commits:
     """All commits with `start` ≤ time < `end` (ms). `to_now` also looks at who committed later, without keeping it.
 
-    Raises the broker's AuthorizationError when the log may not be read. Where nobody has ever committed there is none.
+    Raises the broker's AuthorizationError when the log may not be read, and its UnknownTopicOrPartitionError where it
+    is hidden, or where nobody has ever committed.
     """
-    try:
-        log = read_topic(client, TOPIC)
-    except UnknownTopicOrPartitionError:
-        return Commits()
+    log = read_topic(client, TOPIC)
     offsets = Offsets(client, {TOPIC: log})
     spans = _spans(offsets, start, end, to_now)
     starts = offsets.starts()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from kafka.errors import AuthorizationError
+from kafka.errors import AuthorizationError, UnknownTopicOrPartitionError
 
 from kafka_sla.model.entities import epoch_ms
 from kafka_sla.sources.kafka import fact_rows
@@ -40,7 +40,7 @@ def seen(scope: SnapshotScope, live: bool) -> tuple[Now, Commits | None]:
     for pause_s in (*TAKE_OVER_S, None):
         noted = len(scope.notes)
         now = _observe(scope) if live else Now()
-        commits = _commits(scope, live)
+        commits = _commits(scope, live, now)
         absent = sorted(commits.groups - now.listed) if live and commits else []
         if not absent:
             break
@@ -79,12 +79,17 @@ def _observe(scope: SnapshotScope) -> Now:
     )  # fmt: skip
 
 
-def _commits(scope: SnapshotScope, live: bool) -> Commits | None:
-    """The commit log around the interval; None, with a note, where it may not be read."""
+def _commits(scope: SnapshotScope, live: bool, now: Now) -> Commits | None:
+    """The commit log around the interval; None, with a note, where it may not be read.
+
+    Services that hide it answer that there is none. That is believed only while nobody has committed anything.
+    """
     end = epoch_ms(scope.interval.end)
     try:
         commits = read_commits(scope.client, scope.groups, scope.matching, scope.since, end, to_now=live)
-    except (AuthorizationError, LookupsRefused) as error:
+    except (AuthorizationError, LookupsRefused, UnknownTopicOrPartitionError) as error:
+        if isinstance(error, UnknownTopicOrPartitionError) and not now.positions:
+            return Commits()
         sample = "poll more often with kafka-sla sample"
         remedy = sample if isinstance(error, LookupsRefused) else f"grant READ on topic {TOPIC}, or {sample}"
         scope.notes.append(

@@ -14,8 +14,11 @@ from kafka_sla.sources.kafka.probes.capabilities import Finding, committed_offse
 from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
 from kafka_sla.sources.kafka.protocol.fetch import ONE_BATCH, FetchPosition, fetched
-from kafka_sla.sources.kafka.protocol.groups import Group, list_groups, read_committed
+from kafka_sla.sources.kafka.protocol.groups import Committed, Group, list_groups, read_committed
 from kafka_sla.sources.kafka.protocol.topics import Topic, TopicPartition, read_configs, read_topic, read_topics
+
+_TRIED = 100
+"""Topics of which a record is read, so that thousands take no longer."""
 
 
 def probe(cluster: Cluster, connection: Connection) -> list[Finding]:
@@ -45,8 +48,9 @@ def _findings(client: Client, cluster: Cluster) -> Iterator[Finding]:
         yield lookups_by_time(client, topics)
     groups = list_groups(client, cluster.groups)
     yield committed_offsets(client, [group for group in groups if group.commits])
-    yield _groups(client, groups)
-    yield _commit_log(client)
+    committed = read_committed(client, groups, Patterns())
+    yield _groups(groups, committed)
+    yield _commit_log(client, committed)
 
 
 def _topics(topics: dict[str, Topic]) -> Finding:
@@ -58,11 +62,10 @@ def _topics(topics: dict[str, Topic]) -> Finding:
                    "correct the topics of the configuration, or grant DESCRIBE on the topics")  # fmt: skip
 
 
-def _groups(client: Client, groups: list[Group]) -> Finding:
+def _groups(groups: list[Group], committed: Committed) -> Finding:
     if not groups:
         return Finding(False, "no consumer group matches, or none may be seen",
                        "correct the groups of the configuration, or grant DESCRIBE on the groups")  # fmt: skip
-    committed = read_committed(client, groups, Patterns())
     if committed.notes:
         return Finding(False, committed.notes[0], "grant DESCRIBE on the groups")
     return Finding(True, f"{len(groups)} consumer groups match, with "
@@ -70,7 +73,8 @@ def _groups(client: Client, groups: list[Group]) -> Finding:
 
 
 def _records(client: Client, topics: dict[str, Topic]) -> Finding:
-    refused = [topic.name for topic in topics.values() if isinstance(_fetch_error(client, topic), AuthorizationError)]
+    tried = list(topics.values())[:_TRIED]
+    refused = [topic.name for topic in tried if isinstance(_fetch_error(client, topic), AuthorizationError)]
     if not refused:
         return Finding(True, "records of the topics may be read")
     return Finding(False, f"records of {len(refused)} topics may not be read, such as {refused[0]}:"
@@ -78,15 +82,15 @@ def _records(client: Client, topics: dict[str, Topic]) -> Finding:
                    "grant READ on the topics")  # fmt: skip
 
 
-def _commit_log(client: Client) -> Finding:
+def _commit_log(client: Client, committed: Committed) -> Finding:
     """The history of commits is the best of all evidence, so its absence is worth more words."""
     try:
         error = _fetch_error(client, read_topic(client, TOPIC))
-    except UnknownTopicOrPartitionError:
-        return Finding(True, f"{TOPIC} does not exist yet: nobody has committed")
-    except AuthorizationError as refusal:
+    except (UnknownTopicOrPartitionError, AuthorizationError) as refusal:
         error = refusal
-    if not isinstance(error, AuthorizationError):
+    if isinstance(error, UnknownTopicOrPartitionError) and not any(committed.offsets.values()):
+        return Finding(True, f"{TOPIC} does not exist yet: nobody has committed")
+    if not isinstance(error, AuthorizationError | UnknownTopicOrPartitionError):
         return Finding(True, f"{TOPIC} may be read: every commit is known, also of the past")
     return Finding(False, f"{TOPIC} may not be read: commits are known at snapshots only, and not of the past",
                    f"grant READ and DESCRIBE on topic {TOPIC}, or run kafka-sla sample beside the DAG",

@@ -117,3 +117,16 @@ def test_hidden_groups_are_known_from_the_commit_log_alone(kafka: Broker, orders
 
     assert {row["committed_offset"] for row in seen.commits.to_pylist()} == {4, 7}
     assert [f.text for f in findings if not f.ok] == ["no consumer group matches, or none may be seen"]
+
+
+def test_a_commit_log_that_a_service_hides_proves_nothing(kafka: Broker, orders: str) -> None:
+    """As if it were not there: that nobody has committed is then no conclusion."""
+    with DegradedBroker(kafka.bootstrap, hidden=frozenset({"__consumer_offsets"})) as broker:
+        seen, findings = look(broker, orders), found(broker, orders)
+
+    assert {(r["committed_offset"], r["source"]) for r in seen.committed_offsets.to_pylist()} == {
+        (4, "snapshot"), (7, "snapshot")
+    }  # fmt: skip
+    assert any("__consumer_offsets may not be read (UNKNOWN_TOPIC_OR_PARTITION)" in note for note in seen.notes)
+    (missing,) = [finding for finding in findings if not finding.ok]
+    assert missing.wants_samples and "run kafka-sla sample" in str(missing.cure)
