@@ -163,9 +163,9 @@ def _sql(statement: str) -> Break:
 def _behind(warehouse: Path) -> None:
     """The catalog names the table as it was after the first of the two loads."""
     versions = sorted(warehouse.glob("kafka_sla/consumer_latency/metadata/*.metadata.json"))
-    _sql(
-        f"UPDATE iceberg_tables SET metadata_location = '{versions[-3]}' WHERE table_name = 'consumer_latency'"  # noqa: S608
-    )(warehouse)
+    _sql(f"UPDATE iceberg_tables SET metadata_location = '{versions[-3]}' WHERE table_name = 'consumer_latency'")(
+        warehouse
+    )
 
 
 _METRICS, _FACTS, _META = (

@@ -224,7 +224,7 @@ def _print_json(values: Any) -> None:
 
 COMMANDS = {
     "check": _check, "schema": _schema, "import": _import, "run": _run,
-    "status": _status, "misses": _misses, "report": _report, "digest": _digest,
+    "sample": _sample, "status": _status, "misses": _misses, "report": _report, "digest": _digest,
     "export": _export, "store": _store,
-    "init": _init, "completion": _completion, "sample": _sample,
+    "init": _init, "completion": _completion,
 }  # fmt: skip

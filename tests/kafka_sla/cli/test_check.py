@@ -20,6 +20,7 @@ from kafka_sla.cli.main import main
 from kafka_sla.config.settings import load_settings
 from kafka_sla.model.entities import floor_time
 from kafka_sla.text.timestamps import instant_text
+from tests.kafka_sla.sources.kafka.traffic import commit, topic
 
 Captured = pytest.CaptureFixture[str]
 Connect = Callable[[str, dict[str, object]], None]
@@ -159,6 +160,7 @@ def test_a_strange_cluster_is_checked_by_its_connection_and_gets_an_entry_that_f
 ) -> None:
     """No configuration names it, and its commit log is hidden."""
     Path("kafka_sla.yml").unlink()
+    commit(kafka, f"billing.{(name := topic(kafka))}", name, 0)
     with DegradedBroker(kafka.bootstrap, hidden=frozenset({"__consumer_offsets"})) as broker:
         connect("kafka_eu", {"conn_type": "kafka", "extra": {**broker.client(), "session.timeout.ms": "45000"}})
         assert main(["check", "--connection", "kafka_eu"]) == 1

@@ -19,7 +19,7 @@ from kafka_sla.sources.kafka.committed_positions import Reader
 from kafka_sla.sources.kafka.live_state import now_ms
 from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
-from kafka_sla.sources.kafka.protocol.groups import Group, list_groups, read_committed
+from kafka_sla.sources.kafka.protocol.groups import read_committed, see_groups
 from kafka_sla.sources.kafka.protocol.list_offsets import Offsets
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition, read_topics
 
@@ -122,7 +122,7 @@ class Sampler:
             self._client = opened.enter_context(Client(self._cluster, self._connection))
             try:
                 self._offsets = Offsets(self._client, read_topics(self._client, self._cluster.topics))
-                self._groups: list[Group] = list_groups(self._client, self._cluster.groups)
+                self._groups, _ = see_groups(self._client, self._cluster.groups, self._cluster.topics)
             except KafkaError as error:
                 raise self._client.unreachable(words_of(error)) from error
             self._open = opened.pop_all()

@@ -14,7 +14,7 @@ from kafka_sla.sources.kafka.probes.capabilities import Finding, committed_offse
 from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
 from kafka_sla.sources.kafka.protocol.fetch import ONE_BATCH, FetchPosition, fetched
-from kafka_sla.sources.kafka.protocol.groups import Committed, Group, list_groups, read_committed
+from kafka_sla.sources.kafka.protocol.groups import Committed, Group, see_groups
 from kafka_sla.sources.kafka.protocol.topics import Topic, TopicPartition, read_configs, read_topic, read_topics
 
 _TRIED = 100
@@ -46,11 +46,10 @@ def _findings(client: Client, cluster: Cluster) -> Iterator[Finding]:
     if topics:
         yield _records(client, topics)
         yield lookups_by_time(client, topics)
-    groups = list_groups(client, cluster.groups)
+    groups, seen = see_groups(client, cluster.groups, Patterns())
     yield committed_offsets(client, [group for group in groups if group.commits])
-    committed = read_committed(client, groups, Patterns())
-    yield _groups(groups, committed)
-    yield _commit_log(client, committed)
+    yield _groups(groups, seen)
+    yield _commit_log(client, seen)
 
 
 def _topics(topics: dict[str, Topic]) -> Finding:

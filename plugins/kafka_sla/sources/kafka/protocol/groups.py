@@ -24,6 +24,7 @@ from kafka_sla.sources.kafka.protocol.client import TAKE_OVER_S, Ask, Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
 from kafka_sla.sources.kafka.protocol.kafka_python import ListGroupsRequest, OffsetFetchRequest
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
+from kafka_sla.text.name_patterns import plain_names
 
 _MOVING = (NotCoordinatorError, CoordinatorLoadInProgressError, CoordinatorNotAvailableError)
 _OfGroup = OffsetFetchRequest.OffsetFetchRequestGroup
@@ -100,7 +101,22 @@ def see_groups(client: Client, wanted: Patterns, topics: Patterns) -> tuple[list
         seen |= {group.name: group for group in new}
         more = read_committed(client, new, topics)
         committed = Committed(committed.offsets | more.offsets, [*committed.notes, *more.notes])
+    for group, positions in _unlisted(client, [name for name in plain_names(wanted) or () if name not in seen], topics):
+        seen[group.name] = group
+        committed.offsets[group.name] = positions
     return [seen[name] for name in sorted(seen)], committed
+
+
+def _unlisted(
+    client: Client, names: Sequence[str], topics: Patterns
+) -> Iterator[tuple[Group, dict[TopicPartition, int]]]:  # fmt: skip
+    """Those of the named groups that no broker lists and one knows positions of: some services list running groups
+    only. All are asked, for the request that finds a coordinator may create a topic."""
+    for node in client.brokers if names else ():
+        for name, answer in _answers(client, [Group(name, "classic", "Unknown", node) for name in names]):
+            answered = not isinstance(answer, KafkaError) and not answer.error_code
+            if answered and (positions := _positions(answer, topics, {})):
+                yield Group(name, "classic", "Unknown", node), positions
 
 
 def read_committed(client: Client, groups: Sequence[Group], topics: Patterns) -> Committed:

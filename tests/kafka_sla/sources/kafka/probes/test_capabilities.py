@@ -10,10 +10,11 @@ import pytest
 
 from demo.broker import Cluster as Broker
 from demo.degraded_broker import DESCRIBE_CONFIGS, LIST_GROUPS, LIST_OFFSETS, OFFSET_FETCH, DegradedBroker
-from kafka_sla.model.entities import Cluster, Connection, Interval, OffsetLookups, Patterns
+from kafka_sla.model.entities import Cluster, Connection, OffsetLookups, Patterns
 from kafka_sla.sources.kafka.probes.capabilities import Finding
 from kafka_sla.sources.kafka.probes.permissions import probe
 from kafka_sla.sources.kafka.snapshot import Snapshot, snapshot
+from kafka_sla.text.name_patterns import parse_patterns
 from tests.kafka_sla.sources.kafka.traffic import commit, produce, this_minute, topic
 
 UNSUPPORTED_VERSION, NOT_ALLOWED = 35, 29
@@ -30,10 +31,10 @@ def orders(kafka: Broker) -> str:
     return name
 
 
-def look(broker: DegradedBroker, name: str, interval: Interval | None = None) -> Snapshot:
+def look(broker: DegradedBroker, name: str, groups: Patterns | None = None) -> Snapshot:
     return snapshot(
         Cluster("managed", "kafka_managed"), Connection("kafka_managed", extra=broker.client()),
-        interval or this_minute(), window_ms=60_000, groups=Patterns((f".*{name}",)), topics=Patterns((name,)),
+        this_minute(), window_ms=60_000, groups=groups or Patterns((f".*{name}",)), topics=Patterns((name,)),
         live=True, offset_lookups=OffsetLookups(),
     )  # fmt: skip
 
@@ -117,6 +118,22 @@ def test_hidden_groups_are_known_from_the_commit_log_alone(kafka: Broker, orders
 
     assert {row["committed_offset"] for row in seen.commits.to_pylist()} == {4, 7}
     assert [f.text for f in findings if not f.ok] == ["no consumer group matches, or none may be seen"]
+
+
+def test_a_group_that_is_named_in_full_needs_no_list(kafka: Broker, orders: str) -> None:
+    """As at services that list running groups only; a group that is not there at all is none."""
+
+    def hide(answer: Any) -> None:
+        answer.groups = []
+
+    named = parse_patterns([f"billing.{orders}", "no-such-group"])
+    with DegradedBroker(
+        kafka.bootstrap, changes={LIST_GROUPS: hide}, hidden=frozenset({"__consumer_offsets"})
+    ) as broker:
+        seen = look(broker, orders, named)
+
+    assert positions(seen) == {4}
+    assert [(row["group"], row["state"]) for row in seen.group_states.to_pylist()] == [(f"billing.{orders}", "Unknown")]
 
 
 def test_a_commit_log_that_a_service_hides_proves_nothing(kafka: Broker, orders: str) -> None:
