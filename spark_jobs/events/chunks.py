@@ -212,7 +212,7 @@ def _chunk(events: TaskEvents, configurations: Configurations, first: int, last:
     seen = Seen(points.place, at, offset, log_start, polled, looked_up)
     read = _believed(RangeRows(ranges.place, *(ints(ranges.rows, name) for name in _OF_RANGES)))
     renewed = configurations.renewals(events.places.slice(first, last - first))
-    timeline = Timeline(last - first, seen, renewed, read, _standing(events.commits.between(first, last), at))
+    timeline = Timeline(last - first, seen, renewed, read, _standing(events.commits.between(first, last)))
     return _with_commits(timeline, configurations, events, first, last)
 
 
@@ -223,14 +223,11 @@ def _believed(read: RangeRows) -> RangeRows:
     return RangeRows(*(getattr(read, name)[~wrong] for name in RangeRows.__slots__)) if wrong.any() else read
 
 
-def _standing(commits: Sorted, points: Ints) -> Standing:
-    """Which groups stand beyond the beginning of the log, over time; `points`: instants of all points. A position that
-    is carried over counts for what is before it, too: commits of that time are not replayed."""
+def _standing(commits: Sorted) -> Standing:
+    """Which groups stand beyond the beginning of the log, over time."""
     place, group, at, offset, invalid = (
         commits.place, *(ints(commits.rows, name) for name in ("group", "at", "offset", "invalid"))
     )  # fmt: skip
-    before = np.int64(points.min(initial=np.iinfo(np.int64).max) - 1)
-    at = np.where(_bools(commits.rows, "carried"), np.minimum(at, before), at)
     valid = invalid != BEYOND_END
     place, at = place[valid], at[valid]
     beyond = (offset[valid] > 0).astype(np.int64)

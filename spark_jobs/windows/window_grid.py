@@ -89,15 +89,15 @@ def ends(chunk: Chunk, step: Steps, grid: GridRows) -> Ends:
     latest = t.last_until(epoch, grid.end)
     seen = np.clip(latest, 0, max(len(t.at) - 1, 0))
     fresh = (latest >= t.lo[epoch]) & ((t.at[seen] >= grid.start) if len(t.at) else False)
-    answered = latest >= t.lo[epoch]
-    answered &= ~t.asked_later(chunk.gp_partition[grid.gp], grid.end, t.at[seen] if len(t.at) else grid.end)
-    fresh &= answered
+    told = t.offset[seen] if len(t.at) else np.full(len(seen), NONE)
+    asked_later = t.asked_later(chunk.gp_partition[grid.gp], grid.end, t.at[seen] if len(t.at) else grid.end)
+    fresh &= ~asked_later
     invalid = _invalid(chunk, step, grid, epoch)
     position = np.where(invalid == VALID, chunk.offset[grid.last], NONE)
     known = fresh & (position != NONE)
     log_start = log_start_at(chunk, grid.gp, epoch, grid.end)
     before = carried_over(chunk, grid.gp, epoch, chunk.carried_log_end)
-    log_end = np.where(answered, t.offset[seen] if len(t.at) else NONE, before)
+    log_end = np.where((latest >= t.lo[epoch]) & ~(asked_later & (told == 0)), told, before)
     effective = np.maximum(position, log_start)
     waiting = t.ranges.skip(epoch, effective, grid.end)
     age, low, high = backlog_age(chunk, epoch, waiting, grid.end, grid.end)
@@ -105,7 +105,7 @@ def ends(chunk: Chunk, step: Steps, grid: GridRows) -> Ends:
     # Caught up with the last known end: a record may have been produced since that point was taken.
     since = (grid.end - (t.at[seen] if len(t.at) else 0)) / _MS
     high = np.where(waiting >= log_end, np.maximum(high, since), high)
-    log_end = np.where(age > 0, np.maximum(log_end, waiting + 1), log_end)
+    log_end = np.where((age > 0) & (position != NONE), np.maximum(log_end, waiting + 1), log_end)
     seen_at = _seen_at(chunk, grid)
     unseen = seen_at < grid.end
     held = np.where(seen_at >= grid.start, np.maximum(low - (grid.end - seen_at) / _MS, 0), 0)
