@@ -64,6 +64,8 @@ def failures(made: World, watched: Plan, known: Facts, into: Path, wide: list[Wi
             yield from exact.equal(made, slas, visible, whole)
     yield from rows_agree.statuses(made, watched, known, whole)
     yield from rows_agree.losses(made, watched, whole)
+    if made.seed % 4 == 2:
+        yield from rows_agree.over_threshold(slas, whole)
     if made.seed % 6 == 0:
         yield from verdicts.verdicts(made, slas[made.seed // 6 % len(slas)], whole, seen, true)
     if made.seed % 4 == 1:
