@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 from types import TracebackType
 
 from benchmarks.truth_log import Truth
@@ -18,6 +19,8 @@ from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS
 from kafka_sla.sources.kafka.sampling import Sampler
 
 POLL_S, THRESHOLD_MS = 5.0, 30_000
+_RENEWED = 3
+"""Samples after which a sampler looks again which groups there are: their first commits are near the beginning."""
 _CHECKED = ("records_latency_max", "backlog_age_max")
 
 
@@ -46,9 +49,13 @@ class Samples:
             Lake(store).land({COMMITTED_OFFSETS.name: batch.committed_offsets, LOG_OFFSETS.name: batch.log_offsets})
 
     def _run(self) -> None:
-        while not self._stop.is_set():
+        for number in count():
+            if self._stop.is_set():
+                break
             due = time.monotonic() + POLL_S
             for sampler in self._samplers:
+                if not number % _RENEWED:
+                    sampler.renew()  # as with every batch that lands
                 try:
                     sampler.sample()
                 except KafkaSlaError:
