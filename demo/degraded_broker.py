@@ -76,7 +76,8 @@ class DegradedBroker:
         asked: deque[tuple[int, int]] = deque()
         ways = [asyncio.ensure_future(self._requests(reader, back, asked)),
                 asyncio.ensure_future(self._answers(there, writer, asked))]  # fmt: skip
-        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        with contextlib.suppress(asyncio.CancelledError):  # at the end of the `with` block
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         for way in ways:
             way.cancel()
         await asyncio.gather(*ways, return_exceptions=True)
