@@ -29,7 +29,7 @@ def parquet_file(path: str, dictionaries: Sequence[str] = ()) -> Iterator[pq.Par
             schema = metadata.schema.to_arrow_schema()
             texts = [n for n in dictionaries if n in schema.names and pa.types.is_string(schema.field(n).type)]
             yield pq.ParquetFile(source, metadata=metadata, read_dictionary=texts, page_checksum_verification=True)
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         if isinstance(error, OSError) and (error.errno or "AWS Error" in str(error)):
             raise StoreError(f"{path} cannot be read: {error}; make the warehouse available again") from error
         raise DamagedFile([path], " ".join(str(error).split())) from error

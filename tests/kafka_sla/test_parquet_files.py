@@ -92,3 +92,19 @@ def test_an_exported_file_carries_checksums_and_a_damaged_one_is_not_imported(tm
 
     with pytest.raises(BadImport, match="CRC checksum"):
         read_rows(LOG_OFFSETS, path, ["a"])
+
+
+def test_a_flipped_bit_anywhere_is_damage_or_harmless_and_no_other_error(tmp_path: Path) -> None:
+    """In the footer, too, which has no checksum: its names may become no text, its types none that Arrow knows."""
+    path, dice, found = tmp_path / "facts.parquet", random.Random(3), 0
+    write_rows(str(path), points("10:00"))
+    content = path.read_bytes()
+    for _ in range(20 * FLIPS):
+        damaged = bytearray(content)
+        damaged[dice.randrange(len(damaged))] ^= 1 << dice.randrange(8)
+        path.write_bytes(damaged)
+        try:
+            verify([str(path)])
+        except DamagedFile:
+            found += 1
+    assert found > FLIPS
