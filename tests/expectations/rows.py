@@ -21,7 +21,6 @@ Row = dict[str, Any]
 VALIDATED = sorted(table.name for table in TABLES.values() if table.kind != "ledger")
 _OF_CONTRACT: dict[str, list[Row]] = {
     "keys_unique": [{}, {}],
-    "required_known": [{"cluster": None}],
     "windows_aligned": [{"window_start": 30, "window_end": 90}, {"window_end": 120}],
     "windows_in_interval": [{"window_start": -60, "window_end": 0}, {"window_start": 300, "window_end": 360}],
     "windows_at_most": [{"window_start": 60 * i, "window_end": 60 * i + 60, "last_commit_at": 0} for i in range(6)],
@@ -45,7 +44,9 @@ def good(table: str, name: str = "good", **more: Any) -> Row:
 def broken(table: str) -> dict[str, list[Row]]:
     """By rule, what differs from the good row in rows that break it; rules over the whole table have none."""
     rules = suites.suite(table)["expectations"]
-    examples = {r["id"]: _OF_CONTRACT.get(r["id"]) or r.get("meta", {}).get("broken_rows", []) for r in rules}
+    required = next(c.name for c in TABLES[table].columns if not c.nullable and c.name != identity(table))
+    of_contract = _OF_CONTRACT | {"required_known": [{required: None}]}
+    examples = {r["id"]: of_contract.get(r["id"]) or r.get("meta", {}).get("broken_rows", []) for r in rules}
     return {rule: [_typed(table, row) for row in rows] for rule, rows in examples.items() if rows}
 
 

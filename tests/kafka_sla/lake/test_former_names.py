@@ -11,7 +11,7 @@ import pytest
 
 from kafka_sla.config.store import Store
 from kafka_sla.files import write_rows
-from kafka_sla.lake.iceberg import Iceberg
+from kafka_sla.lake.iceberg import NAMESPACE, Iceberg, connect, new_table
 from kafka_sla.lake.import_files import read_rows
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
@@ -57,7 +57,9 @@ def lake(store: Store) -> Lake:
 
 
 def added(store: Store, table: Table, file: str) -> None:
-    Iceberg(store, Ledger(store).open).commit(table, lambda current, transaction: transaction.add_files([file]))
+    """As that version did: all loads of a table were on its one branch."""
+    with new_table(connect(store), (NAMESPACE, table.name), table).transaction() as transaction:
+        transaction.add_files([file])
 
 
 def test_facts_of_both_versions_are_read_together_and_landed_once(lake: Lake) -> None:
