@@ -185,6 +185,8 @@ def telling(url: URL) -> Iterator[None]:
             f"the database {url.render_as_string(hide_password=True)} cannot be used: {reason(error)};"
             " check that it runs, its address and login in the connection of the store, and its free space"
         ) from error
+    except (IntegrityError, ProgrammingError):  # of a statement of ours, not of what the database holds
+        raise
     except DatabaseError as error:
         raise StoreError(
             f"the database {url.render_as_string(hide_password=True)} is damaged, or its tables are of another version:"
