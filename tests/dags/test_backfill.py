@@ -195,7 +195,7 @@ def test_no_password_can_be_found_in_any_trace_of_a_run(world: World) -> None:
     told = [str(mail["Subject"]).split(":")[0] for mail in world.mailbox.mails()]
     assert told == ["SLA missed", "SLA recovered"]
     assert [path.name for path in (world.folder / "events").iterdir()]
-    assert any("spark-submit" in command for command in world.commands)
+    assert any("org.apache.spark.deploy.SparkSubmit" in command for command in world.commands)
     assert list((world.folder / "airflow" / "logs").rglob("*.log"))
     # and none shows
     assert [secret for secret in world.secrets if secret in said] == []

@@ -239,12 +239,14 @@ def test_partitions_that_were_added_are_measured(world: World) -> None:
 def test_clocks_of_1970_and_2100_give_no_impossible_figures(world: World) -> None:
     past, future = world.of("of 1970"), world.of("of 2100")
 
-    assert (world.consumed("of 1970"), world.consumed("of 2100")) == (10, 10)
+    assert world.consumed("of 1970") == 10
     assert max(row["records_latency_max_ms"] or 0 for row in past) > timedelta(days=50 * 365) / timedelta(
         milliseconds=1
     )
-    assert all(row["records_latency_max_ms"] is None or row["records_latency_max_ms"] >= 0 for row in future)
-    assert sum(row["negative_latency_records"] for row in future) == 10
+    # lookups answer as if the topic had been created again after the group read it: nothing is claimed
+    assert {(row["committed_offset"], row["records_lag"], row["records_latency_max_ms"]) for row in future} == {
+        (10, None, None)
+    }
 
 
 def test_garbage_in_the_commit_log_is_set_aside_and_said(world: World) -> None:
