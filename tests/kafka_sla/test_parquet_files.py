@@ -78,7 +78,7 @@ def test_a_damaged_file_is_named_with_what_to_do(tmp_path: Path) -> None:
     write_rows(str(path), FACTS)
     path.write_bytes(path.read_bytes()[:-100])
 
-    with pytest.raises(DamagedFile, match=r"facts.parquet cannot be read, .*restore it from a backup") as told:
+    with pytest.raises(DamagedFile, match=r"facts.parquet cannot be read, .*`kafka-sla store repair`") as told:
         verify([str(path)])
     assert told.value.files == (str(path),)
 
