@@ -16,7 +16,8 @@ from demo.warm_up import create_topic
 from kafka_sla.model.entities import Cluster, Connection, Interval, OffsetLookups, Patterns
 from kafka_sla.model.tables import TOPIC_CONFIGS
 from kafka_sla.sources.kafka.snapshot import Snapshot, snapshot
-from kafka_sla.spark_jobs.numeric.positions import AROUND, RECREATED
+from kafka_sla.spark_jobs.consumer_latency import NO_LOG_END
+from kafka_sla.spark_jobs.numeric.positions import AROUND, BEYOND, RECREATED
 from tests.kafka_sla.sources.kafka.traffic import KEPT_FOR_EVER, admin, commit, topic
 from tests.spark_jobs.conftest import EPOCH, Row, at
 from tests.spark_jobs.numeric.test_polls import outside
@@ -103,5 +104,7 @@ def test_what_is_told_of_both_lives_is_true_and_the_rest_is_unknown(
             wrong += outside(row, world.truth(start, start + WINDOW))
         assert wrong == []
         unknown = [row["unknown_reason"] for row in rows if row["unknown_reason"]]
-        assert (set(unknown) <= {AROUND, RECREATED}, 1 <= len(unknown) <= 5) == (True, True), unknown
+        assert (set(unknown) <= {AROUND, RECREATED, NO_LOG_END, BEYOND}, 1 <= len(unknown) <= 5) == (True, True), (
+            unknown
+        )
         assert [row["unknown_reason"] for row in (rows[1], rows[-1])] == [None, None]
