@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from kafka.protocol.consumer import ListOffsetsResponse, OffsetFetchResponse
 from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
 
 from demo.broker import free_ports
+from demo.event_loop import EventLoop
 
 LIST_OFFSETS, METADATA, OFFSET_FETCH, LIST_GROUPS, API_VERSIONS, DESCRIBE_CONFIGS = 2, 3, 9, 16, 18, 32
 _RESPONSES: dict[int, Any] = {
@@ -47,28 +47,21 @@ class DegradedBroker:
     hidden: frozenset[str] = frozenset()
     """Topics that are said not to be there, as services say of internal ones."""
     port: int = field(default_factory=lambda: free_ports(1)[0])
-    _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
+    _loop: EventLoop = field(default_factory=lambda: EventLoop("degraded broker"))
 
     def client(self, user: str = "") -> dict[str, str]:
         """Settings by confluent-kafka's names."""
         return {"bootstrap.servers": f"127.0.0.1:{self.port}"}
 
     def __enter__(self) -> DegradedBroker:
-        threading.Thread(target=self._loop.run_forever, name="degraded broker", daemon=True).start()
-        asyncio.run_coroutine_threadsafe(asyncio.start_server(self._serve, "127.0.0.1", self.port), self._loop).result()
+        self._loop.start()
+        self._loop.serve(self.port, self._serve)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(10)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-
-    async def _end(self) -> None:
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        self._loop.stop()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         host, _, port = self.behind.partition(":")

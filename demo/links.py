@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import re
-import threading
 from collections.abc import Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import Any
+
+from demo.event_loop import EventLoop
 
 _HEADER = 14
 """Bytes of a request up to the client id: length (4), key (2), version (2), correlation (4), length of the id (2)."""
@@ -29,8 +31,7 @@ class Links:
         """Seconds by which all that is sent to a broker is held back; may change at any time."""
         self.delay_between: dict[frozenset[int], float] = {}
         """Seconds by which requests between two brokers are held back."""
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="links", daemon=True)
+        self._loop = EventLoop("links")
 
     def slow(self, broker: int | None, pair: frozenset[int], seconds: float) -> None:
         """Hold back what is sent to a broker, requests between a pair, or both; nothing else any more."""
@@ -38,30 +39,15 @@ class Links:
         self.delay_between = {pair: seconds} if pair else {}
 
     def __enter__(self) -> Links:
-        self._thread.start()
-        for broker in self._ports:
-            asyncio.run_coroutine_threadsafe(self._listen(broker), self._loop).result(10)
+        self._loop.start()
+        for broker, port in self._ports.items():
+            self._loop.serve(port, functools.partial(self._connect, broker))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(10)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
-        self._loop.close()
-
-    async def _listen(self, broker: int) -> None:
-        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await self._connect(broker, reader, writer)
-
-        await asyncio.start_server(serve, "127.0.0.1", self._ports[broker])
-
-    async def _end(self) -> None:
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        self._loop.stop()
 
     async def _connect(self, broker: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):  # brokers come and go

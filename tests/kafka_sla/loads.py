@@ -30,6 +30,14 @@ def span(start: str, end: str) -> Interval:
     return Interval(at(start), at(end))
 
 
+def changed_since(ledger: Ledger, cluster: str, seq: int, before: datetime) -> bool:
+    """Have facts older than `before` landed after number `seq`? Then not all that a publication saw may be carried
+    over."""
+    ledger.publications.publish([cluster], Interval(DAY, before), f"{before:%H:%M} {seq}", seq)
+    carried = ledger.publications.carry(cluster, before)
+    return carried is None or carried[0] < before
+
+
 def points(*clocks: str, cluster: str = "a", source: str = "list_offsets", partition: int = 0) -> pa.Table:
     """One point of the produced timeline each; the offset is the minute of the day."""
     rows = [

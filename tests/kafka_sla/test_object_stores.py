@@ -62,6 +62,11 @@ def connection_to(server: ObjectStore, folder: Path, **properties: str) -> Conne
     return Connection("kafka_sla_store", host=str(folder / "kafka_sla.db"), conn_type="sqlite", extra=extra)
 
 
+def as_json(connection: Connection) -> str:
+    """As Airflow reads it from the environment."""
+    return json.dumps({"conn_type": connection.conn_type, "host": connection.host, "extra": connection.extra})
+
+
 @pytest.fixture
 def store(server: ObjectStore, tmp_path: Path) -> Store:
     return Store.from_connection(connection_to(server, tmp_path))
@@ -145,8 +150,7 @@ def test_an_object_store_holds_the_rows_that_a_folder_holds_and_no_credentials(
     assert Path("consumer_latency.csv").read_text().count("\n") == 11
 
     connection = connection_to(server, tmp_path)
-    fields = {"conn_type": "sqlite", "host": connection.host, "extra": connection.extra}
-    monkeypatch.setenv("AIRFLOW_CONN_KAFKA_SLA_STORE", json.dumps(fields))
+    monkeypatch.setenv("AIRFLOW_CONN_KAFKA_SLA_STORE", as_json(connection))
     assert measured() == on_disk
 
     warehouse = Store.from_connection(connection).warehouse
@@ -163,9 +167,8 @@ def test_executors_of_a_spark_cluster_need_nothing_but_their_tasks(
     Path("kafka_sla.yml").write_text(CONFIG)
     write_history()
     connection = connection_to(server, tmp_path)
-    fields = {"conn_type": "sqlite", "host": connection.host, "extra": connection.extra}
     with spark_cluster(tmp_path) as port:  # it starts before the connection is there
-        monkeypatch.setenv("AIRFLOW_CONN_KAFKA_SLA_STORE", json.dumps(fields))
+        monkeypatch.setenv("AIRFLOW_CONN_KAFKA_SLA_STORE", as_json(connection))
         spark = {"conn_type": "spark", "host": "spark://127.0.0.1", "port": port}
         monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(spark))
         assert main(["import", "--log-offsets", "log.csv", "--committed-offsets", "commits.csv"]) == 0

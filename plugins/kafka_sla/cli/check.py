@@ -20,8 +20,8 @@ from kafka_sla.model.entities import Cluster
 from kafka_sla.text.formatting import plural
 
 _JAVA = (17, 21)
+"""Java versions that Spark 4 is made for."""
 _SPARKS = ("4.0.", "4.1.", "4.2.")
-"""Java versions that Spark 4.1 is made for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,18 +111,11 @@ class Iceberg:
                 (CommitFailedException, OperationalError, ProgrammingError, IntegrityError),
             )
 
-    def planned(self, table: Table, *wanted: str) -> list[DataFile]:
+    def planned(self, table: Table, *wanted: str, branch: str = LOADS) -> list[DataFile]:
         """Its data files that may hold rows which fit all these filters; none where only reading is possible and nobody
-        has made the table yet. Of metrics those of all loads."""
+        has made the table yet. Facts have but one branch, whatever is asked for."""
         try:
-            return planned_files(self.table(table), *wanted, branch=LOADS if table.kind == "metric" else MAIN)
-        except NoSuchTableError:
-            return []
-
-    def shown(self, table: Table) -> list[DataFile]:
-        """The data files that other engines read."""
-        try:
-            return planned_files(self.table(table))
+            return planned_files(self.table(table), *wanted, branch=branch)
         except NoSuchTableError:
             return []
 
@@ -220,8 +213,8 @@ def iso(at: datetime) -> str:
 
 
 def planned_files(table: IcebergTable, *wanted: str, branch: str = MAIN) -> list[DataFile]:
-    """The data files of a branch that may hold rows which fit all these filters, each once, by path. A table of an
-    older version, which may only be read, has all its loads on `main`."""
+    """The data files of a branch that may hold rows which fit all these filters, each once, by path; of `main` where
+    the table has no such branch: facts, and metrics of an older version that may only be read."""
     fits = " AND ".join(filter(None, wanted))
     scan = table.scan(row_filter=fits or AlwaysTrue())
     if branch != MAIN and branch in table.metadata.refs:

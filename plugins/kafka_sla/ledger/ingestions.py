@@ -40,11 +40,6 @@ class Ingestions:
             newest = _newest(connection, cluster)
         return newest if first_pending is None else first_pending - 1
 
-    def changed_since(self, cluster: str, seq: int, before: datetime) -> bool:
-        """Have facts older than `before` landed after number `seq`?"""
-        with self._database.reading() as connection:
-            return any(at < before for _, at in landings_after(connection, cluster, seq))
-
     def renumber_stale(self, before: datetime) -> None:
         """Number landings that were announced before `before` and never confirmed anew, as if they had just landed, and
         forget those that every publication has seen."""

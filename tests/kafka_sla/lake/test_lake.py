@@ -20,7 +20,7 @@ from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
 from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, FACTS, LOG_OFFSETS, STEADY_STATE, TABLES
-from tests.kafka_sla.loads import DAY, MINUTE, at, load, points, span, stage
+from tests.kafka_sla.loads import DAY, MINUTE, at, changed_since, load, points, span, stage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -100,8 +100,8 @@ class TestLanding:
         both = pa.concat_tables([points("10:00", "11:00"), points("9:00", cluster="b")])
         assert lake.land({"log_offsets": both}) == {"log_offsets": 3}
         assert (ledger.ingestions.readable_seq("a"), ledger.ingestions.readable_seq("b")) == (1, 1)
-        assert ledger.ingestions.changed_since("b", 0, at("9:01"))
-        assert not ledger.ingestions.changed_since("a", 0, at("10:00"))
+        assert changed_since(ledger, "b", 0, at("9:01"))
+        assert not changed_since(ledger, "a", 0, at("10:00"))
 
     def test_nothing_new_is_no_landing(self, lake: Lake, ledger: Ledger) -> None:
         lake.land({"log_offsets": points("10:00")})
@@ -112,8 +112,8 @@ class TestLanding:
 
     def test_the_caller_may_say_which_time_a_landing_changes(self, lake: Lake, ledger: Ledger) -> None:
         lake.land({"log_offsets": points("9:30", "10:00")}, span("10:00", "10:05"))
-        assert not ledger.ingestions.changed_since("a", 0, at("10:00"))
-        assert ledger.ingestions.changed_since("a", 0, at("10:01"))
+        assert not changed_since(ledger, "a", 0, at("10:00"))
+        assert changed_since(ledger, "a", 0, at("10:01"))
 
 
 def empty_states() -> pa.Table:

@@ -13,7 +13,7 @@ from pyiceberg.manifest import DataFile
 from kafka_sla.config.store import Store
 from kafka_sla.errors import DamagedFile, DamagedTable, StoreError
 from kafka_sla.files import files_below, has_rows
-from kafka_sla.lake.iceberg import Iceberg, paths
+from kafka_sla.lake.iceberg import MAIN, Iceberg, paths
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.publications import Slice
 from kafka_sla.model.entities import EVERYTHING, Interval
@@ -64,7 +64,7 @@ class Inspection:
             progress(table.name)
             try:
                 files = self._iceberg.planned(table)
-                self._iceberg.shown(table)
+                self._iceberg.planned(table, branch=MAIN)
             except DamagedTable as error:
                 known.update(self._beside(table))
                 yield Damage("catalog", table.name, str(error), table.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from time import monotonic, sleep
 
 import pytest
 from confluent_kafka.admin import (
@@ -29,6 +30,9 @@ READ, DESCRIBE, CONFIGS = AclOperation.READ, AclOperation.DESCRIBE, AclOperation
 TOPIC, GROUP = ResourceType.TOPIC, ResourceType.GROUP
 ALL = "*"
 LOG = "__consumer_offsets"
+OF_READER = AclBindingFilter(
+    ResourceType.ANY, None, ResourcePatternType.ANY, "User:reader", None, AclOperation.ANY, AclPermissionType.ANY
+)
 
 
 @pytest.fixture
@@ -44,10 +48,7 @@ def lagging(kafka_sasl: Broker, times: list[int]) -> Iterator[str]:
     produce(kafka_sasl, name, times)
     commit(kafka_sasl, f"g-{name}", name, 100)
     yield name
-    everything = AclBindingFilter(
-        ResourceType.ANY, None, ResourcePatternType.ANY, "User:reader", None, AclOperation.ANY, AclPermissionType.ANY
-    )
-    for removed in admin(kafka_sasl).delete_acls([everything]).values():
+    for removed in admin(kafka_sasl).delete_acls([OF_READER]).values():
         removed.result(20)
 
 
@@ -56,8 +57,14 @@ def grant(broker: Broker, *rights: tuple[ResourceType, str, AclOperation]) -> No
         AclBinding(kind, name, ResourcePatternType.LITERAL, "User:reader", ALL, operation, AclPermissionType.ALLOW)
         for kind, name, operation in rights
     ]
-    for granted in admin(broker).create_acls(wanted).values():
+    client = admin(broker)
+    for granted in client.create_acls(wanted).values():
         granted.result(20)
+    # The controller has answered; the broker applies what it was told a moment later, or seconds later when it is busy.
+    until = monotonic() + 60
+    while not set(wanted) <= set(client.describe_acls(OF_READER).result(20)):
+        assert monotonic() < until, "the broker never applied the access list"
+        sleep(0.05)
 
 
 def seen_by_reader(broker: Broker, name: str) -> Snapshot:
