@@ -60,7 +60,7 @@ def _partitions(seed: int, number: int, shape: Shape, end: int, features: set[st
     rng = generator(seed, "topic", number)
     lives = [(BASE - 1, NEVER)]
     if rng.random() < 0.12:
-        died = int(rng.integers(BASE + _MINUTE, end))
+        died = int(rng.integers(min(BASE + _MINUTE, end - 10_000), end))
         lives = [(BASE - 1, died), (died + int(rng.choice([500, 5_000, 200_000])), NEVER)]
         features.add("topic: deleted and created again")
     found = []

@@ -15,7 +15,7 @@ import pyarrow as pa
 from benchmarks.simulation.checking import Outcome, outcome
 from benchmarks.simulation.sparked import sparked
 from benchmarks.simulation.widths import markdown
-from benchmarks.speed_table import table
+from benchmarks.speed_table import say, table
 
 _CHUNK = 8
 _SPARK = 100
@@ -48,13 +48,21 @@ def alone() -> None:
 
 def run(seeds: Sequence[int]) -> Report:
     began = time.monotonic()
-    found = tuple(outcomes(seeds))
+    found = tuple(_said(outcomes(seeds)))
     seconds = time.monotonic() - began
     for seed, failure in sparked([seed for seed in seeds if seed % _SPARK == _SPARK // 2]):
         number = seeds.index(seed)
         one = replace(found[number], failures=(*found[number].failures, failure))
         found = (*found[:number], one, *found[number + 1 :])
     return Report(found, seconds)
+
+
+def _said(found: Iterable[Outcome]) -> Iterator[Outcome]:
+    """Each outcome, failures of long runs as they come."""
+    for one in found:
+        if one.failures:
+            say(f"world {one.seed}: {one.failures[0]}")
+        yield one
 
 
 def summary(report: Report) -> str:
