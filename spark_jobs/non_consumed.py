@@ -41,12 +41,22 @@ def measure(chunk: Chunk, latency: pa.Table, gp: Ints, scope: JobSpan, job: Job)
     chosen = np.array([counts(*place) for place in zip(*places, strict=True)], dtype=np.bool_)[gp]
     rows, gp = latency.select(_OF_LATENCY).filter(pa.array(chosen)), gp[chosen]
     end = _micros(rows["window_end"])
-    found = counted(_events(chunk, gp, end, scope, job), scope.window)
+    gone = _gone(gp, _micros(rows["window_start"]), end, scope)
+    found = counted(_events(chunk, gp, end, gone, scope, job), scope.window)
     return _contract(rows, end, found, *_configurations(chunk, gp, end))
 
 
-def _events(chunk: Chunk, gp: Ints, end: Ints, scope: JobSpan, job: Job) -> LogStartEvents:
-    """Commits, polls of the log start, ends of windows, and what the published rows end with, as a last poll."""
+def _gone(gp: Ints, start: Ints, end: Ints, scope: JobSpan) -> tuple[Ints, Ints]:
+    """Group-partitions that had no rows for a while, because they expired, and until when."""
+    before = np.where(begins(gp), scope.start, np.roll(end, 1))
+    return gp[start > before], start[start > before]
+
+
+def _events(
+    chunk: Chunk, gp: Ints, end: Ints, gone: tuple[Ints, Ints], scope: JobSpan, job: Job
+) -> LogStartEvents:  # fmt: skip
+    """Commits, polls of the log start, ends of windows, and what the published rows end with, as a last poll; what is
+    `gone` begins anew."""
     measured = np.zeros(chunk.keys.num_rows, dtype=np.bool_)
     measured[gp] = True
     told = chunk.positions
@@ -60,6 +70,7 @@ def _events(chunk: Chunk, gp: Ints, end: Ints, scope: JobSpan, job: Job) -> LogS
     renewed, began = _new_lives(chunk, np.flatnonzero(measured))
     parts: list[dict[str, Any]] = [
         {"gp": renewed, "at": began, "kind": COMMIT},
+        {"gp": gone[0], "at": gone[1], "kind": COMMIT},
         {"gp": told.gp[mine], "at": told.at[mine], "kind": COMMIT, "position": told.offset[mine]},
         {"gp": of, "at": at - (at % scope.window == 0), "kind": POLL, "log_start": chunk.points.log_start[point]},
         {"gp": gp, "at": end - 1, "kind": WINDOW},

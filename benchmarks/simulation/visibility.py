@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from benchmarks.simulation.seeing import Plan, edges
-from benchmarks.simulation.world import Commit, Life, Partition, Reader, World
+from benchmarks.simulation.seeing import Plan, Run, edges
+from benchmarks.simulation.world import NEVER, Commit, Life, Partition, Reader, World
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,8 @@ class Visibility:
     """What aborted transactions wrote, and markers, cannot be told from records: their windows were not sampled."""
     unseen_until: int
     """No poll or snapshot fell into the lives of the topic that ended by then."""
+    unsigned_until: int
+    """A new life of the topic left no sign that its reader had not passed by then."""
     standing: tuple[tuple[int, bool], ...]
     """When a group was told to stand beyond offset 0 of its partition, or not to: that alone shows such a life."""
     configured: tuple[int, ...] | None
@@ -43,11 +45,12 @@ class Visibility:
         """What nobody could see: a life of the topic that left no sign; what compaction removed where nobody saw that
         the topic is compacted; a position that went back, was deleted or began in this window, or before it since it
         was last seen, and that nothing has told by its end."""
-        if start < self.unseen_until and not self._somebody_stands(end):
+        if start < self.unsigned_until or (start < self.unseen_until and not self._somebody_stands(end)):
             return True
         if self.configured is not None and self._compacted(start, end):
             return True
-        if self.polls is not None and end in self.polls and any(c.at == end for c in self.reader.commits):
+        borders = {start, end}.intersection(self.polls or ())
+        if any(c.at in borders for c in self.reader.commits):
             return True  # a poll at the end belongs to the window, a commit of that instant to the next
         before = max((at for at in self.seen_at if at < start), default=0)
         standing = self.reader.standing(before + 1)
@@ -91,8 +94,9 @@ def visible_to(world: World, plan: Plan) -> dict[tuple[str, str, int], Visibilit
         told = kept(r, plan)
         found[r.group, p.topic, p.number] = Visibility(
             r, None if plan.commit_log else polls, tuple(sorted({*polls, *(commit.at for commit in told)})),
-            frozenset(told), _skew(p), _room(world, plan, p), unread, _unseen(world, plan, p),
-            _standing(world, plan, p, polls), live if any(life.compacts for life in p.lives) else None,
+            frozenset(told), _skew(p), _room(world, plan, r), unread, _unseen(world, plan, p),
+            _unsigned(world, plan, r), _standing(world, plan, p, polls),
+            live if any(life.compacts for life in p.lives) else None,
         )  # fmt: skip
     return found
 
@@ -132,11 +136,46 @@ def _unseen(world: World, plan: Plan, partition: Partition) -> int:
     return max((b.born for a, b in pairs if not any(a.born <= at < a.died for at in polls)), default=0)
 
 
-def _room(world: World, plan: Plan, partition: Partition) -> int:
+def _unsigned(world: World, plan: Plan, reader: Reader) -> int:
+    """Until when a reader stands where the life before, as far as it was polled, had records as well, if nothing shows
+    that its topic was created again: no log end that fell, no other topic id, no lookup before the new life's first
+    record, no first record of both."""
+    asked = [run.asked for run in plan.runs if run.live]
+    polls = {*plan.points, *asked, *(edges(world) if plan.exact else ())}
+    until = 0
+    for number, (a, b) in enumerate(pairwise(reader.partition.lives), 1):
+        last = max((at for at in polls if a.born <= at < a.died), default=None)
+        if last is None or plan.exact:
+            continue
+        end = a.log_end(last)
+        fell = any(b.log_end(at) < end for at in polls if at >= b.born)
+        renamed = any(at < a.died for at in asked) and any(at >= b.born for at in asked)
+        first = int(b.stamp.min(initial=NEVER))
+        whole = [run for run in plan.runs if run.asked >= b.born and b.log_start(run.asked) == 0]
+        behind = any(last < edge <= first for run in whole for edge in _edges(world, run))
+        if not (fell or renamed or behind):
+            passed = (c.at for c in reader.commits if c.life == number and c.offset is not None and c.offset >= end)
+            until = max(until, next(passed, NEVER))
+    return until
+
+
+def _edges(world: World, run: Run) -> range:
+    return range(run.start, run.end + 1, world.window_ms)
+
+
+def _room(world: World, plan: Plan, reader: Reader) -> int:
     """'Skew against the brokers' clock makes latencies wrong by the skew', but windows whose timestamps are out of
-    order are found by samples of the windows of runs, and read."""
-    two_clocks = all(_mixed(life) for life in partition.lives)
-    return 0 if two_clocks and sampled(world, plan) else _skew(partition)
+    order are found by samples of the windows of runs, and read. A reader that lags may read older records."""
+    lives = reader.partition.lives
+    found = all(_mixed(life) for life in lives) and sampled(world, plan)
+    return 0 if found and not _reads_older(plan, reader, world.start) else _skew(reader.partition)
+
+
+def _reads_older(plan: Plan, reader: Reader, start: int) -> bool:
+    """Than the first run's interval, from `start` on."""
+    standing = reader.standing(start) or reader.commits[0]
+    unread = reader.partition.lives[standing.life].stamp[standing.offset or 0 :]
+    return bool((unread < plan.runs[0].start).any())
 
 
 def _mixed(life: Life) -> bool:

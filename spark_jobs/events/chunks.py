@@ -17,7 +17,7 @@ from kafka_sla.spark_jobs.numeric.offset_ranges import RangeRows
 from kafka_sla.spark_jobs.numeric.polls import Observations, PollTimes, alike, evidence, lost_before
 from kafka_sla.spark_jobs.numeric.positions import BEYOND_END, checked
 from kafka_sla.spark_jobs.numeric.produced_timeline import Points, Timeline
-from kafka_sla.spark_jobs.numeric.scans import begins, last_until, value_at
+from kafka_sla.spark_jobs.numeric.scans import begins, last_until, running, value_at
 from kafka_sla.spark_jobs.numeric.topic_lives import Renewals, Seen, Standing
 
 _OF_RANGES = ("at", "offset", "until", "records", "earliest", "latest")
@@ -237,7 +237,8 @@ def _standing(commits: Sorted) -> Standing:
     order = np.lexsort((at, place))
     total = np.cumsum(change[order])
     start = np.maximum.accumulate(np.where(begins(place[order]), np.arange(len(order)), 0)) if len(order) else order
-    return Standing(place[order], at[order], total - (total - change[order])[start])
+    highest = running(offset[valid][order], begins(place[order]), largest=True)
+    return Standing(place[order], at[order], total - (total - change[order])[start], highest)
 
 
 def _with_commits(

@@ -34,12 +34,13 @@ class RangeRows:
 class Ranges:
     """Disjoint ranges of many epochs. Where two overlap, the one known first counts: later ones change no row.
 
-    Of two that are known from the same time on, the one that was read counts.
+    Of two that are known from the same time on, the one that was read counts, before compaction if there are two.
     """
 
     def __init__(self, rows: RangeRows, epoch: Ints, epochs: int) -> None:
         self._lay_out(epoch, rows.offset, rows.until, epochs)
-        order = np.lexsort((rows.latest, rows.earliest, rows.until, rows.offset, rows.records == NONE, rows.at, epoch))
+        last = rows.latest, rows.earliest, -rows.records, rows.until, rows.offset
+        order = np.lexsort((*last, rows.records == NONE, rows.at, epoch))
         epoch, begin, until = epoch[order], rows.offset[order], rows.until[order]
         self._key, self._stop, own = _first_of_each(self._place(epoch, begin), self._place(epoch, until))
         self._begin, self._until = begin[own], until[own]

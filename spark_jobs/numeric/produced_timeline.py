@@ -90,7 +90,7 @@ class Timeline:
         self._foreign = known.foreign
         there = slice(None) if self._one_life else at >= self.epoch_at[epoch]
         self.living = Points(*(values[there] for values in (partition, at, offset, log_start)))
-        self.ranges = Ranges(*self._attributed(read, known.foreign), len(self.lo))
+        self.ranges = Ranges(*self._attributed(_answered(read, seen), known.foreign), len(self.lo))
 
     def _lay_out_epochs(self, partitions: int, partition: Ints, known: Lives) -> None:
         """One epoch for each life: every partition has one, and a life that nobody saw has no points."""
@@ -257,6 +257,15 @@ class Timeline:
         line = self._line(anchor, np.where(usable, other, anchor), position)
         slope_back = self._line(np.where(usable, other, anchor), anchor, position)
         return np.where(usable, np.where(forward, slope_back, line), np.nan)
+
+
+def _answered(read: RangeRows, seen: Seen) -> RangeRows:
+    """Without ranges of times before which, as all lookups of them say, there was no record: another life answered."""
+    origin, span = extent(seen.at, read.at)
+    key, asked = read.partition * span + (read.at - origin), seen.partition * span + (seen.at - origin)
+    nothing = np.isin(key, asked[seen.looked_up & (seen.offset == 0)])
+    wrong = nothing & ~np.isin(key, asked[seen.looked_up & (seen.offset > 0)])
+    return RangeRows(*(getattr(read, name)[~wrong] for name in RangeRows.__slots__)) if wrong.any() else read
 
 
 def middle(offset: Ints) -> Floats:

@@ -52,6 +52,12 @@ class Standing:
     partition: Ints
     at: Ints
     groups: Ints
+    highest: Ints
+    """The largest offset that any of them had committed."""
+
+    def furthest(self, partition: Ints, at: Ints) -> Ints:
+        """The largest offset committed before each instant; NONE without any."""
+        return value_at(self.highest, last_until(self.partition, self.at, partition, at, before=True))
 
     def somebody(self, partition: Ints, at: Ints) -> Bools:
         """Whether a group stood there before each instant: then its log has had records."""
@@ -94,8 +100,8 @@ def lives(seen: Seen, renewed: Renewals, standing: Standing) -> Lives:
     after_positive = _after_positive(seen, first, empty)
     behind = after_positive.copy()
     behind[empty] |= standing.somebody(seen.partition[empty], seen.at[empty])
-    unseen = _unseen(seen, first, behind, np.flatnonzero(behind & ~after_positive))
-    claims = _joined(_claims(seen, first, behind, renewed), unseen)
+    unseen = _unseen(seen, first, behind, np.flatnonzero(behind & ~after_positive), standing)
+    claims = _joined(_joined(_claims(seen, first, behind, renewed), unseen), _first_records(seen))
     starts, ended, known_from = _fewest(claims)
     if not len(starts) and not behind.any():
         return Lives(seen, starts, starts, starts, starts, starts, seen.take(starts))
@@ -107,6 +113,7 @@ def lives(seen: Seen, renewed: Renewals, standing: Standing) -> Lives:
     life[behind] = np.where(owner == seen.partition[behind], following + 1, NONE)
     order = np.lexsort((seen.at, life, seen.partition))
     order = order[life[order] != NONE]
+    order = order[~_of_nobody(seen.take(order), life[order], seen.partition[starts])]
     life, points = life[order], seen.take(order)
     begun = np.searchsorted(life, np.arange(len(starts)) + 1)
     own = seen.partition[starts]
@@ -124,23 +131,36 @@ def _after_positive(seen: Seen, first: Ints, empty: Bools) -> Bools:
     return np.asarray(empty & (polled | (positive[last] >= first)), dtype=np.bool_)
 
 
-def _unseen(seen: Seen, first: Ints, behind: Bools, stale: Ints) -> _Claims:
+def _unseen(seen: Seen, first: Ints, behind: Bools, stale: Ints, standing: Standing) -> _Claims:
     """A life that only commits tell of: `stale` lookups find no record before their time, yet a group had read some.
 
-    The life that answered them shows at the next point that is no such lookup, or at the next poll.
+    The life that answered them shows at the next point that is no such lookup, or at the next poll of a log end that
+    some group had been beyond.
     """
     stale = stale[begins(seen.partition[stale])] if len(stale) else stale
     before, own = latest(~behind), seen.partition[stale]
     ended = np.where(before[stale] >= first[stale], seen.at[before[stale]], -FAR)
     found = []
-    for chosen, ahead in ((~behind & ~seen.polled, 0), (seen.polled, NEXT_POLL_US)):
-        index = np.flatnonzero(chosen)
-        nth = np.searchsorted(index, stale)
-        until = np.append(index, NONE)[nth]
-        there = (until != NONE) & (seen.partition[until] == own)
+    for chosen, ahead in ((~behind & ~seen.polled, 0), (_below(seen, standing), NEXT_POLL_US)):
+        until, there = _next_of(seen, chosen, stale, own)
         known_from = np.maximum(seen.at[until] - ahead, seen.at[stale])
         found.append(_Claims(*(values[there] for values in (first[stale], until, ended, known_from))))
     return _joined(*found)
+
+
+def _below(seen: Seen, standing: Standing) -> Bools:
+    """Polls of a log end that lies before where some group had been."""
+    below = np.zeros(len(seen.at), dtype=np.bool_)
+    polls = np.flatnonzero(seen.polled)
+    below[polls] = seen.offset[polls] < standing.furthest(seen.partition[polls], seen.at[polls])
+    return below
+
+
+def _next_of(seen: Seen, chosen: Bools, index: Ints, own: Ints) -> tuple[Ints, Bools]:
+    """The first chosen point from each index on, and whether it is there and of this partition."""
+    places = np.append(np.flatnonzero(chosen), NONE)
+    found = places[np.searchsorted(places[:-1], index)]
+    return found, (found != NONE) & (seen.partition[found] == own)
 
 
 def _claims(seen: Seen, first: Ints, behind: Bools, renewed: Renewals) -> _Claims:
@@ -153,6 +173,34 @@ def _claims(seen: Seen, first: Ints, behind: Bools, renewed: Renewals) -> _Claim
     since, until = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
     ahead = np.where(seen.polled[until], NEXT_POLL_US, 0)
     return _Claims(since, until, seen.at[since], seen.at[until] - ahead)
+
+
+def _of_nobody(points: Seen, life: Ints, owner: Ints) -> Bools:
+    """Points at the beginning of later lives, by (partition, life, at, offset), that the next poll contradicts: its log
+    end lies before them. Where clocks are ahead or behind, they go on with the life before."""
+    if not len(owner):
+        return np.zeros(len(life), dtype=np.bool_)
+    former = np.maximum(life, 1) - 1
+    top = np.zeros(len(owner) + 1, dtype=np.int64)
+    np.maximum.at(top, life, points.offset)
+    poll, there = _next_of(points, points.polled, np.arange(len(life)), points.partition)
+    polls = np.cumsum(points.polled)
+    there &= (life > 0) & (owner[former] == points.partition) & (top[former] > 0) & (points.offset >= top[former])
+    there &= ~points.polled & (polls == polls[latest(begins(points.partition, life))])
+    there &= (life[poll] == life) & (points.at[poll] <= points.at + NEXT_POLL_US)
+    beyond = there & (points.offset > points.offset[poll])
+    same_record = np.append(there[:-1] & ~points.looked_up[:-1] & (points.at[1:] == points.at[:-1]) & beyond[1:], False)
+    return np.asarray(beyond | same_record, dtype=np.bool_)
+
+
+def _first_records(seen: Seen) -> _Claims:
+    """Two records with offset 0 and different times: each began a life."""
+    own = ~seen.polled & ~seen.looked_up
+    zeros = np.flatnonzero(own & (seen.offset == 0))
+    before, after = zeros[:-1], zeros[1:]
+    other = (seen.partition[before] == seen.partition[after]) & (seen.at[before] < seen.at[after])
+    before, after = before[other], after[other]
+    return _Claims(before, after, seen.at[latest(own)[after - 1]], seen.at[after])
 
 
 def _joined(one: _Claims, other: _Claims) -> _Claims:
@@ -184,14 +232,14 @@ def _renewed(seen: Seen, renewed: Renewals) -> tuple[Ints, Ints]:
 
 def _fewest(claims: _Claims) -> tuple[Ints, Ints, Ints]:
     """Beginnings, as few as explain all claims, the last sign of life before each, and from when on it is known: claims
-    are rare."""
-    starts, ended, known = list[int](), list[int](), list[int]()
+    are rare. What is known first counts: what comes later changes no window of before."""
+    starts, signs = list[int](), list[tuple[int, int]]()
     columns = (getattr(claims, name).tolist() for name in _Claims.__slots__)
     for before, after, sign, known_from in zip(*columns, strict=True):
         if starts and before < starts[-1]:
-            ended[-1], known[-1] = max(ended[-1], sign), min(known[-1], known_from)
+            signs[-1] = min(signs[-1], (known_from, -sign))
         else:
             starts.append(after)
-            ended.append(sign)
-            known.append(known_from)
-    return tuple(np.array(found, dtype=np.int64) for found in (starts, ended, known))  # type: ignore[return-value]
+            signs.append((known_from, -sign))
+    known, ended = np.array(signs, dtype=np.int64).reshape(-1, 2).T
+    return np.array(starts, dtype=np.int64), -ended, known

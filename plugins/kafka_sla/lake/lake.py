@@ -20,8 +20,9 @@ from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
 from kafka_sla.files import check_writable, has_rows, sync, write_days
 from kafka_sla.lake.duckdb_reader import distinct_values, empty, fact_rows, new_rows, slice_rows
-from kafka_sla.lake.iceberg import LOADS, Iceberg, between, paths, planned_files
+from kafka_sla.lake.iceberg import Iceberg, between, paths, planned_files
 from kafka_sla.lake.published_view import PublishedView
+from kafka_sla.lake.table_layout import LOADS
 from kafka_sla.lake.table_maintenance import MaintenanceResult, TableMaintenance
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.publications import Slice

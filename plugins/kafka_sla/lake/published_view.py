@@ -24,7 +24,8 @@ from pyiceberg.table import Transaction
 from kafka_sla.config.store import Store
 from kafka_sla.files import sizes_of, write_rows
 from kafka_sla.lake.duckdb_reader import slice_rows
-from kafka_sla.lake.iceberg import LOADS, MAIN, Iceberg, between, paths, planned_files, replace_files
+from kafka_sla.lake.iceberg import Iceberg, between, paths, planned_files, replace_files
+from kafka_sla.lake.table_layout import LOADS, MAIN
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.publications import LoadExtent, Slice
 from kafka_sla.model.entities import EVERYTHING, Interval

@@ -17,9 +17,10 @@ from pyiceberg.table.update.snapshot import ExpireSnapshots
 from kafka_sla.config.store import Store
 from kafka_sla.files import files_below, write_days
 from kafka_sla.lake.duckdb_reader import distinct_rows
-from kafka_sla.lake.iceberg import LOADS, MAIN, Iceberg, paths, planned_files, replace_files
+from kafka_sla.lake.iceberg import Iceberg, paths, planned_files, replace_files
 from kafka_sla.lake.published_view import PublishedView
 from kafka_sla.lake.sweep import Sweep
+from kafka_sla.lake.table_layout import LOADS, MAIN
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.tables import FACTS, METRICS, Table
 

@@ -11,9 +11,10 @@ import pytest
 
 from kafka_sla.config.store import Store
 from kafka_sla.files import write_rows
-from kafka_sla.lake.iceberg import NAMESPACE, Iceberg, connect, new_table
+from kafka_sla.lake.iceberg import Iceberg, connect
 from kafka_sla.lake.import_files import read_rows
 from kafka_sla.lake.lake import Lake
+from kafka_sla.lake.table_layout import NAMESPACE, new_table
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
 from kafka_sla.model.tables import COMMITTED_OFFSETS, REPLICA_FETCHES, STEADY_STATE, Column, Table

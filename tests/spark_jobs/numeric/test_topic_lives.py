@@ -183,3 +183,22 @@ def test_another_topic_id_is_another_life_although_no_offset_went_back(measure: 
     assert [row["unknown_reason"] for row in rows[:3]] == [None, RECREATED, None]
     assert [row["records_consumed"] for row in rows[:3]] == [0, 0, 5]
     assert measure(points, commits, 0, 240)[1]["records_consumed"] == 30
+
+
+def test_a_poll_of_the_former_life_beside_answers_of_the_next_begins_no_life(measure: Measure) -> None:
+    """Asked later, all times until 132.5 are answered with offset 0; the poll at 120.1 saw what was there then."""
+    asked = [point(t, o, source="list_offsets") for t, o in ((60, 0), (120, 0), (180, 6), (240, 13), (300, 21))]
+    records = [p for t, o in ((132.5, 0), (150, 2), (182.5, 6), (240.9, 13)) for p in record(t, o)]
+    commits = [commit(91, 7), commit(118, 9), *(commit(146 + 9 * n, 2 + n) for n in range(16))]
+    rows = measure([point(120.1, 9, log_start_offset=0), *asked, *records], commits, 0, 300)
+    assert [row["unknown_reason"] for row in rows[-2:]] == [None, None]
+    assert [row["records_latency_max_high_ms"] for row in rows[-2:]] == [53_500, 62_500]
+
+
+def test_two_first_records_are_of_two_lives(measure: Measure) -> None:
+    """All records of both are known, and nobody polled."""
+    first, second = [10 + 2 * n for n in range(20)], [130 + 5 * n for n in range(20)]
+    points = [p for times in (first, second) for offset, t in enumerate(times) for p in record(t, offset)]
+    commits = [commit(t + 1, offset + 1) for times in (first, second) for offset, t in enumerate(times)]
+    rows = measure(points, commits, 0, 240)
+    assert [row["backlog_age_max_ms"] for row in rows[2:]] == [1_000, 1_000]

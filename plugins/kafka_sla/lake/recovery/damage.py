@@ -13,7 +13,8 @@ from pyiceberg.manifest import DataFile
 from kafka_sla.config.store import Store
 from kafka_sla.errors import DamagedFile, DamagedTable, StoreError
 from kafka_sla.files import files_below, has_rows
-from kafka_sla.lake.iceberg import MAIN, Iceberg, paths
+from kafka_sla.lake.iceberg import Iceberg, paths
+from kafka_sla.lake.table_layout import MAIN
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.publications import Slice
 from kafka_sla.model.entities import EVERYTHING, Interval

@@ -18,21 +18,12 @@ from kafka_sla.config.store import Store
 from kafka_sla.errors import DamagedFile, StoreError
 from kafka_sla.files import move_files, reached, write_days
 from kafka_sla.lake.duckdb_reader import distinct_rows
-from kafka_sla.lake.iceberg import (
-    LOADS,
-    MAIN,
-    NAMESPACE,
-    Iceberg,
-    connect,
-    new_table,
-    planned_files,
-    replace_files,
-    with_loads,
-)
+from kafka_sla.lake.iceberg import Iceberg, connect, planned_files, replace_files
 from kafka_sla.lake.lake import Lake
 from kafka_sla.lake.published_view import PublishedView
 from kafka_sla.lake.recovery.damage import Damage, parquet_below
 from kafka_sla.lake.recovery.relocation import MOVING, forget_interrupted, switch
+from kafka_sla.lake.table_layout import LOADS, MAIN, NAMESPACE, new_table, with_loads
 from kafka_sla.ledger.database import telling
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model import former_names

@@ -66,7 +66,8 @@ class Content:
         return any(offset < position and stamp > at for position, at in last.items() for offset, stamp in self.records)
 
     def ranges(self, first: int, tolerance: int) -> list[Range]:
-        """All that was read from `first` on; what compaction removed beside markers is in none of them."""
+        """All that was read from `first` on. What compaction removed beside markers is in none of them, or in one that
+        was not read, where timestamps are out of order: they tell nothing of it."""
         stamps = [stamp for _, stamp in self.records]
         span = max(stamps, default=0) - min(stamps, default=0)
         found = list(self._ranges(first, tolerance))
@@ -88,6 +89,8 @@ class Content:
             if until > taken:
                 yield from _even_ranges(self.records[taken:until], at, begin, tolerance)
                 taken = until
+            elif begin > at and self.backwards:
+                yield Range(at, begin)
             if end > begin:
                 yield Range(begin, end, 0)
             at = end

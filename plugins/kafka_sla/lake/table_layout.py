@@ -1,0 +1,123 @@
+"""Iceberg's tables as their contracts declare them: schemas, partitions, properties and branches of new ones, and of
+those that an older version made. Knows no store and no files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import NamespaceAlreadyExistsError, NoSuchTableError, TableAlreadyExistsError
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table as IcebergTable
+from pyiceberg.transforms import DayTransform, IdentityTransform
+from pyiceberg.types import (
+    BooleanType,
+    DoubleType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    TimestamptzType,
+)
+from sqlalchemy.exc import OperationalError
+
+from kafka_sla.ledger.database import retrying
+from kafka_sla.model import former_names
+from kafka_sla.model.tables import Column, Table
+
+NAMESPACE = "kafka_sla"
+MAIN, LOADS = "main", "loads"
+"""Branches of a metric table: what is published, for everybody; and all loads, for ourselves."""
+_PROPERTIES = {
+    "commit.retry.num-retries": "0",  # repeating is ours: what to add depends on what the other writer added
+    "commit.manifest-merge.enabled": "true",  # else a year of five-minute runs is a hundred thousand manifests
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "20",  # each tells all snapshots: together they outgrow the rows
+}
+_TYPES: dict[str, IcebergType] = {
+    "STRING": StringType(),
+    "INT": IntegerType(),
+    "BIGINT": LongType(),
+    "DOUBLE": DoubleType(),
+    "BOOLEAN": BooleanType(),
+    "TIMESTAMP": TimestamptzType(),
+}
+_NESTED_IDS_FROM = 1001
+_OF_LOADS = (
+    Column("interval_start", "TIMESTAMP", False, "start of the load's interval"),
+    Column("load_id", "STRING", False, "load that measured the row"),
+)
+
+
+def new_table(catalog: SqlCatalog, name: tuple[str, str], table: Table, location: str | None = None) -> IcebergTable:
+    """An empty table of this contract."""
+    schema = _schema(table)
+    properties = {**_PROPERTIES, "schema.name-mapping.default": schema.name_mapping.model_dump_json()}
+    try:
+        if not catalog.namespace_exists(NAMESPACE):
+            catalog.create_namespace(NAMESPACE)
+        return catalog.create_table(name, schema, location, _partitions(table, schema), properties=properties)
+    except (NamespaceAlreadyExistsError, TableAlreadyExistsError):  # another process was faster
+        return retrying(lambda: catalog.load_table(name), (NoSuchTableError, OperationalError))
+
+
+def with_all_columns(there: IcebergTable, table: Table) -> IcebergTable:
+    """The table with the columns that a newer version renamed (the name mapping keeps their former names for older
+    files) and those it added; older rows have none of their values."""
+    wanted, known = _schema(table), {field.name for field in there.schema().fields}
+    if {field.name for field in wanted.fields} <= known:
+        return there
+    former = former_names.COLUMNS.get(table.name, {}).items()
+    if renamed := [(old, new) for new, old in former if old in known and new not in known]:
+        with there.update_schema() as change:
+            for old, new in renamed:
+                change.rename_column(old, new)
+    with there.update_schema() as change:
+        change.union_by_name(wanted)
+    return there
+
+
+def with_loads(there: IcebergTable, table: Table) -> IcebergTable:
+    """The table with a branch of all loads, which were on `main` in older versions. A branch needs a snapshot to begin
+    with: a new table gets one without files."""
+    if table.kind != "metric" or LOADS in there.metadata.refs:
+        return there
+    if not there.current_snapshot():
+        with there.transaction() as transaction, transaction.update_snapshot().fast_append():
+            pass
+    head = there.metadata.current_snapshot_id
+    assert head is not None
+    there.manage_snapshots().create_branch(head, LOADS).commit()
+    return there.refresh()
+
+
+def _schema(table: Table) -> Schema:
+    """Every column optional: Spark writes nullable columns, which a required one would refuse."""
+    columns = (*table.columns, *(_OF_LOADS if table.kind == "metric" else ()))
+    nested = count(_NESTED_IDS_FROM)
+    return Schema(*(NestedField(i, c.name, _type(c.type, nested), required=False) for i, c in enumerate(columns, 1)))
+
+
+def _type(name: str, nested: Iterator[int]) -> IcebergType:
+    """Keys, values and elements are fields too, each with an id of its own from `nested`."""
+    if name.startswith("ARRAY<"):
+        return ListType(next(nested), _TYPES[name[6:-1]], element_required=False)
+    if name.startswith("MAP<"):
+        key, value = name[4:-1].split(", ")
+        return MapType(next(nested), _TYPES[key], next(nested), _TYPES[value], value_required=False)
+    return _TYPES[name]
+
+
+def _partitions(table: Table, schema: Schema) -> PartitionSpec:
+    if table.kind == "metric":
+        field = PartitionField(
+            schema.find_field("interval_start").field_id, 1000, IdentityTransform(), "interval_start"
+        )
+    else:
+        field = PartitionField(schema.find_field(table.time).field_id, 1000, DayTransform(), "day")
+    return PartitionSpec(field)
