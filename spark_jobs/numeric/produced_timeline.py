@@ -193,10 +193,10 @@ class Timeline:
         has_after = after <= latest
         before = np.minimum(after - 1, latest)
         has_before = before >= self.lo[epoch]
-        low = np.where(has_before, _take(self.at, before), -FAR)
         if len(self._foreign.at):  # that there was nothing before, the life said that was asked later, too
             nothing = has_before & (_take(self.offset, before) == 0)
-            low[nothing & self.asked_later(self.epoch_partition[epoch], horizon, low)] = -FAR
+            has_before &= ~(nothing & self.asked_later(self.epoch_partition[epoch], horizon, _take(self.at, before)))
+        low = np.where(has_before, _take(self.at, before), -FAR)
         high = np.where(has_after, _take(self.at, after), FAR)
         method = np.where(low == high, RECORD, BRACKETED)
         doubtful = _take(self.contradicts, after) & has_after | _take(self.contradicts, before) & has_before
@@ -225,7 +225,8 @@ class Timeline:
         times is prolonged, as Kafka Lag Exporter does with its table (KIP-489, "Kafka Lag Exporter", step 2a).
         """
         inside = (found.index >= 0) & (found.index < found.latest)
-        left = np.where(found.index >= 0, found.index, self.lo[epoch])
+        left, first = found.index.copy(), np.flatnonzero(found.index < 0)
+        left[first] = np.minimum(self.beyond(epoch[first], position[first].astype(np.int64)), self.hi[epoch[first]] - 1)
         right = np.where(inside, left + 1, left)
         result = self._line(left, right, position)
         outside = ~inside

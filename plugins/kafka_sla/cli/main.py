@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 from kafka_sla.cli.arguments import parser
 from kafka_sla.errors import BadRequest, ConnectionMissing, KafkaSlaError, SettingsError
@@ -31,16 +33,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader went away: nothing is left to say
         return 1
-    except (KafkaSlaError, OSError) as error:
-        print(f"kafka-sla: {error}", file=sys.stderr)
+    except Exception as error:
+        if getattr(asked, "debug", False):
+            traceback.print_exception(error)
+        for one in error.exceptions if isinstance(error, ExceptionGroup) else [error]:
+            print(f"kafka-sla: {_words(one)}", file=sys.stderr)
         return 2 if isinstance(error, _MISUSE) else 1
-    except ExceptionGroup as several:
-        if several.split((KafkaSlaError, OSError))[1]:
-            raise
-        for one in several.exceptions:
-            print(f"kafka-sla: {one}", file=sys.stderr)
-        return 1
     except KeyboardInterrupt:
         print("kafka-sla: stopped; what was not published stays invisible, run it again", file=sys.stderr)
         return 130
     return code
+
+
+def _words(error: Exception) -> str:
+    """What to print; of an error that is none of ours, its place in the code."""
+    if isinstance(error, KafkaSlaError | OSError):
+        return str(error)
+    *_, last = traceback.extract_tb(error.__traceback__)
+    return (
+        f"unexpected {type(error).__name__} in {Path(last.filename).name}, line {last.lineno}: {error}; this is a"
+        " defect of kafka-sla: run the command again with --debug, and report what it prints"
+    )

@@ -15,6 +15,7 @@ import pytest
 
 from kafka_sla import __version__
 from kafka_sla.cli.arguments import parser
+from kafka_sla.cli.commands import COMMANDS
 from kafka_sla.cli.main import main
 from kafka_sla.config.settings import load_settings
 from kafka_sla.model.tables import TABLES
@@ -51,6 +52,17 @@ def test_a_wrong_configuration_is_told_without_a_traceback(capsys: Captured) -> 
     configured("clusters: {old: {}}\nwindw: 1m\n")
     assert main(["check"]) == 2
     assert "line 2: windw: unknown key; did you mean 'window'?" in capsys.readouterr().err
+
+
+def test_a_defect_is_one_message_too_and_its_traceback_is_asked_for(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(COMMANDS, "status", lambda place, asked: 1 / 0)
+    assert main(["status"]) == 1
+    (message,) = capsys.readouterr().err.splitlines()
+    assert message.startswith("kafka-sla: unexpected ZeroDivisionError in test_main.py, line ")
+    assert main(["status", "--debug"]) == 1
+    assert "Traceback (most recent call last)" in capsys.readouterr().err
 
 
 def test_configuration_and_store_may_be_named_before_and_after_the_command_and_by_environment(
