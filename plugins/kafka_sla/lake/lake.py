@@ -22,6 +22,7 @@ from kafka_sla.files import check_writable, has_rows, sync, write_days
 from kafka_sla.lake.duckdb_reader import distinct_values, empty, fact_rows, new_rows, slice_rows
 from kafka_sla.lake.iceberg import Iceberg, between, paths, planned_files
 from kafka_sla.lake.published_view import PublishedView
+from kafka_sla.lake.staging import folder_of
 from kafka_sla.lake.table_layout import LOADS
 from kafka_sla.lake.table_maintenance import MaintenanceResult, TableMaintenance
 from kafka_sla.ledger.ledger import Ledger
@@ -103,7 +104,7 @@ class Lake:
 
     def stage_dir(self, load_id: str) -> str:
         """Where the files of a load are written, one folder a table, before and after it is published."""
-        return f"{self._store.warehouse}/staging/{load_id}"
+        return folder_of(self._store, load_id)
 
     def add_load(self, load_id: str, interval: Interval, files: Mapping[str, Sequence[str]]) -> list[str]:
         """Add a load's staged files to their tables; nobody sees them until the load is published. Safe to repeat.

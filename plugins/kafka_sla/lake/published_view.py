@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -25,9 +25,10 @@ from kafka_sla.config.store import Store
 from kafka_sla.files import sizes_of, write_rows
 from kafka_sla.lake.duckdb_reader import slice_rows
 from kafka_sla.lake.iceberg import Iceberg, between, paths, planned_files, replace_files
+from kafka_sla.lake.staging import load_of
 from kafka_sla.lake.table_layout import LOADS, MAIN
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.publications import LoadExtent, Slice
+from kafka_sla.ledger.publications import LoadExtent, Slice, by_load
 from kafka_sla.model.entities import EVERYTHING, Interval
 from kafka_sla.model.tables import METRICS, Table
 
@@ -75,7 +76,7 @@ class PublishedView:
     ) -> dict[str, DataFile]:  # fmt: skip
         """The files that show what is published of these loads."""
         hull = Interval(min(e.interval.start for e in extents.values()), max(e.interval.end for e in extents.values()))
-        slices = _by_load(self.ledger.publications.slices(None, hull))
+        slices = by_load(self.ledger.publications.slices(None, hull))
         staged: dict[str, list[DataFile]] = defaultdict(list)
         for file in planned_files(current, near, branch=LOADS):
             staged[_load_of(file)].append(file)
@@ -115,14 +116,7 @@ def _start_of(file: DataFile) -> datetime:
     return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=int(file.partition[0]))
 
 
-def _by_load(slices: Iterable[Slice]) -> dict[str, list[Slice]]:
-    found: dict[str, list[Slice]] = defaultdict(list)
-    for one in slices:
-        found[one.load_id].append(one)
-    return found
-
-
 def _load_of(file: DataFile) -> str:
-    """`…/staging/<load>/<table>/<file>` or `…/published/<table>/<load>-<rest>.parquet`."""
+    """Of a staged file, or of `…/published/<table>/<load>-<rest>.parquet`."""
     _, folder, _, name = file.file_path.rsplit("/", 3)
-    return name.rpartition("-")[0] if folder == "published" else folder
+    return name.rpartition("-")[0] if folder == "published" else load_of(file.file_path)

@@ -13,9 +13,25 @@ from kafka_sla.model.tables import Table
 from kafka_sla.parquet_files import batches, parquet_file
 
 
+def folder_of(store: Store, load_id: str, table: Table | None = None) -> str:
+    """Where Spark writes a load, or its rows of one table."""
+    folder = f"{store.warehouse}/staging/{load_id}"
+    return f"{folder}/{table.name}" if table else folder
+
+
+def load_of(path: str) -> str:
+    """The load of a file that lies in such a folder."""
+    return path.rsplit("/", 3)[1]
+
+
+def parquet_below(folder: str) -> list[str]:
+    """The Parquet files below a folder that are whole, by name."""
+    return sorted(path for path in files_below(folder) if path.endswith(".parquet"))
+
+
 def staged_files(folder: str, table: Table) -> list[str]:
     """The Parquet files that Spark wrote for a table below a load's folder, by name."""
-    found = sorted(path for path in files_below(f"{folder}/{table.name}") if path.endswith(".parquet"))
+    found = parquet_below(f"{folder}/{table.name}")
     if not found and not files_below(folder):
         raise StoreError(f"{folder} is not there: make the warehouse available again, or measure its interval again")
     return found

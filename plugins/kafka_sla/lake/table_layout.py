@@ -54,6 +54,11 @@ _OF_LOADS = (
 )
 
 
+def branch_of(table: Table) -> str:
+    """The branch that names all files of a table."""
+    return LOADS if table.kind == "metric" else MAIN
+
+
 def new_table(catalog: SqlCatalog, name: tuple[str, str], table: Table, location: str | None = None) -> IcebergTable:
     """An empty table of this contract."""
     schema = _schema(table)

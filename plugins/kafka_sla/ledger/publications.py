@@ -56,6 +56,14 @@ class LoadExtent:
         }
 
 
+def by_load(slices: Iterable[Slice]) -> dict[str, list[Slice]]:
+    """Where each load is shown."""
+    found: dict[str, list[Slice]] = defaultdict(list)
+    for one in slices:
+        found[one.load_id].append(one)
+    return found
+
+
 def visible(
     publications: Iterable[Publication], interval: Interval | None = None
 ) -> list[tuple[Interval, Publication]]:

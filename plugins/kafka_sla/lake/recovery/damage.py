@@ -12,11 +12,12 @@ from pyiceberg.manifest import DataFile
 
 from kafka_sla.config.store import Store
 from kafka_sla.errors import DamagedFile, DamagedTable, StoreError
-from kafka_sla.files import files_below, has_rows
+from kafka_sla.files import has_rows
 from kafka_sla.lake.iceberg import Iceberg, paths
+from kafka_sla.lake.staging import folder_of, load_of, parquet_below
 from kafka_sla.lake.table_layout import MAIN
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.publications import Slice
+from kafka_sla.ledger.publications import Slice, by_load
 from kafka_sla.model.entities import EVERYTHING, Interval
 from kafka_sla.model.tables import FACTS, METRICS, Table
 from kafka_sla.parquet_files import batches, parquet_file
@@ -58,8 +59,7 @@ class Inspection:
         """All that is damaged, tables first. StoreError where the database itself cannot be read: without it nothing
         says what a file is."""
         self._ledger.check_integrity()
-        for one in self._ledger.publications.slices(None, EVERYTHING):
-            self._shown.setdefault(one.load_id, []).append(one)
+        self._shown = by_load(self._ledger.publications.slices(None, EVERYTHING))
         known: set[str] = set()
         for table in (*FACTS, *METRICS):
             progress(table.name)
@@ -87,7 +87,7 @@ class Inspection:
     def _damage(self, table: Table, file: DataFile, problem: str) -> Damage:
         if table.kind == "fact":
             return Damage("facts", file.file_path, problem, table.name, _day(file.partition[0]), (), file.record_count)
-        load_id = file.file_path.removeprefix(f"{self._store.warehouse}/staging/").split("/", 1)[0]
+        load_id = load_of(file.file_path)
         interval, clusters = _reach(self._shown.get(load_id, []))
         return Damage(
             "metrics", file.file_path, problem, table.name, interval, clusters, file.record_count, load_id
@@ -97,14 +97,12 @@ class Inspection:
         """The Parquet files of a table as they lie in the warehouse."""
         if table.kind == "fact":
             return parquet_below(f"{self._store.warehouse}/facts/{table.name}")
-        folders = (f"{self._store.warehouse}/staging/{load_id}/{table.name}" for load_id in self._shown)
-        return [path for folder in folders for path in parquet_below(folder)]
+        return [path for load_id in self._shown for path in parquet_below(folder_of(self._store, load_id, table))]
 
     def _torn(self, known: set[str]) -> Iterator[Damage]:
         """Loads that are published and whose files no table names."""
         for load_id, slices in sorted(self._shown.items()):
-            folders = [f"{self._store.warehouse}/staging/{load_id}/{table.name}" for table in METRICS]
-            staged = [path for folder in folders for path in parquet_below(folder)]
+            staged = [path for table in METRICS for path in parquet_below(folder_of(self._store, load_id, table))]
             missing = [path for path in staged if path not in known and _holds_rows(path)]
             if missing:
                 problem = f"load {load_id} is published, and no table names {len(missing)} of its files"
@@ -116,11 +114,6 @@ class Inspection:
             added_up = self._ledger.rollups.sums([sla], DAY_MS, EVERYTHING).get(sla)
             if windows != added_up:
                 yield Damage("sums", sla, f"the sums of the SLA {sla!r} differ from its judged windows", "", judged)
-
-
-def parquet_below(folder: str) -> list[str]:
-    """The Parquet files below a folder that are whole, by name."""
-    return sorted(path for path in files_below(folder) if path.endswith(".parquet"))
 
 
 def _problem(file: DataFile) -> str | None:

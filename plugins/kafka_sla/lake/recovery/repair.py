@@ -16,14 +16,15 @@ from sqlalchemy.orm import Session
 
 from kafka_sla.config.store import Store
 from kafka_sla.errors import DamagedFile, StoreError
-from kafka_sla.files import move_files, reached, write_days
+from kafka_sla.files import has_rows, move_files, reached, write_days
 from kafka_sla.lake.duckdb_reader import distinct_rows
 from kafka_sla.lake.iceberg import Iceberg, connect, planned_files, replace_files
 from kafka_sla.lake.lake import Lake
 from kafka_sla.lake.published_view import PublishedView
-from kafka_sla.lake.recovery.damage import Damage, parquet_below
+from kafka_sla.lake.recovery.damage import Damage
 from kafka_sla.lake.recovery.relocation import MOVING, forget_interrupted, switch
-from kafka_sla.lake.table_layout import LOADS, MAIN, NAMESPACE, new_table, with_loads
+from kafka_sla.lake.staging import folder_of, parquet_below
+from kafka_sla.lake.table_layout import NAMESPACE, branch_of, new_table, with_loads
 from kafka_sla.ledger.database import telling
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model import former_names
@@ -60,10 +61,10 @@ class Repair:
         was not measured again, is published no more."""
         self._ledger.publications.withdraw(load_ids)
         self._show()
-        folders = tuple(f"{self._store.warehouse}/staging/{load_id}/" for load_id in load_ids)
+        folders = [folder_of(self._store, load_id) for load_id in load_ids]
         for table in METRICS if folders else ():
-            self._take_out(table, folders)
-        self._to_trash(path for folder in folders for path in parquet_below(folder.rstrip("/")))
+            self._take_out(table, tuple(f"{folder}/" for folder in folders))
+        self._to_trash(path for folder in folders for path in parquet_below(folder))
         self._ledger.advance()
 
     def _show(self) -> None:
@@ -86,7 +87,7 @@ class Repair:
             made = new_table(catalog, name, table, f"{self._store.warehouse}/{NAMESPACE}/{table.name}")
             if files:
                 with with_loads(made, table).transaction() as transaction:
-                    transaction.add_files(files, check_duplicate_files=False, branch=_branch(table))
+                    transaction.add_files(files, check_duplicate_files=False, branch=branch_of(table))
             new = catalog.load_table(name).metadata_location
             switch(catalog, NAMESPACE, table.name, _location(catalog, table), new)
 
@@ -106,16 +107,15 @@ class Repair:
     def _published(self, table: Table) -> list[str]:
         """The files of the loads that are shown; a damaged one is found by the next look."""
         loads = {one.load_id for one in self._ledger.publications.slices(None, EVERYTHING)}
-        folders = [f"{self._store.warehouse}/staging/{load_id}/{table.name}" for load_id in sorted(loads)]
-        files = [path for folder in folders for path in parquet_below(folder)]
+        files = [path for load_id in sorted(loads) for path in parquet_below(folder_of(self._store, load_id, table))]
         wrong = set(damaged(files))
-        return [path for path in files if path not in wrong and _rows_in(path)]
+        return [path for path in files if path not in wrong and has_rows(path)]
 
     def _take_out(self, table: Table, beginnings: tuple[str, ...]) -> None:
         """Take the files whose paths begin so out of the table."""
 
         def change(current: IcebergTable, transaction: Transaction) -> None:
-            branch = _branch(table)
+            branch = branch_of(table)
             files = [f for f in planned_files(current, branch=branch) if f.file_path.startswith(beginnings)]
             replace_files(transaction, files, [], branch)
 
@@ -123,10 +123,6 @@ class Repair:
 
     def _to_trash(self, files: Iterable[str]) -> None:
         move_files(files, self._store.warehouse, self._trash)
-
-
-def _branch(table: Table) -> str:
-    return LOADS if table.kind == "metric" else MAIN
 
 
 def _location(catalog: SqlCatalog, table: Table) -> str:
@@ -139,11 +135,6 @@ def _location(catalog: SqlCatalog, table: Table) -> str:
     if found is None:
         raise StoreError(f"the catalog has no row of the table {table.name}: restore a backup of the database")
     return str(found)
-
-
-def _rows_in(path: str) -> int:
-    with parquet_file(path) as file:
-        return int(file.metadata.num_rows)
 
 
 def _readable_rows(table: Table, path: str) -> pa.Table | None:
