@@ -12,6 +12,8 @@ import re
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -40,15 +42,17 @@ _BEGAN = time.monotonic()
 def main() -> int:
     """Run the experiment; 1 when it shows something untrue."""
     archive_classes()
-    with (Broker(properties={"log.cleaner.backoff.ms": "1000"}) as broker,
+    with (Broker(properties={"log.cleaner.backoff.ms": "1000"}) as broker, _store() as store, _store() as closed_store,
           DegradedBroker(broker.bootstrap, hidden=frozenset({"__consumer_offsets"})) as hidden):  # fmt: skip
         client, settings = broker.client(), _settings()
-        with (Traffic(client, FLOWS) as traffic, LagExporter(client, FLOWS) as exporter,
-              Samples(hidden.client(), settings.clusters, WINDOW_MS) as samples):  # fmt: skip
-            interval = _act(traffic)
+        with Traffic(client, FLOWS) as traffic, LagExporter(client, FLOWS) as exporter:
+            while not traffic.all_committed:
+                time.sleep(0.1)
+            with Samples(closed_store, hidden.client(), settings.clusters, WINDOW_MS):
+                interval = _act(traffic)
         kept = commits_kept(client)
-        rows, offset_lookups = _measured(client, settings, interval)
-        sampled, _ = _measured(hidden.client(), settings, interval, samples)
+        rows, offset_lookups = _measured(store, client, settings, interval, live=False)
+        sampled, _ = _measured(closed_store, hidden.client(), settings, interval, live=True)
     found, closed = [], []
     for flow in FLOWS:
         really = truth(flow.name, traffic.logs[flow.name], kept[flow.group, flow.topic])
@@ -60,9 +64,7 @@ def main() -> int:
 
 
 def _act(traffic: Traffic) -> Interval:
-    """Wait for the whole windows after every group's first commit."""
-    while not traffic.all_committed:
-        time.sleep(0.1)
+    """Wait for the whole windows from now on."""
     start = floor_time(datetime.now(UTC), WINDOW_MS) + timedelta(milliseconds=WINDOW_MS)
     _say(f"{len(FLOWS)} flows run for {TRAFFIC_SECONDS} s")
     while traffic.seconds < TRAFFIC_SECONDS:
@@ -79,23 +81,24 @@ def _settings() -> Settings:
     )  # fmt: skip
 
 
-def _measured(
-    client: dict[str, str], settings: Settings, interval: Interval, samples: Samples | None = None
-) -> tuple[dict[str, list[Row]], dict[str, int]]:
-    """Published rows of `consumer_latency` and look-ups by flow; with samples, a snapshot of now comes to them."""
-    names, login = [flow.name for flow in FLOWS], Connection("broker", extra={**client})
+@contextmanager
+def _store() -> Iterator[Store]:
     with tempfile.TemporaryDirectory(prefix="kafka_sla-truth-") as folder:
-        store = Store.embedded(Path(folder))
-        if samples:
-            samples.land(store)
-        live = samples is not None
-        snapshots = [steps.snapshot(settings, store, name, lambda _: login, interval, live=live) for name in names]
-        _say(f"{sum(s['offset_lookups'] for s in snapshots)} look-ups of offsets; measuring with Spark")
-        job = steps.prepare(settings, store, interval, names)
-        run_spark(job)
-        steps.validate(store, job)
-        steps.publish(store, job)
-        published = Lake(store).published(CONSUMER_LATENCY.name, interval).to_pylist()
+        yield Store.embedded(Path(folder))
+
+
+def _measured(
+    store: Store, client: dict[str, str], settings: Settings, interval: Interval, *, live: bool
+) -> tuple[dict[str, list[Row]], dict[str, int]]:
+    """Published rows of `consumer_latency` and look-ups by flow."""
+    names, login = [flow.name for flow in FLOWS], Connection("broker", extra={**client})
+    snapshots = [steps.snapshot(settings, store, name, lambda _: login, interval, live=live) for name in names]
+    _say(f"{sum(s['offset_lookups'] for s in snapshots)} look-ups of offsets; measuring with Spark")
+    job = steps.prepare(settings, store, interval, names)
+    run_spark(job)
+    steps.validate(store, job)
+    steps.publish(store, job)
+    published = Lake(store).published(CONSUMER_LATENCY.name, interval).to_pylist()
     rows = {name: [row for row in published if row["cluster"] == name] for name in names}
     return rows, {s["cluster"]: s["offset_lookups"] for s in snapshots}
 

@@ -3,66 +3,42 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import count
+from functools import partial
 from types import TracebackType
 
 from benchmarks.truth_log import Truth
 from benchmarks.truth_table import Row, left_bounds
 from kafka_sla.config.store import Store
-from kafka_sla.errors import KafkaSlaError
-from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import Cluster, Connection, Interval, epoch_ms
-from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS
-from kafka_sla.sources.kafka.sampling import Sampler
+from kafka_sla.pipeline.sampling import Pace, sample
 
-POLL_S, THRESHOLD_MS = 5.0, 30_000
-_RENEWED = 3
-"""Samples after which a sampler looks again which groups there are: their first commits are near the beginning."""
+THRESHOLD_MS = 30_000
 _CHECKED = ("records_latency_max", "backlog_age_max")
 
 
 class Samples:
-    """Polls every flow every five seconds inside the `with` block, as `kafka-sla sample` does."""
+    """Samples every flow into a store inside the `with` block, as `kafka-sla sample` does."""
 
-    def __init__(self, client: dict[str, str], clusters: Sequence[Cluster], window_ms: int) -> None:
-        connection = Connection("broker", extra={**client})
-        self._samplers = [Sampler(cluster, connection, window_ms) for cluster in clusters]
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="samples", daemon=True)
+    def __init__(self, store: Store, client: dict[str, str], clusters: Sequence[Cluster], window_ms: int) -> None:
+        self._clusters, self._stop, self._threads = clusters, threading.Event(), ThreadPoolExecutor(len(clusters))
+        pace, login = Pace(window_ms=window_ms), Connection("broker", extra={**client})
+        self._sample = partial(sample, store, connection=login, pace=pace, stop=self._stop, say=lambda text: None)
+        self._running: list[Future[int]] = []
 
     def __enter__(self) -> Samples:
-        self._thread.start()
+        self._running = [self._threads.submit(self._sample, cluster) for cluster in self._clusters]
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop.set()
-        self._thread.join()
-
-    def land(self, store: Store) -> None:
-        for sampler in self._samplers:
-            batch = sampler.take()
-            Lake(store).land({COMMITTED_OFFSETS.name: batch.committed_offsets, LOG_OFFSETS.name: batch.log_offsets})
-
-    def _run(self) -> None:
-        for number in count():
-            if self._stop.is_set():
-                break
-            due = time.monotonic() + POLL_S
-            for sampler in self._samplers:
-                if not number % _RENEWED:
-                    sampler.renew()  # as with every batch that lands
-                try:
-                    sampler.sample()
-                except KafkaSlaError:
-                    continue  # a topic that is not there yet
-            self._stop.wait(max(0.0, due - time.monotonic()))
-        for sampler in self._samplers:
-            sampler.renew()
+        self._threads.shutdown()
+        for each in self._running if kind is None else ():
+            each.result()
 
 
 @dataclass(frozen=True, slots=True)
