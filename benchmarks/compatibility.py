@@ -1,7 +1,8 @@
-"""`python -m benchmarks.compatibility [version …]`: which brokers can be measured, as Markdown.
+"""`python -m benchmarks.compatibility [version …] [strain]`: which brokers can be measured, as Markdown.
 
 Starts a real broker of each release, and one that plays what some services cannot do; checks it, takes a live snapshot,
-and reads the same minutes again from the commit log. Exit status 1 when a broker that should do did not.
+and reads the same minutes again from the commit log; then looks again and again at brokers that make it hard. Exit
+status 1 when a broker that should do did not.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from benchmarks.compatibility_strain import HEAD, strained
 from demo.broker import Cluster as Broker
 from demo.degraded_broker import DESCRIBE_CONFIGS, LIST_GROUPS, LIST_OFFSETS, OFFSET_FETCH, DegradedBroker
 from demo.jars import KAFKA_VERSION
@@ -69,7 +71,16 @@ def main(wanted: list[str]) -> int:
             print(outcome.line(), flush=True)
             for degraded in _degraded(broker.bootstrap) if version == KAFKA_VERSION else ():
                 print(degraded.line(), flush=True)
+    if not wanted or "strain" in wanted:
+        print(f"\n{HEAD}")
+        for strain in strained(_traffic, _is_seen):
+            works = works and strain.holds
+            print(strain.line(), flush=True)
     return int(not works)
+
+
+def _is_seen(login: dict[str, str]) -> bool:
+    return _positions(Connection("kafka_compatibility", extra=dict(login)), live=True)
 
 
 def _degraded(behind: str) -> Iterator[Outcome]:
@@ -101,7 +112,7 @@ def _without_times(code: int) -> Callable[[Any], None]:
 
 def _traffic(client: dict[str, str]) -> None:
     """A hundred records, of which two groups have read some."""
-    create_topic(AdminClient(client), NewTopic(_TOPIC, 1, 1))
+    create_topic(AdminClient({**client}), NewTopic(_TOPIC, 1, 1))
     producer = Producer(client)
     for number in range(100):
         producer.produce(_TOPIC, str(number))

@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmarks.lag_exporter import LagExporter
 from benchmarks.truth_flows import FLOWS
 from benchmarks.truth_log import truth
-from benchmarks.truth_samples import Samples, judged, verdicts
+from benchmarks.truth_samples import Samples, judged, polls, verdicts
 from benchmarks.truth_table import Comparison, Row, compare, markdown
 from benchmarks.truth_traffic import Traffic, commits_kept
 from demo.broker import Cluster as Broker
@@ -50,7 +50,7 @@ def main() -> int:
                 time.sleep(0.1)
             with Samples(closed_store, hidden.client(), settings.clusters, WINDOW_MS):
                 interval = _act(traffic)
-        kept = commits_kept(client)
+        kept, polled = commits_kept(client), polls(closed_store)
         rows, offset_lookups = _measured(store, client, settings, interval, live=False)
         sampled, _ = _measured(closed_store, hidden.client(), settings, interval, live=True)
     found, closed = [], []
@@ -58,7 +58,10 @@ def main() -> int:
         really = truth(flow.name, traffic.logs[flow.name], kept[flow.group, flow.topic])
         told = rows[flow.name], exporter.samples[flow.name], offset_lookups[flow.name]
         found.append(compare(flow.name, interval, WINDOW_MS, really, *told))
-        closed.append(judged(flow.name, interval, WINDOW_MS, really, rows[flow.name], sampled[flow.name]))
+        closed.append(
+            judged(flow.name, interval, WINDOW_MS, really, rows[flow.name], sampled[flow.name],
+                   polled[flow.name], exporter.samples[flow.name])
+        )  # fmt: skip
     print(f"{markdown(found)}\n\nWith the commit log hidden, from samples:\n\n{verdicts(closed)}")
     return _complain(found) or int(any(one.opposed or one.outside for one in closed))
 

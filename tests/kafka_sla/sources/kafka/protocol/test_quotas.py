@@ -5,26 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from kafka.protocol.admin import AlterClientQuotasRequest
 
 from demo.broker import Cluster as Broker
+from demo.quotas import limit
 from kafka_sla.errors import KafkaUnreachable
-from kafka_sla.model.entities import Cluster, Connection, epoch_ms
+from kafka_sla.model.entities import epoch_ms
 from kafka_sla.sources.kafka.protocol import fetch
 from kafka_sla.sources.kafka.protocol.client import Client
 from tests.kafka_sla.sources.kafka.traffic import commit, look, points, produce, this_minute, topic
-
-_Entry = AlterClientQuotasRequest.EntryData
-
-
-def limit(broker: Broker, bytes_a_second: float) -> None:
-    """Let clients of our name fetch so much."""
-    entity = _Entry.EntityData(entity_type="client-id", entity_name="kafka-sla")
-    rate = _Entry.OpData(key="consumer_byte_rate", value=bytes_a_second, remove=False)
-    request = AlterClientQuotasRequest(entries=[_Entry(entity=[entity], ops=[rate])], validate_only=False)
-    with Client(Cluster("test", "kafka_test"), Connection("kafka_test", extra=dict(broker.client()))) as client:
-        (entry,) = client.ask_one(request).entries
-    assert entry.error_code == 0, entry.error_message
 
 
 @pytest.fixture
