@@ -7,11 +7,12 @@ status 1 when a broker that should do did not.
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
@@ -30,6 +31,8 @@ from kafka_sla.sources.kafka.probes.permissions import probe
 from kafka_sla.sources.kafka.snapshot import snapshot
 
 _TOPIC, _GROUPS = "payments.authorised-v2", {"billing.alerts-v2": 60, "fraud-checks": 100}
+_NO_WARM_UP = Patterns(exclude=("warm-up",))
+_NAMED = Patterns(tuple(re.escape(group) for group in _GROUPS))
 _CLUSTER = Cluster("compatibility", "kafka_compatibility", topics=Patterns((_TOPIC.replace(".", r"\."),)))
 
 
@@ -60,9 +63,12 @@ class Outcome:
 
 def main(wanted: list[str]) -> int:
     """Prints the table; 1 when a release cannot be measured."""
-    print("| broker | live snapshot | rebuilt from the commit log | check took | check names |\n|---|---|---|---|---|")
-    works = True
-    for version in [version for version in (*VERSIONS, KAFKA_VERSION) if not wanted or version in wanted]:
+    works, versions = True, [version for version in (*VERSIONS, KAFKA_VERSION) if not wanted or version in wanted]
+    if versions:
+        print(
+            "| broker | live snapshot | rebuilt from the commit log | check took | check names |\n|---|---|---|---|---|"
+        )
+    for version in versions:
         brokers: AbstractContextManager[Any] = Broker() if version == KAFKA_VERSION else OldBroker(version)
         with brokers as broker:
             _traffic(broker.client())
@@ -80,7 +86,7 @@ def main(wanted: list[str]) -> int:
 
 
 def _is_seen(login: dict[str, str]) -> bool:
-    return _positions(Connection("kafka_compatibility", extra=dict(login)), live=True)
+    return _positions(Connection("kafka_compatibility", extra=dict(login)), _NO_WARM_UP, live=True)
 
 
 def _degraded(behind: str) -> Iterator[Outcome]:
@@ -88,6 +94,7 @@ def _degraded(behind: str) -> Iterator[Outcome]:
         "OffsetFetch 1–7 only": {"newest": {OFFSET_FETCH: 7}},
         "announces OffsetFetch 8, hangs up on it": {"hangs_up_from": {OFFSET_FETCH: 8}},
         "no DescribeConfigs": {"newest": {DESCRIBE_CONFIGS: -1}},
+        "commit log hidden": {"hidden": frozenset({"__consumer_offsets"})},
         "groups hidden": {"changes": {LIST_GROUPS: _without_groups}},
         "no offsets by time": {"changes": {LIST_OFFSETS: _without_times(35)}},
         "no timestamps": {"changes": {LIST_OFFSETS: _without_times(0)}},
@@ -95,6 +102,10 @@ def _degraded(behind: str) -> Iterator[Outcome]:
     for name, degraded in cases.items():
         with DegradedBroker(behind, **degraded) as broker:
             yield _outcome(f"a broker: {name}", broker)
+    with DegradedBroker(
+        behind, changes={LIST_GROUPS: _without_groups}, hidden=frozenset({"__consumer_offsets"})
+    ) as broker:
+        yield _outcome("a broker: running groups only, commit log hidden; groups named in full", broker, _NAMED)
 
 
 def _without_groups(answer: Any) -> None:
@@ -123,24 +134,24 @@ def _traffic(client: dict[str, str]) -> None:
         consumer.close()
 
 
-def _outcome(name: str, broker: Reachable) -> Outcome:
+def _outcome(name: str, broker: Reachable, groups: Patterns = _NO_WARM_UP) -> Outcome:
     connection = Connection("kafka_compatibility", extra=dict(broker.client()))
     began = time.monotonic()
-    found = probe(_CLUSTER, connection)
+    found = probe(replace(_CLUSTER, groups=groups), connection)
     took = time.monotonic() - began
     costs = tuple(f"{f.text}: {f.cure}" for f in found if f.ok and f.cure)
     return Outcome(
         name, tuple(f.text for f in found if not f.ok), costs,
-        _positions(connection, live=True), _positions(connection, live=False), took,
+        _positions(connection, groups, live=True), _positions(connection, groups, live=False), took,
     )  # fmt: skip
 
 
-def _positions(connection: Connection, *, live: bool) -> bool:
+def _positions(connection: Connection, groups: Patterns, *, live: bool) -> bool:
     """Whether a snapshot sees where both groups are: now, or from the commit log."""
     start = floor_time(datetime.now(UTC), 60_000) - timedelta(minutes=5)
     seen = snapshot(
         _CLUSTER, connection, Interval(start, start + timedelta(minutes=10)), window_ms=60_000,
-        groups=Patterns(exclude=("warm-up",)), topics=_CLUSTER.topics, live=live, offset_lookups=OffsetLookups(),
+        groups=groups, topics=_CLUSTER.topics, live=live, offset_lookups=OffsetLookups(),
     )  # fmt: skip
     rows = seen.committed_offsets if live else seen.commits
     return {row["group"]: row["committed_offset"] for row in rows.to_pylist()} == _GROUPS

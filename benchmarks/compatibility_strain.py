@@ -54,7 +54,7 @@ def strained(traffic: Callable[[dict[str, str]], None], look: Look) -> Iterator[
         found = _asked(f"tokens that live {_TOKEN_S:.0f} s", look, login, _WITH_TOKENS)
         yield Strain(found.broker, found.right, found.failed, found.seconds, f"{len(tokens.issued)} tokens issued")
     for text, kind, rate in (("fetches 500 bytes a second", "consumer_byte_rate", 500),
-                             ("uses 0.1 % of a thread", "request_percentage", 0.1)):  # fmt: skip
+                             ("uses 1 % of a thread", "request_percentage", 1)):  # fmt: skip
         with Broker() as broker:
             traffic(broker.client())
             limit(broker, rate, kind)
