@@ -56,7 +56,7 @@ order: setup ## one day in one run, in 288, backwards, four at once, twice, kill
 truth: setup ## what real clients did against what is measured, as tables (about 5 minutes)
 	@$(BIN)/python -m benchmarks.truth
 
-compatibility: setup ## which releases of Kafka, and brokers that can do less, can be measured, as a table (about 3 minutes)
+compatibility: setup ## which releases of Kafka, and brokers that can do less, can be measured, as tables (about 10 minutes)
 	@$(BIN)/python -m benchmarks.compatibility $(ONLY)
 
 faults: setup ## break brokers, database, disk and mail server while the steps run, as a table; ONLY=kafka or store

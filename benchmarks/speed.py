@@ -14,7 +14,15 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import speed_history, speed_mail, speed_merge, speed_recompute, speed_scale, speed_snapshot
+from benchmarks import (
+    speed_history,
+    speed_mail,
+    speed_merge,
+    speed_recompute,
+    speed_sample,
+    speed_scale,
+    speed_snapshot,
+)
 from benchmarks.speed_table import machine, say
 
 _PAGES = Path(__file__).resolve().parents[1] / "docs" / "reference"
@@ -28,6 +36,7 @@ _ASKED: dict[str, tuple[str, Callable[[], str]]] = {
     "history": ("speed.md", speed_history.day),
     "wire": ("scale.md", speed_snapshot.wire),
     "scale": ("scale.md", speed_scale.interval),
+    "sample": ("speed.md", speed_sample.cost),
 }
 """By name: the page that the answer stands in, and what answers."""
 

@@ -68,7 +68,7 @@ def compare(group_partitions: int = 10_000) -> str:
         if command := os.environ.get(EXPORTER):
             with _exporter(command, broker) as address:
                 rows.append(_row(f"exporter: {Path(shlex.split(command)[0]).name}, one scrape", _scraper(address)))
-        _produce(broker, size)
+        produce(broker.client(), size)
         said = "kafka_sla: snapshot after a record came to every partition, whose times it looks up"
         rows.append(_row(said, lambda: _look(broker.bootstrap)))
     ours = rows[0][1]
@@ -120,8 +120,9 @@ def crowded(size: Size, broker: Broker) -> Iterator[Broker]:
         yield broker
 
 
-def _produce(broker: Broker, size: Size) -> None:
-    producer = Producer({**broker.client(), "linger.ms": 20})
+def produce(client: dict[str, str], size: Size) -> None:
+    """A record to every partition."""
+    producer = Producer({**client, "linger.ms": 20})
     for name, partition in size.places:
         producer.produce(name, b"x", partition=partition)
     producer.flush(60)

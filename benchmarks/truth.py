@@ -12,13 +12,15 @@ import re
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from benchmarks.lag_exporter import LagExporter
 from benchmarks.truth_flows import FLOWS
 from benchmarks.truth_log import truth
-from benchmarks.truth_samples import Samples, judged, verdicts
+from benchmarks.truth_samples import Samples, judged, polls, verdicts
 from benchmarks.truth_table import Comparison, Row, compare, markdown
 from benchmarks.truth_traffic import Traffic, commits_kept
 from demo.broker import Cluster as Broker
@@ -40,29 +42,32 @@ _BEGAN = time.monotonic()
 def main() -> int:
     """Run the experiment; 1 when it shows something untrue."""
     archive_classes()
-    with (Broker(properties={"log.cleaner.backoff.ms": "1000"}) as broker,
+    with (Broker(properties={"log.cleaner.backoff.ms": "1000"}) as broker, _store() as store, _store() as closed_store,
           DegradedBroker(broker.bootstrap, hidden=frozenset({"__consumer_offsets"})) as hidden):  # fmt: skip
         client, settings = broker.client(), _settings()
-        with (Traffic(client, FLOWS) as traffic, LagExporter(client, FLOWS) as exporter,
-              Samples(hidden.client(), settings.clusters, WINDOW_MS) as samples):  # fmt: skip
-            interval = _act(traffic)
-        kept = commits_kept(client)
-        rows, offset_lookups = _measured(client, settings, interval)
-        sampled, _ = _measured(hidden.client(), settings, interval, samples)
+        with Traffic(client, FLOWS) as traffic, LagExporter(client, FLOWS) as exporter:
+            while not traffic.all_committed:
+                time.sleep(0.1)
+            with Samples(closed_store, hidden.client(), settings.clusters, WINDOW_MS):
+                interval = _act(traffic)
+        kept, polled = commits_kept(client), polls(closed_store)
+        rows, offset_lookups = _measured(store, client, settings, interval, live=False)
+        sampled, _ = _measured(closed_store, hidden.client(), settings, interval, live=True)
     found, closed = [], []
     for flow in FLOWS:
         really = truth(flow.name, traffic.logs[flow.name], kept[flow.group, flow.topic])
         told = rows[flow.name], exporter.samples[flow.name], offset_lookups[flow.name]
         found.append(compare(flow.name, interval, WINDOW_MS, really, *told))
-        closed.append(judged(flow.name, interval, WINDOW_MS, really, rows[flow.name], sampled[flow.name]))
+        closed.append(
+            judged(flow.name, interval, WINDOW_MS, really, rows[flow.name], sampled[flow.name],
+                   polled[flow.name], exporter.samples[flow.name])
+        )  # fmt: skip
     print(f"{markdown(found)}\n\nWith the commit log hidden, from samples:\n\n{verdicts(closed)}")
     return _complain(found) or int(any(one.opposed or one.outside for one in closed))
 
 
 def _act(traffic: Traffic) -> Interval:
-    """Wait for the whole windows after every group's first commit."""
-    while not traffic.all_committed:
-        time.sleep(0.1)
+    """Wait for the whole windows from now on."""
     start = floor_time(datetime.now(UTC), WINDOW_MS) + timedelta(milliseconds=WINDOW_MS)
     _say(f"{len(FLOWS)} flows run for {TRAFFIC_SECONDS} s")
     while traffic.seconds < TRAFFIC_SECONDS:
@@ -79,23 +84,24 @@ def _settings() -> Settings:
     )  # fmt: skip
 
 
-def _measured(
-    client: dict[str, str], settings: Settings, interval: Interval, samples: Samples | None = None
-) -> tuple[dict[str, list[Row]], dict[str, int]]:
-    """Published rows of `consumer_latency` and look-ups by flow; with samples, a snapshot of now comes to them."""
-    names, login = [flow.name for flow in FLOWS], Connection("broker", extra={**client})
+@contextmanager
+def _store() -> Iterator[Store]:
     with tempfile.TemporaryDirectory(prefix="kafka_sla-truth-") as folder:
-        store = Store.embedded(Path(folder))
-        if samples:
-            samples.land(store)
-        live = samples is not None
-        snapshots = [steps.snapshot(settings, store, name, lambda _: login, interval, live=live) for name in names]
-        _say(f"{sum(s['offset_lookups'] for s in snapshots)} look-ups of offsets; measuring with Spark")
-        job = steps.prepare(settings, store, interval, names)
-        run_spark(job)
-        steps.validate(store, job)
-        steps.publish(store, job)
-        published = Lake(store).published(CONSUMER_LATENCY.name, interval).to_pylist()
+        yield Store.embedded(Path(folder))
+
+
+def _measured(
+    store: Store, client: dict[str, str], settings: Settings, interval: Interval, *, live: bool
+) -> tuple[dict[str, list[Row]], dict[str, int]]:
+    """Published rows of `consumer_latency` and look-ups by flow."""
+    names, login = [flow.name for flow in FLOWS], Connection("broker", extra={**client})
+    snapshots = [steps.snapshot(settings, store, name, lambda _: login, interval, live=live) for name in names]
+    _say(f"{sum(s['offset_lookups'] for s in snapshots)} look-ups of offsets; measuring with Spark")
+    job = steps.prepare(settings, store, interval, names)
+    run_spark(job)
+    steps.validate(store, job)
+    steps.publish(store, job)
+    published = Lake(store).published(CONSUMER_LATENCY.name, interval).to_pylist()
     rows = {name: [row for row in published if row["cluster"] == name] for name in names}
     return rows, {s["cluster"]: s["offset_lookups"] for s in snapshots}
 

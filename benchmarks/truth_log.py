@@ -50,10 +50,13 @@ class Truth:
         """Of every record whose first commit after it was read lies in [start, end)."""
         return [at - r.timestamp for at, commit in self.commits if start <= at < end for r in commit.read]
 
+    def position(self, moment: int) -> int:
+        """Where the group stood then; 0 before its first commit."""
+        return next((c.position for at, c in reversed(self.commits) if at < moment), 0)
+
     def backlog_age(self, moment: int) -> int:
         """Age of the first record that was written and not read and committed by then; 0 without one."""
-        position = next((c.position for at, c in reversed(self.commits) if at < moment), 0)
-        index = bisect_left(self.written, position, key=lambda r: r.offset)
+        index = bisect_left(self.written, self.position(moment), key=lambda r: r.offset)
         waiting = [r.timestamp for r in self.written[index : index + 1] if r.timestamp <= moment]
         return moment - waiting[0] if waiting else 0
 

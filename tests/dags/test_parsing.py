@@ -16,7 +16,7 @@ HEAVY = ("pyspark", "great_expectations", "pyiceberg", "duckdb", "matplotlib", "
 
 def test_all_dags_are_imported_without_errors(parsed: Any) -> None:
     assert parsed.import_errors == {}
-    assert sorted(parsed.dags) == ["kafka_sla", "kafka_sla_history", "kafka_sla_report"]
+    assert sorted(parsed.dags) == ["kafka_sla", "kafka_sla_history", "kafka_sla_report", "kafka_sla_sample"]
 
 
 def test_all_dags_survive_serialization(parsed: Any) -> None:
@@ -38,7 +38,12 @@ def test_intervals_are_five_minutes_a_day_and_an_hour_long(parsed: Any) -> None:
         and (i.end - i.start).total_seconds()
         for name, dag in parsed.dags.items()
     }
-    assert lengths == {"kafka_sla": 300, "kafka_sla_history": 86_400, "kafka_sla_report": 3_600}
+    assert lengths == {
+        "kafka_sla": 300,
+        "kafka_sla_history": 86_400,
+        "kafka_sla_report": 3_600,
+        "kafka_sla_sample": 900,
+    }
 
 
 def test_nothing_is_caught_up_by_itself(parsed: Any) -> None:
@@ -77,6 +82,7 @@ def test_a_broken_configuration_is_shown_and_the_dags_stay(airflow_database: Non
         "dags/kafka_sla_watch.py",
         "dags/kafka_sla_history.py",
         "dags/kafka_sla_report.py",
+        "dags/kafka_sla_sample.py",
         "plugins/kafka_sla_plugin.py",
     ],
 )

@@ -62,8 +62,8 @@ def connection_findings(place: Workplace, conn_id: str) -> Iterator[Checked]:
 
 
 def _entry(name: str, conn_id: str, *, samples: bool) -> str:
-    beside = f"    # run `kafka-sla sample --cluster {name}` beside the DAG\n" if samples else ""
-    return f'clusters:\n  {name}:\n    connection: {conn_id}\n    groups: ["*"]\n    topics: ["*"]\n{beside}'
+    sampled = "    sample_every: 5s\n" if samples else ""
+    return f'clusters:\n  {name}:\n    connection: {conn_id}\n    groups: ["*"]\n    topics: ["*"]\n{sampled}'
 
 
 def _java() -> Checked:

@@ -7,8 +7,8 @@ from typing import Any
 
 from kafka_sla.config.rules import Found, did_you_mean
 
-_ASKED_ALONGSIDE = ("replication", "checkpoints", "jmx_exporters")
-"""What is read in a snapshot of the cluster, which needs a connection."""
+_ASKED_ALONGSIDE = ("replication", "checkpoints", "jmx_exporters", "sample_every")
+"""What is read from the cluster or beside it, which needs a connection."""
 
 
 def broken_clusters(values: dict[str, Any]) -> Iterator[Found]:

@@ -56,6 +56,12 @@ def _broker_id(value: object) -> int:
     raise ValueError("not a broker id; allowed: a whole number, such as 1")
 
 
+def _sample_every(value: object) -> int:
+    if not 1_000 <= (every_ms := parse_duration(value)) <= 60_000:
+        raise ValueError("out of range; allowed: 1s to 1m, such as 5s")
+    return every_ms
+
+
 _NO_CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 _PERCENT = {"type": "string", "pattern": r"^\s*\d{1,3}(\.\d{1,9})?\s*%\s*$"}
 _SHARE = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
@@ -63,6 +69,7 @@ _DURATION_SCHEMA = {"type": "string", "pattern": DURATION, "description": DURATI
 _OBJECTIVE_SCHEMA = {"anyOf": [_PERCENT, _SHARE], "description": OBJECTIVE_ALLOWED}
 
 Duration = Annotated[int, BeforeValidator(parse_duration), WithJsonSchema(_DURATION_SCHEMA)]
+SampleEvery = Annotated[int, BeforeValidator(_sample_every), WithJsonSchema(_DURATION_SCHEMA)]
 Objective = Annotated[float, BeforeValidator(parse_objective), WithJsonSchema(_OBJECTIVE_SCHEMA)]
 Pattern = Annotated[str, Text(PATTERN_ALLOWED, parse=lambda text: parse_pattern(text.removeprefix("!")))]
 Names = Annotated[list[Pattern], Field(min_length=1)]

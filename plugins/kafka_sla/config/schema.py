@@ -21,6 +21,7 @@ from kafka_sla.config.field_types import (
     Names,
     Objective,
     Pattern,
+    SampleEvery,
     SlaName,
     TimeZone,
     TopicName,
@@ -101,6 +102,11 @@ class ClusterKeys(Section):
     )
     topics: Names = Field(
         default=["*"], description="Topics to measure. A glob that begins with * leaves internal topics (__*) out."
+    )
+    sample_every: SampleEvery | None = Field(
+        default=None,
+        description="How often committed offsets are polled between runs, where the commit log may not be read (1s to"
+        " 1m); default: not at all.",
     )
     consumer_status: ConsumerStatusKeys = Field(
         default_factory=ConsumerStatusKeys, description="How consumers are judged by their last commits."

@@ -130,6 +130,7 @@ def _cluster(name: str, keys: ClusterKeys) -> Cluster:
         flows,
         tuple(Exporter(int(broker), url) for broker, url in keys.jmx_exporters.items()),
         tuple(Checkpoint(one.group, one.path) for one in keys.checkpoints),
+        keys.sample_every,
     )
 
 

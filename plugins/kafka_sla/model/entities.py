@@ -177,6 +177,8 @@ class Cluster:
     replication: tuple[ReplicationFlow, ...] = ()
     jmx_exporters: tuple[Exporter, ...] = ()
     checkpoints: tuple[Checkpoint, ...] = ()
+    sample_every_ms: int | None = None
+    """Between polls of committed offsets while no run reads the cluster; None: it is not sampled."""
 
 
 @dataclass(frozen=True, slots=True)

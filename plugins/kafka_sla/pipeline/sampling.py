@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from queue import SimpleQueue
 
 from kafka_sla.config.store import Store
 from kafka_sla.errors import KafkaSlaError, KafkaUnreachable
 from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import Cluster, Connection
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS
-from kafka_sla.sources.kafka.sampling import Batch, Sampler
+from kafka_sla.sources.kafka.samples.sampler import Batch, Sampler
 
 _KEPT = 60
 """Batches that wait for a store that takes none; older ones are given up."""
@@ -24,28 +26,87 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds between polls, and between batches; `window_ms` is the configuration's."""
+    """Seconds between polls, and between batches; `window_ms` is the configuration's.
+
+    Both keep to the clock's multiples: what was polled until the end of an interval is landed when a run measures it.
+    """
 
     poll_s: float = 5.0
     land_s: float = 60.0
     window_ms: int = 60_000
 
 
+class _Landing:
+    """Batches on their way into the store, one after the other, while polling goes on."""
+
+    def __init__(self, store: Store, cluster: Cluster, say: Say) -> None:
+        self._store, self._cluster, self._say, self._rows = store, cluster, say, 0
+        self._given: SimpleQueue[Batch | None] = SimpleQueue()
+        self._waiting: deque[Batch] = deque()
+        self._broken: Exception | None = None
+        self._thread = threading.Thread(target=self._run, name="landing", daemon=True)
+        self._thread.start()
+
+    def add(self, batch: Batch) -> None:
+        for note in batch.notes:
+            self._say(f"{self._cluster.name}: {note}")
+        self._given.put(batch)
+
+    def finish(self) -> int:
+        """Lands what waits; answers how many rows were landed altogether. Raises what the store says now."""
+        self._given.put(None)
+        self._thread.join()
+        if self._broken:
+            raise self._broken
+        self._land()
+        return self._rows
+
+    def _run(self) -> None:
+        try:
+            while (batch := self._given.get()) is not None:
+                self._waiting.append(batch)
+                self._try()
+        except Exception as error:  # told by `finish`
+            self._broken = error
+            self._say(f"{self._cluster.name}: nothing more is landed: {error!r}")
+
+    def _try(self) -> None:
+        before = self._rows
+        while len(self._waiting) > _KEPT:
+            self._waiting.popleft()
+        try:
+            self._land()
+        except KafkaSlaError as error:
+            self._say(f"{self._cluster.name}: {len(self._waiting)} batches wait for the store: {error}")
+        else:
+            self._say(f"{self._cluster.name}: {self._rows - before} new rows")
+
+    def _land(self) -> None:
+        while self._waiting:
+            batch = self._waiting[0]
+            facts = {COMMITTED_OFFSETS.name: batch.committed_offsets, LOG_OFFSETS.name: batch.log_offsets}
+            self._rows += sum(Lake(self._store).land(facts).values())
+            self._waiting.popleft()
+
+
 def sample(
     store: Store, cluster: Cluster, connection: Connection, pace: Pace, stop: threading.Event, say: Say
 ) -> int:  # fmt: skip
     """Polls until `stop` is set, then lands what is left; answers how many rows were landed."""
-    sampler, waiting, landed = Sampler(cluster, connection, pace.window_ms), list[Batch](), 0
-    due = time.monotonic() + pace.land_s
-    while not stop.is_set():
-        began = time.monotonic()
-        _poll(sampler, cluster, say)
-        if began >= due:
-            landed, due = landed + _try_to_land(store, sampler, waiting, cluster, say), began + pace.land_s
-        stop.wait(max(0.0, began + pace.poll_s - time.monotonic()))
-    sampler.renew()
-    waiting.append(sampler.take())
-    return landed + _land(store, waiting)
+    sampler, landing = Sampler(cluster, connection, pace.window_ms), _Landing(store, cluster, say)
+    batch = time.time() // pace.land_s
+    try:
+        while not stop.is_set():
+            began = time.time()
+            _poll(sampler, cluster, say)
+            if began // pace.land_s != batch:
+                landing.add(_take(sampler))
+                batch = began // pace.land_s
+            stop.wait(pace.poll_s - time.time() % pace.poll_s)
+    finally:
+        landing.add(_take(sampler))
+        landed = landing.finish()
+    return landed
 
 
 def _poll(sampler: Sampler, cluster: Cluster, say: Say) -> None:
@@ -55,25 +116,8 @@ def _poll(sampler: Sampler, cluster: Cluster, say: Say) -> None:
         say(f"no sample of {cluster.name}: {error}")
 
 
-def _try_to_land(store: Store, sampler: Sampler, waiting: list[Batch], cluster: Cluster, say: Say) -> int:
-    """One batch more, and those that wait. The client is renewed with it, so that new groups, topics and coordinators
-    are known."""
+def _take(sampler: Sampler) -> Batch:
+    """What was polled. The client is renewed, so that new groups, topics and coordinators are known."""
+    batch = sampler.take()
     sampler.renew()
-    waiting.append(sampler.take())
-    del waiting[:-_KEPT]
-    try:
-        landed = _land(store, waiting)
-    except KafkaSlaError as error:
-        say(f"{cluster.name}: {len(waiting)} batches wait for the store: {error}")
-        return 0
-    say(f"{cluster.name}: {landed} new rows")
-    return landed
-
-
-def _land(store: Store, waiting: list[Batch]) -> int:
-    landed = 0
-    while waiting:
-        facts = {COMMITTED_OFFSETS.name: waiting[0].committed_offsets, LOG_OFFSETS.name: waiting[0].log_offsets}
-        landed += sum(Lake(store).land(facts).values())
-        waiting.pop(0)
-    return landed
+    return batch

@@ -169,7 +169,7 @@ def test_a_strange_cluster_is_checked_by_its_connection_and_gets_an_entry_that_f
     assert "ok   keys of the connection that mean nothing here are ignored: session.timeout.ms" in out
     assert "FAIL __consumer_offsets may not be read" in out
     entry = out.partition("a cluster entry that fits:")[2]
-    assert "# run `kafka-sla sample --cluster eu` beside the DAG" in entry
+    assert "    sample_every: 5s\n" in entry
     slas = "slas: [{name: orders, group: cli-reader, topic: cli-orders, max_latency: 30s}]\n"
     (tmp_path / "fits.yml").write_text(f"{entry}{slas}")
     assert load_settings(tmp_path / "fits.yml").cluster("eu").connection == "kafka_eu"

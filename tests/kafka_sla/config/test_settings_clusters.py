@@ -92,3 +92,22 @@ def test_a_cluster_of_imported_facts_has_nothing_beside_it_to_read(tmp_path: Pat
     assert mistakes(tmp_path, kept, slas=[]) == [
         "clusters.prod.checkpoints: given without 'connection'; allowed: on clusters that are read, not only imported"
     ]
+
+
+def test_a_cluster_is_sampled_as_often_as_it_says(tmp_path: Path) -> None:
+    settings = load(tmp_path, {"sample_every": "5s"})
+
+    assert [settings.cluster(name).sample_every_ms for name in ("prod", "backup")] == [5_000, None]
+
+
+@pytest.mark.parametrize(
+    ("prod", "told"),
+    [
+        ({"sample_every": "100ms"}, "'100ms' is out of range; allowed: 1s to 1m, such as 5s"),
+        ({"sample_every": "5m"}, "'5m' is out of range; allowed: 1s to 1m, such as 5s"),
+        ({"connection": None, "sample_every": "5s"},
+         "given without 'connection'; allowed: on clusters that are read, not only imported"),
+    ],
+)  # fmt: skip
+def test_a_cluster_that_cannot_be_sampled_so_is_told_why(tmp_path: Path, prod: dict[str, Any], told: str) -> None:
+    assert mistakes(tmp_path, prod, slas=[]) == [f"clusters.prod.sample_every: {told}"]

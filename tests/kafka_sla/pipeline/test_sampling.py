@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from demo.broker import Cluster as Broker
@@ -17,7 +18,8 @@ from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import EVERYTHING, Cluster, Connection, Patterns
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, Table
 from kafka_sla.pipeline.sampling import Pace, sample
-from kafka_sla.sources.kafka.sampling import Runs
+from kafka_sla.sources.kafka.samples.poll_runs import Runs
+from tests.kafka_sla.sources.kafka.test_record_sampling import transactions
 from tests.kafka_sla.sources.kafka.traffic import commit, produce, topic
 
 OFTEN = Pace(0.1, 0.6)
@@ -108,6 +110,34 @@ def test_a_store_that_takes_nothing_for_a_while_costs_no_sample(kafka: Broker, t
         until(lambda: any("new rows" in text for text in said))
 
     assert sorted(set(positions(store))) == [4, 7]
+
+
+def test_polls_do_not_wait_for_a_store_that_is_slow(kafka: Broker, tmp_path: Path) -> None:
+    store, name = Store.embedded(tmp_path), a_topic(kafka)
+
+    with sampling(store, kafka, name):
+        until(lambda: 4 in positions(store))
+        with closing(sqlite3.connect(str(store.url.database), isolation_level=None)) as database:
+            database.execute("BEGIN EXCLUSIVE")
+            time.sleep(2 * OFTEN.land_s)
+            for position in (7, 9):
+                commit(kafka, f"billing.{name}", name, position)
+                time.sleep(5 * OFTEN.poll_s)
+
+    assert sorted(set(positions(store))) == [4, 7, 9]
+
+
+def test_the_marker_of_a_transaction_is_no_record_that_waits(kafka: Broker, tmp_path: Path) -> None:
+    store, name = Store.embedded(tmp_path), topic(kafka)
+    transactions(kafka, name, (10, "commit"))
+    commit(kafka, f"billing.{name}", name, 10)
+
+    with sampling(store, kafka, name) as said:
+        until(lambda: 10 in positions(store))
+        transactions(kafka, name, (5, "commit"))
+        until(lambda: len(said) >= 4)
+
+    assert set(facts(store, LOG_OFFSETS, "log_end_offset")) == {10, 16}
 
 
 def test_of_equal_polls_the_first_the_last_and_the_last_of_each_window_are_kept() -> None:

@@ -90,7 +90,7 @@ def _commits(scope: SnapshotScope, live: bool, now: Now) -> Commits | None:
     except (AuthorizationError, LookupsRefused, UnknownTopicOrPartitionError) as error:
         if isinstance(error, UnknownTopicOrPartitionError) and not now.positions:
             return Commits()
-        sample = "poll more often with kafka-sla sample"
+        sample = "give the cluster sample_every"
         remedy = sample if isinstance(error, LookupsRefused) else f"grant READ on topic {TOPIC}, or {sample}"
         scope.notes.append(
             f"the commit log {TOPIC} may not be read ({words_of(error)}): committed offsets are known from snapshots of"

@@ -34,7 +34,7 @@ from kafka_sla.sources.kafka.protocol.record_timestamps import RecordTimes
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 from kafka_sla.sources.kafka.record_sampling import Contents
 from kafka_sla.sources.kafka.snapshot_scope import SnapshotScope, scope_of
-from kafka_sla.sources.kafka.transaction_markers import before_markers, transactional_topics
+from kafka_sla.sources.kafka.transaction_markers import ends_of_records
 from kafka_sla.sources.kafka.unchanged_positions import proven, tracks, unchanged
 
 LOOK_BACK = timedelta(hours=1)
@@ -151,13 +151,10 @@ def _read(
 
 def _ends_of_records(looking: Looking, rows: list[Row]) -> Iterator[Row]:
     """The ends that were seen, before the markers of transactions where groups read."""
-    ends = {TopicPartition(topic, partition): end for topic, partition, _, _, end, _ in rows}
-    transactional = transactional_topics(looking.times, {reader.tp for reader in looking.tracks}, ends)
+    ends = {(TopicPartition(topic, partition), end) for topic, partition, _, _, end, _ in rows}
+    told = ends_of_records(looking.times, {reader.tp for reader in looking.tracks}, ends)
     for topic, partition, at, start, end, source in rows:
-        told = {end: end}
-        if topic in transactional:
-            told = before_markers(looking.times, TopicPartition(topic, partition), told)
-        yield topic, partition, at, start, told[end], source
+        yield topic, partition, at, start, told[TopicPartition(topic, partition), end], source
 
 
 def _beyond_end(beyond: Mapping[Reader, int], tracks: Mapping[Reader, Track]) -> list[str]:
@@ -178,7 +175,7 @@ def _without_times(partitions: set[TopicPartition]) -> list[str]:
     example = min(partitions)
     return [
         f"offsets cannot be looked up by time in {len(partitions)} partitions (for instance {example.topic}, partition"
-        f" {example.partition}): log ends are known from polls only; poll more often with kafka-sla sample"
+        f" {example.partition}): log ends are known from polls only; give the cluster sample_every"
     ]
 
 

@@ -30,3 +30,17 @@ def before_markers(times: RecordTimes, tp: TopicPartition, offsets: Iterable[int
         while times.marker((tp, told[offset] - 1)):
             told[offset] -= 1
     return told
+
+
+def ends_of_records(
+    times: RecordTimes, read: Set[TopicPartition], ends: Set[tuple[TopicPartition, int]]
+) -> dict[tuple[TopicPartition, int], int]:
+    """Each log end, and the same or, right behind markers, the offset of the first of these."""
+    transactional = transactional_topics(times, read, dict(sorted(ends)))
+    of_partition: dict[TopicPartition, set[int]] = {}
+    for tp, end in ends:
+        if tp.topic in transactional:
+            of_partition.setdefault(tp, set()).add(end)
+    moved = {(tp, end): told for tp, several in of_partition.items()
+             for end, told in before_markers(times, tp, several).items()}  # fmt: skip
+    return {one: moved.get(one, one[1]) for one in ends}

@@ -13,7 +13,7 @@ from kafka_sla.sources.kafka.protocol.kafka_python import OffsetFetchRequest
 from kafka_sla.sources.kafka.protocol.list_offsets import Offsets
 from kafka_sla.sources.kafka.protocol.topics import Topic
 
-_SAMPLE = "run kafka-sla sample beside the DAG: bounds are then about as wide as one poll"
+_SAMPLE = "give the cluster sample_every: bounds are then about as wide as one poll"
 
 
 @dataclass(frozen=True, slots=True)

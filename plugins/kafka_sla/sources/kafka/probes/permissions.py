@@ -92,7 +92,7 @@ def _commit_log(client: Client, committed: Committed) -> Finding:
     if not isinstance(error, AuthorizationError | UnknownTopicOrPartitionError):
         return Finding(True, f"{TOPIC} may be read: every commit is known, also of the past")
     return Finding(False, f"{TOPIC} may not be read: commits are known at snapshots only, and not of the past",
-                   f"grant READ and DESCRIBE on topic {TOPIC}, or run kafka-sla sample beside the DAG",
+                   f"grant READ and DESCRIBE on topic {TOPIC}, or give the cluster sample_every",
                    True)  # fmt: skip
 
 

@@ -43,8 +43,9 @@ _REFUSALS = (SaslAuthenticationFailedError, UnsupportedSaslMechanismError, Autho
 """Errors that trying again does not cure."""
 TAKE_OVER_S = (0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
 """Pauses until another broker has taken over; together longer than the 9 s that a dead one is waited for by default."""
-_PAUSE_MS, _PATIENCE_MS = 50, 10_000
-"""How long throttled or reconnecting brokers are waited for: at a time, and in the whole pass."""
+_PAUSE_MS, _PATIENCE_MS, _THROTTLED_S = 50, 10_000, 60.0
+"""How long brokers are waited for that take no request: at a time, in the whole pass while they reconnect, and for one
+request while a quota is used up: such a quota lets about one a second through, and the pass goes on."""
 
 # At its usual levels the library logs every failed attempt, and in debug the configuration with its password.
 logging.getLogger("kafka").setLevel(logging.CRITICAL)
@@ -74,6 +75,8 @@ class Client:
             "slow_task_threshold_secs": 0,
         }
         self._patience_ms = _PATIENCE_MS
+        self._throttled_until = 0.0
+        """As the last answers said."""
         self.waited_in_vain_s = 0.0
         """Seconds since a broker last let this pass have records, of those that it withholds."""
         self._net = NetworkSelector(**self._configuration)
@@ -200,18 +203,28 @@ class Client:
 
     async def _take(self, node: int | None, answers: list[Any], index: int, request: Any, sent: Any) -> None:
         """Await one answer; what a throttled or reconnecting broker would not take is sent again, with patience."""
-        answers[index] = await self._outcome(node, sent)
-        while isinstance(answers[index], NodeNotReadyError) and self._patience_ms > 0:
-            self._patience_ms -= _PAUSE_MS
+        answers[index], deadline = await self._outcome(node, sent), time.monotonic() + _THROTTLED_S
+        while isinstance(answers[index], NodeNotReadyError) and self._may_wait(answers[index], deadline):
             await self._net.sleep(_PAUSE_MS / 1_000)
             answers[index] = await self._outcome(node, self._send(node, request))
+
+    def _may_wait(self, refused: NodeNotReadyError, deadline: float) -> bool:
+        """Whether to send again; for a broker that reconnects this uses up the pass's patience."""
+        now = time.monotonic()
+        if now < self._throttled_until or "throttle" in str(refused):
+            return now < deadline
+        self._patience_ms -= _PAUSE_MS
+        return self._patience_ms >= 0
 
     async def _outcome(self, node: int | None, sent: Any) -> Any:
         """What became of a sent request: its answer, or its error as a value."""
         if isinstance(sent, KafkaError):
             return sent
         try:
-            return await self._manager.wait_for(sent, _REQUEST_MS + 1_000)
+            answer = await self._manager.wait_for(sent, _REQUEST_MS + 1_000)
+            throttled_s = getattr(answer, "throttle_time_ms", 0) / 1_000
+            self._throttled_until = max(self._throttled_until, time.monotonic() + throttled_s)
+            return answer
         except KafkaTimeoutError as error:
             if node is not None:
                 self._manager.close(node)  # what waits for the same connection, which may never come about, fails too

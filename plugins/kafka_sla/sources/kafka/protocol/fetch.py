@@ -31,7 +31,7 @@ ONE_BATCH = 1
 class _Withheld(ThrottlingQuotaExceededError):  # type: ignore[misc]
     """What an answer without any partition means: a quota is used up, ask again after so many seconds."""
 
-    message = "a quota of this client is used up; raise its consumer_byte_rate"
+    message = "a quota of this client is used up; raise its consumer_byte_rate or request_percentage"
     retriable = False
     """Whoever gets this has waited long enough."""
 

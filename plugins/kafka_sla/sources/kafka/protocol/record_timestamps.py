@@ -62,6 +62,10 @@ class RecordTimes:
             for cause, count in sorted(self.unanswered.items())
         ]
 
+    def withheld(self) -> str | None:
+        """Why positions were not answered that may be read, if any were not."""
+        return next((cause for cause in sorted(self.unanswered) if "AUTHORIZATION" not in cause), None)
+
     def _read(self, positions: list[Position]) -> None:
         if self._bytes > BYTES_PER_PASS:
             self.unanswered[f"batches are so large that {BYTES_PER_PASS >> 20} MB were already read"] += len(positions)

@@ -146,4 +146,4 @@ def test_a_commit_log_that_a_service_hides_proves_nothing(kafka: Broker, orders:
     }  # fmt: skip
     assert any("__consumer_offsets may not be read (UNKNOWN_TOPIC_OR_PARTITION)" in note for note in seen.notes)
     (missing,) = [finding for finding in findings if not finding.ok]
-    assert missing.wants_samples and "run kafka-sla sample" in str(missing.cure)
+    assert missing.wants_samples and "sample_every" in str(missing.cure)

@@ -5,26 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from kafka.protocol.admin import AlterClientQuotasRequest
 
 from demo.broker import Cluster as Broker
+from demo.quotas import limit
 from kafka_sla.errors import KafkaUnreachable
-from kafka_sla.model.entities import Cluster, Connection, epoch_ms
+from kafka_sla.model.entities import epoch_ms
 from kafka_sla.sources.kafka.protocol import fetch
 from kafka_sla.sources.kafka.protocol.client import Client
 from tests.kafka_sla.sources.kafka.traffic import commit, look, points, produce, this_minute, topic
-
-_Entry = AlterClientQuotasRequest.EntryData
-
-
-def limit(broker: Broker, bytes_a_second: float) -> None:
-    """Let clients of our name fetch so much."""
-    entity = _Entry.EntityData(entity_type="client-id", entity_name="kafka-sla")
-    rate = _Entry.OpData(key="consumer_byte_rate", value=bytes_a_second, remove=False)
-    request = AlterClientQuotasRequest(entries=[_Entry(entity=[entity], ops=[rate])], validate_only=False)
-    with Client(Cluster("test", "kafka_test"), Connection("kafka_test", extra=dict(broker.client()))) as client:
-        (entry,) = client.ask_one(request).entries
-    assert entry.error_code == 0, entry.error_message
 
 
 @pytest.fixture
@@ -56,6 +44,16 @@ def test_a_snapshot_waits_for_a_broker_that_withholds_records(kafka_classes: Non
     assert seen.notes == ()
 
 
+def test_a_snapshot_waits_for_a_broker_that_takes_few_requests(kafka_classes: None) -> None:
+    with Broker() as broker:
+        name = batches_of_12_kb(broker)
+        limit(broker, 1, "request_percentage")
+
+        seen = [look(broker, this_minute(), name, live=True) for _ in range(6)]
+
+    assert [(one.commits.num_rows, one.notes) for one in seen] == [(3, ())] * 6
+
+
 def test_what_a_quota_never_lets_through_is_told_and_all_the_rest_read(
     kafka_classes: None, waited: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,7 +69,7 @@ def test_what_a_quota_never_lets_through_is_told_and_all_the_rest_read(
     assert max(points(seen))[1] == 400
     assert any("windows were not sampled" in note for note in seen.notes)
     assert {note.rpartition(": ")[2] for note in seen.notes} == {
-        "a quota of this client is used up; raise its consumer_byte_rate"
+        "a quota of this client is used up; raise its consumer_byte_rate or request_percentage"
     }
 
 
@@ -83,5 +81,8 @@ def test_a_commit_log_that_a_quota_never_lets_through_fails_the_snapshot_with_th
         name = batches_of_12_kb(broker)
         limit(broker, 10)
 
-        with pytest.raises(KafkaUnreachable, match="quota of this client is used up; raise its consumer_byte_rate"):
+        with pytest.raises(
+            KafkaUnreachable,
+            match="quota of this client is used up; raise its consumer_byte_rate or request_percentage",
+        ):
             look(broker, this_minute(), name, live=True)

@@ -1,17 +1,17 @@
-"""Committed offsets and log ends between runs, for clusters whose commit log is closed: polled every few seconds and
-thinned to what says something new. Knows no store and no schedule.
+"""Committed offsets and log ends between runs, for clusters whose commit log is closed: polled every few seconds.
+Knows no store and no schedule.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Set
+from dataclasses import dataclass
 
 import pyarrow as pa
 from kafka.errors import KafkaError
 
+from kafka_sla.errors import KafkaUnreachable
 from kafka_sla.model.entities import Cluster, Connection
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS
 from kafka_sla.sources.kafka import fact_rows
@@ -21,50 +21,13 @@ from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
 from kafka_sla.sources.kafka.protocol.groups import read_committed, see_groups
 from kafka_sla.sources.kafka.protocol.list_offsets import Offsets
+from kafka_sla.sources.kafka.protocol.record_timestamps import RecordTimes
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition, read_topics
+from kafka_sla.sources.kafka.samples.poll_runs import Runs
+from kafka_sla.sources.kafka.transaction_markers import ends_of_records
 
-
-@dataclass(slots=True)
-class Runs:
-    """Values over time. Of polls that find the same, the first is kept, the last, and the last of each window: what is
-    known at a window's end is what its bounds come from."""
-
-    window_ms: int
-    _last: dict[Any, tuple[int, int]] = field(default_factory=dict)
-    """Time and value of the newest poll."""
-    _pending: set[Any] = field(default_factory=set)
-    """Keys whose newest poll is not among the kept ones."""
-    _kept: list[tuple[Any, int, int]] = field(default_factory=list)
-
-    def add(self, at: int, values: Mapping[Any, int]) -> None:
-        for key, value in values.items():
-            before = self._last.get(key)
-            self._last[key] = (at, value)
-            same = before is not None and before[1] == value
-            if (
-                before is not None
-                and key in self._pending
-                and not (same and self._window(before[0]) == self._window(at))
-            ):
-                self._keep(key, *before)
-            if same:
-                self._pending.add(key)
-            else:
-                self._keep(key, at, value)
-
-    def take(self) -> list[tuple[Any, int, int]]:
-        """Key, time and value of each kept poll since the last take, the newest of every key among them."""
-        for key in list(self._pending):
-            self._keep(key, *self._last[key])
-        kept, self._kept = self._kept, []
-        return kept
-
-    def _window(self, at: int) -> int:
-        return at // self.window_ms
-
-    def _keep(self, key: Any, at: int, value: int) -> None:
-        self._pending.discard(key)
-        self._kept.append((key, at, value))
+End = tuple[TopicPartition, int, int]
+"""Partition, time (ms) and log end offset of a poll."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +36,8 @@ class Batch:
 
     committed_offsets: pa.Table
     log_offsets: pa.Table
+    notes: tuple[str, ...] = ()
+    """What could not be read and why, for people."""
 
 
 class Sampler:
@@ -111,17 +76,38 @@ class Sampler:
         """What was polled since the last batch."""
         committed = [(reader.group, *reader.tp, at, value, fact_rows.SNAPSHOT)
                      for reader, at, value in self._committed.take()]  # fmt: skip
-        ends = [(*tp, at, None, value, fact_rows.SNAPSHOT) for tp, at, value in self._ends.take()]
+        ends, notes = self._ends_of_records(self._ends.take(), {TopicPartition(*row[1:3]) for row in committed})
+        rows = [(*tp, at, None, value, fact_rows.SNAPSHOT) for tp, at, value in ends]
         name = self._cluster.name
         return Batch(
-            fact_rows.fact_table(COMMITTED_OFFSETS, name, committed), fact_rows.fact_table(LOG_OFFSETS, name, ends)
-        )
+            fact_rows.fact_table(COMMITTED_OFFSETS, name, committed), fact_rows.fact_table(LOG_OFFSETS, name, rows),
+            notes,
+        )  # fmt: skip
+
+    def _ends_of_records(self, polled: list[End], read: Set[TopicPartition]) -> tuple[list[End], tuple[str, ...]]:
+        """The ends before the markers of transactions, as snapshots say them, for a whole batch at once. An end that
+        cannot be checked is left out: beside a snapshot's it would look like a log that was cut."""
+        if not polled:
+            return [], ()
+        try:
+            if self._open is None:
+                self._connect()
+            times = RecordTimes(self._client, self._topics)
+            polled = [end for end in polled if self._offsets.leader(end[0]) is not None]
+            told = ends_of_records(times, read, {(tp, end) for tp, _, end in polled})
+            problem = times.withheld()
+        except (KafkaUnreachable, KafkaError) as error:
+            told, problem = {}, str(error) if isinstance(error, KafkaUnreachable) else words_of(error)
+        if problem:
+            return [], (f"{len(polled)} log ends are left out, for the records before them were not read: {problem}",)
+        return [(tp, at, told[tp, end]) for tp, at, end in polled], ()
 
     def _connect(self) -> None:
         with contextlib.ExitStack() as opened:
             self._client = opened.enter_context(Client(self._cluster, self._connection))
             try:
-                self._offsets = Offsets(self._client, read_topics(self._client, self._cluster.topics))
+                self._topics = read_topics(self._client, self._cluster.topics)
+                self._offsets = Offsets(self._client, self._topics)
                 self._groups, _ = see_groups(self._client, self._cluster.groups, self._cluster.topics)
             except KafkaError as error:
                 raise self._client.unreachable(words_of(error)) from error
