@@ -145,7 +145,7 @@ def _unsigned(world: World, plan: Plan, reader: Reader) -> int:
     until = 0
     for number, (a, b) in enumerate(pairwise(reader.partition.lives), 1):
         last = max((at for at in polls if a.born <= at < a.died), default=None)
-        if last is None or plan.exact:
+        if last is None:
             continue
         end = a.log_end(last)
         fell = any(b.log_end(at) < end for at in polls if at >= b.born)
@@ -153,7 +153,9 @@ def _unsigned(world: World, plan: Plan, reader: Reader) -> int:
         first = int(b.stamp.min(initial=NEVER))
         whole = [run for run in plan.runs if run.asked >= b.born and b.log_start(run.asked) == 0]
         behind = any(last < edge <= first for run in whole for edge in _edges(world, run))
-        if not (fell or renamed or behind):
+        if plan.exact and not fell:
+            until = max(until, first)
+        elif not (fell or renamed or behind):
             passed = (c.at for c in reader.commits if c.life == number and c.offset is not None and c.offset >= end)
             until = max(until, next(passed, NEVER))
     return until
