@@ -12,6 +12,11 @@ from benchmarks.simulation.shrink import Shrinker
 from benchmarks.simulation.world import World
 
 _SEEDS, _CHUNK = 300, 20
+_ONCE_FAILED = (
+    477, 637, 661, 749, 774, 1052, 1081, 1127, 1217, 1450, 1489, 1492, 1513, 1705, 1793, 1817, 1931, 2061, 2461, 2621,
+    2649, 2909, 3077, 3113, 3205, 3293, 3409, 3969, 4042, 4269, 4461, 4480, 5041, 5103, 5147, 5749,
+)  # fmt: skip
+"""Beyond the first three hundred."""
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -28,6 +33,11 @@ def test_every_invariant_holds_in_every_world(first: int) -> None:
     ]
 
     assert failed == []
+
+
+@pytest.mark.parametrize("seed", _ONCE_FAILED)
+def test_worlds_that_failed_once_hold(seed: int) -> None:
+    assert outcome(seed).failures == ()
 
 
 def test_the_same_number_is_the_same_world() -> None:
