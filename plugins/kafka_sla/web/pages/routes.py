@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, HTTPException, Query, Request
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from kafka_sla.model.entities import Interval
 from kafka_sla.text.formatting import moment
@@ -16,6 +16,7 @@ from kafka_sla.web.pages import broker_views, date_ranges, gap_views, overview_v
 from kafka_sla.web.pages.burn_down import burn_down
 from kafka_sla.web.pages.overview_view import RequestView, View
 from kafka_sla.web.pages.response import Page, page_of
+from kafka_sla.web.pages.year_map import year_map
 from kafka_sla.web.queries import airflow_runs, coverage, gaps, other_metrics
 from kafka_sla.web.queries.overview import attainments, overview
 
@@ -65,7 +66,7 @@ def sla_page(context: RequestContext, sla: NamedSla, span: Span, page: RequestPa
     return page.html(
         "sla", title=sla.name, sla=view_models.now(row, page.link), required=sla,
         reached=_reached(context, sla, span), span=date_ranges.shown(span),
-        budget=burn_down(context, sla, row.period),
+        budget=burn_down(context, sla, row.period), year=year_map(context, sla),
         periods=date_ranges.choices(span, sla, context.now),
         misses=misses[:SHOWN_MISSES], all_misses=len(misses),
         pieces=airflow_runs.pieces(context, sla.cluster, span, page.airflow),
@@ -97,24 +98,18 @@ def quality_page(context: RequestContext, page: RequestPage, request: Request) -
 @router.get("/coverage")
 def coverage_page(context: RequestContext, page: RequestPage, request: Request) -> Response:
     span = date_ranges.asked(request, context.now, timedelta(days=31))
-    days = coverage.coverage_days(context, span)
+    found = gap_views.missing(gaps.missing(context, span), page.airflow)
     return page.html(
-        "coverage",
-        title="Coverage",
-        clusters=view_models.coverage(days),
-        span=_span(context, request, span, coverage.LONGEST),
-    )
+        "coverage", title="Coverage", clusters=view_models.coverage(coverage.coverage_days(context, span)),
+        found=found, span=_span(context, request, span, coverage.LONGEST), paused=airflow_runs.paused(),
+        backfills=airflow_runs.backfills_possible(),
+    )  # fmt: skip
 
 
 @router.get("/missing")
-def missing_page(context: RequestContext, page: RequestPage, request: Request) -> Response:
-    span = date_ranges.asked(request, context.now, timedelta(days=31))
-    found = gap_views.missing(gaps.missing(context, span), page.airflow)
-    return page.html(
-        "missing", title="Missing time", found=found,
-        span=_span(context, request, span, gaps.LONGEST), paused=airflow_runs.paused(),
-        backfills=airflow_runs.backfills_possible(),
-    )  # fmt: skip
+def missing_page(page: RequestPage, request: Request) -> Response:
+    """The address of what the page of coverage shows now."""
+    return RedirectResponse(page.link("/coverage", **request.query_params), 308)
 
 
 @router.get("/brokers")
