@@ -37,9 +37,15 @@ def brokers_page(
         )
         for each in context.settings.clusters if cluster in ("", each.name)
     }  # fmt: skip
+    flows = {
+        each.name: [
+            flow for c in context.settings.clusters for flow in c.replication if each.name in (c.name, flow.target)
+        ]
+        for each in context.settings.clusters
+    }
     return page.html(
-        "brokers", title="Brokers", clusters=broker_views.meshes(rows), led=led, cluster=cluster, broker=broker,
-        span=date_ranges.shown(span, request, context.now), since=broker_views.since(rows, span),
+        "brokers", title="Brokers", clusters=broker_views.meshes(rows), led=led, flows=flows, cluster=cluster,
+        broker=broker, span=date_ranges.shown(span, request, context.now), since=broker_views.since(rows, span),
     )  # fmt: skip
 
 

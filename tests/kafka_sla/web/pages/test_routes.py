@@ -164,6 +164,12 @@ def test_coverage_has_a_row_a_cluster_and_a_cell_a_day_that_leads_to_what_is_mis
     assert ["What to run", "Which time"] == re.findall(r'<h2 id="(?:run|times)-h"[^>]*>([^<]+)', text)
 
 
+def test_the_page_of_a_miss_offers_its_link_to_copy(reader: Asker) -> None:
+    (miss, *_) = reader.json("/api/v1/misses")
+
+    assert f"<code>http://testserver/kafka-sla/misses/{miss['id']}</code>" in reader.get(f"/misses/{miss['id']}").text
+
+
 def test_the_former_page_of_missing_time_leads_to_coverage_with_its_period(reader: Asker) -> None:
     asked = {"from": "2026-03-01", "to": "2026-03-04", "path": "anything"}
     headers = {"Authorization": f"Bearer {reader.token}"}
