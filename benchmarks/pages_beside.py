@@ -86,9 +86,9 @@ _METRICS = {
     FETCH_LATENCY: f"""
         SELECT 'prod' AS cluster, l.range::INT AS leader,
             CASE WHEN f.range = l.range THEN 'consumers' ELSE f.range::VARCHAR END AS follower, {_WINDOW},
-            600::BIGINT AS fetches, 3.0 + hash(l.range, f.range, m.range) % 5 AS fetch_latency_ms,
-            2.5 AS fetch_latency_low_ms, 9.0 AS fetch_latency_high_ms, 0.4 AS total_local_ms, false AS slow,
-            'even' AS verdict, 'All pairs are alike' AS verdict_reason
+            600::BIGINT AS fetches, (3 + hash(l.range, f.range, m.range) % 5)::DOUBLE AS fetch_latency_ms,
+            2.5::DOUBLE AS fetch_latency_low_ms, 9.0::DOUBLE AS fetch_latency_high_ms, 0.4::DOUBLE AS total_local_ms,
+            false AS slow, 'even' AS verdict, 'All pairs are alike' AS verdict_reason
         FROM range({{brokers}}) l, range({{brokers}}) f, range({{minutes}}) m ORDER BY m.range, l.range, f.range
     """,
     REPLICATION_LAG: f"""
