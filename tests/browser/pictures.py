@@ -36,9 +36,8 @@ def main(folder: Path) -> None:
         for dark in (False, True):
             _mails(browser, found, folder, dark)
         _pages(browser, found, folder, _PAGES)
-        own = {name: _PAGES[name] for name in ("sla", "miss", "coverage")}
-        _pages(browser, found, folder, own, suffix="-dark", dark=True)
-        _pages(browser, found, folder, own, suffix="-phone", width=390)
+        _pages(browser, found, folder, {"sla": _sla}, suffix="-dark", dark=True)
+        _pages(browser, found, folder, {"miss": _miss}, suffix="-phone", width=390)
         browser.close()
 
 

@@ -35,11 +35,8 @@ def _verdict(members: Sequence[GroupMember]) -> str:
     if not late or not reading:
         return "No member is above the threshold" if reading else ""
     if len(late) == len(reading):
-        return (
-            f"All {plural(len(late), 'member')} are above the threshold"
-            if len(late) > 1
-            else "The only member is above the threshold"
-        )
+        whole = {1: "The only member is", 2: "Both members are"}.get(len(late), f"All {len(late)} members are")
+        return f"{whole} above the threshold"
     names = ", ".join(f"{one.client} on {one.host}" for one in late[:FEW]) + (", …" if len(late) > FEW else "")
     return f"{len(late)} of {plural(len(reading), 'member')} above the threshold: {names}"
 

@@ -86,7 +86,7 @@ def test_weeks_are_columns_from_monday_to_sunday_and_the_newest_is_the_last(cont
 
 def test_a_bad_day_leads_to_its_charts_and_others_lead_nowhere(reader: Asker) -> None:
     page = reader.get(f"/slas/{ORDERS}").text
-    found = Elements(page[page.index("scroll year") : page.index("key year")])
+    found = Elements(page[page.index("scroll newest year") : page.index("key year")])
     links = [str(a["href"]) for a in found.all("a")]
 
     assert 1 <= len(links) <= 2
