@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 
 from kafka_sla.config.store import Store
-from kafka_sla.lake.iceberg import Iceberg
+from kafka_sla.lake.iceberg import LOADS, MAIN, Iceberg
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval
@@ -43,7 +43,7 @@ def metrics(store: Store, loads: Sequence[Load], slas: int, partitions: int) -> 
                 db.execute(_COPY.format(rows=rows.format(minutes=minutes, **sizes), load=load_id, path=path),
                            {"start": span.start})  # fmt: skip
                 paths.append(str(path))
-        _add(store, table, paths)
+        add(store, table, paths, LOADS)
 
 
 def facts(store: Store, until: datetime, groups: int, slas: int, partitions: int) -> None:
@@ -60,12 +60,13 @@ def facts(store: Store, until: datetime, groups: int, slas: int, partitions: int
                 made = rows.format(snapshots=int((min(until, start + timedelta(days=1)) - start) / FIVE), **sizes)
                 db.execute(f"COPY ({made}) TO '{path}' (FORMAT parquet, COMPRESSION zstd)", {"start": start})
             paths.append(str(path))
-        _add(store, table, paths)
+        add(store, table, paths, MAIN)
 
 
-def _add(store: Store, table: Table, paths: list[str]) -> None:
+def add(store: Store, table: Table, paths: list[str], branch: str) -> None:
+    """The files as rows of a table: of facts on its main branch, of metrics where loads wait to be shown."""
     Iceberg(store, Ledger(store).open).commit(
-        table, lambda _, change: change.add_files(paths, check_duplicate_files=False)
+        table, lambda _, change: change.add_files(paths, check_duplicate_files=False, branch=branch)
     )
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks import pages_beside
 from kafka_sla.config.store import Store
-from kafka_sla.lake.iceberg import Iceberg
+from kafka_sla.lake.iceberg import LOADS, MAIN
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.rollups import SLOTS_KEPT, WINDOWS_KEPT
@@ -194,9 +194,7 @@ def _files(folder: Path, store: Store, lake: Lake, ledger: Ledger, end: datetime
                        {"start": piece.start})  # fmt: skip
             paths.append(str(path))
             ledger.publications.publish(["prod"], piece, f"load{number}", 0)
-    Iceberg(store, Ledger(store).open).commit(
-        CONSUMER_LATENCY, lambda _, change: change.add_files(paths, check_duplicate_files=False)
-    )
+    pages_beside.add(store, CONSUMER_LATENCY, paths, LOADS)
     recent = [(f"load{number}", piece) for number, piece in enumerate(pieces) if piece.end >= today]
     pages_beside.metrics(store, recent, SLAS, PARTITIONS)
 
@@ -229,9 +227,7 @@ def _snapshots(folder: Path, store: Store, end: datetime) -> None:
             start = end.replace(hour=0, minute=0) - timedelta(days=day)
             db.execute(_STATES.format(path=path, groups=GROUPS), {"start": start})
             paths.append(str(path))
-    Iceberg(store, Ledger(store).open).commit(
-        GROUP_STATES, lambda _, change: change.add_files(paths, check_duplicate_files=False)
-    )
+    pages_beside.add(store, GROUP_STATES, paths, MAIN)
 
 
 _STATES = """

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
-from kafka_sla.model.entities import Interval
+from kafka_sla.model.entities import Interval, Patterns
 from kafka_sla.web.api.params import RequestContext, named
 from kafka_sla.web.pages import broker_views, date_ranges, reader_views
 from kafka_sla.web.pages.response import Page, page_of
@@ -33,7 +33,7 @@ def brokers_page(
     seen = Interval(span.end - LEADERS_SEEN, span.end)
     led = {
         each.name: reader_views.leading(
-            each.name, leaders(context, each.name, seen), context.settings.slas, page.link
+            each.name, leaders(context, each.name, seen, Patterns()), context.settings.slas, page.link
         )
         for each in context.settings.clusters if cluster in ("", each.name)
     }  # fmt: skip

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from kafka_sla.model.entities import Interval, Sla, floor_time
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_sla.model.entities import Interval, Patterns, Sla, floor_time
 from kafka_sla.model.tables import GROUP_MEMBERS, TOPIC_CONFIGS
 from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, PartitionKey
 from kafka_sla.web.queries.context import Context
@@ -38,7 +41,7 @@ def readers(context: Context, sla: Sla, until: datetime) -> Readers:
     late = _lateness(context, sla, until)
     seen = Interval(until - RECENT, until)
     rows = context.spared(lambda lake: lake.read_facts(GROUP_MEMBERS, seen, [sla.cluster], _MEMBER_COLUMNS))
-    newest = [row for row in _newest(rows.to_pylist(), "group") if sla.groups.matches(row["group"])]
+    newest = _newest(_matching(rows, "group", sla.groups), "group")
     members = sorted(
         _members(sla, newest, late), key=lambda one: (one.group, -(one.worst_latency_ms or -1), one.client)
     )
@@ -51,10 +54,19 @@ def readers(context: Context, sla: Sla, until: datetime) -> Readers:
     )  # fmt: skip
 
 
-def leaders(context: Context, cluster: str, span: Interval) -> dict[str, list[int]]:
-    """The broker that leads each partition of the topics of a cluster, as the newest snapshot of the span saw it."""
+def leaders(context: Context, cluster: str, span: Interval, topics: Patterns) -> dict[str, list[int]]:
+    """The broker that leads each partition of these topics of a cluster, as the newest snapshot of the span saw it."""
     rows = context.spared(lambda lake: lake.read_facts(TOPIC_CONFIGS, span, [cluster], ("topic", "at", "leaders")))
-    return {row["topic"]: row["leaders"] for row in _newest(rows.to_pylist(), "topic") if row["leaders"]}
+    return {
+        row["topic"]: row["leaders"] for row in _newest(_matching(rows, "topic", topics), "topic") if row["leaders"]
+    }
+
+
+def _matching(rows: pa.Table, name: str, wanted: Patterns) -> list[dict[str, Any]]:
+    """The rows whose group or topic is wanted: few of many, so the others never become Python values."""
+    names = [value for value in pc.unique(rows[name]).to_pylist() if wanted.matches(value)]
+    found: list[dict[str, Any]] = rows.filter(pc.is_in(rows[name], pa.array(names, pa.string()))).to_pylist()
+    return found
 
 
 def _lateness(context: Context, sla: Sla, until: datetime) -> _Lateness:
@@ -67,9 +79,8 @@ def _lateness(context: Context, sla: Sla, until: datetime) -> _Lateness:
     return _Lateness(None, sla.max_latency_ms, {})
 
 
-def _newest(rows: Iterable[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+def _newest(rows: Sequence[dict[str, Any]], name: str) -> list[dict[str, Any]]:
     """What the newest snapshot of each saw."""
-    rows = list(rows)
     newest: dict[str, datetime] = {}
     for row in rows:
         newest[row[name]] = max(row["at"], newest.get(row[name], row["at"]))
@@ -94,10 +105,9 @@ def _members(sla: Sla, rows: Iterable[dict[str, Any]], late: _Lateness) -> Itera
 
 def _brokers(context: Context, sla: Sla, span: Interval, late: _Lateness) -> list[LeadingBroker]:
     led: dict[int, set[tuple[str, int]]] = defaultdict(set)
-    for topic, brokers in leaders(context, sla.cluster, span).items():
-        if sla.topics.matches(topic):
-            for partition, broker in enumerate(brokers):
-                led[broker].add((topic, partition))
+    for topic, brokers in leaders(context, sla.cluster, span, sla.topics).items():
+        for partition, broker in enumerate(brokers):
+            led[broker].add((topic, partition))
     return [
         LeadingBroker(
             broker=None if broker == _NOBODY else broker, partitions=len(mine),
