@@ -98,14 +98,14 @@ _METRICS = {
             (hash(g.range, m.range) % 300)::BIGINT AS replication_record_lag,
             400::BIGINT AS replication_record_lag_max, 4::INT AS refreshes, 0::INT AS stale_refreshes,
             $start + to_minutes(m.range::BIGINT) AS last_replicated_at, 800.0::DOUBLE AS replication_latency_ms,
-            1900.0::DOUBLE AS replication_latency_max_ms
+            1900.0::DOUBLE AS replication_latency_max_ms, NULL::VARCHAR AS unknown_reason
         FROM range({{copied}}) g, range({{partitions}}) p, range({{minutes}}) m ORDER BY g.range, p.range, m.range
     """,
     NON_CONSUMED: f"""
         SELECT {_GROUP_PARTITION}, {_WINDOW}, 0::BIGINT AS non_consumed_low, 0::BIGINT AS non_consumed_high,
             (hash(g.range, p.range, m.range) % 2000)::BIGINT AS unread_records,
             $start + to_hours(100) AS unread_expires_at, 3.6e8::DOUBLE AS unread_expires_in_ms,
-            'delete' AS cleanup_policy
+            'delete' AS cleanup_policy, NULL::VARCHAR AS unknown_reason
         {_EACH}
     """,
     CONSUMER_STATUS: f"""
