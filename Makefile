@@ -92,7 +92,7 @@ pictures: chromium ## draw the pictures of README and docs anew, into docs/pictu
 .PHONY: chromium
 chromium: setup
 	@command -v "$${CHROMIUM:-chromium}" >/dev/null || { echo "Chromium is needed: apt-get install chromium, or make $(MAKECMDGOALS) CHROMIUM=/path/to/chromium"; exit 1; }
-	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt playwright
+	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt playwright axe-playwright-python
 
 matrix: setup wheel ## the wheel under each Airflow, Python and Spark, as a table (an hour, 6 GB of disk); ONLY=3.1.8 for one Airflow
 	@$(BIN)/python -m benchmarks.matrix $(ONLY)

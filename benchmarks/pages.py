@@ -64,7 +64,7 @@ def _requests(year: Year, each: int) -> Iterator[Request]:
     for _ in range(each):
         sla = f"sla {dice.randrange(SLAS):03}"
         yield "overview", "/api/v1/slas", {}
-        yield "overview of a team", "/api/v1/slas", {"team": f"team {dice.randrange(10)}"}
+        yield "overview of a team", "/api/v1/slas", {"team": f"team {dice.randrange(15)}"}
         for name, days in SPANS.items():
             newest = {"from": _text(year.end - timedelta(days=days)), "to": _text(year.end)}
             yield f"timeline, newest {name}", f"/api/v1/slas/{sla}/timeline", newest
@@ -84,8 +84,23 @@ def _requests(year: Year, each: int) -> Iterator[Request]:
         yield "broken expectations of a week", "/api/v1/quality/broken", {"from": _text(year.end - timedelta(days=7))}
         yield "coverage of a month", "/api/v1/coverage", {"from": _text(year.end - timedelta(days=30))}
         yield "missing time of a month", "/api/v1/missing", {"from": _text(year.end - timedelta(days=30))}
-        yield "(page of the overview)", "/", {}
-        yield "(page of an SLA, a year)", f"/slas/{sla}", {"from": _text(year.end - timedelta(days=365))}
+        recent = {"from": _text(year.end - timedelta(hours=6)), "to": _text(year.end)}
+        day = {"from": _text(year.end - timedelta(days=1)), "to": _text(year.end)}
+        yield "consumer status of an SLA, 6 hours", f"/api/v1/slas/{sla}/status", recent
+        yield "consumer status of an SLA, a day", f"/api/v1/slas/{sla}/status", day
+        yield "members and leaders of an SLA", f"/api/v1/slas/{sla}/readers", recent
+        yield "page of the overview", "/", {}
+        yield "page of the overview, all SLAs", "/", {"all": "true"}
+        yield "page of a team", f"/teams/team {dice.randrange(15)}", {}
+        yield "page of an SLA, a day", f"/slas/{sla}", day
+        yield "page of an SLA, a year", f"/slas/{sla}", {"from": _text(year.end - timedelta(days=365))}
+        yield "page of misses, a month", "/misses", {}
+        yield "page of brokers, 6 hours", "/brokers", recent
+        yield "page of replication, 6 hours", "/replication", recent
+        yield "page of unread records, 6 hours", "/unread", recent
+        yield "page of coverage, a month", "/coverage", {}
+        yield "page of data quality, a week", "/quality", {}
+        yield "page of reports", "/reports", {}
         yield "(metrics without partitions)", "/metrics", {"partitions": "false"}
     yield "(metrics of 10,000 group-partitions)", "/metrics", {}
 

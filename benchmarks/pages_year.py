@@ -1,4 +1,4 @@
-"""A year as the pages would find it: 100 SLAs over 10,000 group-partitions, made by SQL in bulk. Measures nothing.
+"""A year as the pages would find it: 300 SLAs over 10,000 group-partitions, made by SQL in bulk. Measures nothing.
 
 Real in number and size: the sums of every SLA by hour and day, of the last eight days by slot and of the last day by
 window, misses, validation results, snapshots of 1,000 groups for two months, and the rows of the 10,000
@@ -19,8 +19,9 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
+from benchmarks import pages_beside
 from kafka_sla.config.store import Store
-from kafka_sla.lake.iceberg import Iceberg
+from kafka_sla.lake.iceberg import LOADS, MAIN
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.rollups import SLOTS_KEPT, WINDOWS_KEPT
@@ -28,7 +29,7 @@ from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import CONSUMER_LATENCY, GROUP_STATES
 from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, packed_cells, packed_histogram
 
-SLAS, PARTITIONS, GROUPS = 100, 100, 1_000
+SLAS, PARTITIONS, GROUPS = 300, 34, 1_000
 """Each SLA has its own group and topic of so many partitions."""
 DAYS, SNAPSHOT_DAYS = 365, 62
 _UNTIL = "until.txt"
@@ -57,6 +58,7 @@ def build(folder: Path, windows_for: int) -> Year:
     _database(Path(str(store.url.database)), end, windows_for)
     _files(folder, store, lake, ledger, end)
     _snapshots(folder, store, end)
+    pages_beside.facts(store, end, GROUPS, SLAS, PARTITIONS)
     ledger.observed_time.add("prod", (end - i * timedelta(milliseconds=SLOT_MS) for i in range(SNAPSHOT_DAYS * 288)))
     (folder / _UNTIL).write_text(end.isoformat())
     return Year(config, store, end)
@@ -73,9 +75,13 @@ def built(folder: Path) -> Year | None:
 def _configuration() -> str:
     slas = [
         {"name": f"sla {i:03}", "group": f"group-{i:03}", "topic": f"topic-{i:03}", "max_latency": "30s", "for": "5m",
-         "period": "year" if i % 2 else "month", "team": f"team {i % 10}"} for i in range(SLAS)
+         "period": "year" if i % 2 else "month", "team": f"team {i % 15}"} for i in range(SLAS)
     ]  # fmt: skip
-    return json.dumps({"clusters": {"prod": {}}, "defaults": {"objective": "99.9%", "cluster": "prod"}, "slas": slas})
+    clusters = {
+        "prod": {"connection": "kafka_prod", "replication": [{"to": "dr"}]}, "dr": {"connection": "kafka_dr"}
+    }  # fmt: skip
+    defaults = {"objective": "99.9%", "cluster": "prod"}
+    return json.dumps({"clusters": clusters, "defaults": defaults, "slas": slas})
 
 
 def _database(path: Path, end: datetime, windows_for: int) -> None:
@@ -83,7 +89,7 @@ def _database(path: Path, end: datetime, windows_for: int) -> None:
         db.execute("PRAGMA synchronous=OFF")
         for width, kept in _KEPT.items():
             start = end - kept
-            db.executemany(f"INSERT INTO sla_rollups VALUES ({','.join('?' * 14)})", _rollups(width, start, end))
+            db.executemany(f"INSERT INTO sla_rollups VALUES ({','.join('?' * 15)})", _rollups(width, start, end))
             db.executemany("INSERT INTO sla_rollup_details VALUES (?,?,?,?,?)", _details(width, start, end))
         db.execute(_WINDOWS, {"slas": windows_for, "minutes": DAYS * 1_440, "end": f"{end:%Y-%m-%d %H:%M:%S}"})
         db.execute(_WINDOWS_OF_TODAY, {"slas": SLAS, "from": windows_for, "minutes": 1_440,
@@ -109,7 +115,7 @@ def _rollups(width: int, start: datetime, end: datetime) -> Iterator[tuple[objec
             worst = float(dice.lognormal(8.5, 0.4))
             bad = width // 100 if (i * 7 + sla) % 97 == 0 else 0
             yield (f"sla {sla:03}", width, at, width - bad, bad, 0, 0, width, width // 1000, worst, worst * 0.95,
-                   worst * 1.05, width, width)  # fmt: skip
+                   worst * 1.05, 30_000, width, width)  # fmt: skip
 
 
 def _details(width: int, start: datetime, end: datetime) -> Iterator[tuple[object, ...]]:
@@ -131,7 +137,7 @@ _VERDICT = """
     printf('sla %03d', s.value), 'prod',
     strftime('%Y-%m-%d %H:%M:%S.000000', :end, (m.value - :minutes) || ' minutes'),
     strftime('%Y-%m-%d %H:%M:%S.000000', :end, (m.value - :minutes + 1) || ' minutes'),
-    'good', 1, NULL, 30000, 4000.0 + (m.value * 37 % 1000), 3900.0, 5200.0, printf('group-%03d', s.value),
+    'good', 1, NULL, 30000, NULL, 4000.0 + (m.value * 37 % 1000), 3900.0, 5200.0, printf('group-%03d', s.value),
     printf('topic-%03d', s.value), 1, 100, 0, 0, 60000, 0
 """
 _WINDOWS = f"""
@@ -152,7 +158,7 @@ _MISSES = f"""
         strftime('%Y-%m-%d %H:%M:%S.000000', :end, -d.value || ' days'),
         strftime('%Y-%m-%d %H:%M:%S.000000', :end, -d.value || ' days', '20 minutes'),
         strftime('%Y-%m-%d %H:%M:%S.000000', :end, -d.value || ' days', '5 minutes'),
-        20, 1, 30000, 90000.0, 80000.0, 95000.0,
+        20, 1, 30000, NULL, 300000, 90000.0, 80000.0, 95000.0,
         strftime('%Y-%m-%d %H:%M:%S.000000', :end, -d.value || ' days', '9 minutes'),
         printf('group-%03d', s.value), printf('topic-%03d', s.value), 7,
         '{{"cause": "stopped", "sentence": "Group stopped."}}'
@@ -188,9 +194,9 @@ def _files(folder: Path, store: Store, lake: Lake, ledger: Ledger, end: datetime
                        {"start": piece.start})  # fmt: skip
             paths.append(str(path))
             ledger.publications.publish(["prod"], piece, f"load{number}", 0)
-    Iceberg(store, Ledger(store).open).commit(
-        CONSUMER_LATENCY, lambda _, change: change.add_files(paths, check_duplicate_files=False)
-    )
+    pages_beside.add(store, CONSUMER_LATENCY, paths, LOADS)
+    recent = [(f"load{number}", piece) for number, piece in enumerate(pieces) if piece.end >= today]
+    pages_beside.metrics(store, recent, SLAS, PARTITIONS)
 
 
 _LATENCY = """
@@ -221,9 +227,7 @@ def _snapshots(folder: Path, store: Store, end: datetime) -> None:
             start = end.replace(hour=0, minute=0) - timedelta(days=day)
             db.execute(_STATES.format(path=path, groups=GROUPS), {"start": start})
             paths.append(str(path))
-    Iceberg(store, Ledger(store).open).commit(
-        GROUP_STATES, lambda _, change: change.add_files(paths, check_duplicate_files=False)
-    )
+    pages_beside.add(store, GROUP_STATES, paths, MAIN)
 
 
 _STATES = """

@@ -64,6 +64,7 @@ def main() -> int:
 def _play(once: bool) -> int:
     shutil.rmtree(FOLDER, ignore_errors=True)
     with ExitStack() as stack:
+        say("on two idle cores this takes about 7 minutes; the first figures are there after about 3")
         say("starting Kafka, MirrorMaker, Postgres and a mailbox")
         archive_classes()
         cluster = stack.enter_context(Cluster(folder=FOLDER / "kafka", properties=_EXPIRE_SOON))
@@ -119,6 +120,7 @@ def _rounds(client: AirflowClient, load: Load, settings: Settings, look: Callabl
     _let_run(load, FIRST_ROUND_SECONDS)
     first = Interval(began, floor_time(datetime.now(UTC), settings.window_ms))
     _run(client, first)
+    say(f"the first figures: {client.address}/kafka-sla/")
     _let_run(load, TRAFFIC_SECONDS)
     say("one more look at what is only seen now")
     seen = floor_time(datetime.now(UTC), settings.window_ms)

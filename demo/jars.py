@@ -120,18 +120,11 @@ def _run_ivy(jars: JarSet, work: Path, target: Path, progress: Say) -> None:
                "-types", "jar", "bundle", "-confs", "default",
                "-retrieve", f"{target}/[artifact]-[revision](-[classifier]).[ext]"]  # fmt: skip
     progress(f"fetching the jars of {jars.name} ({jars.size_mb} MB, once)")
-    lines: list[str] = []
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as ivy:
-        assert ivy.stdout is not None
-        for line in ivy.stdout:
-            lines.append(line)
-            if "[SUCCESSFUL ]" in line:
-                progress(f"  {line.split()[2].rpartition('!')[2]}")
+    ivy = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     found = len(list(target.glob("*.jar"))) if target.is_dir() else 0
     if ivy.returncode or not found:
-        raise JarsMissing(f"Ivy found {jars.name} not in Maven Central:\n{''.join(lines[-25:])}"
+        raise JarsMissing(f"Ivy found {jars.name} not in Maven Central:\n{''.join(ivy.stdout.splitlines(True)[-25:])}"
                           f"Check the network, or point {jars.variable} at a folder that holds the jars.")  # fmt: skip
-    progress(f"fetched {found} jars")
 
 
 def _ivy_jar() -> Path:

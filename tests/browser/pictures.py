@@ -6,7 +6,7 @@ Knows no test."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -26,13 +26,18 @@ _HEIGHT = 1_200
 """Longer pages are cut: nobody reads them in a README."""
 
 
+Pages = Mapping[str, Callable[[Page, AirflowClient], None]]
+
+
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with world() as found, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium_path(), args=["--no-sandbox"])
         for dark in (False, True):
             _mails(browser, found, folder, dark)
-        _pages(browser, found, folder)
+        _pages(browser, found, folder, _PAGES)
+        _pages(browser, found, folder, {"sla": _sla}, suffix="-dark", dark=True)
+        _pages(browser, found, folder, {"miss": _miss}, suffix="-phone", width=390)
         browser.close()
 
 
@@ -47,14 +52,19 @@ def _mails(browser: Any, found: World, folder: Path, dark: bool) -> None:
     context.close()
 
 
-def _pages(browser: Any, found: World, folder: Path) -> None:
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
+def _pages(
+    browser: Any, found: World, folder: Path, pages: Pages, *, suffix: str = "", width: int = 1440, dark: bool = False
+) -> None:
+    """As somebody in Berlin sees them."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 800}, color_scheme="dark" if dark else "light", timezone_id="Europe/Berlin"
+    )
     context.set_default_timeout(60_000)
     context.add_cookies([{"name": "_token", "value": found.client.token(), "url": found.client.address}])
     page = context.new_page()
-    for name, show in _PAGES.items():
+    for name, show in pages.items():
         show(page, found.client)
-        _keep(page, folder / f"{name}.png")
+        _keep(page, folder / f"{name}{suffix}.png")
     context.close()
 
 
@@ -75,6 +85,10 @@ def _miss(page: Page, client: AirflowClient) -> None:
     page.wait_for_selector('.charts[data-ready="yes"]')
 
 
+def _coverage(page: Page, client: AirflowClient) -> None:
+    page.goto(f"{client.address}/kafka-sla/coverage")
+
+
 def _grid(page: Page, client: AirflowClient) -> None:
     newest, *_ = client.runs("kafka_sla")
     page.goto(f"{client.address}/dags/kafka_sla/runs/{quote(newest, safe='')}")
@@ -91,10 +105,11 @@ def _form(page: Page, client: AirflowClient) -> None:
     page.wait_for_load_state("networkidle")
 
 
-_PAGES: dict[str, Callable[[Page, AirflowClient], None]] = {
+_PAGES: Pages = {
     "overview": _overview,
     "sla": _sla,
     "miss": _miss,
+    "coverage": _coverage,
     "grid": _grid,
     "trigger-form": _form,
 }

@@ -85,6 +85,7 @@ def _init(command: argparse.ArgumentParser) -> None:
     command.add_argument("--cluster", default="prod", metavar="NAME", help="name of the Kafka cluster (prod)")
     command.add_argument("--group", default="payments-service", metavar="NAME", help="a consumer group to measure")
     command.add_argument("--topic", default="payments", metavar="NAME", help="a topic that it reads")
+    _json(command, "where it was written")
 
 
 def _status(command: argparse.ArgumentParser) -> None:
@@ -109,6 +110,7 @@ def _sample(command: argparse.ArgumentParser) -> None:
     command.add_argument("--every", type=_duration, default=5_000, metavar="TIME", help="between polls (5s)")
     command.add_argument("--land-every", type=_duration, default=60_000, metavar="TIME", help="between batches (1m)")
     command.add_argument("--for", dest="lasting", type=_duration, metavar="TIME", help="end by itself after this time")
+    _json(command, "rows landed")
 
 
 def _import(command: argparse.ArgumentParser) -> None:
@@ -117,6 +119,7 @@ def _import(command: argparse.ArgumentParser) -> None:
             f"--{table}", type=Path, metavar="FILE", nargs="+", action="extend", default=[],
             help=f"rows of {table.replace('-', '_')}, .csv or .parquet; several files and repeats are fine",
         )  # fmt: skip
+    _json(command, "new rows of each file")
 
 
 def _run(command: argparse.ArgumentParser) -> None:
@@ -125,6 +128,7 @@ def _run(command: argparse.ArgumentParser) -> None:
     _repeated(command, "--sla", "judge this SLA only (repeat for more)")
     command.add_argument("--notify", action="store_true", help="mail opened and recovered misses, each once")
     command.add_argument("--driver-memory", default="2g", metavar="SIZE", help="memory of the Spark driver (2g)")
+    _json(command, "verdicts and misses of each SLA")
 
 
 def _misses(command: argparse.ArgumentParser) -> None:
@@ -138,6 +142,7 @@ def _report(command: argparse.ArgumentParser) -> None:
     _interval(command, required=True)
     _repeated(command, "--sla", "of this SLA only (repeat for more)")
     command.add_argument("--output", type=Path, required=True, metavar="FILE", help="HTML file to write")
+    _json(command, "where it was written")
 
 
 def _digest(command: argparse.ArgumentParser) -> None:
@@ -147,6 +152,7 @@ def _digest(command: argparse.ArgumentParser) -> None:
         "--output", type=Path, metavar="FILE", help="HTML file to write; else the archive of the store"
     )
     command.add_argument("--mail-to", metavar="ADDRESS", help="mail it to this address, and to nobody else")
+    _json(command, "its period, summary and file")
 
 
 def _export(command: argparse.ArgumentParser) -> None:
@@ -163,7 +169,7 @@ def _export(command: argparse.ArgumentParser) -> None:
 
 def _store(command: argparse.ArgumentParser) -> None:
     actions = command.add_subparsers(dest="what", required=True, metavar="ACTION")
-    _command(actions, "check", "read every file, and say what is damaged, what it touches and how to mend it")
+    check = _command(actions, "check", "read every file, and say what is damaged, what it touches and how to mend it")
     repair = _command(actions, "repair", "mend what check finds, with nothing else using the store; asks first")
     repair.add_argument("--yes", action="store_true", help="do not ask")
     repair.add_argument(
@@ -173,7 +179,10 @@ def _store(command: argparse.ArgumentParser) -> None:
     copy = _command(actions, "copy", "copy all of it, as it is now, to where nothing is yet; others may go on using it")
     copy.add_argument("target", nargs="?", type=Path, metavar="FOLDER", help="folder of the new embedded store")
     copy.add_argument("--to-connection", metavar="ID", help="connection of the new store, as store_connection")
-    _command(actions, "move", "let tables name the files where they are now")
+    move = _command(actions, "move", "let tables name the files where they are now")
+    for action, what in ((check, "what is damaged"), (repair, "what was damaged, and what still is"),
+                         (copy, "what was copied"), (move, "what was moved")):  # fmt: skip
+        _json(action, what)
 
 
 def _interval(command: argparse.ArgumentParser, *, required: bool) -> None:

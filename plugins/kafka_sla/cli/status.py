@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import Any
+from typing import Any, get_args
 
 from kafka_sla.config.settings import Settings
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.model.entities import EVERYTHING, Interval, Sla
+from kafka_sla.model.entities import EVERYTHING, Interval, Sla, Verdict
 from kafka_sla.sla.attainment import Attainment, attainment_of, period_until
 from kafka_sla.text.timestamps import instant_text
 
@@ -80,6 +81,22 @@ def status_values(settings: Settings, ledger: Ledger) -> dict[str, Any]:
         "last_validation": {
             "expectations": len(validation), "failed": [_failed(row) for row in validation if not row["success"]]
         },
+    }  # fmt: skip
+
+
+def interval_values(slas: Sequence[Sla], ledger: Ledger, interval: Interval) -> list[dict[str, Any]]:
+    """What one run found of each SLA, for programs."""
+    return [_judged(sla, ledger, interval) for sla in slas]
+
+
+def _judged(sla: Sla, ledger: Ledger, interval: Interval) -> dict[str, Any]:
+    windows, misses = ledger.verdicts.windows(sla, interval), ledger.verdicts.misses(sla, interval)
+    verdicts = Counter(window.verdict for window in windows)
+    known = [w.worst_latency_ms for w in windows if w.worst_latency_ms is not None]
+    return {
+        "sla": sla.name, "max_latency_ms": sla.max_latency_ms,
+        **{verdict: verdicts[verdict] for verdict in get_args(Verdict)}, "worst_latency_ms": max(known, default=None),
+        "misses": [{"id": miss.id, "state": "recovered" if miss.end else "open"} for miss in misses],
     }  # fmt: skip
 
 

@@ -7,10 +7,12 @@ import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from kafka_sla.cli import local_run
 from kafka_sla.cli.context import Workplace
 from kafka_sla.cli.progress import step
+from kafka_sla.cli.results import show, show_json
 from kafka_sla.config.env_connections import environment_connection
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
@@ -43,7 +45,8 @@ def command(place: Workplace, asked: argparse.Namespace) -> int:
 
 def _move(place: Workplace, asked: argparse.Namespace) -> int:
     found = move(place.store)
-    print(f"{place.store.warehouse}: {found.tables} tables moved, {found.files} files in them")
+    text = f"{place.store.warehouse}: {found.tables} tables moved, {found.files} files in them"
+    show(asked, {"warehouse": place.store.warehouse, "tables": found.tables, "files": found.files}, lambda: text)
     return 0
 
 
@@ -56,21 +59,36 @@ def _copy(place: Workplace, asked: argparse.Namespace) -> int:
     )  # fmt: skip
     with step(f"copy {place.store.warehouse}") as say:
         copied = copy_store(place.store, target, say)
-    print(f"{target.warehouse}: {plural(copied.files, 'file')} copied, {copied.bytes:,} bytes; checked and ready")
+    text = f"{target.warehouse}: {plural(copied.files, 'file')} copied, {copied.bytes:,} bytes; checked and ready"
+    show(asked, {"warehouse": target.warehouse, "files": copied.files, "bytes": copied.bytes}, lambda: text)
     return 0
 
 
 def _check(place: Workplace, asked: argparse.Namespace) -> int:
     found, inspection = _look(place.store)
-    print(_text(found, inspection))
+    show(asked, _values(found, inspection), lambda: _text(found, inspection))
     return int(bool(found))
 
 
 def _repair(place: Workplace, asked: argparse.Namespace) -> int:
+    """As JSON one object at the end; else what is damaged now is printed before anything is changed."""
+    if asked.json and not asked.yes:
+        raise BadRequest("repair with --json puts no question: add --yes, once nothing else uses the store")
     found, inspection = _look(place.store)
-    print(_text(found, inspection))
-    if not found:
-        return 0
+    before = found
+    if not asked.json:
+        print(_text(found, inspection))
+    if found:
+        found, inspection = _mended(place, asked, found)
+    if asked.json:
+        show_json({"before": [_damage(damage) for damage in before], "after": _values(found, inspection)})
+    elif before:
+        print(_text(found, inspection))
+    return int(bool(found))
+
+
+def _mended(place: Workplace, asked: argparse.Namespace, found: list[Damage]) -> tuple[list[Damage], Inspection]:
+    """The store once all that can be repaired is."""
     settings = None if asked.without_measuring else _settings(place)
     if not asked.yes and not _agreed():
         raise BadRequest("nothing was changed: answer y, or say --yes, once nothing else uses the store")
@@ -78,16 +96,14 @@ def _repair(place: Workplace, asked: argparse.Namespace) -> int:
         if damages := [damage for damage in found if damage.kind == kind]:
             with step(f"mend {plural(len(damages), 'damage')} of {kind}"):
                 Repair(place.store).tables(damages)
-            found, inspection = _look(place.store)
+            found, _ = _look(place.store)
     if settings:
         _measure_again(place, [damage for damage in found if damage.kind in _MEASURED])
     with step("move what is damaged to the trash"):
         Repair(place.store).drop_loads({damage.load_id for damage in found if damage.kind in _MEASURED})
     if settings:
         _sum_up(place, settings, [damage.where for damage in found if damage.kind == "sums"])
-    found, inspection = _look(place.store)
-    print(_text(found, inspection))
-    return int(bool(found))
+    return _look(place.store)
 
 
 def _look(store: Store) -> tuple[list[Damage], Inspection]:
@@ -130,6 +146,18 @@ def _sum_up(place: Workplace, settings: Settings, names: Sequence[str]) -> None:
         if sla.name in names:
             with step(f"add up {sla.name}"):
                 sum_up(sla, lake, ledger, judged[sla.name], settings.window_ms)
+
+
+def _values(found: Sequence[Damage], inspection: Inspection) -> dict[str, Any]:
+    return {"files": inspection.files, "rows": inspection.rows, "damages": [_damage(damage) for damage in found]}
+
+
+def _damage(damage: Damage) -> dict[str, Any]:
+    names = ("kind", "where", "problem", "table", "clusters", "rows", "load_id")
+    span = damage.interval
+    return {name: getattr(damage, name) for name in names} | {
+        "from": span and span.start, "to": span and span.end, "remediation": _CONSEQUENCES[damage.kind],
+    }  # fmt: skip
 
 
 def _text(found: Sequence[Damage], inspection: Inspection) -> str:

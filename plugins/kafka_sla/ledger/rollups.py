@@ -149,12 +149,11 @@ class Rollups:
                 found[row.sla].append((row.start_at, row.worst_latency_ms, row.max_latency_ms))
         return found
 
-    def bad_times(self, sla: str, width_ms: int, interval: Interval) -> list[tuple[datetime, int]]:
-        """Start and bad milliseconds of each rollup of an SLA, in time order."""
-        t = SLA_ROLLUPS.c
-        rows = select(t.start_at, t.bad_ms).where(_of(SLA_ROLLUPS, [sla], width_ms, interval)).order_by(t.start_at)
+    def numbers(self, sla: str, width_ms: int, interval: Interval) -> list[Rollup]:
+        """As `read`, without histograms and cells."""
+        rows = select(SLA_ROLLUPS).where(_of(SLA_ROLLUPS, [sla], width_ms, interval))
         with self._database.reading() as connection:
-            return [(row.start_at, row.bad_ms) for row in connection.execute(rows)]
+            return [_numbers(row) for row in connection.execute(rows.order_by(SLA_ROLLUPS.c.start_at))]
 
     def judged_by_day(self, slas: Sequence[str], interval: Interval) -> dict[str, dict[datetime, timedelta]]:
         """How much of each day of the interval these SLAs were judged in."""
@@ -220,11 +219,15 @@ def _row(sla: str, width_ms: int, rollup: Rollup) -> dict[str, Any]:
 
 
 def _packed(row: Row[Any]) -> Packed:
+    rollup = _numbers(row)
+    return Packed(rollup.span.start, rollup, row._mapping["histogram"], row._mapping["cells"])
+
+
+def _numbers(row: Row[Any]) -> Rollup:
     value = row._mapping
     span = Interval(value["start_at"], value["start_at"] + timedelta(milliseconds=value["width_ms"]))
-    numbers = {name: value[name] for name in _NUMBERS}
     measured = RecordStats(value["all_consumed"], value["all_produced"])
-    return Packed(span.start, Rollup(span, **numbers, measured=measured), value["histogram"], value["cells"])
+    return Rollup(span, **{name: value[name] for name in _NUMBERS}, measured=measured)
 
 
 def _whole(row: Row[Any]) -> Rollup:

@@ -112,6 +112,20 @@ GROUP_STATES = Table(
         members INT                      -- members; null where the broker does not report them
     """))  # fmt: skip
 
+GROUP_MEMBERS = Table(
+    "group_members", "fact", ("cluster", "group", "member", "topic", "at"), "at",
+    "What a snapshot saw of each member of a consumer group: who reads which partitions, and where it runs.",
+    _columns("""
+        cluster STRING NOT NULL          -- cluster name of the configuration
+        group STRING NOT NULL            -- consumer group
+        member STRING NOT NULL           -- id that the broker gave to the member
+        topic STRING NOT NULL            -- topic that it reads partitions of; empty: no partition is assigned to it
+        at TIMESTAMP NOT NULL            -- when it was seen, UTC
+        client STRING NOT NULL           -- its client.id
+        host STRING NOT NULL             -- host that it connects from, as the broker sees it
+        partitions ARRAY<BIGINT> NOT NULL -- partitions of the topic that are assigned to it
+    """))  # fmt: skip
+
 SHARE_LAGS = Table(
     "share_lags", "fact", ("cluster", "group", "topic", "partition", "at"), "at",
     "What a snapshot saw of each share group's partitions (KIP-932): a lag in records, never one in time.",
@@ -140,6 +154,7 @@ TOPIC_CONFIGS = Table(
         cleanup_policy STRING NOT NULL   -- delete, compact or compact,delete
         retention_ms BIGINT              -- retention.ms; null: unlimited
         message_timestamp_type STRING NOT NULL -- CreateTime or LogAppendTime
+        leaders ARRAY<BIGINT>            -- id of the broker that leads each partition, from partition 0 on; -1: none did; null: seen by an older version
     """))  # fmt: skip
 
 BROKER_REQUESTS = Table(

@@ -23,6 +23,7 @@ from kafka_sla.model.entities import Connection, Interval, Miss, Notifier, Sla, 
 from kafka_sla.model.tables import (
     BROKER_REQUESTS,
     COMMITTED_OFFSETS,
+    GROUP_MEMBERS,
     GROUP_STATES,
     LOG_OFFSETS,
     METRICS,
@@ -82,8 +83,8 @@ def snapshot(
     )  # fmt: skip
     facts = {
         LOG_OFFSETS: found.log_offsets, COMMITTED_OFFSETS: found.committed_offsets,
-        RECORD_RANGES: found.record_ranges, GROUP_STATES: found.group_states, SHARE_LAGS: found.share_lags,
-        TOPIC_CONFIGS: found.topic_configs,
+        RECORD_RANGES: found.record_ranges, GROUP_STATES: found.group_states,
+        GROUP_MEMBERS: found.group_members, SHARE_LAGS: found.share_lags, TOPIC_CONFIGS: found.topic_configs,
     }  # fmt: skip
     told: tuple[str, ...] = ()
     if live and cluster.jmx_exporters:

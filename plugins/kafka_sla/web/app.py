@@ -15,7 +15,7 @@ from kafka_sla.errors import BadRequest, KafkaSlaError
 from kafka_sla.web.access import may_read, may_scrape, may_triage
 from kafka_sla.web.api import downloads, prometheus
 from kafka_sla.web.api import routes as api
-from kafka_sla.web.pages import misses, reports
+from kafka_sla.web.pages import dependencies, misses, reports
 from kafka_sla.web.pages import routes as pages
 from kafka_sla.web.pages.response import Page
 
@@ -36,7 +36,7 @@ def create_app() -> FastAPI:
         title="kafka_sla", version=__version__, description="What SLAs require, what was measured, what was missed.",
         docs_url=None, redoc_url=None, openapi_url=None,
     )  # fmt: skip
-    for one in (downloads, prometheus, api, reports, misses, pages):
+    for one in (downloads, prometheus, api, reports, misses, dependencies, pages):
         admitted = may_scrape if one is prometheus else may_read
         app.include_router(one.router, dependencies=[Depends(admitted)])
     app.include_router(misses.writing, dependencies=[Depends(may_triage)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sqlite3
@@ -10,6 +11,7 @@ import sys
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -181,7 +183,9 @@ def test_history_from_files_becomes_a_miss_and_rows_to_export(capsys: Captured) 
     rows = json.loads(capsys.readouterr().out)
     assert [row["window_start"] for row in rows] == [stamp(60 * m) for m in range(20)]
     assert sum(row["records_consumed"] for row in rows) == 11_950
-    assert main(["report", "--from", "2026-11-01T08:00Z", "--to", "2026-11-01T08:20Z", "--output", "r.html"]) == 0
+    asked = ["report", "--from", "2026-11-01T08:00Z", "--to", "2026-11-01T08:20Z", "--output", "r.html", "--json"]
+    assert main(asked) == 0
+    assert json.loads(capsys.readouterr().out) == {"page": "r.html", "slas": ["payments within 30 s"]}
     assert "payments within 30 s" in Path("r.html").read_text("utf-8")
     assert main(["export", "sla_misses", "--output", "misses.csv"]) == 0
     header, row = Path("misses.csv").read_text().splitlines()
@@ -198,8 +202,10 @@ def test_history_from_files_becomes_a_miss_and_rows_to_export(capsys: Captured) 
     said = capsys.readouterr().out
     assert "the sums of the SLA 'payments within 30 s' differ from its judged windows" in said
     assert "touches consumer_latency: 2026-11-01T08:00:00Z/2026-11-01T08:20:00Z of old" in said
-    assert main(["store", "repair", "--yes"]) == 0
-    assert "all as they were written" in capsys.readouterr().out
+    assert main(["store", "repair", "--yes", "--json"]) == 0
+    repaired = json.loads(capsys.readouterr().out)
+    assert {"metrics", "sums"} <= {damage["kind"] for damage in repaired["before"]}
+    assert repaired["after"]["damages"] == [] and repaired["after"]["rows"] > 0
     assert main(["export", "consumer_latency", "--format", "json", "--by", "topic"]) == 0
     assert json.loads(capsys.readouterr().out) == rows
     assert main(["export", "sla_misses"]) == 0
@@ -272,6 +278,43 @@ def test_status_misses_and_check_are_also_json(capsys: Captured) -> None:
     found = json.loads(capsys.readouterr().out)
     assert {"ok", "text", "remediation"} == set(found[0])
     assert found[0]["text"] == "configuration: 1 cluster, 1 SLA"
+
+
+def test_what_a_command_did_is_also_json(capsys: Captured) -> None:
+    def printed(*asked: str) -> Any:
+        main([*asked, "--json"])
+        return json.loads(capsys.readouterr().out)
+
+    assert printed("init", "--output", "first.yml") == {"configuration": "first.yml"}
+    configured(f"{CONFIG}digests: [{{name: All, every: day}}]\n")
+    write_history()
+    assert printed("import", "--log-offsets", "log.csv") == [{"file": "log.csv", "new_rows": 121}]
+    checked = printed("store", "check")
+    assert (checked["rows"], checked["damages"]) == (121, [])
+    digest = printed("digest", "All", "--day", "2026-11-01", "--output", "d.html")
+    assert (digest["digest"], digest["mailed_to"]) == ("All", None)
+    copied = printed("store", "copy", "copied")
+    assert (copied["warehouse"], copied["files"] > 0) == (str(Path("copied/warehouse").absolute()), True)
+
+
+def test_every_command_has_json_but_those_whose_output_has_a_format_of_its_own() -> None:
+    def without(commands: dict[str, argparse.ArgumentParser]) -> set[str]:
+        return {name for name, each in commands.items() if "--json" not in each.format_help()}
+
+    commands = subcommands(parser())
+    assert without(commands) == {"schema", "completion", "export", "store"}
+    assert without(subcommands(commands["store"])) == set()
+
+
+def subcommands(of: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    (found,) = (action.choices for action in of._actions if isinstance(action, argparse._SubParsersAction))
+    return dict(found)
+
+
+def test_repair_asks_nobody_where_json_is_read(capsys: Captured) -> None:
+    configured()
+    assert main(["store", "repair", "--json"]) == 2
+    assert "add --yes" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("quiet", [True, False])

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafka_sla.cli.status import cluster_status, status_values
+from kafka_sla.cli.status import cluster_status, interval_values, status_values
 from kafka_sla.cli.status_text import interval_text, miss_text, status_text
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
@@ -98,6 +98,10 @@ def test_a_run_tells_verdicts_worst_latency_and_misses(ledger: Ledger) -> None:
     (miss,) = ledger.verdicts.misses()
     last = interval_text([SLA], ledger, minutes(0, 6)).splitlines()[-1]
     assert last.split() == f"payments 30 s 3 3 0 0 1 min 30 s {miss.id} (open)".split()
+    assert interval_values([SLA], ledger, minutes(0, 6)) == [
+        {"sla": "payments", "max_latency_ms": 30_000, "good": 3, "bad": 3, "excluded": 0, "unknown": 0,
+         "worst_latency_ms": 90_000.0, "misses": [{"id": miss.id, "state": "open"}]}
+    ]  # fmt: skip
 
 
 def test_a_miss_tells_how_long_how_bad_and_where(ledger: Ledger) -> None:

@@ -24,11 +24,13 @@ from kafka_sla.model.tables import (
     CONSUMER_LATENCY,
     CONSUMER_STATUS,
     FETCH_LATENCY,
+    GROUP_MEMBERS,
     GROUP_STATES,
     LATENCY_BUCKET_GAMMA,
     NON_CONSUMED,
     REPLICATION_LAG,
     STEADY_STATE,
+    TOPIC_CONFIGS,
     Table,
 )
 from kafka_sla.pipeline import steps
@@ -281,13 +283,38 @@ def _times(values: Any) -> pa.Array:
     return pa.array(values).cast(pa.timestamp("us", "UTC"))
 
 
+MEMBERS = (
+    ("payments-service", "payments", "payments-1", "10.0.4.11", [0, 1]),
+    ("payments-service", "payments", "payments-2", "10.0.4.12", [2, 3]),
+    ("payments-service", "payments", "payments-3", "10.0.4.13", [4, 5]),
+    ("orders", "orders", "orders-1", "10.0.5.21", [0, 1, 2, 3, 4, 5]),
+    ("orders", "orders", "orders-2", "10.0.5.22", [6, 7, 8, 9, 10]),
+    ("orders", "orders", HOSTILE, HOSTILE, []),
+)
+"""Who reads which partitions from where; nobody reads orders-11."""
+
+
 def _snapshots(lake: Lake, start: datetime, end: datetime) -> None:
     ticks = range(1, int((end - start) / (5 * MINUTE)) + 1)
     seen = [
         {"cluster": "prod", "group": "payments-service", "at": start + 5 * i * MINUTE, "type": "classic",
          "state": "Stable", "members": 3} for i in ticks
     ]  # fmt: skip
-    lake.land({GROUP_STATES.name: arrow_rows(GROUP_STATES, seen)})
+    members = [
+        {"cluster": "prod", "group": group, "member": f"{client}-8f0c", "topic": topic if read else "", "at": at["at"],
+         "client": client, "host": host, "partitions": read}
+        for at in seen for group, topic, client, host, read in MEMBERS
+    ]  # fmt: skip
+    configs = [
+        {"cluster": "prod", "topic": topic, "at": at["at"], "topic_id": topic, "partitions": count,
+         "cleanup_policy": "delete", "message_timestamp_type": "CreateTime",
+         "leaders": [1 + partition % 3 for partition in range(count)]}
+        for at in seen for topic, count in (("payments", 6), ("orders", 12))
+    ]  # fmt: skip
+    lake.land({
+        GROUP_STATES.name: arrow_rows(GROUP_STATES, seen), GROUP_MEMBERS.name: arrow_rows(GROUP_MEMBERS, members),
+        TOPIC_CONFIGS.name: arrow_rows(TOPIC_CONFIGS, configs),
+    })  # fmt: skip
 
 
 def _validation(ledger: Ledger, interval: Interval) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from kafka_sla.model.arrow_schemas import arrow_schema
+from kafka_sla.model.entities import Patterns
 from kafka_sla.model.tables import Table
 from kafka_sla.sources.kafka.produced_timeline import Produced
+from kafka_sla.sources.kafka.protocol.group_members import Member
 from kafka_sla.sources.kafka.protocol.groups import Group
 from kafka_sla.sources.kafka.protocol.share_groups import NO_TIME_LAG, ShareLag
 from kafka_sla.sources.kafka.protocol.topics import Topic, TopicConfig, TopicPartition
@@ -50,9 +52,20 @@ def committed_seen(offsets: Mapping[str, Mapping[TopicPartition, int]], at: int)
             yield group, *tp, at, offset, SNAPSHOT
 
 
-def groups_seen(groups: Iterable[Group], members: Mapping[str, int], at: int) -> Iterator[Row]:
+def groups_seen(groups: Iterable[Group], members: Mapping[str, Sequence[Member]], at: int) -> Iterator[Row]:
     for group in groups:
-        yield group.name, at, group.type, group.state, members.get(group.name)
+        known = members.get(group.name)
+        yield group.name, at, group.type, group.state, None if known is None else len(known)
+
+
+def members_seen(members: Mapping[str, Sequence[Member]], topics: Patterns, at: int) -> Iterator[Row]:
+    """Those that read these topics, and those that read nothing."""
+    for group, member in ((group, member) for group, mine in members.items() for member in mine):
+        if member.partitions is None:
+            continue
+        for topic, partitions in (member.partitions or {"": ()}).items():
+            if not topic or topics.matches(topic):
+                yield group, member.id, topic, at, member.client, member.host, partitions
 
 
 def shares_seen(lags: Iterable[ShareLag], ends: Mapping[TopicPartition, int], at: int) -> Iterator[Row]:
@@ -63,8 +76,9 @@ def shares_seen(lags: Iterable[ShareLag], ends: Mapping[TopicPartition, int], at
 def topics_seen(topics: Mapping[str, Topic], configs: Mapping[str, TopicConfig], at: int) -> Iterator[Row]:
     for name, config in configs.items():
         topic = topics[name]
-        yield (name, at, topic.id, len(topic.leaders), config.cleanup_policy, config.retention_ms,
-               config.message_timestamp_type)  # fmt: skip
+        leaders = tuple(leader for _, leader in sorted(topic.leaders.items()))
+        yield (name, at, topic.id, len(leaders), config.cleanup_policy, config.retention_ms,
+               config.message_timestamp_type, leaders)  # fmt: skip
 
 
 def _array(values: Iterable[Any], kind: pa.DataType) -> pa.Array:

@@ -15,7 +15,7 @@ from kafka_sla.sources.kafka.consumer_offsets import TOPIC, LookupsRefused, read
 from kafka_sla.sources.kafka.fact_rows import Row
 from kafka_sla.sources.kafka.protocol.client import TAKE_OVER_S
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
-from kafka_sla.sources.kafka.protocol.group_members import count_members
+from kafka_sla.sources.kafka.protocol.group_members import describe_members
 from kafka_sla.sources.kafka.protocol.groups import see_groups
 from kafka_sla.sources.kafka.protocol.share_groups import read_share_lags
 from kafka_sla.sources.kafka.snapshot_scope import SnapshotScope
@@ -27,6 +27,7 @@ class Now:
 
     ends: list[Row] = field(default_factory=list)
     groups: list[Row] = field(default_factory=list)
+    members: list[Row] = field(default_factory=list)
     shares: list[Row] = field(default_factory=list)
     listed: frozenset[str] = frozenset()
     configs: list[Row] = field(default_factory=list)
@@ -62,7 +63,7 @@ def _observe(scope: SnapshotScope) -> Now:
         scope.notes.append(
             "no group matches, or none may be seen: correct the configuration, or grant DESCRIBE on the groups"
         )
-    members = count_members(scope.client, groups)
+    members = describe_members(scope.client, groups)
     lags, unread = read_share_lags(scope.client, groups, scope.matching)
     starts = scope.offsets.starts()  # before the ends: a start read later may lie beyond an end read earlier
     ends = scope.offsets.ends()
@@ -71,6 +72,7 @@ def _observe(scope: SnapshotScope) -> Now:
     return Now(
         ends=list(fact_rows.ends_seen(ends, starts, ends_at)),
         groups=list(fact_rows.groups_seen(groups, members, committed_at)),
+        members=list(fact_rows.members_seen(members, scope.matching, committed_at)),
         shares=list(fact_rows.shares_seen(lags, ends, ends_at)),
         listed=frozenset(group.name for group in groups),
         configs=list(fact_rows.topics_seen(scope.topics, scope.configs, ends_at)),

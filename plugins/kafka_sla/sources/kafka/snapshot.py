@@ -14,6 +14,7 @@ from kafka.errors import KafkaError
 from kafka_sla.model.entities import Cluster, Connection, Interval, KeptPosition, OffsetLookups, Patterns, epoch_ms
 from kafka_sla.model.tables import (
     COMMITTED_OFFSETS,
+    GROUP_MEMBERS,
     GROUP_STATES,
     LOG_OFFSETS,
     RECORD_RANGES,
@@ -60,6 +61,7 @@ class Snapshot:
     unreadable_commits: pa.Table
     """Records of the commit log that are laid out like no commit that is known."""
     group_states: pa.Table
+    group_members: pa.Table
     share_lags: pa.Table
     topic_configs: pa.Table
     notes: tuple[str, ...]
@@ -134,6 +136,7 @@ def _read(
         commits=known.offsets,
         unreadable_commits=known.unreadable,
         group_states=fact_table(GROUP_STATES, cluster, now.groups),
+        group_members=fact_table(GROUP_MEMBERS, cluster, now.members),
         share_lags=fact_table(SHARE_LAGS, cluster, now.shares),
         topic_configs=fact_table(TOPIC_CONFIGS, cluster, now.configs),
         notes=(

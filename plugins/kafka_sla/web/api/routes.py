@@ -13,12 +13,14 @@ from kafka_sla.web.queries.context import Context
 from kafka_sla.web.queries.coverage import coverage_days
 from kafka_sla.web.queries.heatmap import heat_map
 from kafka_sla.web.queries.overview import overview
+from kafka_sla.web.queries.readers import readers
 from kafka_sla.web.queries.schemas import (
     BrokerPairLatency,
     CoverageDay,
     HeatMap,
     MissAnswer,
     Quality,
+    Readers,
     ReplicationStatus,
     SlaStatus,
     StatusLine,
@@ -55,6 +57,11 @@ def sla_partitions(context: RequestContext, sla: NamedSla, span: Span, steps: St
 @router.get("/slas/{sla:path}/status", summary="Consumer status of one SLA over time")
 def sla_status(context: RequestContext, sla: NamedSla, span: Span, steps: Steps = HEAT_STEPS) -> StatusLine:
     return other_metrics.status_lines(context, sla, span, step_ms(span, context.settings.window_ms, steps))
+
+
+@router.get("/slas/{sla:path}/readers", summary="Members that read the partitions of one SLA, brokers that lead them")
+def sla_readers(context: RequestContext, sla: NamedSla, span: Span) -> Readers:
+    return readers(context, sla, span.end)
 
 
 @router.get("/slas/{sla:path}", summary="One SLA as it stands")

@@ -23,8 +23,8 @@ def burn_down(context: Context, sla: Sla, period: Attainment | None) -> dict[str
         return None
     whole = Interval(period.start, period.end)
     width_ms = HOUR_MS if whole.end - whole.start <= _HOURS_UNTIL else DAY_MS
-    bad = context.ledger.rollups.bad_times(sla.name, width_ms, Interval(whole.start, max(period.as_of, whole.start)))
-    left = [period.budget_ms - spent for spent in accumulate(ms for _, ms in bad)]
+    hours = context.ledger.rollups.numbers(sla.name, width_ms, Interval(whole.start, max(period.as_of, whole.start)))
+    left = [period.budget_ms - spent for spent in accumulate(hour.bad_ms for hour in hours)]
     lowest = min(0.0, *left, period.budget_left_ms)
 
     def point(at: Any, ms: float) -> str:
@@ -32,7 +32,7 @@ def burn_down(context: Context, sla: Sla, period: Attainment | None) -> dict[str
         y = HEIGHT * (period.budget_ms - ms) / (period.budget_ms - lowest)
         return f"{min(x, WIDTH):.1f},{y:.1f}"
 
-    ends = [min(at + timedelta(milliseconds=width_ms), period.as_of) for at, _ in bad]
+    ends = [min(hour.span.end, period.as_of) for hour in hours]
     points = [point(whole.start, period.budget_ms), *(point(at, ms) for at, ms in zip(ends, left, strict=True)),
               point(period.as_of, period.budget_left_ms)]  # fmt: skip
     elapsed = (period.as_of - whole.start) / (whole.end - whole.start)

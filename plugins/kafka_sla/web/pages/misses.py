@@ -19,7 +19,7 @@ from kafka_sla.web.api import routes
 from kafka_sla.web.api.params import Chosen, RequestContext
 from kafka_sla.web.pages import date_ranges, view_models
 from kafka_sla.web.pages.reports import LOCKED
-from kafka_sla.web.pages.response import Page, page_of
+from kafka_sla.web.pages.response import PREFIX, Page, page_of
 from kafka_sla.web.queries import airflow_runs
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
@@ -53,7 +53,8 @@ def miss_page(context: RequestContext, miss_id: str, page: RequestPage) -> Respo
     around = Interval(found.start - BEFORE, until + AFTER)
     return page.html(
         "miss", title=f"{'SLA recovered' if found.end else 'SLA missed'}: {found.sla}",
-        miss=found, sla=sla, span=date_ranges.shown(around), notes=context.ledger.triage.notes([found])[found.id],
+        miss=found, sla=sla, here=f"{page.outside}{PREFIX}/misses/{found.id}", span=date_ranges.shown(around),
+        notes=context.ledger.triage.notes([found])[found.id],
         pieces=airflow_runs.pieces(context, found.cluster, Interval(found.start, until), page.airflow),
     )  # fmt: skip
 

@@ -19,7 +19,7 @@ PREFIX = "/kafka-sla"
 NAVIGATION = (
     ("/", "Overview"), ("/misses", "Misses"), ("/unread", "Unread records"),
     ("/brokers", "Brokers"), ("/replication", "Replication"), ("/quality", "Data quality"), ("/coverage", "Coverage"),
-    ("/missing", "Missing time"), ("/reports", "Reports"),
+    ("/reports", "Reports"),
 )  # fmt: skip
 
 
@@ -37,7 +37,7 @@ class Page:
         shared["damaged"] = getattr(self._state, "damaged", [])
         return HTMLResponse(render(f"web/{template}.html.j2", values, **shared), status)
 
-    def link(self, path: str, **query: Any) -> str:
+    def link(self, path: str, /, **query: Any) -> str:
         """The address of a page or an API route; names may hold anything."""
         asked = urlencode({key: value for key, value in query.items() if value not in ("", None)})
         return f"{self._root}{quote(path)}" + (f"?{asked}" if asked else "")

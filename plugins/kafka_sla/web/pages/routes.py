@@ -6,23 +6,25 @@ from datetime import timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, HTTPException, Query, Request
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from kafka_sla.model.entities import Interval
 from kafka_sla.text.formatting import moment
 from kafka_sla.web.api import routes
 from kafka_sla.web.api.params import Filter, NamedSla, RequestContext, Span
-from kafka_sla.web.pages import broker_views, date_ranges, gap_views, overview_view, reports, view_models
+from kafka_sla.web.pages import date_ranges, gap_views, overview_view, reader_views, reports, view_models
 from kafka_sla.web.pages.burn_down import burn_down
 from kafka_sla.web.pages.overview_view import RequestView, View
 from kafka_sla.web.pages.response import Page, page_of
-from kafka_sla.web.queries import airflow_runs, coverage, gaps, other_metrics
+from kafka_sla.web.pages.year_map import year_map
+from kafka_sla.web.queries import airflow_runs, coverage, gaps
 from kafka_sla.web.queries.overview import attainments, overview
+from kafka_sla.web.queries.readers import readers
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 RequestPage = Annotated[Page, Depends(page_of)]
 SHOWN_MISSES = 100
-RECENT, MONTH = timedelta(hours=6), timedelta(days=30)
+MONTH = timedelta(days=30)
 FEW_MISSES = 10
 _RUN_TITLES = {
     "queued": "What this run will judge", "running": "What this run is judging",
@@ -65,7 +67,9 @@ def sla_page(context: RequestContext, sla: NamedSla, span: Span, page: RequestPa
     return page.html(
         "sla", title=sla.name, sla=view_models.now(row, page.link), required=sla,
         reached=_reached(context, sla, span), span=date_ranges.shown(span),
-        budget=burn_down(context, sla, row.period),
+        budget=burn_down(context, sla, row.period), year=year_map(context, sla),
+        readers=reader_views.readers(readers(context, sla, min(span.end, context.now))),
+        flows=reader_views.flows_of(context.settings, sla),
         periods=date_ranges.choices(span, sla, context.now),
         misses=misses[:SHOWN_MISSES], all_misses=len(misses),
         pieces=airflow_runs.pieces(context, sla.cluster, span, page.airflow),
@@ -97,48 +101,18 @@ def quality_page(context: RequestContext, page: RequestPage, request: Request) -
 @router.get("/coverage")
 def coverage_page(context: RequestContext, page: RequestPage, request: Request) -> Response:
     span = date_ranges.asked(request, context.now, timedelta(days=31))
-    days = coverage.coverage_days(context, span)
-    return page.html(
-        "coverage",
-        title="Coverage",
-        clusters=view_models.coverage(days),
-        span=_span(context, request, span, coverage.LONGEST),
-    )
-
-
-@router.get("/missing")
-def missing_page(context: RequestContext, page: RequestPage, request: Request) -> Response:
-    span = date_ranges.asked(request, context.now, timedelta(days=31))
     found = gap_views.missing(gaps.missing(context, span), page.airflow)
     return page.html(
-        "missing", title="Missing time", found=found,
-        span=_span(context, request, span, gaps.LONGEST), paused=airflow_runs.paused(),
+        "coverage", title="Coverage", clusters=view_models.coverage(coverage.coverage_days(context, span)),
+        found=found, span=_span(context, request, span, coverage.LONGEST), paused=airflow_runs.paused(),
         backfills=airflow_runs.backfills_possible(),
     )  # fmt: skip
 
 
-@router.get("/brokers")
-def brokers_page(context: RequestContext, page: RequestPage, request: Request) -> Response:
-    span = date_ranges.asked(request, context.now, RECENT)
-    rows = other_metrics.pairs(context, span)
-    return page.html("brokers", title="Brokers", clusters=broker_views.meshes(rows), span=_span(context, request, span),
-                      since=broker_views.since(rows, span))  # fmt: skip
-
-
-@router.get("/replication")
-def replication_page(context: RequestContext, page: RequestPage, request: Request) -> Response:
-    span = date_ranges.asked(request, context.now, RECENT)
-    rows = other_metrics.flows(context, span)
-    return page.html("replication", title="Replication", flows=[broker_views.flow(row) for row in rows],
-                      span=_span(context, request, span), since=broker_views.since(rows, span))  # fmt: skip
-
-
-@router.get("/unread")
-def unread_page(context: RequestContext, page: RequestPage, request: Request) -> Response:
-    span = date_ranges.asked(request, context.now, RECENT)
-    rows = other_metrics.unread(context, span)
-    return page.html("unread", title="Unread records", rows=[broker_views.unread(row) for row in rows],
-                      span=_span(context, request, span), since=broker_views.since(rows, span))  # fmt: skip
+@router.get("/missing")
+def missing_page(page: RequestPage, request: Request) -> Response:
+    """The address of what the page of coverage shows now."""
+    return RedirectResponse(page.link("/coverage", **request.query_params), 308)
 
 
 @router.get("/dags/{dag_id}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import date, timedelta
 from itertools import groupby
 from typing import Any
 
@@ -105,8 +105,10 @@ def _covered(day: CoverageDay) -> dict[str, Any]:
         at -= height
         parts.append({"name": name, "y": max(0, at), "height": height, "text": share(getattr(day, name))})
     known = [f"{part['text']} {part['name']}" for part in parts if part["height"]]
-    return {"day": day.day, "number": day.day[-2:], "month": day.day[:7] if day.day.endswith("-01") else "",
-            "parts": parts, "text": f"{day.day}: {', '.join(known)}", "is_missing": parts[2]["height"] > 0}  # fmt: skip
+    after = date.fromisoformat(day.day) + timedelta(days=1)
+    return {"day": day.day, "next": f"{after}", "number": day.day[-2:],
+            "month": day.day[:7] if day.day.endswith("-01") else "", "parts": parts,
+            "text": f"{day.day}: {', '.join(known)}", "is_missing": parts[2]["height"] > 0}  # fmt: skip
 
 
 def judged(context: Context, sla: Sla, interval: Interval, link: Link) -> dict[str, Any]:

@@ -14,15 +14,14 @@ from kafka_sla.sla.rollups import DAY_MS
 from kafka_sla.web.queries.context import Context
 from kafka_sla.web.queries.schemas import CoverageDay
 
-LONGEST = timedelta(days=62)
+LONGEST = timedelta(days=100)
 Spans = Mapping[str, list[Interval]]
 
 
 def coverage_days(context: Context, interval: Interval) -> list[CoverageDay]:
     """Every configured cluster and UTC day of the interval, the newest day first."""
     days = Interval(floor_time(interval.start, DAY_MS), interval.end)
-    if days.end - days.start > LONGEST:
-        raise HTTPException(400, f"coverage is limited to {LONGEST.days} days; choose a shorter time")
+    refuse_longer(interval)
     clusters = [cluster.name for cluster in context.settings.clusters]
     published, watched = published_spans(context, days), context.ledger.observed_time.spans(clusters, days)
     first = context.ledger.queries.first_published()
@@ -31,6 +30,12 @@ def coverage_days(context: Context, interval: Interval) -> list[CoverageDay]:
         for day in reversed(list(days.windows(DAY_MS)))
         for cluster in clusters
     ]
+
+
+def refuse_longer(interval: Interval) -> None:
+    """A page of more days could not be read."""
+    if interval.end - interval.start > LONGEST:
+        raise HTTPException(400, f"coverage is limited to {LONGEST.days} days; choose a shorter time")
 
 
 def _day(cluster: str, day: Interval, now: datetime, first: datetime | None, published: Sequence[Interval],

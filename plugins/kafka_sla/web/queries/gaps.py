@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
-from fastapi import HTTPException
 from pydantic import BaseModel, Field
 
 from kafka_sla.model.entities import Interval, floor_time
@@ -14,9 +13,8 @@ from kafka_sla.sla.rollups import DAY_MS
 from kafka_sla.web.queries import airflow_runs, backfill_commands
 from kafka_sla.web.queries.backfill_commands import Remediation
 from kafka_sla.web.queries.context import Context
-from kafka_sla.web.queries.coverage import clipped, published_spans
+from kafka_sla.web.queries.coverage import clipped, published_spans, refuse_longer
 
-LONGEST = timedelta(days=100)
 UNDER_WAY = timedelta(minutes=15)
 """The newest time is not missing yet: the run that measures it may still be working."""
 SHOWN = 200
@@ -68,8 +66,7 @@ def missing(context: Context, asked: Interval) -> Missing:
 
 
 def _over(context: Context, asked: Interval) -> Interval | None:
-    if asked.end - asked.start > LONGEST:
-        raise HTTPException(400, f"missing time is limited to {LONGEST.days} days; choose a shorter time")
+    refuse_longer(asked)
     until = min(asked.end, floor_time(context.now - UNDER_WAY, context.settings.window_ms))
     start = floor_time(asked.start, context.settings.window_ms)
     return Interval(start, until) if start < until else None

@@ -90,7 +90,8 @@ _PAIRS = """
 """
 _FLOWS = """
     WITH newest AS (SELECT cluster, flow, max(window_start) AS last FROM shown GROUP BY ALL)
-    SELECT cluster, flow, target, topic, count(DISTINCT partition)::INT AS partitions,
+    SELECT cluster, flow, target, topic, any_value(target_topic) AS target_topic,
+        count(DISTINCT partition)::INT AS partitions,
         CASE WHEN count(replication_record_lag) FILTER (window_start = last) = count(*) FILTER (window_start = last)
             THEN TRY_CAST(sum(replication_record_lag) FILTER (window_start = last) AS BIGINT) END AS lag,
         max(replication_record_lag_max) AS worst_lag, max(replication_latency_max_ms) AS worst_latency_ms,

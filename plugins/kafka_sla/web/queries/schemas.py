@@ -128,6 +128,40 @@ class HeatMap(BaseModel):
     omitted: int = Field(description="partitions that were less bad than those shown")
 
 
+class GroupMember(BaseModel):
+    """A member of a consumer group."""
+
+    group: str
+    member: str = Field(description="id that the broker gave to it")
+    client: str
+    host: str
+    partitions: int = Field(description="of the topics of the SLA; 0: it reads nothing")
+    worst_latency_ms: float | None = Field(description="of its partitions")
+    worst_partition: str | None
+    late_partitions: int = Field(description="above the threshold")
+
+
+class LeadingBroker(BaseModel):
+    """A broker that leads partitions of an SLA."""
+
+    broker: int | None = Field(description="null: nobody leads them now")
+    partitions: int
+    worst_latency_ms: float | None = Field(description="of these partitions")
+
+
+class Readers(BaseModel):
+    """Who reads the partitions of an SLA, and which brokers lead them."""
+
+    sla: str
+    seen_at: datetime | None = Field(
+        description="when a snapshot saw the members; null: none of the last 15 minutes did"
+    )
+    latency_from: datetime | None = Field(description="start of the slot, hour or day that the latencies are of")
+    members: list[GroupMember] = Field(description="by group, the latest first")
+    brokers: list[LeadingBroker]
+    not_assigned: list[str] = Field(description="partitions that no member reads, of groups that have members")
+
+
 class Quality(BaseModel):
     """The result of one expectation for a load."""
 
@@ -202,6 +236,7 @@ class ReplicationStatus(Truncated):
     target: str
     topic: str
     partitions: int
+    target_topic: str
     lag: int | None = Field(description="records yet to be copied, in the newest window; null where a partition is")
     worst_lag: int | None = Field(description="of a partition in the span")
     latency_ms: float | None

@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 import time
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
-from confluent_kafka import Producer, ShareConsumer, TopicPartition
+from confluent_kafka import Consumer, Producer, ShareConsumer, TopicPartition
 from confluent_kafka.cimpl import NewPartitions
 
 from demo.broker import Cluster as Broker
@@ -312,6 +313,39 @@ def test_members_of_a_classic_group_are_counted(kafka: Broker) -> None:
     consumer.close()
 
     assert [(r["state"], r["members"]) for r in seen.group_states.to_pylist()] == [("Stable", 1)]
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_each_member_is_seen_with_its_host_and_partitions(kafka: Broker, protocol: str) -> None:
+    name = topic(kafka, 3)
+    consumer = joined(kafka, f"g-{name}", name, **{"group.protocol": protocol, "client.id": "invoice-writer-1"})
+
+    seen = look(kafka, this_minute(), name, groups=f"g-{name}", live=True)
+    consumer.close()
+
+    (member,) = seen.group_members.to_pylist()
+    assert (member["client"], member["host"], member["topic"]) == ("invoice-writer-1", "127.0.0.1", name)
+    assert member["partitions"] == [0, 1, 2]
+    (config,) = seen.topic_configs.to_pylist()
+    assert len(config["leaders"]) == 3
+    assert len(set(config["leaders"])) == 1
+
+
+def test_a_member_without_partitions_is_seen_too(kafka: Broker) -> None:
+    name = topic(kafka)
+    settings = {**kafka.client(), "group.id": f"g-{name}"}
+    consumers = [Consumer({**settings, "client.id": f"invoice-writer-{number}"}) for number in (1, 2)]
+    for consumer in consumers:
+        consumer.subscribe([name])
+    seen: list[dict[str, Any]] = []
+    while len(seen) < 2:
+        for consumer in consumers:
+            consumer.poll(0.5)
+        seen = look(kafka, this_minute(), name, groups=f"g-{name}", live=True).group_members.to_pylist()
+    for consumer in consumers:
+        consumer.close()
+
+    assert {("", ()), (name, (0,))} == {(member["topic"], tuple(member["partitions"])) for member in seen}
 
 
 def test_a_share_group_has_a_lag_in_records_and_none_in_time_but_the_reason(kafka: Broker) -> None:

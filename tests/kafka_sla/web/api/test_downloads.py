@@ -88,6 +88,18 @@ def samples(reader: Asker, **params: Any) -> dict[str, list[Any]]:
     return {family.name: family.samples for family in text_string_to_metric_families(answer.text)}
 
 
+def test_our_own_metrics_keep_to_the_conventions_of_prometheus(reader: Asker) -> None:
+    families = list(text_string_to_metric_families(reader.get("/metrics").text))
+    ours = [family for family in families if family.name.startswith("kafka_sla_")]
+
+    assert len({family.name for family in families}) == len(families)
+    assert [] == [family.name for family in families if not family.documentation or family.type == "unknown"]
+    assert [] == [family.name for family in ours if family.name.endswith(("_total", "_ms")) and family.type == "gauge"]
+    labels = {label for family in ours for sample in family.samples for label in sample.labels}
+    assert "sla" in labels
+    assert set() == labels & {"le", "quantile", "job", "instance"}, "Prometheus gives these a meaning of its own"
+
+
 def test_prometheus_gets_state_attainment_budget_and_quantiles(reader: Asker) -> None:
     found = samples(reader)
 

@@ -13,7 +13,7 @@ from tests.kafka_sla.web.world import HOSTILE
 
 ORDERS = "orders within 5 minutes"
 PAGES = ["/", "/teams/Payments", f"/teams/{HOSTILE}", "/slas/orders within 5 minutes", f"/slas/{HOSTILE}",
-         "/misses", "/quality", "/coverage", "/brokers", "/replication", "/unread", "/missing",
+         "/misses", "/quality", "/coverage", "/brokers", "/replication", "/unread",
          "/reports", "/reports/Gone/month-20260201T0000Z", "/dags/kafka_sla", "/dags/other"]  # fmt: skip
 
 
@@ -137,7 +137,7 @@ def test_a_miss_is_exported_as_one_file_that_needs_nothing_else(reader: Asker) -
     assert f"http://testserver/kafka-sla/misses/{miss['id']}" in {a["href"] for a in found.all("a")}
 
 
-@pytest.mark.parametrize("path", ["/unread", "/brokers", "/replication", "/coverage", "/missing", "/quality"])
+@pytest.mark.parametrize("path", ["/unread", "/brokers", "/replication", "/coverage", "/quality"])
 def test_every_page_with_a_period_offers_presets_and_keeps_what_was_chosen(reader: Asker, path: str) -> None:
     links = [str(a.get("href")) for a in Elements(reader.get(path).text).all("a")]
     presets = [link for link in links if link.startswith("?from=")]
@@ -153,10 +153,27 @@ def test_figures_that_are_out_of_date_are_announced_once(reader: Asker) -> None:
 
 
 def test_coverage_has_a_row_a_cluster_and_a_cell_a_day_that_leads_to_what_is_missing(reader: Asker) -> None:
-    found = Elements(reader.get("/coverage").text)
+    text = reader.get("/coverage").text
+    found = Elements(text)
     cells = [a for a in found.all("svg") if a.get("role") == "img"]
-    links = [str(a["href"]) for a in found.all("a") if str(a.get("href")).startswith("/kafka-sla/missing?from=")]
+    links = [str(a["href"]) for a in found.all("a") if str(a.get("href")).startswith("/kafka-sla/coverage?from=")]
 
     assert len(cells) in (2 * 31, 2 * 32)
     assert all(cell["aria-label"] for cell in cells)
     assert any("T00%3A00&to=" in link for link in links)
+    assert ["What to run", "Which time"] == re.findall(r'<h2 id="(?:run|times)-h"[^>]*>([^<]+)', text)
+
+
+def test_the_page_of_a_miss_offers_its_link_to_copy(reader: Asker) -> None:
+    (miss, *_) = reader.json("/api/v1/misses")
+
+    assert f"<code>http://testserver/kafka-sla/misses/{miss['id']}</code>" in reader.get(f"/misses/{miss['id']}").text
+
+
+def test_the_former_page_of_missing_time_leads_to_coverage_with_its_period(reader: Asker) -> None:
+    asked = {"from": "2026-03-01", "to": "2026-03-04", "path": "anything"}
+    headers = {"Authorization": f"Bearer {reader.token}"}
+    answer = reader.client.get("/kafka-sla/missing", params=asked, headers=headers, follow_redirects=False)
+
+    assert 308 == answer.status_code
+    assert "/kafka-sla/coverage?from=2026-03-01&to=2026-03-04&path=anything" == answer.headers["location"]

@@ -189,7 +189,7 @@ def test_a_run_that_failed_is_told_and_repeated(context: Any, runs: None) -> Non
 
 
 def test_the_page_offers_the_command_and_the_json_of_the_form(reader: Asker) -> None:
-    page = html.unescape(reader.get("/missing", **{"from": "2026-03-01", "to": "2026-03-04"}).text)
+    page = html.unescape(reader.get("/coverage", **{"from": "2026-03-01", "to": "2026-03-04"}).text)
 
     assert '<code>{"from": "2026-03-01T00:00Z", "to": "2026-03-04T00:00Z"}</code>' in page
     # The tests' Airflow is on SQLite, which cannot create backfills: the page says so and offers what works there.
@@ -200,7 +200,7 @@ def test_the_page_offers_the_command_and_the_json_of_the_form(reader: Asker) -> 
 
 def test_where_airflow_can_backfill_the_backfill_is_offered(reader: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kafka_sla.web.queries.airflow_runs.backfills_possible", lambda: True)
-    page = html.unescape(reader.get("/missing", **{"from": "2026-03-01", "to": "2026-03-04"}).text)
+    page = html.unescape(reader.get("/coverage", **{"from": "2026-03-01", "to": "2026-03-04"}).text)
 
     assert "--from-date 2026-03-01T00:00Z --to-date 2026-03-03T00:00Z" in page
     assert "No backfills here" not in page
@@ -209,7 +209,7 @@ def test_where_airflow_can_backfill_the_backfill_is_offered(reader: Asker, monke
 def test_a_time_that_is_all_published_needs_no_command(reader: Asker) -> None:
     until = newest(reader)
     span = {"from": (until - timedelta(minutes=90)).isoformat(), "to": until.isoformat()}
-    page = reader.get("/missing", **span).text
+    page = reader.get("/coverage", **span).text
 
     assert "Everything in this time is published" in page
     assert "airflow backfill" not in page

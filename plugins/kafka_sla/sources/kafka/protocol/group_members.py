@@ -1,9 +1,10 @@
-"""How many members groups have, asked of each kind of group in its own words. Knows no offsets."""
+"""Who is in a group and reads which partitions, asked of each kind of group in its own words. Knows no offsets."""
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka.errors import KafkaError
 
@@ -11,6 +12,7 @@ from kafka_sla.sources.kafka.protocol.client import Ask, Client
 from kafka_sla.sources.kafka.protocol.groups import Group, by_coordinator
 from kafka_sla.sources.kafka.protocol.kafka_python import (
     ConsumerGroupDescribeRequest,
+    ConsumerProtocolAssignment,
     DescribeGroupsRequest,
     ShareGroupDescribeRequest,
 )
@@ -21,9 +23,19 @@ _REQUESTS: dict[str, Callable[[Sequence[str]], Any]] = {
     "share": lambda names: ShareGroupDescribeRequest(group_ids=names, include_authorized_operations=False),
 }
 """The classic request would show groups of the other kinds as dead."""
+_CONSUMERS = ("consumer", "")
+"""Protocols of classic groups whose members are consumers: what Connect's workers share out are no partitions."""
 
 
-def count_members(client: Client, groups: Iterable[Group]) -> dict[str, int]:
+class Member(NamedTuple):
+    id: str
+    client: str
+    host: str
+    partitions: dict[str, tuple[int, ...]] | None
+    """By topic; None: not known."""
+
+
+def describe_members(client: Client, groups: Iterable[Group]) -> dict[str, list[Member]]:
     """Members by group; groups of unknown kinds, and those that may not be described, are left out."""
     known = [group for group in groups if group.type in _REQUESTS]
     asks = [
@@ -33,5 +45,26 @@ def count_members(client: Client, groups: Iterable[Group]) -> dict[str, int]:
     ]
     answers = [answer for answer in client.ask(asks) if not isinstance(answer, KafkaError)]
     return {
-        group.group_id: len(group.members) for answer in answers for group in answer.groups if group.error_code == 0
-    }
+        group.group_id: [_member(group, member) for member in group.members]
+        for answer in answers for group in answer.groups if group.error_code == 0
+    }  # fmt: skip
+
+
+def _member(group: Any, member: Any) -> Member:
+    host = str(member.client_host).removeprefix("/")
+    return Member(str(member.member_id), str(member.client_id), host, _partitions(group, member))
+
+
+def _partitions(group: Any, member: Any) -> dict[str, tuple[int, ...]] | None:
+    """A classic group's assignment is bytes that its own leader wrote, which the broker never read."""
+    if not hasattr(member, "member_assignment"):
+        return {each.topic_name: tuple(each.partitions) for each in member.assignment.topic_partitions}
+    if group.protocol_type not in _CONSUMERS:
+        return None
+    if not member.member_assignment:
+        return {}
+    try:
+        assigned = ConsumerProtocolAssignment.decode(member.member_assignment).assigned_partitions
+    except (struct.error, ValueError, IndexError, TypeError):
+        return None
+    return {each.topic: tuple(each.partitions) for each in assigned}

@@ -12,13 +12,21 @@ from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.protocol.admin import DescribeConfigsRequest, DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.api_message import ApiMessage
-from kafka.protocol.consumer import FetchRequest, IsolationLevel, ListOffsetsRequest, OffsetFetchRequest, OffsetSpec
+from kafka.protocol.consumer import (
+    ConsumerProtocolAssignment,
+    FetchRequest,
+    IsolationLevel,
+    ListOffsetsRequest,
+    OffsetFetchRequest,
+    OffsetSpec,
+)
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 from kafka.protocol.sasl import SaslHandshakeRequest, SaslHandshakeResponse
 
 __all__ = [
     "ApiVersionsRequest",
     "ConsumerGroupDescribeRequest",
+    "ConsumerProtocolAssignment",
     "DescribeConfigsRequest",
     "DescribeGroupsRequest",
     "DescribeShareGroupOffsetsRequest",

@@ -1,0 +1,82 @@
+"""The commands that write what was published into files: report, digest, export. Measures and judges nothing."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from kafka_sla.cli.context import Workplace
+from kafka_sla.cli.requested import check_output, interval_of
+from kafka_sla.cli.results import show
+from kafka_sla.errors import BadRequest
+
+if TYPE_CHECKING:
+    from kafka_sla.lake.export_files import Format
+
+
+def report(place: Workplace, asked: argparse.Namespace) -> int:
+    from kafka_sla.ledger.ledger import Ledger
+    from kafka_sla.reporting.report import write_report
+
+    check_output(asked.output)
+    slas = [place.settings.sla(name) for name in asked.sla] or place.settings.slas
+    path = write_report(asked.output, Ledger(place.store), slas, interval_of(asked))
+    show(asked, {"page": path, "slas": [sla.name for sla in slas]}, lambda: str(path))
+    return 0
+
+
+def digest(place: Workplace, asked: argparse.Namespace) -> int:
+    from kafka_sla.notifications import digest_delivery
+
+    settings, store, smtp = place.settings, place.store, place.smtp if asked.mail_to else None
+    at = digest_delivery.day_asked(settings.digest(asked.name), asked.day, datetime.now(UTC))
+    if asked.output:
+        check_output(asked.output)
+    if asked.mail_to and smtp is None:
+        raise BadRequest("the configuration names no smtp_connection; name one, or leave --mail-to out")
+    made = digest_delivery.make_digest(settings, store, asked.name, at, asked.output and str(asked.output.absolute()))
+    if smtp:
+        digest_delivery.mail_digest(settings, store, asked.name, at, smtp, to=[asked.mail_to])
+    mailed = f"\nmailed to {asked.mail_to}" if smtp else ""
+    text = f"{made['digest']}, {made['period']}: {made['summary']}\n{made['page']}{mailed}"
+    show(asked, {**made, "mailed_to": asked.mail_to}, lambda: text)
+    return 0
+
+
+def export(place: Workplace, asked: argparse.Namespace) -> int:
+    from kafka_sla.cli.progress import note
+    from kafka_sla.lake.aggregate import rolled_up
+    from kafka_sla.lake.export_files import write_file, write_stream
+    from kafka_sla.lake.lake import Lake
+
+    target, form = asked.output, _form(asked)
+    _check(asked, form)
+    clusters = [place.settings.cluster(name).name for name in asked.cluster] or None
+    rows = Lake(place.store).published(asked.table, interval_of(asked), clusters)
+    if asked.by != "partition":
+        rows = rolled_up(rows, asked.by)
+    if target is None:
+        write_stream(rows, form, sys.stdout.buffer)
+    else:
+        write_file(rows, form, target)
+        note(f"{target}: {rows.num_rows} rows")
+    return 0
+
+
+def _form(asked: argparse.Namespace) -> Format:
+    """The format that was asked for, else the one that the file's name ends in, else CSV."""
+    ending = asked.output.suffix.lower() if asked.output else ""
+    endings: dict[str, Format] = {".json": "json", ".parquet": "parquet"}
+    form: Format = asked.format or endings.get(ending, "csv")
+    return form
+
+
+def _check(asked: argparse.Namespace, form: str) -> None:
+    if asked.by != "partition" and asked.table != "consumer_latency":
+        raise BadRequest(f"--by {asked.by} sums up consumer_latency only; leave it out for {asked.table}")
+    if asked.output is None and form == "parquet":
+        raise BadRequest("Parquet is not for terminals: name a file with --output")
+    if asked.output is not None:
+        check_output(asked.output)
