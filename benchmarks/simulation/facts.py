@@ -81,7 +81,8 @@ def _configs(world: World, at: int) -> Iterator[Row]:
         lives = [life for tp, life in broker.lives.items() if tp.topic == config.topic]
         if lives:
             kind = "LogAppendTime" if config.log_append_time else "CreateTime"
-            yield (config.topic, at, lives[0].topic_id, len(lives), config.cleanup_policy, config.retention_ms, kind)
+            yield (config.topic, at, lives[0].topic_id, len(lives), config.cleanup_policy, config.retention_ms, kind,
+                   (0,) * len(lives))  # fmt: skip
 
 
 def _polled_lives(world: World) -> Iterator[tuple[Partition, Life]]:
