@@ -19,8 +19,10 @@ class Visibility:
     """What a plan sees of one reader."""
 
     reader: Reader
-    polls: tuple[int, ...] | None
-    """When its position was polled; None where the commit log has every commit."""
+    polls: tuple[int, ...]
+    """When its position was polled."""
+    only_polls: bool
+    """The commit log may not be read."""
     seen_at: tuple[int, ...]
     """When anything told where it stood; all commits in between are hidden."""
     told: frozenset[Commit]
@@ -49,7 +51,7 @@ class Visibility:
             return True
         if self.configured is not None and self._compacted(start, end):
             return True
-        borders = {start, end}.intersection(self.polls or ())
+        borders = {start, end}.intersection(self.polls)
         if any(c.at in borders for c in self.reader.commits):
             return True  # a poll at the end belongs to the window, a commit of that instant to the next
         before = max((at for at in self.seen_at if at < start), default=0)
@@ -61,7 +63,7 @@ class Visibility:
             if commit not in self.told and (highest is None or commit.offset is None or commit.offset < highest):
                 return True
             highest = commit.offset
-        return self.polls is not None and not any(at <= end for at in self.polls)
+        return self.only_polls and not any(at <= end for at in self.polls)
 
     def _somebody_stands(self, at: int) -> bool:
         """Before that instant; whoever stood there once and has no position any more tells nothing."""
@@ -93,7 +95,7 @@ def visible_to(world: World, plan: Plan) -> dict[tuple[str, str, int], Visibilit
         unread = blind and world.config(p.topic).transactional
         told = kept(r, plan)
         found[r.group, p.topic, p.number] = Visibility(
-            r, None if plan.commit_log else polls, tuple(sorted({*polls, *(commit.at for commit in told)})),
+            r, polls, not plan.commit_log, tuple(sorted({*polls, *(commit.at for commit in told)})),
             frozenset(told), _skew(p), _room(world, plan, r), unread, _unseen(world, plan, p),
             _unsigned(world, plan, r), _standing(world, plan, p, polls),
             live if any(life.compacts for life in p.lives) else None,
@@ -144,15 +146,16 @@ def _unsigned(world: World, plan: Plan, reader: Reader) -> int:
     polls = {*plan.points, *asked, *(edges(world) if plan.exact else ())}
     until = 0
     for number, (a, b) in enumerate(pairwise(reader.partition.lives), 1):
-        last = max((at for at in polls if a.born <= at < a.died), default=None)
-        if last is None:
-            continue
+        last = max((at for at in polls if a.born <= at < a.died), default=0)
         end = a.log_end(last)
+        standing = reader.standing(b.born)
+        if not last and (standing is None or standing.offset):
+            continue
         fell = any(b.log_end(at) < end for at in polls if at >= b.born)
         renamed = any(at < a.died for at in asked) and any(at >= b.born for at in asked)
         first = int(b.stamp.min(initial=NEVER))
         whole = [run for run in plan.runs if run.asked >= b.born and b.log_start(run.asked) == 0]
-        behind = any(last < edge <= first for run in whole for edge in _edges(world, run))
+        behind = end > 0 and any(last < edge <= first for run in whole for edge in _edges(world, run))
         if plan.exact and not fell:
             until = max(until, first)
         elif not (fell or renamed or behind):

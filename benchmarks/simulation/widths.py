@@ -39,7 +39,7 @@ def kind_of(world: World, plan: Plan, visible: Visibility) -> tuple[str, float]:
     """What is seen of a reader, in words, and the mean time between its commits."""
     how = next(word for word in plan.features if word.startswith("seen: ") and word not in _DETAILS)[6:]
     clock = "" if visible.skew_ms == 0 else ", skewed clock"
-    kind = f"{how}, {'polled' if visible.polls is not None else 'commit log'}{clock}"
+    kind = f"{how}, {'polled' if visible.only_polls else 'commit log'}{clock}"
     commits = visible.reader.commits
     return kind, (commits[-1].at - commits[0].at) / max(1, len(commits) - 1)
 
