@@ -17,7 +17,7 @@ from kafka_sla.spark_jobs.numeric.offset_ranges import RangeRows
 from kafka_sla.spark_jobs.numeric.polls import Observations, PollTimes, alike, evidence, lost_before
 from kafka_sla.spark_jobs.numeric.positions import BEYOND_END, checked
 from kafka_sla.spark_jobs.numeric.produced_timeline import Points, Timeline
-from kafka_sla.spark_jobs.numeric.scans import begins, last_until, running, value_at
+from kafka_sla.spark_jobs.numeric.scans import begins, last_until, value_at
 from kafka_sla.spark_jobs.numeric.topic_lives import Renewals, Seen, Standing
 
 _OF_RANGES = ("at", "offset", "until", "records", "earliest", "latest")
@@ -224,7 +224,7 @@ def _believed(read: RangeRows) -> RangeRows:
 
 
 def _standing(commits: Sorted) -> Standing:
-    """Which groups stand beyond the beginning of the log, over time."""
+    """Where groups stand over time."""
     place, group, at, offset, invalid = (
         commits.place, *(ints(commits.rows, name) for name in ("group", "at", "offset", "invalid"))
     )  # fmt: skip
@@ -237,8 +237,8 @@ def _standing(commits: Sorted) -> Standing:
     order = np.lexsort((at, place))
     total = np.cumsum(change[order])
     start = np.maximum.accumulate(np.where(begins(place[order]), np.arange(len(order)), 0)) if len(order) else order
-    highest = running(offset[valid][order], begins(place[order]), largest=True)
-    return Standing(place[order], at[order], total - (total - change[order])[start], highest)
+    beyond_begin = total - (total - change[order])[start]
+    return Standing(place[order], at[order], group[valid][order], offset[valid][order], beyond_begin)
 
 
 def _with_commits(

@@ -47,17 +47,21 @@ class Renewals:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How many groups stand beyond offset 0 of topic-partitions from each instant on, sorted by (partition, at)."""
+    """Commits of groups on topic-partitions, sorted by (partition, at)."""
 
     partition: Ints
     at: Ints
+    group: Ints
+    offset: Ints
     groups: Ints
-    highest: Ints
-    """The largest offset that any of them had committed."""
+    """How many groups stand beyond offset 0 from there on."""
 
-    def furthest(self, partition: Ints, at: Ints) -> Ints:
-        """The largest offset committed before each instant; NONE without any."""
-        return value_at(self.highest, last_until(self.partition, self.at, partition, at, before=True))
+    def furthest(self, partition: int, at: int) -> int:
+        """The largest offset at which a group stands just before an instant; NONE without any."""
+        first, last = (int(np.searchsorted(self.partition, partition, side=side)) for side in ("left", "right"))
+        last = first + int(np.searchsorted(self.at[first:last], at))
+        standing = dict(zip(self.group[first:last].tolist(), self.offset[first:last].tolist(), strict=True))
+        return max(standing.values(), default=int(NONE))
 
     def somebody(self, partition: Ints, at: Ints) -> Bools:
         """Whether a group stood there before each instant: then its log has had records."""
@@ -135,24 +139,29 @@ def _unseen(seen: Seen, first: Ints, behind: Bools, stale: Ints, standing: Stand
     """A life that only commits tell of: `stale` lookups find no record before their time, yet a group had read some.
 
     The life that answered them shows at the next point that is no such lookup, or at the next poll of a log end that
-    some group had been beyond.
+    some group is beyond.
     """
     stale = stale[begins(seen.partition[stale])] if len(stale) else stale
     before, own = latest(~behind), seen.partition[stale]
     ended = np.where(before[stale] >= first[stale], seen.at[before[stale]], -FAR)
     found = []
-    for chosen, ahead in ((~behind & ~seen.polled, 0), (_below(seen, standing), NEXT_POLL_US)):
+    for chosen, ahead in ((~behind & ~seen.polled, 0), (_below(seen, stale, standing), NEXT_POLL_US)):
         until, there = _next_of(seen, chosen, stale, own)
         known_from = np.maximum(seen.at[until] - ahead, seen.at[stale])
         found.append(_Claims(*(values[there] for values in (first[stale], until, ended, known_from))))
     return _joined(*found)
 
 
-def _below(seen: Seen, standing: Standing) -> Bools:
-    """Polls of a log end that lies before where some group had been."""
+def _below(seen: Seen, stale: Ints, standing: Standing) -> Bools:
+    """The first poll after each of these points, which are rare, of a log end that lies before where a group stands."""
     below = np.zeros(len(seen.at), dtype=np.bool_)
-    polls = np.flatnonzero(seen.polled)
-    below[polls] = seen.offset[polls] < standing.furthest(seen.partition[polls], seen.at[polls])
+    for index in stale.tolist():
+        partition = int(seen.partition[index])
+        end = int(np.searchsorted(seen.partition, partition, side="right"))
+        for poll in (index + np.flatnonzero(seen.polled[index:end])).tolist():
+            if seen.offset[poll] < standing.furthest(partition, int(seen.at[poll])):
+                below[poll] = True
+                break
     return below
 
 
