@@ -68,8 +68,9 @@ def test_what_a_quota_never_lets_through_is_told_and_all_the_rest_read(
     assert seen.commits.num_rows == 3
     assert max(points(seen))[1] == 400
     assert any("windows were not sampled" in note for note in seen.notes)
-    assert {note.rpartition(": ")[2] for note in seen.notes} == {
-        "a quota of this client is used up; raise its consumer_byte_rate or request_percentage"
+    cure = "a quota of this client is used up; raise its consumer_byte_rate or request_percentage"
+    assert {note.rpartition(": ")[2] for note in seen.notes} - {"latencies there are estimates without bounds"} == {
+        cure
     }
 
 
