@@ -139,7 +139,7 @@ def _unseen(seen: Seen, first: Ints, behind: Bools, stale: Ints, standing: Stand
     """A life that only commits tell of: `stale` lookups find no record before their time, yet a group had read some.
 
     The life that answered them shows at the next point that is no such lookup, or at the next poll of a log end that
-    some group is beyond.
+    some group was beyond.
     """
     stale = stale[begins(seen.partition[stale])] if len(stale) else stale
     before, own = latest(~behind), seen.partition[stale]
@@ -153,15 +153,13 @@ def _unseen(seen: Seen, first: Ints, behind: Bools, stale: Ints, standing: Stand
 
 
 def _below(seen: Seen, stale: Ints, standing: Standing) -> Bools:
-    """The first poll after each of these points, which are rare, of a log end that lies before where a group stands."""
+    """The first poll after each of these points, which are rare, of a log end that lies before where a group stood."""
     below = np.zeros(len(seen.at), dtype=np.bool_)
     for index in stale.tolist():
         partition = int(seen.partition[index])
         end = int(np.searchsorted(seen.partition, partition, side="right"))
-        for poll in (index + np.flatnonzero(seen.polled[index:end])).tolist():
-            if seen.offset[poll] < standing.furthest(partition, int(seen.at[poll])):
-                below[poll] = True
-                break
+        stood = standing.furthest(partition, int(seen.at[index]))
+        below[index + np.flatnonzero(seen.polled[index:end] & (seen.offset[index:end] < stood))[:1]] = True
     return below
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -27,6 +28,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     load(Lake(store), Ledger(store), "load1", span("10:00", "10:10"))
     (tmp_path / "kafka_sla.yml").write_text(CONFIGURATION)
     (tmp_path / "facts.csv").write_text(FACTS)
+    gc.collect()  # connections that are still open would go on writing beside the database
     paths = [tmp_path / "store", *(tmp_path / "store").rglob("*")]
     for path in paths:
         path.chmod(0o555 if path.is_dir() else 0o444)
