@@ -153,7 +153,7 @@ class Timeline:
         following = np.minimum(epoch + 1, len(self.lo) - 1)  # a later life that nobody knows of at the window's end
         unknown = (self.epoch_partition[following] == self.epoch_partition[epoch]) & (self._known_from[following] > end)
         polled = (nth != NONE) | unknown & (poll >= self.lo[following]) & (poll < self.hi[following])
-        polled &= _take(self.at, poll) <= at + NEXT_POLL_US
+        polled &= (_take(self.at, poll) >= at) & (_take(self.at, poll) <= at + NEXT_POLL_US)
         last = np.searchsorted(self._poll_clock, self._key(epoch, end), side="right") - 1
         before = np.where(last >= 0, _take(self._polls, last), NONE)
         begin = np.minimum(begin, np.where(before >= self.lo[epoch], _take(self.at, before), self._origin - 1))
