@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,13 +17,14 @@ from pathlib import Path
 
 from demo.broker import Cluster as Broker
 from demo.broker import free_ports
-from demo.degraded_broker import DegradedBroker
+from demo.degraded_broker import LIST_OFFSETS, DegradedBroker
 from kafka_sla.config.store import Store
 from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import EVERYTHING, Cluster, Connection, Patterns
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, Table
 from kafka_sla.pipeline.sampling import Pace, sample
 from kafka_sla.sources.kafka.samples.poll_runs import Runs
+from tests.kafka_sla.sources.kafka.probes.test_capabilities import each_partition
 from tests.kafka_sla.sources.kafka.test_record_sampling import transactions
 from tests.kafka_sla.sources.kafka.traffic import commit, produce, topic
 
@@ -138,6 +144,51 @@ def test_the_marker_of_a_transaction_is_no_record_that_waits(kafka: Broker, tmp_
         until(lambda: len(said) >= 4)
 
     assert set(facts(store, LOG_OFFSETS, "log_end_offset")) == {10, 16}
+
+
+def test_log_ends_come_from_samples_where_no_lookup_by_time_is_answered(kafka: Broker, tmp_path: Path) -> None:
+    store, name = Store.embedded(tmp_path), a_topic(kafka)
+
+    with (
+        DegradedBroker(kafka.bootstrap, changes={LIST_OFFSETS: each_partition(35)}) as broker,
+        sampling(store, broker, name),
+    ):
+        until(lambda: 10 in facts(store, LOG_OFFSETS, "log_end_offset"))
+        produce(kafka, name, [int(time.time() * 1000)] * 5)
+        until(lambda: 15 in facts(store, LOG_OFFSETS, "log_end_offset"))
+
+    assert set(facts(store, LOG_OFFSETS, "log_end_offset")) == {10, 15}
+
+
+def test_a_sampler_that_is_stopped_for_a_while_tells_nothing_of_that_while(kafka: Broker, tmp_path: Path) -> None:
+    name = a_topic(kafka)
+    entry = f"{{connection: kafka_eu, topics: [{name}], groups: [billing.{name}]}}"
+    (tmp_path / "kafka_sla.yml").write_text(f"clusters:\n  payments-eu: {entry}\n")
+    login = json.dumps({"conn_type": "kafka", "extra": dict(kafka.client())})
+    command = [sys.executable, "-c", "import sys; from kafka_sla.cli.main import main; sys.exit(main())", "sample"]
+    with subprocess.Popen(
+        [*command, "--every", "1s", "--land-every", "2s"],
+        cwd=tmp_path,
+        env=os.environ | {"AIRFLOW_CONN_KAFKA_EU": login},
+    ) as sampler:
+        store = Store.embedded(tmp_path / "kafka_sla_store")
+        until(lambda: (tmp_path / "kafka_sla_store" / "kafka_sla.db").exists() and 4 in positions(store))
+        sampler.send_signal(signal.SIGSTOP)
+        stopped = time.time()
+        time.sleep(3)
+        before = time.time()
+        commit(kafka, f"billing.{name}", name, 7)
+        after = time.time()
+        time.sleep(3)
+        sampler.send_signal(signal.SIGCONT)
+        until(lambda: 7 in positions(store))
+        sampler.send_signal(signal.SIGINT)
+
+    told = [(row["at"].timestamp(), row["committed_offset"]) for row in
+            Lake(store).read_facts(COMMITTED_OFFSETS, EVERYTHING).to_pylist()]  # fmt: skip
+    assert max(at for at, offset in told if offset == 4) < before
+    assert min(at for at, offset in told if offset == 7) > after
+    assert not [at for at, _ in told if stopped + 1 < at < after]
 
 
 def test_of_equal_polls_the_first_the_last_and_the_last_of_each_window_are_kept() -> None:
