@@ -10,6 +10,7 @@ to either.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,12 +57,15 @@ class Standing:
     groups: Ints
     """How many groups stand beyond offset 0 from there on."""
 
-    def furthest(self, partition: int, at: int) -> int:
-        """The largest offset at which a group stands just before an instant; NONE without any."""
-        first, last = (int(np.searchsorted(self.partition, partition, side=side)) for side in ("left", "right"))
-        last = first + int(np.searchsorted(self.at[first:last], at))
-        standing = dict(zip(self.group[first:last].tolist(), self.offset[first:last].tolist(), strict=True))
-        return max(standing.values(), default=int(NONE))
+    def furthest(self, partition: int, at: Ints) -> Iterator[int]:
+        """The largest offset at which a group stands just before each instant, in order; NONE without any."""
+        row, last = (int(np.searchsorted(self.partition, partition, side=side)) for side in ("left", "right"))
+        standing = dict[int, int]()
+        for moment in at.tolist():
+            while row < last and self.at[row] < moment:
+                standing[int(self.group[row])] = int(self.offset[row])
+                row += 1
+            yield max(standing.values(), default=int(NONE))
 
     def somebody(self, partition: Ints, at: Ints) -> Bools:
         """Whether a group stood there before each instant: then its log has had records."""
@@ -141,26 +145,32 @@ def _unseen(seen: Seen, first: Ints, behind: Bools, stale: Ints, standing: Stand
     The life that answered them shows at the next point that is no such lookup, or at the next poll of a log end that
     some group was beyond.
     """
-    stale = stale[begins(seen.partition[stale])] if len(stale) else stale
-    before, own = latest(~behind), seen.partition[stale]
-    ended = np.where(before[stale] >= first[stale], seen.at[before[stale]], -FAR)
-    found = []
-    for chosen, ahead in ((~behind & ~seen.polled, 0), (_below(seen, stale, standing), NEXT_POLL_US)):
-        until, there = _next_of(seen, chosen, stale, own)
-        known_from = np.maximum(seen.at[until] - ahead, seen.at[stale])
-        found.append(_Claims(*(values[there] for values in (first[stale], until, ended, known_from))))
-    return _joined(*found)
+    before = latest(~behind)
+    ended = np.where(before >= first, seen.at[before], -FAR)
+    earliest = stale[begins(seen.partition[stale])] if len(stale) else stale
+    until, there = _next_of(seen, ~behind & ~seen.polled, earliest, seen.partition[earliest])
+    answered = earliest[there], until[there], 0
+    polled = *_signs(seen, stale, standing), NEXT_POLL_US
+    return _joined(*(
+        _Claims(first[since], until, ended[since], np.maximum(seen.at[until] - ahead, seen.at[since]))
+        for since, until, ahead in (answered, polled)
+    ))  # fmt: skip
 
 
-def _below(seen: Seen, stale: Ints, standing: Standing) -> Bools:
-    """The first poll after each of these points, which are rare, of a log end that lies before where a group stood."""
-    below = np.zeros(len(seen.at), dtype=np.bool_)
-    for index in stale.tolist():
-        partition = int(seen.partition[index])
+def _signs(seen: Seen, stale: Ints, standing: Standing) -> tuple[Ints, Ints]:
+    """The first stale lookup of each partition, few of which have any, that a poll follows whose log end lies before
+    where a group stood then; and that poll."""
+    found = list[tuple[int, int]]()
+    for partition in np.unique(seen.partition[stale]).tolist():
+        lookups = stale[seen.partition[stale] == partition]
         end = int(np.searchsorted(seen.partition, partition, side="right"))
-        stood = standing.furthest(partition, int(seen.at[index]))
-        below[index + np.flatnonzero(seen.polled[index:end] & (seen.offset[index:end] < stood))[:1]] = True
-    return below
+        for index, stood in zip(lookups.tolist(), standing.furthest(partition, seen.at[lookups]), strict=True):
+            polls = np.flatnonzero(seen.polled[index:end] & (seen.offset[index:end] < stood))
+            if len(polls):
+                found.append((index, index + int(polls[0])))
+                break
+    since, until = np.array(found, dtype=np.int64).reshape(-1, 2).T
+    return since, until
 
 
 def _next_of(seen: Seen, chosen: Bools, index: Ints, own: Ints) -> tuple[Ints, Bools]:
