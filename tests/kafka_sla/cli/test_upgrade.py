@@ -1,6 +1,6 @@
 """A store that another version made, with all its files: read, moved, checked, and measured on.
 
-`store_of_61366d2.tar.gz` was written by the code of commit 61366d2, on another path: two imported CSV files, a run of
+`store_of_61366d2.tar.gz` was written by the code of commit 61366d2 in /srv/kafka-sla: two imported CSV files, a run of
 08:00 to 08:10 and one of 08:05 to 08:20, and what that version exported from it.
 """
 
