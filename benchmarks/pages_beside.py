@@ -10,8 +10,9 @@ from pathlib import Path
 import duckdb
 
 from kafka_sla.config.store import Store
-from kafka_sla.lake.iceberg import LOADS, MAIN, Iceberg
+from kafka_sla.lake.iceberg import Iceberg
 from kafka_sla.lake.lake import Lake
+from kafka_sla.lake.table_layout import LOADS, MAIN
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import (

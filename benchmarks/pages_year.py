@@ -21,8 +21,8 @@ import numpy as np
 
 from benchmarks import pages_beside
 from kafka_sla.config.store import Store
-from kafka_sla.lake.iceberg import LOADS, MAIN
 from kafka_sla.lake.lake import Lake
+from kafka_sla.lake.table_layout import LOADS, MAIN
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.rollups import SLOTS_KEPT, WINDOWS_KEPT
 from kafka_sla.model.entities import Interval

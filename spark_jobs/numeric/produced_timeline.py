@@ -107,9 +107,7 @@ class Timeline:
         """Ranges with their epochs. Those of times that a later life was asked about as well may be of either: they
         count as not read."""
         epoch = self.epoch_of(read.partition, read.at)
-        origin, span = extent(read.at, foreign.at)
-        asked = foreign.partition * span + (foreign.at - origin)
-        doubtful = np.isin(read.partition * span + (read.at - origin), asked)
+        doubtful = _also_at(read, foreign)
         if not doubtful.any():
             return read, epoch
         hidden = (np.where(doubtful, NONE, values) for values in (read.records, read.earliest, read.latest))
@@ -265,11 +263,17 @@ class Timeline:
 
 def _answered(read: RangeRows, seen: Seen) -> RangeRows:
     """Without ranges of times before which, as all lookups of them say, there was no record: another life answered."""
-    origin, span = extent(seen.at, read.at)
-    key, asked = read.partition * span + (read.at - origin), seen.partition * span + (seen.at - origin)
-    nothing = np.isin(key, asked[seen.looked_up & (seen.offset == 0)])
-    wrong = nothing & ~np.isin(key, asked[seen.looked_up & (seen.offset > 0)])
+    wrong = _also_at(read, seen.take(np.flatnonzero(seen.looked_up & (seen.offset == 0))))
+    if wrong.any():
+        wrong &= ~_also_at(read, seen.take(np.flatnonzero(seen.looked_up & (seen.offset > 0))))
     return RangeRows(*(getattr(read, name)[~wrong] for name in RangeRows.__slots__)) if wrong.any() else read
+
+
+def _also_at(read: RangeRows, points: Seen) -> Bools:
+    """Ranges of whose partition and time there is one of these points."""
+    origin, span = extent(read.at, points.at)
+    own, others = (rows.partition * span + (rows.at - origin) for rows in (read, points))
+    return np.isin(own, others)
 
 
 def middle(offset: Ints) -> Floats:

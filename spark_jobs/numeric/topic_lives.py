@@ -109,7 +109,7 @@ def lives(seen: Seen, renewed: Renewals, standing: Standing) -> Lives:
     behind = after_positive.copy()
     behind[empty] |= standing.somebody(seen.partition[empty], seen.at[empty])
     unseen = _unseen(seen, first, behind, np.flatnonzero(behind & ~after_positive), standing)
-    claims = _joined(_joined(_claims(seen, first, behind, renewed), unseen), _first_records(seen))
+    claims = _joined(_claims(seen, first, behind, renewed), *unseen, _first_records(seen))
     starts, ended, known_from = _fewest(claims)
     if not len(starts) and not behind.any():
         return Lives(seen, starts, starts, starts, starts, starts, seen.take(starts))
@@ -121,8 +121,9 @@ def lives(seen: Seen, renewed: Renewals, standing: Standing) -> Lives:
     life[behind] = np.where(owner == seen.partition[behind], following + 1, NONE)
     order = np.lexsort((seen.at, life, seen.partition))
     order = order[life[order] != NONE]
-    order = order[~_of_nobody(seen.take(order), life[order], seen.partition[starts])]
     life, points = life[order], seen.take(order)
+    kept = np.flatnonzero(~_of_life_before(points, life, seen.partition[starts]))
+    life, points = life[kept], points.take(kept)
     begun = np.searchsorted(life, np.arange(len(starts)) + 1)
     own = seen.partition[starts]
     return Lives(points, own, begun, seen.at[starts], ended, known_from, seen.take(np.flatnonzero(behind)))
@@ -139,22 +140,24 @@ def _after_positive(seen: Seen, first: Ints, empty: Bools) -> Bools:
     return np.asarray(empty & (polled | (positive[last] >= first)), dtype=np.bool_)
 
 
-def _unseen(seen: Seen, first: Ints, behind: Bools, stale: Ints, standing: Standing) -> _Claims:
+def _unseen(seen: Seen, first: Ints, behind: Bools, stale: Ints, standing: Standing) -> list[_Claims]:
     """A life that only commits tell of: `stale` lookups find no record before their time, yet a group had read some.
 
     The life that answered them shows at the next point that is no such lookup, or at the next poll of a log end that
     some group was beyond.
     """
+    if not len(stale):
+        return []
     before = latest(~behind)
     ended = np.where(before >= first, seen.at[before], -FAR)
-    earliest = stale[begins(seen.partition[stale])] if len(stale) else stale
-    until, there = _next_of(seen, ~behind & ~seen.polled, earliest, seen.partition[earliest])
+    earliest = stale[begins(seen.partition[stale])]
+    until, there = _next_of(seen, ~behind & ~seen.polled, earliest)
     answered = earliest[there], until[there], 0
     polled = *_signs(seen, stale, standing), NEXT_POLL_US
-    return _joined(*(
+    return [
         _Claims(first[since], until, ended[since], np.maximum(seen.at[until] - ahead, seen.at[since]))
         for since, until, ahead in (answered, polled)
-    ))  # fmt: skip
+    ]
 
 
 def _signs(seen: Seen, stale: Ints, standing: Standing) -> tuple[Ints, Ints]:
@@ -173,11 +176,11 @@ def _signs(seen: Seen, stale: Ints, standing: Standing) -> tuple[Ints, Ints]:
     return since, until
 
 
-def _next_of(seen: Seen, chosen: Bools, index: Ints, own: Ints) -> tuple[Ints, Bools]:
-    """The first chosen point from each index on, and whether it is there and of this partition."""
+def _next_of(seen: Seen, chosen: Bools, index: Ints) -> tuple[Ints, Bools]:
+    """The first chosen point from each index on, and whether it is there and of the same partition."""
     places = np.append(np.flatnonzero(chosen), NONE)
     found = places[np.searchsorted(places[:-1], index)]
-    return found, (found != NONE) & (seen.partition[found] == own)
+    return found, (found != NONE) & (seen.partition[found] == seen.partition[index])
 
 
 def _claims(seen: Seen, first: Ints, behind: Bools, renewed: Renewals) -> _Claims:
@@ -192,7 +195,7 @@ def _claims(seen: Seen, first: Ints, behind: Bools, renewed: Renewals) -> _Claim
     return _Claims(since, until, seen.at[since], seen.at[until] - ahead)
 
 
-def _of_nobody(points: Seen, life: Ints, owner: Ints) -> Bools:
+def _of_life_before(points: Seen, life: Ints, owner: Ints) -> Bools:
     """Points at the beginning of later lives, by (partition, life, at, offset), that the next poll contradicts: its log
     end lies before them. Where clocks are ahead or behind, they go on with the life before."""
     if not len(owner):
@@ -200,7 +203,7 @@ def _of_nobody(points: Seen, life: Ints, owner: Ints) -> Bools:
     former = np.maximum(life, 1) - 1
     top = np.zeros(len(owner) + 1, dtype=np.int64)
     np.maximum.at(top, life, points.offset)
-    poll, there = _next_of(points, points.polled, np.arange(len(life)), points.partition)
+    poll, there = _next_of(points, points.polled, np.arange(len(life)))
     polls = np.cumsum(points.polled)
     there &= (life > 0) & (owner[former] == points.partition) & (top[former] > 0) & (points.offset >= top[former])
     there &= ~points.polled & (polls == polls[latest(begins(points.partition, life))])
@@ -212,19 +215,18 @@ def _of_nobody(points: Seen, life: Ints, owner: Ints) -> Bools:
 
 def _first_records(seen: Seen) -> _Claims:
     """Two records with offset 0 and different times: each began a life."""
-    own = ~seen.polled & ~seen.looked_up
-    zeros = np.flatnonzero(own & (seen.offset == 0))
+    own = np.flatnonzero(~seen.polled & ~seen.looked_up)
+    zeros = own[seen.offset[own] == 0]
     before, after = zeros[:-1], zeros[1:]
     other = (seen.partition[before] == seen.partition[after]) & (seen.at[before] < seen.at[after])
     before, after = before[other], after[other]
-    return _Claims(before, after, seen.at[latest(own)[after - 1]], seen.at[after])
+    return _Claims(before, after, seen.at[own[np.searchsorted(own, after) - 1]], seen.at[after])
 
 
-def _joined(one: _Claims, other: _Claims) -> _Claims:
+def _joined(*several: _Claims) -> _Claims:
     """All claims, by where the new life shows."""
-    order = np.argsort(np.concatenate([one.until, other.until]), kind="stable")
-    both = (np.concatenate([getattr(one, name), getattr(other, name)]) for name in _Claims.__slots__)
-    return _Claims(*(values[order] for values in both))
+    order = np.argsort(np.concatenate([one.until for one in several]), kind="stable")
+    return _Claims(*(np.concatenate([getattr(one, name) for one in several])[order] for name in _Claims.__slots__))
 
 
 def _falls(seen: Seen, chosen: Bools, values: Ints, first: Ints) -> tuple[Ints, Ints]:
