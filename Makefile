@@ -9,7 +9,7 @@ TYPED := plugins/kafka_sla demo
 SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check format docs test wheel demo history compatibility order truth checkpoint brokers speed browser pictures pages faults damage simulate planted matrix clean
+.PHONY: alerts help setup check format docs test wheel demo history compatibility order truth checkpoint chains brokers speed browser pictures pages faults damage simulate planted matrix burn suggest clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,19 +27,24 @@ format: $(EDITABLE) ## format the code and repair what the linter can
 	$(BIN)/ruff check --fix --quiet .
 	$(BIN)/ruff format .
 
-docs: $(EDITABLE) ## write docs/reference/tables.md anew from the code
+docs: $(EDITABLE) ## write docs/reference/tables.md and webhook.schema.json anew from the code
 	$(BIN)/python -m kafka_sla.validation.table_docs > docs/reference/tables.md
+	$(BIN)/python -m kafka_sla.notifications.webhook_event > docs/reference/webhook.schema.json
+
+alerts: ## test the alerting rules with Prometheus' own promtool, which must be on the PATH
+	promtool test rules tests/prometheus/kafka-sla-alerts.test.yml
 
 wheel: $(DEPENDENCIES) ## build the wheel into dist/
 	@rm -rf dist build
 	@$(UV) build --wheel --no-build-isolation --python $(BIN)/python --out-dir dist
 
-# The wheel replaces the editable install while the tests run, so that they prove what people install. Two processes
-# share the files, in their order: the long ones come first.
+# The wheel replaces the editable install while the tests run, so that they prove what people install. The processes
+# share the tests as tests/shares.py says; a third one on two cores, because many tests wait.
+PROCESSES ?= 3
 test: setup check wheel ## all checks, then all tests against the built wheel
 	@rm -f $(EDITABLE)
 	@$(UV) pip install --python $(BIN)/python --no-deps --reinstall --compile-bytecode dist/*.whl
-	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(PYTEST); status=$$?; $(MAKE) --no-print-directory $(EDITABLE); exit $$status
+	$(BIN)/pytest --numprocesses $(PROCESSES) --no-loadscope-reorder $(PYTEST); status=$$?; $(MAKE) --no-print-directory $(EDITABLE); exit $$status
 
 demo: setup ## Kafka, consumers, Airflow and a mailbox on this machine; ONCE=1 ends after one round
 	@ONCE=$(ONCE) exec $(BIN)/python -m demo
@@ -52,6 +57,9 @@ RUNS ?= 288
 KILLS ?= 100
 order: setup ## one day in one run, in 288, backwards, four at once, twice, killed: the same rows? (hours)
 	@$(BIN)/python -m benchmarks.order $(HOURS) $(RUNS) $(KILLS) $(ONLY)
+
+chains: setup ## records that pass three topics against what is measured of them, as a table (about 5 minutes)
+	@$(BIN)/python -m benchmarks.chains
 
 truth: setup ## what real clients did against what is measured, as tables (about 5 minutes)
 	@$(BIN)/python -m benchmarks.truth
@@ -96,6 +104,12 @@ chromium: setup
 
 matrix: setup wheel ## the wheel under each Airflow, Python and Spark, as a table (an hour, 6 GB of disk); ONLY=3.1.8 for one Airflow
 	@$(BIN)/python -m benchmarks.matrix $(ONLY)
+
+burn: $(EDITABLE) ## alerts on burn rates over a year of 1,000 SLAs, against Prometheus and against the truth (10 minutes)
+	@$(BIN)/python -m benchmarks.burn
+
+suggest: $(EDITABLE) ## do objectives that kafka-sla suggest proposes hold the next day, and how long does it take (10 minutes)
+	@$(BIN)/python -m benchmarks.suggest
 
 pages: setup ## how fast the pages answer with a year published (about 10 minutes, 10 GB of disk)
 	@$(BIN)/python -m benchmarks.pages

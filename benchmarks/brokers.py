@@ -138,21 +138,37 @@ def _at(scraped: Scraped) -> datetime:
 
 def _told(one: Sampled, rows: list[Row]) -> list[str]:
     """Print one line of the table; answers what is untrue."""
-    mine = [r for r in rows if r["cluster"] == str(one.brokers) and r["follower"] != "consumers"
-            and (r["sampled_from"], r["sampled_until"]) == (_at(one.before), _at(one.after))]  # fmt: skip
+    mine = [
+        r
+        for r in rows
+        if r["cluster"] == str(one.brokers)
+        and r["follower"] != "consumers"
+        and (r["sampled_from"], r["sampled_until"]) == (_at(one.before), _at(one.after))
+    ]
     pairs = [r for r in mine if r["window_start"] == min(m["window_start"] for m in mine) and r["fetch_latency_ms"]]
     delays = [one.case.delay_ms(r["leader"], int(r["follower"])) for r in pairs]
     late = [r["fetch_latency_ms"] for r, delay in zip(pairs, delays, strict=True) if delay]
     usual = [r["fetch_latency_ms"] for r, delay in zip(pairs, delays, strict=True) if not delay]
     verdict, broker, sure = (pairs[0][name] for name in ("verdict", "verdict_broker", "confidence"))
     named = verdict if broker is None else f"{verdict} {broker}"
-    cells = (one.brokers, one.rate, one.case.name, _span([r["leader_total_ms"] for r in pairs]), _span(late),
-             _span(usual), named, "" if sure is None else f"{sure:.2f}")  # fmt: skip
+    cells = (
+        one.brokers,
+        one.rate,
+        one.case.name,
+        _span([r["leader_total_ms"] for r in pairs]),
+        _span(late),
+        _span(usual),
+        named,
+        "" if sure is None else f"{sure:.2f}",
+    )
     print(f"| {' | '.join(map(str, cells))} |", flush=True)
     where = f"{one.brokers} brokers, {one.rate} records/s, delayed: {one.case.name}"
     wrong = [] if (verdict, broker) == (one.case.verdict, one.case.broker) else [f"{where}: {named}"]
-    outside = [r for r, delay in zip(pairs, delays, strict=True)
-               if not r["fetch_latency_low_ms"] - _NOISE_MS <= delay <= r["fetch_latency_high_ms"]]  # fmt: skip
+    outside = [
+        r
+        for r, delay in zip(pairs, delays, strict=True)
+        if not r["fetch_latency_low_ms"] - _NOISE_MS <= delay <= r["fetch_latency_high_ms"]
+    ]
     return wrong + [f"{where}: {r['follower']} from {r['leader']} is outside its bounds: {r}" for r in outside]
 
 

@@ -69,9 +69,13 @@ def _query(broker: Cluster, checkpoint: str) -> Sequence[dict[str, Any]]:
     records = session.readStream.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap)
     rows = records.option("subscribe", "orders").option("startingOffsets", "earliest")
     query = (
-        rows.option("maxOffsetsPerTrigger", _PER_BATCH).load()
-        .writeStream.format("noop").option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
-    )  # fmt: skip
+        rows.option("maxOffsetsPerTrigger", _PER_BATCH)
+        .load()
+        .writeStream.format("noop")
+        .option("checkpointLocation", checkpoint)
+        .trigger(availableNow=True)
+        .start()
+    )
     query.awaitTermination()
     told = [json.loads(progress.json) for progress in query.recentProgress]
     session.stop()

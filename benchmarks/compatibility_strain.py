@@ -37,8 +37,10 @@ class Strain:
         """A row of the table."""
         asked, wrong = len(self.right) + self.failed, len(self.right) - sum(self.right)
         median, slowest = statistics.median(self.seconds), max(self.seconds)
-        return (f"| {self.broker} | {asked} | {len(self.right)} | {wrong} | {median:.1f} s | {slowest:.1f} s"
-                f" | {self.beside} |")  # fmt: skip
+        return (
+            f"| {self.broker} | {asked} | {len(self.right)} | {wrong} | {median:.1f} s | {slowest:.1f} s"
+            f" | {self.beside} |"
+        )
 
     @property
     def holds(self) -> bool:
@@ -53,8 +55,10 @@ def strained(traffic: Callable[[dict[str, str]], None], look: Look) -> Iterator[
         login = {key: broker.client()[key] for key in ("bootstrap.servers", "ssl.ca.location")} | tokens.client()
         found = _asked(f"tokens that live {_TOKEN_S:.0f} s", look, login, _WITH_TOKENS)
         yield Strain(found.broker, found.right, found.failed, found.seconds, f"{len(tokens.issued)} tokens issued")
-    for text, kind, rate in (("fetches 500 bytes a second", "consumer_byte_rate", 500),
-                             ("uses 1 % of a thread", "request_percentage", 1)):  # fmt: skip
+    for text, kind, rate in (
+        ("fetches 500 bytes a second", "consumer_byte_rate", 500),
+        ("uses 1 % of a thread", "request_percentage", 1),
+    ):
         with Broker() as broker:
             traffic(broker.client())
             limit(broker, rate, kind)

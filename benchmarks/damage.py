@@ -32,9 +32,14 @@ slas: [{name: payments within 30 s, group: billing.payments-v2, topic: payments.
         for: 2m}]
 """
 _READING = (
-    ("status",), ("misses",), ("check",), ("export", "sla_windows"), ("export", "consumer_latency"),
-    ("export", "log_offsets"), ("report", "--from", _TIMES[0][0], "--to", _TIMES[1][1], "--output", "report.html"),
-)  # fmt: skip
+    ("status",),
+    ("misses",),
+    ("check",),
+    ("export", "sla_windows"),
+    ("export", "consumer_latency"),
+    ("export", "log_offsets"),
+    ("report", "--from", _TIMES[0][0], "--to", _TIMES[1][1], "--output", "report.html"),
+)
 _ROWS = ("log_offsets", "committed_offsets", "consumer_latency", "steady_state", "sla_windows", "sla_misses")
 _BEGAN = time.monotonic()
 
@@ -110,8 +115,9 @@ def _history() -> None:
     Path("log.csv").write_text("\n".join(["cluster,topic,partition,at,log_start_offset,log_end_offset,source", *log]))
     commits = [
         f"old.eu-west-1,billing.payments-v2,payments.authorised-v2,0,{stamp(s)},{(s - 1) * 10},commit_log"
-        for s in range(1, 2400, 5) if not 480 < s < 840
-    ]  # fmt: skip
+        for s in range(1, 2400, 5)
+        if not 480 < s < 840
+    ]
     Path("commits.csv").write_text("\n".join(["cluster,group,topic,partition,at,committed_offset,source", *commits]))
 
 
@@ -192,7 +198,7 @@ BREAKAGES: dict[str, Break] = {
     "the database deleted": lambda warehouse: _remove(_database(warehouse)),
     "the warehouse deleted": _remove,
     "the marker of the warehouse truncated": _first("kafka_sla_store.json", _truncate),
-}  # fmt: skip
+}
 KINDS: dict[str, Callable[[Path], list[Path]]] = {
     "Parquet of metrics": lambda warehouse: sorted(warehouse.glob(_METRICS)),
     "Parquet of facts": lambda warehouse: sorted(warehouse.glob(_FACTS)),
@@ -241,8 +247,10 @@ def _lost(before: dict[str, str | None], after: dict[str, str | None]) -> str:
 
 def _flips(world: World, times: int) -> bool:
     held, chosen = True, np.random.default_rng(1)
-    print("\n| one flipped bit in | tried | found by `store check` | unnoticed, no row changed | rows changed unnoticed"
-          " | tracebacks |")  # fmt: skip
+    print(
+        "\n| one flipped bit in | tried | found by `store check` | unnoticed, no row changed | rows changed unnoticed"
+        " | tracebacks |"
+    )
     print("| --- | --- | --- | --- | --- | --- |")
     world.anew()
     before = world.rows()

@@ -93,9 +93,14 @@ def _facts(found: Snapshot) -> dict[str, object]:
 def _look(broker: Broker, over: Interval) -> Snapshot:
     everything: dict[str, Any] = {"groups": Patterns(), "topics": Patterns((_TOPIC,))}
     return snapshot(
-        Cluster("faults", "faults"), Connection("faults", extra=dict(broker.client())), over,
-        window_ms=60_000, live=True, offset_lookups=OffsetLookups(), **everything,
-    )  # fmt: skip
+        Cluster("faults", "faults"),
+        Connection("faults", extra=dict(broker.client())),
+        over,
+        window_ms=60_000,
+        live=True,
+        offset_lookups=OffsetLookups(),
+        **everything,
+    )
 
 
 def _fill(broker: Broker) -> Interval:

@@ -183,9 +183,16 @@ def _rows(store: Store) -> dict[str, list[dict[str, Any]]]:
 
 def _sla(group: str) -> Sla:
     return Sla(
-        group, "old", Patterns((group,)), Patterns(), 120_000, 60_000, 0.999, SteadyState(120_000),
+        group,
+        "old",
+        Patterns((group,)),
+        Patterns(),
+        120_000,
+        60_000,
+        0.999,
+        SteadyState(120_000),
         recipients=("on-call@example.com",),
-    )  # fmt: skip
+    )
 
 
 SETTINGS = Settings((Cluster("old", None, Patterns(), Patterns()),), (_sla("keeps-up"), _sla("stops")))

@@ -30,16 +30,28 @@ from kafka_sla.model.entities import Interval, floor_time
 MINUTES = int(sys.argv[1]) if len(sys.argv) > 1 else 5
 _MINUTE = timedelta(minutes=1)
 _LIMITS = {
-    "steady": "3s", "steady, LogAppendTime": "5s", "bursty": "3s", "stopped": "10s", "rewound": "3s", "slow": "20s",
+    "steady": "3s",
+    "steady, LogAppendTime": "5s",
+    "bursty": "3s",
+    "stopped": "10s",
+    "rewound": "3s",
+    "slow": "20s",
     "transactional": "1500ms",
-}  # fmt: skip
+}
 """Thresholds by flow; some lie where latencies are, so that verdicts are close."""
 FLOWS_HERE = [flow for flow in FLOWS if flow.name in _LIMITS]
 CONFIGURATION = "\n".join(
-    ["clusters: {live: {%s}}", "window: 10s", "offset_lookups: {max_gap: 10s}", "slas:",
-     *(f"  - {{name: '{flow.name}', group: {flow.group}, topic: {flow.topic}, max_latency: {_LIMITS[flow.name]}}}"
-       for flow in FLOWS_HERE)]
-)  # fmt: skip
+    [
+        "clusters: {live: {%s}}",
+        "window: 10s",
+        "offset_lookups: {max_gap: 10s}",
+        "slas:",
+        *(
+            f"  - {{name: '{flow.name}', group: {flow.group}, topic: {flow.topic}, max_latency: {_LIMITS[flow.name]}}}"
+            for flow in FLOWS_HERE
+        ),
+    ]
+)
 _BEGAN = time.monotonic()
 
 

@@ -135,8 +135,10 @@ def _complaints(found: Sequence[Past], one: Past) -> Iterator[str]:
             differing = sorted(k for k in theirs.keys() | mine.keys() if theirs.get(k) != mine.get(k))
             differing = [k for k in differing if not any(str(part).startswith(_WITH_RANGES) for part in k)]
             for key in _first(differing):
-                yield (f"{one.title}: {len(differing)} {name} rows are not those of {same.title!r}, such as\n"
-                       f"    {mine.get(key)}\n    {theirs.get(key)}")  # fmt: skip
+                yield (
+                    f"{one.title}: {len(differing)} {name} rows are not those of {same.title!r}, such as\n"
+                    f"    {mine.get(key)}\n    {theirs.get(key)}"
+                )
 
 
 def _first(texts: Sequence[Any]) -> Sequence[Any]:

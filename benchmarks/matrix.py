@@ -87,8 +87,9 @@ def _row(cell: Cell) -> str | None:
     rows = measured(cell) if cell.spark else None
     print(
         f"| {cell.airflow} | {cell.python} | {cell.spark or '-'} | {took:.0f} s | {packages} | {megabytes:,} |"
-        f" {conflicts(cell)} | {parsed(cell)} | {rows[:16] if rows else '-'} |", flush=True,
-    )  # fmt: skip
+        f" {conflicts(cell)} | {parsed(cell)} | {rows[:16] if rows else '-'} |",
+        flush=True,
+    )
     return rows
 
 
@@ -110,8 +111,11 @@ def parsed(cell: Cell) -> str:
     """Do the DAG files parse and the pages import, without what only workers need?"""
     done = subprocess.run(
         [cell.program, "-W", "ignore", "-c", _PARSE, str(ROOT / "dags")],
-        env=_environment(cell), capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env=_environment(cell),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         return f"failed: {done.stderr.strip().splitlines()[-1]}"
     found = json.loads(done.stdout.strip().splitlines()[-1])

@@ -40,7 +40,7 @@ def main(hours: int, runs: int, kills: int, only: Sequence[str]) -> int:
             f"{runs} runs, four at once": (parts, lambda made, _: made.run(*(parts[n::4] for n in range(4)))),
             f"{hours} runs, shuffled": (every, lambda made, _: made.run(lots.sample(every, hours))),
             "twice": (every, lambda made, _: _twice(made, whole, every)),
-        }  # fmt: skip
+        }
         landed: list[Kills] = []
         print(head(), flush=True)
         found = [_outcome(folder, files, "one run", whole, lambda made, _: made.run(whole))]

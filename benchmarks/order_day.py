@@ -126,8 +126,15 @@ def write_files(folder: Path) -> list[tuple[str, Path]]:
                 row = [CLUSTER, flow.name, partition, _when(at), start, end, "poll"]
                 found.setdefault((_file(flow, at), "log_offsets", flow.name), []).append(row)
             for at, position in flow.commits(partition):
-                row = [CLUSTER, f"{flow.name}-reader", flow.name, partition, _when(at),
-                       "" if position is None else position, "commit_log"]  # fmt: skip
+                row = [
+                    CLUSTER,
+                    f"{flow.name}-reader",
+                    flow.name,
+                    partition,
+                    _when(at),
+                    "" if position is None else position,
+                    "commit_log",
+                ]
                 found.setdefault((_file(flow, at), "committed_offsets", flow.name), []).append(row)
     return [(table, _write(folder, hour, table, name, rows)) for (hour, table, name), rows in sorted(found.items())]
 

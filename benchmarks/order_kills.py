@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from benchmarks.order_stage import Stage, kill
+from benchmarks.order_stage import Stage, kill, mailed
 from benchmarks.order_worker import STEPS, Journal, store_of
 from kafka_sla.files import has_rows
 from kafka_sla.lake.iceberg import Iceberg, paths
@@ -22,8 +22,15 @@ from kafka_sla.spark.job_spec import read_job
 
 _AIMED = (*STEPS, "publish", "notify", "notify")
 """Steps with a commit in them are short: they are aimed at more often."""
-_GUESS_SECONDS = {"measure": 8.0, "snapshot": 0.3, "prepare": 0.3, "validate": 0.2, "publish": 0.3, "evaluate": 1.5,
-                  "notify": 0.6}  # fmt: skip
+_GUESS_SECONDS = {
+    "measure": 8.0,
+    "snapshot": 0.3,
+    "prepare": 0.3,
+    "validate": 0.2,
+    "publish": 0.3,
+    "evaluate": 1.5,
+    "notify": 0.6,
+}
 _LOOK_SECONDS = 0.004
 _PATIENCE_SECONDS = 600.0
 
@@ -136,9 +143,5 @@ class Killer:
 
     def _in_doubt(self) -> int:
         """Mails that came and that the outbox still has to send."""
-        came = {str(mail["X-Kafka-Sla-Miss"]) + _kind(str(mail["Message-ID"])) for mail in self._made.box.mails()}
-        return sum(n.miss.id + n.kind in came for n in Ledger(store_of(self._folder)).outbox.waiting())
-
-
-def _kind(message_id: str) -> str:
-    return message_id.partition("@")[0].rpartition(".")[2]
+        came = {event for mail in self._made.box.mails() for event in mailed(mail)}
+        return sum(f"{n.miss.id}.{n.kind}" in came for n in Ledger(store_of(self._folder)).outbox.waiting())

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
@@ -81,8 +82,14 @@ class Stage:
         return {name: canonical(name, rows) for name, rows in found.items()}
 
     def mails(self) -> Counter[str]:
-        """How often each mail came, by Message-ID."""
-        return Counter(str(mail["Message-ID"]) for mail in self.box.mails())
+        """How often each miss was mailed as `<miss>.opened` or `<miss>.recovered`; a mail may be about several."""
+        return Counter(event for mail in self.box.mails() for event in mailed(mail))
+
+
+def mailed(mail: EmailMessage) -> list[str]:
+    """`<miss>.<opened or recovered>` of each miss that the mail is about."""
+    kind = str(mail["Message-ID"]).partition("@")[0].rpartition(".")[2]
+    return [f"{miss}.{kind}" for miss in str(mail["X-Kafka-Sla-Miss"]).split(", ")]
 
 
 def kill(worker: subprocess.Popen[bytes]) -> None:

@@ -22,7 +22,7 @@ class Outcome:
     title: str
     rows: dict[str, list[bytes]]
     mails: Counter[str]
-    """By Message-ID."""
+    """By miss and kind."""
     seen: Seen
     took: timedelta
     more_mails: bool = False
@@ -30,8 +30,8 @@ class Outcome:
 
     @property
     def misses(self) -> Counter[str]:
-        """Mails by kind, each Message-ID once."""
-        return Counter(name.partition("@")[0].rpartition(".")[2] for name in self.mails)
+        """Mailed misses by kind, each once."""
+        return Counter(name.rpartition(".")[2] for name in self.mails)
 
     def differing(self, other: Outcome, table: str) -> list[tuple[bytes, bytes]]:
         """Rows that the other does not have, beside what it has in their place."""
@@ -61,17 +61,34 @@ def _complaints(first: Outcome, one: Outcome) -> Iterator[str]:
 
 def head() -> str:
     """The titles of `line`."""
-    titles = ("the day", "rows published", "SHA-256 of all rows, sorted", "polls", "of these before publication",
-              "half-visible", "mails", "copies sent again", "minutes")  # fmt: skip
+    titles = (
+        "the day",
+        "rows published",
+        "SHA-256 of all rows, sorted",
+        "polls",
+        "of these before publication",
+        "half-visible",
+        "mails",
+        "copies sent again",
+        "minutes",
+    )
     return "| " + " | ".join(titles) + " |\n| " + " | ".join("---" for _ in titles) + " |"
 
 
 def line(one: Outcome, first: Outcome) -> str:
     """One variant, beside the first one."""
     same = "" if one is first else ", equal" if one.rows == first.rows else ", **not equal**"
-    cells = (one.title, f"{sum(map(len, one.rows.values())):,}", f"`{_digest(one)}`{same}", f"{one.seen.polls:,}",
-             f"{one.seen.nothing:,}", one.seen.half, len(one.mails), one.mails.total() - len(one.mails),
-             f"{one.took.total_seconds() / 60:.0f}")  # fmt: skip
+    cells = (
+        one.title,
+        f"{sum(map(len, one.rows.values())):,}",
+        f"`{_digest(one)}`{same}",
+        f"{one.seen.polls:,}",
+        f"{one.seen.nothing:,}",
+        one.seen.half,
+        len(one.mails),
+        one.mails.total() - len(one.mails),
+        f"{one.took.total_seconds() / 60:.0f}",
+    )
     return "| " + " | ".join(map(str, cells)) + " |"
 
 

@@ -104,11 +104,14 @@ class Worker:
     @property
     def _steps(self) -> dict[str, Callable[[Interval, dict[str, Any]], Any]]:
         return {
-            "snapshot": self._snapshot, "prepare": self._prepare, "measure": self._measure,
+            "snapshot": self._snapshot,
+            "prepare": self._prepare,
+            "measure": self._measure,
             "validate": lambda _, done: steps.validate(self.store, done["prepare"]),
             "publish": lambda _, done: steps.publish(self.store, done["prepare"]),
-            "evaluate": self._evaluate, "notify": self._notify,
-        }  # fmt: skip
+            "evaluate": self._evaluate,
+            "notify": self._notify,
+        }
 
     def _snapshot(self, interval: Interval, done: dict[str, Any]) -> Any:
         login = Connection("broker", extra={"bootstrap.servers": str(self.plan.broker)})

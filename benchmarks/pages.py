@@ -11,12 +11,15 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from starlette.requests import Request as HttpRequest
+
 from benchmarks.pages_year import SLAS, Year, build, built
-from kafka_sla.cli.text_table import aligned
+from kafka_sla.cli.results import aligned
 
 SPANS = {"hour": 1 / 24, "6 hours": 0.25, "a day": 1, "a week": 7, "a month": 30, "a quarter": 91, "a year": 365}
 LIMIT_MS = 200
@@ -112,18 +115,31 @@ def _text(at: datetime) -> str:
 def _client(folder: Path, year: Year) -> Callable[[Request], None]:
     """Airflow as the web server mounts it, asked with the token of a user who may read."""
     os.environ |= {
-        "AIRFLOW_HOME": str(folder), "AIRFLOW__CORE__LOAD_EXAMPLES": "False", "AIRFLOW__CORE__UNIT_TEST_MODE": "True",
-        "AIRFLOW__CORE__PLUGINS_FOLDER": str(folder / "plugins"), "AIRFLOW__LOGGING__LOGGING_LEVEL": "ERROR",
+        "AIRFLOW_HOME": str(folder),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__UNIT_TEST_MODE": "True",
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(folder / "plugins"),
+        "AIRFLOW__LOGGING__LOGGING_LEVEL": "ERROR",
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{folder}/airflow.db",
-        "KAFKA_SLA_CONFIG": str(year.config), "KAFKA_SLA_STORE": str(folder / "store"),
-    }  # fmt: skip
+        "KAFKA_SLA_CONFIG": str(year.config),
+        "KAFKA_SLA_STORE": str(folder / "store"),
+    }
     from airflow.api_fastapi.app import create_app, get_auth_manager
     from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
     from airflow.utils.db import initdb
     from starlette.testclient import TestClient
 
+    from kafka_sla.web.app import create_app as create_pages
+    from kafka_sla.web.queries.context import open_context
+
+    def at_the_end(request: HttpRequest) -> Any:
+        return replace(open_context(request), now=year.end + timedelta(minutes=2))
+
     initdb()
-    client = TestClient(create_app(apps="core"))
+    airflow, pages = create_app(apps="core"), create_pages()
+    pages.dependency_overrides[open_context] = at_the_end  # a year that is kept does not grow old
+    next(route for route in airflow.routes if getattr(route, "path", "") == "/kafka-sla").app = pages
+    client = TestClient(airflow)
     token = get_auth_manager().generate_jwt(SimpleAuthManagerUser(username="reader", role="VIEWER"))
 
     def get(request: Request) -> None:

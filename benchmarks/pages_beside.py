@@ -12,6 +12,7 @@ import duckdb
 from kafka_sla.config.store import Store
 from kafka_sla.lake.iceberg import Iceberg
 from kafka_sla.lake.lake import Lake
+from kafka_sla.lake.load_sums import sums_of_load
 from kafka_sla.lake.table_layout import LOADS, MAIN
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval
@@ -32,19 +33,24 @@ Load = tuple[str, Interval]
 
 def metrics(store: Store, loads: Sequence[Load], slas: int, partitions: int) -> None:
     """Rows of each minute of these loads, a file a load and table, as Spark leaves them."""
+    files: dict[str, dict[str, list[str]]] = {load_id: {} for load_id, _ in loads}
     lake, sizes = Lake(store), {"slas": slas, "partitions": partitions, "brokers": BROKERS, "copied": FLOW_TOPICS}
     for table, rows in _METRICS.items():
-        paths = []
         with duckdb.connect() as db:
             db.execute("SET TimeZone = 'UTC'")
             for load_id, span in loads:
                 path = Path(lake.stage_dir(load_id)) / table.name / "part-00000.parquet"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 minutes = int((span.end - span.start) / timedelta(minutes=1))
-                db.execute(_COPY.format(rows=rows.format(minutes=minutes, **sizes), load=load_id, path=path),
-                           {"start": span.start})  # fmt: skip
-                paths.append(str(path))
-        add(store, table, paths, LOADS)
+                db.execute(
+                    _COPY.format(rows=rows.format(minutes=minutes, **sizes), load=load_id, path=path),
+                    {"start": span.start},
+                )
+                files[load_id][table.name] = [str(path)]
+        add(store, table, [path for mine in files.values() for path in mine[table.name]], LOADS)
+    ledger = Ledger(store)
+    for load_id, span in loads:
+        ledger.load_sums.put(load_id, sums_of_load(load_id, span, files[load_id]))
 
 
 def facts(store: Store, until: datetime, groups: int, slas: int, partitions: int) -> None:
@@ -115,7 +121,7 @@ _METRICS = {
             $start + to_minutes(m.range::BIGINT) AS last_commit_at, false AS polled_only
         {_EACH}
     """,
-}  # fmt: skip
+}
 _AT = '$start + to_minutes(5 * t.range::BIGINT) AS "at"'
 _FACTS = {
     GROUP_MEMBERS: f"""
@@ -131,4 +137,4 @@ _FACTS = {
             [p % {{brokers}} FOR p IN range({{partitions}})] AS leaders
         FROM range({{snapshots}}) t, range({{slas}}) g ORDER BY t.range, g.range
     """,
-}  # fmt: skip
+}

@@ -74,12 +74,18 @@ def built(folder: Path) -> Year | None:
 
 def _configuration() -> str:
     slas = [
-        {"name": f"sla {i:03}", "group": f"group-{i:03}", "topic": f"topic-{i:03}", "max_latency": "30s", "for": "5m",
-         "period": "year" if i % 2 else "month", "team": f"team {i % 15}"} for i in range(SLAS)
-    ]  # fmt: skip
-    clusters = {
-        "prod": {"connection": "kafka_prod", "replication": [{"to": "dr"}]}, "dr": {"connection": "kafka_dr"}
-    }  # fmt: skip
+        {
+            "name": f"sla {i:03}",
+            "group": f"group-{i:03}",
+            "topic": f"topic-{i:03}",
+            "max_latency": "30s",
+            "for": "5m",
+            "period": "year" if i % 2 else "month",
+            "team": f"team {i % 15}",
+        }
+        for i in range(SLAS)
+    ]
+    clusters = {"prod": {"connection": "kafka_prod", "replication": [{"to": "dr"}]}, "dr": {"connection": "kafka_dr"}}
     defaults = {"objective": "99.9%", "cluster": "prod"}
     return json.dumps({"clusters": clusters, "defaults": defaults, "slas": slas})
 
@@ -92,8 +98,9 @@ def _database(path: Path, end: datetime, windows_for: int) -> None:
             db.executemany(f"INSERT INTO sla_rollups VALUES ({','.join('?' * 15)})", _rollups(width, start, end))
             db.executemany("INSERT INTO sla_rollup_details VALUES (?,?,?,?,?)", _details(width, start, end))
         db.execute(_WINDOWS, {"slas": windows_for, "minutes": DAYS * 1_440, "end": f"{end:%Y-%m-%d %H:%M:%S}"})
-        db.execute(_WINDOWS_OF_TODAY, {"slas": SLAS, "from": windows_for, "minutes": 1_440,
-                                       "end": f"{end:%Y-%m-%d %H:%M:%S}"})  # fmt: skip
+        db.execute(
+            _WINDOWS_OF_TODAY, {"slas": SLAS, "from": windows_for, "minutes": 1_440, "end": f"{end:%Y-%m-%d %H:%M:%S}"}
+        )
         db.execute(_MISSES, {"end": f"{end:%Y-%m-%d %H:%M:%S}"})
         db.execute(_VALIDATION, {"end": f"{end:%Y-%m-%d %H:%M:%S}"})
         db.execute("ANALYZE")
@@ -114,8 +121,23 @@ def _rollups(width: int, start: datetime, end: datetime) -> Iterator[tuple[objec
         for i, at in _starts(width, start, end):
             worst = float(dice.lognormal(8.5, 0.4))
             bad = width // 100 if (i * 7 + sla) % 97 == 0 else 0
-            yield (f"sla {sla:03}", width, at, width - bad, bad, 0, 0, width, width // 1000, worst, worst * 0.95,
-                   worst * 1.05, 30_000, width, width)  # fmt: skip
+            yield (
+                f"sla {sla:03}",
+                width,
+                at,
+                width - bad,
+                bad,
+                0,
+                0,
+                width,
+                width // 1000,
+                worst,
+                worst * 0.95,
+                worst * 1.05,
+                30_000,
+                width,
+                width,
+            )
 
 
 def _details(width: int, start: datetime, end: datetime) -> Iterator[tuple[object, ...]]:
@@ -188,10 +210,16 @@ def _files(folder: Path, store: Store, lake: Lake, ledger: Ledger, end: datetime
             path = Path(lake.stage_dir(f"load{number}")) / CONSUMER_LATENCY.name / "part-00000.parquet"
             path.parent.mkdir(parents=True, exist_ok=True)
             real = piece.end >= today
-            db.execute(_LATENCY.format(path=path, load=f"load{number}", groups=SLAS if real else 1,
-                                       partitions=PARTITIONS if real else 1,
-                                       minutes=int((piece.end - piece.start) / timedelta(minutes=1)) if real else 1),
-                       {"start": piece.start})  # fmt: skip
+            db.execute(
+                _LATENCY.format(
+                    path=path,
+                    load=f"load{number}",
+                    groups=SLAS if real else 1,
+                    partitions=PARTITIONS if real else 1,
+                    minutes=int((piece.end - piece.start) / timedelta(minutes=1)) if real else 1,
+                ),
+                {"start": piece.start},
+            )
             paths.append(str(path))
             ledger.publications.publish(["prod"], piece, f"load{number}", 0)
     pages_beside.add(store, CONSUMER_LATENCY, paths, LOADS)

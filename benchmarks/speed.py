@@ -8,11 +8,9 @@ questions only.
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 
 from benchmarks import (
     speed_history,
@@ -23,14 +21,14 @@ from benchmarks import (
     speed_scale,
     speed_snapshot,
 )
+from benchmarks.printed import PAGES, put
 from benchmarks.speed_table import machine, say
 
-_PAGES = Path(__file__).resolve().parents[1] / "docs" / "reference"
 _DAYS = float(os.environ.get("KAFKA_SLA_BENCHMARK_DAYS", "30"))
 _ASKED: dict[str, tuple[str, Callable[[], str]]] = {
     "snapshot": ("speed.md", speed_snapshot.compare),
     "merge": ("speed.md", speed_merge.compare),
-    "growth": ("speed.md", lambda: speed_recompute.growth(_PAGES)),
+    "growth": ("speed.md", lambda: speed_recompute.growth(PAGES)),
     "past": ("speed.md", lambda: speed_recompute.past(_DAYS)),
     "mail": ("speed.md", speed_mail.delay),
     "history": ("speed.md", speed_history.day),
@@ -49,20 +47,9 @@ def main(names: list[str]) -> int:
         page, answer = _ASKED[name]
         say(f"{name} …")
         text = answer() + f"\n\n<sub>{datetime.now(UTC):%Y-%m-%d}, {machine()}</sub>"
-        _write(_PAGES / page, name, text)
+        put(page, f"make speed ONLY={name}", text)
         print(f"## {name}\n\n{text}\n", flush=True)
     return 0
-
-
-def _write(page: Path, name: str, text: str) -> None:
-    """Put the answer between its markers."""
-    between = re.compile(rf"(<!-- make speed ONLY={name} -->\n).*?(<!-- end -->)", re.DOTALL)
-    before = page.read_text(encoding="utf-8")
-    if not between.search(before):
-        raise LookupError(
-            f"{page} has no place for {name}: put '<!-- make speed ONLY={name} -->' and '<!-- end -->' in"
-        )
-    page.write_text(between.sub(lambda found: f"{found[1]}{text}\n{found[2]}", before), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -72,8 +72,13 @@ def log_offsets(shape: Shape, interval: Interval) -> pa.Table:
     at = np.tile(at, shape.group_partitions)
     polled = (at // step) % max(1, round(300 / shape.point_seconds)) == 0
     source = pa.DictionaryArray.from_arrays(pa.array((~polled).astype(np.int8)), ["snapshot", "list_offsets"])
-    columns = [*_place(shape, gp), _times(at), pa.array(np.zeros(len(at), dtype=np.int64), mask=~polled),
-               pa.array(_written(shape, at)), source]  # fmt: skip
+    columns = [
+        *_place(shape, gp),
+        _times(at),
+        pa.array(np.zeros(len(at), dtype=np.int64), mask=~polled),
+        pa.array(_written(shape, at)),
+        source,
+    ]
     return _table(LOG_OFFSETS, columns)
 
 

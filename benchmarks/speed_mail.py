@@ -100,8 +100,14 @@ def _told(client: AirflowClient, end: datetime, mailed: datetime, group_partitio
     for task in tasks:
         began, over = (datetime.fromisoformat(task[key]) for key in ("start_date", "end_date"))
         name = task["task_id"] + (f" [{task['rendered_map_index']}]" if task.get("rendered_map_index") else "")
-        rows.append((name, f"{(began - end).total_seconds():.1f}", f"{(over - end).total_seconds():.1f}",
-                     f"{(over - began).total_seconds():.1f}"))  # fmt: skip
+        rows.append(
+            (
+                name,
+                f"{(began - end).total_seconds():.1f}",
+                f"{(over - end).total_seconds():.1f}",
+                f"{(over - began).total_seconds():.1f}",
+            )
+        )
     return (
         f"{group_partitions:,} group-partitions: the mail came **{seconds((mailed - end).total_seconds())}** after the"
         " end of the interval.\n\n" + table(["task", "began, s after the end", "ended", "took"], rows)

@@ -54,10 +54,16 @@ def compare(rows: int = 10_000_000, group_partitions: int = 1_000) -> str:
         found = {name: _best(name, run) for name, run in runs.items()}
     scan, ours = found["bare Spark scan of the files"][0], found["kafka_sla: the merge"][0]
     cells = [
-        (name, seconds(took), f"{took / scan:.1f}", f"{took / ours:.1f}", f"{sums[0]:,}" if sums else "",
-         f"{sums[1] / sums[0]:,.1f} ms" if sums else "")
+        (
+            name,
+            seconds(took),
+            f"{took / scan:.1f}",
+            f"{took / ours:.1f}",
+            f"{sums[0]:,}" if sums else "",
+            f"{sums[1] / sums[0]:,.1f} ms" if sums else "",
+        )
         for name, (took, sums) in found.items()
-    ]  # fmt: skip
+    ]
     count = 2 * group_partitions * int((interval.end - interval.start).total_seconds()) // 10
     head = ["what is done", "time", "times the scan", "times our merge", "records", "mean latency"]
     return (
@@ -91,11 +97,17 @@ def _job(shape: Shape, interval: Interval, folder: Path) -> Job:
         for number, path in enumerate(files[of.name]):
             write_rows(path, rows.slice(number * part, part))
     return Job(
-        load_id="merge", interval=interval, window_ms=_WINDOW_US // 1_000, slas=settings().slas,
-        replays=(Replay(measured_cluster(Cluster(CLUSTER, None)), None),), facts=files, carry={},
-        output=f"{folder}/load", facts_seq={},
+        load_id="merge",
+        interval=interval,
+        window_ms=_WINDOW_US // 1_000,
+        slas=settings().slas,
+        replays=(Replay(measured_cluster(Cluster(CLUSTER, None)), None),),
+        facts=files,
+        carry={},
+        output=f"{folder}/load",
+        facts_seq={},
         input_bytes=bytes_of([path for paths in files.values() for path in paths]),
-    )  # fmt: skip
+    )
 
 
 def _read(session: SparkSession, job: Job, table: Table) -> DataFrame:

@@ -63,27 +63,49 @@ def growth(folder: Path, group_partitions: int = 1_000) -> str:
     """Four sizes of commits, and four rates of records with the same commits; plots both."""
     sizes = [recompute(Shape(group_partitions), days) for days in (1 / 32, 1 / 16, 1 / 8, 1 / 4)]
     rates = [recompute(Shape(group_partitions, records_per_second=rate), 1 / 32) for rate in (1, 10, 100, 1_000)]
-    plot(folder / "speed_commits.svg", "commits measured again, million", "seconds",
-         [Line("time", [(m.commits / 1e6, m.wall) for m in sizes]),
-          Line("processor time", [(m.commits / 1e6, m.processor) for m in sizes])])  # fmt: skip
-    plot(folder / "speed_records.svg", "records a second and partition, same commits", "seconds",
-         [Line("time", [(m.shape.records_per_second, m.wall) for m in rates]),
-          Line("processor time", [(m.shape.records_per_second, m.processor) for m in rates])],
-         logarithmic=True)  # fmt: skip
+    plot(
+        folder / "speed_commits.svg",
+        "commits measured again, million",
+        "seconds",
+        [
+            Line("time", [(m.commits / 1e6, m.wall) for m in sizes]),
+            Line("processor time", [(m.commits / 1e6, m.processor) for m in sizes]),
+        ],
+    )
+    plot(
+        folder / "speed_records.svg",
+        "records a second and partition, same commits",
+        "seconds",
+        [
+            Line("time", [(m.shape.records_per_second, m.wall) for m in rates]),
+            Line("processor time", [(m.shape.records_per_second, m.processor) for m in rates]),
+        ],
+        logarithmic=True,
+    )
     return (
-        _by(sizes) + "\n\n![time by commits](speed_commits.svg)\n\n" + _by(rates)
+        _by(sizes)
+        + "\n\n![time by commits](speed_commits.svg)\n\n"
+        + _by(rates)
         + "\n\n![time by records](speed_records.svg)"
-    )  # fmt: skip
+    )
 
 
 def _by(found: Sequence[Measured]) -> str:
     head = ["commits", "records a second and partition", "records", "time", "processor time", "metrics written"]
-    return table(head, [
-        (f"{m.commits:,}", f"{m.shape.records_per_second:,}",
-         f"{m.shape.records_per_second * m.shape.group_partitions * m.days * 86_400:,.0f}", seconds(m.wall),
-         seconds(m.processor), megabytes(m.metric_bytes))
-        for m in found
-    ])  # fmt: skip
+    return table(
+        head,
+        [
+            (
+                f"{m.commits:,}",
+                f"{m.shape.records_per_second:,}",
+                f"{m.shape.records_per_second * m.shape.group_partitions * m.days * 86_400:,.0f}",
+                seconds(m.wall),
+                seconds(m.processor),
+                megabytes(m.metric_bytes),
+            )
+            for m in found
+        ],
+    )
 
 
 def recompute(shape: Shape, count: float) -> Measured:

@@ -32,9 +32,12 @@ from kafka_sla.sources.kafka.snapshot import Snapshot, snapshot
 EXPORTER = "KAFKA_SLA_BENCHMARK_EXPORTER"
 """Environment variable: the command of a Prometheus exporter; {bootstrap} and {port} are filled in."""
 _TOOLS = JarSet(
-    f"the command-line tools of Apache Kafka {KAFKA_VERSION}", f"kafka-tools-{KAFKA_VERSION}",
-    "KAFKA_SLA_TOOLS_JARS", 50, (("org.apache.kafka", "kafka-tools", KAFKA_VERSION),),
-)  # fmt: skip
+    f"the command-line tools of Apache Kafka {KAFKA_VERSION}",
+    f"kafka-tools-{KAFKA_VERSION}",
+    "KAFKA_SLA_TOOLS_JARS",
+    50,
+    (("org.apache.kafka", "kafka-tools", KAFKA_VERSION),),
+)
 _TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 _WINDOW_MS = 60_000
 _PARTITIONS = 100
@@ -90,13 +93,33 @@ def wire(sizes: tuple[int, ...] = (10_000, 50_000)) -> str:
             took = time.monotonic() - began
             requests = ", ".join(f"{kind} {n:,}" for kind, n in sorted(door.requests.items()))
             per = door.received / size.group_partitions
-            rows.append((f"{size.group_partitions:,}", size.groups, f"{sum(door.requests.values()):,}", requests,
-                         megabytes(door.sent), megabytes(door.received), f"{per:.0f}", seconds(took),
-                         f"{sum(t.nbytes for t in _tables(found)) / size.group_partitions:.0f}"))  # fmt: skip
+            rows.append(
+                (
+                    f"{size.group_partitions:,}",
+                    size.groups,
+                    f"{sum(door.requests.values()):,}",
+                    requests,
+                    megabytes(door.sent),
+                    megabytes(door.received),
+                    f"{per:.0f}",
+                    seconds(took),
+                    f"{sum(t.nbytes for t in _tables(found)) / size.group_partitions:.0f}",
+                )
+            )
     return table(
-        ["group-partitions", "groups", "requests", "by kind", "sent", "received", "bytes each",
-         "time through the counter", "bytes each in memory"], rows,
-    )  # fmt: skip
+        [
+            "group-partitions",
+            "groups",
+            "requests",
+            "by kind",
+            "sent",
+            "received",
+            "bytes each",
+            "time through the counter",
+            "bytes each in memory",
+        ],
+        rows,
+    )
 
 
 def _tables(found: Snapshot) -> list[pa.Table]:
@@ -140,10 +163,15 @@ def _look(bootstrap: str) -> Snapshot:
     start = floor_time(datetime.now(UTC), 5 * _WINDOW_MS)
     everything = Patterns(("group-.*",)), Patterns(("topic-.*",))
     return snapshot(
-        Cluster("crowded", "broker"), Connection("broker", extra={"bootstrap.servers": bootstrap}),
-        Interval(start, start + timedelta(minutes=5)), window_ms=_WINDOW_MS, groups=everything[0],
-        topics=everything[1], live=True, offset_lookups=OffsetLookups(),
-    )  # fmt: skip
+        Cluster("crowded", "broker"),
+        Connection("broker", extra={"bootstrap.servers": bootstrap}),
+        Interval(start, start + timedelta(minutes=5)),
+        window_ms=_WINDOW_MS,
+        groups=everything[0],
+        topics=everything[1],
+        live=True,
+        offset_lookups=OffsetLookups(),
+    )
 
 
 def _tool_jars() -> str:

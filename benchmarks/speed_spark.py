@@ -12,10 +12,15 @@ from pyspark.sql import SparkSession
 from kafka_sla.spark.package_zip import package_folder
 
 _CONF = {
-    "spark.driver.memory": "2g", "spark.log.level": "ERROR", "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
-    "spark.sql.session.timeZone": "UTC", "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-}  # fmt: skip
+    "spark.driver.memory": "2g",
+    "spark.log.level": "ERROR",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+}
 
 
 @contextmanager

@@ -12,9 +12,20 @@ from types import TracebackType
 
 from demo.broker import Cluster, free_ports
 
-_KINDS = {1: "Fetch", 2: "ListOffsets", 3: "Metadata", 8: "OffsetCommit", 9: "OffsetFetch", 10: "FindCoordinator",
-          15: "DescribeGroups", 16: "ListGroups", 18: "ApiVersions", 32: "DescribeConfigs",
-          69: "ConsumerGroupDescribe", 77: "ShareGroupDescribe"}  # fmt: skip
+_KINDS = {
+    1: "Fetch",
+    2: "ListOffsets",
+    3: "Metadata",
+    8: "OffsetCommit",
+    9: "OffsetFetch",
+    10: "FindCoordinator",
+    15: "DescribeGroups",
+    16: "ListGroups",
+    18: "ApiVersions",
+    32: "DescribeConfigs",
+    69: "ConsumerGroupDescribe",
+    77: "ShareGroupDescribe",
+}
 
 
 class Wire:

@@ -42,8 +42,12 @@ _BEGAN = time.monotonic()
 def main() -> int:
     """Run the experiment; 1 when it shows something untrue."""
     archive_classes()
-    with (Broker(properties={"log.cleaner.backoff.ms": "1000"}) as broker, _store() as store, _store() as closed_store,
-          DegradedBroker(broker.bootstrap, hidden=frozenset({"__consumer_offsets"})) as hidden):  # fmt: skip
+    with (
+        Broker(properties={"log.cleaner.backoff.ms": "1000"}) as broker,
+        _store() as store,
+        _store() as closed_store,
+        DegradedBroker(broker.bootstrap, hidden=frozenset({"__consumer_offsets"})) as hidden,
+    ):
         client, settings = broker.client(), _settings()
         with Traffic(client, FLOWS) as traffic, LagExporter(client, FLOWS) as exporter:
             while not traffic.all_committed:
@@ -59,9 +63,17 @@ def main() -> int:
         told = rows[flow.name], exporter.samples[flow.name], offset_lookups[flow.name]
         found.append(compare(flow.name, interval, WINDOW_MS, really, *told))
         closed.append(
-            judged(flow.name, interval, WINDOW_MS, really, rows[flow.name], sampled[flow.name],
-                   polled[flow.name], exporter.samples[flow.name])
-        )  # fmt: skip
+            judged(
+                flow.name,
+                interval,
+                WINDOW_MS,
+                really,
+                rows[flow.name],
+                sampled[flow.name],
+                polled[flow.name],
+                exporter.samples[flow.name],
+            )
+        )
     print(f"{markdown(found)}\n\nWith the commit log hidden, from samples:\n\n{verdicts(closed)}")
     return _complain(found) or int(any(one.opposed or one.outside for one in closed))
 
@@ -78,10 +90,13 @@ def _act(traffic: Traffic) -> Interval:
 def _settings() -> Settings:
     """A flow is a cluster here: it is counted alone."""
     return Settings(
-        tuple(Cluster(flow.name, "broker", Patterns((re.escape(flow.group),)), Patterns((re.escape(flow.topic),)))
-              for flow in FLOWS),
-        window_ms=WINDOW_MS, offset_lookups=OffsetLookups(max_gap_ms=WINDOW_MS),
-    )  # fmt: skip
+        tuple(
+            Cluster(flow.name, "broker", Patterns((re.escape(flow.group),)), Patterns((re.escape(flow.topic),)))
+            for flow in FLOWS
+        ),
+        window_ms=WINDOW_MS,
+        offset_lookups=OffsetLookups(max_gap_ms=WINDOW_MS),
+    )
 
 
 @contextmanager

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 
 LOG_APPEND_TIME = {"message.timestamp.type": "LogAppendTime"}
 COMPACTED = {
-    "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "segment.ms": "2000",
+    "cleanup.policy": "compact",
+    "min.cleanable.dirty.ratio": "0.01",
+    "segment.ms": "2000",
     "max.compaction.lag.ms": "2000",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True)

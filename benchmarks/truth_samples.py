@@ -59,9 +59,15 @@ class Judged:
 
 
 def judged(
-    name: str, interval: Interval, window_ms: int, truth: Truth, commits: Sequence[Row], samples: Sequence[Row],
-    polled: Sequence[tuple[int, int]], exporter: Sequence[tuple[float, float]],
-) -> Judged:  # fmt: skip
+    name: str,
+    interval: Interval,
+    window_ms: int,
+    truth: Truth,
+    commits: Sequence[Row],
+    samples: Sequence[Row],
+    polled: Sequence[tuple[int, int]],
+    exporter: Sequence[tuple[float, float]],
+) -> Judged:
     """Compare one flow, window by window; `polled`: times and positions, `exporter`: times and lags."""
     of_commits, of_samples = ({epoch_ms(row["window_start"]): row for row in rows} for rows in (commits, samples))
     windows = [epoch_ms(window.start) for window in interval.windows(window_ms)]
@@ -76,10 +82,15 @@ def judged(
     ]
     theirs = [_of_exporter([lag for when, lag in exporter if at <= when < at + window_ms]) for at in windows]
     return Judged(
-        name, len(windows), tuple(outside), len(went_back), sum(a is not None for a, _ in pairs),
-        sum(b is not None for _, b in pairs), _opposed(pairs),
+        name,
+        len(windows),
+        tuple(outside),
+        len(went_back),
+        sum(a is not None for a, _ in pairs),
+        sum(b is not None for _, b in pairs),
+        _opposed(pairs),
         _opposed([(a, b) for (a, _), b in zip(pairs, theirs, strict=True)]),
-    )  # fmt: skip
+    )
 
 
 def _last(polled: Sequence[tuple[int, int]], moment: int) -> int:
@@ -108,15 +119,23 @@ def _verdict(row: Row | None) -> bool | None:
 
 def verdicts(found: Sequence[Judged]) -> str:
     """The table."""
-    lines = ["| flow | windows | truth outside bounds | went back unseen | certain at 30 s, from commits | from samples"
-             " | opposed | Lag Exporter's opposed |", "|---|---|---|---|---|---|---|---|"]  # fmt: skip
-    lines += [f"| {one.name} | {one.windows} | {len(one.outside)} | {one.went_back}"
-              f" | {one.certain_from_commits / one.windows:.0%} | {one.certain_from_samples / one.windows:.0%}"
-              f" | {one.opposed} | {one.exporter_opposed} |" for one in found]  # fmt: skip
+    lines = [
+        "| flow | windows | truth outside bounds | went back unseen | certain at 30 s, from commits | from samples"
+        " | opposed | Lag Exporter's opposed |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| {one.name} | {one.windows} | {len(one.outside)} | {one.went_back}"
+        f" | {one.certain_from_commits / one.windows:.0%} | {one.certain_from_samples / one.windows:.0%}"
+        f" | {one.opposed} | {one.exporter_opposed} |"
+        for one in found
+    ]
     every, total = sum(one.windows for one in found), partial(_total, found)
-    lines.append(f"| all | {every} | {sum(len(one.outside) for one in found)} | {total('went_back')}"
-                 f" | {total('certain_from_commits') / every:.1%} | {total('certain_from_samples') / every:.1%}"
-                 f" | {total('opposed')} | {total('exporter_opposed')} |")  # fmt: skip
+    lines.append(
+        f"| all | {every} | {sum(len(one.outside) for one in found)} | {total('went_back')}"
+        f" | {total('certain_from_commits') / every:.1%} | {total('certain_from_samples') / every:.1%}"
+        f" | {total('opposed')} | {total('exporter_opposed')} |"
+    )
     lines += [f"\n- {one.name}: {text}" for one in found for text in one.outside[:3]]
     return "\n".join(lines)
 

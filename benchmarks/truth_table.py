@@ -56,9 +56,14 @@ class Comparison:
 
 
 def compare(
-    name: str, interval: Interval, window_ms: int, truth: Truth, rows: Sequence[Row],
-    samples: Sequence[tuple[float, float]], offset_lookups: int,
-) -> Comparison:  # fmt: skip
+    name: str,
+    interval: Interval,
+    window_ms: int,
+    truth: Truth,
+    rows: Sequence[Row],
+    samples: Sequence[tuple[float, float]],
+    offset_lookups: int,
+) -> Comparison:
     """Compare one flow; `rows`: its published windows, `samples`: time and lag that Kafka Lag Exporter told."""
     by_start = {epoch_ms(row["window_start"]): row for row in rows}
     windows = [epoch_ms(window.start) for window in interval.windows(window_ms)]
@@ -155,12 +160,17 @@ def _means(errors: Sequence[tuple[float, ...]]) -> tuple[float | None, ...]:
 def markdown(found: Sequence[Comparison]) -> str:
     """Both tables: the whole interval of each flow, then the errors of its windows."""
     whole: dict[str, Callable[[Comparison], object]] = {
-        "flow": lambda c: c.name, "windows": lambda c: c.windows, "records": lambda c: c.records,
+        "flow": lambda c: c.name,
+        "windows": lambda c: c.windows,
+        "records": lambda c: c.records,
         "truth inside bounds": lambda c: f"{1 - len({o[:8] for o in c.outside}) / c.windows:.0%}",
-        "true p50 / p99 / max, ms": lambda c: c.true, "ours": lambda c: c.ours, "Lag Exporter": lambda c: c.exporter,
-        "p99 off: ours": lambda c: _off(c.ours, c.true), "Lag Exporter's": lambda c: _off(c.exporter, c.true),
+        "true p50 / p99 / max, ms": lambda c: c.true,
+        "ours": lambda c: c.ours,
+        "Lag Exporter": lambda c: c.exporter,
+        "p99 off: ours": lambda c: _off(c.ours, c.true),
+        "Lag Exporter's": lambda c: _off(c.exporter, c.true),
         "look-ups": lambda c: c.offset_lookups,
-    }  # fmt: skip
+    }
     each: dict[str, Callable[[Comparison], object]] = {
         "flow": lambda c: c.name,
         "ours: max / mean / p99 off by, ms": lambda c: " / ".join(map(_ms, c.our_errors)),

@@ -19,7 +19,7 @@ from demo.warm_up import create_topic
 
 _TICK_SECONDS = 0.02
 _KEPT = {"retention.ms": "-1"}
-_SHORT, _LONG = Struct(">h"), Struct(">q")
+_SHORT, _INT, _LONG = Struct(">h"), Struct(">i"), Struct(">q")
 
 
 class Traffic:
@@ -101,8 +101,15 @@ class Traffic:
 
     def _consume(self, flow: Flow, rewinds: list[float]) -> None:
         """Read and commit until the flow's consumer stops."""
-        consumer = Consumer({**self._client, "group.id": flow.group, "enable.auto.commit": False,
-                             "auto.offset.reset": "earliest", "isolation.level": "read_committed"})  # fmt: skip
+        consumer = Consumer(
+            {
+                **self._client,
+                "group.id": flow.group,
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "isolation.level": "read_committed",
+            }
+        )
         consumer.subscribe([flow.topic])
         log, read, committed = self.logs[flow.name], list[Record](), self.seconds
         began, count = self.seconds, 0
@@ -128,17 +135,26 @@ class Traffic:
 
 
 def commits_kept(client: dict[str, str]) -> dict[tuple[str, str], list[tuple[int, int]]]:
-    """Time (ms) and offset of every commit by group and topic, from a cluster with one partition of commits."""
+    """Time (ms) and offset of every commit by group and topic of one partition (`commits_of_partitions`)."""
+    return {(group, topic): commits for (group, topic, _), commits in commits_of_partitions(client).items()}
+
+
+def commits_of_partitions(client: dict[str, str]) -> dict[tuple[str, str, int], list[tuple[int, int]]]:
+    """Time (ms) and offset of every commit by group, topic and partition, from a cluster with one partition of
+    commits."""
     reader = Consumer({**client, "group.id": "truth", "enable.auto.commit": False, "enable.partition.eof": True})
     reader.assign([TopicPartition("__consumer_offsets", 0, 0)])
-    kept: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    kept: dict[tuple[str, str, int], list[tuple[int, int]]] = {}
     try:
         while (message := reader.poll(30)) is not None and not message.error():
             key, value = message.key(), message.value()
             if key and value and _SHORT.unpack_from(key)[0] in (0, 1):
                 group, at = _text(key, 2)
-                topic, _ = _text(key, at)
-                kept.setdefault((group, topic), []).append((_commit_time(value), _LONG.unpack_from(value, 2)[0]))
+                topic, at = _text(key, at)
+                partition = _INT.unpack_from(key, at)[0]
+                kept.setdefault((group, topic, partition), []).append(
+                    (_commit_time(value), _LONG.unpack_from(value, 2)[0])
+                )
     finally:
         reader.close()
     return kept

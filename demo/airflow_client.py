@@ -62,6 +62,10 @@ class AirflowClient:
         """How many tasks of a pool may run at once."""
         self._ask("PATCH", f"/api/v2/pools/{pool}?update_mask=slots", {"name": pool, "slots": slots})
 
+    def fail(self, dag_id: str, run_id: str) -> None:
+        """End a run and its tasks as failed."""
+        self._ask("PATCH", f"/api/v2/dags/{dag_id}/dagRuns/{run_id}?update_mask=state", {"state": "failed"})
+
     def runs(self, dag_id: str) -> dict[str, str]:
         """States of the DAG's runs by id, of the newest hundred."""
         found = self._ask("GET", f"/api/v2/dags/{dag_id}/dagRuns?limit=100&order_by=-run_after")["dag_runs"]

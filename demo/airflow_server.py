@@ -20,7 +20,6 @@ from demo.broker import free_ports
 
 ROOT = Path(__file__).resolve().parents[1]
 _USER = "admin"
-_STOP_SECONDS = 30
 
 
 class AirflowFailed(RuntimeError):
@@ -28,10 +27,13 @@ class AirflowFailed(RuntimeError):
 
 
 @contextmanager
-def airflow(home: Path, database_url: str, extra: Mapping[str, str], port: int = 8080) -> Iterator[AirflowClient]:
+def airflow(
+    home: Path, database_url: str, extra: Mapping[str, str], port: int = 8080, stop_seconds: float = 30
+) -> Iterator[AirflowClient]:
     """A running Airflow with this repository's DAGs; `extra` are environment variables, connections above all.
 
-    The client may be asked at once; `AirflowClient.wait_until_healthy` says when Airflow answers.
+    The client may be asked at once; `AirflowClient.wait_until_healthy` says when Airflow answers. In the end it has
+    `stop_seconds` to stop in good order before it is killed.
     """
     home.mkdir(parents=True, exist_ok=True)
     password = secrets.token_urlsafe(8)
@@ -41,9 +43,14 @@ def airflow(home: Path, database_url: str, extra: Mapping[str, str], port: int =
     log = home / "standalone.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-c", _STANDALONE], env=environment, cwd=home, stdin=subprocess.DEVNULL,
-            stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
+            [sys.executable, "-c", _STANDALONE],
+            env=environment,
+            cwd=home,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
 
     def alive() -> int:
         if process.poll() is not None:
@@ -53,7 +60,7 @@ def airflow(home: Path, database_url: str, extra: Mapping[str, str], port: int =
     try:
         yield AirflowClient(f"http://127.0.0.1:{port}", _USER, password, alive)
     finally:
-        _stop(process)
+        _stop(process, stop_seconds)
 
 
 _STANDALONE = """
@@ -103,14 +110,14 @@ def _is_free(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
+def _stop(process: subprocess.Popen[bytes], seconds: float) -> None:
     """Interrupt Airflow, which is the only signal that it stops in good order for, and end what it leaves behind."""
     if process.poll() is not None:
         return
     family = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(signal.SIGINT)
     try:
-        process.wait(_STOP_SECONDS)
+        process.wait(seconds)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

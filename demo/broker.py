@@ -18,8 +18,14 @@ from demo.warm_up import warm_up
 class Cluster:
     """`nodes` Kafka nodes, each broker and controller: up and taking commits inside the `with` block, gone after it."""
 
-    def __init__(self, nodes: int = 1, *, folder: Path | None = None, properties: Mapping[str, str] | None = None,
-                 secure: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        nodes: int = 1,
+        *,
+        folder: Path | None = None,
+        properties: Mapping[str, str] | None = None,
+        secure: bool = False,
+    ) -> None:
         self._keep = folder is not None
         self.folder = folder or Path(tempfile.mkdtemp(prefix="kafka-"))
         self.security = Security(self.folder / "tls") if secure else None

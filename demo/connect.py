@@ -41,8 +41,15 @@ class Worker:
         settings = self._folder / "connect.properties"
         settings.write_text("".join(f"{key}={value}\n" for key, value in self._properties().items()))
         classes = f"{fetch_jars()}/*:{fetch_jars(jars=MIRROR)}/*"
-        command = [java(), *_OPTIONS, f"-Dlog4j2.configurationFile={_LOGGING}", "-cp", classes,
-                   "org.apache.kafka.connect.cli.ConnectDistributed", str(settings)]  # fmt: skip
+        command = [
+            java(),
+            *_OPTIONS,
+            f"-Dlog4j2.configurationFile={_LOGGING}",
+            "-cp",
+            classes,
+            "org.apache.kafka.connect.cli.ConnectDistributed",
+            str(settings),
+        ]
         with (self._folder / "connect.log").open("wb") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True

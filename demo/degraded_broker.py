@@ -67,8 +67,10 @@ class DegradedBroker:
         host, _, port = self.behind.partition(":")
         there, back = await asyncio.open_connection(host, int(port), limit=1 << 26)
         asked: deque[tuple[int, int]] = deque()
-        ways = [asyncio.ensure_future(self._requests(reader, back, asked)),
-                asyncio.ensure_future(self._answers(there, writer, asked))]  # fmt: skip
+        ways = [
+            asyncio.ensure_future(self._requests(reader, back, asked)),
+            asyncio.ensure_future(self._answers(there, writer, asked)),
+        ]
         with contextlib.suppress(asyncio.CancelledError):  # at the end of the `with` block
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         for way in ways:

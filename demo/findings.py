@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kafka_sla.cli.text_table import aligned
+from kafka_sla.cli.results import aligned
 from kafka_sla.config.store import Store
 from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import Interval
@@ -44,36 +44,66 @@ def _unread(row: Row) -> tuple[str, ...]:
     lost = UNKNOWN if low is None else count(low) if low == high else f"{count(low)} to {count(high)}"
     expires = row["unread_expires_at"]
     return (
-        row["group"], f"{row['topic']}-{row['partition']}", lost, count(row["unread_records"]),
-        moment(expires) if expires else "", "" if low is not None else row["unknown_reason"] or "",
-    )  # fmt: skip
+        row["group"],
+        f"{row['topic']}-{row['partition']}",
+        lost,
+        count(row["unread_records"]),
+        moment(expires) if expires else "",
+        "" if low is not None else row["unknown_reason"] or "",
+    )
 
 
 def _replication(row: Row) -> tuple[str, ...]:
     lag = row["replication_record_lag"]
     return (
-        row["flow"], f"{row['topic']}-{row['partition']}", row["target_topic"],
-        UNKNOWN if lag is None else plural(lag, "record"), span(row["replication_latency_max_ms"]),
+        row["flow"],
+        f"{row['topic']}-{row['partition']}",
+        row["target_topic"],
+        UNKNOWN if lag is None else plural(lag, "record"),
+        span(row["replication_latency_max_ms"]),
         row["unknown_reason"] or "",
-    )  # fmt: skip
+    )
 
 
 def _fetches(row: Row) -> tuple[str, ...]:
     verdict = row["verdict"] + (f" {row['verdict_broker']}" if row["verdict_broker"] is not None else "")
     slow = {True: "slow", False: "", None: "?"}[row["slow"]]
     return (
-        row["cluster"], row["follower"], str(row["leader"]), span(row["total_ms"]), span(row["wait_ms"]),
-        span(row["fetch_latency_ms"]), slow, verdict, row["unknown_reason"] or "",
-    )  # fmt: skip
+        row["cluster"],
+        row["follower"],
+        str(row["leader"]),
+        span(row["total_ms"]),
+        span(row["wait_ms"]),
+        span(row["fetch_latency_ms"]),
+        slow,
+        verdict,
+        row["unknown_reason"] or "",
+    )
 
 
 _PARTS: tuple[tuple[str, Table, tuple[str, ...], Callable[[Row], tuple[str, ...]]], ...] = (
-    ("Consumer status (Burrow's rules)", CONSUMER_STATUS, ("group", "partition", "status", "of the group", "because"),
-     _status),
-    ("Records removed unread (KIP-490)", NON_CONSUMED,
-     ("group", "partition", "lost", "unread", "next expires", "unknown because"), _unread),
-    ("Replication lag (KIP-971)", REPLICATION_LAG,
-     ("flow", "partition", "copied to", "lag", "latency, at most", "unknown because"), _replication),
-    ("Fetch latency between brokers (KIP-736)", FETCH_LATENCY,
-     ("cluster", "from", "leader", "total", "wait", "true latency", "", "verdict", "unknown because"), _fetches),
-)  # fmt: skip
+    (
+        "Consumer status (Burrow's rules)",
+        CONSUMER_STATUS,
+        ("group", "partition", "status", "of the group", "because"),
+        _status,
+    ),
+    (
+        "Records removed unread (KIP-490)",
+        NON_CONSUMED,
+        ("group", "partition", "lost", "unread", "next expires", "unknown because"),
+        _unread,
+    ),
+    (
+        "Replication lag (KIP-971)",
+        REPLICATION_LAG,
+        ("flow", "partition", "copied to", "lag", "latency, at most", "unknown because"),
+        _replication,
+    ),
+    (
+        "Fetch latency between brokers (KIP-736)",
+        FETCH_LATENCY,
+        ("cluster", "from", "leader", "total", "wait", "true latency", "", "verdict", "unknown because"),
+        _fetches,
+    ),
+)

@@ -39,26 +39,44 @@ class JarSet:
 
 
 KAFKA = JarSet(
-    f"Apache Kafka {KAFKA_VERSION}", f"kafka-{KAFKA_VERSION}", "KAFKA_SLA_JARS", 44,
-    (("org.apache.kafka", "kafka_2.13", KAFKA_VERSION),
-     ("org.apache.logging.log4j", "log4j-slf4j-impl", _LOG4J_VERSION)),
-)  # fmt: skip
+    f"Apache Kafka {KAFKA_VERSION}",
+    f"kafka-{KAFKA_VERSION}",
+    "KAFKA_SLA_JARS",
+    44,
+    (
+        ("org.apache.kafka", "kafka_2.13", KAFKA_VERSION),
+        ("org.apache.logging.log4j", "log4j-slf4j-impl", _LOG4J_VERSION),
+    ),
+)
 EXPORTER = JarSet(
-    f"the JMX exporter {_EXPORTER_VERSION}", f"jmx-exporter-{_EXPORTER_VERSION}", "KAFKA_SLA_EXPORTER_JARS", 3,
+    f"the JMX exporter {_EXPORTER_VERSION}",
+    f"jmx-exporter-{_EXPORTER_VERSION}",
+    "KAFKA_SLA_EXPORTER_JARS",
+    3,
     (("io.prometheus.jmx", "jmx_prometheus_javaagent", _EXPORTER_VERSION),),
-)  # fmt: skip
+)
 """The Java agent that shows a broker's metrics to Prometheus; only clusters that are asked for exporters need it."""
 MIRROR = JarSet(
-    f"MirrorMaker {KAFKA_VERSION}", f"mirror-{KAFKA_VERSION}", "KAFKA_SLA_MIRROR_JARS", 31,
+    f"MirrorMaker {KAFKA_VERSION}",
+    f"mirror-{KAFKA_VERSION}",
+    "KAFKA_SLA_MIRROR_JARS",
+    31,
     (("org.apache.kafka", "connect-mirror", KAFKA_VERSION), ("org.apache.kafka", "connect-runtime", KAFKA_VERSION)),
-)  # fmt: skip
+)
 """Connect and MirrorMaker 2, which copies topics between clusters; used beside Kafka's own jars."""
 SPARK_KAFKA = JarSet(
-    "Spark's Kafka connector 4.1.3", "spark-kafka-4.1.3", "KAFKA_SLA_SPARK_KAFKA_JARS", 10,
-    (("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.1.3"),
-     ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.1.0-preview1"),
-     ("org.apache.kafka", "kafka-clients", "3.9.1"), ("org.apache.commons", "commons-pool2", "2.12.1")), alone=True,
-)  # fmt: skip
+    "Spark's Kafka connector 4.1.3",
+    "spark-kafka-4.1.3",
+    "KAFKA_SLA_SPARK_KAFKA_JARS",
+    10,
+    (
+        ("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.1.3"),
+        ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.1.0-preview1"),
+        ("org.apache.kafka", "kafka-clients", "3.9.1"),
+        ("org.apache.commons", "commons-pool2", "2.12.1"),
+    ),
+    alone=True,
+)
 """For queries whose checkpoints are looked at. The token provider of 4.1.3 itself is missing in Maven Central."""
 
 
@@ -116,15 +134,30 @@ def _ivy_file(jars: JarSet) -> str:
 
 def _run_ivy(jars: JarSet, work: Path, target: Path, progress: Say) -> None:
     (work / "ivy.xml").write_text(_ivy_file(jars))
-    command = [java(), "-jar", str(_ivy_jar()), "-ivy", str(work / "ivy.xml"), "-cache", str(work / "cache"),
-               "-types", "jar", "bundle", "-confs", "default",
-               "-retrieve", f"{target}/[artifact]-[revision](-[classifier]).[ext]"]  # fmt: skip
+    command = [
+        java(),
+        "-jar",
+        str(_ivy_jar()),
+        "-ivy",
+        str(work / "ivy.xml"),
+        "-cache",
+        str(work / "cache"),
+        "-types",
+        "jar",
+        "bundle",
+        "-confs",
+        "default",
+        "-retrieve",
+        f"{target}/[artifact]-[revision](-[classifier]).[ext]",
+    ]
     progress(f"fetching the jars of {jars.name} ({jars.size_mb} MB, once)")
     ivy = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     found = len(list(target.glob("*.jar"))) if target.is_dir() else 0
     if ivy.returncode or not found:
-        raise JarsMissing(f"Ivy found {jars.name} not in Maven Central:\n{''.join(ivy.stdout.splitlines(True)[-25:])}"
-                          f"Check the network, or point {jars.variable} at a folder that holds the jars.")  # fmt: skip
+        raise JarsMissing(
+            f"Ivy found {jars.name} not in Maven Central:\n{''.join(ivy.stdout.splitlines(True)[-25:])}"
+            f"Check the network, or point {jars.variable} at a folder that holds the jars."
+        )
 
 
 def _ivy_jar() -> Path:

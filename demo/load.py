@@ -62,7 +62,7 @@ class Load:
         topics = [NewTopic(flow.topic, flow.partitions, 1, config=_retention(flow)) for flow in self._flows]
         admin = AdminClient({**self._client, "log_level": 3})
         for made in admin.create_topics(topics).values():
-            made.result(30)
+            made.result(120)
 
     def _write_history(self, flow: Flow) -> None:
         producer = Producer(self._client)

@@ -61,8 +61,15 @@ class Mirror:
         settings.touch(mode=0o600)
         settings.write_text("".join(f"{key} = {value}\n" for key, value in self._properties().items()))
         classes = f"{fetch_jars()}/*:{fetch_jars(jars=MIRROR)}/*"
-        command = [java(), *_OPTIONS, f"-Dlog4j2.configurationFile={_LOGGING}", "-cp", classes,
-                   "org.apache.kafka.connect.mirror.MirrorMaker", str(settings)]  # fmt: skip
+        command = [
+            java(),
+            *_OPTIONS,
+            f"-Dlog4j2.configurationFile={_LOGGING}",
+            "-cp",
+            classes,
+            "org.apache.kafka.connect.mirror.MirrorMaker",
+            str(settings),
+        ]
         with (self._folder / "mirror.log").open("wb") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
@@ -96,10 +103,11 @@ class Mirror:
             "emit.checkpoints.enabled": "true",
             "sync.topic.acls.enabled": "false",
             "refresh.topics.interval.seconds": "5",
-            **dict.fromkeys((f"{kind}.topic.replication.factor" for kind in ("checkpoints", "heartbeats",
-                                                                              "offset-syncs")), "1"),
+            **dict.fromkeys(
+                (f"{kind}.topic.replication.factor" for kind in ("checkpoints", "heartbeats", "offset-syncs")), "1"
+            ),
             **dict.fromkeys((f"{kind}.storage.replication.factor" for kind in ("offset", "status", "config")), "1"),
-        }  # fmt: skip
+        }
 
     def _of(self, alias: str, cluster: Cluster) -> list[tuple[str, str]]:
         """Settings of Connect's workers are taken by the name of their target cluster only."""

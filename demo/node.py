@@ -67,14 +67,21 @@ class Node:
         memory = [f"-Xms{self.heap_mb}m", f"-Xmx{self.heap_mb}m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
         logging = f"-Dlog4j2.configurationFile={_LOGGING}"
         classes = ["-cp", f"{fetch_jars()}/*", "kafka.Kafka"]
-        command = [java(), *memory, *self.java_options, *(java_options or _class_archive()),
-                   logging, *classes, str(settings)]  # fmt: skip
+        command = [
+            java(),
+            *memory,
+            *self.java_options,
+            *(java_options or _class_archive()),
+            logging,
+            *classes,
+            str(settings),
+        ]
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
             )
 
-    def wait(self, seconds: float = 60) -> None:
+    def wait(self, seconds: float = 180) -> None:
         """Return when the node serves clients."""
         deadline = time.monotonic() + seconds
         while _READY not in (text := self.log.read_bytes()):

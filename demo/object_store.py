@@ -18,7 +18,7 @@ from demo.broker import free_ports
 
 BUCKET = "lake"
 _LOGIN = ("kafka-sla-access", "kafka-sla-secret")
-_STARTS_WITHIN = 60
+_STARTS_WITHIN = 180
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,12 @@ class ObjectStore:
     def filesystem(self) -> S3FileSystem:
         access, secret = _LOGIN
         return S3FileSystem(
-            access_key=access, secret_key=secret, endpoint_override=self.endpoint, region="us-east-1",
+            access_key=access,
+            secret_key=secret,
+            endpoint_override=self.endpoint,
+            region="us-east-1",
             allow_bucket_creation=True,
-        )  # fmt: skip
+        )
 
 
 @contextmanager
@@ -51,12 +54,24 @@ def object_store(folder: Path) -> Iterator[ObjectStore]:
     identity = {"name": "kafka-sla", "credentials": [login], "actions": ["Admin", "Read", "List", "Write"]}
     (folder / "s3.json").write_text(json.dumps({"identities": [identity]}))
     options = {
-        "dir": folder, "ip": "127.0.0.1", "ip.bind": "127.0.0.1", "master.port": master,
-        "master.port.grpc": master_grpc, "master.volumeSizeLimitMB": 64, "volume.port": volume,
-        "volume.port.grpc": volume_grpc, "volume.max": 0, "filer.port": filer, "filer.port.grpc": filer_grpc,
-        "s3.port": s3, "s3.port.grpc": s3_grpc, "s3.port.iceberg": 0, "s3.port.lance": 0, "master.telemetry": "false",
+        "dir": folder,
+        "ip": "127.0.0.1",
+        "ip.bind": "127.0.0.1",
+        "master.port": master,
+        "master.port.grpc": master_grpc,
+        "master.volumeSizeLimitMB": 64,
+        "volume.port": volume,
+        "volume.port.grpc": volume_grpc,
+        "volume.max": 0,
+        "filer.port": filer,
+        "filer.port.grpc": filer_grpc,
+        "s3.port": s3,
+        "s3.port.grpc": s3_grpc,
+        "s3.port.iceberg": 0,
+        "s3.port.lance": 0,
+        "master.telemetry": "false",
         "s3.config": folder / "s3.json",
-    }  # fmt: skip
+    }
     command = [_program(), "server", "-filer", "-s3", *(f"-{name}={value}" for name, value in options.items())]
     with (folder / "server.log").open("wb") as log:
         server = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
@@ -65,8 +80,8 @@ def object_store(folder: Path) -> Iterator[ObjectStore]:
         _make_bucket(store, server)
         yield store
     finally:
-        server.terminate()
-        server.wait(30)
+        server.kill()  # asked to end, it waits ten seconds for clients, and nobody needs its data any more
+        server.wait()
 
 
 def _program() -> str:

@@ -26,11 +26,19 @@ _ZOOKEEPER = "org.apache.zookeeper.server.ZooKeeperServerMain"
 
 def kafka_jars(version: str) -> JarSet:
     """The jars of that release, with the logging that it expects."""
-    logging = (("org.slf4j", "slf4j-reload4j", "1.7.36") if version < "4"
-               else ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4"))  # fmt: skip
+    logging = (
+        ("org.slf4j", "slf4j-reload4j", "1.7.36")
+        if version < "4"
+        else ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4")
+    )
     variable = f"KAFKA_SLA_JARS_{version.replace('.', '_')}"
-    return JarSet(f"Apache Kafka {version}", f"kafka-{version}", variable, 45,
-                  (("org.apache.kafka", "kafka_2.13", version), logging))  # fmt: skip
+    return JarSet(
+        f"Apache Kafka {version}",
+        f"kafka-{version}",
+        variable,
+        45,
+        (("org.apache.kafka", "kafka_2.13", version), logging),
+    )
 
 
 class OldBroker:
@@ -80,6 +88,9 @@ class OldBroker:
             "log.dirs": str(self.folder / "data"),
             "offsets.topic.replication.factor": "1",
             "offsets.topic.num.partitions": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "transaction.state.log.num.partitions": "1",
             "group.initial.rebalance.delay.ms": "0",
             "auto.create.topics.enable": "false",
             "log.cleaner.dedupe.buffer.size": "8388608",
@@ -106,10 +117,15 @@ class OldBroker:
 
     def _start(self, name: str, *command: str) -> None:
         with (self.folder / f"{name}.log").open("wb") as log:
-            self._processes.append(subprocess.Popen(
-                self._java(*command), stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                start_new_session=True,
-            ))  # fmt: skip
+            self._processes.append(
+                subprocess.Popen(
+                    self._java(*command),
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            )
 
     def _wait(self, seconds: float = 120) -> None:
         """Until the broker says that it is up, and takes commits."""

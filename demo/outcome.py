@@ -30,16 +30,18 @@ class Outcome:
         """The SLA table, each miss with its evidence, the mails, and the report, which is written to that path."""
         ledger = Ledger(self.store)
         mails = zip(self.mailbox.files(), self.mailbox.mails(), strict=True)
-        return "\n\n".join([
-            f"SLAs in {self.interval}",
-            interval_text(self.settings.slas, ledger, self.interval),
-            "Misses",
-            *(miss_text(miss) for miss in ledger.verdicts.misses(interval=self.interval)),
-            findings(self.store, self.interval),
-            "Mails",
-            "\n".join(f"{path}\n  {mail['subject']}" for path, mail in mails),
-            f"Report\n{write_report(report, ledger, self.settings.slas, self.interval)}",
-        ])  # fmt: skip
+        return "\n\n".join(
+            [
+                f"SLAs in {self.interval}",
+                interval_text(self.settings.slas, ledger, self.interval),
+                "Misses",
+                *(miss_text(miss) for miss in ledger.verdicts.misses(interval=self.interval)),
+                findings(self.store, self.interval),
+                "Mails",
+                "\n".join(f"{path}\n  {mail['subject']}" for path, mail in mails),
+                f"Report\n{write_report(report, ledger, self.settings.slas, self.interval)}",
+            ]
+        )
 
     def surprises(self) -> list[str]:
         """What differs from what the flows should show; empty when all is as it should be."""

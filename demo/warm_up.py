@@ -1,16 +1,17 @@
-"""Waiting until a fresh broker takes commits and a fresh topic is known. Knows only Kafka's admin client."""
+"""Waiting until a fresh broker takes commits and a fresh topic is known. Knows only Kafka's own clients."""
 
 from __future__ import annotations
 
 import time
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 _NAME = "warm-up"
-_ATTEMPT_S = 5
-"""A request that a starting broker never answers is asked again, and does not take all the time there is."""
+_COMMITTING = {"group.id": _NAME, "enable.auto.commit": "false", "socket.timeout.ms": "5000", "log_level": 0}
+"""A request that a starting broker never answers is asked again, and does not take all the time there is. The admin
+client can commit, too, but ends the process now and then when such an answer comes late."""
 
 
 def warm_up(client: dict[str, str], seconds: float = 90) -> None:
@@ -19,10 +20,14 @@ def warm_up(client: dict[str, str], seconds: float = 90) -> None:
     admin = AdminClient({**client, "log_level": 0})  # silent when the broker goes away later
     create_topic(admin, NewTopic(_NAME, 1, 1), seconds)
     deadline = time.monotonic() + seconds
-    while error := _commit_error(admin):
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"the broker still refuses commits after {seconds:.0f} s: {error}")
-        time.sleep(0.05)
+    consumer = Consumer({**client, **_COMMITTING})
+    try:
+        while error := _commit_error(consumer):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"the broker still refuses commits after {seconds:.0f} s: {error}")
+            time.sleep(0.05)
+    finally:
+        consumer.close()
     admin.delete_consumer_groups([_NAME])[_NAME].result(seconds)
     admin.delete_topics([_NAME])[_NAME].result(seconds)
 
@@ -38,15 +43,13 @@ def create_topic(admin: AdminClient, topic: NewTopic, seconds: float = 30) -> No
 
 
 def _has_leaders(admin: AdminClient, topic: NewTopic) -> bool:
-    known = admin.list_topics(topic.topic, timeout=10).topics[topic.topic]
+    known = admin.list_topics(topic.topic, timeout=60).topics[topic.topic]
     return len(known.partitions) == topic.num_partitions and all(p.leader >= 0 for p in known.partitions.values())
 
 
-def _commit_error(admin: AdminClient) -> object:
-    request = ConsumerGroupTopicPartitions(_NAME, [TopicPartition(_NAME, 0, 0)])
-    (answer,) = admin.alter_consumer_group_offsets([request], request_timeout=_ATTEMPT_S).values()
+def _commit_error(consumer: Consumer) -> object:
     try:
-        told = answer.result(2 * _ATTEMPT_S)
-    except (TimeoutError, KafkaException) as error:
+        told = consumer.commit(offsets=[TopicPartition(_NAME, 0, 0)], asynchronous=False)
+    except KafkaException as error:
         return repr(error)
-    return next((p.error for p in told.topic_partitions if p.error), None)
+    return next((p.error for p in told or [] if p.error), None)

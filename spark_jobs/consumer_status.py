@@ -46,9 +46,15 @@ def measure(chunk: Chunk, scope: JobSpan, rules: Mapping[str, StatusRules]) -> p
     evaluated = _evaluated(seen, of_row, expire, _ints([rule.commits for rule in own]))
     gp = seen.gp[of_row]
     row = _Rows(
-        evaluated, gp, end, expire[gp], ends.newest(chunk.gp_partition[gp], end), _ints([r.commits for r in own])[gp],
-        _ints([r.allowed_lag for r in own])[gp], np.array([r.min_complete for r in own], dtype=np.float64)[gp],
-    )  # fmt: skip
+        evaluated,
+        gp,
+        end,
+        expire[gp],
+        ends.newest(chunk.gp_partition[gp], end),
+        _ints([r.commits for r in own])[gp],
+        _ints([r.allowed_lag for r in own])[gp],
+        np.array([r.min_complete for r in own], dtype=np.float64)[gp],
+    )
     status, reason = _judged(row)
     lists = pa.array(np.append(0, np.cumsum(evaluated.count)).astype(np.int32))
     columns: dict[str, Any] = {
@@ -121,9 +127,16 @@ class _Rows:
     """What the rules look at, one entry per row."""
 
     def __init__(
-        self, commits: _Evaluated, gp: Ints, end: Ints, expire: Ints, log_end: Ints, most: Ints, allowed: Ints,
+        self,
+        commits: _Evaluated,
+        gp: Ints,
+        end: Ints,
+        expire: Ints,
+        log_end: Ints,
+        most: Ints,
+        allowed: Ints,
         needed: Floats,
-    ) -> None:  # fmt: skip
+    ) -> None:
         ending = commits.first + commits.count - 1
         self.expire, self.log_end, self.allowed_lag, self.min_complete = expire, log_end, allowed, needed
         self.n = commits.count
@@ -160,32 +173,42 @@ def _rules(row: _Rows) -> list[tuple[str, Bools, list[Any]]]:
     silent = ["no commit for ", _seconds(row.silence), ", longer than "]
     return [
         ("NOTFOUND", row.silence > row.expire, [*silent, "expire_group: the group is gone"]),
-        ("OK", row.complete < row.min_complete,
-         ["commits known: ", row.n, ", too few to judge by (min_complete)"]),
+        ("OK", row.complete < row.min_complete, ["commits known: ", row.n, ", too few to judge by (min_complete)"]),
         ("OK", row.lag == NONE, ["no log end offset is known"]),
         ("OK", row.lag <= row.allowed_lag, ["the lag of ", row.lag, " is within allowed_lag"]),
-        ("STOPPED", row.silence > row.span,
-         [*silent, "the ", _seconds(row.span), " from the first to the last of the commits before: ", row.n]),
+        (
+            "STOPPED",
+            row.silence > row.span,
+            [*silent, "the ", _seconds(row.span), " from the first to the last of the commits before: ", row.n],
+        ),
         # Only the highest offset matters: a rewind from any other one was reached again by the commit that made it.
-        ("REWIND", row.position < row.highest,
-         ["went back from offset ", row.highest, " and has not reached it again, only ", row.position]),
+        (
+            "REWIND",
+            row.position < row.highest,
+            ["went back from offset ", row.highest, " and has not reached it again, only ", row.position],
+        ),
         ("OK", row.had_no_lag, ["the lag was zero at one of the commits"]),
         ("OK", row.smallest_lag == NONE, ["no log end offset was known at some of the commits"]),
-        ("STALLED", (row.lowest == row.highest) & row.lag_never_fell,
-         ["commits, but has not moved from offset ", row.position, " in ", _seconds(row.span)]),
+        (
+            "STALLED",
+            (row.lowest == row.highest) & row.lag_never_fell,
+            ["commits, but has not moved from offset ", row.position, " in ", _seconds(row.span)],
+        ),
         ("WARNING", row.lag_never_fell, ["moves, but the lag fell between no two of the commits: ", row.n]),
         ("OK", np.ones(len(row.n), dtype=np.bool_), ["moves, and the lag fell between two of the commits"]),
-    ]  # fmt: skip
+    ]
 
 
 def _said(words: list[Any], rows: Ints) -> pa.Array:
     """The sentence of each of these rows."""
     parts = [
-        pa.repeat(pa.scalar(word), len(rows)) if isinstance(word, str)
-        else word.take(pa.array(rows)) if isinstance(word, pa.Array)
+        pa.repeat(pa.scalar(word), len(rows))
+        if isinstance(word, str)
+        else word.take(pa.array(rows))
+        if isinstance(word, pa.Array)
         else pa.array(word[rows]).cast(pa.string())
         for word in words
-    ]  # fmt: skip
+    ]
     return pc.binary_join_element_wise(*parts, "")
 
 

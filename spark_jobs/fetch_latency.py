@@ -42,16 +42,29 @@ def _samples(requests: DataFrame, fetches: DataFrame) -> DataFrame:
     """Totals of a leader's fetches: as it counts them itself, by kind, and as each follower's threads do."""
     kind = F.when(F.col("request") == "FetchConsumer", CONSUMERS).when(F.col("request") == "FetchFollower", FOLLOWERS)
     told = requests.select(
-        "cluster", "at", "started_at", F.col("broker").alias("teller"), F.col("broker").alias("leader"),
-        kind.alias("follower"), F.lit(0).alias("thread"), F.col("requests").cast("double").alias("fetches"),
-        F.col("total_ms").alias("total"), F.col("remote_ms").alias("wait"),
-    )  # fmt: skip
+        "cluster",
+        "at",
+        "started_at",
+        F.col("broker").alias("teller"),
+        F.col("broker").alias("leader"),
+        kind.alias("follower"),
+        F.lit(0).alias("thread"),
+        F.col("requests").cast("double").alias("fetches"),
+        F.col("total_ms").alias("total"),
+        F.col("remote_ms").alias("wait"),
+    )
     waited = fetches.select(
-        "cluster", "at", "started_at", F.col("follower").alias("teller"), "leader",
-        F.col("follower").cast("string").alias("follower"), F.col("fetcher_thread").alias("thread"),
-        F.col("responses").cast("double").alias("fetches"), F.col("io_wait_ms").alias("total"),
+        "cluster",
+        "at",
+        "started_at",
+        F.col("follower").alias("teller"),
+        "leader",
+        F.col("follower").cast("string").alias("follower"),
+        F.col("fetcher_thread").alias("thread"),
+        F.col("responses").cast("double").alias("fetches"),
+        F.col("io_wait_ms").alias("total"),
         F.lit(0.0).alias("wait"),
-    )  # fmt: skip
+    )
     return told.where(F.col("follower").isNotNull()).unionByName(waited)
 
 

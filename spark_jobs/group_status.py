@@ -17,7 +17,10 @@ from kafka_sla.model.tables import Column, Table
 _GROUP = ["cluster", "group", "window_end"]
 _SUMS = {"severity": "max", "commits": "sum", "partitions": "sum", "commits_found": "sum", "partitions_found": "sum"}
 SUMS = Table(
-    "consumer_status_of_groups", "metric", tuple(_GROUP), "window_end",
+    "consumer_status_of_groups",
+    "metric",
+    tuple(_GROUP),
+    "window_end",
     "What the partitions of a group say together, of which some tasks know a part each.",
     (
         Column("cluster", "STRING", False, "cluster name of the configuration"),
@@ -29,7 +32,7 @@ SUMS = Table(
         Column("commits_found", "BIGINT", False, "evaluated commits of the partitions that are not gone"),
         Column("partitions_found", "BIGINT", False, "partitions that are not gone"),
     ),
-)  # fmt: skip
+)
 _SEVERITY = {"NOTFOUND": 0, "OK": 1, "WARNING": 2}
 _STATUSES = ("NOTFOUND", "OK", "WARNING", "ERROR")
 
@@ -41,9 +44,12 @@ def sums(rows: pa.Table) -> pa.Table:
     severity = severity[statuses.indices.to_numpy()] if len(severity) else np.zeros(0, dtype=np.int64)
     commits, found = pc.list_value_length(rows["commit_times"]).cast(pa.int64()), (severity > 0).astype(np.int64)
     values = {
-        "severity": severity, "commits": commits, "partitions": np.ones(len(found), dtype=np.int64),
-        "commits_found": pc.multiply(commits, pa.array(found)), "partitions_found": found,
-    }  # fmt: skip
+        "severity": severity,
+        "commits": commits,
+        "partitions": np.ones(len(found), dtype=np.int64),
+        "commits_found": pc.multiply(commits, pa.array(found)),
+        "partitions_found": found,
+    }
     return together(pa.table({**{name: rows[name] for name in _GROUP}, **values}))
 
 

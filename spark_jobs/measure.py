@@ -33,6 +33,7 @@ from kafka_sla.model.tables import (
     VALIDATION_RESULTS,
     Table,
 )
+from kafka_sla.spark import failures
 from kafka_sla.spark.job_spec import Job, read_job
 from kafka_sla.spark_jobs import consumer_status, group_status
 from kafka_sla.spark_jobs.events.frames import carried, events, read, selected
@@ -134,9 +135,14 @@ def _validate(spark: SparkSession, job: Job, log: DataFrame, committed: DataFram
         if files and name not in frames
     }
     outcome = suites.validate(
-        spark, frames, load_id=job.load_id, interval=job.interval, window_ms=job.window_ms, slas=job.slas,
+        spark,
+        frames,
+        load_id=job.load_id,
+        interval=job.interval,
+        window_ms=job.window_ms,
+        slas=job.slas,
         precheck=partial(precheck, spark, job, [table.name for table in made]),
-    )  # fmt: skip
+    )
     for table, rows in ((VALIDATION_RESULTS, outcome.results), (QUARANTINE, outcome.quarantine)):
         write_rows(f"{job.output}/{table.name}/rows.parquet", arrow_rows(table, rows))
     return {VALIDATION_RESULTS.name: len(outcome.results), QUARANTINE.name: len(outcome.quarantine)}
@@ -154,6 +160,11 @@ if __name__ == "__main__":
     began = datetime.now(UTC)
     Thread(target=suites.load, daemon=True).start()
     session = SparkSession.builder.appName(f"kafka_sla {asked.interval}").getOrCreate()
-    staged = main(asked, session)
+    failures.clear(asked.output)
+    try:
+        staged = main(asked, session)
+    except BaseException as error:
+        failures.leave(asked.output, error)
+        raise
     print(f"staged {staged} for {asked.interval} in {(datetime.now(UTC) - began).total_seconds():.1f} s")
     session.stop()

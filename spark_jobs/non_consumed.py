@@ -52,9 +52,7 @@ def _gone(gp: Ints, start: Ints, end: Ints, scope: JobSpan) -> tuple[Ints, Ints]
     return gp[start > before], start[start > before]
 
 
-def _events(
-    chunk: Chunk, gp: Ints, end: Ints, gone: tuple[Ints, Ints], scope: JobSpan, job: Job
-) -> LogStartEvents:  # fmt: skip
+def _events(chunk: Chunk, gp: Ints, end: Ints, gone: tuple[Ints, Ints], scope: JobSpan, job: Job) -> LogStartEvents:
     """Commits, polls of the log start, ends of windows, and what the published rows end with, as a last poll; what is
     `gone` begins anew."""
     measured = np.zeros(chunk.keys.num_rows, dtype=np.bool_)
@@ -74,14 +72,24 @@ def _events(
         {"gp": told.gp[mine], "at": told.at[mine], "kind": COMMIT, "position": told.offset[mine]},
         {"gp": of, "at": at - (at % scope.window == 0), "kind": POLL, "log_start": chunk.points.log_start[point]},
         {"gp": gp, "at": end - 1, "kind": WINDOW},
-        {"gp": chunk.unread.gp[measured[chunk.unread.gp]], "kind": POLL, "carried": True,
-         **published, "at": published["at"] - 1, "position": published["offset"]},
-    ]  # fmt: skip
+        {
+            "gp": chunk.unread.gp[measured[chunk.unread.gp]],
+            "kind": POLL,
+            "carried": True,
+            **published,
+            "at": published["at"] - 1,
+            "position": published["offset"],
+        },
+    ]
     nothing: dict[str, Any] = {"carried": False}
-    return LogStartEvents(*(
-        np.concatenate([np.broadcast_to(part.get(name, nothing.get(name, NONE)), len(part["gp"])) for part in parts])
-        for name in (field.name for field in fields(LogStartEvents))
-    ))  # fmt: skip
+    return LogStartEvents(
+        *(
+            np.concatenate(
+                [np.broadcast_to(part.get(name, nothing.get(name, NONE)), len(part["gp"])) for part in parts]
+            )
+            for name in (field.name for field in fields(LogStartEvents))
+        )
+    )
 
 
 def _new_lives(chunk: Chunk, gp: Ints) -> tuple[Ints, Ints]:

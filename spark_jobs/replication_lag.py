@@ -52,12 +52,19 @@ def _without_position(inputs: Inputs, windows: DataFrame) -> DataFrame:
     """Rows that say so."""
     job = inputs.job
     return uncopied(job, _points(inputs), windows).select(
-        "cluster", F.col("group").alias("flow"), "topic", "partition", "window_start", "window_end",
+        "cluster",
+        F.col("group").alias("flow"),
+        "topic",
+        "partition",
+        "window_start",
+        "window_end",
         _of_flow(job, lambda f: f.target).alias("target"),
         F.concat(_of_flow(job, lambda f: f.prefix), "topic").alias("target_topic"),
-        F.lit(0).alias("refreshes"), F.lit(0).alias("stale_refreshes"), "log_end_offset",
+        F.lit(0).alias("refreshes"),
+        F.lit(0).alias("stale_refreshes"),
+        "log_end_offset",
         F.lit(NEVER_COPIED).alias("unknown_reason"),
-    )  # fmt: skip
+    )
 
 
 def _flows(job: Job) -> list[tuple[str, ReplicationFlow]]:
@@ -77,14 +84,16 @@ def _of_flow(job: Job, value: Callable[[ReplicationFlow], Any]) -> Column:
 def _windows(inputs: Inputs) -> DataFrame:
     """The rows of `consumer_latency` of flows, with the flow's settings."""
     job = inputs.job
-    return inputs.latency.withColumns({
-        "every": _of_flow(job, lambda f: (f.refresh_interval_ms or 0) * 1_000).cast("bigint"),
-        "ttl": _of_flow(job, lambda f: f.ttl_ms * 1_000).cast("bigint"),
-        "target": _of_flow(job, lambda f: f.target),
-        "prefix": _of_flow(job, lambda f: f.prefix),
-        "start": F.unix_micros("window_start"),
-        "end": F.unix_micros("window_end"),
-    }).where(F.col("every").isNotNull())  # fmt: skip
+    return inputs.latency.withColumns(
+        {
+            "every": _of_flow(job, lambda f: (f.refresh_interval_ms or 0) * 1_000).cast("bigint"),
+            "ttl": _of_flow(job, lambda f: f.ttl_ms * 1_000).cast("bigint"),
+            "target": _of_flow(job, lambda f: f.target),
+            "prefix": _of_flow(job, lambda f: f.prefix),
+            "start": F.unix_micros("window_start"),
+            "end": F.unix_micros("window_end"),
+        }
+    ).where(F.col("every").isNotNull())
 
 
 def _refreshes(windows: DataFrame) -> DataFrame:
@@ -93,17 +102,27 @@ def _refreshes(windows: DataFrame) -> DataFrame:
     within = F.when(first <= F.col("end"), F.sequence(first, "end", "every")).otherwise(F.array())
     instants = F.array_distinct(F.concat(within, F.array("end")))
     return windows.select(
-        *KEY, "start", "end", "every", "ttl", F.coalesce("log_start_offset", F.lit(0)).alias("log_start"),
-        F.explode(instants).alias("at"), F.lit(_REFRESH).alias("kind"),
-    )  # fmt: skip
+        *KEY,
+        "start",
+        "end",
+        "every",
+        "ttl",
+        F.coalesce("log_start_offset", F.lit(0)).alias("log_start"),
+        F.explode(instants).alias("at"),
+        F.lit(_REFRESH).alias("kind"),
+    )
 
 
 def _points(inputs: Inputs) -> DataFrame:
     inside = inputs.facts(LOG_OFFSETS).where(F.col("at") <= F.lit(inputs.job.interval.end))
     return inside.select(
-        "cluster", "topic", "partition", F.unix_micros("at").alias("at"), F.col("log_end_offset").alias("offset"),
+        "cluster",
+        "topic",
+        "partition",
+        F.unix_micros("at").alias("at"),
+        F.col("log_end_offset").alias("offset"),
         F.lit(_POINT).alias("kind"),
-    )  # fmt: skip
+    )
 
 
 def _sightings(inputs: Inputs, windows: DataFrame) -> DataFrame:
@@ -116,15 +135,19 @@ def _sightings(inputs: Inputs, windows: DataFrame) -> DataFrame:
     told = windows.where((F.unix_micros("last_commit_at") < F.col("start")) & F.col("committed_offset").isNotNull())
     return (
         commits.select(*KEY, F.unix_micros("at").alias("at"), F.col("committed_offset").alias("offset"))
-        .unionByName(carried.where(F.col("last_replicated_at").isNotNull()).select(
-            *KEY, F.unix_micros("last_replicated_at").alias("at"), (F.col("last_replicated_offset") + 1).alias("offset")
-        ))
-        .unionByName(told.select(
-            *KEY, F.unix_micros("last_commit_at").alias("at"), F.col("committed_offset").alias("offset")
-        ))
+        .unionByName(
+            carried.where(F.col("last_replicated_at").isNotNull()).select(
+                *KEY,
+                F.unix_micros("last_replicated_at").alias("at"),
+                (F.col("last_replicated_offset") + 1).alias("offset"),
+            )
+        )
+        .unionByName(
+            told.select(*KEY, F.unix_micros("last_commit_at").alias("at"), F.col("committed_offset").alias("offset"))
+        )
         .where(_of_flow(inputs.job, lambda _: True).isNotNull())
         .withColumn("kind", F.lit(_SIGHTING))
-    )  # fmt: skip
+    )
 
 
 def _known_at(refreshes: DataFrame, points: DataFrame, sightings: DataFrame) -> DataFrame:
@@ -145,14 +168,16 @@ def _known_at(refreshes: DataFrame, points: DataFrame, sightings: DataFrame) -> 
     )
     caught_up = F.when((F.col("kind") == _POINT) & (F.col("offset") <= F.col("seen.offset")), F.col("at"))
     return (
-        every.withColumns({
-            "seen": F.last(sighting, ignorenulls=True).over(until),
-            "before": F.last(point, ignorenulls=True).over(until),
-            "after": F.first(point, ignorenulls=True).over(beyond),
-        })
+        every.withColumns(
+            {
+                "seen": F.last(sighting, ignorenulls=True).over(until),
+                "before": F.last(point, ignorenulls=True).over(until),
+                "after": F.first(point, ignorenulls=True).over(beyond),
+            }
+        )
         .withColumn("all_there", F.max(caught_up).over(until))
         .where(F.col("kind") == _REFRESH)
-    )  # fmt: skip
+    )
 
 
 def _lags(refreshes: DataFrame) -> DataFrame:
@@ -164,23 +189,24 @@ def _lags(refreshes: DataFrame) -> DataFrame:
     near = F.col("after.at") <= F.col("end")
     share = (F.col("at") - F.col("before.at")) / (F.col("after.at") - F.col("before.at"))
     grown = F.floor((F.col("after.offset") - F.col("before.offset")) * share)
-    log_end = (
-        F.when(near & (F.col("after.offset") > F.col("before.offset")), F.col("before.offset") + grown)
-        .when(near | (F.col("before.at") >= F.col("start")), F.col("before.offset"))
-    )  # fmt: skip
+    log_end = F.when(near & (F.col("after.offset") > F.col("before.offset")), F.col("before.offset") + grown).when(
+        near | (F.col("before.at") >= F.col("start")), F.col("before.offset")
+    )
     position = F.when(F.col("seen.offset").isNotNull(), F.greatest("seen.offset", "log_start"))
     behind = log_end - position
     passed = near & (F.col("after.offset") >= F.col("seen.offset"))  # between the two points it got there
     ahead = F.coalesce(behind < 0, F.lit(False)) & ~F.coalesce(passed, F.lit(False))
     lag = F.when(~ahead, F.greatest(behind, F.lit(0).cast("bigint")))
     age = F.col("at") - F.greatest("seen.at", "all_there")
-    return refreshes.withColumns({
-        "counts": F.col("at") % F.col("every") == 0,
-        "log_end": log_end,
-        "lag": F.when(behind.isNotNull(), lag),
-        "ahead": ahead,
-        "stale": F.coalesce((lag > 0) & (age > F.col("ttl")), F.lit(False)),
-    })  # fmt: skip
+    return refreshes.withColumns(
+        {
+            "counts": F.col("at") % F.col("every") == 0,
+            "log_end": log_end,
+            "lag": F.when(behind.isNotNull(), lag),
+            "ahead": ahead,
+            "stale": F.coalesce((lag > 0) & (age > F.col("ttl")), F.lit(False)),
+        }
+    )
 
 
 def _per_window(refreshes: DataFrame) -> DataFrame:
@@ -188,12 +214,14 @@ def _per_window(refreshes: DataFrame) -> DataFrame:
     known = F.when(F.col("counts") & ~F.col("stale"), F.col("lag"))
     one = F.struct("lag", "stale", "ahead", "log_end", F.col("seen.offset").alias("position"))
     return refreshes.groupBy(*KEY, "end").agg(
-        F.min(known).alias("least"), F.max(known).alias("most"), F.avg(known).alias("mean"),
+        F.min(known).alias("least"),
+        F.max(known).alias("most"),
+        F.avg(known).alias("mean"),
         F.count(known).cast("int").alias("refreshes"),
         F.sum((F.col("counts") & F.col("stale")).cast("int")).cast("int").alias("stale_refreshes"),
         F.max_by(F.when(F.col("counts"), one), F.when(F.col("counts"), F.col("at"))).alias("newest"),
         F.max_by("seen", "at").alias("seen"),
-    )  # fmt: skip
+    )
 
 
 def _rows(windows: DataFrame) -> DataFrame:
@@ -206,11 +234,17 @@ def _rows(windows: DataFrame) -> DataFrame:
         .when(newest["log_end"].isNull(), NO_END)
         .when(newest["ahead"], AHEAD)
         .when(newest["stale"], STALE)
-    )  # fmt: skip
+    )
     rows = windows.withColumn("why", why).withColumn("measured", F.col("unknown_reason").isNull())
     lag = F.when(F.col("why").isNull(), newest["lag"])
     return rows.select(
-        "cluster", F.col("group").alias("flow"), "topic", "partition", "window_start", "window_end", "target",
+        "cluster",
+        F.col("group").alias("flow"),
+        "topic",
+        "partition",
+        "window_start",
+        "window_end",
+        "target",
         F.concat("prefix", "topic").alias("target_topic"),
         lag.alias("replication_record_lag"),
         F.when(F.col("measured"), F.col("least")).alias("replication_record_lag_min"),
@@ -225,7 +259,7 @@ def _rows(windows: DataFrame) -> DataFrame:
         F.col("records_latency_max_ms").alias("replication_latency_max_ms"),
         F.col("records_latency_avg_ms").alias("replication_latency_avg_ms"),
         F.col("why").alias("unknown_reason"),
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(REPLICATION_LAG, wanted, measure)

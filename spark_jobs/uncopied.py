@@ -46,11 +46,14 @@ def uncopied(job: Job, points: DataFrame, windows: DataFrame) -> DataFrame:
 def _flows(job: Job) -> Column:
     """Name of each flow that copies a row's topic, as far as the configuration says, and whether it names it."""
     found = [
-        F.when((F.col("cluster") == r.cluster.name) & _copies(flow), F.struct(
-            F.lit(flow.name).alias("name"), F.lit(not _ALL & set(flow.topics.include)).alias("named")
-        ))
-        for r in job.replays for flow in r.cluster.replication if flow.refresh_interval_ms
-    ]  # fmt: skip
+        F.when(
+            (F.col("cluster") == r.cluster.name) & _copies(flow),
+            F.struct(F.lit(flow.name).alias("name"), F.lit(not _ALL & set(flow.topics.include)).alias("named")),
+        )
+        for r in job.replays
+        for flow in r.cluster.replication
+        if flow.refresh_interval_ms
+    ]
     return F.array_compact(F.array(*found))
 
 

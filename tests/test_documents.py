@@ -59,7 +59,7 @@ def _parse(line: str) -> None:
         {"TABLE": "consumer_latency", "T": "2026-11-01", "TIME": "2026-11-01"}.get(word, word.strip('"'))
         for word in words
     ]
-    known = set(re.findall(r"^    ([a-z]\w+)", parser().format_help(), re.MULTILINE))
+    known = set(re.findall(r"^    ([a-z][\w-]+)", parser().format_help(), re.MULTILINE))
     command = next(word for word in words if word in known)  # StopIteration: no such command
     if len(words) > 1 and (command != "export" or len(words) > 2):
         parser().parse_args(words)

@@ -9,9 +9,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = (
-    "plugins/**/*.j2", "plugins/**/static/*.js", "plugins/**/static/pages.css", "expectations/*.json", "dags/*.yml",
-    "docs/reference/kafka_sla.schema.json", "docs/how-to/kafka-sla-grafana.json",
-)  # fmt: skip
+    "plugins/**/*.j2",
+    "plugins/**/static/*.js",
+    "plugins/**/static/pages.css",
+    "expectations/*.json",
+    "dags/*.yml",
+    "docs/reference/kafka_sla.schema.json",
+    "docs/how-to/kafka-sla-grafana.json",
+)
 FORMER_NAMES = ROOT / "plugins/kafka_sla/model/former_names.py"
 """What earlier versions wrote, and therefore their words."""
 
@@ -49,8 +54,11 @@ ALLOWED = re.compile(
 
 
 def test_nothing_that_users_read_has_a_former_word() -> None:
-    found = [f"{path.relative_to(ROOT)}:{line}: {word} in {text.strip()[:90]!r}: write {_instead(word)}"
-             for path, line, text in _texts() for word in _former(text, path)]  # fmt: skip
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {word} in {text.strip()[:90]!r}: write {_instead(word)}"
+        for path, line, text in _texts()
+        for word in _former(text, path)
+    ]
     assert found == []
 
 

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from pathlib import Path
 
+from benchmarks.printed import put
 from benchmarks.simulation import kernel, planted, slas, verdicts, visibility
 from benchmarks.simulation.checking import failures
 from benchmarks.simulation.facts import facts
@@ -21,7 +21,7 @@ from kafka_sla.model.entities import Interval, SlaWindow
 from kafka_sla.model.tables import CONSUMER_LATENCY, STEADY_STATE
 from kafka_sla.sla.evaluate import judge
 
-PAGE = planted.ROOT / "docs/reference/truth.md"
+PAGE = "truth.md"
 _WORTH_KEEPING = 1_000
 """Worlds whose tables go into the page."""
 
@@ -37,7 +37,7 @@ def main() -> int:
     if asked.planted:
         found = planted.markdown(planted.found(asked.seeds))
         print(found)
-        publish("planted", found)
+        put(PAGE, "make planted", found)
         return 0
     if asked.seed is not None:
         alone()
@@ -45,14 +45,8 @@ def main() -> int:
     report = run(range(asked.first, asked.first + asked.seeds))
     print(summary(report))
     if asked.seeds >= _WORTH_KEEPING:
-        publish("simulate", figures(report))
+        put(PAGE, "make simulate", figures(report))
     return 1 if report.failed else 0
-
-
-def publish(what: str, text: str) -> None:
-    """Put tables between their markers in the page."""
-    marked = re.compile(rf"(<!-- make {what} -->\n).*?(<!-- end -->)", re.DOTALL)
-    PAGE.write_text(marked.sub(lambda found: f"{found[1]}{text}\n{found[2]}", PAGE.read_text()))
 
 
 def replay(seed: int, folder: Path) -> int:
@@ -66,9 +60,11 @@ def replay(seed: int, folder: Path) -> int:
     if found:
         smallest = Shrinker(made, watched, (found[0].invariant, found[0].figure))
         found, made, watched = smallest.shrink(), smallest.world, smallest.plan
-        print(f"\nshrunk in {smallest.trials} trials to {len(made.readers)} readers,"
-              f" {sum(len(r.commits) for r in made.readers)} commits, {len(watched.runs)} runs,"
-              f" {len(watched.points)} points and {len(watched.polls)} polls:")  # fmt: skip
+        print(
+            f"\nshrunk in {smallest.trials} trials to {len(made.readers)} readers,"
+            f" {sum(len(r.commits) for r in made.readers)} commits, {len(watched.runs)} runs,"
+            f" {len(watched.points)} points and {len(watched.polls)} polls:"
+        )
         for failure in found[:5]:
             print(failure)
     known = facts(made, watched)

@@ -50,8 +50,32 @@ def outside(visible: Visibility, truth: WindowTruth, start: int, row: Row) -> It
     counted = sum(count for _, count in row["latency_histogram"] or ())
     left_out = row["negative_latency_records"] + row["unknown_latency_records"]
     if counted + left_out != row["records_consumed"]:
-        yield Failure("histogram adds up", "latency_histogram", reader.name, start, str(row["records_consumed"]),
-                      f"{counted} + {left_out}")  # fmt: skip
+        yield Failure(
+            "histogram adds up",
+            "latency_histogram",
+            reader.name,
+            start,
+            str(row["records_consumed"]),
+            f"{counted} + {left_out}",
+        )
+
+
+def late_outside(visible: Visibility, truth: WindowTruth, start: int, row: Row, threshold_ms: int) -> Iterator[Failure]:
+    """Whether as many records were late as the bounds of a row of `steady_state` say."""
+    if visible.voids or visible.hidden(start, epoch_ms(row["window_end"])):
+        return
+    room = visible.room_ms + _ROUNDING_MS
+    surely, at_most = (int((truth.possible > threshold_ms + side * room).sum()) for side in (1, -1))
+    low, high = row["records_over_threshold_low"], row["records_over_threshold_high"]
+    if low > at_most or high < surely:
+        yield Failure(
+            "truth in bounds",
+            f"records_over_threshold, {row['sla']}",
+            visible.reader.name,
+            start,
+            f"{surely} to {at_most}",
+            f"{low} to {high} (about {row['records_over_threshold']})",
+        )
 
 
 def _figures(truth: WindowTruth, row: Row) -> Iterator[tuple[str, float, float]]:

@@ -145,10 +145,13 @@ class Client:
                 aborted.setdefault(begun)
             data += _batch(offset, int(life.stamp[offset]), transactional, bool(life.marker[offset]))
         return SimpleNamespace(
-            partition_index=asked.partition, error_code=0, high_watermark=end, last_stable_offset=stable,
+            partition_index=asked.partition,
+            error_code=0,
+            high_watermark=end,
+            last_stable_offset=stable,
             aborted_transactions=[SimpleNamespace(first_offset=at, producer_id=_PRODUCER) for at in aborted],
             records=bytes(data),
-        )  # fmt: skip
+        )
 
 
 def _batch(offset: int, stamp: int, transactional: bool, control: bool) -> bytes:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
-from benchmarks.simulation import cuts, exact, kernel, rows_agree, verdicts
-from benchmarks.simulation.bounds import Failure, outside
+from benchmarks.simulation import counts, cuts, exact, kernel, rows_agree, verdicts
+from benchmarks.simulation.bounds import Failure, late_outside, outside
 from benchmarks.simulation.facts import Facts, facts
 from benchmarks.simulation.making import world
 from benchmarks.simulation.seeing import Plan, plan
@@ -55,10 +55,18 @@ def failures(made: World, watched: Plan, known: Facts, into: Path, wide: list[Wi
     if not whole:
         return
     true = verdicts.of_readers(made, seen)
+    countable = {key for key, visible in seen.items() if counts.countable(made, watched, visible)}
     for row in whole[CONSUMER_LATENCY].to_pylist():
         key, start = (row["group"], row["topic"], row["partition"]), epoch_ms(row["window_start"])
         yield from outside(seen[key], true[key][start], start, row)
+        if key in countable:
+            yield from counts.counted(watched, seen[key], true[key][start], start, row)
         wide += width_of(kind_of(made, watched, seen[key]), true[key][start], row)
+    thresholds = {sla.name: sla.max_latency_ms for sla in slas}
+    for row in whole[STEADY_STATE].to_pylist() if made.seed % 3 == 1 else ():
+        key, start = (row["group"], row["topic"], row["partition"]), epoch_ms(row["window_start"])
+        if key in countable:
+            yield from late_outside(seen[key], true[key][start], start, row, thresholds[row["sla"]])
     for visible in seen.values():
         if exact.plain(made, watched, visible):
             yield from exact.equal(made, slas, visible, whole)

@@ -10,9 +10,17 @@ from benchmarks.simulation.traffic import Generator
 from benchmarks.simulation.world import Commit, Life, Partition
 
 EVENTS = (
-    "stop", "stall", "rewind", "rewind_again", "jump_to_latest", "move_by_hand", "delete_offset", "out_of_order",
-    "rebalance", "slow_down",
-)  # fmt: skip
+    "stop",
+    "stall",
+    "rewind",
+    "rewind_again",
+    "jump_to_latest",
+    "move_by_hand",
+    "delete_offset",
+    "out_of_order",
+    "rebalance",
+    "slow_down",
+)
 _MOST_POLLS = 250
 """Of a reader in one life: a world takes a tenth of a second."""
 
@@ -160,6 +168,11 @@ def _happen(run: _Run, what: str, now: int) -> None:
     run.commit(now)
 
 
+def _expires_while_stopped(events: tuple[tuple[int, str, int], ...]) -> bool:
+    stops = [(at, at + length) for at, what, length in events if what == "stop"]
+    return any(start < at < end for at, what, _ in events if what == "delete_offset" for start, end in stops)
+
+
 def habits(rng: Generator, start: int, end: int, features: set[str]) -> Habits:
     """Some group's ways."""
     commit_ms = int(rng.choice([500, 1_000, 5_000, 15_000, 60_000, 300_000], p=[0.1, 0.2, 0.35, 0.15, 0.15, 0.05]))
@@ -169,9 +182,18 @@ def habits(rng: Generator, start: int, end: int, features: set[str]) -> Habits:
     chosen = [str(rng.choice(EVENTS)) for _ in range(int(rng.choice([0, 1, 2, 3], p=[0.35, 0.35, 0.2, 0.1])))]
     features.update(f"group: {name}" for name in chosen)
     events = tuple((int(rng.integers(start, end)), name, int(rng.integers(5_000, 900_000))) for name in chosen)
+    if _expires_while_stopped(events):
+        features.add("group: its offset expires while it is stopped")
     joins = start + int(rng.integers(0, 30_000)) if rng.random() < 0.7 else int(rng.integers(start, end))
     reset = str(rng.choice(["earliest", "latest"], p=[0.7, 0.3]))
     return Habits(
-        joins, int(rng.choice([250, 1_000, 3_000])), commit_ms, rate, reset, bool(rng.random() < 0.5),
-        bool(rng.random() < 0.3), bool(rng.random() < 0.2), events,
-    )  # fmt: skip
+        joins,
+        int(rng.choice([250, 1_000, 3_000])),
+        commit_ms,
+        rate,
+        reset,
+        bool(rng.random() < 0.5),
+        bool(rng.random() < 0.3),
+        bool(rng.random() < 0.2),
+        events,
+    )

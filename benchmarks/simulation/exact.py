@@ -52,8 +52,11 @@ def _of(reader: Reader, row: Mapping[str, Any]) -> bool:
 def _figures(reader: Reader, start: int, row: Mapping[str, Any], true: truth.WindowTruth) -> Iterator[Failure]:
     expected: dict[str, float | None] = {"records_consumed": len(true.latencies)}
     if len(true.latencies):
-        expected |= {"records_latency_max_ms": int(true.latencies.max()), "records_latency_ms": int(true.latencies[-1]),
-                     "records_latency_avg_ms": float(true.latencies.mean())}  # fmt: skip
+        expected |= {
+            "records_latency_max_ms": int(true.latencies.max()),
+            "records_latency_ms": int(true.latencies[-1]),
+            "records_latency_avg_ms": float(true.latencies.mean()),
+        }
     if row["unknown_reason"] is None and true.age is not None:
         expected["backlog_age_ms"] = true.age
         life = reader.partition.lives[0]
@@ -124,17 +127,32 @@ def _event(before: Any, commit: Any, sla: Sla) -> str:
 
 
 def _state(
-    reader: Reader, sla: Sla, row: Mapping[str, Any], lives: list[_Life],
+    reader: Reader,
+    sla: Sla,
+    row: Mapping[str, Any],
+    lives: list[_Life],
     true: Mapping[int, truth.WindowTruth],
-) -> Iterator[Failure]:  # fmt: skip
+) -> Iterator[Failure]:
     start, end = epoch_ms(row["window_start"]), epoch_ms(row["window_end"])
     steady = next(life.steady for life in reversed(lives) if life.began < end)
     expected = ("steady" if steady < end else "bootstrapping", steady <= start)
     if (row["state"], row["steady_whole_window"]) != expected:
-        yield Failure("steady states by a plain loop", f"state, {sla.name}", reader.name, start, str(expected),
-                      str((row["state"], row["steady_whole_window"], row["reason"])))  # fmt: skip
+        yield Failure(
+            "steady states by a plain loop",
+            f"state, {sla.name}",
+            reader.name,
+            start,
+            str(expected),
+            str((row["state"], row["steady_whole_window"], row["reason"])),
+        )
     over = int((true[start].latencies > sla.max_latency_ms).sum())
     near = np.isclose(true[start].latencies, sla.max_latency_ms, atol=1).any()
     if row["records_over_threshold"] != over and not near:
-        yield Failure("exact facts give exact figures", f"records_over_threshold, {sla.name}", reader.name, start,
-                      str(over), str(row["records_over_threshold"]))  # fmt: skip
+        yield Failure(
+            "exact facts give exact figures",
+            f"records_over_threshold, {sla.name}",
+            reader.name,
+            start,
+            str(over),
+            str(row["records_over_threshold"]),
+        )

@@ -81,8 +81,16 @@ def _configs(world: World, at: int) -> Iterator[Row]:
         lives = [life for tp, life in broker.lives.items() if tp.topic == config.topic]
         if lives:
             kind = "LogAppendTime" if config.log_append_time else "CreateTime"
-            yield (config.topic, at, lives[0].topic_id, len(lives), config.cleanup_policy, config.retention_ms, kind,
-                   (0,) * len(lives))  # fmt: skip
+            yield (
+                config.topic,
+                at,
+                lives[0].topic_id,
+                len(lives),
+                config.cleanup_policy,
+                config.retention_ms,
+                kind,
+                (0,) * len(lives),
+            )
 
 
 def _polled_lives(world: World) -> Iterator[tuple[Partition, Life]]:
@@ -113,9 +121,16 @@ def _looked_up(world: World, plan: Plan, run: Run) -> tuple[list[Row], list[Row]
     compacted = {config.topic for config in world.configs if "compact" in config.cleanup_policy}
     contents = Contents(Client(broker), lambda _: 0, plan.min_gap_ms)  # type: ignore[arg-type]
     looking = Looking(
-        offsets, times, Rule(world.window_ms, plan.min_gap_ms, plan.max_gap_ms), plan.budget,  # type: ignore[arg-type]
-        run.asked, compacted.__contains__, _tracks(world, plan, run, broker), lambda _: None, contents,
-    )  # fmt: skip
+        offsets,
+        times,
+        Rule(world.window_ms, plan.min_gap_ms, plan.max_gap_ms),
+        plan.budget,  # type: ignore[arg-type]
+        run.asked,
+        compacted.__contains__,
+        _tracks(world, plan, run, broker),
+        lambda _: None,
+        contents,
+    )
     points = list(fact_rows.produced(produced_points(looking, run.start, run.end)))
     return points, list(fact_rows.ranges(looking.ranges))
 

@@ -43,17 +43,28 @@ def folder() -> Iterator[Path]:
 
 
 def measured(
-    into: Path, known: Mapping[Table, pa.Table] | Files, start: int, end: int, window_ms: int, slas: tuple[Sla, ...],
+    into: Path,
+    known: Mapping[Table, pa.Table] | Files,
+    start: int,
+    end: int,
+    window_ms: int,
+    slas: tuple[Sla, ...],
     carry: Made | None = None,
-) -> Made:  # fmt: skip
+) -> Made:
     """All rows of an interval; `carry`: rows whose last window ends at its start."""
     return made(job(into, known, start, end, window_ms, slas, carry))
 
 
 def job(
-    into: Path, known: Mapping[Table, pa.Table] | Files, start: int, end: int, window_ms: int, slas: tuple[Sla, ...],
-    carry: Made | None = None, output: str = "",
-) -> Job:  # fmt: skip
+    into: Path,
+    known: Mapping[Table, pa.Table] | Files,
+    start: int,
+    end: int,
+    window_ms: int,
+    slas: tuple[Sla, ...],
+    carry: Made | None = None,
+    output: str = "",
+) -> Job:
     """The job that measures an interval of these facts."""
     replay = Replay(
         measured_cluster(Cluster(CLUSTER, None)), Carried(at(start), _BEFORE) if carry is not None else None

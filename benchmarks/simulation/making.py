@@ -51,8 +51,15 @@ def _shape(rng: Generator, topic: str, features: set[str]) -> Shape:
     policy = "compact" if compact and retention == "none" else "compact,delete" if compact else "delete"
     kept_ms = int(rng.integers(10_000, 1_200_000)) if retention == "time" else None
     config = TopicConfig(topic, policy, kept_ms, clock == "append", transactions != "none")
-    features.update((f"producer: {producer}", f"clock: {clock}", f"transactions: {transactions}",
-                     f"retention: {retention}", f"cleanup: {policy}"))  # fmt: skip
+    features.update(
+        (
+            f"producer: {producer}",
+            f"clock: {clock}",
+            f"transactions: {transactions}",
+            f"retention: {retention}",
+            f"cleanup: {policy}",
+        )
+    )
     return Shape(producer, clock, transactions, retention, config)
 
 

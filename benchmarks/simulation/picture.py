@@ -25,9 +25,14 @@ Row = Mapping[str, Any]
 
 
 def draw(
-    path: Path, world: World, known: Facts, rows: Sequence[Row], true: Mapping[Any, Mapping[int, WindowTruth]],
-    failed: Sequence[Failure], judged: Mapping[str, Sequence[SlaWindow]],
-) -> None:  # fmt: skip
+    path: Path,
+    world: World,
+    known: Facts,
+    rows: Sequence[Row],
+    true: Mapping[Any, Mapping[int, WindowTruth]],
+    failed: Sequence[Failure],
+    judged: Mapping[str, Sequence[SlaWindow]],
+) -> None:
     """Two panels for each reader: offsets, and ages with their bounds; windows that fail are red. The verdicts of each
     SLA come last, in bright colours where they are certain."""
     names = {failure.reader for failure in failed}
@@ -57,8 +62,16 @@ def _verdicts(axis: Any, world: World, judged: Mapping[str, Sequence[SlaWindow]]
     for row, windows in enumerate(judged.values()):
         for one in windows:
             left = (epoch_ms(one.window.start) - world.start) / 1_000
-            axis.barh(row, world.window_ms / 1_000, left=left, align="edge", height=0.9, color=_COLORS[one.verdict],
-                      alpha=1.0 if one.is_certain else 0.4, label=one.verdict)  # fmt: skip
+            axis.barh(
+                row,
+                world.window_ms / 1_000,
+                left=left,
+                align="edge",
+                height=0.9,
+                color=_COLORS[one.verdict],
+                alpha=1.0 if one.is_certain else 0.4,
+                label=one.verdict,
+            )
     axis.set_yticks([row + 0.45 for row in range(len(judged))], list(judged), fontsize=7)
     axis.legend(*_once(axis), fontsize=7, ncols=4, loc="lower left", bbox_to_anchor=(0, 1))
 
@@ -67,8 +80,13 @@ def _offsets(axis: Any, world: World, reader: Reader, known: Facts) -> None:
     place = {"topic": reader.partition.topic, "partition": reader.partition.number}
     for life in reader.partition.lives:
         ends = np.append(life.appended, min(life.died, max(world.end, *life.appended[-1:].tolist(), 0)))
-        axis.step((ends - world.start) / 1_000, np.minimum(np.arange(len(ends)) + 1, len(life.appended)), where="post",
-                  color="0.6", label="log end (truth)")  # fmt: skip
+        axis.step(
+            (ends - world.start) / 1_000,
+            np.minimum(np.arange(len(ends)) + 1, len(life.appended)),
+            where="post",
+            color="0.6",
+            label="log end (truth)",
+        )
         if len(life.moved_at):
             axis.step(
                 (life.moved_at - world.start) / 1_000, life.moved_to, where="post", color="0.8", label="log start"

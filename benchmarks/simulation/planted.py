@@ -112,10 +112,15 @@ def _answers(tree: Path, most: int) -> Generator[list[str]]:
 
 def markdown(finds: Sequence[Find]) -> str:
     rows = [
-        [one.bug.name, f"`{one.bug.module}`", "not found" if one.seed is None else one.seed,
-         "" if one.seed is None else one.seed + 1, one.what]
+        [
+            one.bug.name,
+            f"`{one.bug.module}`",
+            "not found" if one.seed is None else one.seed,
+            "" if one.seed is None else one.seed + 1,
+            one.what,
+        ]
         for one in finds
-    ]  # fmt: skip
+    ]
     return table(["planted bug", "in", "found by seed", "after worlds", "as"], rows)
 
 

@@ -74,8 +74,14 @@ def statuses(world: World, plan: Plan, known: Facts, whole: Made) -> Iterator[Fa
             continue
         expected = status(stored, now, _newest(ends[place], now), _EXPIRE_MS)
         if row["status"] != expected:
-            yield Failure("Burrow's rules", "status", f"{row['group']} in {place[0]}-{place[1]}",
-                          epoch_ms(row["window_start"]), expected, f"{row['status']}: {row['reason']}")  # fmt: skip
+            yield Failure(
+                "Burrow's rules",
+                "status",
+                f"{row['group']} in {place[0]}-{place[1]}",
+                epoch_ms(row["window_start"]),
+                expected,
+                f"{row['status']}: {row['reason']}",
+            )
 
 
 def over_threshold(slas: Sequence[Sla], whole: Made) -> Iterator[Failure]:

@@ -73,11 +73,13 @@ def summary(report: Report) -> str:
 def figures(report: Report) -> str:
     """How fast, what was generated, how wide bounds are."""
     count = len(report.outcomes)
-    return "\n\n".join([
-        f"{count:,} worlds, {count / max(report.seconds, 1e-9):.1f} a second, {len(report.failed)} with failures.",
-        coverage(report.outcomes),
-        markdown([width for one in report.outcomes for width in one.widths]),
-    ])  # fmt: skip
+    return "\n\n".join(
+        [
+            f"{count:,} worlds, {count / max(report.seconds, 1e-9):.1f} a second, {len(report.failed)} with failures.",
+            coverage(report.outcomes),
+            markdown([width for one in report.outcomes for width in one.widths]),
+        ]
+    )
 
 
 def coverage(found: Iterable[Outcome]) -> str:

@@ -20,8 +20,15 @@ def slas_of(world: World) -> tuple[Sla, ...]:
     when_uncertain = rng.choice(get_args(WhenUncertain), p=[0.55, 0.15, 0.15, 0.15])
     return tuple(
         Sla(
-            f"within {seconds} s", CLUSTER, Patterns(), Patterns(), seconds * 1_000, bad_for, 0.99,
-            SteadyState(seconds * 1_000, grace_period, expire), when_uncertain=str(when_uncertain),  # type: ignore[arg-type]
+            f"within {seconds} s",
+            CLUSTER,
+            Patterns(),
+            Patterns(),
+            seconds * 1_000,
+            bad_for,
+            0.99,
+            SteadyState(seconds * 1_000, grace_period, expire),
+            when_uncertain=str(when_uncertain),  # type: ignore[arg-type]
         )
         for seconds in THRESHOLDS_S
-    )  # fmt: skip
+    )

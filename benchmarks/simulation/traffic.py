@@ -60,8 +60,13 @@ def _changing(rng: Generator, start: int, end: int) -> Ints:
 
 
 PRODUCERS: dict[str, Callable[[Generator, int, int], Ints]] = {
-    "steady": _steady, "poisson": _poisson, "bursty": _bursty, "idle": _idle, "job": _job, "changing": _changing,
-}  # fmt: skip
+    "steady": _steady,
+    "poisson": _poisson,
+    "bursty": _bursty,
+    "idle": _idle,
+    "job": _job,
+    "changing": _changing,
+}
 CLOCKS = ("append", "create", "linger", "ahead", "behind", "two_clocks", "backwards")
 
 

@@ -38,8 +38,14 @@ def verdicts(world: World, sla: Sla, whole: Made, seen: Mapping[Key, Visibility]
         own = [(row, states[start].get(key)) for key, row in rows[start].items()]
         expected = _plainly(sla, own)
         if (window.verdict, window.is_certain) != expected:
-            yield Failure("verdicts by a plain loop", "verdict", sla.name, start, str(expected),
-                          f"{(window.verdict, window.is_certain)}: {window.reason}")  # fmt: skip
+            yield Failure(
+                "verdicts by a plain loop",
+                "verdict",
+                sla.name,
+                start,
+                str(expected),
+                f"{(window.verdict, window.is_certain)}: {window.reason}",
+            )
         yield from _certainty(sla, window, start, own, seen, true)
     yield from _attainment(sla, judged, span)
     yield from _misses(sla, judged, world.window_ms)
@@ -90,9 +96,13 @@ def _high(row: Row) -> float:
 
 
 def _certainty(
-    sla: Sla, window: SlaWindow, start: int, own: Sequence[tuple[Row, Row | None]], seen: Mapping[Key, Visibility],
+    sla: Sla,
+    window: SlaWindow,
+    start: int,
+    own: Sequence[tuple[Row, Row | None]],
+    seen: Mapping[Key, Visibility],
     true: Truth,
-) -> Iterator[Failure]:  # fmt: skip
+) -> Iterator[Failure]:
     """A verdict that calls itself certain is the true one for the partitions that it judged."""
     keys = [(r["group"], r["topic"], r["partition"]) for r, state in own if state and state["steady_whole_window"]]
     end = epoch_ms(window.window.end)
@@ -105,8 +115,14 @@ def _certainty(
     least = max((max(t.age or 0, int(t.possible.max(initial=0))) for t, _ in worst), default=0)
     wrong = most + room <= sla.max_latency_ms if window.verdict == "bad" else least - room > sla.max_latency_ms
     if wrong:
-        yield Failure("certain verdicts are true", f"worst latency, {sla.name}", "", start, f"{least} to {most}",
-                      f"{window.verdict}, {window.worst_latency_low_ms} to {window.worst_latency_high_ms}")  # fmt: skip
+        yield Failure(
+            "certain verdicts are true",
+            f"worst latency, {sla.name}",
+            "",
+            start,
+            f"{least} to {most}",
+            f"{window.verdict}, {window.worst_latency_low_ms} to {window.worst_latency_high_ms}",
+        )
 
 
 def _attainment(sla: Sla, judged: Sequence[SlaWindow], span: Interval) -> Iterator[Failure]:
@@ -122,8 +138,14 @@ def _attainment(sla: Sla, judged: Sequence[SlaWindow], span: Interval) -> Iterat
     known = spent["good"] + spent["bad"]
     share = spent["good"] / known if known else None
     if made != expected or found.attainment != share:
-        yield Failure("attainment by a plain loop", "attainment", sla.name, epoch_ms(span.start),
-                      f"{expected}, {share}", f"{made}, {found.attainment}")  # fmt: skip
+        yield Failure(
+            "attainment by a plain loop",
+            "attainment",
+            sla.name,
+            epoch_ms(span.start),
+            f"{expected}, {share}",
+            f"{made}, {found.attainment}",
+        )
 
 
 def _misses(sla: Sla, judged: Sequence[SlaWindow], window_ms: int) -> Iterator[Failure]:

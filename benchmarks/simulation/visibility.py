@@ -95,11 +95,19 @@ def visible_to(world: World, plan: Plan) -> dict[tuple[str, str, int], Visibilit
         unread = blind and world.config(p.topic).transactional
         told = kept(r, plan)
         found[r.group, p.topic, p.number] = Visibility(
-            r, polls, not plan.commit_log, tuple(sorted({*polls, *(commit.at for commit in told)})),
-            frozenset(told), _skew(p), _room(world, plan, r), unread, _unseen(world, plan, p),
-            _unsigned(world, plan, r), _standing(world, plan, p, polls),
-            live if any(life.compacts for life in p.lives) else None,
-        )  # fmt: skip
+            r,
+            polls,
+            not plan.commit_log,
+            tuple(sorted({*polls, *(commit.at for commit in told)})),
+            frozenset(told),
+            _skew(p),
+            _room(world, plan, r),
+            unread,
+            _unseen(world, plan, p),
+            _unsigned(world, plan, r),
+            _standing(world, plan, p, polls),
+            tuple(at for at in live if p.life_at(at)) if any(life.compacts for life in p.lives) else None,
+        )
     return found
 
 
@@ -139,29 +147,37 @@ def _unseen(world: World, plan: Plan, partition: Partition) -> int:
 
 
 def _unsigned(world: World, plan: Plan, reader: Reader) -> int:
-    """Until when a reader stands where the life before, as far as it was polled, had records as well, if nothing shows
-    that its topic was created again: no log end that fell, no other topic id, no lookup before the new life's first
-    record, no first record of both."""
+    """Until when a reader stands where the life before, as far as it was polled or read, had records as well, if
+    nothing shows that its topic was created again: no log end that fell, no other topic id, no lookup before the new
+    life's first record while that was there, no first record of both."""
     asked = [run.asked for run in plan.runs if run.live]
     polls = {*plan.points, *asked, *(edges(world) if plan.exact else ())}
     until = 0
     for number, (a, b) in enumerate(pairwise(reader.partition.lives), 1):
         last = max((at for at in polls if a.born <= at < a.died), default=0)
-        end = a.log_end(last)
         standing = reader.standing(b.born)
-        if not last and (standing is None or standing.offset):
+        if last:
+            since, end = last, a.log_end(last)
+        elif standing:
+            since, end = standing.at, standing.offset or 0
+        else:
             continue
         fell = any(b.log_end(at) < end for at in polls if at >= b.born)
         renamed = any(at < a.died for at in asked) and any(at >= b.born for at in asked)
         first = int(b.stamp.min(initial=NEVER))
-        whole = [run for run in plan.runs if run.asked >= b.born and b.log_start(run.asked) == 0]
-        behind = end > 0 and any(last < edge <= first for run in whole for edge in _edges(world, run))
+        whole = [run for run in plan.runs if run.asked >= b.born and _has_first(b, run.asked)]
+        behind = end > 0 and any(since < edge <= first for run in whole for edge in _edges(world, run))
         if plan.exact and not fell:
             until = max(until, first)
         elif not (fell or renamed or behind):
             passed = (c.at for c in reader.commits if c.life == number and c.offset is not None and c.offset >= end)
             until = max(until, next(passed, NEVER))
     return until
+
+
+def _has_first(life: Life, at: int) -> bool:
+    """Its first record is there, or there was none yet."""
+    return life.log_end(at) == 0 or life.waiting(0, at) == 0
 
 
 def _edges(world: World, run: Run) -> range:

@@ -72,16 +72,32 @@ def _wide(bounds: tuple[float, float] | None) -> float | None:
 
 def markdown(found: Sequence[Width]) -> str:
     """One line for each kind of flow."""
-    head = ["seen by", "windows", "between commits", "width of latency max", "width of backlog age", "unbounded",
-            *(f"certain at {s} s" for s in THRESHOLDS_S), "latency max off by"]  # fmt: skip
+    head = [
+        "seen by",
+        "windows",
+        "between commits",
+        "width of latency max",
+        "width of backlog age",
+        "unbounded",
+        *(f"certain at {s} s" for s in THRESHOLDS_S),
+        "latency max off by",
+    ]
     return table(head, [_line(kind, [w for w in found if w.kind == kind]) for kind in sorted({w.kind for w in found})])
 
 
 def _line(kind: str, of: Sequence[Width]) -> list[str]:
     shares = [f"{fmean(w.is_certain[n] for w in of):.1%}" for n in range(len(THRESHOLDS_S))]
     unbounded = fmean(w.age_ms is None for w in of)
-    return [kind, f"{len(of):,}", _s(w.spacing_ms for w in of), _s(w.latency_ms for w in of),
-            _s(w.age_ms for w in of), f"{unbounded:.1%}", *shares, _s(w.off_ms for w in of)]  # fmt: skip
+    return [
+        kind,
+        f"{len(of):,}",
+        _s(w.spacing_ms for w in of),
+        _s(w.latency_ms for w in of),
+        _s(w.age_ms for w in of),
+        f"{unbounded:.1%}",
+        *shares,
+        _s(w.off_ms for w in of),
+    ]
 
 
 def _s(values: Any) -> str:

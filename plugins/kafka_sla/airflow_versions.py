@@ -23,9 +23,16 @@ except ImportError:  # 3.1 knows the deadlines that it ships, and no others
     BaseDeadlineReference = None  # type: ignore[assignment,misc]
 
 __all__ = [
-    "AirflowNotFoundException", "AirflowSkipException", "AsyncCallback", "BaseDeadlineReference",
-    "CronDataIntervalTimetable", "DeadlineAlert", "conf", "deadline", "not_tried_again",
-]  # fmt: skip
+    "AirflowNotFoundException",
+    "AirflowSkipException",
+    "AsyncCallback",
+    "BaseDeadlineReference",
+    "CronDataIntervalTimetable",
+    "DeadlineAlert",
+    "conf",
+    "deadline",
+    "not_tried_again",
+]
 
 
 def not_tried_again(exceptions: Sequence[type[Exception]], reason: str) -> dict[str, Any]:

@@ -73,5 +73,9 @@ class BadRequest(KafkaSlaError):
     """A command asks for a time, name or file that cannot be; the message says what to ask for."""
 
 
+class WebhookRefused(KafkaSlaError):
+    """A webhook's receiver did not answer or did not take the event, or its connection lacks something."""
+
+
 class MailRefused(KafkaSlaError):
     """The mail server did not answer, refused the login or the mail, or its connection lacks something."""

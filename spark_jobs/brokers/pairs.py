@@ -18,6 +18,11 @@ CONSUMERS = "consumers"
 """Who fetches, where it is not a follower."""
 
 
+_GRAIN_MS = 1.0
+"""Kafka rounds each time to whole milliseconds and shows its parts one after the other while requests go on: a wait
+that seems longer than the whole by less than this is as long as it."""
+
+
 def said_of(steps: list[Row]) -> list[Row]:
     """What the steps of one round say, row by row.
 
@@ -35,9 +40,11 @@ def said_of(steps: list[Row]) -> list[Row]:
 
 def _of_cluster(finding: Finding) -> Row:
     return {
-        "verdict": finding.verdict, "verdict_broker": finding.broker, "verdict_reason": finding.reason,
+        "verdict": finding.verdict,
+        "verdict_broker": finding.broker,
+        "verdict_reason": finding.reason,
         "confidence": finding.confidence,
-    }  # fmt: skip
+    }
 
 
 def _of_leader(row: Row) -> Row:
@@ -48,12 +55,13 @@ def _of_leader(row: Row) -> Row:
 
 
 def _too_coarse(observed_ms: float, wait_ms: float) -> Row:
-    """Kafka rounds each time to whole milliseconds: that a wait seems longer than the whole is no speed."""
+    """That a wait seems longer than the whole is no speed."""
     return {
-        "total_ms": observed_ms, "wait_ms": wait_ms,
+        "total_ms": observed_ms,
+        "wait_ms": wait_ms,
         "unknown_reason": f"{observed_ms:.1f} ms were observed of which {wait_ms:.1f} ms were waited: Kafka's whole"
         " milliseconds are too coarse",
-    }  # fmt: skip
+    }
 
 
 def _of_consumers(row: Row) -> Row:
@@ -65,9 +73,22 @@ def _of_consumers(row: Row) -> Row:
     if local is None:
         return leader | _too_coarse(leader["leader_total_ms"], row["leader_remote"] / row["requests"])
     return leader | {
-        "total_ms": leader["leader_total_ms"], "wait_ms": leader["leader_total_ms"] - local, "method": "leader",
-        "fetch_latency_ms": local, "fetch_latency_low_ms": local,
-    }  # fmt: skip
+        "total_ms": leader["leader_total_ms"],
+        "wait_ms": leader["leader_total_ms"] - local,
+        "method": "leader",
+        "fetch_latency_ms": local,
+        "fetch_latency_low_ms": local,
+    }
+
+
+def _local(leader: Row, row: Row) -> tuple[float | None, float]:
+    """The leader's own part of a fetch, and its high bound, ms: next to nothing where the wait seems longer by no more
+    than the grain, so that the network share can be told; None where it seems longer than that."""
+    local = leader["total_local_ms"]
+    if local is not None:
+        return local, local
+    excess = (row["leader_remote"] - row["leader_total"]) / row["requests"]
+    return (0.0 if excess < _GRAIN_MS else None), _GRAIN_MS
 
 
 def _of_pair(row: Row, mesh: Mesh, pairs: Pairs) -> Row:
@@ -76,20 +97,24 @@ def _of_pair(row: Row, mesh: Mesh, pairs: Pairs) -> Row:
     if trip is None or not leader:
         silent = "it fetched nothing" if row["fetches"] == 0 else f"broker {row['leader']} answered no fetches"
         return leader | {"total_ms": trip, "unknown_reason": row["unknown_reason"] or silent}
-    at = mesh.brokers.index(int(row["follower"])), mesh.brokers.index(row["leader"])
-    local, low = leader["total_local_ms"], float(pairs.low[at])
+    local, local_high = _local(leader, row)
     if local is None:
         return leader | _too_coarse(leader["leader_total_ms"], row["leader_remote"] / row["requests"])
-    high = min(float(pairs.high[at]) + local * row["requests"] / row["fetches"], trip)
+    at = mesh.brokers.index(int(row["follower"])), mesh.brokers.index(row["leader"])
+    low = float(pairs.low[at])
+    high = min(float(pairs.high[at]) + local_high * row["requests"] / row["fetches"], trip)
     latency = min(max(float(pairs.network[at]) + local, low), high)
     if latency <= 0:
         return leader | _too_coarse(trip, row["leader_remote"] / row["requests"])
     return leader | {
-        "total_ms": trip, "wait_ms": trip - latency, "fetch_latency_ms": latency,
-        "fetch_latency_low_ms": min(low, high), "fetch_latency_high_ms": high,
+        "total_ms": trip,
+        "wait_ms": trip - latency,
+        "fetch_latency_ms": latency,
+        "fetch_latency_low_ms": min(low, high),
+        "fetch_latency_high_ms": high,
         "method": "solved" if pairs.solved[at] else "simple",
         "slow": pairs.slow.get((min(mesh.brokers[i] for i in at), max(mesh.brokers[i] for i in at))),
-    }  # fmt: skip
+    }
 
 
 def _mesh(rows: list[Row]) -> Mesh:

@@ -71,11 +71,17 @@ def _known(leader: int, follower: str, own: list[Row], told: list[Row]) -> Row:
     reasons = [step["reason"] for step in (*own, *told) if step["reason"]]
     leading = told[0] if told else {}
     return {
-        "leader": leader, "follower": follower, "sampled_from": own[0]["before"], "sampled_until": own[0]["at"],
-        "fetches": _sum(own, "fetches"), "total": _sum(own, "total"), "requests": leading.get("fetches"),
-        "leader_total": leading.get("total"), "leader_remote": leading.get("wait"),
+        "leader": leader,
+        "follower": follower,
+        "sampled_from": own[0]["before"],
+        "sampled_until": own[0]["at"],
+        "fetches": _sum(own, "fetches"),
+        "total": _sum(own, "total"),
+        "requests": leading.get("fetches"),
+        "leader_total": leading.get("total"),
+        "leader_remote": leading.get("wait"),
         "unknown_reason": reasons[0] if reasons else silent,
-    }  # fmt: skip
+    }
 
 
 def _sum(steps: list[Row], name: str) -> float | None:

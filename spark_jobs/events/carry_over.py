@@ -58,8 +58,11 @@ def _as_commits(rows: pa.Table) -> pa.Table:
     never, always = (np.full(rows.num_rows, flag) for flag in (False, True))
     own = (*GROUP_PARTITION, "at", "offset", "log_start", "log_end", "invalid", "carry")
     columns = {name: rows[name] for name in own} | {
-        "polled": never, "certain": pc.invert(rows["polled"]), "earlier_lost": never, "carried": always,
-    }  # fmt: skip
+        "polled": never,
+        "certain": pc.invert(rows["polled"]),
+        "earlier_lost": never,
+        "carried": always,
+    }
     return pa.table({name: columns[name] for name in LAYOUTS[COMMITS].names}).cast(LAYOUTS[COMMITS])
 
 

@@ -15,7 +15,7 @@ from kafka_sla.spark_jobs.events.sort import Sorted, TaskEvents, ints
 from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Ints
 from kafka_sla.spark_jobs.numeric.offset_ranges import RangeRows
 from kafka_sla.spark_jobs.numeric.polls import Observations, PollTimes, alike, evidence, lost_before
-from kafka_sla.spark_jobs.numeric.positions import BEYOND_END, checked
+from kafka_sla.spark_jobs.numeric.positions import BETWEEN_LIVES, BEYOND_END, checked
 from kafka_sla.spark_jobs.numeric.produced_timeline import Points, Timeline
 from kafka_sla.spark_jobs.numeric.scans import begins, last_until, value_at
 from kafka_sla.spark_jobs.numeric.topic_lives import Renewals, Seen, Standing
@@ -191,6 +191,11 @@ def chunks(events: TaskEvents, room: Room) -> Iterator[Chunk]:
         yield _chunk(events, configurations, first, last)
 
 
+def whole_chunk(events: TaskEvents) -> Chunk:
+    """All topic-partitions of a task, as one chunk."""
+    return _chunk(events, Configurations(events.configurations), 0, events.places.num_rows)
+
+
 def _span(events: TaskEvents, until: int) -> int:
     """From the first instant of all to the last; µs. One clock in the year 1970 makes it half a century."""
     at = [ints(kind.rows, "at") for kind in (events.points, events.ranges, events.commits, events.status)]
@@ -226,8 +231,10 @@ def _believed(read: RangeRows) -> RangeRows:
 def _standing(commits: Sorted) -> Standing:
     """Where groups stand over time."""
     place, group, at, offset, invalid = (
-        commits.place, *(ints(commits.rows, name) for name in ("group", "at", "offset", "invalid"))
-    )  # fmt: skip
+        commits.place,
+        *(ints(commits.rows, name) for name in ("group", "at", "offset", "invalid")),
+    )
+    between = np.unique(place[_bools(commits.rows, "carried") & (invalid == BETWEEN_LIVES)])
     valid = invalid != BEYOND_END
     place, at = place[valid], at[valid]
     beyond = (offset[valid] > 0).astype(np.int64)
@@ -238,7 +245,7 @@ def _standing(commits: Sorted) -> Standing:
     total = np.cumsum(change[order])
     start = np.maximum.accumulate(np.where(begins(place[order]), np.arange(len(order)), 0)) if len(order) else order
     beyond_begin = total - (total - change[order])[start]
-    return Standing(place[order], at[order], group[valid][order], offset[valid][order], beyond_begin)
+    return Standing(place[order], at[order], group[valid][order], offset[valid][order], beyond_begin, between)
 
 
 def _with_commits(

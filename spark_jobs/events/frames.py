@@ -124,8 +124,9 @@ def commits_of(job: Job, committed: DataFrame) -> DataFrame:
     return committed.where(wanted & (F.col("at") < F.lit(job.interval.end)))
 
 
-def events(spark: SparkSession, job: Job) -> DataFrame:
-    """All events of a job as blocks (shuffle.BLOCKS), those of a topic-partition in one task."""
-    tasks = 1 + job.input_bytes // _TASK_BYTES
+def events(spark: SparkSession, job: Job, tasks: int = 0) -> DataFrame:
+    """All events of a job as blocks (shuffle.BLOCKS), those of a topic-partition in one task; as many tasks as the
+    files are worth unless told."""
+    tasks = tasks or 1 + job.input_bytes // _TASK_BYTES
     parts = shares(job, _READ_BYTES)
     return by_task(indexes(spark, len(parts)).mapInArrow(reading(job, parts, tasks), BLOCKS), tasks, "task")

@@ -20,39 +20,97 @@ _KEY = [*_PLACE, ("group", NAME)]
 
 LAYOUTS = {
     POINTS: pa.schema(
-        [*_PLACE, ("at", pa.int64()), ("offset", pa.int64()), ("log_start", pa.int64()), ("polled", pa.bool_()),
-         ("looked_up", pa.bool_())]
+        [
+            *_PLACE,
+            ("at", pa.int64()),
+            ("offset", pa.int64()),
+            ("log_start", pa.int64()),
+            ("polled", pa.bool_()),
+            ("looked_up", pa.bool_()),
+        ]
     ),
-    RANGES: pa.schema([
-        *_PLACE, ("at", pa.int64()), ("offset", pa.int64()), ("until", pa.int64()), ("records", pa.int64()),
-        ("earliest", pa.int64()), ("latest", pa.int64()),
-    ]),
-    COMMITS: pa.schema([
-        *_KEY, ("at", pa.int64()), ("offset", pa.int64()), ("polled", pa.bool_()), ("certain", pa.bool_()),
-        ("earlier_lost", pa.bool_()), ("invalid", pa.int64()), ("carried", pa.bool_()), ("log_start", pa.int64()),
-        ("log_end", pa.int64()), ("carry", pa.string()),
-    ]),
-    CONFIGURATIONS: pa.schema([
-        ("cluster", NAME), ("topic", NAME), ("at", pa.int64()), ("cleanup_policy", NAME), ("retention_ms", pa.int64()),
-        ("topic_id", NAME),
-    ]),
-    LATENCY: pa.schema([
-        *_KEY, ("at", pa.int64()), ("offset", pa.int64()), ("log_start", pa.int64()), ("log_end", pa.int64()),
-        ("polled", pa.bool_()), ("invalid", pa.int64()),
-    ]),
+    RANGES: pa.schema(
+        [
+            *_PLACE,
+            ("at", pa.int64()),
+            ("offset", pa.int64()),
+            ("until", pa.int64()),
+            ("records", pa.int64()),
+            ("earliest", pa.int64()),
+            ("latest", pa.int64()),
+        ]
+    ),
+    COMMITS: pa.schema(
+        [
+            *_KEY,
+            ("at", pa.int64()),
+            ("offset", pa.int64()),
+            ("polled", pa.bool_()),
+            ("certain", pa.bool_()),
+            ("earlier_lost", pa.bool_()),
+            ("invalid", pa.int64()),
+            ("carried", pa.bool_()),
+            ("log_start", pa.int64()),
+            ("log_end", pa.int64()),
+            ("carry", pa.string()),
+        ]
+    ),
+    CONFIGURATIONS: pa.schema(
+        [
+            ("cluster", NAME),
+            ("topic", NAME),
+            ("at", pa.int64()),
+            ("cleanup_policy", NAME),
+            ("retention_ms", pa.int64()),
+            ("topic_id", NAME),
+        ]
+    ),
+    LATENCY: pa.schema(
+        [
+            *_KEY,
+            ("at", pa.int64()),
+            ("offset", pa.int64()),
+            ("log_start", pa.int64()),
+            ("log_end", pa.int64()),
+            ("polled", pa.bool_()),
+            ("invalid", pa.int64()),
+        ]
+    ),
     STATES: pa.schema(
-        [*_KEY, ("sla", pa.string()), ("state", pa.string()), ("since", pa.int64()), ("reason", pa.string()),
-         ("rewound_from", pa.int64())]
+        [
+            *_KEY,
+            ("sla", pa.string()),
+            ("state", pa.string()),
+            ("since", pa.int64()),
+            ("reason", pa.string()),
+            ("rewound_from", pa.int64()),
+        ]
     ),
-    STATUS: pa.schema([
-        *_KEY, ("at", pa.int64()), ("log_end", pa.int64()), ("polled", pa.bool_()), ("seen", pa.int64()),
-        ("times", _NUMBERS), ("offsets", _NUMBERS), ("lags", _NUMBERS),
-    ]),
-    UNREAD: pa.schema([
-        *_KEY, ("at", pa.int64()), ("offset", pa.int64()), ("log_start", pa.int64()), ("low", pa.int64()),
-        ("high", pa.int64()), ("lost_low", pa.int64()), ("lost_high", pa.int64()),
-    ]),
-}  # fmt: skip
+    STATUS: pa.schema(
+        [
+            *_KEY,
+            ("at", pa.int64()),
+            ("log_end", pa.int64()),
+            ("polled", pa.bool_()),
+            ("seen", pa.int64()),
+            ("times", _NUMBERS),
+            ("offsets", _NUMBERS),
+            ("lags", _NUMBERS),
+        ]
+    ),
+    UNREAD: pa.schema(
+        [
+            *_KEY,
+            ("at", pa.int64()),
+            ("offset", pa.int64()),
+            ("log_start", pa.int64()),
+            ("low", pa.int64()),
+            ("high", pa.int64()),
+            ("lost_low", pa.int64()),
+            ("lost_high", pa.int64()),
+        ]
+    ),
+}
 """Columns of each kind. Commits: `offset` null: it was deleted; `polled`: it was seen, not heard of; `is_certain`: no
 commit after it is missing; `earlier_lost`: commits before it may have been compacted away; `invalid`: why it is no
 position; `carried`, `log_start`, `log_end` and `carry` (JSON of the steady states): only of positions that were carried

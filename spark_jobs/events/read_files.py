@@ -130,10 +130,15 @@ def _events(job: Job, table: str, rows: pa.Table) -> pa.Table:
     if table in PUBLISHED:  # of a long load one window is wanted
         rows = rows.filter(pa.array(_of_carry_over(job, rows)))
     columns = {
-        LOG_OFFSETS.name: _points, RECORD_RANGES.name: _ranges, COMMITTED_OFFSETS.name: _commits,
-        TOPIC_CONFIGS.name: _configurations, CONSUMER_LATENCY.name: _latency, STEADY_STATE.name: _states,
-        CONSUMER_STATUS.name: _status, NON_CONSUMED.name: _unread,
-    }[table](rows)  # fmt: skip
+        LOG_OFFSETS.name: _points,
+        RECORD_RANGES.name: _ranges,
+        COMMITTED_OFFSETS.name: _commits,
+        TOPIC_CONFIGS.name: _configurations,
+        CONSUMER_LATENCY.name: _latency,
+        STEADY_STATE.name: _states,
+        CONSUMER_STATUS.name: _status,
+        NON_CONSUMED.name: _unread,
+    }[table](rows)
     columns |= {name: _names(rows, name) for name in ("cluster", "topic", "group") if name in rows.column_names}
     columns |= {"partition": rows["partition"]} if "partition" in rows.column_names else {}
     fields = [field for field in layout if field.name in columns]
@@ -155,8 +160,13 @@ def _impossible(rows: pa.Table) -> Bools:
 
 def _points(rows: pa.Table) -> dict[str, Any]:
     looked_up, recorded = (_is(rows, "source", word.__eq__) for word in ("list_offsets", "record"))
-    return {"at": _micros(rows, "at"), "offset": rows["log_end_offset"], "log_start": rows["log_start_offset"],
-            "polled": ~looked_up & ~recorded, "looked_up": looked_up}  # fmt: skip
+    return {
+        "at": _micros(rows, "at"),
+        "offset": rows["log_end_offset"],
+        "log_start": rows["log_start_offset"],
+        "polled": ~looked_up & ~recorded,
+        "looked_up": looked_up,
+    }
 
 
 def _ranges(rows: pa.Table) -> dict[str, Any]:
@@ -182,17 +192,22 @@ def _configurations(rows: pa.Table) -> dict[str, Any]:
     policies = rows["cleanup_policy"].combine_chunks()
     either_way = pc.if_else(pc.equal(policies, "delete,compact"), "compact,delete", policies)
     return {
-        "at": _micros(rows, "at"), "cleanup_policy": pc.dictionary_encode(either_way),
-        "retention_ms": rows["retention_ms"], "topic_id": pc.dictionary_encode(rows["topic_id"].combine_chunks()),
-    }  # fmt: skip
+        "at": _micros(rows, "at"),
+        "cleanup_policy": pc.dictionary_encode(either_way),
+        "retention_ms": rows["retention_ms"],
+        "topic_id": pc.dictionary_encode(rows["topic_id"].combine_chunks()),
+    }
 
 
 def _latency(rows: pa.Table) -> dict[str, Any]:
     return {
-        "at": _micros(rows, "last_commit_at"), "offset": rows["committed_offset"],
-        "log_start": rows["log_start_offset"], "log_end": rows["log_end_offset"],
-        "polled": pc.fill_null(rows["polled_only"], True), "invalid": codes(rows["unknown_reason"]),
-    }  # fmt: skip
+        "at": _micros(rows, "last_commit_at"),
+        "offset": rows["committed_offset"],
+        "log_start": rows["log_start_offset"],
+        "log_end": rows["log_end_offset"],
+        "polled": pc.fill_null(rows["polled_only"], True),
+        "invalid": codes(rows["unknown_reason"]),
+    }
 
 
 def _states(rows: pa.Table) -> dict[str, Any]:
@@ -202,18 +217,26 @@ def _states(rows: pa.Table) -> dict[str, Any]:
 def _status(rows: pa.Table) -> dict[str, Any]:
     times = rows["commit_times"].cast(pa.list_(pa.timestamp("us", "UTC")))
     return {
-        "at": _micros(rows, "window_end"), "log_end": rows["log_end_offset"], "polled": rows["polled_only"],
-        "seen": _micros(rows, "last_seen_at"), "times": times, "offsets": rows["commit_offsets"],
+        "at": _micros(rows, "window_end"),
+        "log_end": rows["log_end_offset"],
+        "polled": rows["polled_only"],
+        "seen": _micros(rows, "last_seen_at"),
+        "times": times,
+        "offsets": rows["commit_offsets"],
         "lags": rows["commit_lags"],
-    }  # fmt: skip
+    }
 
 
 def _unread(rows: pa.Table) -> dict[str, Any]:
     return {
-        "at": _micros(rows, "window_end"), "offset": rows["committed_offset"], "log_start": rows["log_start_offset"],
-        "low": rows["position_low"], "high": rows["position_high"], "lost_low": rows["non_consumed_total_low"],
+        "at": _micros(rows, "window_end"),
+        "offset": rows["committed_offset"],
+        "log_start": rows["log_start_offset"],
+        "low": rows["position_low"],
+        "high": rows["position_high"],
+        "lost_low": rows["non_consumed_total_low"],
         "lost_high": rows["non_consumed_total_high"],
-    }  # fmt: skip
+    }
 
 
 _COLUMNS = {
@@ -225,18 +248,32 @@ _COLUMNS = {
     table: ("cluster", "group", "topic", "partition", "window_end", "load_id", *columns)
     for table, columns in {
         CONSUMER_LATENCY.name: (
-            "last_commit_at", "committed_offset", "log_start_offset", "log_end_offset", "polled_only", "unknown_reason"
+            "last_commit_at",
+            "committed_offset",
+            "log_start_offset",
+            "log_end_offset",
+            "polled_only",
+            "unknown_reason",
         ),
         STEADY_STATE.name: ("sla", "state", "since", "reason", "rewound_from"),
         CONSUMER_STATUS.name: (
-            "last_seen_at", "polled_only", "log_end_offset", "commit_times", "commit_offsets", "commit_lags"
+            "last_seen_at",
+            "polled_only",
+            "log_end_offset",
+            "commit_times",
+            "commit_offsets",
+            "commit_lags",
         ),
         NON_CONSUMED.name: (
-            "committed_offset", "log_start_offset", "position_low", "position_high", "non_consumed_total_low",
+            "committed_offset",
+            "log_start_offset",
+            "position_low",
+            "position_high",
+            "non_consumed_total_low",
             "non_consumed_total_high",
         ),
     }.items()
-}  # fmt: skip
+}
 """What is read of the files."""
 
 
@@ -253,7 +290,7 @@ def _of_interval(job: Job, rows: pa.Table, columns: dict[str, Any]) -> Bools:
     for replay in job.replays:
         one = _selected(replay, rows)
         if replay.carried and "certain" in columns:
-            one &= at >= epoch_ms(replay.carried.at) * 1_000
+            one &= at >= epoch_ms(replay.commits_since or replay.carried.at) * 1_000
         found |= one
     return wanted & found
 

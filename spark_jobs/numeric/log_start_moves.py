@@ -97,9 +97,15 @@ def counted(events: LogStartEvents, window: int) -> Counted:
     window_low, window_high, comparisons, missing = (s[at + 1] - s[slot[at]] for s in sums)
     position = np.where(last >= life, e.position[np.maximum(last, 0)], NONE)
     return Counted(
-        known_start[at], low[at], high[at], position[at], (comparisons > 0) & (missing == 0), window_low, window_high,
+        known_start[at],
+        low[at],
+        high[at],
+        position[at],
+        (comparisons > 0) & (missing == 0),
+        window_low,
+        window_high,
         *(total[at + 1] - total[life[at]] for total in totals),
-    )  # fmt: skip
+    )
 
 
 def _held_at(e: LogStartEvents, life: Ints, window: int) -> tuple[Ints, Ints]:

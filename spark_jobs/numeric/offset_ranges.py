@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
-from kafka_sla.spark_jobs.numeric.scans import begins
+from kafka_sla.spark_jobs.numeric.scans import begins, extremes, last_until, value_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,9 @@ class Ranges:
 
     def __init__(self, rows: RangeRows, epoch: Ints, epochs: int) -> None:
         self._lay_out(epoch, rows.offset, rows.until, epochs)
+        thin = (rows.records > 0) & (rows.records < rows.until - rows.offset)
         last = rows.latest, rows.earliest, -rows.records, rows.until, rows.offset
-        order = np.lexsort((*last, rows.records == NONE, rows.at, epoch))
+        order = np.lexsort((*last, thin, rows.records == NONE, rows.at, epoch))
         epoch, begin, until = epoch[order], rows.offset[order], rows.until[order]
         self._key, self._stop, own = _first_of_each(self._place(epoch, begin), self._place(epoch, until))
         self._begin, self._until = begin[own], until[own]
@@ -48,7 +49,9 @@ class Ranges:
         self.edges: Ints = self._offset(self._edges)
         """Offsets at which ranges begin or end, epoch by epoch."""
         self._at, self._records = rows.at[order][own], rows.records[order][own]
-        self._thinned = (self._records > 0) & (self._records < self._until - self._begin)
+        self._thinned = thin[order][own]
+        voids = rows.records[order] == 0
+        self._void_epoch, self._void_at = epoch[voids], rows.at[order][voids]
         self._earliest, self._latest = rows.earliest[order][own], rows.latest[order][own]
 
     def _lay_out(self, epoch: Ints, begin: Ints, until: Ints, epochs: int) -> None:
@@ -101,6 +104,12 @@ class Ranges:
         """Compaction removed some of its records before they were read."""
         return np.asarray((index >= 0) & self._of(self._thinned, index), dtype=np.bool_)
 
+    def unread(self, epoch: Ints, index: Ints, horizon: Ints) -> Bools:
+        """Not read, though others of the same window were, and were no records: it may hold none either."""
+        last = last_until(self._void_epoch, self._void_at, epoch, horizon)
+        known = value_at(self._void_at, last) == horizon
+        return np.asarray(known & ~self.read(index) & ~self.void(index), dtype=np.bool_)
+
     def earliest(self, index: Ints) -> Ints:
         return np.asarray(self._of(self._earliest, index), dtype=np.int64)
 
@@ -117,6 +126,21 @@ class Ranges:
                 break
             found[void] = self._offset(self._stop[index[void]])
         return found
+
+    def widened(self, epoch: Ints, begin: Ints, end: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints]:
+        """Bounds on when any record of the offsets [begin, end) was produced, from those of the first and the last:
+        inside ranges timestamps may run backwards."""
+        if not len(self):
+            return low, high
+        own = self._records > 0
+        earliest = np.where(own & ~self._thinned, self._earliest, np.where(self._records == 0, FAR, -FAR))
+        latest = np.where(own & ~self._thinned, self._latest, np.where(self._records == 0, -FAR, FAR))
+        first = np.searchsorted(self._stop, self._place(epoch, begin), side="right")
+        last = np.maximum(first, np.searchsorted(self._key, self._place(epoch, end), side="left"))
+        inside = last > first
+        lowest, _ = extremes(earliest, first, last)
+        _, highest = extremes(latest, first, last)
+        return np.where(inside, np.minimum(low, lowest), low), np.where(inside, np.maximum(high, highest), high)
 
     def line(self, index: Ints, offset: Floats) -> Floats:
         """When the record at each offset was produced if a range's records are spread evenly from first to last."""

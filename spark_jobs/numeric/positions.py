@@ -25,8 +25,7 @@ REASONS = (None, BEYOND, RECREATED, AROUND)
 
 def codes(reasons: pa.ChunkedArray) -> pa.ChunkedArray:
     """What `unknown_reason` of published rows says of their positions."""
-    found = pc.add(pc.fill_null(pc.index_in(reasons, pa.array(REASONS[1:])), -1), 1)
-    return pc.min_element_wise(found, OTHER_LIFE)
+    return pc.add(pc.fill_null(pc.index_in(reasons, pa.array(REASONS[1:])), -1), 1)
 
 
 def checked(timeline: Timeline, partition: Ints, at: Ints, offset: Ints, code: Ints) -> tuple[Ints, Ints]:
@@ -37,6 +36,6 @@ def checked(timeline: Timeline, partition: Ints, at: Ints, offset: Ints, code: I
     epoch, soon, there = timeline.epoch_of(partition, at), at + NEXT_POLL_US, offset != NONE
     exceeded = np.where(there, timeline.exceeded(epoch, at, offset), FAR)
     between = np.where(there, timeline.between_lives(partition, at), FAR)
-    why = np.where(between < FAR, OTHER_LIFE, np.where(exceeded < FAR, BEYOND_END, VALID))
-    since = np.where(between < FAR, np.maximum(between, at), np.where(exceeded <= soon, at, exceeded))
-    return np.where(code == VALID, why, code), np.where(code == VALID, since, -FAR)
+    why = np.where(exceeded < FAR, BEYOND_END, np.where(between < FAR, OTHER_LIFE, VALID))
+    since = np.where(exceeded <= soon, at, np.where(exceeded < FAR, exceeded, np.maximum(between, at)))
+    return np.where(code == VALID, why, np.minimum(code, OTHER_LIFE)), np.where(code == VALID, since, -FAR)

@@ -147,11 +147,8 @@ class Timeline:
         answered with records that are there: one of the window's times, or of any since the last poll, because runs
         that look up also poll.
         """
-        nth, poll = self._next_poll(epoch, at)
-        following = np.minimum(epoch + 1, len(self.lo) - 1)  # a later life that nobody knows of at the window's end
-        unknown = (self.epoch_partition[following] == self.epoch_partition[epoch]) & (self._known_from[following] > end)
-        polled = (nth != NONE) | unknown & (poll >= self.lo[following]) & (poll < self.hi[following])
-        polled &= (_take(self.at, poll) >= at) & (_take(self.at, poll) <= at + NEXT_POLL_US)
+        nth, poll = self._soon(epoch, at, at + NEXT_POLL_US, end)
+        polled = (nth != NONE) & (_take(self.at, poll) <= at + NEXT_POLL_US)
         last = np.searchsorted(self._poll_clock, self._key(epoch, end), side="right") - 1
         before = np.where(last >= 0, _take(self._polls, last), NONE)
         begin = np.minimum(begin, np.where(before >= self.lo[epoch], _take(self.at, before), self._origin - 1))
@@ -163,16 +160,23 @@ class Timeline:
 
     def exceeded(self, epoch: Ints, at: Ints, offset: Ints) -> Ints:
         """The instant of the first poll after `at` whose log end lies before the offset; FAR where it does not."""
-        nth, poll = self._next_poll(epoch, at + _CLOCKS_US)
+        nth, poll = self._soon(epoch, at + _CLOCKS_US, at + NEXT_POLL_US, at)
         behind = (nth != NONE) & (_take(self._polled_end, nth) < offset - _MARKERS)
         return np.where(behind, _take(self.at, poll), FAR)
 
-    def _next_poll(self, epoch: Ints, at: Ints) -> tuple[Ints, Ints]:
-        """The first poll of each epoch from an instant on, among the polls (NONE without) and among all points."""
+    def _soon(self, epoch: Ints, at: Ints, until: Ints, known: Ints) -> tuple[Ints, Ints]:
+        """The first poll of each epoch from an instant on, among the polls (NONE without) and among all points.
+
+        Up to `until`, a poll of the next life is one, too, if nobody knew of that life at the time `known`.
+        """
         nth = np.searchsorted(self._poll_clock, self._key(epoch, at), side="left")
         poll = _take(self._polls, nth)
-        known = (nth < len(self._polls)) & (poll < self.hi[epoch]) & (_take(self.at, poll) >= at)
-        return np.where(known, nth, NONE), poll
+        following = np.minimum(epoch + 1, len(self.lo) - 1)
+        other = (self.epoch_partition[following] == self.epoch_partition[epoch]) & (self._known_from[following] > known)
+        other &= (poll >= self.lo[following]) & (poll < self.hi[following])
+        other &= _take(self.at, poll) <= until
+        there = (nth < len(self._polls)) & (_take(self.at, poll) >= at) & ((poll < self.hi[epoch]) | other)
+        return np.where(there, nth, NONE), poll
 
     def _key(self, epoch: Ints, at: Ints) -> Ints:
         return epoch * self._span + np.clip(at - self._origin + 1, 0, self._span - 1)

@@ -17,7 +17,7 @@ import numpy as np
 
 from kafka_sla.spark.job_spec import NEXT_POLL_US
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Ints
-from kafka_sla.spark_jobs.numeric.scans import begins, last_until, latest, value_at
+from kafka_sla.spark_jobs.numeric.scans import begins, last_until, latest, running, value_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,8 @@ class Standing:
     offset: Ints
     groups: Ints
     """How many groups stand beyond offset 0 from there on."""
+    between: Ints
+    """Partitions of which rows published before say that a new life began around their end."""
 
     def furthest(self, partition: int, at: Ints) -> Iterator[int]:
         """The largest offset at which a group stands just before each instant, in order; NONE without any."""
@@ -122,7 +124,7 @@ def lives(seen: Seen, renewed: Renewals, standing: Standing) -> Lives:
     order = np.lexsort((seen.at, life, seen.partition))
     order = order[life[order] != NONE]
     life, points = life[order], seen.take(order)
-    kept = np.flatnonzero(~_of_life_before(points, life, seen.partition[starts]))
+    kept = np.flatnonzero(~_of_life_before(points, life))
     life, points = life[kept], points.take(kept)
     begun = np.searchsorted(life, np.arange(len(starts)) + 1)
     own = seen.partition[starts]
@@ -144,14 +146,15 @@ def _unseen(seen: Seen, first: Ints, behind: Bools, stale: Ints, standing: Stand
     """A life that only commits tell of: `stale` lookups find no record before their time, yet a group had read some.
 
     The life that answered them shows at the next point that is no such lookup, or at the next poll of a log end that
-    some group was beyond.
+    some group was beyond; or at the next poll of all, if it is known to have begun.
     """
     if not len(stale):
         return []
     before = latest(~behind)
     ended = np.where(before >= first, seen.at[before], -FAR)
     earliest = stale[begins(seen.partition[stale])]
-    until, there = _next_of(seen, ~behind & ~seen.polled, earliest)
+    begun = np.isin(seen.partition, standing.between)
+    until, there = _next_of(seen, ~behind & (begun | ~seen.polled), earliest)
     answered = earliest[there], until[there], 0
     polled = *_signs(seen, stale, standing), NEXT_POLL_US
     return [
@@ -195,22 +198,28 @@ def _claims(seen: Seen, first: Ints, behind: Bools, renewed: Renewals) -> _Claim
     return _Claims(since, until, seen.at[since], seen.at[until] - ahead)
 
 
-def _of_life_before(points: Seen, life: Ints, owner: Ints) -> Bools:
-    """Points at the beginning of later lives, by (partition, life, at, offset), that the next poll contradicts: its log
-    end lies before them. Where clocks are ahead or behind, they go on with the life before."""
-    if not len(owner):
+def _of_life_before(points: Seen, life: Ints) -> Bools:
+    """Points at the beginning of later lives, by (partition, life, at, offset), that go on with the life before where
+    clocks are ahead or behind.
+
+    They lie beyond where that had come to, but the next poll's log end does not, or a later record's offset.
+    """
+    opens = begins(points.partition, life)
+    first = np.flatnonzero(opens)
+    again = ~begins(points.partition[first])
+    if not again.any():
         return np.zeros(len(life), dtype=np.bool_)
-    former = np.maximum(life, 1) - 1
-    top = np.zeros(len(owner) + 1, dtype=np.int64)
-    np.maximum.at(top, life, points.offset)
+    nth = np.cumsum(opens) - 1
+    top = np.where(again, np.roll(np.maximum.reduceat(points.offset, first), 1), 0)[nth]
     poll, there = _next_of(points, points.polled, np.arange(len(life)))
     polls = np.cumsum(points.polled)
-    there &= (life > 0) & (owner[former] == points.partition) & (top[former] > 0) & (points.offset >= top[former])
-    there &= ~points.polled & (polls == polls[latest(begins(points.partition, life))])
-    there &= (life[poll] == life) & (points.at[poll] <= points.at + NEXT_POLL_US)
-    beyond = there & (points.offset > points.offset[poll])
-    same_record = np.append(there[:-1] & ~points.looked_up[:-1] & (points.at[1:] == points.at[:-1]) & beyond[1:], False)
-    return np.asarray(beyond | same_record, dtype=np.bool_)
+    beyond = (top > 0) & (points.offset >= top) & ~points.polled
+    there &= beyond & (nth[poll] == nth) & (points.at[poll] <= points.at + NEXT_POLL_US) & (polls == polls[first][nth])
+    refuted = there & (points.offset > points.offset[poll]) & (points.offset[poll] < top)
+    same = np.append(there[:-1] & ~points.looked_up[:-1] & (points.at[1:] == points.at[:-1]) & refuted[1:], False)
+    own = ~points.polled & ~points.looked_up
+    later = running(np.where(own, points.offset, NONE)[::-1], begins(nth[::-1]))[::-1]
+    return np.asarray(refuted | same | beyond & own & (later < top), dtype=np.bool_)
 
 
 def _first_records(seen: Seen) -> _Claims:
@@ -220,7 +229,8 @@ def _first_records(seen: Seen) -> _Claims:
     before, after = zeros[:-1], zeros[1:]
     other = (seen.partition[before] == seen.partition[after]) & (seen.at[before] < seen.at[after])
     before, after = before[other], after[other]
-    return _Claims(before, after, seen.at[own[np.searchsorted(own, after) - 1]], seen.at[after])
+    latest_before = own[np.searchsorted(own, after) - 1]
+    return _Claims(latest_before, after, seen.at[latest_before], seen.at[after])
 
 
 def _joined(*several: _Claims) -> _Claims:

@@ -77,9 +77,14 @@ def sightings(chunk: Chunk, ends: LogEnds, until: int, expire: Ints) -> Sighting
     position = np.where(carried, offset, _in_the_order_of_commits(at, offset, start))
     seen_lag = lag_behind(ends.newest(chunk.gp_partition[gp], at), position)
     return Sightings(
-        gp, at, position, np.where(carried, lag, seen_lag), starts, counts & (starts | logged | polled_only & moves),
+        gp,
+        at,
+        position,
+        np.where(carried, lag, seen_lag),
+        starts,
+        counts & (starts | logged | polled_only & moves),
         polled_only,
-    )  # fmt: skip
+    )
 
 
 def _together(chunk: Chunk, until: int) -> tuple[Ints, Ints, Ints, Bools, Bools, Ints]:
@@ -89,10 +94,11 @@ def _together(chunk: Chunk, until: int) -> tuple[Ints, Ints, Ints, Bools, Bools,
     old = _carried(chunk)
     none = np.full(int(fresh.sum()), NONE)
     columns = [
-        np.concatenate([before, now]) for before, now in zip(
+        np.concatenate([before, now])
+        for before, now in zip(
             old, (new.gp[fresh], new.at[fresh], new.offset[fresh], new.logged[fresh], none > NONE, none), strict=True
         )
-    ]  # fmt: skip
+    ]
     gp, at, offset, logged, carried, _ = columns
     last = np.where(offset == NONE, np.iinfo(np.int64).max, offset)
     order = np.lexsort((~logged, np.where(carried, np.arange(len(gp)), last), ~carried, at, gp))
@@ -112,10 +118,13 @@ def _carried(chunk: Chunk) -> tuple[Ints, Ints, Ints, Bools, Bools, Ints]:
     row = np.concatenate([parent, parent[polled]])
     logged = ~pc.fill_null(rows["polled"], False).to_numpy()[parent]
     return (
-        chunk.status.gp[row], np.concatenate([at, seen[parent[polled]]]), np.concatenate([offset, offset[polled]]),
-        np.concatenate([logged, np.zeros(len(polled), dtype=np.bool_)]), np.ones(len(row), dtype=np.bool_),
+        chunk.status.gp[row],
+        np.concatenate([at, seen[parent[polled]]]),
+        np.concatenate([offset, offset[polled]]),
+        np.concatenate([logged, np.zeros(len(polled), dtype=np.bool_)]),
+        np.ones(len(row), dtype=np.bool_),
         np.concatenate([lag, np.full(len(polled), NONE)]),
-    )  # fmt: skip
+    )
 
 
 def _flat(lists: pa.ListArray) -> Ints:

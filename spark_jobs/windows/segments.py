@@ -14,6 +14,7 @@ from kafka_sla.spark_jobs.events.chunks import Chunk
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.positions import OTHER_LIFE
 from kafka_sla.spark_jobs.numeric.produced_timeline import Timeline, middle
+from kafka_sla.spark_jobs.numeric.scans import begins
 
 _MS = 1_000.0
 UNCOMPACTED_US = 60_000_000
@@ -60,6 +61,8 @@ class Segments:
     """One entry per segment: `commit` indexes the chunk's commits; latencies in ms, NaN where unknown."""
 
     commit: Ints
+    offset: Ints
+    """Of its first record."""
     records: Ints
     first_ms: Floats
     """Latency of its first (longest waiting) record."""
@@ -73,7 +76,8 @@ class Segments:
     negative: Bools
     """Produced after it was consumed, even at best or by its own timestamp: clocks disagree."""
     perishable: Bools
-    """Compaction may have removed some of it, or all, before it was read."""
+    """Some of its offsets, or all, may have been no records when it was read: compaction had removed them, or they were
+    markers."""
     method: Ints
 
 
@@ -102,11 +106,24 @@ def steps(chunk: Chunk, window_us: int) -> Steps:
     at_most = t.start_at_most(epoch, chunk.at, horizon - window_us, horizon)
     overtaken = consumes & (np.maximum(start, at_most) > previous)
     return Steps(
-        chunk.at, epoch, horizon, np.where(overtaken, previous, 0), begin, end, before, unchanged_until,
-        gap_before & (unchanged_until < horizon - window_us), ~stood, known, ~gap_before & ~overtaken, overtaken, void,
+        chunk.at,
+        epoch,
+        horizon,
+        np.where(overtaken, previous, 0),
+        begin,
+        end,
+        before,
+        unchanged_until,
+        gap_before & (unchanged_until < horizon - window_us),
+        ~stood,
+        known,
+        ~gap_before & ~overtaken,
+        overtaken,
+        void,
         after_void,
-        known & (chunk.offset != NONE) & (chunk.offset < previous), moved,
-    )  # fmt: skip
+        known & (chunk.offset != NONE) & (chunk.offset < previous),
+        moved,
+    )
 
 
 def log_start_at(chunk: Chunk, gp: Ints, epoch: Ints, at: Ints) -> Ints:
@@ -155,8 +172,10 @@ def _cut_at_ranges(t: Timeline, step: Steps, commit: Ints, start: Ints, stop: In
     where records begin that were produced only after they were consumed."""
     ranges = t.ranges
     inner, start, stop = _cut(start, stop, *ranges.edges_inside(step.epoch[commit], start, stop), ranges.edges)
-    commit = commit[inner]
-    index = ranges.find(step.epoch[commit], start, step.horizon[commit])
+    index = ranges.find(step.epoch[commit[inner]], start, step.horizon[commit[inner]])
+    whole = np.flatnonzero(begins(inner, index))  # borders of ranges that nobody knew of yet cut nothing
+    stop = stop[np.append(whole[1:], len(stop))[: len(whole)] - 1]
+    commit, start, index = commit[inner[whole]], start[whole], index[whole]
     full = ~ranges.void(index)
     commit, start, stop, index = commit[full], start[full], stop[full], index[full]
     crossing = np.where(ranges.read(index), ranges.first_after(index, step.at[commit]), start)
@@ -194,6 +213,7 @@ def _measure(chunk: Chunk, step: Steps, commit: Ints, start: Ints, stop: Ints) -
     high = np.where(found.low > -FAR, (consumed - found.low) / _MS, np.inf)
     return Segments(
         commit,
+        start,
         stop - start,
         (consumed - first) / _MS,
         (consumed - last) / _MS,
@@ -201,7 +221,8 @@ def _measure(chunk: Chunk, step: Steps, commit: Ints, start: Ints, stop: Ints) -
         unread,
         high,
         negative,
-        chunk.compacts(chunk.gp[commit], step.horizon[commit]) & (high > UNCOMPACTED_US / _MS),
+        chunk.compacts(chunk.gp[commit], step.horizon[commit]) & (high > UNCOMPACTED_US / _MS)
+        | t.ranges.unread(epoch, found.range, step.horizon[commit]),
         found.method,
     )
 

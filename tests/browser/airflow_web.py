@@ -47,8 +47,12 @@ def airflow_web(home: Path, extra: Mapping[str, str], seconds: float = 300) -> I
         for command in (["db", "migrate"], ["dags", "reserialize"]):
             subprocess.run([*_AIRFLOW, *command], env=environment, stdout=log, stderr=log, check=True, cwd=home)
         server = subprocess.Popen(
-            [*_AIRFLOW, "api-server", "--port", str(port)], env=environment, stdout=log, stderr=log, cwd=home,
-        )  # fmt: skip
+            [*_AIRFLOW, "api-server", "--port", str(port)],
+            env=environment,
+            stdout=log,
+            stderr=log,
+            cwd=home,
+        )
         try:
             found = AirflowWeb(f"http://127.0.0.1:{port}")
             _wait(found.address, server, home / "airflow.log", seconds)

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from kafka_sla.config.store import Store
+from kafka_sla.ledger.incidents import IncidentNotice
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.outbox import Notice, NoticeKind
 from kafka_sla.model.entities import Digest, FreshnessAlert, Interval
 from kafka_sla.notifications.digest_email import digest_page
+from kafka_sla.notifications.incident_email import compose as compose_several
 from kafka_sla.notifications.late_run_email import LateRun, late_mail
 from kafka_sla.notifications.miss_email import compose
 from kafka_sla.reporting.digest import tell
@@ -20,6 +22,7 @@ from kafka_sla.reporting.digest_schedule import period_of
 from kafka_sla.reporting.report import html_report
 from tests.browser.pages_in_chromium import CONTRAST, findings
 from tests.browser.picture_world import mail_page
+from tests.kafka_sla.notifications.incidents import RUN, slas, slow
 from tests.kafka_sla.notifications.misses import START, hour, miss, promise
 from tests.kafka_sla.notifications.test_digest_delivery import settings
 from tests.kafka_sla.reporting.test_digest import judged
@@ -53,7 +56,17 @@ def digest(folder: Path) -> str:
     return digest_page(tell(ledger, daily, list(asked.slas), period_of(daily, START)))
 
 
+def several(kind: NoticeKind) -> str:
+    known = slas(5)
+    misses = [slow(sla, end=kind == "recovered") for sla in known]
+    notices = tuple(Notice(kind, found, RUN) for found in misses[:3])
+    found = IncidentNotice(kind, "mail", "i1", notices, tuple(misses[3:]), 5)
+    return mail_page(compose_several({sla.name: sla for sla in known}, found, SENDER))
+
+
 WRITTEN = {
+    "several missed": lambda _: several("opened"),
+    "several recovered": lambda _: several("recovered"),
     "missed": lambda folder: told("opened", folder),
     "recovered": lambda folder: told("recovered", folder),
     "late": late,

@@ -16,9 +16,19 @@ from tests.browser.conftest import WEEKLY, Opened
 ORDERS = "/kafka-sla/slas/orders within 5 minutes"
 MISS = "the open miss"
 """Its address is found on the list."""
-PAGES = ["/kafka-sla/", "/kafka-sla/teams/Payments", ORDERS, "/kafka-sla/misses", MISS, "/kafka-sla/quality",
-         "/kafka-sla/coverage", "/kafka-sla/brokers",
-         "/kafka-sla/replication", "/kafka-sla/unread", "/kafka-sla/reports"]  # fmt: skip
+PAGES = [
+    "/kafka-sla/",
+    "/kafka-sla/teams/Payments",
+    ORDERS,
+    "/kafka-sla/misses",
+    MISS,
+    "/kafka-sla/quality",
+    "/kafka-sla/coverage",
+    "/kafka-sla/brokers",
+    "/kafka-sla/replication",
+    "/kafka-sla/unread",
+    "/kafka-sla/reports",
+]
 
 # Relative luminance and contrast as WCAG 2 defines them; backgrounds are looked for upwards.
 CONTRAST = """() => {
@@ -60,8 +70,9 @@ def findings(page: Any) -> list[str]:
     """What axe, the accessibility checker, objects to: rule, element, and what to do."""
     return [
         f"{rule['id']}: {node['html'][:160]}: {' '.join(node['failureSummary'].split())}"
-        for rule in Axe().run(page).response["violations"] for node in rule["nodes"]
-    ]  # fmt: skip
+        for rule in Axe().run(page).response["violations"]
+        for node in rule["nodes"]
+    ]
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

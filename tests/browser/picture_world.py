@@ -57,10 +57,11 @@ def world() -> Iterator[World]:
         mails = _mails(home, load_settings(config), store, end)
         runs = _facts(Lake(store), end - LENGTH)
         environment = {
-            "KAFKA_SLA_CONFIG": str(config), "KAFKA_SLA_STORE": str(home / "world" / "store"),
+            "KAFKA_SLA_CONFIG": str(config),
+            "KAFKA_SLA_STORE": str(home / "world" / "store"),
             "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
             "AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False",
-        }  # fmt: skip
+        }
         databases = stack.enter_context(postgres(home / "postgres"))
         client = stack.enter_context(airflow(home / "airflow", databases["airflow"], environment))
         client.wait_until_healthy()
@@ -109,13 +110,19 @@ def _facts(lake: Lake, end: datetime) -> list[Interval]:
     place = {"cluster": "prod", "topic": "payments", "partition": 0, "source": "exporter"}
     looks = [{**place, "at": t, "log_start_offset": 0, "log_end_offset": 500 * i} for i, t in enumerate(at)]
     reads = [
-        {**place, "source": "commit_log", "group": "payments-service", "at": t + timedelta(seconds=2),
-         "committed_offset": 500 * i}
-        for i, t in enumerate(at) if t < end - FIVE_MINUTES
-    ]  # fmt: skip
-    lake.land({
-        LOG_OFFSETS.name: arrow_rows(LOG_OFFSETS, looks), COMMITTED_OFFSETS.name: arrow_rows(COMMITTED_OFFSETS, reads)
-    })  # fmt: skip
+        {
+            **place,
+            "source": "commit_log",
+            "group": "payments-service",
+            "at": t + timedelta(seconds=2),
+            "committed_offset": 500 * i,
+        }
+        for i, t in enumerate(at)
+        if t < end - FIVE_MINUTES
+    ]
+    lake.land(
+        {LOG_OFFSETS.name: arrow_rows(LOG_OFFSETS, looks), COMMITTED_OFFSETS.name: arrow_rows(COMMITTED_OFFSETS, reads)}
+    )
     return [Interval(start + i * FIVE_MINUTES, start + (i + 1) * FIVE_MINUTES) for i in range(RUNS)]
 
 

@@ -43,10 +43,16 @@ def in_database(url: str, secrets: list[str]) -> list[str]:
     """Tables with a row that holds one of these: XComs, rendered fields, connections and whatever else there is."""
     engine = create_engine(url)
     with engine.connect() as connection:
-        tables = connection.execute(
-            text("SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) FROM pg_tables"
-                 " WHERE schemaname NOT IN ('pg_catalog', 'information_schema')")
-        ).scalars().all()  # fmt: skip
+        tables = (
+            connection.execute(
+                text(
+                    "SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) FROM pg_tables"
+                    " WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"
+                )
+            )
+            .scalars()
+            .all()
+        )
         found = [
             table
             for table in tables

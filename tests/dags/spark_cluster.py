@@ -14,25 +14,30 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from demo.broker import free_ports
+from kafka_sla.spark.class_archive import archive_options
 
+JAVA_OPTIONS = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {archive_options()}"
+"""Of processes that end before it pays to optimise them: the cluster's own, and its executors."""
 _DEPLOY = "org.apache.spark.deploy"
 _OPEN = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
 
 @contextmanager
-def spark_cluster(folder: Path) -> Iterator[int]:
-    """The port of a master that has one worker with two cores, inside the `with` block."""
+def spark_cluster(folder: Path) -> Iterator[dict[str, object]]:
+    """The connection to a master that has one worker with two cores, inside the `with` block."""
     port, master_ui, worker_ui = free_ports(3)
     processes = [_start(folder, f"{_DEPLOY}.master.Master", "--port", str(port), "--webui-port", str(master_ui))]
     try:
         worker = ("--cores", "2", "--memory", "1g", "--webui-port", str(worker_ui), "--work-dir", str(folder / "work"))
         processes.append(_start(folder, f"{_DEPLOY}.worker.Worker", *worker, f"spark://127.0.0.1:{port}"))
         _wait_for_worker(f"http://127.0.0.1:{master_ui}/json/", processes)
-        yield port
+        extra = {"spark.executor.extraJavaOptions": JAVA_OPTIONS}
+        yield {"conn_type": "spark", "host": "spark://127.0.0.1", "port": port, "extra": extra}
     finally:
         for process in reversed(processes):
             process.terminate()
-            process.wait(30)
+        for process in processes:
+            process.wait()
 
 
 def _start(folder: Path, name: str, *arguments: str) -> subprocess.Popen[bytes]:
@@ -42,16 +47,19 @@ def _start(folder: Path, name: str, *arguments: str) -> subprocess.Popen[bytes]:
     environment = os.environ | {
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_JAVA_OPTS": JAVA_OPTIONS,
         "PYSPARK_PYTHON": sys.executable,
     }
     with (folder / f"{name.rpartition('.')[2]}.log").open("wb") as log:
         return subprocess.Popen(
             [str(home / "bin" / "spark-class"), name, "--host", "127.0.0.1", *arguments],
-            env=environment, stdout=log, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
 
 
-def _wait_for_worker(address: str, processes: list[subprocess.Popen[bytes]], seconds: float = 60) -> None:
+def _wait_for_worker(address: str, processes: list[subprocess.Popen[bytes]], seconds: float = 180) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         assert all(process.poll() is None for process in processes), "a Spark process ended; its log is in the folder"

@@ -25,6 +25,7 @@ from demo.postgres import postgres, with_login
 from kafka_sla.config.store import Store
 from kafka_sla.lake.import_files import import_committed_offsets, import_log_offsets
 from kafka_sla.lake.lake import Lake
+from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval
 from tests.airflow_home import ROOT
 from tests.dags import planted
@@ -60,6 +61,18 @@ class World:
     """Command lines of all processes so far."""
     secrets: list[str]
 
+    def unpause(self, dag_id: str) -> None:
+        """Without the run of last night, which Airflow starts then and nobody here asks for."""
+        self.client.set_slots("default_pool", 0)
+        self.client.unpause(dag_id)
+        deadline = time.monotonic() + 600
+        while not (nightly := self.client.runs(dag_id)):
+            assert time.monotonic() < deadline, f"Airflow starts no run of {dag_id}"
+            time.sleep(0.5)
+        for run in nightly:
+            self.client.fail(dag_id, run)
+        self.client.set_slots("default_pool", 128)
+
     def backfill(self, dag_id: str, first: str, last: str, *more: str) -> None:
         """What a person types; must work at the first try."""
         dates = ["--from-date", first, "--to-date", last]
@@ -76,7 +89,7 @@ class World:
         )
         return ended.stdout.decode()
 
-    def ended(self, dag_id: str, seconds: float = 600) -> list[str]:
+    def ended(self, dag_id: str, seconds: float = 1_800) -> list[str]:
         """States of the DAG's backfill runs, once all have ended."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -95,22 +108,19 @@ class World:
 def world(kafka_sasl: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("backfill")
     (folder / "kafka_sla.yml").write_text(CONFIGURATION)
-    (folder / "spark").mkdir()
     (folder / "events").mkdir()
-    events = f"spark.eventLog.enabled true\nspark.eventLog.dir file://{folder}/events\n"
-    (folder / "spark" / "spark-defaults.conf").write_text(events)
     with (
-        postgres(folder / "postgres") as databases, process_list() as commands,
+        postgres(folder / "postgres", durable=False) as databases,
+        process_list() as commands,
         mailbox(folder / "mail", authenticator=authenticate, auth_require_tls=False, auth_required=True) as box,
-    ):  # fmt: skip
+    ):
         store = Store(str(folder / "warehouse"), with_login(databases["kafka_sla"], "sla", planted.POSTGRES))
         import_history(store, folder)
+        found = connections(kafka_sasl, store, box, folder / "events")
         environment = {
             "KAFKA_SLA_CONFIG": str(folder / "kafka_sla.yml"),
-            "SPARK_CONF_DIR": str(folder / "spark"),
-        } | {
-            f"AIRFLOW_CONN_{name.upper()}": json.dumps(one) for name, one in connections(kafka_sasl, store, box).items()
-        }  # fmt: skip
+            "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "3600",  # nobody edits a DAG here
+        } | {f"AIRFLOW_CONN_{name.upper()}": json.dumps(one) for name, one in found.items()}
         own = {
             "AIRFLOW_HOME": str(folder / "airflow"),
             "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
@@ -118,15 +128,19 @@ def world(kafka_sasl: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
             "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": databases["airflow"],
         }
         with airflow(
-            folder / "airflow", databases["airflow"], environment | {"AIRFLOW__CORE__UNIT_TEST_MODE": "False"}
+            folder / "airflow",
+            databases["airflow"],
+            environment | {"AIRFLOW__CORE__UNIT_TEST_MODE": "False"},
+            stop_seconds=0,
         ) as client:
             client.wait_until_healthy()
             secrets = [kafka_sasl.client()["sasl.password"], planted.POSTGRES, planted.SMTP, planted.OBJECTS]
             yield World(client, store, environment | own, box, folder, commands, [*secrets, planted.WRONG])
 
 
-def connections(kafka: Cluster, store: Store, box: Mailbox) -> dict[str, dict[str, Any]]:
-    """Logins as people keep them, each with its secret."""
+def connections(kafka: Cluster, store: Store, box: Mailbox, events: Path) -> dict[str, dict[str, Any]]:
+    """Logins as people keep them, each with its secret; Spark writes what it did into the folder `events`."""
+    event_log = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file://{events}"}
     keys = {"s3.access-key-id": "sla", "s3.secret-access-key": planted.OBJECTS}
     mail = {"from_email": "sla@example.com", "disable_ssl": True, "disable_tls": True}
     return {
@@ -134,14 +148,18 @@ def connections(kafka: Cluster, store: Store, box: Mailbox) -> dict[str, dict[st
             "conn_type": "generic",
             "extra": {"warehouse": store.warehouse, "database_url": store.database_url, **keys},
         },
-        "spark_default": {"conn_type": "spark", "host": "local[2]"},
+        "spark_default": {"conn_type": "spark", "host": "local[2]", "extra": event_log},
         "kafka_secured": {"conn_type": "kafka", "extra": kafka.client()},
         "kafka_refused": {"conn_type": "kafka", "extra": kafka.client() | {"sasl.password": planted.WRONG}},
         "smtp_default": {
-            "conn_type": "smtp", "host": "127.0.0.1", "port": box.port, "login": "sla", "password": planted.SMTP,
+            "conn_type": "smtp",
+            "host": "127.0.0.1",
+            "port": box.port,
+            "login": "sla",
+            "password": planted.SMTP,
             "extra": mail,
         },
-    }  # fmt: skip
+    }
 
 
 def authenticate(_: SMTP, __: Session, ___: Envelope, ____: str, data: LoginPassword) -> AuthResult:
@@ -170,7 +188,7 @@ def import_history(store: Store, folder: Path) -> None:
 
 
 def test_days_that_have_passed_are_backfilled_at_the_first_try_and_twice_with_the_same_tables(world: World) -> None:
-    world.client.unpause("kafka_sla_history")
+    world.unpause("kafka_sla_history")
     world.backfill("kafka_sla_history", "2026-11-01", "2026-11-02")
     first = world.ended("kafka_sla_history")
     once = world.published()
@@ -189,6 +207,10 @@ def test_days_that_have_passed_are_backfilled_at_the_first_try_and_twice_with_th
 
 def test_no_password_can_be_found_in_any_trace_of_a_run(world: World) -> None:
     said = world.watch(Interval(STOPPED.start - timedelta(minutes=30), STOPPED.end + timedelta(minutes=30)))
+
+    (failure,) = Ledger(world.store).failures.within(STOPPED)
+    assert (failure.cluster, failure.step) == ("refused", "snapshot")
+    assert "the broker refused the login of 'admin' with PLAIN" in failure.reason
 
     # all of them were used: a login that is refused, one that is not, mails, tables
     assert "the broker refused the login of 'admin' with PLAIN" in said
@@ -210,7 +232,7 @@ def test_a_scheduled_run_that_is_late_is_mailed_by_scheduler_and_triggerer(world
     before = len(world.mailbox.files())
 
     world.client.unpause("kafka_sla")
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while len(world.mailbox.files()) == before and time.monotonic() < deadline:
         time.sleep(0.5)
 

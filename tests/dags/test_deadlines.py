@@ -50,10 +50,15 @@ class World:
         interval = five_minutes(number)
         with create_session() as session:
             made = self.dag.create_dagrun(
-                run_id=f"{kind}__{interval.start.isoformat()}", run_type=DagRunType(kind),
-                logical_date=interval.start, data_interval=(interval.start, interval.end), run_after=interval.end,
-                triggered_by=DagRunTriggeredByType.TEST, state=state, session=session,
-            )  # fmt: skip
+                run_id=f"{kind}__{interval.start.isoformat()}",
+                run_type=DagRunType(kind),
+                logical_date=interval.start,
+                data_interval=(interval.start, interval.end),
+                run_after=interval.end,
+                triggered_by=DagRunTriggeredByType.TEST,
+                state=state,
+                session=session,
+            )
             return made.id
 
     def deadlines(self, run: Any) -> list[datetime]:

@@ -99,9 +99,12 @@ def test_parsing_imports_nothing_heavy(name: str) -> None:
 def test_below_a_path_prefix_the_menu_leads_there() -> None:
     code = "from kafka_sla_plugin import KafkaSlaPlugin as p; print(*[view['href'] for view in p.external_views])"
     answer = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True,
+        [sys.executable, "-W", "ignore", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
         env=os.environ | {"AIRFLOW__API__BASE_URL": "https://airflow.example/my-deployment/"},
-    ).stdout  # fmt: skip
+    ).stdout
     assert answer.splitlines()[-1].split() == [
         "/my-deployment/kafka-sla/",
         "/my-deployment/kafka-sla/dags/{DAG_ID}",

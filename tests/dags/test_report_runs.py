@@ -69,8 +69,9 @@ def test_what_fell_due_in_the_hour_is_mailed_once_however_often_it_runs(world: W
 
     assert world.readers() == ["ann@example.com", "lead@example.com"]
     assert sorted(p.name for p in Path(world.store.warehouse, "reports").rglob("*.html")) == [
-        "day-20260308T0000Z.html", "week-20260302T0000Z.html",
-    ]  # fmt: skip
+        "day-20260308T0000Z.html",
+        "week-20260302T0000Z.html",
+    ]
 
 
 def test_a_preview_by_hand_reaches_its_address_only(world: World) -> None:

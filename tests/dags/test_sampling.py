@@ -57,9 +57,7 @@ class World:
 
 
 @pytest.fixture
-def world(
-    airflow_database: None, kafka: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[World]:  # fmt: skip
+def world(airflow_database: None, kafka: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     topic = a_topic(kafka)
     (tmp_path / "kafka_sla.yml").write_text(CONFIGURATION.replace("TOPIC", topic))
     monkeypatch.setenv("KAFKA_SLA_CONFIG", str(tmp_path / "kafka_sla.yml"))
@@ -125,7 +123,7 @@ def wait_for_its_trigger(world: World, until: datetime) -> None:
 
 
 def wait_until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 180
+    deadline = time.monotonic() + 600
     while not true():
         assert time.monotonic() < deadline
         time.sleep(1)

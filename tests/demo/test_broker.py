@@ -24,13 +24,13 @@ def _write(cluster: Cluster, topic: str, records: int) -> None:
     producer = Producer(_client(cluster))
     for number in range(records):
         producer.produce(topic, str(number))
-    assert producer.flush(10) == 0
+    assert producer.flush(120) == 0
 
 
 def _log_end(cluster: Cluster, topic: str) -> int:
     consumer = Consumer(_client(cluster, **{"group.id": "reader of ends"}))
     try:
-        return int(consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)[1])
+        return int(consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=60)[1])
     finally:
         consumer.close()
 
@@ -41,7 +41,7 @@ def test_a_fresh_cluster_takes_the_first_commit(kafka: Cluster) -> None:
     place = TopicPartition("first-commit", 0, 5)
 
     answered = consumer.commit(offsets=[place], asynchronous=False)
-    committed = consumer.committed([place], timeout=10)
+    committed = consumer.committed([place], timeout=60)
     consumer.close()
 
     assert [None] == [one.error for one in answered or []]
@@ -67,7 +67,7 @@ def test_three_nodes_share_a_topic(kafka3: Cluster) -> None:
     admin = AdminClient(_client(kafka3))
     create_topic(admin, NewTopic("shared", 3, 3))
 
-    leaders = {p.leader for p in admin.list_topics("shared", timeout=10).topics["shared"].partitions.values()}
+    leaders = {p.leader for p in admin.list_topics("shared", timeout=60).topics["shared"].partitions.values()}
 
     assert {0, 1, 2} == leaders
 
@@ -76,7 +76,7 @@ def test_a_secure_cluster_shows_a_user_only_what_the_lists_allow(kafka_sasl: Clu
     _create(kafka_sasl, "secret")
 
     seen_by = {
-        user: set(AdminClient(_client(kafka_sasl, user)).list_topics(timeout=10).topics) for user in ("admin", "reader")
+        user: set(AdminClient(_client(kafka_sasl, user)).list_topics(timeout=60).topics) for user in ("admin", "reader")
     }
 
     assert "secret" in seen_by["admin"]

@@ -8,8 +8,8 @@ from benchmarks.compatibility import main
 
 
 def test_kafka_2_8_can_be_checked_seen_and_rebuilt(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["2.8.2"]) == 0
+    assert main(["2.8.2", "quick"]) == 0
 
     (row,) = [line for line in capsys.readouterr().out.splitlines() if "2.8.2" in line]
     assert row.startswith("| Apache Kafka 2.8.2 | yes | yes |")
-    assert "one group at a time (OffsetFetch 7): a snapshot then takes one request for each group" in row
+    assert "one group at a time (OffsetFetch 7)" in row

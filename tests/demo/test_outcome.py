@@ -26,9 +26,24 @@ def _miss(outcome: Outcome, sla: str) -> None:
         SlaWindow(sla, window, "bad", True, "", 12_000.0, max_latency_ms=5_000) for window in SPAN.windows(10_000)
     ]
     miss = Miss(
-        "m-" + sla, sla, "demo", SPAN.start, None, SPAN.end, 3, True, 12_000.0, None, None, SPAN.start, "g", "t", 0,
-        max_latency_ms=5_000, for_ms=10_000,
-    )  # fmt: skip
+        "m-" + sla,
+        sla,
+        "demo",
+        SPAN.start,
+        None,
+        SPAN.end,
+        3,
+        True,
+        12_000.0,
+        None,
+        None,
+        SPAN.start,
+        "g",
+        "t",
+        0,
+        max_latency_ms=5_000,
+        for_ms=10_000,
+    )
     Ledger(outcome.store).verdicts.replace(promise, SPAN, windows, lambda around: [miss])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
@@ -11,10 +12,21 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.tables import TABLES
+from kafka_sla.spark.conf import INTERPRETED
 from kafka_sla.validation import suites
 from tests.expectations.rows import INTERVAL, VALIDATED, WINDOW_MS, Row, broken, good, identity
 
 WHOLE_TABLE = {"rows_present", "groups_present"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def interpreted(spark: SparkSession) -> Iterator[None]:
+    """As small loads are validated; test_measured_rows.py asks the rules with compiled code, as large ones are."""
+    for name, value in INTERPRETED.items():
+        spark.conf.set(name, value)
+    yield
+    for name in INTERPRETED:
+        spark.conf.unset(name)
 
 
 def _frame(spark: SparkSession, table: str, rows: list[Row]) -> DataFrame:

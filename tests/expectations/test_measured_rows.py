@@ -38,8 +38,14 @@ def _points(chance: random.Random, topic: str) -> list[Row]:
     while seconds < 400:
         source = chance.choice(["snapshot", "list_offsets", "record", "our archive"])
         log_start = start if source == "snapshot" else None
-        rows.append({"at": START + timedelta(seconds=round(seconds, 3)), "log_end_offset": offset, "source": source,
-                     "log_start_offset": log_start})  # fmt: skip
+        rows.append(
+            {
+                "at": START + timedelta(seconds=round(seconds, 3)),
+                "log_end_offset": offset,
+                "source": source,
+                "log_start_offset": log_start,
+            }
+        )
         offset += chance.choice([0, 1, 7, 500])
         start = max(start, offset - chance.choice([200, 100_000]))
         seconds += chance.choice([0.2, 3, 30, 130])
@@ -52,8 +58,13 @@ def _commits(chance: random.Random, topic: str, group: str, points: list[Row]) -
     while seconds < chance.choice([100, 350]):
         seen = [p["log_end_offset"] for p in points if p["at"] <= START + timedelta(seconds=seconds)] or [0]
         offset = chance.choice([seen[-1], seen[-1], seen[len(seen) // 2], seen[0], seen[-1] + 50])
-        rows.append({"at": START + timedelta(seconds=round(seconds, 3)), "source": "commit_log",
-                     "committed_offset": None if chance.random() < 0.03 else offset})  # fmt: skip
+        rows.append(
+            {
+                "at": START + timedelta(seconds=round(seconds, 3)),
+                "source": "commit_log",
+                "committed_offset": None if chance.random() < 0.03 else offset,
+            }
+        )
         seconds += chance.choice([0.5, 5, 50])
     return [row | {"cluster": "prod", "topic": topic, "partition": 0, "group": group} for row in rows]
 
@@ -81,10 +92,17 @@ def job(tmp_path: Path) -> Job:
         COMMITTED_OFFSETS.name: _file(tmp_path, COMMITTED_OFFSETS, commits),
     }
     return Job(
-        "l1", INTERVAL, WINDOW_MS, (Replay(Cluster("prod", None, replication=(AUDIT,)), None),),
+        "l1",
+        INTERVAL,
+        WINDOW_MS,
+        (Replay(Cluster("prod", None, replication=(AUDIT,)), None),),
         (_sla("strict", None), _sla("kind", 60_000)),
-        found, {table.name: [] for table in METRICS}, str(tmp_path / "out"), {}, 0,
-    )  # fmt: skip
+        found,
+        {table.name: [] for table in METRICS},
+        str(tmp_path / "out"),
+        {},
+        0,
+    )
 
 
 def test_measured_rows_break_no_critical_rule(spark: SparkSession, job: Job) -> None:

@@ -19,7 +19,7 @@ _NUMBERS = itertools.count(1)
 
 @pytest.fixture(scope="session")
 def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with postgres(tmp_path_factory.mktemp("postgres") / "data") as urls:
+    with postgres(tmp_path_factory.mktemp("postgres") / "data", durable=False) as urls:
         yield urls["kafka_sla"]
 
 

@@ -41,10 +41,16 @@ def changed_since(ledger: Ledger, cluster: str, seq: int, before: datetime) -> b
 def points(*clocks: str, cluster: str = "a", source: str = "list_offsets", partition: int = 0) -> pa.Table:
     """One point of the produced timeline each; the offset is the minute of the day."""
     rows = [
-        {"cluster": cluster, "topic": "orders", "partition": partition, "at": at(clock),
-         "log_end_offset": int((at(clock) - DAY) / MINUTE), "source": source}
+        {
+            "cluster": cluster,
+            "topic": "orders",
+            "partition": partition,
+            "at": at(clock),
+            "log_end_offset": int((at(clock) - DAY) / MINUTE),
+            "source": source,
+        }
         for clock in clocks
-    ]  # fmt: skip
+    ]
     return arrow_rows(LOG_OFFSETS, rows)
 
 
@@ -61,14 +67,19 @@ def stage(
             for window in interval.windows(60_000)
             for partition in range(partitions)
         ]
-        files[table.name] = [_write(lake, load_id, interval, table, rows)]
+        files[table.name] = [write(lake, load_id, interval, table, rows)]
     return files
 
 
 def load(
-    lake: Lake, ledger: Ledger, load_id: str, interval: Interval, clusters: Sequence[str] = ("a",), partitions: int = 1,
+    lake: Lake,
+    ledger: Ledger,
+    load_id: str,
+    interval: Interval,
+    clusters: Sequence[str] = ("a",),
+    partitions: int = 1,
     **figures: Any,
-) -> None:  # fmt: skip
+) -> None:
     """A load measured, added and published."""
     ledger.open(writing=True)
     lake.add_load(load_id, interval, stage(lake, load_id, interval, clusters, partitions, **figures))
@@ -80,21 +91,31 @@ def load(
 def _metric_row(table: Table, cluster: str, partition: int, window: Interval) -> dict[str, Any]:
     minute = int((window.start - DAY) / MINUTE)
     row: dict[str, Any] = {
-        "cluster": cluster, "group": "payments", "topic": "orders", "partition": partition,
-        "window_start": window.start, "window_end": window.end,
-    }  # fmt: skip
+        "cluster": cluster,
+        "group": "payments",
+        "topic": "orders",
+        "partition": partition,
+        "window_start": window.start,
+        "window_end": window.end,
+    }
     if table is CONSUMER_LATENCY:
         return row | {
-            "records_consumed": minute, "latency_histogram": [(35, 3), (70, minute)],
-            "negative_latency_records": 0, "unknown_latency_records": 0,
-        }  # fmt: skip
+            "records_consumed": minute,
+            "latency_histogram": [(35, 3), (70, minute)],
+            "negative_latency_records": 0,
+            "unknown_latency_records": 0,
+        }
     return row | {
-        "sla": "payments", "state": "steady", "since": window.start, "reason": "caught_up",
-        "steady_whole_window": True, "records_over_threshold": 0,
-    }  # fmt: skip
+        "sla": "payments",
+        "state": "steady",
+        "since": window.start,
+        "reason": "caught_up",
+        "steady_whole_window": True,
+        "records_over_threshold": 0,
+    }
 
 
-def _write(lake: Lake, load_id: str, interval: Interval, table: Table, rows: list[dict[str, Any]]) -> str:
+def write(lake: Lake, load_id: str, interval: Interval, table: Table, rows: list[dict[str, Any]]) -> str:
     flags = {c.name: False for c in table.columns if c.type == "BOOLEAN" and not c.nullable}
     filled = arrow_rows(table, [flags | row for row in rows])
     start = pa.array([interval.start] * len(rows), pa.timestamp("us", "UTC"))

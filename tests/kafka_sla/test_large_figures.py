@@ -26,10 +26,16 @@ slas:
 - {name: payments, cluster: b, group: payments, topic: orders, max_latency: 30s}
 """
 HUGE = {
-    "records_consumed": MOST, "records_lag": MOST, "records_lag_max": MOST, "unknown_latency_records": MOST,
-    "latency_histogram": [(3, MOST)], "log_end_offset": MOST, "committed_offset": MOST,
-    "records_latency_max_ms": 5.0, "backlog_age_max_ms": 5.0,
-}  # fmt: skip
+    "records_consumed": MOST,
+    "records_lag": MOST,
+    "records_lag_max": MOST,
+    "unknown_latency_records": MOST,
+    "latency_histogram": [(3, MOST)],
+    "log_end_offset": MOST,
+    "committed_offset": MOST,
+    "records_latency_max_ms": 5.0,
+    "backlog_age_max_ms": 5.0,
+}
 
 
 @pytest.fixture

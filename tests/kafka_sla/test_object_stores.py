@@ -167,9 +167,8 @@ def test_executors_of_a_spark_cluster_need_nothing_but_their_tasks(
     Path("kafka_sla.yml").write_text(CONFIG)
     write_history()
     connection = connection_to(server, tmp_path)
-    with spark_cluster(tmp_path) as port:  # it starts before the connection is there
+    with spark_cluster(tmp_path) as spark:  # it starts before the connection is there
         monkeypatch.setenv("AIRFLOW_CONN_KAFKA_SLA_STORE", as_json(connection))
-        spark = {"conn_type": "spark", "host": "spark://127.0.0.1", "port": port}
         monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(spark))
         assert main(["import", "--log-offsets", "log.csv", "--committed-offsets", "commits.csv"]) == 0
         store = Store.from_connection(connection)

@@ -53,10 +53,15 @@ def unnoticed(path: Path, read: Read, seed: int) -> int:
     return missed
 
 
-@pytest.mark.parametrize("read", [
-    whole, lambda path: list(batches_of(path, 10_000)), lambda path: columns_of([path], FACTS.schema),
-    lambda path: read_rows(LOG_OFFSETS, Path(path), ["a"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "read",
+    [
+        whole,
+        lambda path: list(batches_of(path, 10_000)),
+        lambda path: columns_of([path], FACTS.schema),
+        lambda path: read_rows(LOG_OFFSETS, Path(path), ["a"]),
+    ],
+)
 def test_a_flipped_bit_changes_nothing_unnoticed(tmp_path: Path, read: Read) -> None:
     write_rows(str(tmp_path / "facts.parquet"), FACTS)
 

@@ -98,9 +98,17 @@ def measure(tmp_path: Path) -> Callable[..., list[Row]]:
         replay = Replay(Cluster("prod", None), Carried(carry_at, BEFORE) if carry_at else None)
         interval = Interval(at(start), at(end))
         job = Job(
-            "load", interval, int(window * 1_000), (replay,), slas or (sla(),), told,
-            files(tmp_path, carry | {CONSUMER_STATUS: status}), "", {}, 0,
-        )  # fmt: skip
+            "load",
+            interval,
+            int(window * 1_000),
+            (replay,),
+            slas or (sla(),),
+            told,
+            files(tmp_path, carry | {CONSUMER_STATUS: status}),
+            "",
+            {},
+            0,
+        )
         found = (measure_chunk(chunk, scope_of(job), job.slas).rows for chunk in chunks_of(job))
         rows = [row for table in found for row in _rows(table)]
         return sorted(rows, key=lambda r: (r["group"], r["topic"], r["partition"], r["window_start"]))

@@ -51,10 +51,15 @@ class Fetching:
         return [
             {"leader": b, "follower": str(f), "unknown_reason": None}
             | _less(ways[f, b, at(seconds)], ways[f, b, at(0)], {"fetches": "responses", "total": "io_wait_ms"})
-            | _less(totals[b, at(seconds)], totals[b, at(0)],
-                    {"requests": "requests", "leader_total": "total_ms", "leader_remote": "remote_ms"})
-            for f in range(self.brokers) for b in range(self.brokers) if f != b
-        ]  # fmt: skip
+            | _less(
+                totals[b, at(seconds)],
+                totals[b, at(0)],
+                {"requests": "requests", "leader_total": "total_ms", "leader_remote": "remote_ms"},
+            )
+            for f in range(self.brokers)
+            for b in range(self.brokers)
+            if f != b
+        ]
 
     def trip(self, follower: int, leader: int) -> float:
         return self.network(follower, leader) + self.local(leader) + self.wait(follower, leader)
@@ -67,8 +72,11 @@ class Fetching:
     def _requests(self, broker: int, seconds: float, kind: str) -> Row:
         row = self._row(broker, seconds) | {"broker": broker, "request": kind, "local_ms": 0.0}
         if kind == "FetchConsumer":
-            return row | {"requests": int(seconds + 1e6), "total_ms": 40.0 * int(seconds + 1e6),
-                          "remote_ms": 38.5 * int(seconds + 1e6)}  # fmt: skip
+            return row | {
+                "requests": int(seconds + 1e6),
+                "total_ms": 40.0 * int(seconds + 1e6),
+                "remote_ms": 38.5 * int(seconds + 1e6),
+            }
         counts = {f: self._answers(f, broker, seconds) for f in range(self.brokers) if f != broker}
         waited = sum(n * self.wait(f, broker) for f, n in counts.items())
         total = waited + sum(counts.values()) * self.local(broker)
@@ -77,9 +85,12 @@ class Fetching:
     def _fetches(self, follower: int, leader: int, seconds: float) -> Row:
         answers = self._answers(follower, leader, seconds)
         return self._row(follower, seconds) | {
-            "follower": follower, "leader": leader, "fetcher_thread": 0, "responses": answers,
+            "follower": follower,
+            "leader": leader,
+            "fetcher_thread": 0,
+            "responses": answers,
             "io_wait_ms": answers * self.trip(follower, leader),
-        }  # fmt: skip
+        }
 
     def _row(self, broker: int, seconds: float) -> dict[str, Any]:
         started = at(self.started.get(broker, -86_400.0))

@@ -66,9 +66,15 @@ class Measuring:
     folder: Path
 
     def whole(
-        self, known: Facts, start: float, end: float, clusters: tuple[Cluster, ...], slas: tuple[Sla, ...] = (),
-        carried: Sequence[Row] | None = None, latency: Sequence[Row] = (),
-    ) -> list[Row]:  # fmt: skip
+        self,
+        known: Facts,
+        start: float,
+        end: float,
+        clusters: tuple[Cluster, ...],
+        slas: tuple[Sla, ...] = (),
+        carried: Sequence[Row] | None = None,
+        latency: Sequence[Row] = (),
+    ) -> list[Row]:
         """The rows of one interval, by key; `carried`: published rows of the window that ends at its start.
 
         `latency`: rows of consumer_latency, also of that window.
@@ -83,9 +89,15 @@ class Measuring:
         return sorted(found, key=lambda row: [row[name] for name in self.table.key])
 
     def in_pieces(
-        self, known: Facts, start: float, end: float, step: float, clusters: tuple[Cluster, ...],
-        slas: tuple[Sla, ...] = (), latency: Sequence[Row] = (),
-    ) -> list[Row]:  # fmt: skip
+        self,
+        known: Facts,
+        start: float,
+        end: float,
+        step: float,
+        clusters: tuple[Cluster, ...],
+        slas: tuple[Sla, ...] = (),
+        latency: Sequence[Row] = (),
+    ) -> list[Row]:
         """The same rows from runs of `step` seconds, each of which reads the facts that `preparation` gives it only."""
         rows: list[Row] = []
         for now in np.arange(start, end, step).tolist():

@@ -205,8 +205,11 @@ def test_groups_topics_and_partitions_do_not_mix(measure: Measure) -> None:
     points = [point(t, t * k, topic=topic, partition=k) for topic in ("a", "b") for k in (1, 2, 3) for t in (0, 30, 60)]
     commits = [
         commit(t, t * k, topic=topic, partition=k, group=group)
-        for topic in ("a", "b") for k in (1, 2, 3) for group in ("x", "y") for t in (1, 31)
-    ]  # fmt: skip
+        for topic in ("a", "b")
+        for k in (1, 2, 3)
+        for group in ("x", "y")
+        for t in (1, 31)
+    ]
     rows = measure(points, commits)
     assert [(r["group"], r["topic"], r["partition"], r["records_consumed"]) for r in rows] == [
         (g, t, k, 30 * k) for g in ("x", "y") for t in ("a", "b") for k in (1, 2, 3)
@@ -226,8 +229,18 @@ def test_ten_thousand_group_partitions_in_one_chunk_keep_their_own_times(measure
 def test_commits_told_twice_change_nothing(measure: Callable[..., list[Row]]) -> None:
     """The commit log may tell anew what the store holds: deletions, rewinds and commits of one instant, too."""
     points = [point(s, s * 10) for s in range(0, 121, 10)]
-    commits = [commit(5, 0), commit(15, 100), commit(15, 40), commit(30, 200), commit(40, None), commit(50, 300),
-               commit(50, None), commit(70, 500), commit(70, 450), commit(100, 900)]  # fmt: skip
+    commits = [
+        commit(5, 0),
+        commit(15, 100),
+        commit(15, 40),
+        commit(30, 200),
+        commit(40, None),
+        commit(50, 300),
+        commit(50, None),
+        commit(70, 500),
+        commit(70, 450),
+        commit(100, 900),
+    ]
     once = measure(points, commits, end=120)
 
     assert sum(row["records_consumed"] for row in once) > 0

@@ -75,14 +75,26 @@ SCENES = [
     scene("deleted and back", [(0, 10), (60, 20), (130, None), (300, 5), (330, 6)], LAGGING),
     polls("polled while it moves", [(60 * i, 10 * i) for i in range(5)], LAGGING),
     polls("polled while it stands", [(60 * i, 10 + 10 * (i > 0)) for i in range(20)], LAGGING),
-    merged([scene("dead but polled", BEHIND, LAGGING),
-            polls("dead but polled", [(60 * i + 30, 90) for i in range(9, 20)], [])]),
+    merged(
+        [
+            scene("dead but polled", BEHIND, LAGGING),
+            polls("dead but polled", [(60 * i + 30, 90) for i in range(9, 20)], []),
+        ]
+    ),
     scene("expires", [(0, 1), (30, 2)], [(0, 1), (30, 50)], cluster="short"),
     scene("expires and returns", [(0, 1), (30, 2), (900, 3), (930, 4)], [(0, 1), (30, 50)], cluster="short"),
-    merged([scene("gone but kept by Kafka", [(0, 1), (30, 2)], [(0, 9)], cluster="short"),
-            polls("gone but kept by Kafka", [(300 * i + 1, 2) for i in range(4)], [], cluster="short")]),
-    scene("within the allowed lag", [(60 * i, 10 * i) for i in range(5)], [(60 * i, 10 * i + 5) for i in range(5)],
-          cluster="strict"),
+    merged(
+        [
+            scene("gone but kept by Kafka", [(0, 1), (30, 2)], [(0, 9)], cluster="short"),
+            polls("gone but kept by Kafka", [(300 * i + 1, 2) for i in range(4)], [], cluster="short"),
+        ]
+    ),
+    scene(
+        "within the allowed lag",
+        [(60 * i, 10 * i) for i in range(5)],
+        [(60 * i, 10 * i + 5) for i in range(5)],
+        cluster="strict",
+    ),
     scene("too few commits", [(0, 10), (60, 20)], LAGGING, cluster="strict"),
     scene("enough commits", [(0, 10), (60, 20), (120, 30)], LAGGING, cluster="strict"),
     scene("more than the window holds", [(60 * i, 10) for i in range(9)], LAGGING, cluster="strict"),
@@ -92,7 +104,7 @@ SCENES = [
     scene("b group", BEHIND, [(60 * i, 100 + 20 * i) for i in range(10)], topic="slow b"),
     scene("c group", [(0, 1), (30, 2)], [(30, 50)], topic="gone c", cluster="short"),
     scene("c group", [(60 * i, 10 * i) for i in range(20)], [(0, 0)], topic="alive c", cluster="short"),
-]  # fmt: skip
+]
 
 
 def _wild(chance: random.Random, name: str) -> Facts:
@@ -146,10 +158,16 @@ def seen(rows: list[Row]) -> dict[tuple[str, int], Row]:
 Seen = dict[tuple[str, int], Row]
 
 
-@pytest.mark.parametrize(("name", "now", "status", "group_status"), [
-    ("example 1", 600, "OK", "OK"), ("example 2", 600, "STALLED", "ERROR"), ("example 3", 600, "WARNING", "WARNING"),
-    ("examples 4 and 5", 600, "OK", "OK"), ("examples 4 and 5", 1_200, "STOPPED", "ERROR"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "now", "status", "group_status"),
+    [
+        ("example 1", 600, "OK", "OK"),
+        ("example 2", 600, "STALLED", "ERROR"),
+        ("example 3", 600, "WARNING", "WARNING"),
+        ("examples 4 and 5", 600, "OK", "OK"),
+        ("examples 4 and 5", 1_200, "STOPPED", "ERROR"),
+    ],
+)
 def test_the_five_worked_examples_of_the_text(seen: Seen, name: str, now: int, status: str, group_status: str) -> None:
     row, lags = seen[name, now], EXAMPLES[name][1]
     assert (row["commit_offsets"], row["commit_lags"]) == EXAMPLES[name]

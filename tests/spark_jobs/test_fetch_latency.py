@@ -49,8 +49,10 @@ def _named(cluster: str, stories: Iterable[Facts]) -> Facts:
 
 def _measure(spark: SparkSession, facts: Facts, start: float, end: float) -> list[Row]:
     """Rows by cluster, window, leader and follower."""
-    frames = {table: spark.createDataFrame(arrow_rows(table, rows))
-              for table, rows in zip((BROKER_REQUESTS, REPLICA_FETCHES), facts, strict=True)}  # fmt: skip
+    frames = {
+        table: spark.createDataFrame(arrow_rows(table, rows))
+        for table, rows in zip((BROKER_REQUESTS, REPLICA_FETCHES), facts, strict=True)
+    }
     replays = tuple(Replay(Cluster(name, None), None) for name in STORIES)
     job = Job("load", Interval(at(start), at(end)), 60_000, replays, (), {}, {}, "", {}, 0)
     nothing = spark.createDataFrame([], FETCH_LATENCY.ddl)

@@ -39,7 +39,7 @@ def lived(broker: Broker, name: str, seconds: float, produced: list[float]) -> N
         stamp = round(moment, 3)
         producer.produce(name, b"x", partition=0, timestamp=round((EPOCH.timestamp() + stamp) * 1_000))
         produced.append(stamp)
-        assert producer.flush(10) == 0
+        assert producer.flush(120) == 0
         if len(produced) % 5 == 0:
             commit(broker, f"g-{name}", name, sum(made < moment - 1 for made in produced))
         time.sleep(0.1)
@@ -48,15 +48,21 @@ def lived(broker: Broker, name: str, seconds: float, produced: list[float]) -> N
 def seen(broker: Broker, name: str, start: float, end: float) -> Snapshot:
     connection = Connection("kafka_test", extra=dict(broker.client()))
     return snapshot(
-        Cluster("prod", "kafka_test"), connection, Interval(at(start), at(end)), window_ms=WINDOW * 1_000,
-        groups=Patterns((f"g-{name}",)), topics=Patterns((name,)), live=True, offset_lookups=OffsetLookups(),
+        Cluster("prod", "kafka_test"),
+        connection,
+        Interval(at(start), at(end)),
+        window_ms=WINDOW * 1_000,
+        groups=Patterns((f"g-{name}",)),
+        topics=Patterns((name,)),
+        live=True,
+        offset_lookups=OffsetLookups(),
         look_back=timedelta(seconds=10),
-    )  # fmt: skip
+    )
 
 
 def created_again(broker: Broker, name: str) -> None:
-    admin(broker).delete_topics([name])[name].result(20)
-    deadline = time.monotonic() + 20
+    admin(broker).delete_topics([name])[name].result(120)
+    deadline = time.monotonic() + 120
     while True:
         try:
             create_topic(admin(broker), NewTopic(name, 1, 1, config=KEPT_FOR_EVER))

@@ -28,11 +28,22 @@ def config(topic: str, seconds: float = 5, **more: object) -> Row:
 def latency(topic: str, minute: int, **more: object) -> Row:
     """What consumer_latency says of the group at the end of a window: 7 records wait, the oldest for 100 s."""
     row = {
-        "cluster": "prod", "group": "billing", "topic": topic, "partition": 0, "window_start": at(60 * minute),
-        "window_end": at(60 * minute + 60), "records_consumed": 0, "negative_latency_records": 0,
-        "unknown_latency_records": 0, "polled_only": False, "committed_offset": 0, "last_commit_at": at(0),
-        "records_lag": 7, "backlog_age_ms": 100_000.0, "backlog_age_high_ms": 110_000.0,
-    }  # fmt: skip
+        "cluster": "prod",
+        "group": "billing",
+        "topic": topic,
+        "partition": 0,
+        "window_start": at(60 * minute),
+        "window_end": at(60 * minute + 60),
+        "records_consumed": 0,
+        "negative_latency_records": 0,
+        "unknown_latency_records": 0,
+        "polled_only": False,
+        "committed_offset": 0,
+        "last_commit_at": at(0),
+        "records_lag": 7,
+        "backlog_age_ms": 100_000.0,
+        "backlog_age_high_ms": 110_000.0,
+    }
     return row | more
 
 
@@ -53,7 +64,7 @@ def scene(
         [point(t, 10_000, log_start_offset=start, topic=topic, cluster=cluster) for t, start in starts],
         [config(topic, cluster=cluster, **more)],
         [latency(minute=m, **place) for m in rows],  # type: ignore[arg-type]
-    )  # fmt: skip
+    )
 
 
 def still(start: int, later: int, since: int = 200) -> list[tuple[float, int]]:
@@ -93,8 +104,9 @@ SCENES = [
     scene("reset to latest", [(0, 100), (205, 9_000)], still(0, 150)),
     scene("rewound", [(0, 500), (205, 0)], still(0, 150)),
     scene("first commit between two polls", [(205, 100)], still(0, 150)),
-    scene("commit within the second of a poll", [(0, 100), (209.5, 140), (209.8, 170)],
-          [(30, 0), (210, 0), (270, 160)]),
+    scene(
+        "commit within the second of a poll", [(0, 100), (209.5, 140), (209.8, 170)], [(30, 0), (210, 0), (270, 160)]
+    ),
     scene("deleted", [(0, 100), (200, None)], still(0, 150)),
     scene("recreated", [(0, 100)], still(50, 0)),
     scene("recreated and read", [(0, 100), (280, 10)], [(30, 50), (210, 0), (300, 0), (390, 40)]),
@@ -110,7 +122,7 @@ SCENES = [
     scene("free", [(0, 100)], still(0, 150), cluster="listed", group="promised"),
     scene("free", [(0, 100)], still(0, 150), cluster="listed", group="wanted"),
     *[found for found, _ in WILD.values()],
-]  # fmt: skip
+]
 KNOWN: Facts = {
     COMMITTED_OFFSETS: [row for one in SCENES for row in one[0]],
     LOG_OFFSETS: [row for one in SCENES for row in one[1]],
@@ -148,12 +160,21 @@ def totals(row: Row) -> tuple[int | None, int | None]:
     return row["non_consumed_total_low"], row["non_consumed_total_high"]
 
 
-@pytest.mark.parametrize(("topic", "minute", "found"), [
-    ("standing", 3, (50, 50)), ("moving", 3, (20, 50)), ("ahead", 3, (0, 0)), ("behind from the start", 3, (30, 30)),
-    ("several moves", 2, (50, 50)), ("several moves", 3, (30, 30)), ("reset to earliest", 3, (0, 50)),
-    ("reset to latest", 3, (0, 50)), ("rewound", 3, (0, 150)),
-    ("compacted and deleted", 3, (50, 50)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("topic", "minute", "found"),
+    [
+        ("standing", 3, (50, 50)),
+        ("moving", 3, (20, 50)),
+        ("ahead", 3, (0, 0)),
+        ("behind from the start", 3, (30, 30)),
+        ("several moves", 2, (50, 50)),
+        ("several moves", 3, (30, 30)),
+        ("reset to earliest", 3, (0, 50)),
+        ("reset to latest", 3, (0, 50)),
+        ("rewound", 3, (0, 150)),
+        ("compacted and deleted", 3, (50, 50)),
+    ],
+)
 def test_a_look_tells_what_was_removed_unread_since_the_one_before(
     seen: Seen, topic: str, minute: int, found: tuple[int, int]
 ) -> None:

@@ -13,7 +13,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, OffsetSpec, ResourceType
 
 from demo.broker import Cluster as Broker
-from kafka_sla.model.entities import Cluster, floor_time
+from kafka_sla.model.entities import Cluster, Interval, floor_time
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, NON_CONSUMED, TOPIC_CONFIGS
 from kafka_sla.sources.kafka.snapshot import Snapshot
 from tests.kafka_sla.sources.kafka.traffic import (
@@ -57,10 +57,11 @@ class Log:
 
     def expire(self, after_hours: float, start: int) -> None:
         """Let retention remove what is older, while nobody commits."""
-        retention = ConfigEntry("retention.ms", str(int(after_hours * HOUR_S * 1_000)),
-                                incremental_operation=AlterConfigOpType.SET)  # fmt: skip
+        retention = ConfigEntry(
+            "retention.ms", str(int(after_hours * HOUR_S * 1_000)), incremental_operation=AlterConfigOpType.SET
+        )
         changed = ConfigResource(ResourceType.TOPIC, self.topic, incremental_configs=[retention])
-        admin(self.broker).incremental_alter_configs([changed])[changed].result(20)
+        admin(self.broker).incremental_alter_configs([changed])[changed].result(120)
         self._moved(start)
 
     def delete(self, before: int) -> None:
@@ -68,8 +69,8 @@ class Log:
         self._moved(before)
 
     def _moved(self, to: int) -> None:
-        partition, deadline = TopicPartition(self.topic, 0), time.monotonic() + 60
-        while admin(self.broker).list_offsets({partition: OffsetSpec.earliest()})[partition].result(20).offset != to:
+        partition, deadline = TopicPartition(self.topic, 0), time.monotonic() + 180
+        while admin(self.broker).list_offsets({partition: OffsetSpec.earliest()})[partition].result(120).offset != to:
             assert time.monotonic() < deadline, f"the log does not start at {to}"
             time.sleep(0.05)
         for group, position in self.position.items():
@@ -122,13 +123,15 @@ def test_what_a_broker_removed_unread_lies_within_the_bounds(hasty: Broker, tmp_
 
 def _measured(folder: Path, log: Log, looks: list[Snapshot], begin: datetime) -> list[Row]:
     """The rows of the last window, from what the looks saw and the commit log holds."""
-    end = floor_time(datetime.now(UTC), WINDOW_MS) + minutes(1)
+    last_look = max(row["at"] for row in looks[-1].log_offsets.to_pylist())
+    end = floor_time(last_look, WINDOW_MS) + minutes(1)
     known: Facts = {
         COMMITTED_OFFSETS: [row for row in looks[-1].commits.to_pylist() if row["topic"] == log.topic],
         LOG_OFFSETS: [row for seen in looks for row in seen.log_offsets.to_pylist()],
         TOPIC_CONFIGS: [row for seen in looks for row in seen.topic_configs.to_pylist()],
     }
-    latency = [_waiting(log.topic, group, end) for group in log.position]
+    windows = Interval(begin, end).windows(WINDOW_MS)
+    latency = [_waiting(log.topic, group, window.end) for window in windows for group in log.position]
     listed = Cluster("test", None, non_consumed_offsets_groups=((log.topic, tuple(log.position)),))
     first, last = ((at - EPOCH).total_seconds() for at in (begin, end))
     measuring = Measuring(NON_CONSUMED, unread_of, folder)
@@ -137,8 +140,17 @@ def _measured(folder: Path, log: Log, looks: list[Snapshot], begin: datetime) ->
 
 def _waiting(name: str, group: str, end: datetime) -> Row:
     return {
-        "cluster": "test", "group": group, "topic": name, "partition": 0, "window_start": end - minutes(1),
-        "window_end": end, "records_consumed": 0, "negative_latency_records": 0, "unknown_latency_records": 0,
+        "cluster": "test",
+        "group": group,
+        "topic": name,
+        "partition": 0,
+        "window_start": end - minutes(1),
+        "window_end": end,
+        "records_consumed": 0,
+        "negative_latency_records": 0,
+        "unknown_latency_records": 0,
         "polled_only": False,
-        "records_lag": 30, "backlog_age_ms": 3 * HOUR_S * 1_000.0, "backlog_age_high_ms": 3 * HOUR_S * 1_000.0,
-    }  # fmt: skip
+        "records_lag": 30,
+        "backlog_age_ms": 3 * HOUR_S * 1_000.0,
+        "backlog_age_high_ms": 3 * HOUR_S * 1_000.0,
+    }

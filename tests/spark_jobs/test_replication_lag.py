@@ -30,9 +30,15 @@ class Scene:
     """One source partition: points of its log end, sightings of the flow, and the rows of latency that they give."""
 
     def __init__(
-        self, topic: str, ends: list[tuple[float, int]], seen: list[Sighting], flow: str = "A->B",
-        source: str = "mm2_offsets", why: str | None = None, **more: float,
-    ) -> None:  # fmt: skip
+        self,
+        topic: str,
+        ends: list[tuple[float, int]],
+        seen: list[Sighting],
+        flow: str = "A->B",
+        source: str = "mm2_offsets",
+        why: str | None = None,
+        **more: float,
+    ) -> None:
         self.points = [point(t, offset, topic=topic, source="list_offsets") for t, offset in ends]
         self.commits = [commit(t, o, topic=topic, group=flow, source=source) for t, o in seen]
         self.latency = [self._row(topic, flow, 60 * i, ends, seen, why) | more for i in range(MINUTES)]
@@ -50,10 +56,17 @@ class Scene:
             "polled_only": False,
         }
         log_end = max((o for t, o in ends if t <= start + 60), default=None)
-        return row | counts | {
-            "window_end": at(start + 60), "committed_offset": position, "last_commit_at": at(last),
-            "log_end_offset": log_end, "unknown_reason": why,
-        }  # fmt: skip
+        return (
+            row
+            | counts
+            | {
+                "window_end": at(start + 60),
+                "committed_offset": position,
+                "last_commit_at": at(last),
+                "log_end_offset": log_end,
+                "unknown_reason": why,
+            }
+        )
 
 
 def growing(start: float = 0, end: float = 240, per_second: int = 10) -> list[tuple[float, int]]:
@@ -66,8 +79,11 @@ SCENES = {
     "steady": Scene("steady", growing(), [(t - 1, 10 * (t - 1)) for t in range(15, 241, 15)]),
     "idle": Scene("idle", [(float(t), 100) for t in range(0, 241, 60)], [(5, 100)]),
     "stopped": Scene("stopped", growing(), [(t - 1, 10 * (t - 1)) for t in range(15, 61, 15)]),
-    "woken": Scene("woken", [(0, 100), (60, 100), (99, 100), (101, 150), (120, 150), (180, 150), (240, 150)],
-                   [(5, 100), (110, 150)]),
+    "woken": Scene(
+        "woken",
+        [(0, 100), (60, 100), (99, 100), (101, 150), (120, 150), (180, 150), (240, 150)],
+        [(5, 100), (110, 150)],
+    ),
     "reset": Scene("reset", growing(), [(10, 100), (20, None)]),
     "polled": Scene("polled", growing(per_second=1), [(3, 3), (123, 3)], source="connect_rest"),
     "trimmed": Scene("trimmed", [(float(t), 100) for t in range(0, 241, 60)], [(5, 20)], log_start_offset=90),
@@ -77,9 +93,15 @@ SCENES = {
     "no flow": Scene("no-flow", growing(), [(5, 20)], flow="billing"),
     "ahead": Scene("ahead", [(float(t), 100) for t in range(0, 241, 60)], [(5, 90), (70, 500)]),
     "jump": Scene("jump", [(0, 0), (50, 0), (60, 600), (120, 600), (180, 600), (240, 600)], [(5, 0), (52, 300)]),
-    "timely": Scene("timely", growing(), [(t - 1, 10 * (t - 1)) for t in range(15, 241, 15)],
-                    records_latency_ms=700.0, records_latency_max_ms=900.0, records_latency_avg_ms=800.0),
-}  # fmt: skip
+    "timely": Scene(
+        "timely",
+        growing(),
+        [(t - 1, 10 * (t - 1)) for t in range(15, 241, 15)],
+        records_latency_ms=700.0,
+        records_latency_max_ms=900.0,
+        records_latency_avg_ms=800.0,
+    ),
+}
 
 
 def facts_of(scenes: Iterable[Scene]) -> Facts:

@@ -35,11 +35,18 @@ from tests.spark_jobs.conftest import EPOCH, Row
 from tests.spark_jobs.measuring import Measuring, of_expressions
 
 WINDOW_MS, TTL_MS = 1_000, 3_000
-OUT = ReplicationFlow("prod->backup", "backup", "mm2-offsets.prod.internal", prefix="prod.", refresh_interval_ms=500,
-                      ttl_ms=TTL_MS, topics=Patterns(("orders",)))  # fmt: skip
+OUT = ReplicationFlow(
+    "prod->backup",
+    "backup",
+    "mm2-offsets.prod.internal",
+    prefix="prod.",
+    refresh_interval_ms=500,
+    ttl_ms=TTL_MS,
+    topics=Patterns(("orders",)),
+)
 BACK = ReplicationFlow("backup->prod", "prod", "mm2-offsets.backup.internal", prefix="", topics=Patterns(("returns",)))
 PROD, BACKUP = Cluster("prod", "prod", replication=(OUT,)), Cluster("backup", "backup", replication=(BACK,))
-PATIENCE_S = 120
+PATIENCE_S = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +78,7 @@ def write(broker: Broker, topic: str, records: int, seconds: float = 0) -> None:
     for number in range(records):
         producer.produce(topic, str(number), partition=0)
         producer.poll(seconds / records)
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
 
 
 def wait_for(happened: Callable[[], bool], mirror: Mirror) -> datetime:
@@ -84,7 +91,7 @@ def wait_for(happened: Callable[[], bool], mirror: Mirror) -> datetime:
 
 def end(broker: Broker, topic: str) -> int:
     consumer = Consumer({**broker.client(), "group.id": "none"})
-    high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)[1]
+    high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=60)[1]
     consumer.close()
     return int(high)
 
@@ -102,7 +109,7 @@ def prod(kafka_classes: None) -> Iterator[Broker]:
 
 
 def has_copied(flow: ReplicationFlow, target: Cluster, broker: Broker, records: int) -> bool:
-    if flow.offsets_topic not in AdminClient({**broker.client(), "log_level": 0}).list_topics(timeout=10).topics:
+    if flow.offsets_topic not in AdminClient({**broker.client(), "log_level": 0}).list_topics(timeout=60).topics:
         return False
     return [one.offset for one in positions(flow, target, broker)][-1:] == [records]
 
@@ -146,10 +153,16 @@ def measured(
 ) -> list[Row]:
     """The rows of the whole story, read from both clusters after it."""
     seen = snapshot(
-        PROD, Connection("prod", extra=dict(prod.client())), over, window_ms=WINDOW_MS, groups=Patterns((OUT.name,)),
-        topics=Patterns(("orders",)), live=False, offset_lookups=OffsetLookups(max_gap_ms=WINDOW_MS),
+        PROD,
+        Connection("prod", extra=dict(prod.client())),
+        over,
+        window_ms=WINDOW_MS,
+        groups=Patterns((OUT.name,)),
+        topics=Patterns(("orders",)),
+        live=False,
+        offset_lookups=OffsetLookups(max_gap_ms=WINDOW_MS),
         kept=positions(OUT, BACKUP, backup),
-    )  # fmt: skip
+    )
     points, commits = seen.log_offsets.to_pylist(), seen.committed_offsets.to_pylist()
     start, end = ((t - EPOCH) / timedelta(seconds=1) for t in (over.start, over.end))
     latency = measure(points, commits, start, end, window=WINDOW_MS / 1000)

@@ -80,6 +80,17 @@ def test_records_over_the_threshold_are_counted_exactly(measure: Measure) -> Non
     assert [s["records_over_threshold"] for s in rows[0]["states"]] == [100, 300]
 
 
+def test_bounds_of_records_over_the_threshold_hold_the_segments_that_may_be_and_those_that_surely_are(
+    measure: Measure,
+) -> None:
+    produced = [point(0, 0), point(20, 200), point(30, 300), point(50, 500), point(300, 500)]
+    commits = [commit(0, 0), commit(55, 500)]
+    (row, *_) = measure(produced, commits, 0, 60, slas=(sla(30),))
+    (state,) = row["states"]
+    assert state["records_over_threshold"] == 250
+    assert (state["records_over_threshold_low"], state["records_over_threshold_high"]) == (0, 300)
+
+
 def test_only_slas_that_cover_a_group_and_topic_have_its_state(measure: Measure) -> None:
     from dataclasses import replace
 

@@ -48,9 +48,13 @@ def parser() -> argparse.ArgumentParser:
     _sample(_command(commands, "sample", "poll committed offsets between runs, where the commit log may not be read"))
     _status(_command(commands, "status", "show what is published, the state of each SLA, and the last validation"))
     _misses(_command(commands, "misses", "show misses with their evidence"))
+    _exclusions(_command(commands, "exclusions", "exclude past time of an SLA, with a reason, or take that back"))
     _report(_command(commands, "report", "write an HTML report of the SLAs in an interval"))
     _digest(_command(commands, "digest", "make a digest of the configuration, as a file or a mail"))
+    _suggest(_command(commands, "suggest", "propose SLAs that fit what was published, as entries of a configuration"))
     _export(_command(commands, "export", "write published rows of a table"))
+    _import_slo(_command(commands, "import-slo", "print the SLAs of OpenSLO documents as entries of a configuration"))
+    _export_slo(_command(commands, "export-slo", "write the SLAs of the configuration as OpenSLO documents"))
     _store(_command(commands, "store", "check, repair, copy or move the store"))
     _command(commands, "completion", 'print what completes words in bash and zsh: eval "$(kafka-sla completion)"')
     return made
@@ -99,9 +103,10 @@ def _json(command: argparse.ArgumentParser, what: str) -> None:
 
 def _check(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--connection", metavar="ID", help="check this Kafka connection only, without a configuration, and print the"
-        " cluster entry that fits it",
-    )  # fmt: skip
+        "--connection",
+        metavar="ID",
+        help="check this Kafka connection only, without a configuration, and print the cluster entry that fits it",
+    )
     _json(command, "what was checked")
 
 
@@ -116,9 +121,14 @@ def _sample(command: argparse.ArgumentParser) -> None:
 def _import(command: argparse.ArgumentParser) -> None:
     for table in ("log-offsets", "committed-offsets"):
         command.add_argument(
-            f"--{table}", type=Path, metavar="FILE", nargs="+", action="extend", default=[],
+            f"--{table}",
+            type=Path,
+            metavar="FILE",
+            nargs="+",
+            action="extend",
+            default=[],
             help=f"rows of {table.replace('-', '_')}, .csv or .parquet; several files and repeats are fine",
-        )  # fmt: skip
+        )
     _json(command, "new rows of each file")
 
 
@@ -138,6 +148,23 @@ def _misses(command: argparse.ArgumentParser) -> None:
     _json(command, "all fields and raw figures")
 
 
+def _exclusions(command: argparse.ArgumentParser) -> None:
+    actions = command.add_subparsers(dest="what", required=True, metavar="ACTION")
+    add = _command(actions, "add", "exclude the windows that a past time touches; nothing measured changes")
+    add.add_argument("--sla", required=True, metavar="NAME", help="of this SLA")
+    _interval(add, required=True)
+    listed = _command(actions, "list", "show what was excluded, by whom and why, and what was undone")
+    _interval(listed, required=False)
+    listed.add_argument("--sla", metavar="NAME", help="of this SLA only")
+    undo = _command(actions, "undo", "let an excluded time count again")
+    undo.add_argument("id", metavar="ID", help="of the exclusion, as list shows it")
+    for one, required in ((add, True), (undo, False)):
+        one.add_argument("--reason", required=required, default="", metavar="TEXT", help="why; kept with it")
+        one.add_argument("--author", metavar="NAME", help="who; left out: the user of the shell")
+    for one, what in ((add, "the exclusion"), (listed, "all fields"), (undo, "the exclusion")):
+        _json(one, what)
+
+
 def _report(command: argparse.ArgumentParser) -> None:
     _interval(command, required=True)
     _repeated(command, "--sla", "of this SLA only (repeat for more)")
@@ -155,6 +182,31 @@ def _digest(command: argparse.ArgumentParser) -> None:
     _json(command, "its period, summary and file")
 
 
+def _suggest(command: argparse.ArgumentParser) -> None:
+    _interval(command, required=False)
+    _repeated(command, "--cluster", "of this cluster only (repeat for more)")
+    for option, what in (("--group", "consumer groups"), ("--topic", "topics")):
+        command.add_argument(
+            option,
+            action="append",
+            default=[],
+            metavar="NAME",
+            help=f"of these {what} only: a name, a glob, a regex between slashes, or !name (repeat for more)",
+        )
+    command.add_argument(
+        "--level",
+        choices=("strict", "balanced", "relaxed"),
+        action="append",
+        default=[],
+        help="proposals that become entries of the YAML (repeat for more; default: balanced)",
+    )
+    command.add_argument(
+        "--output", type=Path, metavar="FILE", help="where to write the YAML; else it is the output, tables as remarks"
+    )
+    command.add_argument("--plots", type=Path, metavar="FOLDER", help="folder for a PNG of each group and topic")
+    _json(command, "all proposals and their figures")
+
+
 def _export(command: argparse.ArgumentParser) -> None:
     command.add_argument("table", choices=sorted(TABLES), metavar="TABLE", help=", ".join(sorted(TABLES)))
     _interval(command, required=False)
@@ -162,9 +214,24 @@ def _export(command: argparse.ArgumentParser) -> None:
     command.add_argument("--format", choices=("csv", "json", "parquet"), help="as --output ends, else csv")
     command.add_argument("--output", type=Path, metavar="FILE", help="file to write; else the output stream")
     command.add_argument(
-        "--by", choices=("partition", "topic", "group"), default="partition",
+        "--by",
+        choices=("partition", "topic", "group"),
+        default="partition",
         help="sum consumer_latency up: maxima, counts and histograms per topic or group",
-    )  # fmt: skip
+    )
+
+
+def _import_slo(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "file", type=Path, metavar="FILE", help="YAML with openslo/v1 documents of the kinds SLO and SLI"
+    )
+    command.add_argument("--window", type=_duration, default=60_000, help="the configuration's `window` (default: 1m)")
+    command.add_argument("--output", type=Path, metavar="FILE", help="where to write them (default: standard output)")
+
+
+def _export_slo(command: argparse.ArgumentParser) -> None:
+    _repeated(command, "--sla", "this SLA only (repeat for more)")
+    command.add_argument("--output", type=Path, metavar="FILE", help="where to write them (default: standard output)")
 
 
 def _store(command: argparse.ArgumentParser) -> None:
@@ -173,15 +240,20 @@ def _store(command: argparse.ArgumentParser) -> None:
     repair = _command(actions, "repair", "mend what check finds, with nothing else using the store; asks first")
     repair.add_argument("--yes", action="store_true", help="do not ask")
     repair.add_argument(
-        "--without-measuring", action="store_true",
+        "--without-measuring",
+        action="store_true",
         help="measure nothing again: what is damaged is no longer published, all else is readable",
-    )  # fmt: skip
+    )
     copy = _command(actions, "copy", "copy all of it, as it is now, to where nothing is yet; others may go on using it")
     copy.add_argument("target", nargs="?", type=Path, metavar="FOLDER", help="folder of the new embedded store")
     copy.add_argument("--to-connection", metavar="ID", help="connection of the new store, as store_connection")
     move = _command(actions, "move", "let tables name the files where they are now")
-    for action, what in ((check, "what is damaged"), (repair, "what was damaged, and what still is"),
-                         (copy, "what was copied"), (move, "what was moved")):  # fmt: skip
+    for action, what in (
+        (check, "what is damaged"),
+        (repair, "what was damaged, and what still is"),
+        (copy, "what was copied"),
+        (move, "what was moved"),
+    ):
         _json(action, what)
 
 

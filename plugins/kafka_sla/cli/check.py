@@ -47,6 +47,8 @@ def findings(place: Workplace) -> Iterator[Checked]:
         yield from _cluster(place, cluster)
     if settings.freshness_alert or any(sla.recipients for sla in settings.slas):
         yield _mail(place)
+    for conn_id in sorted({webhook.connection for sla in settings.slas for webhook in sla.webhooks}):
+        yield _webhook(place, conn_id)
 
 
 def connection_findings(place: Workplace, conn_id: str) -> Iterator[Checked]:
@@ -171,3 +173,14 @@ def _mail(place: Workplace) -> Checked:
     except KafkaSlaError as error:
         return Checked(False, f"mail: {error}")
     return Checked(True, f"mail: the server of {smtp.id} takes mail")
+
+
+def _webhook(place: Workplace, conn_id: str) -> Checked:
+    """Nothing is sent: a receiver would raise an alarm."""
+    from kafka_sla.notifications.webhook import check
+
+    try:
+        check(place.login(conn_id))
+    except KafkaSlaError as error:
+        return Checked(False, str(error))
+    return Checked(True, f"webhook: the connection {conn_id} names a receiver; nothing was sent to it")

@@ -98,7 +98,8 @@ def _run(place: Workplace, asked: argparse.Namespace) -> int:
     judged = interval_values(plan.slas, ledger, plan.interval)
     values = {"from": plan.interval.start, "to": plan.interval.end, "clusters": plan.clusters, "slas": judged}
     show(asked, values, lambda: interval_text(plan.slas, ledger, plan.interval))
-    return int(any(sla.on_miss == "fail" and ledger.verdicts.misses(sla, plan.interval) for sla in plan.slas))
+    failing = (sla for sla in plan.slas if sla.on_miss == "fail")
+    return int(any(not miss.exclusion for sla in failing for miss in ledger.verdicts.misses(sla, plan.interval)))
 
 
 def _sample(place: Workplace, asked: argparse.Namespace) -> int:
@@ -112,15 +113,23 @@ def _sample(place: Workplace, asked: argparse.Namespace) -> int:
 
 
 def _status(place: Workplace, asked: argparse.Namespace) -> int:
-    from kafka_sla.cli.status import status_values
+    from kafka_sla.cli.status import cluster_status, status_values
     from kafka_sla.cli.status_text import status_text
+    from kafka_sla.lake.lake import Lake
+    from kafka_sla.lake.pace_rows import published_catch_ups
     from kafka_sla.ledger.ledger import Ledger
+    from kafka_sla.pipeline.chain_rows import newest_chains
 
-    ledger = Ledger(place.store)
+    settings, ledger = place.settings, Ledger(place.store)
+    clusters = cluster_status(settings, ledger)
+    until = {c.cluster: c.last.end for c in clusters if c.last}
+    lake = Lake(place.store)
+    paces = published_catch_ups(lake, settings.slas, until, settings.window_ms)
+    chains = newest_chains(lake, settings.slas, until, settings.window_ms)
     if asked.json:
-        show_json(status_values(place.settings, ledger))
+        show_json(status_values(settings, ledger, paces, clusters, chains))
     else:
-        print(status_text(place.settings, ledger, wide=asked.wide))
+        print(status_text(settings, ledger, paces, clusters, chains, wide=asked.wide))
     return 0
 
 
@@ -129,15 +138,23 @@ def _misses(place: Workplace, asked: argparse.Namespace) -> int:
     from kafka_sla.ledger.ledger import Ledger
 
     sla = place.settings.sla(asked.sla).name if asked.sla else None
-    verdicts = Ledger(place.store).verdicts
+    ledger = Ledger(place.store)
+    verdicts = ledger.verdicts
     found = verdicts.misses(sla, interval_of(asked), open_only=asked.open)
     if asked.json:
-        show_json([asdict(miss) for miss in found])
+        incidents = ledger.incidents.of(found)
+        show_json([asdict(miss) | {"incident": incidents.get(miss.id)} for miss in found])
     else:
         since = [Interval(miss.start, miss.end or EVERYTHING.end) for miss in found]
         texts = [miss_text(m, () if m.end else verdicts.windows(m.sla, i)) for m, i in zip(found, since, strict=True)]
         print("\n\n".join(texts) or "no misses")
     return 0
+
+
+def _exclusions(place: Workplace, asked: argparse.Namespace) -> int:
+    from kafka_sla.cli.exclusions import command
+
+    return command(place, asked)
 
 
 def _report(place: Workplace, asked: argparse.Namespace) -> int:
@@ -152,10 +169,28 @@ def _digest(place: Workplace, asked: argparse.Namespace) -> int:
     return digest(place, asked)
 
 
+def _suggest(place: Workplace, asked: argparse.Namespace) -> int:
+    from kafka_sla.cli.suggest import command
+
+    return command(place, asked)
+
+
 def _export(place: Workplace, asked: argparse.Namespace) -> int:
     from kafka_sla.cli.documents import export
 
     return export(place, asked)
+
+
+def _import_slo(place: Workplace, asked: argparse.Namespace) -> int:
+    from kafka_sla.cli.documents import import_slo
+
+    return import_slo(place, asked)
+
+
+def _export_slo(place: Workplace, asked: argparse.Namespace) -> int:
+    from kafka_sla.cli.documents import export_slo
+
+    return export_slo(place, asked)
 
 
 def _store(place: Workplace, asked: argparse.Namespace) -> int:
@@ -165,8 +200,21 @@ def _store(place: Workplace, asked: argparse.Namespace) -> int:
 
 
 COMMANDS = {
-    "check": _check, "schema": _schema, "import": _import, "run": _run,
-    "sample": _sample, "status": _status, "misses": _misses, "report": _report, "digest": _digest,
-    "export": _export, "store": _store,
-    "init": _init, "completion": _completion,
-}  # fmt: skip
+    "check": _check,
+    "schema": _schema,
+    "import": _import,
+    "run": _run,
+    "sample": _sample,
+    "status": _status,
+    "misses": _misses,
+    "exclusions": _exclusions,
+    "report": _report,
+    "digest": _digest,
+    "suggest": _suggest,
+    "export": _export,
+    "store": _store,
+    "import-slo": _import_slo,
+    "export-slo": _export_slo,
+    "init": _init,
+    "completion": _completion,
+}

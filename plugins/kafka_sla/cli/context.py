@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from kafka_sla.cli.arguments import CONFIG_FILE, CONFIG_VARIABLE, STORE_FOLDER, STORE_VARIABLE
 from kafka_sla.config.env_connections import environment_connection, variable_of
-from kafka_sla.config.settings import Settings, load_settings
+from kafka_sla.config.rules import merged_slas
+from kafka_sla.config.settings import Settings, load_settings, supposed_slas
+from kafka_sla.config.sla_files import read_configuration
 from kafka_sla.config.store import Store
-from kafka_sla.model.entities import Connection
+from kafka_sla.model.entities import Connection, Sla
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,30 @@ class Workplace:
 
     @cached_property
     def settings(self) -> Settings:
-        return load_settings(self.config or os.environ.get(CONFIG_VARIABLE) or CONFIG_FILE)
+        return load_settings(self._configuration)
+
+    @property
+    def raw_slas(self) -> list[dict[str, Any]]:
+        """The SLAs as the configuration writes them, each with the defaults."""
+        return merged_slas(self._values)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """`defaults` as the configuration writes them."""
+        return dict(self._values.get("defaults") or {})
+
+    def supposed(self, entries: Sequence[Mapping[str, Any]]) -> list[Sla]:
+        """What these entries would be in `slas` of the configuration."""
+        return supposed_slas(self._values, entries)
+
+    @cached_property
+    def _values(self) -> dict[str, Any]:
+        values: dict[str, Any] = read_configuration(self._configuration).values
+        return values
+
+    @property
+    def _configuration(self) -> Path:
+        return Path(self.config or os.environ.get(CONFIG_VARIABLE) or CONFIG_FILE)
 
     @cached_property
     def store(self) -> Store:

@@ -1,11 +1,12 @@
-"""The commands that write what was published into files: report, digest, export. Measures and judges nothing."""
+"""The commands that write files of what was published, and SLAs as OpenSLO has them. Measures and judges nothing."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from kafka_sla.cli.context import Workplace
 from kafka_sla.cli.requested import check_output, interval_of
@@ -80,3 +81,64 @@ def _check(asked: argparse.Namespace, form: str) -> None:
         raise BadRequest("Parquet is not for terminals: name a file with --output")
     if asked.output is not None:
         check_output(asked.output)
+
+
+def export_slo(place: Workplace, asked: argparse.Namespace) -> int:
+    """Write the SLAs of the configuration; 1 when one of them does not fit."""
+    import yaml
+
+    from kafka_sla.cli.progress import note
+    from kafka_sla.config.openslo_export import export_slos
+
+    settings = place.settings
+    wanted = [settings.sla(name).name for name in asked.sla] or [sla.name for sla in settings.slas]
+    documents, unfit = [], 0
+    for name, document, notes in export_slos(place.raw_slas, settings.window_ms):
+        if name in wanted:
+            unfit += document is None
+            documents += [document] if document else []
+            for text in notes:
+                note(f"{name}: {'not exported: ' if document is None else ''}{text}")
+    _write(asked, yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True))
+    return int(unfit > 0)
+
+
+def import_slo(place: Workplace, asked: argparse.Namespace) -> int:
+    """Print the SLAs of OpenSLO documents as entries of a configuration; 1 when one of them does not fit."""
+    import yaml
+
+    from kafka_sla.cli.progress import note
+    from kafka_sla.config.openslo_import import import_slos
+
+    slas: list[dict[str, Any]] = []
+    unfit = 0
+    for name, found in import_slos(_documents(asked.file), asked.window):
+        slas += found.slas
+        unfit += bool(found.problems)
+        for text in found.problems:
+            note(f"{name}: not imported: {text}")
+        for path in found.left_out:
+            note(f"{name}: left out: {path}")
+    _write(asked, yaml.safe_dump({"slas": slas}, sort_keys=False, allow_unicode=True))
+    return int(unfit > 0)
+
+
+def _documents(path: Path) -> list[Any]:
+    import yaml
+
+    try:
+        return [document for document in yaml.safe_load_all(path.read_text()) if document is not None]
+    except OSError as error:
+        raise BadRequest(f"cannot read {path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise BadRequest(f"{path} is no YAML: {' '.join(str(error).split())}") from error
+
+
+def _write(asked: argparse.Namespace, text: str) -> None:
+    from kafka_sla.files import write_text
+
+    if asked.output is None:
+        sys.stdout.write(text)
+        return
+    check_output(asked.output)
+    write_text(str(asked.output.absolute()), text)

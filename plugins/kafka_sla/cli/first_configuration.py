@@ -30,6 +30,10 @@ def first_configuration(cluster: str, group: str, topic: str) -> str:
     """YAML that `load_settings` takes, whatever the names hold."""
     connection = "kafka_" + "".join(char if char.isalnum() and char.isascii() else "_" for char in cluster)
     return _TEXT.format(
-        cluster=json.dumps(cluster), connection=connection, variable=f"AIRFLOW_CONN_{connection.upper()}",
-        name=json.dumps(f"{topic} within 30 seconds"), group=json.dumps(group), topic=json.dumps(topic),
-    )  # fmt: skip
+        cluster=json.dumps(cluster),
+        connection=connection,
+        variable=f"AIRFLOW_CONN_{connection.upper()}",
+        name=json.dumps(f"{topic} within 30 seconds"),
+        group=json.dumps(group),
+        topic=json.dumps(topic),
+    )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from kafka_sla.cli.context import Workplace
 from kafka_sla.cli.progress import note, step
 from kafka_sla.config.settings import Settings
-from kafka_sla.errors import BadRequest
+from kafka_sla.errors import BadRequest, KafkaSlaError
 from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import Connection, Interval, Sla, floor_time
 from kafka_sla.pipeline import steps
@@ -72,7 +73,8 @@ def judge(place: Workplace, run: Run, smtp: Connection | None = None) -> None:
     if run.notify:
         with step("notify"):
             names = [sla.name for sla in run.slas]
-            steps.notify(place.settings, place.store, names, run.interval, smtp, place.settings.base_url)
+            url = place.settings.base_url
+            steps.notify(place.settings, place.store, names, run.interval, smtp, url, login=place.login)
     if failed:
         raise failed[0]
 
@@ -94,20 +96,35 @@ def _publish(place: Workplace, run: Run, piece: Interval) -> None:
 
 
 def _measure(place: Workplace, run: Run, piece: Interval) -> None:
-    with step(f"prepare {piece}"):
+    with _kept(place, run.clusters, piece, "prepare"), step(f"prepare {piece}"):
         job = steps.prepare(place.settings, place.store, piece, run.clusters)
-    with step(f"measure {piece} with Spark"):
+    with _kept(place, run.clusters, piece, "measure", job), step(f"measure {piece} with Spark"):
         run_spark(job, memory=run.memory)
-    with step(f"validate {piece}"):
+    with _kept(place, run.clusters, piece, "validate", job), step(f"validate {piece}"):
         found = steps.validate(place.store, job)
     for text in found["notes"]:
         note(text)
-    with step(f"publish {piece}"):
+    with _kept(place, run.clusters, piece, "publish", job), step(f"publish {piece}"):
         steps.publish(place.store, job)
 
 
+@contextmanager
+def _kept(
+    place: Workplace, clusters: Sequence[str], piece: Interval, name: str, job: str | None = None
+) -> Iterator[None]:
+    """Keeps why a step failed, for `status` and the page of coverage."""
+    try:
+        yield
+    except Exception as error:
+        try:
+            steps.keep_failure(place.store, clusters, piece, name, error, job)
+        except KafkaSlaError as unkept:
+            note(f"why {piece} was not measured could not be kept: {unkept}")
+        raise
+
+
 def _snapshot(place: Workplace, name: str, piece: Interval, live: bool) -> None:
-    with step(f"snapshot {name}") as say:
+    with _kept(place, [name], piece, "snapshot"), step(f"snapshot {name}") as say:
         found = steps.snapshot(place.settings, place.store, name, place.login, piece, live=live, progress=say)
     for text in found["notes"]:
         note(text)

@@ -1,10 +1,11 @@
-"""How commands print their results: text for people, or JSON whose keys are never renamed. Knows no command."""
+"""How commands print their results: text and tables for people, or JSON whose keys are never renamed. Knows no
+command."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -27,3 +28,13 @@ def show_json(values: Any) -> None:
 
 def _plain(value: Any) -> str:
     return instant_text(value) if isinstance(value, datetime) else str(Path(value))
+
+
+def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A header, a rule and the rows; columns are as wide as their longest cell."""
+    lines = [list(header), *[list(row) for row in rows]]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+    lines.insert(1, ["-" * width for width in widths])
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )

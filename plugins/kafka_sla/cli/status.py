@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import Any, get_args
+from typing import Any
 
 from kafka_sla.config.settings import Settings
+from kafka_sla.ledger.failures import Failure
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.model.entities import EVERYTHING, Interval, Sla, Verdict
-from kafka_sla.sla.attainment import Attainment, attainment_of, period_until
+from kafka_sla.model.entities import EVERYTHING, Interval, Sla
+from kafka_sla.sla.attainment import Attainment, attainment_of
+from kafka_sla.sla.burn import Burn
+from kafka_sla.sla.catch_up import CatchUp
+from kafka_sla.sla.chains import ChainState
+from kafka_sla.sla.judged_interval import JudgedInterval
+from kafka_sla.sla.periods import period_until
+from kafka_sla.sla.wording import catching_up, chained
 from kafka_sla.text.timestamps import instant_text
+
+_NONE: Mapping[str, CatchUp] = {}
+_NO_CHAINS: Mapping[str, ChainState] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +38,13 @@ class ClusterStatus:
     """Share of the time from `first` until the end of `last` that is published."""
     gaps: tuple[Interval, ...]
 
+    def holds(self, interval: Interval) -> bool:
+        """Is all of this time published?"""
+        if self.first is None or self.last is None:
+            return False
+        inside = self.first <= interval.start and interval.end <= self.last.end
+        return inside and not any(gap.overlaps(interval) for gap in self.gaps)
+
 
 @dataclass(frozen=True, slots=True)
 class SlaStatus:
@@ -39,6 +55,8 @@ class SlaStatus:
     open_misses: int
     max_latency_ms: int
     """The threshold that the newest window was judged by, or the configured one."""
+    burns: tuple[Burn, ...]
+    """Those that go on."""
 
 
 def cluster_status(settings: Settings, ledger: Ledger) -> tuple[ClusterStatus, ...]:
@@ -52,13 +70,17 @@ def sla_status(settings: Settings, ledger: Ledger, clusters: Sequence[ClusterSta
     until = {c.cluster: c.last.end for c in clusters if c.last}
     misses = [miss.sla for miss in ledger.verdicts.misses(open_only=True)]
     newest = ledger.queries.newest_verdicts([sla.name for sla in settings.slas])
+    burns = ledger.burns.of([sla.name for sla in settings.slas if sla.burn_pairs])
     return tuple(
         SlaStatus(
-            sla, _attainment(sla, ledger, until[sla.cluster]) if sla.cluster in until else None, misses.count(sla.name),
+            sla,
+            _attainment(sla, ledger, until[sla.cluster]) if sla.cluster in until else None,
+            misses.count(sla.name),
             newest[sla.name].max_latency_ms if sla.name in newest else sla.max_latency_ms,
+            tuple(burn for burn in burns if burn.sla == sla.name),
         )
         for sla in settings.slas
-    )  # fmt: skip
+    )
 
 
 def last_validation(ledger: Ledger, clusters: Sequence[ClusterStatus]) -> list[dict[str, Any]]:
@@ -71,56 +93,120 @@ def last_validation(ledger: Ledger, clusters: Sequence[ClusterStatus]) -> list[d
     return [row for row in results if row["load_id"] == last[2]]
 
 
-def status_values(settings: Settings, ledger: Ledger) -> dict[str, Any]:
-    """All of it for programs; keys are never renamed, null is unknown, times are ISO-8601 in UTC."""
-    clusters = cluster_status(settings, ledger)
+def failed_intervals(ledger: Ledger, clusters: Sequence[ClusterStatus]) -> list[Failure]:
+    """Time of these clusters that could not be measured and is not published, the newest first."""
+    by_name = {one.cluster: one for one in clusters}
+    known = [one for one in ledger.failures.within(EVERYTHING) if one.cluster in by_name]
+    return [one for one in known if not by_name[one.cluster].holds(one.interval)]
+
+
+def status_values(
+    settings: Settings,
+    ledger: Ledger,
+    catch_ups: Mapping[str, CatchUp] = _NONE,
+    clusters: Sequence[ClusterStatus] | None = None,
+    chains: Mapping[str, ChainState] = _NO_CHAINS,
+) -> dict[str, Any]:
+    """All of it for programs; keys are never renamed, null is unknown, times are ISO-8601 in UTC. `clusters`: where
+    they are known already."""
+    clusters = cluster_status(settings, ledger) if clusters is None else clusters
     validation = last_validation(ledger, clusters)
     return {
         "clusters": [_cluster_values(one) for one in clusters],
-        "slas": [_sla_values(one) for one in sla_status(settings, ledger, clusters)],
+        "slas": [
+            _sla_values(one)
+            | {"catch_up": _in_words(catch_ups.get(one.sla.name)), "chain": _in_words(chains.get(one.sla.name))}
+            for one in sla_status(settings, ledger, clusters)
+        ],
+        "failed_intervals": [_failure_values(one) for one in failed_intervals(ledger, clusters)],
         "last_validation": {
-            "expectations": len(validation), "failed": [_failed(row) for row in validation if not row["success"]]
+            "expectations": len(validation),
+            "failed": [_failed(row) for row in validation if not row["success"]],
         },
-    }  # fmt: skip
+    }
 
 
 def interval_values(slas: Sequence[Sla], ledger: Ledger, interval: Interval) -> list[dict[str, Any]]:
     """What one run found of each SLA, for programs."""
-    return [_judged(sla, ledger, interval) for sla in slas]
+    return [_judged_values(ledger.verdicts.judged(sla, interval)) for sla in slas]
 
 
-def _judged(sla: Sla, ledger: Ledger, interval: Interval) -> dict[str, Any]:
-    windows, misses = ledger.verdicts.windows(sla, interval), ledger.verdicts.misses(sla, interval)
-    verdicts = Counter(window.verdict for window in windows)
-    known = [w.worst_latency_ms for w in windows if w.worst_latency_ms is not None]
+def _judged_values(found: JudgedInterval) -> dict[str, Any]:
     return {
-        "sla": sla.name, "max_latency_ms": sla.max_latency_ms,
-        **{verdict: verdicts[verdict] for verdict in get_args(Verdict)}, "worst_latency_ms": max(known, default=None),
-        "misses": [{"id": miss.id, "state": "recovered" if miss.end else "open"} for miss in misses],
-    }  # fmt: skip
+        "sla": found.sla.name,
+        "max_latency_ms": found.sla.max_latency_ms,
+        **found.verdicts,
+        "worst_latency_ms": found.worst_latency_ms,
+        "misses": [{"id": miss.id, "state": miss.state} for miss in found.misses],
+    }
 
 
 def _cluster_values(one: ClusterStatus) -> dict[str, Any]:
     return {
-        "cluster": one.cluster, "published_from": one.first and instant_text(one.first),
-        "published_until": one.last and instant_text(one.last.end), "coverage": one.coverage,
+        "cluster": one.cluster,
+        "published_from": one.first and instant_text(one.first),
+        "published_until": one.last and instant_text(one.last.end),
+        "coverage": one.coverage,
         "gaps": [{"start": instant_text(gap.start), "end": instant_text(gap.end)} for gap in one.gaps],
-    }  # fmt: skip
+    }
 
 
 def _sla_values(status: SlaStatus) -> dict[str, Any]:
     sla, found = status.sla, status.attainment
     values = {
-        "sla": sla.name, "cluster": sla.cluster, "team": sla.team, "open_misses": status.open_misses,
-        "max_latency_ms": status.max_latency_ms, "objective": sla.objective, "period": sla.period,
-    }  # fmt: skip
-    names = ("attainment", "records_attainment", "coverage", "met", "budget", "budget_ms", "budget_left_ms",
-             "burn_rate")  # fmt: skip
+        "sla": sla.name,
+        "cluster": sla.cluster,
+        "team": sla.team,
+        "open_misses": status.open_misses,
+        "burns": [
+            {"id": burn.id, "severity": burn.severity, "start": instant_text(burn.start), "burn_rate": burn.burn_rate}
+            for burn in status.burns
+        ],
+        "max_latency_ms": status.max_latency_ms,
+        "objective": sla.objective,
+        "objective_of": sla.objective_of,
+        "period": sla.period,
+    }
+    names = (
+        "attainment",
+        "attainment_low",
+        "attainment_high",
+        "time_attainment",
+        "records_attainment",
+        "coverage",
+        "decision",
+        "met",
+        "budget",
+        "budget_ms",
+        "budget_left_ms",
+        "budget_records",
+        "budget_left_records",
+        "burn_rate",
+    )
     return values | {
-        "period_start": found and instant_text(found.period.start), "period_end": found
-        and instant_text(found.period.end), "as_of": found and instant_text(found.at),
+        "period_start": found and instant_text(found.period.start),
+        "period_end": found and instant_text(found.period.end),
+        "as_of": found and instant_text(found.at),
         **{name: getattr(found, name, None) for name in names},
-    }  # fmt: skip
+    }
+
+
+def _failure_values(one: Failure) -> dict[str, Any]:
+    return {
+        "cluster": one.cluster,
+        "start": instant_text(one.interval.start),
+        "end": instant_text(one.interval.end),
+        "step": one.step,
+        "reason": one.reason,
+        "failed_at": instant_text(one.at),
+    }
+
+
+def _in_words(found: CatchUp | ChainState | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    text = catching_up(found) if isinstance(found, CatchUp) else chained(found)
+    return asdict(found) | {"at": instant_text(found.at), "text": text}
 
 
 def _failed(row: Mapping[str, Any]) -> dict[str, Any]:

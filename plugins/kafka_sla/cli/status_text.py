@@ -2,30 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from kafka_sla.cli.status import ClusterStatus, SlaStatus, cluster_status, last_validation, sla_status
-from kafka_sla.cli.text_table import aligned
+from kafka_sla.cli.results import aligned
+from kafka_sla.cli.status import (
+    ClusterStatus,
+    SlaStatus,
+    cluster_status,
+    failed_intervals,
+    last_validation,
+    sla_status,
+)
 from kafka_sla.config.settings import Settings
+from kafka_sla.ledger.failures import Failure
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval, Miss, Sla, SlaWindow
+from kafka_sla.sla.burn import Burn
+from kafka_sla.sla.catch_up import CatchUp
+from kafka_sla.sla.chains import ChainState
+from kafka_sla.sla.judged_interval import JudgedInterval
 from kafka_sla.sla.root_cause.evidence import evidence_rows
-from kafka_sla.sla.wording import doubt, limits, place, requirement, violation, worst
+from kafka_sla.sla.wording import (
+    budget,
+    budget_left,
+    burning,
+    catching_up,
+    chained,
+    doubt,
+    limits,
+    place,
+    requirement,
+    violation,
+    worst,
+)
 from kafka_sla.text.formatting import UNKNOWN, burn, moment, plural, share, span
+from kafka_sla.text.timestamps import instant_text
 
 WIDTH = 100
 """Columns that a status fits, unless it is wide."""
+_MOST_FAILURES = 5
+_NONE: Mapping[str, CatchUp] = {}
+_NO_CHAINS: Mapping[str, ChainState] = {}
 _ORDER = ("missed", "exhausted", "at risk", "unknown", "on track")
 
 
-def status_text(settings: Settings, ledger: Ledger, *, wide: bool = False) -> str:
-    """Clusters, SLAs (those that need attention first) and the last validation."""
-    clusters = cluster_status(settings, ledger)
+def status_text(
+    settings: Settings,
+    ledger: Ledger,
+    catch_ups: Mapping[str, CatchUp] = _NONE,
+    clusters: Sequence[ClusterStatus] | None = None,
+    chains: Mapping[str, ChainState] = _NO_CHAINS,
+    *,
+    wide: bool = False,
+) -> str:
+    """Clusters, SLAs (those that need attention first), when those behind will have caught up, the last validation.
+    `clusters`: where they are known already."""
+    clusters = cluster_status(settings, ledger) if clusters is None else clusters
     parts = [_clusters_text(clusters)]
     if settings.slas:
         found = sorted(sla_status(settings, ledger, clusters), key=lambda s: (_ORDER.index(_state(s)), s.sla.name))
         parts.append(_wide_text(found) if wide else _slas_text(found))
+        paces = [catch_ups[s.sla.name] for s in found if s.sla.name in catch_ups]
+        behind = [one for one in paces if one.state != "caught_up"]
+        parts += [_catch_up_text(behind, wide=wide)] if behind else []
+        parts += [_chains_text(chains, wide=wide)] if chains else []
+        parts += [_burn(status.sla, burn) for status in found for burn in status.burns]
+    if failed := failed_intervals(ledger, clusters):
+        parts.append(_failures_text(failed))
     parts.append(_validation_text(ledger, clusters))
     return "\n\n".join(parts)
 
@@ -33,7 +78,7 @@ def status_text(settings: Settings, ledger: Ledger, *, wide: bool = False) -> st
 def interval_text(slas: Sequence[Sla], ledger: Ledger, interval: Interval) -> str:
     """What one run found: verdicts, the worst latency and misses per SLA."""
     header = ("SLA", "threshold", "good", "bad", "excluded", "unknown", "worst", "misses")
-    return aligned(header, [_interval_row(sla, ledger, interval) for sla in slas])
+    return aligned(header, [_interval_row(ledger.verdicts.judged(sla, interval)) for sla in slas])
 
 
 def miss_text(miss: Miss, windows: Sequence[SlaWindow] = ()) -> str:
@@ -47,6 +92,7 @@ def miss_text(miss: Miss, windows: Sequence[SlaWindow] = ()) -> str:
     lines = [
         f"{since}: {violation(miss)}.",
         *(f"  {text}" for text in (miss.evidence.get("sentence"), doubt(miss)) if text),
+        *([f"  Not counted: {miss.exclusion}."] if miss.exclusion else []),
         f"  Required: {requirement(miss)}",
         f"  Worst: {worst(miss)} at {moment(miss.worst_at)}: {place(miss)}, cluster {miss.cluster}",
         f"  Since: {moment(miss.start)}, {plural(miss.bad_windows, 'bad window')}; miss {miss.id}",
@@ -77,11 +123,24 @@ def _slas_text(slas: Sequence[SlaStatus]) -> str:
     return aligned(header, [(_cut(row[0], room), *row[1:]) for row in rows])
 
 
+def _catch_up_text(behind: Sequence[CatchUp], *, wide: bool) -> str:
+    """When those will have caught up that have not: beside its SLA in one line, as far as that fits."""
+    rows = [(one.sla, catching_up(one)) if wide else (_cut(one.sla, 40), _cut(catching_up(one), 58)) for one in behind]
+    return aligned(("SLA", "caught up"), rows)
+
+
+def _chains_text(chains: Mapping[str, ChainState], *, wide: bool) -> str:
+    """How long each chain takes and where, likewise."""
+    texts = {sla: chained(found) for sla, found in chains.items()}
+    rows = [(sla, text) if wide else (_cut(sla, 40), _cut(text, 58)) for sla, text in texts.items()]
+    return aligned(("SLA", "chain"), rows)
+
+
 def _sla_row(status: SlaStatus) -> tuple[str, ...]:
     sla, found = status.sla, status.attainment
     figures = (UNKNOWN, UNKNOWN, UNKNOWN)
     if found:
-        figures = (share(found.attainment), span(found.budget_left_ms), burn(found.burn_rate))
+        figures = (share(found.attainment), budget_left(found), burn(found.burn_rate))
     return (sla.name, _state(status), figures[0], share(sla.objective), *figures[1:], span(status.max_latency_ms))
 
 
@@ -92,28 +151,65 @@ def _state(status: SlaStatus) -> str:
     return budget.replace("_", " ") if budget else "unknown"
 
 
+def _burn(sla: Sla, burn: Burn) -> str:
+    return f"{burn.severity} since {moment(burn.start)}: {sla.name}: {burning(burn, sla.objective_of)}"
+
+
 def _cut(text: str, room: int) -> str:
     return text if len(text) <= room else f"{text[: room - 1]}…"
 
 
 def _wide_text(slas: Sequence[SlaStatus]) -> str:
     header = (
-        "SLA", "threshold", "objective", "in time", "in records", "period", "coverage",
-        "error budget", "left", "burn rate", "open misses",
-    )  # fmt: skip
+        "SLA",
+        "threshold",
+        "objective",
+        "in time",
+        "in records",
+        "period",
+        "coverage",
+        "error budget",
+        "left",
+        "burn rate",
+        "open misses",
+    )
     return aligned(header, [_wide_row(status) for status in slas])
+
+
+def _objective(sla: Sla) -> str:
+    return share(sla.objective) + (" of records" if sla.objective_of == "records" else "")
 
 
 def _wide_row(status: SlaStatus) -> tuple[str, ...]:
     sla, found = status.sla, status.attainment
-    required = (sla.name, span(status.max_latency_ms), share(sla.objective))
+    required = (sla.name, span(status.max_latency_ms), _objective(sla))
     if found is None:
         return (*required, UNKNOWN, *[""] * 6, str(status.open_misses))
     return (
-        *required, share(found.attainment), share(found.records_attainment),
-        f"{sla.period} from {found.period.start:%Y-%m-%d %H:%M} UTC", share(found.coverage),
-        span(found.budget_ms), span(found.budget_left_ms), burn(found.burn_rate), str(status.open_misses),
-    )  # fmt: skip
+        *required,
+        share(found.time_attainment),
+        share(found.records_attainment),
+        f"{sla.period} from {found.period.start:%Y-%m-%d %H:%M} UTC",
+        share(found.coverage),
+        budget(found),
+        budget_left(found),
+        burn(found.burn_rate),
+        str(status.open_misses),
+    )
+
+
+def _failures_text(failed: Sequence[Failure]) -> str:
+    """The newest of them, each with the command that takes it up again."""
+    lines = [f"{plural(len(failed), 'interval')} could not be measured:"]
+    for one in failed[:_MOST_FAILURES]:
+        times = f"--from {instant_text(one.interval.start)} --to {instant_text(one.interval.end)}"
+        lines += [
+            f"  {one.cluster}, {one.interval}: {one.step}: {one.reason}",
+            f"    kafka-sla run {times} --cluster {shlex.quote(one.cluster)}",
+        ]
+    if len(failed) > _MOST_FAILURES:
+        lines.append(f"  and {len(failed) - _MOST_FAILURES} older ones: --json lists all")
+    return "\n".join(lines)
 
 
 def _validation_text(ledger: Ledger, clusters: Sequence[ClusterStatus]) -> str:
@@ -127,15 +223,7 @@ def _validation_text(ledger: Ledger, clusters: Sequence[ClusterStatus]) -> str:
     return "\n".join([first, *rows])
 
 
-def _interval_row(sla: Sla, ledger: Ledger, interval: Interval) -> tuple[str, ...]:
-    windows = ledger.verdicts.windows(sla, interval)
-    verdicts = [window.verdict for window in windows]
-    counts = (str(verdicts.count(verdict)) for verdict in ("good", "bad", "excluded", "unknown"))
-    misses = ledger.verdicts.misses(sla, interval)
-    state = ", ".join(f"{miss.id} ({'recovered' if miss.end else 'open'})" for miss in misses) or "none"
-    return (sla.name, limits(windows, sla), *counts, _worst(windows), state)
-
-
-def _worst(windows: Sequence[SlaWindow]) -> str:
-    known = [w.worst_latency_ms for w in windows if w.worst_latency_ms is not None]
-    return span(max(known)) if known else "unknown"
+def _interval_row(found: JudgedInterval) -> tuple[str, ...]:
+    state = ", ".join(f"{miss.id} ({miss.state})" for miss in found.misses) or "none"
+    counts = (str(count) for count in found.verdicts.values())
+    return (found.sla.name, limits(found.windows, found.sla), *counts, span(found.worst_latency_ms), state)

@@ -54,9 +54,10 @@ def _copy(place: Workplace, asked: argparse.Namespace) -> int:
     if (asked.target is None) == (asked.to_connection is None):
         raise BadRequest("name where to copy the store: a folder, or --to-connection with a connection of a store")
     target = (
-        Store.embedded(asked.target) if asked.target
+        Store.embedded(asked.target)
+        if asked.target
         else Store.from_connection(environment_connection(asked.to_connection))
-    )  # fmt: skip
+    )
     with step(f"copy {place.store.warehouse}") as say:
         copied = copy_store(place.store, target, say)
     text = f"{target.warehouse}: {plural(copied.files, 'file')} copied, {copied.bytes:,} bytes; checked and ready"
@@ -156,8 +157,10 @@ def _damage(damage: Damage) -> dict[str, Any]:
     names = ("kind", "where", "problem", "table", "clusters", "rows", "load_id")
     span = damage.interval
     return {name: getattr(damage, name) for name in names} | {
-        "from": span and span.start, "to": span and span.end, "remediation": _CONSEQUENCES[damage.kind],
-    }  # fmt: skip
+        "from": span and span.start,
+        "to": span and span.end,
+        "remediation": _CONSEQUENCES[damage.kind],
+    }
 
 
 def _text(found: Sequence[Damage], inspection: Inspection) -> str:

@@ -14,6 +14,7 @@ from pydantic_core import CoreSchema, core_schema
 from kafka_sla.config.maintenance import EVERY, EVERY_ALLOWED, parse_every
 from kafka_sla.text.durations import DURATION, DURATION_ALLOWED, OBJECTIVE_ALLOWED, parse_duration, parse_objective
 from kafka_sla.text.name_patterns import PATTERN_ALLOWED, parse_pattern
+from kafka_sla.text.periods import PERIOD, PERIOD_ALLOWED, parse_period
 from kafka_sla.text.timestamps import INSTANT_ALLOWED, parse_instant
 
 
@@ -66,11 +67,13 @@ _NO_CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 _PERCENT = {"type": "string", "pattern": r"^\s*\d{1,3}(\.\d{1,9})?\s*%\s*$"}
 _SHARE = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
 _DURATION_SCHEMA = {"type": "string", "pattern": DURATION, "description": DURATION_ALLOWED}
+_PERIOD_SCHEMA = {"type": "string", "pattern": PERIOD, "description": PERIOD_ALLOWED}
 _OBJECTIVE_SCHEMA = {"anyOf": [_PERCENT, _SHARE], "description": OBJECTIVE_ALLOWED}
 
 Duration = Annotated[int, BeforeValidator(parse_duration), WithJsonSchema(_DURATION_SCHEMA)]
 SampleEvery = Annotated[int, BeforeValidator(_sample_every), WithJsonSchema(_DURATION_SCHEMA)]
 Objective = Annotated[float, BeforeValidator(parse_objective), WithJsonSchema(_OBJECTIVE_SCHEMA)]
+ObjectivePeriod = Annotated[str, BeforeValidator(parse_period), WithJsonSchema(_PERIOD_SCHEMA)]
 Pattern = Annotated[str, Text(PATTERN_ALLOWED, parse=lambda text: parse_pattern(text.removeprefix("!")))]
 Names = Annotated[list[Pattern], Field(min_length=1)]
 TimeZone = Annotated[str, Text("an IANA time zone, such as Europe/Berlin", parse=_time_zone)]
@@ -105,7 +108,22 @@ WebAddress = Annotated[
 Link = Annotated[str, Text("a web address, such as https://wiki.example.com/payments", r"https?://[^\s@]+")]
 ClockTime = Annotated[str, Text("a time of day in quotes, such as '07:00'", r"([01]\d|2[0-3]):[0-5]\d")]
 TopicName = Annotated[str, Text("a topic: letters, digits, _ . -, 249 characters at most", r"[A-Za-z0-9._-]{1,249}")]
+GroupName = Annotated[
+    str,
+    Text(
+        "the name of one consumer group, not a pattern: 255 characters at most, no * or ?, no ! or / first",
+        rf"[^ !/*?{_NO_CONTROL}](?:[^*?{_NO_CONTROL}]{{0,253}}[^ *?{_NO_CONTROL}])?",
+    ),
+]
 BrokerId = Annotated[int | str, BeforeValidator(_broker_id), WithJsonSchema({"type": "string", "pattern": r"^\d+$"})]
 HttpAddress = Annotated[
     str, Text("an address without login, such as http://broker-1:9404/metrics", r"https?://[^\s@/]+(/[^\s]*)?")
 ]
+
+
+def valid(parse: Callable[..., Any], *given: Any) -> Any:
+    """The parsed value, or None where the value is wrong by itself: the schema names that mistake."""
+    try:
+        return parse(*given)
+    except (ValueError, TypeError, LookupError, OSError, AttributeError):
+        return None

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from kafka_sla.config.burn_pairs import burn_rules
+from kafka_sla.config.chains import chain_rules, chained
+from kafka_sla.config.field_types import valid
 from kafka_sla.config.yaml_lines import KeyPath
 from kafka_sla.model import former_names
 from kafka_sla.text.durations import duration_text, parse_duration
 from kafka_sla.text.name_patterns import is_exact, parse_patterns
+from kafka_sla.text.periods import parse_period, shortest_days
 from kafka_sla.text.timestamps import parse_instant
 
 Found = tuple[KeyPath, str]
@@ -22,7 +26,8 @@ _SECRET_KEY = re.compile(
 )
 _SCHEDULE_MS = 300_000
 _DAY_MS = 86_400_000
-_SHORTEST_PERIOD_DAYS = {"day": 1, "week": 7, "month": 28, "quarter": 90, "year": 365}
+_ANY_PERIOD_DAYS = 365
+"""Where the period itself is wrong, which the schema says."""
 _TWINS = {"group": "groups", "groups": "group", "topic": "topics", "topics": "topic"}
 
 
@@ -32,20 +37,28 @@ def merged_slas(values: dict[str, Any]) -> list[dict[str, Any]]:
     merged = []
     for sla in slas if isinstance(slas, list) else []:
         own = {key: value for key, value in _mapping(sla).items() if value is not None}
-        merged.append({**{key: value for key, value in defaults.items() if _TWINS.get(key) not in own}, **own})
+        selected = own.keys() | (_TWINS.keys() if "chain" in own else set())
+        merged.append({**{key: value for key, value in defaults.items() if _TWINS.get(key) not in selected}, **own})
     return merged
 
 
 def broken_rules(values: dict[str, Any]) -> Iterator[Found]:
     """Every broken rule of the values of a configuration file."""
-    window = _valid(parse_duration, values.get("window")) or 60_000
+    window = valid(parse_duration, values.get("window")) or 60_000
     yield from _window_rules(values, window)
     yield from _digest_rules(values)
     yield from _team_rules(values)
     yield from _list_rules(values)
     names: set[str] = set()
     for i, sla in enumerate(merged_slas(values)):
-        rules = (_key_rules(sla, names), _for_rules(sla, window), _maintenance_rules(sla), _cluster_rules(sla, values))
+        rules = (
+            _key_rules(sla, names),
+            _for_rules(sla, window),
+            _maintenance_rules(sla),
+            _cluster_rules(sla, values),
+            burn_rules(sla, window),
+            chain_rules(sla, _TWINS),
+        )
         yield from ((("slas", i, *path), text) for rule in rules for path, text in rule)
 
 
@@ -116,8 +129,8 @@ def _window_rules(values: dict[str, Any], window: int) -> Iterator[Found]:
             f"{duration_text(window)!r} does not divide 5m; allowed: whole seconds that do, such as 10s, 30s, 1m, 5m",
         )
     offset_lookups = _mapping(values.get("offset_lookups"))
-    floor = _valid(parse_duration, offset_lookups.get("min_gap")) or 250
-    if floor > (_valid(parse_duration, offset_lookups.get("max_gap")) or window):
+    floor = valid(parse_duration, offset_lookups.get("min_gap")) or 250
+    if floor > (valid(parse_duration, offset_lookups.get("max_gap")) or window):
         yield (
             ("offset_lookups", "min_gap"),
             f"{duration_text(floor)!r} is longer than max_gap; allowed: max_gap at most",
@@ -131,7 +144,7 @@ def _key_rules(sla: dict[str, Any], names: set[str]) -> Iterator[Found]:
     names.add(str(name))
     if sla.get("max_latency") is None:
         yield (), "required key 'max_latency' is missing; allowed: a duration, such as max_latency: 30s"
-    if sla.get("group") is None and sla.get("groups") is None:
+    if all(sla.get(key) is None for key in ("group", "groups", "chain")):
         yield (), "required key 'groups' is missing; allowed: names or patterns, such as groups: [payments-service]"
     for one, many in (("group", "groups"), ("topic", "topics")):
         if sla.get(one) is not None and sla.get(many) is not None:
@@ -139,8 +152,9 @@ def _key_rules(sla: dict[str, Any], names: set[str]) -> Iterator[Found]:
 
 
 def _for_rules(sla: dict[str, Any], window: int) -> Iterator[Found]:
-    length = _valid(parse_duration, sla.get("for"))
-    days = _SHORTEST_PERIOD_DAYS.get(str(sla.get("period", "month")), 365)
+    length = valid(parse_duration, sla.get("for"))
+    period = valid(parse_period, sla.get("period", "month"))
+    days = shortest_days(period) if period else _ANY_PERIOD_DAYS
     if length is not None and length < window:
         yield (
             ("for",),
@@ -158,8 +172,8 @@ def _maintenance_rules(sla: dict[str, Any]) -> Iterator[Found]:
             yield ("maintenance", i), "not a maintenance; allowed: both 'from' and 'to', or 'every' alone"
         elif "from" in given:
             named = entry.get("time_zone") or sla.get("time_zone")
-            zone = named if _valid(ZoneInfo, named) else "UTC"
-            start, end = (_valid(parse_instant, entry[key], zone) for key in ("from", "to"))
+            zone = named if valid(ZoneInfo, named) else "UTC"
+            start, end = (valid(parse_instant, entry[key], zone) for key in ("from", "to"))
             if start and end and end <= start:
                 yield ("maintenance", i, "to"), f"{entry['to']!r} is not after 'from'; allowed: a later time"
 
@@ -181,7 +195,7 @@ def _list_rules(values: dict[str, Any]) -> Iterator[Found]:
     """Groups and topics of the lists of counted groups that the cluster does not measure at all."""
     for name, cluster in _mapping(values.get("clusters")).items():
         lists = _mapping(_mapping(cluster).get("non_consumed_offsets_groups"))
-        patterns = {many: _valid(parse_patterns, _mapping(cluster).get(many) or ["*"]) for many in ("groups", "topics")}
+        patterns = {many: valid(parse_patterns, _mapping(cluster).get(many) or ["*"]) for many in ("groups", "topics")}
         kept = _kept_names(str(name), _mapping(cluster))
         for topic, groups in lists.items():
             listed = [("groups", group) for group in groups if group not in kept] if isinstance(groups, list) else []
@@ -211,7 +225,13 @@ def _expiry_rules(sla: dict[str, Any], name: str, cluster: dict[str, Any]) -> It
 
 def _selection_rules(sla: dict[str, Any], name: str, cluster: dict[str, Any]) -> Iterator[Found]:
     for one, many in (("group", "groups"), ("topic", "topics")):
-        selected = _valid(parse_patterns, cluster.get(many) or ["*"])
+        selected = valid(parse_patterns, cluster.get(many) or ["*"])
+        for number, name_of_stage in chained(sla, one) if selected else ():
+            if not selected.matches(name_of_stage):
+                yield (
+                    ("chain", number, one),
+                    f"{name_of_stage!r} is not selected by clusters.{name}.{many}; allowed: names that it selects",
+                )
         listed = sla[many] if isinstance(sla.get(many), list) else [sla.get(one)]
         kept = _kept_names(name, cluster) if many == "groups" else []
         for text in listed if selected else []:
@@ -232,11 +252,3 @@ def _kept_names(source: str, cluster: dict[str, Any]) -> list[str]:
 
 def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _valid(parse: Callable[..., Any], *given: Any) -> Any:
-    """The parsed value, or None where the value is wrong by itself: the schema names that mistake."""
-    try:
-        return parse(*given)
-    except (ValueError, TypeError, LookupError, OSError, AttributeError):
-        return None

@@ -15,11 +15,13 @@ from kafka_sla.config.field_types import (
     Duration,
     Email,
     Every,
+    GroupName,
     HttpAddress,
     Instant,
     Link,
     Names,
     Objective,
+    ObjectivePeriod,
     Pattern,
     SampleEvery,
     SlaName,
@@ -27,6 +29,7 @@ from kafka_sla.config.field_types import (
     TopicName,
     WebAddress,
 )
+from kafka_sla.model.entities import WebhookFormat
 
 
 def _written(text: str, description: str, alias: str | None = None) -> Any:
@@ -153,6 +156,33 @@ class NotifierKeys(Section):
 
     path: ClassPath = Field(description="Class of the notifier.")
     kwargs: dict[str, Any] = Field(default={}, description="Its arguments, templated by Airflow.")
+    each_miss: bool | None = Field(
+        default=None,
+        description="true: a call for each miss; false: one call for all that share a cause. Default: false when the"
+        " arguments use `message` or `misses` and not `miss`, `sla` or `team`.",
+    )
+
+
+class WebhookKeys(Section):
+    """A receiver of opened and recovered misses over HTTP."""
+
+    connection: ConnectionId = Field(description="Airflow connection of type http: where it is, and its secrets.")
+    format: WebhookFormat = Field(default="json", description="What the receiver takes; json: kafka_sla's own event.")
+
+
+class BurnPairKeys(Section):
+    """An alert on a burn rate that is exceeded over a long and over a short time."""
+
+    burn_rate: float = Field(gt=0, le=1_000_000, description="1 spends exactly the budget in the period.")
+    long: Duration = Field(description="Time over which it is exceeded.")
+    short: Duration = Field(description="Time over which it is exceeded too, so that the alert ends soon.")
+    severity: Literal["page", "ticket"] = Field(default="ticket", description="One alert is open per severity.")
+    min_bad_time: Duration | None = Field(
+        default=None, description="Bad time that `long` must have, of an objective of time; default: for."
+    )
+    min_late_records: int = Field(
+        default=10, ge=1, description="Late records that `long` must have, of an objective of records."
+    )
 
 
 class SlaDefaults(Section):
@@ -178,10 +208,21 @@ class SlaDefaults(Section):
     min_time_to_expiry: Duration | None = Field(
         default=None, description="Also required: no unread record expires sooner than this."
     )
-    objective: Objective = _written("99.9%", description="Share of the windows of a period that must be good.")
-    period: Literal["day", "week", "month", "quarter", "year"] = Field(
-        default="month", description="Calendar period of the objective."
+    objective: Objective = _written(
+        "99.9%", description="Share of the windows or records of a period that must be good."
     )
+    objective_of: Literal["time", "records"] = Field(
+        default="time", description="What the objective counts: windows, or the records that are consumed in time."
+    )
+    period: ObjectivePeriod = Field(
+        default="month", description="Period of the objective: a calendar period, or the last so many days (28d)."
+    )
+    burn_alerts: Literal["none", "ticket", "workbook"] = Field(
+        default="none",
+        description="Alerts on burn rates: ticket (1x over 3d and 6h), or workbook (14.4x over 1h and 5m, 6x over 6h"
+        " and 30m as pages, and the ticket).",
+    )
+    burn_pairs: list[BurnPairKeys] = Field(default=[], description="Own alerts on burn rates, instead of burn_alerts.")
     time_zone: TimeZone = Field(default="UTC", description="Time zone of the calendar period.")
     steady_state: SteadyStateKeys = Field(default_factory=SteadyStateKeys, description="When the SLA applies.")
     maintenance: list[MaintenanceKeys] = Field(
@@ -192,15 +233,29 @@ class SlaDefaults(Section):
         default="notify", description="fail: the SLA's Airflow task turns red as well."
     )
     notifiers: list[NotifierKeys] = Field(default=[], description="Airflow notifiers besides e-mail.")
+    webhooks: list[WebhookKeys] = Field(default=[], description="Who hears of misses over HTTP.")
     description: str = Field(default="", description="Shown in mails and reports.")
     team: str = Field(default="", description="Who owns the consumer.")
     runbook: Link | None = Field(default=None, description="What to do about a miss; default: the runbook of its team.")
+
+
+class StageKeys(Section):
+    """One stage of a chain: a group, and the topic that it reads."""
+
+    group: GroupName = Field(description="Consumer group; it writes the topic of the next stage.")
+    topic: TopicName = Field(description="Topic that it reads.")
 
 
 class SlaKeys(SlaDefaults):
     """One SLA."""
 
     name: SlaName = Field(description="Unique name, shown in the grid, in mails and reports.")
+    chain: list[StageKeys] | None = Field(
+        default=None,
+        min_length=2,
+        max_length=16,
+        description="Instead of groups and topics: stages that each record passes in this order within max_latency.",
+    )
 
 
 class TeamKeys(Section):
@@ -288,6 +343,7 @@ SECTIONS: dict[tuple[str, ...], type[Section]] = {
     ("clusters", "*", "replication", "*"): ReplicationKeys,
     ("clusters", "*", "checkpoints", "*"): CheckpointKeys,
     ("slas", "*"): SlaKeys,
+    ("slas", "*", "chain", "*"): StageKeys,
     ("defaults",): SlaDefaults,
     ("offset_lookups",): OffsetLookupKeys,
     ("freshness_alert",): FreshnessAlertKeys,
@@ -295,7 +351,9 @@ SECTIONS: dict[tuple[str, ...], type[Section]] = {
     ("teams", "*"): TeamKeys,
     **{(*at, "steady_state"): SteadyStateKeys for at in (("slas", "*"), ("defaults",))},
     **{(*at, "maintenance", "*"): MaintenanceKeys for at in (("slas", "*"), ("defaults",))},
+    **{(*at, "burn_pairs", "*"): BurnPairKeys for at in (("slas", "*"), ("defaults",))},
     **{(*at, "notifiers", "*"): NotifierKeys for at in (("slas", "*"), ("defaults",))},
+    **{(*at, "webhooks", "*"): WebhookKeys for at in (("slas", "*"), ("defaults",))},
 }
 """Which model rules at which key path; * stands for any index or name."""
 

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import time
 from pathlib import Path
 from typing import Any
 
+from kafka_sla.config.burn_pairs import burn_pairs
+from kafka_sla.config.chains import stages_of
 from kafka_sla.config.maintenance import parse_maintenance
 from kafka_sla.config.problems import mistakes, report
 from kafka_sla.config.rules import did_you_mean, merged_slas
-from kafka_sla.config.schema import ClusterKeys, DigestKeys, Document, ReplicationKeys, SlaKeys, json_schema
+from kafka_sla.config.schema import (
+    ClusterKeys,
+    DigestKeys,
+    Document,
+    NotifierKeys,
+    ReplicationKeys,
+    SlaKeys,
+    json_schema,
+)
 from kafka_sla.config.sla_files import read_configuration
 from kafka_sla.errors import SettingsError
 from kafka_sla.model.entities import (
@@ -28,6 +39,7 @@ from kafka_sla.model.entities import (
     Sla,
     StatusRules,
     SteadyState,
+    Webhook,
 )
 from kafka_sla.text.name_patterns import parse_patterns
 
@@ -84,6 +96,12 @@ def load_settings(path: str | Path) -> Settings:
     if wrong := mistakes(file):
         raise SettingsError(report(path, wrong))
     return _settings(file.values)
+
+
+def supposed_slas(values: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> list[Sla]:
+    """What these entries would be in `slas` of a valid configuration with these values: its defaults hold for them,
+    too."""
+    return list(_settings({**values, "slas": list(entries), "digests": []}).slas)
 
 
 def _no_such(kind: str, name: str, known: Iterable[str]) -> str:
@@ -150,30 +168,42 @@ def _flow(source: str, keys: ReplicationKeys) -> ReplicationFlow:
 
 
 def _sla(keys: SlaKeys, only_cluster: str, runbooks: Mapping[str, str | None]) -> Sla:
-    steady = keys.steady_state
+    steady, chain = keys.steady_state, stages_of(keys.chain)
     return Sla(
         name=keys.name,
         cluster=keys.cluster or only_cluster,
-        groups=_patterns(keys.group, keys.groups),
-        topics=_patterns(keys.topic, keys.topics),
+        groups=_patterns(keys.group, keys.groups or [stage.group for stage in chain]),
+        topics=_patterns(keys.topic, keys.topics or [stage.topic for stage in chain]),
+        chain=chain,
         max_latency_ms=keys.max_latency or 0,
         for_ms=keys.for_,
         objective=keys.objective,
         steady_state=SteadyState(
             steady.caught_up_within or keys.max_latency or 0, steady.grace_period, steady.expire_group
         ),
+        objective_of=keys.objective_of,
+        burn_pairs=burn_pairs(keys),
         period=keys.period,
         time_zone=keys.time_zone,
         maintenance=tuple(parse_maintenance(m.model_dump(by_alias=True), keys.time_zone) for m in keys.maintenance),
         recipients=tuple(keys.recipients),
         when_uncertain=keys.when_uncertain,
         on_miss=keys.on_miss,
-        notifiers=tuple(Notifier(n.path, n.kwargs) for n in keys.notifiers),
+        notifiers=tuple(Notifier(n.path, n.kwargs, _each_miss(n)) for n in keys.notifiers),
+        webhooks=tuple(Webhook(w.connection, w.format) for w in keys.webhooks),
         description=keys.description,
         team=keys.team,
         min_time_to_expiry_ms=keys.min_time_to_expiry,
         runbook=keys.runbook or runbooks.get(keys.team) or "",
     )
+
+
+def _each_miss(keys: NotifierKeys) -> bool:
+    """Arguments that speak of one miss mean a call for each; a class that takes no template may read what it likes."""
+    if keys.each_miss is not None:
+        return keys.each_miss
+    used = set(re.findall(r"[a-z_]+", " ".join(re.findall(r"\{[{%].*?[%}]\}", json.dumps(keys.kwargs)))))
+    return bool(used & {"miss", "burn", "sla", "team"}) or not used & {"message", "misses"}
 
 
 def _digest(keys: DigestKeys) -> Digest:

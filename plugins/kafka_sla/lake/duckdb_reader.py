@@ -101,9 +101,15 @@ def _slice_table(slices: Sequence[tuple[str, Interval, str]]) -> pa.Table:
 
 
 def _rows(
-    table: Table, files: Sequence[str], names: Sequence[str], tail: str, values: dict[str, Any], *,
-    distinct: str = "", slices: pa.Table | None = None,
-) -> pa.Table:  # fmt: skip
+    table: Table,
+    files: Sequence[str],
+    names: Sequence[str],
+    tail: str,
+    values: dict[str, Any],
+    *,
+    distinct: str = "",
+    slices: pa.Table | None = None,
+) -> pa.Table:
     if not files:
         return empty(table, names)
     with database(slices=slices or _slice_table([])) as db:

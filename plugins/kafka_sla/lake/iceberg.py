@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,8 +18,8 @@ from pyiceberg.exceptions import (
 )
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.manifest import DataFile
+from pyiceberg.table import ManifestGroupPlanner, Transaction
 from pyiceberg.table import Table as IcebergTable
-from pyiceberg.table import Transaction
 from pyiceberg.table.metadata import TableMetadata
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
@@ -31,6 +32,8 @@ from kafka_sla.lake.table_layout import LOADS, MAIN, NAMESPACE, new_table, with_
 from kafka_sla.ledger.database import is_read_only, retrying, sqlite_address, telling
 from kafka_sla.model.tables import Table
 
+_MOST_PLANS, _MOST_FILES = 20, 500
+"""Plans that are remembered, and files of each: of one state of a table a question has the same answer for ever."""
 T = TypeVar("T")
 
 _LOST_RACES = (CommitFailedException, ValidationException, OperationalError)
@@ -61,6 +64,7 @@ class Iceberg:
         self._store = store
         self._admit = admit
         self._catalog: SqlCatalog | None = None
+        self._plans: dict[tuple[str, ...], list[DataFile]] = {}
 
     def table(self, table: Table) -> IcebergTable:
         """The table as it is now."""
@@ -75,9 +79,18 @@ class Iceberg:
         """Its data files that may hold rows which fit all these filters; none where only reading is possible and nobody
         has made the table yet. Facts have but one branch, whatever is asked for."""
         try:
-            return planned_files(self.table(table), *wanted, branch=branch)
+            current = self.table(table)
         except NoSuchTableError:
             return []
+        asked = (current.metadata_location, branch, *wanted)
+        found = self._plans.get(asked)
+        if found is None:
+            found = planned_files(current, *wanted, branch=branch)
+            if len(self._plans) >= _MOST_PLANS:
+                self._plans.clear()
+            if len(found) <= _MOST_FILES:
+                self._plans[asked] = found
+        return list(found)
 
     def commit(self, table: Table, change: Callable[[IcebergTable, Transaction], T]) -> T:
         """What `change` answers once committed; called again, on the newer table, when another commit came first."""
@@ -176,11 +189,13 @@ def planned_files(table: IcebergTable, *wanted: str, branch: str = MAIN) -> list
     """The data files of a branch that may hold rows which fit all these filters, each once, by path; of `main` where
     the table has no such branch: facts, and metrics of an older version that may only be read."""
     fits = " AND ".join(filter(None, wanted))
-    scan = table.scan(row_filter=fits or AlwaysTrue())
-    if branch != MAIN and branch in table.metadata.refs:
-        scan = scan.use_ref(branch)
+    snapshot = table.snapshot_by_name(branch) or table.current_snapshot()
+    if snapshot is None:
+        return []
+    planner = ManifestGroupPlanner(table.metadata, table.io, fits or AlwaysTrue())  # a scan also weighs what rows fit
     with readable(table.name()[-1]):
-        files = {task.file.file_path: task.file for task in scan.plan_files()}
+        found = chain.from_iterable(planner.plan_manifest_entries(snapshot.manifests(table.io)))
+        files = {entry.data_file.file_path: entry.data_file for entry in found}
     return [files[path] for path in sorted(files)]
 
 

@@ -21,6 +21,7 @@ from kafka_sla.errors import StoreError
 from kafka_sla.files import check_writable, has_rows, sync, write_days
 from kafka_sla.lake.duckdb_reader import distinct_values, empty, fact_rows, new_rows, slice_rows
 from kafka_sla.lake.iceberg import Iceberg, between, paths, planned_files
+from kafka_sla.lake.load_sums import sums_of_load
 from kafka_sla.lake.published_view import PublishedView
 from kafka_sla.lake.staging import folder_of
 from kafka_sla.lake.table_layout import LOADS
@@ -56,7 +57,7 @@ class Lake:
         """The same tables without these files of metrics: for who says that they are left out."""
         other = copy.copy(self)
         other._left_out = self._left_out.union(files)
-        return other
+        return other if self._remembered is None else other.remembering()
 
     def remembering(self) -> Lake:
         """The same tables as they are now: what was read of metrics once is not read again."""
@@ -93,9 +94,12 @@ class Lake:
         return self._planned(table, between(table.time, start, end, inclusive=True))
 
     def read_facts(
-        self, table: Table, interval: Interval, clusters: Sequence[str] | None = None,
+        self,
+        table: Table,
+        interval: Interval,
+        clusters: Sequence[str] | None = None,
         columns: Sequence[str] | None = None,
-    ) -> pa.Table:  # fmt: skip
+    ) -> pa.Table:
         """Facts of the interval, by key; None: of all clusters, with all columns."""
         files = self._planned(table, between(table.time, interval.start, interval.end))
         return fact_rows(table, files, interval, clusters, columns or table.names)
@@ -107,8 +111,8 @@ class Lake:
         return folder_of(self._store, load_id)
 
     def add_load(self, load_id: str, interval: Interval, files: Mapping[str, Sequence[str]]) -> list[str]:
-        """Add a load's staged files to their tables; nobody sees them until the load is published. Safe to repeat.
-        Answers which tables have rows of it."""
+        """Add a load's staged files to their tables, and keep what they add up to; nobody sees them until the load is
+        published. Safe to repeat. Answers which tables have rows of it."""
         with_rows = {name: [path for path in staged if has_rows(path)] for name, staged in files.items()}
         for name, staged in with_rows.items():
             if strangers := [path for path in staged if not path.startswith(self.stage_dir(load_id) + "/")]:
@@ -120,6 +124,7 @@ class Lake:
                 raise StoreError(
                     f"load {load_id} of {interval}: {name} does not take its staged files: {error}. Measure it again"
                 ) from error
+        self._ledger.load_sums.put(load_id, sums_of_load(load_id, interval, with_rows))
         return [name for name, staged in with_rows.items() if staged]
 
     def show(self, interval: Interval, names: Collection[str]) -> None:
@@ -136,11 +141,12 @@ class Lake:
 
     def published_files(self, table: Table, slices: Sequence[Slice]) -> list[str]:
         """Files that hold the rows of these slices; each may also hold rows of other clusters and times."""
-        return self._once((table.name, *slices), lambda: paths(self._published(table, slices)))
+        return paths(self._published(table, slices))
 
     def _published(self, table: Table, slices: Sequence[Slice]) -> list[DataFile]:
-        if not slices:
-            return []
+        return self._once((table.name, *slices), lambda: self._planned_of(table, slices)) if slices else []
+
+    def _planned_of(self, table: Table, slices: Sequence[Slice]) -> list[DataFile]:
         start, end = min(s.interval.start for s in slices), max(s.interval.end for s in slices)
         load_ids = sorted({s.load_id for s in slices})
         loads = between("interval_start", self._ledger.publications.start_of(load_ids), end)
@@ -163,9 +169,12 @@ class Lake:
     # reading
 
     def published(
-        self, name: str, interval: Interval, clusters: Sequence[str] | None = None,
+        self,
+        name: str,
+        interval: Interval,
+        clusters: Sequence[str] | None = None,
         columns: Sequence[str] | None = None,
-    ) -> pa.Table:  # fmt: skip
+    ) -> pa.Table:
         """Rows of any table whose time is in the interval, by key; of metrics the published ones. None: all clusters,
         all columns."""
         table = TABLES[name]
@@ -186,9 +195,13 @@ class Lake:
         return slice_rows(table, files, slices, names) if files else empty(table, names)
 
     def maintain(
-        self, now: datetime | None = None, *, grace_period: timedelta = timedelta(days=1),
-        orphan_age: timedelta = timedelta(days=1), trash_age: timedelta = timedelta(days=7),
-    ) -> MaintenanceResult:  # fmt: skip
+        self,
+        now: datetime | None = None,
+        *,
+        grace_period: timedelta = timedelta(days=1),
+        orphan_age: timedelta = timedelta(days=1),
+        trash_age: timedelta = timedelta(days=7),
+    ) -> MaintenanceResult:
         """Tidy up: see `table_maintenance`."""
         now = now or datetime.now(UTC)
         self._ledger.open(True)

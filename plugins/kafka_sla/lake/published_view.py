@@ -71,9 +71,13 @@ class PublishedView:
         return self.iceberg.commit(table, change)
 
     def _wanted(
-        self, current: IcebergTable, table: Table, extents: Mapping[str, LoadExtent], near: str,
+        self,
+        current: IcebergTable,
+        table: Table,
+        extents: Mapping[str, LoadExtent],
+        near: str,
         shown: Mapping[str, DataFile],
-    ) -> dict[str, DataFile]:  # fmt: skip
+    ) -> dict[str, DataFile]:
         """The files that show what is published of these loads."""
         hull = Interval(min(e.interval.start for e in extents.values()), max(e.interval.end for e in extents.values()))
         slices = by_load(self.ledger.publications.slices(None, hull))
@@ -90,9 +94,13 @@ class PublishedView:
         return wanted
 
     def _rest(
-        self, current: IcebergTable, table: Table, staged: Sequence[DataFile], visible: Sequence[Slice],
+        self,
+        current: IcebergTable,
+        table: Table,
+        staged: Sequence[DataFile],
+        visible: Sequence[Slice],
         shown: Mapping[str, DataFile],
-    ) -> dict[str, DataFile]:  # fmt: skip
+    ) -> dict[str, DataFile]:
         """One file with the rows of a load that newer loads have left, named after which these are."""
         load_id = visible[0].load_id
         digest = hashlib.sha256(repr(sorted(visible)).encode()).hexdigest()[:16]

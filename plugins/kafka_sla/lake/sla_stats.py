@@ -65,7 +65,9 @@ def _rows(lake: Lake, sla: Sla, interval: Interval, width_ms: int, slices: Seque
 def add_pairs(db: Sql, sla: Sla) -> None:
     """Groups and topics of the SLA, for `OF_PAIRS`: those that it names, else those that are seen in `files`."""
     groups, topics = plain_names(sla.groups), plain_names(sla.topics)
-    if groups is not None and topics is not None:
+    if sla.chain:
+        pairs = [(stage.group, stage.topic) for stage in sla.chain]
+    elif groups is not None and topics is not None:
         pairs = [(group, topic) for group in groups for topic in topics]
     else:
         seen = db.rows('SELECT DISTINCT "group", topic FROM files WHERE cluster = $cluster', cluster=sla.cluster)
@@ -74,9 +76,19 @@ def add_pairs(db: Sql, sla: Sla) -> None:
 
 
 _COLUMNS = (
-    "cluster", "group", "topic", "partition", "window_start", "window_end", "load_id", "records_consumed",
-    "log_end_offset", "records_latency_max_ms", "backlog_age_max_ms", "latency_histogram",
-)  # fmt: skip
+    "cluster",
+    "group",
+    "topic",
+    "partition",
+    "window_start",
+    "window_end",
+    "load_id",
+    "records_consumed",
+    "log_end_offset",
+    "records_latency_max_ms",
+    "backlog_age_max_ms",
+    "latency_histogram",
+)
 OF_PAIRS = 'SEMI JOIN pairs ON pairs."group" = files."group" AND pairs.topic = files.topic'
 _OF_SLA = f"FROM files {shown('window_start')} {OF_PAIRS}"
 # Histograms are read apart: kept in a table they would take most of its time, and gigabytes.

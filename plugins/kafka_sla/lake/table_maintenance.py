@@ -59,6 +59,7 @@ class TableMaintenance:
         PublishedView(self.store, self.iceberg, self.ledger).update()
         dead = self._dead_loads()
         dropped = sum(self._drop(table, dead) for table in METRICS)
+        self.ledger.load_sums.drop(dead)
         compacted = sum(self._compact(table) for table in FACTS)
         expired = sum(self._expire(table) for table in (*FACTS, *METRICS))
         self.ledger.advance()

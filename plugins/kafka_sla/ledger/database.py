@@ -43,9 +43,16 @@ BUSY_SECONDS = 60
 """How long a SQLite writer waits for the one before it; a notice being mailed holds the lock for seconds."""
 
 _HOPELESS = (
-    "authentication failed", "no password supplied", "does not exist", "no pg_hba.conf entry", "permission denied",
-    "could not translate host name", "unable to open database file", "readonly database", "read-only transaction",
-)  # fmt: skip
+    "authentication failed",
+    "no password supplied",
+    "does not exist",
+    "no pg_hba.conf entry",
+    "permission denied",
+    "could not translate host name",
+    "unable to open database file",
+    "readonly database",
+    "read-only transaction",
+)
 
 log = logging.getLogger(__name__)
 

@@ -65,9 +65,13 @@ def _insert(connection: Connection, cluster: str, interval: Interval, *, landed:
     """Record a landing under the next number of its cluster; the lock keeps two from taking the same."""
     seq = _newest(connection, cluster) + 1
     values = {
-        "cluster": cluster, "seq": seq, "from_at": interval.start, "to_at": interval.end,
-        "landed": landed, "recorded_at": datetime.now(UTC),
-    }  # fmt: skip
+        "cluster": cluster,
+        "seq": seq,
+        "from_at": interval.start,
+        "to_at": interval.end,
+        "landed": landed,
+        "recorded_at": datetime.now(UTC),
+    }
     connection.execute(insert(FACT_LOADS).values(**values))
     return seq
 

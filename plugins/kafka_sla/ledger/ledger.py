@@ -8,8 +8,14 @@ from typing import Any
 from sqlalchemy import select
 
 from kafka_sla.config.store import Store
+from kafka_sla.ledger.burn_notices import BurnNotices
+from kafka_sla.ledger.burns import Burns
 from kafka_sla.ledger.configurations import Configurations, RuleVersions
+from kafka_sla.ledger.exclusions import Exclusions
+from kafka_sla.ledger.failures import Failures
+from kafka_sla.ledger.incidents import Incidents
 from kafka_sla.ledger.ingestions import Ingestions
+from kafka_sla.ledger.load_sums import LoadSums
 from kafka_sla.ledger.observed_time import ObservedTime
 from kafka_sla.ledger.outbox import Outbox
 from kafka_sla.ledger.publications import Publications
@@ -35,10 +41,16 @@ class Ledger:
         self.observed_time = ObservedTime(database)
         self.verdicts = Verdicts(database)
         self.rollups = Rollups(database)
+        self.failures = Failures(database)
+        self.load_sums = LoadSums(database)
         self.validations = ValidationResults(database)
         self.queries = Queries(database)
         self.outbox = Outbox(database)
+        self.incidents = Incidents(database, self.outbox)
+        self.burns = Burns(database)
+        self.burn_notices = BurnNotices(database)
         self.triage = Triage(database)
+        self.exclusions = Exclusions(database)
         self.configurations = Configurations(database)
 
     def check_writable(self) -> None:

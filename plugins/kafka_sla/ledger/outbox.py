@@ -10,9 +10,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from pydantic import TypeAdapter
-from sqlalchemy import ColumnElement, Connection, Row, Table, and_, exists, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, Table, and_, exists, insert, or_, select
 
 from kafka_sla.ledger.database import Database
+from kafka_sla.ledger.notice_queue import NoticeQueue, Waiting
 from kafka_sla.ledger.schema import LATE_RUNS, NOTICES, SENT_DIGESTS, SLA_MISSES
 from kafka_sla.model import former_names
 from kafka_sla.model.entities import Digest, Interval, Miss
@@ -37,6 +38,8 @@ class Notice:
     start. The outbox sets it."""
     channel: str = MAIL
     """Who is told; each channel is told on its own, so that one that fails makes no other tell twice."""
+    incident: str = ""
+    """Thread of the first notice of its incident; `ledger.incidents` sets it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,7 @@ class Outbox:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.queue = NoticeQueue(database, _WAITING)
 
     def enqueue(self, notice: Notice) -> bool:
         """Queue a notice unless the incident was told already; a recovery only when its opening was. Was it queued?"""
@@ -80,31 +84,12 @@ class Outbox:
         """Send what waits, oldest first, each inside its own transaction; answers how many were sent. A notice that
         could not be sent waits for the next delivery; the others are sent before its error is raised. None: all, `but`
         those channels."""
-        failed: dict[int, Exception] = {}
-        sent = 0
-        while True:
-            with self._database.writing() as connection:
-                row = connection.execute(_next(slas, channels, but, list(failed))).first()
-                if row is None:
-                    break
-                try:
-                    send(_notice(row))
-                except Exception as error:
-                    failed[row.seq] = error
-                    continue
-                connection.execute(update(NOTICES).where(NOTICES.c.seq == row.seq).values(sent_at=datetime.now(UTC)))
-            sent += 1
-        if failed:
-            raise _as_one(list(failed.values()))
-        return sent
+
+        return self.queue.deliver(send, slas, channels, but=but)
 
     def waiting(self, slas: Sequence[str] | None = None) -> list[Notice]:
         """Notices not sent yet."""
-        rows = select(NOTICES, _THRESHOLD).where(NOTICES.c.sent_at.is_(None)).order_by(NOTICES.c.seq)
-        if slas is not None:
-            rows = rows.where(NOTICES.c.sla.in_(slas))
-        with self._database.reading() as connection:
-            return [_notice(row) for row in connection.execute(rows)]
+        return self.queue.waiting(slas)
 
     def send_digest_once(self, digest: Digest, period: Interval, recipient: str, send: Callable[[], None]) -> bool:
         """Call `send` unless this digest of this period was sent to the recipient; was it called?"""
@@ -163,26 +148,9 @@ def _told(connection: Connection, notice: Notice) -> list[Row[Any]]:
     return list(connection.execute(rows.where(NOTICES.c.channel == notice.channel).order_by(NOTICES.c.seq)))
 
 
-def _next(slas: Sequence[str] | None, channels: Sequence[str] | None, but: Sequence[str], failed: Sequence[int]) -> Any:
-    """The oldest notice that waits and that nobody else is sending; never a recovery before its opening is sent."""
-    opening = NOTICES.alias("opening")
-    unsent = exists().where(
-        opening.c.thread == NOTICES.c.thread,
-        opening.c.channel == NOTICES.c.channel,
-        opening.c.seq < NOTICES.c.seq,
-        opening.c.sent_at.is_(None),
-    )
-    rows = select(NOTICES, _THRESHOLD).where(NOTICES.c.sent_at.is_(None), NOTICES.c.seq.not_in(failed), ~unsent)
-    rows = rows.where(NOTICES.c.channel.not_in(but))
-    if slas is not None:
-        rows = rows.where(NOTICES.c.sla.in_(slas))
-    if channels is not None:
-        rows = rows.where(NOTICES.c.channel.in_(channels))
-    return rows.order_by(NOTICES.c.seq).limit(1).with_for_update(of=NOTICES, skip_locked=True)
-
-
-def _as_one(errors: list[Exception]) -> Exception:
-    return errors[0] if len(errors) == 1 else ExceptionGroup(f"{len(errors)} notices could not be sent", errors)
+def stored_notices() -> Select[Any]:
+    """Rows that `notice_of` reads."""
+    return select(NOTICES, _THRESHOLD)
 
 
 def _row(notice: Notice, thread: str) -> dict[str, Any]:
@@ -200,9 +168,17 @@ def _row(notice: Notice, thread: str) -> dict[str, Any]:
     }
 
 
-def _notice(row: Row[Any]) -> Notice:
+def notice_of(row: Row[Any]) -> Notice:
+    """The notice that a row holds."""
     stored = json.loads(row.notice)
     unsaid = {"max_latency_ms": row.max_latency_ms or 0, "for_ms": 0}  # by a version that kept them elsewhere
     miss = unsaid | former_names.renamed(SLA_MISSES.name, stored["miss"])
     content = _CODEC.validate_python(stored | {"miss": miss})
-    return Notice(row.kind, content.miss, content.run_url, row.thread, row.channel)
+    return Notice(row.kind, content.miss, content.run_url, row.thread, row.channel, row.incident or "")
+
+
+_OPEN = exists().where(
+    SLA_MISSES.c.sla == NOTICES.c.sla, SLA_MISSES.c.state == "open", SLA_MISSES.c.start_at < NOTICES.c.known_until
+)
+"""The reported miss is open at present, or what late facts have made of it; reruns may have removed it."""
+_WAITING = Waiting(NOTICES, stored_notices(), notice_of, "opened", "recovered", _OPEN)

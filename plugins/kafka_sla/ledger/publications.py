@@ -117,10 +117,14 @@ class Publications:
                 seq = facts_seq if isinstance(facts_seq, int) else facts_seq[cluster]
                 connection.execute(
                     insert(PUBLICATIONS).values(
-                        cluster=cluster, interval_start=interval.start, interval_end=interval.end,
-                        load_id=load_id, facts_seq=seq, published_at=now,
+                        cluster=cluster,
+                        interval_start=interval.start,
+                        interval_end=interval.end,
+                        load_id=load_id,
+                        facts_seq=seq,
+                        published_at=now,
                     )
-                )  # fmt: skip
+                )
                 _retire_hidden(connection, cluster, interval, now)
         self._database.advance()
 
@@ -240,10 +244,15 @@ def _retire_hidden(connection: Connection, cluster: str, interval: Interval, now
     if hidden:
         connection.execute(delete(PUBLICATIONS).where(PUBLICATIONS.c.seq.in_([p.seq for p in hidden])))
         rows = [
-            {"load_id": p.load_id, "cluster": cluster, "retired_at": now, "interval_start": p.interval.start,
-             "interval_end": p.interval.end}
+            {
+                "load_id": p.load_id,
+                "cluster": cluster,
+                "retired_at": now,
+                "interval_start": p.interval.start,
+                "interval_end": p.interval.end,
+            }
             for p in hidden
-        ]  # fmt: skip
+        ]
         connection.execute(insert(RETIRED_LOADS), rows)
 
 

@@ -15,9 +15,11 @@ from kafka_sla.ledger.schema import PUBLICATIONS, QUARANTINE, SLA_MISSES, SLA_WI
 from kafka_sla.model.entities import Interval
 
 Index(
-    "validation_results_broken", VALIDATION_RESULTS.c.interval_start,
-    postgresql_where=VALIDATION_RESULTS.c.success == false(), sqlite_where=VALIDATION_RESULTS.c.success == false(),
-)  # fmt: skip
+    "validation_results_broken",
+    VALIDATION_RESULTS.c.interval_start,
+    postgresql_where=VALIDATION_RESULTS.c.success == false(),
+    sqlite_where=VALIDATION_RESULTS.c.success == false(),
+)
 
 
 @dataclass(frozen=True, slots=True)

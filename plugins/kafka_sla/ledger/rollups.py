@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,27 +14,33 @@ from sqlalchemy import (
     Double,
     LargeBinary,
     Row,
+    RowMapping,
     Select,
     Table,
     Text,
     and_,
+    bindparam,
+    case,
     cast,
     delete,
     func,
     insert,
     select,
+    update,
 )
 
 from kafka_sla.ledger.database import Database, UtcTime
 from kafka_sla.ledger.schema import METADATA
-from kafka_sla.model.entities import EVERYTHING, Interval, floor_time
+from kafka_sla.model.entities import EVERYTHING, Interval, SlaWindow, floor_time
 from kafka_sla.sla.rollups import (
     DAY_MS,
     HOUR_MS,
     SLOT_MS,
+    SUMMED,
     RecordStats,
     Rollup,
     Sums,
+    judged,
     merged,
     packed_cells,
     packed_histogram,
@@ -61,6 +67,9 @@ SLA_ROLLUPS = Table(
     Column("unknown_ms", BigInteger, nullable=False),
     Column("records_consumed", BigInteger, nullable=False),
     Column("records_over_threshold", BigInteger, nullable=False),
+    Column("records_over_threshold_low", BigInteger),
+    Column("records_over_threshold_high", BigInteger),
+    Column("records_in_unknown_time", BigInteger),
     Column("worst_latency_ms", Double),
     Column("worst_latency_low_ms", Double),
     Column("worst_latency_high_ms", Double),
@@ -78,8 +87,19 @@ ROLLUP_DETAILS = Table(
     Column("cells", LargeBinary, nullable=False),
 )
 _BOTH = (SLA_ROLLUPS, ROLLUP_DETAILS)
-_SUMS = ("good_ms", "bad_ms", "excluded_ms", "unknown_ms", "records_consumed", "records_over_threshold")
-_NUMBERS = (*_SUMS, "worst_latency_ms", "worst_latency_low_ms", "worst_latency_high_ms", "max_latency_ms")
+_NUMBERS = (*SUMMED, "worst_latency_ms", "worst_latency_low_ms", "worst_latency_high_ms", "max_latency_ms")
+
+_SINCE_KEPT = {
+    "records_over_threshold_low": func.coalesce(SLA_ROLLUPS.c.records_over_threshold_low, 0),
+    "records_over_threshold_high": func.coalesce(
+        SLA_ROLLUPS.c.records_over_threshold_high, SLA_ROLLUPS.c.records_consumed
+    ),
+    "records_in_unknown_time": func.coalesce(
+        SLA_ROLLUPS.c.records_in_unknown_time,
+        case((SLA_ROLLUPS.c.unknown_ms > 0, func.coalesce(SLA_ROLLUPS.c.all_consumed, 0)), else_=0),
+    ),
+}
+"""Sums that earlier versions did not keep: of their rows the widest bounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,17 +141,35 @@ class Rollups:
         newest = self.newest_slots([sla]).get(sla)
         return newest is None or until > newest.start - WINDOWS_KEPT
 
+    def keeps_slots(self, slas: Sequence[str], at: datetime) -> bool:
+        """Are slots of the three days before this time kept?"""
+        t = SLA_ROLLUPS.c
+        newest = select(func.max(t.start_at)).where(t.sla.in_(slas), t.width_ms == SLOT_MS)
+        with self._database.reading() as connection:
+            last = connection.execute(newest).scalar_one()
+        return last is not None and at > last - SLOTS_KEPT / 2
+
+    def keeps_bounds(self, sla: str) -> bool:
+        """Were all rollups of the SLA made by a version that keeps bounds of its late records?"""
+        t = SLA_ROLLUPS.c
+        older = select(t.sla).where(t.sla == sla, t.records_over_threshold_high.is_(None)).limit(1)
+        with self._database.reading() as connection:
+            return connection.execute(older).first() is None
+
     def read(self, sla: str, width_ms: int, interval: Interval) -> list[Packed]:
         """The rollups of this width that start in the interval, in time order."""
         with self._database.reading() as connection:
             return [_packed(row) for row in connection.execute(_rows(sla, width_ms, interval))]
 
-    def newest_slots(self, slas: Sequence[str]) -> dict[str, Packed]:
-        """The newest slot of five minutes of each SLA that has one."""
-        found = {}
+    def newest_slots(self, slas: Sequence[str], since: datetime | None = None) -> dict[str, Packed]:
+        """The newest slot of five minutes of each SLA that has one; those that start `since` then come in one query."""
+        found: dict[str, Packed] = {}
         newest = _joined().order_by(SLA_ROLLUPS.c.start_at.desc()).limit(1)
         with self._database.reading() as connection:
-            for sla in slas:
+            if since:
+                recent = _rows_since(slas, SLOT_MS, since)
+                found = {row.sla: _packed(row) for row in connection.execute(recent).all()}
+            for sla in [sla for sla in slas if sla not in found]:
                 mine = newest.where(SLA_ROLLUPS.c.sla == sla, SLA_ROLLUPS.c.width_ms == SLOT_MS)
                 if row := connection.execute(mine).first():
                     found[sla] = _packed(row)
@@ -145,8 +183,8 @@ class Rollups:
         )
         found: dict[str, list[tuple[Any, ...]]] = {sla: [] for sla in slas}
         with self._database.reading() as connection:
-            for row in connection.execute(rows.order_by(t.sla, t.start_at)):
-                found[row.sla].append((row.start_at, row.worst_latency_ms, row.max_latency_ms))
+            for sla, *values in connection.execute(rows.order_by(t.sla, t.start_at)).all():
+                found[sla].append(tuple(values))
         return found
 
     def numbers(self, sla: str, width_ms: int, interval: Interval) -> list[Rollup]:
@@ -169,21 +207,66 @@ class Rollups:
     def sums(self, slas: Sequence[str], width_ms: int, interval: Interval) -> dict[str, Sums]:
         """The rollups of each SLA added up by the database; nothing for an SLA without any."""
         t = SLA_ROLLUPS.c
-        totals = [func.sum(cast(t[name], Double)).label(name) for name in _SUMS]
+        totals = [func.sum(cast(_SINCE_KEPT.get(name, t[name]), Double)).label(name) for name in SUMMED]
         rows = select(t.sla, *totals).where(_of(SLA_ROLLUPS, slas, width_ms, interval)).group_by(t.sla)
         with self._database.reading() as connection:
-            return {row.sla: Sums(*(int(row._mapping[name]) for name in _SUMS)) for row in connection.execute(rows)}
+            return {row[0]: Sums(*map(int, row[1:])) for row in connection.execute(rows)}
+
+
+def recount(
+    connection: Connection, sla: str, interval: Interval, windows_of: Callable[[Interval], Sequence[SlaWindow]]
+) -> None:
+    """Add judged time and records of the rollups that the interval touches up anew, from the windows of its days; what
+    was measured stays as it is."""
+    for day in Interval(floor_time(interval.start, DAY_MS), interval.end).windows(DAY_MS):
+        windows = windows_of(day)
+        t = SLA_ROLLUPS.c
+        inside = and_(t.sla == sla, t.start_at >= day.start, t.start_at < day.end)
+        for width_ms in connection.execute(select(t.width_ms).where(inside).distinct()).scalars().all():
+            starts = connection.execute(select(t.start_at).where(inside, t.width_ms == width_ms)).scalars().all()
+            _put_sums(connection, sla, width_ms, [at for at in starts if _touches(at, width_ms, interval)], windows)
+
+
+def _touches(at: datetime, width_ms: int, interval: Interval) -> bool:
+    return at < interval.end and at + timedelta(milliseconds=width_ms) > interval.start
+
+
+def _put_sums(
+    connection: Connection, sla: str, width_ms: int, starts: Sequence[datetime], windows: Sequence[SlaWindow]
+) -> None:
+    mine: dict[datetime, list[SlaWindow]] = {at: [] for at in starts}
+    for window in windows:
+        if (at := floor_time(window.window.start, width_ms)) in mine:
+            mine[at].append(window)
+    t = SLA_ROLLUPS.c
+    one = and_(t.sla == sla, t.width_ms == width_ms, t.start_at == bindparam("at"))
+    sums = [(at, judged(_span(at, width_ms), of, RecordStats())) for at, of in mine.items()]
+    if sums:
+        changed = update(SLA_ROLLUPS).where(one).values({name: bindparam(f"new_{name}") for name in SUMMED})
+        new = [{"at": at} | {f"new_{name}": getattr(rollup, name) for name in SUMMED} for at, rollup in sums]
+        connection.execute(changed, new)
+
+
+def _span(at: datetime, width_ms: int) -> Interval:
+    return Interval(at, at + timedelta(milliseconds=width_ms))
 
 
 def _of(table: Table, slas: Sequence[str], width_ms: int, interval: Interval) -> Any:
     t = table.c
-    return and_(
-        t.sla.in_(slas), t.width_ms == width_ms, t.start_at >= interval.start, t.start_at < interval.end
-    )  # fmt: skip
+    return and_(t.sla.in_(slas), t.width_ms == width_ms, t.start_at >= interval.start, t.start_at < interval.end)
 
 
 def _rows(sla: str, width_ms: int, interval: Interval) -> Select[Any]:
     return _joined().where(_of(SLA_ROLLUPS, [sla], width_ms, interval)).order_by(SLA_ROLLUPS.c.start_at)
+
+
+def _rows_since(slas: Sequence[str], width_ms: int, since: datetime) -> Select[Any]:
+    """The newest rollup of each SLA that has one `since` then."""
+    t = SLA_ROLLUPS.c
+    last = select(t.sla, func.max(t.start_at).label("start_at")).group_by(t.sla)
+    newest = last.where(_of(SLA_ROLLUPS, slas, width_ms, Interval(since, EVERYTHING.end))).subquery()
+    same = and_(t.sla == newest.c.sla, t.start_at == newest.c.start_at, t.width_ms == width_ms)
+    return _joined().join(newest, same)
 
 
 def _joined() -> Select[Any]:
@@ -212,10 +295,14 @@ def _row(sla: str, width_ms: int, rollup: Rollup) -> dict[str, Any]:
     numbers = {name: getattr(rollup, name) for name in _NUMBERS}
     measured = rollup.measured
     return numbers | {
-        "sla": sla, "width_ms": width_ms, "start_at": rollup.span.start,
-        "all_consumed": measured.records_consumed, "all_produced": measured.records_produced,
-        "histogram": packed_histogram(measured.histogram), "cells": packed_cells(measured.cells),
-    }  # fmt: skip
+        "sla": sla,
+        "width_ms": width_ms,
+        "start_at": rollup.span.start,
+        "all_consumed": measured.records_consumed,
+        "all_produced": measured.records_produced,
+        "histogram": packed_histogram(measured.histogram),
+        "cells": packed_cells(measured.cells),
+    }
 
 
 def _packed(row: Row[Any]) -> Packed:
@@ -227,7 +314,17 @@ def _numbers(row: Row[Any]) -> Rollup:
     value = row._mapping
     span = Interval(value["start_at"], value["start_at"] + timedelta(milliseconds=value["width_ms"]))
     measured = RecordStats(value["all_consumed"], value["all_produced"])
-    return Rollup(span, **{name: value[name] for name in _NUMBERS}, measured=measured)
+    return Rollup(span, **{name: value[name] for name in _NUMBERS} | _widest(value), measured=measured)
+
+
+def _widest(value: RowMapping) -> dict[str, int]:
+    """What `_SINCE_KEPT` says of one row."""
+    widest = {
+        "records_over_threshold_low": 0,
+        "records_over_threshold_high": value["records_consumed"],
+        "records_in_unknown_time": (value["all_consumed"] or 0) if value["unknown_ms"] else 0,
+    }
+    return {name: number for name, number in widest.items() if value[name] is None}
 
 
 def _whole(row: Row[Any]) -> Rollup:
@@ -236,9 +333,11 @@ def _whole(row: Row[Any]) -> Rollup:
     head, worst = unpacked_cells(packed.cells)
     known = packed.rollup.measured
     measured = RecordStats(
-        known.records_consumed, known.records_produced,
-        dict(zip(buckets.tolist(), counts.tolist(), strict=True)), dict(zip(places(head), worst.tolist(), strict=True)),
-    )  # fmt: skip
+        known.records_consumed,
+        known.records_produced,
+        dict(zip(buckets.tolist(), counts.tolist(), strict=True)),
+        dict(zip(places(head), worst.tolist(), strict=True)),
+    )
     return Rollup(packed.rollup.span, **{name: getattr(packed.rollup, name) for name in _NUMBERS}, measured=measured)
 
 

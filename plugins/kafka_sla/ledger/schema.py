@@ -69,7 +69,12 @@ QUARANTINE = _declared(
     Index("quarantine_by_load", "load_id"),
     keyed=False,  # a row as JSON is too long for a key
 )
-DECLARED = {t.name: t for t in (SLA_WINDOWS, SLA_MISSES, VALIDATION_RESULTS, QUARANTINE)}
+EXCLUSIONS = _declared(
+    tables.EXCLUSIONS,
+    UniqueConstraint("undoes", name="exclusions_undone_once"),
+    Index("exclusions_by_sla", "sla", "start_at"),
+)
+DECLARED = {t.name: t for t in (SLA_WINDOWS, SLA_MISSES, VALIDATION_RESULTS, QUARANTINE, EXCLUSIONS)}
 
 PUBLICATIONS = Table(
     "publications",
@@ -126,9 +131,47 @@ NOTICES = Table(
     Column("notice", Text, nullable=False),
     Column("queued_at", UtcTime, nullable=False),
     Column("sent_at", UtcTime),
+    Column("incident", String(64)),
+    Column("batch", BigInteger),
+    Column("shared_cause", Text),
     UniqueConstraint("miss_id", "kind", "channel"),
     CheckConstraint("kind IN ('opened', 'recovered')", name="notices_kind"),
     Index("notices_by_sla", "sla", "start_at"),
+)
+SLA_BURNS = Table(
+    "sla_burns",
+    METADATA,
+    Column("burn_id", String(64), primary_key=True),
+    Column("sla", Text, nullable=False),
+    Column("severity", String(16), nullable=False),
+    Column("start_at", UtcTime, nullable=False),
+    Column("end_at", UtcTime),
+    Column("burn_rate", Double, nullable=False),
+    Column("burn", Text, nullable=False),
+    CheckConstraint("severity IN ('page', 'ticket')", name="sla_burns_severity"),
+    Index("sla_burns_by_sla", "sla", "start_at"),
+)
+BURN_NOTICES = Table(
+    "burn_notices",
+    METADATA,
+    Column("seq", _SEQ, primary_key=True, autoincrement=True),
+    Column("burn_id", String(64), nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("channel", Text, nullable=False),
+    Column("sla", Text, nullable=False),
+    Column("severity", String(16), nullable=False),
+    Column("start_at", UtcTime, nullable=False),
+    Column("known_until", UtcTime, nullable=False),
+    Column("thread", String(64), nullable=False),
+    Column("notice", Text, nullable=False),
+    Column("queued_at", UtcTime, nullable=False),
+    Column("sent_at", UtcTime),
+    Column("incident", String(64)),
+    Column("batch", BigInteger),
+    Column("shared_cause", Text),
+    UniqueConstraint("burn_id", "kind", "channel"),
+    CheckConstraint("kind IN ('began', 'over')", name="burn_notices_kind"),
+    Index("burn_notices_by_sla", "sla", "start_at"),
 )
 SENT_DIGESTS = Table(
     "sent_digests",

@@ -12,11 +12,11 @@ from sqlalchemy import Connection, column, delete, func, insert, inspect, select
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from kafka_sla.config.store import Store
+from kafka_sla.config.store_marker import HELP, Marker, State
 from kafka_sla.errors import StoreError
 from kafka_sla.files import reached, sizes_of
 from kafka_sla.ledger.database import Database, reason, retrying
 from kafka_sla.ledger.schema import METADATA, STORE_STATES
-from kafka_sla.ledger.store_marker import HELP, Marker, State
 
 _STATES_KEPT = 1_000
 """A marker is behind by the states of those who were killed, or have yet to write it: by far fewer."""

@@ -48,9 +48,15 @@ class Triage:
     def add(self, miss: Miss, kind: NoteKind, author: str, text: str) -> None:
         """Keep a note about a miss as it is known now."""
         row = {
-            "sla": miss.sla, "miss_id": miss.id, "start_at": miss.start, "known_until": miss.end or miss.opened_at,
-            "kind": kind, "author": author, "text": text, "at": datetime.now(UTC),
-        }  # fmt: skip
+            "sla": miss.sla,
+            "miss_id": miss.id,
+            "start_at": miss.start,
+            "known_until": miss.end or miss.opened_at,
+            "kind": kind,
+            "author": author,
+            "text": text,
+            "at": datetime.now(UTC),
+        }
         with self._database.writing(f"notes {miss.sla}") as connection:
             connection.execute(insert(MISS_NOTES).values(row))
 

@@ -4,16 +4,40 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Double, Row, Select, and_, cast, delete, extract, func, insert, or_, select, update
+from sqlalchemy import (
+    Connection,
+    Double,
+    Row,
+    Select,
+    and_,
+    case,
+    cast,
+    delete,
+    extract,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from kafka_sla.ledger.database import Database
+from kafka_sla.ledger.exclusions import (
+    JUDGED,
+    WINDOW_FIELDS,
+    exclude_windows,
+    exclusion_of,
+    exclusions_in_force,
+    window_of,
+)
 from kafka_sla.ledger.schema import NOTICES, SLA_MISSES, SLA_WINDOWS
 from kafka_sla.model.entities import EVERYTHING, Interval, Miss, Sla, SlaWindow
-from kafka_sla.sla.rollups import Sums
+from kafka_sla.sla.judged_interval import JudgedInterval
+from kafka_sla.sla.rollups import Sums, added
 
 JudgeMisses = Callable[[Sequence[SlaWindow]], Sequence[Miss]]
 """From windows in time order to misses; windows that are not there count as unknown ones."""
@@ -62,14 +86,17 @@ class Verdicts:
         mine = SLA_WINDOWS.c.sla == sla.name
         inside = and_(SLA_WINDOWS.c.window_start >= interval.start, SLA_WINDOWS.c.window_start < interval.end)
         with self._database.writing(f"sla {sla.name}") as connection:
-            last_bad = select(func.max(SLA_WINDOWS.c.window_end)).where(mine, SLA_WINDOWS.c.verdict == "bad")
+            last_bad = select(func.max(SLA_WINDOWS.c.window_end)).where(mine, JUDGED == "bad")
             open_until = connection.execute(last_bad).scalar_one()
             connection.execute(delete(SLA_WINDOWS).where(mine, inside))
             if windows:
                 connection.execute(insert(SLA_WINDOWS), [_window_row(sla, window) for window in windows])
             around = _neighbourhood(connection, sla.name, interval.start, interval.end + looks_back)
-            change = _replace_misses(connection, sla, interval, around, judge_misses(around))
+            excluded = exclusions_in_force(connection, sla.name)
+            judged = [replace(miss, exclusion=exclusion_of(miss, excluded)) for miss in judge_misses(around)]
+            change = _replace_misses(connection, sla, interval, around, judged)
             _remember_extent(connection, change, open_until)
+            exclude_windows(connection, sla.name, interval, excluded)
             return change
 
     def windows(self, sla: str | Sla, interval: Interval) -> tuple[SlaWindow, ...]:
@@ -79,24 +106,38 @@ class Verdicts:
             SLA_WINDOWS.c.window_start >= interval.start, SLA_WINDOWS.c.window_start < interval.end
         )
         with self._database.reading() as connection:
-            return tuple(_window(row) for row in connection.execute(rows))
+            return tuple(window_of(row) for row in connection.execute(rows))
 
     def sums(self, sla: str | Sla, interval: Interval) -> Sums:
         """The windows that are inside the interval, added up by the database: a year of them is half a million."""
-        t, name = SLA_WINDOWS.c, sla if isinstance(sla, str) else sla.name
+        name = sla if isinstance(sla, str) else sla.name
+        return self.sums_of_slas([name], interval)[name]
+
+    def sums_of_slas(self, slas: Sequence[str], interval: Interval) -> dict[str, Sums]:
+        """The same for several SLAs at once."""
+        t = SLA_WINDOWS.c
         seconds = func.sum(extract("epoch", t.window_end) - extract("epoch", t.window_start)).label("seconds")
-        consumed, over = (func.sum(cast(column, Double)) for column in (t.records_consumed, t.records_over_threshold))
-        records = (consumed.label("consumed"), over.label("over"))  # as integers their sum may be out of range
         inside = and_(t.window_start >= interval.start, t.window_start < interval.end, t.window_end <= interval.end)
-        rows = select(t.verdict, seconds, *records).where(t.sla == name, inside).group_by(t.verdict)
+        rows = select(t.sla, t.verdict, seconds, *_RECORDS).where(t.sla.in_(slas), inside).group_by(t.sla, t.verdict)
+        found: dict[str, list[Sums]] = {sla: [] for sla in slas}
         with self._database.reading() as connection:
-            found = {row.verdict: row for row in connection.execute(rows)}
-        counted = [found[verdict] for verdict in ("good", "bad") if verdict in found]
-        return Sums(
-            **{f"{verdict}_ms": round(1000 * row.seconds) for verdict, row in found.items()},
-            records_consumed=sum(int(row.consumed) for row in counted),
-            records_over_threshold=sum(int(row.over) for row in counted),
-        )
+            for row in connection.execute(rows):
+                found[row.sla].append(_sums(row))
+        return {sla: added(parts) for sla, parts in found.items()}
+
+    def counted_windows(
+        self, slas: Sequence[str], interval: Interval, width_ms: int
+    ) -> list[tuple[str, float, int, float, int, int]]:
+        """Good and bad windows that start in the interval: SLA, how many spans of that width after the interval's
+        start it starts, 1 if it is bad, its length in seconds, records consumed and late. The database counts the time,
+        for there are many."""
+        t, is_bad = SLA_WINDOWS.c, case((SLA_WINDOWS.c.verdict == "bad", 1), else_=0)
+        began = (extract("epoch", t.window_start) - interval.start.timestamp()) * 1000 / width_ms
+        seconds = extract("epoch", t.window_end) - extract("epoch", t.window_start)
+        rows = select(t.sla, began, is_bad, seconds, t.records_consumed, t.records_over_threshold)
+        inside = and_(t.window_start >= interval.start, t.window_start < interval.end, t.verdict.in_(("good", "bad")))
+        with self._database.reading() as connection:
+            return [tuple(row) for row in connection.execute(rows.where(t.sla.in_(slas), inside)).all()]
 
     def newest_misses(
         self, slas: Sequence[str] | None, interval: Interval, states: Sequence[str], at_most: int
@@ -117,6 +158,10 @@ class Verdicts:
             first, last = _reach(connection, sla, interval.start, interval.end)
         return self.misses(sla, Interval(first or EVERYTHING.start, last or EVERYTHING.end))
 
+    def judged(self, sla: Sla, interval: Interval) -> JudgedInterval:
+        """What was judged of an SLA in the interval, and the misses that touch it."""
+        return JudgedInterval(sla, self.windows(sla, interval), self.misses(sla, interval))
+
     def misses(
         self, sla: str | Sla | None = None, interval: Interval | None = None, *, open_only: bool = False
     ) -> list[Miss]:
@@ -133,6 +178,32 @@ class Verdicts:
             return [_miss(row) for row in connection.execute(rows)]
 
 
+_RECORDS = tuple(
+    func.sum(cast(column, Double)).label(name)  # as integers their sum may be out of range
+    for name, column in {
+        "records_consumed": SLA_WINDOWS.c.records_consumed,
+        "records_over_threshold": SLA_WINDOWS.c.records_over_threshold,
+        "records_over_threshold_low": func.coalesce(SLA_WINDOWS.c.records_over_threshold_low, 0),
+        "records_over_threshold_high": func.coalesce(
+            SLA_WINDOWS.c.records_over_threshold_high,
+            case(
+                (and_(SLA_WINDOWS.c.verdict == "good", SLA_WINDOWS.c.is_certain), 0),
+                else_=SLA_WINDOWS.c.records_consumed,
+            ),
+        ),
+    }.items()
+)
+
+
+def _sums(row: Row[Any]) -> Sums:
+    """Of the windows with one verdict."""
+    time = {f"{row.verdict}_ms": round(1000 * row.seconds)}
+    if row.verdict == "unknown":
+        return Sums(**time, records_in_unknown_time=int(row.records_consumed))
+    records = {c.name: int(row._mapping[c.name]) for c in _RECORDS} if row.verdict in ("good", "bad") else {}
+    return Sums(**time, **records)
+
+
 def _windows(sla: str) -> Select[Any]:
     return select(SLA_WINDOWS).where(SLA_WINDOWS.c.sla == sla).order_by(SLA_WINDOWS.c.window_start)
 
@@ -142,24 +213,24 @@ def _reach(
 ) -> tuple[datetime | None, datetime | None]:
     """Starts of the last good or excluded window before this time and of the first after it: no miss reaches further,
     nor over a time before it in which nothing was bad."""
-    start, verdict = SLA_WINDOWS.c.window_start, SLA_WINDOWS.c.verdict
-    known = and_(SLA_WINDOWS.c.sla == sla, verdict.in_(("good", "excluded")))
+    start = SLA_WINDOWS.c.window_start
+    known = and_(SLA_WINDOWS.c.sla == sla, JUDGED.in_(("good", "excluded")))
     first = connection.execute(select(func.max(start)).where(known, start < begin)).scalar_one()
     last = connection.execute(select(func.min(start)).where(known, start >= stop)).scalar_one()
-    bad = select(func.max(start)).where(SLA_WINDOWS.c.sla == sla, verdict == "bad", start < begin)
+    bad = select(func.max(start)).where(SLA_WINDOWS.c.sla == sla, JUDGED == "bad", start < begin)
     latest = connection.execute(bad).scalar_one()
     return (first if latest and (first is None or latest > first) else begin), last
 
 
 def _neighbourhood(connection: Connection, sla: str, begin: datetime, stop: datetime) -> list[SlaWindow]:
-    """The windows within `_reach`."""
+    """The windows within `_reach`, as they were judged."""
     first, last = _reach(connection, sla, begin, stop)
     rows = _windows(sla)
     if first is not None:
         rows = rows.where(SLA_WINDOWS.c.window_start >= first)
     if last is not None:
         rows = rows.where(SLA_WINDOWS.c.window_start <= last)
-    return [_window(row) for row in connection.execute(rows)]
+    return [window_of(row).as_judged for row in connection.execute(rows)]
 
 
 def _replace_misses(
@@ -185,16 +256,9 @@ def _remember_extent(connection: Connection, change: MissChange, open_until: dat
 
 
 def _window_row(sla: Sla, window: SlaWindow) -> dict[str, Any]:
-    row = {name: getattr(window, name) for name in _WINDOW_FIELDS}
+    row = {name: getattr(window, name) for name in WINDOW_FIELDS}
     span = {"window_start": window.window.start, "window_end": window.window.end}
     return row | span | {"cluster": sla.cluster, "reason": window.reason or None}
-
-
-def _window(row: Row[Any]) -> SlaWindow:
-    values = {name: row._mapping[name] for name in _WINDOW_FIELDS}
-    return SlaWindow(
-        window=Interval(row.window_start, row.window_end), **values | {"reason": row.reason or ""}
-    )  # fmt: skip
 
 
 def _miss_row(miss: Miss) -> dict[str, Any]:
@@ -207,7 +271,6 @@ def _miss(row: Row[Any]) -> Miss:
     return Miss(**values | {"evidence": json.loads(row.evidence)})
 
 
-_WINDOW_FIELDS = tuple(field.name for field in fields(SlaWindow) if field.name != "window")
 _RENAMED = {"miss_id": "id", "start_at": "start", "end_at": "end"}
 _MISS_COLUMNS = {c.name: _RENAMED.get(c.name, c.name) for c in SLA_MISSES.c if c.name != "state"}
 """Column of the table and field of the miss."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
@@ -12,7 +12,11 @@ from zoneinfo import ZoneInfo
 Verdict = Literal["good", "bad", "excluded", "unknown"]
 OnMiss = Literal["notify", "fail"]
 WhenUncertain = Literal["unknown", "bad", "good", "estimate"]
-Period = Literal["day", "week", "month", "quarter", "year"]
+WebhookFormat = Literal["json", "slack", "teams", "pagerduty", "opsgenie", "alertmanager"]
+Period = str
+"""`day`, `week`, `month`, `quarter`, `year`, or the last so many days: `28d`."""
+ObjectiveOf = Literal["time", "records"]
+Severity = Literal["page", "ticket"]
 FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
 
 
@@ -66,6 +70,12 @@ EVERYTHING = Interval(datetime(1970, 1, 1, tzinfo=UTC), datetime(9998, 1, 1, tzi
 def floor_time(at: datetime, width_ms: int) -> datetime:
     """The last multiple of `width_ms` since the epoch that is not after `at`."""
     return datetime.fromtimestamp(epoch_ms(at) // width_ms * width_ms / 1000, UTC)
+
+
+def ceil_time(at: datetime, width_ms: int) -> datetime:
+    """The first multiple of `width_ms` since the epoch that is not before `at`."""
+    floor = floor_time(at, width_ms)
+    return floor if floor == at else floor + timedelta(milliseconds=width_ms)
 
 
 def epoch_ms(at: datetime) -> int:
@@ -249,6 +259,39 @@ class Notifier:
 
     path: str
     kwargs: dict[str, Any] = field(default_factory=dict)
+    each_miss: bool = True
+    """Called for each miss on its own, else once for all that share a cause."""
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """A receiver of opened and recovered misses: an Airflow connection of type `http`, and how it wants them."""
+
+    connection: str
+    format: WebhookFormat = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class BurnPair:
+    """An alert on a burn rate that is exceeded over a long and over a short time."""
+
+    burn_rate: float
+    long_ms: int
+    short_ms: int
+    severity: Severity
+    min_bad: int
+    """Bad milliseconds, or late records, that the long time must have at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage of a chain: this group reads this topic, and what it writes is read by the stage after it."""
+
+    group: str
+    topic: str
+
+    def __str__(self) -> str:
+        return f"{self.group} on {self.topic}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +304,13 @@ class MeasuredSla:
     topics: Patterns
     max_latency_ms: int
     steady_state: SteadyState
+    chain: tuple[Stage, ...] = ()
+    """Its stages in order; empty: each record counts for itself, in one topic."""
+
+    @property
+    def chain_reach(self) -> timedelta:
+        """How far back from the end of a window a record of the chain is followed."""
+        return max(timedelta(hours=1), timedelta(milliseconds=2 * self.max_latency_ms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +324,7 @@ class Sla:
     max_latency_ms: int
     for_ms: int
     objective: float
-    """Share of time slices that must be good, 0..1 (99.9 % is 0.999)."""
+    """Share of time slices, or of records, that must be good, 0..1 (99.9 % is 0.999)."""
     steady_state: SteadyState
     period: Period = "month"
     time_zone: str = "UTC"
@@ -283,6 +333,7 @@ class Sla:
     recipients: tuple[str, ...] = ()
     on_miss: OnMiss = "notify"
     notifiers: tuple[Notifier, ...] = ()
+    webhooks: tuple[Webhook, ...] = ()
     description: str = ""
     team: str = ""
     when_uncertain: WhenUncertain = "unknown"
@@ -291,12 +342,17 @@ class Sla:
     """A window is bad too when unread records of a steady partition expire sooner than this; None: not required."""
     runbook: str = ""
     """Web address of what to do about a miss."""
+    objective_of: ObjectiveOf = "time"
+    burn_pairs: tuple[BurnPair, ...] = ()
+    """Empty: nobody is alerted on burn rates."""
+    chain: tuple[Stage, ...] = ()
+    """Stages that a record passes in this order within `max_latency_ms`; `groups` and `topics` are theirs then."""
 
     @property
     def measured(self) -> MeasuredSla:
         return MeasuredSla(
-            self.name, self.cluster, self.groups, self.topics, self.max_latency_ms, self.steady_state
-        )  # fmt: skip
+            self.name, self.cluster, self.groups, self.topics, self.max_latency_ms, self.steady_state, self.chain
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,9 +411,41 @@ class SlaWindow:
     records_consumed: int = 0
     records_over_threshold: int = 0
     """Records of steady partitions consumed later than the threshold."""
+    records_over_threshold_low: int | None = None
+    records_over_threshold_high: int | None = None
+    """Its bounds; None: measured by a version that kept none."""
     max_latency_ms: int = field(kw_only=True)
     """The threshold that was applied, whatever the configuration says by now."""
     min_time_to_expiry_ms: int | None = field(default=None, kw_only=True)
+    judged_verdict: Verdict | None = field(default=None, kw_only=True)
+    """The verdict before somebody excluded the window afterwards; None: nobody did."""
+    judged_reason: str | None = field(default=None, kw_only=True)
+
+    @property
+    def as_judged(self) -> SlaWindow:
+        """Without what was excluded afterwards."""
+        if self.judged_verdict is None:
+            return self
+        return replace(
+            self, verdict=self.judged_verdict, reason=self.judged_reason or "", judged_verdict=None, judged_reason=None
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """Time of an SLA that somebody excluded after it was judged; whole windows."""
+
+    id: str
+    sla: str
+    span: Interval
+    reason: str
+    author: str
+    at: datetime
+    """When it was recorded."""
+    undone_by: str | None = None
+    undone_at: datetime | None = None
+    """None: it is in force."""
+    undone_reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,6 +474,13 @@ class Miss:
     """The threshold that the worst window was judged by, whatever the configuration says by now."""
     min_time_to_expiry_ms: int | None = field(default=None, kw_only=True)
     for_ms: int = field(kw_only=True)
+    exclusion: str | None = field(default=None, kw_only=True)
+    """Who excluded all of its time afterwards, and why; None: nobody did, or it is open."""
+
+    @property
+    def state(self) -> str:
+        """`open`, `recovered`, or `excluded` afterwards."""
+        return "excluded" if self.exclusion else "recovered" if self.end else "open"
 
     @property
     def length_ms(self) -> float | None:

@@ -6,9 +6,14 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 YAML_KEYS = {
-    "exporters": "jmx_exporters", "floor": "min_gap", "grace": "grace_period", "lateness": "freshness_alert",
-    "look_ups": "offset_lookups", "per_pass": "max_per_hour", "unread_expires_within": "min_time_to_expiry",
-}  # fmt: skip
+    "exporters": "jmx_exporters",
+    "floor": "min_gap",
+    "grace": "grace_period",
+    "lateness": "freshness_alert",
+    "look_ups": "offset_lookups",
+    "per_pass": "max_per_hour",
+    "unread_expires_within": "min_time_to_expiry",
+}
 """Former key → key."""
 TABLES = {"sla_rollups": "sla_stretches", "sla_rollup_details": "sla_stretch_details"}
 """SQL table → its former name."""
@@ -19,11 +24,14 @@ COLUMNS: dict[str, dict[str, str]] = {
     "sla_windows": {"is_certain": "certain", "records_over_threshold": "records_over"},
     "sla_misses": {"is_certain": "certain"},
     "sla_rollups": {
-        "excluded_ms": "excused_ms", "records_over_threshold": "records_over", "worst_latency_ms": "worst_ms",
-        "worst_latency_low_ms": "worst_low_ms", "worst_latency_high_ms": "worst_high_ms",
+        "excluded_ms": "excused_ms",
+        "records_over_threshold": "records_over",
+        "worst_latency_ms": "worst_ms",
+        "worst_latency_low_ms": "worst_low_ms",
+        "worst_latency_high_ms": "worst_high_ms",
     },
     "late_runs": {"reported_at": "told_at"},
-}  # fmt: skip
+}
 """Table → column → its former name."""
 VALUES: dict[str, dict[str, dict[str, str]]] = {
     "committed_offsets": {"source": {"unchanged": "poll_confirmed"}},

@@ -59,7 +59,10 @@ def _columns(text: str) -> tuple[Column, ...]:
 
 
 LOG_OFFSETS = Table(
-    "log_offsets", "fact", ("cluster", "topic", "partition", "at", "log_end_offset", "source"), "at",
+    "log_offsets",
+    "fact",
+    ("cluster", "topic", "partition", "at", "log_end_offset", "source"),
+    "at",
     "Points of the produced timeline: every record with a smaller offset than log_end_offset was produced before `at`.",
     _columns("""
         cluster STRING NOT NULL          -- cluster name of the configuration
@@ -69,11 +72,14 @@ LOG_OFFSETS = Table(
         log_start_offset BIGINT          -- first readable offset; null where the source does not have it
         log_end_offset BIGINT NOT NULL   -- offset the next record gets
         source STRING NOT NULL           -- snapshot (polled now), list_offsets (looked up by timestamp), record (a record's own timestamp), or an imported file's word
-    """))  # fmt: skip
+    """),
+)
 
 RECORD_RANGES = Table(
-    "record_ranges", "fact",
-    ("cluster", "topic", "partition", "at", "first_offset", "end_offset", "records", "earliest", "latest"), "at",
+    "record_ranges",
+    "fact",
+    ("cluster", "topic", "partition", "at", "first_offset", "end_offset", "records", "earliest", "latest"),
+    "at",
     "Ranges of offsets for which points do not suffice: timestamps run backwards there, or not every offset is a record.",
     _columns("""
         cluster STRING NOT NULL          -- cluster name of the configuration
@@ -85,10 +91,14 @@ RECORD_RANGES = Table(
         records BIGINT                   -- records in it, 0: only markers of transactions and what aborted ones wrote; null: not read
         earliest TIMESTAMP               -- no record of it bears a smaller timestamp; null: not known
         latest TIMESTAMP                 -- no record of it bears a larger timestamp; null: not known
-    """))  # fmt: skip
+    """),
+)
 
 COMMITTED_OFFSETS = Table(
-    "committed_offsets", "fact", ("cluster", "group", "topic", "partition", "at", "committed_offset", "source"), "at",
+    "committed_offsets",
+    "fact",
+    ("cluster", "group", "topic", "partition", "at", "committed_offset", "source"),
+    "at",
     "Points of the committed timeline: from `at` on, committed_offset is the next offset the group reads.",
     _columns("""
         cluster STRING NOT NULL          -- cluster name of the configuration
@@ -98,10 +108,14 @@ COMMITTED_OFFSETS = Table(
         at TIMESTAMP NOT NULL            -- commit time (of sources that have every commit) or time it was seen, UTC
         committed_offset BIGINT          -- next offset to read; null: the offset was deleted or expired
         source STRING NOT NULL           -- every commit: commit_log (from __consumer_offsets), compacted_commit_log (one of these, the first that is kept; compaction may have removed earlier ones), mm2_offsets (a replication flow), spark_checkpoint, beyond_log_end (one of these that is no position: the log ended before it); polled, and proven by such a log to hold from `at` on: poll_confirmed; polled: snapshot, connect_rest, and any other word of an imported file
-    """))  # fmt: skip
+    """),
+)
 
 GROUP_STATES = Table(
-    "group_states", "fact", ("cluster", "group", "at"), "at",
+    "group_states",
+    "fact",
+    ("cluster", "group", "at"),
+    "at",
     "What a snapshot saw of each consumer group.",
     _columns("""
         cluster STRING NOT NULL          -- cluster name of the configuration
@@ -110,10 +124,14 @@ GROUP_STATES = Table(
         type STRING NOT NULL             -- classic, consumer (KIP-848) or share
         state STRING NOT NULL            -- Kafka's word: Stable, Empty, Dead, PreparingRebalance, …
         members INT                      -- members; null where the broker does not report them
-    """))  # fmt: skip
+    """),
+)
 
 GROUP_MEMBERS = Table(
-    "group_members", "fact", ("cluster", "group", "member", "topic", "at"), "at",
+    "group_members",
+    "fact",
+    ("cluster", "group", "member", "topic", "at"),
+    "at",
     "What a snapshot saw of each member of a consumer group: who reads which partitions, and where it runs.",
     _columns("""
         cluster STRING NOT NULL          -- cluster name of the configuration
@@ -124,10 +142,14 @@ GROUP_MEMBERS = Table(
         client STRING NOT NULL           -- its client.id
         host STRING NOT NULL             -- host that it connects from, as the broker sees it
         partitions ARRAY<BIGINT> NOT NULL -- partitions of the topic that are assigned to it
-    """))  # fmt: skip
+    """),
+)
 
 SHARE_LAGS = Table(
-    "share_lags", "fact", ("cluster", "group", "topic", "partition", "at"), "at",
+    "share_lags",
+    "fact",
+    ("cluster", "group", "topic", "partition", "at"),
+    "at",
     "What a snapshot saw of each share group's partitions (KIP-932): a lag in records, never one in time.",
     _columns("""
         cluster STRING NOT NULL          -- cluster name of the configuration
@@ -140,10 +162,14 @@ SHARE_LAGS = Table(
         records_lag BIGINT               -- records that the group is not done with, as the broker counts them
         unknown_reason STRING            -- why the lag in records is null; null when it is known
         no_time_lag STRING NOT NULL      -- why there is no lag in time
-    """))  # fmt: skip
+    """),
+)
 
 TOPIC_CONFIGS = Table(
-    "topic_configs", "fact", ("cluster", "topic", "at"), "at",
+    "topic_configs",
+    "fact",
+    ("cluster", "topic", "at"),
+    "at",
     "What a snapshot saw of each topic's configuration.",
     _columns("""
         cluster STRING NOT NULL          -- cluster name of the configuration
@@ -155,10 +181,14 @@ TOPIC_CONFIGS = Table(
         retention_ms BIGINT              -- retention.ms; null: unlimited
         message_timestamp_type STRING NOT NULL -- CreateTime or LogAppendTime
         leaders ARRAY<BIGINT>            -- id of the broker that leads each partition, from partition 0 on; -1: none did; null: seen by an older version
-    """))  # fmt: skip
+    """),
+)
 
 BROKER_REQUESTS = Table(
-    "broker_requests", "fact", ("cluster", "broker", "request", "at"), "at",
+    "broker_requests",
+    "fact",
+    ("cluster", "broker", "request", "at"),
+    "at",
     "Running totals of a broker's own request metrics, as its JMX exporter showed them (KIP-736).",
     _columns("""
         cluster STRING NOT NULL          -- cluster name of the configuration
@@ -170,10 +200,14 @@ BROKER_REQUESTS = Table(
         total_ms DOUBLE NOT NULL         -- sum of their TotalTimeMs
         remote_ms DOUBLE NOT NULL        -- sum of their RemoteTimeMs: the wait in the purgatory
         local_ms DOUBLE NOT NULL         -- sum of their LocalTimeMs
-    """))  # fmt: skip
+    """),
+)
 
 REPLICA_FETCHES = Table(
-    "replica_fetches", "fact", ("cluster", "follower", "leader", "fetcher_thread", "at"), "at",
+    "replica_fetches",
+    "fact",
+    ("cluster", "follower", "leader", "fetcher_thread", "at"),
+    "at",
     "Running totals of a follower's fetches from one leader, as the follower's JMX exporter showed them (KIP-736).",
     _columns("""
         cluster STRING NOT NULL          -- cluster name of the configuration
@@ -184,10 +218,14 @@ REPLICA_FETCHES = Table(
         started_at TIMESTAMP             -- start of the follower's process; null where the exporter does not report it
         responses BIGINT NOT NULL        -- answers received so far
         io_wait_ms DOUBLE NOT NULL       -- time spent waiting for them so far
-    """))  # fmt: skip
+    """),
+)
 
 CONSUMER_LATENCY = Table(
-    "consumer_latency", "metric", ("cluster", "group", "topic", "partition", "window_start"), "window_start",
+    "consumer_latency",
+    "metric",
+    ("cluster", "group", "topic", "partition", "window_start"),
+    "window_start",
     "How long records waited from being produced to being read and committed, per group-partition and window (KIP-489).",
     _columns("""
         cluster STRING NOT NULL                 -- cluster name of the configuration
@@ -225,10 +263,14 @@ CONSUMER_LATENCY = Table(
         polled_only BOOLEAN NOT NULL            -- the position is known from polls only: the group may have moved since the last one, unseen, and low bounds allow for it
         method STRING                           -- the weakest evidence used: record, bracketed, interpolated, extrapolated; null when nothing was consumed
         unknown_reason STRING                   -- why lag and backlog age are null; null when known
-    """))  # fmt: skip
+    """),
+)
 
 STEADY_STATE = Table(
-    "steady_state", "metric", ("sla", "cluster", "group", "topic", "partition", "window_start"), "window_start",
+    "steady_state",
+    "metric",
+    ("sla", "cluster", "group", "topic", "partition", "window_start"),
+    "window_start",
     "Per SLA: is the group-partition bootstrapping or steady, since when and why.",
     _columns("""
         sla STRING NOT NULL                     -- SLA whose caught_up_within, grace_period and expire_group apply
@@ -243,11 +285,49 @@ STEADY_STATE = Table(
         reason STRING NOT NULL                  -- what changed it: first_commit, rewind, returned, topic_recreated; caught_up, grace_period_over, rewound_again
         steady_whole_window BOOLEAN NOT NULL      -- steady during the whole window: only such windows can break an SLA
         records_over_threshold BIGINT NOT NULL            -- records consumed in the window with a latency above max_latency
+        records_over_threshold_low BIGINT       -- of them, those that surely were: even their low bound is above; null: an earlier version measured
+        records_over_threshold_high BIGINT      -- at most so many were: records whose high bound is above or unknown; null: an earlier version measured
         rewound_from BIGINT                     -- offset reached before the last rewind, until the group is past it again: till then another rewind is no new beginning
-    """))  # fmt: skip
+    """),
+)
+
+CHAIN_LATENCY = Table(
+    "chain_latency",
+    "metric",
+    ("sla", "cluster", "stage", "window_start"),
+    "window_start",
+    "How long records took through several topics and groups in a row, per SLA with a chain, stage and window.",
+    _columns("""
+        sla STRING NOT NULL                     -- SLA with the chain
+        cluster STRING NOT NULL                 -- cluster name of the configuration
+        stage INT NOT NULL                      -- 0: the whole chain; 1 and on: what this stage adds
+        group STRING NOT NULL                   -- group of the stage; of the whole chain: that of the slowest stage
+        topic STRING NOT NULL                   -- topic that it reads
+        partition INT                           -- its partition on which records waited longest; null: no record did
+        window_start TIMESTAMP NOT NULL         -- start of the window, UTC, epoch-aligned
+        window_end TIMESTAMP NOT NULL           -- end of the window, exclusive
+        slowest_stage INT                       -- stage that adds most, of the whole chain; null: of a stage, or nothing is known
+        records_consumed BIGINT NOT NULL        -- records that the last stage committed in the window
+        records_latency_max_ms DOUBLE           -- largest time that one of them took: from the first topic to the last commit; of a stage: from its topic to the next one, of the last one to its commit; the middle of the bounds
+        records_latency_max_low_ms DOUBLE       -- its low bound
+        records_latency_max_high_ms DOUBLE      -- its high bound; null: unbounded
+        records_latency_avg_low_ms DOUBLE       -- low bound of their mean
+        records_latency_avg_high_ms DOUBLE      -- high bound of their mean; null: unbounded
+        backlog_age_ms DOUBLE                   -- age of the oldest record in the chain at the window's end, since it came into the first topic; of a stage: since it came into its topic; 0: none waits; the middle of the bounds
+        backlog_age_low_ms DOUBLE               -- its low bound
+        backlog_age_high_ms DOUBLE              -- its high bound; null: unbounded
+        records_over_threshold BIGINT NOT NULL  -- of the records, those above max_latency by the middle of their bounds; of a stage: 0
+        records_over_threshold_low BIGINT NOT NULL -- those that surely were
+        records_over_threshold_high BIGINT NOT NULL -- those that may have been
+        unknown_reason STRING                   -- why a high bound is missing; null: all are known
+    """),
+)
 
 CONSUMER_STATUS = Table(
-    "consumer_status", "metric", ("cluster", "group", "topic", "partition", "window_start"), "window_start",
+    "consumer_status",
+    "metric",
+    ("cluster", "group", "topic", "partition", "window_start"),
+    "window_start",
     "Is the consumer alive and keeping up, by Burrow's rules over its last commits, at each window's end.",
     _columns("""
         cluster STRING NOT NULL                 -- cluster name of the configuration
@@ -269,10 +349,14 @@ CONSUMER_STATUS = Table(
         commit_times ARRAY<TIMESTAMP> NOT NULL  -- the evaluated commits, oldest first: when
         commit_offsets ARRAY<BIGINT> NOT NULL   -- the offset of each
         commit_lags ARRAY<BIGINT> NOT NULL      -- the lag at each, not below 0; null while no log end offset was known
-    """))  # fmt: skip
+    """),
+)
 
 NON_CONSUMED = Table(
-    "non_consumed", "metric", ("cluster", "group", "topic", "partition", "window_start"), "window_start",
+    "non_consumed",
+    "metric",
+    ("cluster", "group", "topic", "partition", "window_start"),
+    "window_start",
     "Records that retention removed before the group read them, and when the next ones expire (KIP-490).",
     _columns("""
         cluster STRING NOT NULL                 -- cluster name of the configuration
@@ -296,10 +380,14 @@ NON_CONSUMED = Table(
         position_low BIGINT                     -- smallest offset committed since that poll, or held at it
         position_high BIGINT                    -- largest; null: nothing was committed when it was taken
         unknown_reason STRING                   -- why the counts of the window are null; null when they are known
-    """))  # fmt: skip
+    """),
+)
 
 REPLICATION_LAG = Table(
-    "replication_lag", "metric", ("cluster", "flow", "topic", "partition", "window_start"), "window_start",
+    "replication_lag",
+    "metric",
+    ("cluster", "flow", "topic", "partition", "window_start"),
+    "window_start",
     "Records of a source partition that a replication flow has yet to copy, and how late it copied them (KIP-971).",
     _columns("""
         cluster STRING NOT NULL                 -- source cluster
@@ -323,10 +411,14 @@ REPLICATION_LAG = Table(
         replication_latency_max_ms DOUBLE       -- largest
         replication_latency_avg_ms DOUBLE       -- mean
         unknown_reason STRING                   -- why the lag is null; null when it is known
-    """))  # fmt: skip
+    """),
+)
 
 FETCH_LATENCY = Table(
-    "fetch_latency", "metric", ("cluster", "leader", "follower", "window_start"), "window_start",
+    "fetch_latency",
+    "metric",
+    ("cluster", "leader", "follower", "window_start"),
+    "window_start",
     "How long fetches from a broker take without the wait in its purgatory, per follower and for consumers (KIP-736).",
     _columns("""
         cluster STRING NOT NULL                 -- cluster name of the configuration
@@ -351,10 +443,14 @@ FETCH_LATENCY = Table(
         verdict_broker INT                      -- the broker whose every pair is slow
         confidence DOUBLE                       -- of the verdict among those that were weighed, 0 to 1; null while it is unknown
         unknown_reason STRING                   -- why the latency is null; null when it is known
-    """))  # fmt: skip
+    """),
+)
 
 SLA_WINDOWS = Table(
-    "sla_windows", "ledger", ("sla", "window_start"), "window_start",
+    "sla_windows",
+    "ledger",
+    ("sla", "window_start"),
+    "window_start",
     "The verdict on each SLA in each window.",
     _columns("""
         sla STRING NOT NULL                     -- SLA name of the configuration
@@ -362,7 +458,7 @@ SLA_WINDOWS = Table(
         window_start TIMESTAMP NOT NULL         -- start of the window, UTC
         window_end TIMESTAMP NOT NULL           -- end of the window, exclusive
         verdict STRING NOT NULL                 -- good, bad, excluded or unknown
-        is_certain BOOLEAN NOT NULL             -- the bounds agree with the verdict
+        is_certain BOOLEAN NOT NULL             -- the bounds agree with the verdict, as it was judged
         reason STRING                           -- why it is excluded or unknown, or which unread records expire too soon
         max_latency_ms BIGINT NOT NULL          -- the threshold that was applied
         min_time_to_expiry_ms BIGINT            -- the time to expiry that was required; null: none
@@ -377,10 +473,18 @@ SLA_WINDOWS = Table(
         unknown_partitions INT NOT NULL         -- partitions without data
         records_consumed BIGINT NOT NULL        -- records consumed by the steady partitions
         records_over_threshold BIGINT NOT NULL            -- of these, records above the threshold
-    """))  # fmt: skip
+        judged_verdict STRING                   -- the verdict before the window was excluded afterwards; null: it was not
+        judged_reason STRING                    -- its reason
+        records_over_threshold_low BIGINT       -- its low bound; null: an earlier version measured
+        records_over_threshold_high BIGINT      -- its high bound; null: an earlier version measured
+    """),
+)
 
 SLA_MISSES = Table(
-    "sla_misses", "ledger", ("miss_id",), "start_at",
+    "sla_misses",
+    "ledger",
+    ("miss_id",),
+    "start_at",
     "Runs of bad windows at least `for` long.",
     _columns("""
         miss_id STRING NOT NULL                 -- stable id: from the SLA and the first bad window
@@ -403,10 +507,34 @@ SLA_MISSES = Table(
         worst_topic STRING NOT NULL             -- where
         worst_partition INT NOT NULL            -- where
         evidence STRING NOT NULL                -- JSON object of the figures that explain it
-    """))  # fmt: skip
+        exclusion STRING                        -- who excluded all of its time afterwards, and why; null: nobody did
+    """),
+)
+
+EXCLUSIONS = Table(
+    "exclusions",
+    "ledger",
+    ("exclusion_id",),
+    "start_at",
+    "Time of an SLA that people excluded afterwards, and what they took back of it: a row each, never changed.",
+    _columns("""
+        exclusion_id STRING NOT NULL            -- id of the row
+        sla STRING NOT NULL                     -- SLA name of the configuration
+        cluster STRING NOT NULL                 -- cluster name of the configuration
+        start_at TIMESTAMP NOT NULL             -- start of the time, UTC, whole windows
+        end_at TIMESTAMP NOT NULL               -- its end, exclusive
+        undoes STRING                           -- the exclusion that this row takes back; null: this row excludes
+        reason STRING NOT NULL                  -- why
+        author STRING NOT NULL                  -- who
+        recorded_at TIMESTAMP NOT NULL          -- when
+    """),
+)
 
 VALIDATION_RESULTS = Table(
-    "validation_results", "ledger", ("load_id", "table_name", "expectation_id"), "interval_start",
+    "validation_results",
+    "ledger",
+    ("load_id", "table_name", "expectation_id"),
+    "interval_start",
     "The result of each expectation for each load, published or refused.",
     _columns("""
         load_id STRING NOT NULL                 -- the load that was validated
@@ -419,10 +547,14 @@ VALIDATION_RESULTS = Table(
         success BOOLEAN NOT NULL                -- it held
         observed STRING                         -- what was observed, short
         unexpected_rows BIGINT                  -- rows that broke it; null for whole-table expectations
-    """))  # fmt: skip
+    """),
+)
 
 QUARANTINE = Table(
-    "quarantine", "ledger", ("load_id", "table_name", "expectation_id", "row"), "interval_start",
+    "quarantine",
+    "ledger",
+    ("load_id", "table_name", "expectation_id", "row"),
+    "interval_start",
     "Rows that broke an expectation, kept for inspection.",
     _columns("""
         load_id STRING NOT NULL                 -- the load that was validated
@@ -432,7 +564,8 @@ QUARANTINE = Table(
         expectation_id STRING NOT NULL          -- the expectation that the row broke
         severity STRING NOT NULL                -- critical, warning or info
         row STRING NOT NULL                     -- the row as a JSON object
-    """))  # fmt: skip
+    """),
+)
 
 TABLES: dict[str, Table] = {table.name: table for table in tuple(globals().values()) if isinstance(table, Table)}
 """Every contract of this module, in its order."""

@@ -7,14 +7,19 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.outbox import Notice
 from kafka_sla.ledger.triage import Note
 from kafka_sla.model.entities import Interval, Miss, Sla, SlaWindow
-from kafka_sla.sla.attainment import Attainment, attainment_of, period_until
+from kafka_sla.sla.attainment import Attainment, attainment_of
+from kafka_sla.sla.catch_up import CatchUp
+from kafka_sla.sla.periods import period_until
+from kafka_sla.sla.wording import budget, budget_left
 from kafka_sla.text.formatting import count, plural, span
+from kafka_sla.text.periods import the_period
+from kafka_sla.text.timestamps import instant_text
 
 _BEFORE = timedelta(minutes=30)
 _NAMED = 5
@@ -26,15 +31,17 @@ class Surroundings:
     """What the ledger holds beside the miss."""
 
     period: Attainment | None = None
-    """The SLA's calendar period up to its newest verdict."""
+    """The SLA's period up to its newest verdict."""
     others: tuple[Miss, ...] = ()
     """Misses of other SLAs at the same time."""
     notes: tuple[Note, ...] = ()
     """What people noted about the miss."""
+    catch_up: CatchUp | None = None
+    """When the SLA's consumers will have caught up; None where it is over, or nobody computed it."""
 
 
 def surroundings(ledger: Ledger, sla: Sla, miss: Miss, until: datetime) -> Surroundings:
-    """What the ledger holds: the calendar period up to that time, and what else was missed during the miss."""
+    """What the ledger holds: the period up to that time, and what else was missed during the miss."""
     period = period_until(sla, until)
     sums = ledger.verdicts.sums(sla, Interval(period.start, until))
     others = ledger.verdicts.misses(None, Interval(miss.start, miss.end or until))
@@ -44,14 +51,48 @@ def surroundings(ledger: Ledger, sla: Sla, miss: Miss, until: datetime) -> Surro
 
 def links(sla: Sla, notice: Notice) -> list[tuple[str, str]]:
     """Name and address of what helps, first what says what to do; addresses of anything but web pages are left out."""
-    base = _base(notice.run_url)
     found = [
         ("Runbook", sla.runbook),
-        ("Miss", f"{base}/kafka-sla/misses/{notice.miss.id}" if base else ""),
-        ("SLA", f"{base}/kafka-sla/slas/{quote(sla.name)}" if base else ""),
-        ("Airflow run", notice.run_url if base and "/dags/" in str(notice.run_url) else ""),
+        ("Miss", miss_url(notice.run_url, notice.miss.id)),
+        ("SLA", sla_url(notice.run_url, sla.name)),
+        ("Airflow run", _run(notice.run_url)),
     ]
     return [(name, url) for name, url in found if url and urlsplit(url).scheme in ("http", "https")]
+
+
+def miss_url(run_url: str | None, miss_id: str) -> str:
+    """The page of a miss; empty where nobody knows where Airflow is."""
+    base = _base(run_url)
+    return f"{base}/kafka-sla/misses/{miss_id}" if base else ""
+
+
+def sla_url(run_url: str | None, name: str) -> str:
+    """The page of an SLA; empty where nobody knows where Airflow is."""
+    base = _base(run_url)
+    return f"{base}/kafka-sla/slas/{quote(name)}" if base else ""
+
+
+def overview_url(run_url: str | None) -> str:
+    """The page of all SLAs; empty where nobody knows where Airflow is."""
+    base = _base(run_url)
+    return f"{base}/kafka-sla/" if base else ""
+
+
+def misses_url(run_url: str | None, since: datetime) -> str:
+    """The page of all misses from that time on; empty where nobody knows where Airflow is."""
+    base = _base(run_url)
+    return f"{base}/kafka-sla/misses?{urlencode({'from': instant_text(since)})}" if base else ""
+
+
+def incident_links(run_url: str | None, misses: Sequence[Miss]) -> list[tuple[str, str]]:
+    """Name and address of what helps with several misses."""
+    url = misses_url(run_url, min(miss.start for miss in misses))
+    return [*([("All misses", url)] if url else []), *run_link(run_url)]
+
+
+def run_link(run_url: str | None) -> list[tuple[str, str]]:
+    """Name and address of the run that found it; nothing where that is no page."""
+    return [("Airflow run", url)] if (url := _run(run_url)) else []
 
 
 def commands(sla: Sla, miss: Miss, until: datetime) -> list[str]:
@@ -68,19 +109,25 @@ def cost(sla: Sla, miss: Miss, windows: Sequence[SlaWindow], period: Attainment 
     """`21 min of the 43 min 12 s of error budget of this month; 22 min 12 s are left. 18,900 records were late.`"""
     inside = Interval(miss.start, miss.end) if miss.end else None
     bad = [
-        w for w in windows
+        w
+        for w in windows
         if w.verdict == "bad" and w.window.start >= miss.start and (inside is None or w.window.end <= inside.end)
-    ]  # fmt: skip
+    ]
     if not bad:
         return ""
     lost = span(sum((w.window.end - w.window.start for w in bad), timedelta()) / timedelta(milliseconds=1))
     late = sum(w.records_over_threshold for w in bad)
     records = f" {plural(late, 'record')} {'was' if late == 1 else 'were'} late." if late else ""
-    if period is None or not period.budget_ms:
+    if period is None or not period.allowed:
         return f"{lost} of bad time.{records}"
-    left = period.budget_left_ms
-    rest = f"{span(left)} left" if left >= 0 else f"overspent by {span(-left)}"
-    return f"{lost} of the {span(period.budget_ms)} error budget of the {sla.period}; {rest}.{records}"
+    left = budget_left(period)
+    rest = f"{left} left" if period.left >= 0 else f"overspent by {left.removeprefix('−')}"
+    if period.objective_of == "records":
+        return (
+            f"{lost} of bad time, {plural(late, 'late record')} of the {budget(period)} that may be late in"
+            f" {the_period(sla.period)}; {rest}."
+        )
+    return f"{lost} of the {budget(period)} error budget of {the_period(sla.period)}; {rest}.{records}"
 
 
 def also_missed(miss: Miss, others: Sequence[Miss]) -> str:
@@ -99,6 +146,10 @@ def _distance(miss: Miss, other: Miss) -> int | None:
     if other.cluster != miss.cluster or other.sla == miss.sla:
         return None
     return 0 if other.worst_group == miss.worst_group else 1 if other.worst_topic == miss.worst_topic else 2
+
+
+def _run(run_url: str | None) -> str:
+    return run_url if run_url and _base(run_url) and "/dags/" in run_url else ""
 
 
 def _base(run_url: str | None) -> str:

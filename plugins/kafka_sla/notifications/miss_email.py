@@ -16,7 +16,7 @@ from kafka_sla.notifications.mail_policy import POLICY
 from kafka_sla.notifications.miss_context import Surroundings, also_missed, commands, cost, links
 from kafka_sla.reporting.charts import DARK, LIGHT, latency_plot
 from kafka_sla.reporting.templates import render, visible
-from kafka_sla.sla.wording import violation
+from kafka_sla.sla.wording import catching_up, violation
 from kafka_sla.text.formatting import moment, span
 
 _PALETTES = {"light": LIGHT, "dark": DARK}
@@ -36,27 +36,33 @@ def compose(
     message = EmailMessage(policy=POLICY)
     message["From"], message["To"] = sender, ", ".join(sla.recipients)
     message["Subject"] = told["subject"]
-    message["Message-ID"] = _message_id(notice, notice.kind, sender)
-    if notice.kind == "recovered":
-        message["In-Reply-To"] = message["References"] = _message_id(notice, "opened", sender)
+    thread = notice.thread or notice.miss.id
+    message["Message-ID"] = message_id(thread, notice.kind, sender)
+    if notice.kind == "recovered" or notice.incident not in ("", thread):
+        message["In-Reply-To"] = message["References"] = message_id(notice.incident or thread, "opened", sender)
     message["Auto-Submitted"] = "auto-generated"
     message["X-Kafka-Sla-Miss"] = notice.miss.id
     message.set_content(render("notifications/miss.txt.j2", told))
-    own = _message_id(notice, notice.kind, sender)[1:-1]
+    own = message_id(thread, notice.kind, sender)[1:-1]
     plots = {name: f"plot-{name}.{own}" for name in _PALETTES} if windows else {}
     message.add_alternative(render("notifications/miss.html.j2", told, pictures=_inline(plots)), subtype="html")
     for name, plot_id in plots.items():
         _, page = message.iter_parts()
         plot = latency_plot(sla, windows, [notice.miss], size=_PLOT_SIZE, palette=_PALETTES[name])
-        page.add_related(plot, "image", "png", cid=f"<{plot_id}>", filename=f"latency-{name}.png",
-                         disposition="inline")  # fmt: skip
+        page.add_related(plot, "image", "png", cid=f"<{plot_id}>", filename=f"latency-{name}.png", disposition="inline")
     return message
 
 
 def miss_page(sla: Sla, notice: Notice, windows: Sequence[SlaWindow], around: Surroundings) -> str:
     """The same as one HTML file, with its pictures inside: for whoever writes the post-mortem."""
-    plots = {name: latency_plot(sla, windows, [notice.miss], size=_PLOT_SIZE, palette=palette)
-             for name, palette in _PALETTES.items()} if windows else {}  # fmt: skip
+    plots = (
+        {
+            name: latency_plot(sla, windows, [notice.miss], size=_PLOT_SIZE, palette=palette)
+            for name, palette in _PALETTES.items()
+        }
+        if windows
+        else {}
+    )
     pictures = {name: f"data:image/png;base64,{b64encode(png).decode()}" for name, png in plots.items()}
     return render("notifications/miss.html.j2", _told(sla, notice, windows, around), pictures=pictures)
 
@@ -73,20 +79,30 @@ def _told(sla: Sla, notice: Notice, windows: Sequence[SlaWindow], around: Surrou
     length = span((until - miss.start) / timedelta(milliseconds=1))
     subject = f"SLA recovered: {sla.name} after {length}" if ended else f"SLA missed: {sla.name}, {violation(miss)}"
     return {
-        "ended": ended, "sla": sla, "miss": miss, "subject": visible(subject), "until": until, "length": length,
-        "when": partial(_when, sla.time_zone), "links": links(sla, notice), "commands": commands(sla, miss, until),
-        "cost": cost(sla, miss, windows, around.period), "also_missed": also_missed(miss, around.others),
+        "ended": ended,
+        "sla": sla,
+        "miss": miss,
+        "subject": visible(subject),
+        "until": until,
+        "length": length,
+        "when": partial(clock_time, sla.time_zone),
+        "links": links(sla, notice),
+        "commands": commands(sla, miss, until),
+        "cost": cost(sla, miss, windows, around.period),
+        "also_missed": also_missed(miss, around.others),
         "notes": around.notes,
-    }  # fmt: skip
+        "catch_up": around.catch_up and catching_up(around.catch_up),
+    }
 
 
-def _when(time_zone: str, at: datetime) -> str:
+def clock_time(time_zone: str, at: datetime) -> str:
     """By the SLA's own clock first, which is its readers', and UTC."""
     if time_zone == "UTC":
         return moment(at)
     return f"{at.astimezone(ZoneInfo(time_zone)):%Y-%m-%d %H:%M:%S} {time_zone} ({moment(at)})"
 
 
-def _message_id(notice: Notice, kind: str, sender: str) -> str:
+def message_id(thread: str, kind: str, sender: str) -> str:
+    """The Message-ID of what is mailed of a miss; `thread`: the id under which the miss was first reported."""
     domain = sender.rpartition("@")[2].rstrip(">") or "localhost"
-    return f"<kafka-sla.{notice.thread or notice.miss.id}.{kind}@{domain}>"
+    return f"<kafka-sla.{thread}.{kind}@{domain}>"

@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 import smtplib
 import ssl
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from email.message import EmailMessage
 from email.utils import formatdate
 
 from kafka_sla.errors import MailRefused
+from kafka_sla.ledger.incidents import IncidentNotice
 from kafka_sla.ledger.outbox import Notice
 from kafka_sla.model.entities import Connection, Sla, SlaWindow
+from kafka_sla.notifications import incident_email
 from kafka_sla.notifications.miss_context import Surroundings
 from kafka_sla.notifications.miss_email import compose
 
@@ -27,6 +29,13 @@ def send(
     if not sla.recipients:
         return
     deliver(smtp, compose(sla, notice, windows, sender_of(smtp), around))
+
+
+def send_incident(smtp: Connection, slas: Mapping[str, Sla], notice: IncidentNotice) -> None:
+    """Mail one notice of several misses to the recipients of their SLAs, which have the same; nobody if there are none.
+    `slas` by name."""
+    if slas[notice.notices[0].miss.sla].recipients:
+        deliver(smtp, incident_email.compose(slas, notice, sender_of(smtp)))
 
 
 def deliver(smtp: Connection, message: EmailMessage) -> None:

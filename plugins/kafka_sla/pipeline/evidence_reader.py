@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,9 +24,11 @@ from kafka_sla.model.tables import (
     STEADY_STATE,
     Table,
 )
+from kafka_sla.pipeline.chain_rows import chain_evidence
 from kafka_sla.sla.compacted_history import doubted, first_commits, window_before
 from kafka_sla.sla.root_cause.context import Around
 from kafka_sla.sla.root_cause.evidence import evidence, evidence_interval
+from kafka_sla.sla.wording import late_stage
 
 
 def measured(sla: Sla, lake: Lake, interval: Interval) -> tuple[pa.Table, pa.Table]:
@@ -49,7 +52,14 @@ def explained(settings: Settings, sla: Sla, miss: Miss, until: datetime, lake: L
     """The miss with its evidence from the published rows around it."""
     interval = evidence_interval(miss, until)
     latency, steady = measured(sla, lake, interval)
-    return replace(miss, evidence=evidence(miss, latency, steady, _around(settings, sla, lake, interval)))
+    found = evidence(miss, latency, steady, _around(settings, sla, lake, interval))
+    return replace(miss, evidence=found | (_of_chain(settings, sla, miss, lake, found) if sla.chain else {}))
+
+
+def _of_chain(settings: Settings, sla: Sla, miss: Miss, lake: Lake, found: Mapping[str, Any]) -> dict[str, Any]:
+    """Which stage was late, before why."""
+    of_chain = chain_evidence(sla, miss, lake, settings.window_ms)
+    return of_chain and of_chain | {"sentence": f"{late_stage(of_chain)} {found['sentence']}"}
 
 
 def _around(settings: Settings, sla: Sla, lake: Lake, interval: Interval) -> Around:

@@ -18,9 +18,18 @@ from kafka_sla.sla.wording import late
 from kafka_sla.text.formatting import plural
 
 _COLUMNS = (
-    "cluster", "group", "topic", "partition", "window_start", "window_end", "unread_records", "oldest_unread_at",
-    "unread_expires_in_ms", "cleanup_policy", "retention_ms",
-)  # fmt: skip
+    "cluster",
+    "group",
+    "topic",
+    "partition",
+    "window_start",
+    "window_end",
+    "unread_records",
+    "oldest_unread_at",
+    "unread_expires_in_ms",
+    "cleanup_policy",
+    "retention_ms",
+)
 
 
 def unread_rows(sla: Sla, lake: Lake, interval: Interval) -> pa.Table | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import chain
 
@@ -19,7 +20,7 @@ from kafka_sla.files import bytes_of
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model import former_names
-from kafka_sla.model.entities import Cluster, Interval, Sla
+from kafka_sla.model.entities import Cluster, Interval, Patterns, Sla
 from kafka_sla.model.tables import (
     COMMITTED_OFFSETS,
     CONSUMER_LATENCY,
@@ -30,7 +31,7 @@ from kafka_sla.model.tables import (
     TOPIC_CONFIGS,
 )
 from kafka_sla.pipeline.lookback import read_since
-from kafka_sla.spark.job_spec import NEXT_POLL, Carried, Job, Replay, measured_cluster
+from kafka_sla.spark.job_spec import CHAIN_MARGIN, NEXT_POLL, Carried, Job, Replay, chain_reach, measured_cluster
 
 _MARGIN = timedelta(minutes=15)
 """Points kept before the oldest unread record: the nearest poll, and a slope to prolong, lie within it."""
@@ -49,10 +50,11 @@ def job_for(settings: Settings, lake: Lake, ledger: Ledger, interval: Interval, 
         carried = _carried(ledger, name, interval, settings.window_ms)
         replays.append(Replay(measured_cluster(settings.cluster(name)), carried))
         since.append(_since(lake, name, carried, interval, settings.window_ms))
-    start = None if None in since else min(t for t in since if t)
+    start = None if None in since else min(t for t in (*since, _chained_since(slas, interval)) if t)
     load_id = uuid.uuid4().hex
     facts = {
-        t.name: lake.fact_files(t, _from(t.name, start, replays, interval), _until(t.name, interval)) for t in FACTS
+        t.name: lake.fact_files(t, _from(t.name, start, replays, slas, interval), _until(t.name, interval))
+        for t in FACTS
     }
     carry = {t.name: lake.metric_files([r.carried.load_id for r in replays if r.carried], t) for t in METRICS}
     files = chain.from_iterable([*facts.values(), *carry.values()])
@@ -67,6 +69,28 @@ def job_for(settings: Settings, lake: Lake, ledger: Ledger, interval: Interval, 
         output=lake.stage_dir(load_id),
         facts_seq=seqs,
         input_bytes=bytes_of(files),
+    )
+
+
+def replay_of(settings: Settings, lake: Lake, interval: Interval, cluster: str, topics: Patterns) -> Job:
+    """The job of a replay from the beginning of what is stored of these topics, for who only supposes SLAs: it has no
+    place for its rows, and nothing is written."""
+    own = replace(measured_cluster(settings.cluster(cluster)), topics=topics)
+    replays = (Replay(own, None),)
+    facts = {
+        t.name: lake.fact_files(t, _from(t.name, None, replays, (), interval), _until(t.name, interval)) for t in FACTS
+    }
+    return Job(
+        "",
+        interval,
+        settings.window_ms,
+        replays,
+        (),
+        facts,
+        {},
+        lake.stage_dir(""),
+        {},
+        bytes_of(chain.from_iterable(facts.values())),
     )
 
 
@@ -108,13 +132,21 @@ def _oldest_needed(lake: Lake, cluster: str, carried: Carried, window_ms: int) -
     return carried.at - timedelta(milliseconds=oldest) - _MARGIN
 
 
-def _from(table: str, log_since: datetime | None, replays: Sequence[Replay], interval: Interval) -> datetime | None:
+def _chained_since(slas: Sequence[Sla], interval: Interval) -> datetime | None:
+    """From when on facts are read for records that pass chains; None: there are no chains."""
+    reach = chain_reach([sla.measured for sla in slas])
+    return interval.start - reach - CHAIN_MARGIN if reach else None
+
+
+def _from(
+    table: str, log_since: datetime | None, replays: Sequence[Replay], slas: Sequence[Sla], interval: Interval
+) -> datetime | None:
     """From when on a fact table is read."""
     if table in (LOG_OFFSETS.name, RECORD_RANGES.name):
         return log_since
     if table == COMMITTED_OFFSETS.name:
         starts = [r.carried.at if r.carried else None for r in replays]
-        return None if None in starts else min(t for t in starts if t)
+        return None if None in starts else min(t for t in (*starts, _chained_since(slas, interval)) if t)
     return interval.start - _LAST_SEEN
 
 

@@ -66,7 +66,7 @@ _POINTS = """
 
 # A position that did not move, of a group that had read all, is no question.
 _POSITIONS = f"""
-    CREATE TABLE positions AS
+    CREATE TEMP TABLE positions AS
     WITH seen AS (
         SELECT "group", topic, partition, committed_offset AS lowest, committed_offset AS highest, true AS old,
             coalesce(records_lag, 1) > 0 AS open
@@ -83,7 +83,7 @@ _POSITIONS = f"""
 
 # Below the lowest position there must be a point: partitions without one, and those with points of one offset only.
 _FEW = f"""
-    CREATE OR REPLACE TABLE few AS
+    CREATE OR REPLACE TEMP TABLE few AS
     WITH starts AS (
         SELECT topic, partition, coalesce(min(log_start_offset), 0) AS log_start {_POINTS} GROUP BY ALL
     ), points AS (

@@ -23,6 +23,7 @@ def sum_up(sla: Sla, lake: Lake, ledger: Ledger, interval: Interval, window_ms: 
         fine = window_ms < SLOT_MS and ledger.rollups.keeps_windows(sla.name, hours.end)
         width_ms = window_ms if fine else SLOT_MS
         ledger.rollups.replace(sla.name, hours, _parts(sla, lake, ledger, hours, window_ms, width_ms), width_ms)
+        ledger.exclusions.recount(sla.name, hours)
 
 
 def _parts(sla: Sla, lake: Lake, ledger: Ledger, hours: Interval, window_ms: int, width_ms: int) -> list[Rollup]:

@@ -89,9 +89,7 @@ class _Landing:
             self._waiting.popleft()
 
 
-def sample(
-    store: Store, cluster: Cluster, connection: Connection, pace: Pace, stop: threading.Event, say: Say
-) -> int:  # fmt: skip
+def sample(store: Store, cluster: Cluster, connection: Connection, pace: Pace, stop: threading.Event, say: Say) -> int:
     """Polls until `stop` is set, then lands what is left; answers how many rows were landed."""
     sampler, landing = Sampler(cluster, connection, pace.window_ms), _Landing(store, cluster, say)
     batch = time.time() // pace.land_s

@@ -8,7 +8,8 @@ may be a process of its own: what only one needs and is slow to import, it impor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -16,10 +17,13 @@ from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
 from kafka_sla.errors import ValidationFailed
 from kafka_sla.lake.lake import Lake
+from kafka_sla.lake.pace_rows import published_catch_ups
 from kafka_sla.lake.staging import keep_unreadable, staged, staged_files
+from kafka_sla.ledger.burn_notices import BurnMessage, BurnNotice
+from kafka_sla.ledger.incidents import IncidentNotice
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.outbox import ASSET, MAIL, Notice
-from kafka_sla.model.entities import Connection, Interval, Miss, Notifier, Sla, SlaWindow
+from kafka_sla.model.entities import Connection, Interval, Miss, Notifier, Sla, SlaWindow, Webhook
 from kafka_sla.model.tables import (
     BROKER_REQUESTS,
     COMMITTED_OFFSETS,
@@ -34,19 +38,25 @@ from kafka_sla.model.tables import (
     TOPIC_CONFIGS,
     VALIDATION_RESULTS,
 )
+from kafka_sla.pipeline.burn_alerts import judge_burns, queue_burns
+from kafka_sla.pipeline.burn_causes import bad_time_behind
+from kafka_sla.pipeline.chain_rows import as_measured
 from kafka_sla.pipeline.evidence_reader import explained, measured
 from kafka_sla.pipeline.expiry import unread_rows, with_expiry
+from kafka_sla.pipeline.judged_time import attainments
 from kafka_sla.pipeline.load_plan import job_for
 from kafka_sla.pipeline.rollup_builder import sum_up
 from kafka_sla.sla import evaluate as judging
 from kafka_sla.sla.root_cause.evidence import looks_back
 from kafka_sla.sources.external_offsets import Login, positions_elsewhere
+from kafka_sla.spark.failures import left
 from kafka_sla.spark.job_spec import read_job
 
 _HELD_BACK = timedelta(minutes=30)
 """How long before an interval commits are read again whose time is published: those behind a transaction that was
 open then. Twice as long as brokers let one be by default (transaction.max.timeout.ms)."""
 _PLOT_BEFORE = timedelta(minutes=30)
+_LONGEST_REASON = 1_000
 _PIECE = timedelta(days=1)
 """Longer intervals are judged piece by piece, because the rows of a piece are held in memory."""
 
@@ -77,15 +87,27 @@ def snapshot(
     before = Interval(interval.start - LOOK_BACK, interval.start)
     landed_before = live and not Ledger(store).publications.incomplete([cluster_name], before)
     found = snapshot(
-        cluster, login(cluster.connection), interval, window_ms=settings.window_ms, groups=cluster.groups,
-        topics=cluster.topics, live=live, offset_lookups=settings.offset_lookups, progress=progress,
-        kept=elsewhere.positions, look_back=_HELD_BACK if landed_before else LOOK_BACK,
-    )  # fmt: skip
+        cluster,
+        login(cluster.connection),
+        interval,
+        window_ms=settings.window_ms,
+        groups=cluster.groups,
+        topics=cluster.topics,
+        live=live,
+        offset_lookups=settings.offset_lookups,
+        progress=progress,
+        kept=elsewhere.positions,
+        look_back=_HELD_BACK if landed_before else LOOK_BACK,
+    )
     facts = {
-        LOG_OFFSETS: found.log_offsets, COMMITTED_OFFSETS: found.committed_offsets,
-        RECORD_RANGES: found.record_ranges, GROUP_STATES: found.group_states,
-        GROUP_MEMBERS: found.group_members, SHARE_LAGS: found.share_lags, TOPIC_CONFIGS: found.topic_configs,
-    }  # fmt: skip
+        LOG_OFFSETS: found.log_offsets,
+        COMMITTED_OFFSETS: found.committed_offsets,
+        RECORD_RANGES: found.record_ranges,
+        GROUP_STATES: found.group_states,
+        GROUP_MEMBERS: found.group_members,
+        SHARE_LAGS: found.share_lags,
+        TOPIC_CONFIGS: found.topic_configs,
+    }
     told: tuple[str, ...] = ()
     if live and cluster.jmx_exporters:
         from kafka_sla.sources import jmx_exporters
@@ -124,12 +146,11 @@ def validate(store: Store, job_path: str) -> dict[str, Any]:
     notes = [f"{r['severity']}: {r['table_name']}: {r['expectation']} (observed {r['observed']})" for r in broken]
     if any(r["severity"] == "critical" for r in broken):
         raise ValidationFailed(
-            f"{job.interval} was not published, the last published data stays readable:\n  " + "\n  ".join(notes)
+            f"{job.interval} was not published, the last published data stays readable:\n  "
+            + "\n  ".join(notes)
             + "\nLook at `kafka-sla export quarantine`, correct facts or expectation, and run it again."
-        )  # fmt: skip
-    return {
-        "expectations": len(results), "broken": len(broken), "quarantined_rows": len(quarantined), "notes": notes
-    }  # fmt: skip
+        )
+    return {"expectations": len(results), "broken": len(broken), "quarantined_rows": len(quarantined), "notes": notes}
 
 
 def publish(store: Store, job_path: str) -> dict[str, Any]:
@@ -139,8 +160,20 @@ def publish(store: Store, job_path: str) -> dict[str, Any]:
     files = {table.name: staged_files(job.output, table) for table in METRICS}
     names = lake.add_load(job.load_id, job.interval, files)
     ledger.publications.publish(job.clusters, job.interval, job.load_id, job.facts_seq)
+    ledger.failures.forget(job.clusters, job.interval)
     lake.show(job.interval, names)
     return {"interval": str(job.interval), "clusters": ", ".join(job.clusters), "load_id": job.load_id}
+
+
+def keep_failure(
+    store: Store, clusters: Sequence[str], interval: Interval, step: str, error: BaseException, job_path: str | None
+) -> None:
+    """Keep why an interval was not published, until it is: later ones go on without it. `job_path`: the job of the
+    clusters that could be read, where there is one already."""
+    job = read_job(job_path) if job_path else None
+    cause = left(job.output) if job and step == "measure" else None
+    reason = cause or " ".join(str(error).split()) or type(error).__name__
+    Ledger(store).failures.add(job.clusters if job else clusters, interval, step, reason[:_LONGEST_REASON])
 
 
 def evaluate(settings: Settings, store: Store, sla_name: str, interval: Interval) -> dict[str, Any]:
@@ -148,7 +181,10 @@ def evaluate(settings: Settings, store: Store, sla_name: str, interval: Interval
 
     Returns ids of the misses that overlap the interval by state (`open`, `recovered`) and counts of the verdicts.
     """
-    return _evaluate(settings, settings.sla(sla_name), Lake(store), Ledger(store), interval)
+    ledger, sla = Ledger(store), settings.sla(sla_name)
+    found = _evaluate(settings, sla, Lake(store), ledger, interval)
+    judge_burns(ledger, [sla], interval, settings.window_ms)
+    return found
 
 
 def evaluate_all(
@@ -157,11 +193,14 @@ def evaluate_all(
     """The same for several SLAs, whose rows are read once; one that cannot be judged gives its error and keeps no other
     from its verdict."""
     lake, ledger = Lake(store).remembering(), Ledger(store)
+    judged = []
     for name in slas:
         try:
             yield name, _evaluate(settings, settings.sla(name), lake, ledger, interval)
+            judged.append(settings.sla(name))
         except Exception as error:
             yield name, error
+    judge_burns(ledger, judged, interval, settings.window_ms)
 
 
 def _evaluate(settings: Settings, sla: Sla, lake: Lake, ledger: Ledger, interval: Interval) -> dict[str, Any]:
@@ -175,7 +214,7 @@ def _evaluate(settings: Settings, sla: Sla, lake: Lake, ledger: Ledger, interval
 
     ledger.verdicts.replace(sla, interval, windows, judge_misses, looks_back(sla))
     sum_up(sla, lake, ledger, interval, settings.window_ms)
-    touching = ledger.verdicts.misses(sla, interval)
+    touching = [miss for miss in ledger.verdicts.misses(sla, interval) if not miss.exclusion]
     verdicts = [w.verdict for w in windows]
     return {
         "sla": sla.name,
@@ -187,6 +226,8 @@ def _evaluate(settings: Settings, sla: Sla, lake: Lake, ledger: Ledger, interval
 
 def _judged(settings: Settings, sla: Sla, lake: Lake, piece: Interval) -> tuple[SlaWindow, ...]:
     latency, steady = measured(sla, lake, piece)
+    if sla.chain:
+        latency, steady = as_measured(sla, lake, piece, steady)
     unread = unread_rows(sla, lake, piece)
     return judging.judge(sla, piece, settings.window_ms, latency, steady, unread=unread)
 
@@ -198,51 +239,160 @@ def notify(
     interval: Interval,
     smtp: Connection | None,
     run_url: str | None,
-    call: Callable[[Notifier, Sla, Notice], None] | None = None,
+    call: Callable[[Notifier, Sla, IncidentNotice], None] | None = None,
+    login: Login | None = None,
+    call_of_burn: Callable[[Notifier, Sla, BurnMessage], None] | None = None,
 ) -> dict[str, Any]:
-    """Queue what is new about misses that the interval may have changed, then send all that waits, each notice once.
+    """Queue what is new about misses and burns that the interval may have changed, then send all that waits, each
+    notice once, and those that share a cause as one message.
 
-    `call` runs an SLA's notifier; without it only mails are sent, and the notifiers wait for who can call them.
+    `call` and `call_of_burn` run an SLA's notifier; without them the notifiers wait for who can call them. `login`
+    gives the connections of webhooks; without it they wait, too.
     """
     from kafka_sla.notifications import smtp as mail
+    from kafka_sla.notifications import webhook
+    from kafka_sla.notifications.incident_causes import name_causes
     from kafka_sla.notifications.miss_context import surroundings
+    from kafka_sla.notifications.webhook_event import event_of
 
-    ledger = Ledger(store)
-    queued = sum(_queue(ledger, name, interval, run_url, [MAIL, *_notifiers(settings.sla(name))]) for name in slas)
+    ledger, lake = Ledger(store), Lake(store).remembering()
+    known = {sla.name: sla for sla in settings.slas}
+    webhooks = {channel for name in slas for channel in _webhooks(settings.sla(name))}
+    queued = sum(_queue(ledger, name, interval, run_url, _channels(settings.sla(name))) for name in slas)
 
-    def send(notice: Notice) -> None:
-        sla = settings.sla(notice.miss.sla)
-        notifier = _notifiers(sla).get(notice.channel)
+    def causes(notices: Sequence[Notice]) -> list[str]:
+        return name_causes(notices, lambda notice: _destination(settings.sla(notice.miss.sla), notice.channel))
+
+    def send(notice: IncidentNotice) -> None:
+        first = notice.notices[0]
+        sla = settings.sla(first.miss.sla)
+        notifier, receiver = _notifiers(sla).get(notice.channel), _webhooks(sla).get(notice.channel)
         if notifier and call:
             call(notifier, sla, notice)
+        elif receiver and login:
+            webhook.send(login(receiver.connection), receiver, event_of(known, notice))
+        elif notice.channel == MAIL and smtp and not notice.is_single:
+            mail.send_incident(smtp, known, notice)
         elif notice.channel == MAIL and smtp and sla.recipients:
-            around = Interval(notice.miss.start - _PLOT_BEFORE, max(interval.end, notice.miss.opened_at))
-            windows = ledger.verdicts.windows(sla, around)
-            mail.send(smtp, sla, notice, windows, surroundings(ledger, sla, notice.miss, around.end))
+            around = Interval(first.miss.start - _PLOT_BEFORE, max(interval.end, first.miss.opened_at))
+            windows, beside = ledger.verdicts.windows(sla, around), surroundings(ledger, sla, first.miss, around.end)
+            if notice.kind == "opened":
+                until = {sla.cluster: around.end}
+                paces = published_catch_ups(lake, [sla], until, settings.window_ms)
+                beside = replace(beside, catch_up=paces[sla.name])
+            mail.send(smtp, sla, first, windows, beside)
 
-    return {"queued": queued, "sent": ledger.outbox.deliver(send, slas, None if call else [MAIL], but=[ASSET])}
+    queued += _queue_burns(settings, store, interval, run_url, {name: _channels(known[name]) for name in slas})
+    channels = None if call else [MAIL, *webhooks]
+    but = [ASSET] if login else [ASSET, *webhooks]
+    try:
+        sent = ledger.incidents.deliver(send, causes, slas, channels, but=but)
+    finally:
+        of_burns = _deliver_burns(settings, ledger, slas, smtp, call_of_burn, login)
+    return {"queued": queued, "sent": sent + of_burns}
+
+
+def _deliver_burns(
+    settings: Settings,
+    ledger: Ledger,
+    slas: Sequence[str],
+    smtp: Connection | None,
+    call: Callable[[Notifier, Sla, BurnMessage], None] | None,
+    login: Login | None,
+) -> int:
+    from kafka_sla.notifications import smtp as mail
+    from kafka_sla.notifications import webhook
+    from kafka_sla.notifications.burn_email import burn_mail
+    from kafka_sla.notifications.burn_event import burn_event_of
+    from kafka_sla.notifications.burns_email import burns_mail
+    from kafka_sla.notifications.incident_causes import name_burn_causes
+
+    known = {sla.name: sla for sla in settings.slas}
+
+    def causes(notices: Sequence[BurnNotice]) -> list[str]:
+        return name_burn_causes(notices, lambda notice: _destination(settings.sla(notice.burn.sla), notice.channel))
+
+    def send(message: BurnMessage) -> None:
+        first = message.notices[0]
+        sla = settings.sla(first.burn.sla)
+        notifier, receiver = _notifiers(sla).get(message.channel), _webhooks(sla).get(message.channel)
+        if notifier and call:
+            call(notifier, sla, message)
+        elif receiver and login:
+            webhook.send(login(receiver.connection), receiver, burn_event_of(known, message))
+        elif message.channel == MAIL and smtp and sla.recipients:
+            until = [(known[n.burn.sla], n.burn.end or n.burn.start) for n in message.notices]
+            periods, sender = attainments(ledger, until), mail.sender_of(smtp)
+            single = message.is_single
+            mail.deliver(
+                smtp,
+                burn_mail(sla, first, periods[sla.name], sender)
+                if single
+                else burns_mail(known, message, periods, sender),
+            )
+
+    notified = [channel for name in slas for channel in _notifiers(known[name])] if call else []
+    hooked = [channel for name in slas for channel in _webhooks(known[name])] if login else []
+    channels = None if call and login else [MAIL, *notified, *hooked]
+    return ledger.burn_notices.deliver_together(send, causes, slas, channels, but=[ASSET])
 
 
 def announce(
-    store: Store, slas: Sequence[str], interval: Interval, announcer: Callable[[Notice], None]
+    settings: Settings,
+    store: Store,
+    slas: Sequence[str],
+    interval: Interval,
+    announcer: Callable[[Notice], None],
+    announcer_of_burns: Callable[[BurnNotice], None],
 ) -> dict[str, Any]:
-    """Make what is new about misses that the interval may have changed events for other DAGs, each once, whether or
-    not people can be reached."""
+    """Make what is new about misses and burns that the interval may have changed events for other DAGs, each once,
+    whether or not people can be reached."""
     ledger = Ledger(store)
     queued = sum(_queue(ledger, name, interval, None, [ASSET]) for name in slas)
-    return {"queued": queued, "sent": ledger.outbox.deliver(announcer, slas, [ASSET])}
+    queued += _queue_burns(settings, store, interval, None, {name: [ASSET] for name in slas})
+    sent = ledger.outbox.deliver(announcer, slas, [ASSET])
+    return {"queued": queued, "sent": sent + ledger.burn_notices.deliver(announcer_of_burns, slas, [ASSET])}
+
+
+def _queue_burns(
+    settings: Settings, store: Store, interval: Interval, run_url: str | None, channels: Mapping[str, Sequence[str]]
+) -> int:
+    """Queue what each channel, by SLA, has not heard of burns; SLAs without alerts have none."""
+    ledger, lake = Ledger(store), Lake(store).remembering()
+    alerted = {name: heard for name, heard in channels.items() if settings.sla(name).burn_pairs}
+    return queue_burns(ledger, alerted, interval, run_url, lambda burn: bad_time_behind(settings, ledger, lake, burn))
 
 
 def _queue(ledger: Ledger, sla: str, interval: Interval, run_url: str | None, channels: Sequence[str]) -> int:
-    """Queue what each channel has not heard yet of misses that the interval may have changed; answers how much."""
+    """Queue what each channel has not heard yet of misses that the interval may have changed; answers how much. Of one
+    that is excluded only the recovery, to those who know that it opened."""
     queued = 0
     for miss in ledger.verdicts.misses_around(sla, interval):
         for channel in channels:
-            queued += ledger.outbox.enqueue(Notice("opened", miss, run_url, channel=channel))
+            queued += not miss.exclusion and ledger.outbox.enqueue(Notice("opened", miss, run_url, channel=channel))
             queued += miss.end is not None and ledger.outbox.enqueue(
                 Notice("recovered", miss, run_url, channel=channel)
             )
     return queued
+
+
+def _channels(sla: Sla) -> list[str]:
+    return [MAIL, *_notifiers(sla), *_webhooks(sla)]
+
+
+def _webhooks(sla: Sla) -> dict[str, Webhook]:
+    """The webhooks of an SLA by channel: the same for all SLAs that have it."""
+    return {f"webhook {webhook.connection} {webhook.format}": webhook for webhook in sla.webhooks}
+
+
+def _destination(sla: Sla, channel: str) -> object:
+    """Who hears of the SLA's misses through the channel; None: of one at a time."""
+    if channel == MAIL:
+        return sorted(sla.recipients)
+    if channel in _webhooks(sla):
+        return channel
+    notifier = _notifiers(sla).get(channel)
+    return [notifier.path, notifier.kwargs] if notifier and not notifier.each_miss else None
 
 
 def _notifiers(sla: Sla) -> dict[str, Notifier]:

@@ -69,9 +69,10 @@ def archived(store: Store, digests: Sequence[Digest]) -> list[Archived]:
     """Every page that is kept, the newest period first."""
     known = {(folder_of(digest), digest.every): digest for digest in digests}
     pages = [
-        page for path, made_at in files_below(store.archive).items()
+        page
+        for path, made_at in files_below(store.archive).items()
         if (page := _page(path.removeprefix(f"{store.archive}/"), made_at, known))
-    ]  # fmt: skip
+    ]
     return sorted(pages, key=lambda page: (page.start, page.title), reverse=True)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -27,12 +28,13 @@ _SECOND, _MINUTE, _HOUR, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
 _STEPS_MS = (
     *(n * 10**power for power in range(3) for n in (1, 2, 5)),
     *(n * unit for unit in (_SECOND, _MINUTE) for n in (1, 2, 5, 10, 30)),
-    *(n * _HOUR for n in (1, 2, 6, 12)), *(n * _DAY for n in (1, 2, 7, 30, 90, 365)),
-)  # fmt: skip
+    *(n * _HOUR for n in (1, 2, 6, 12)),
+    *(n * _DAY for n in (1, 2, 7, 30, 90, 365)),
+)
 _numbers: Callable[[Sequence[datetime]], Sequence[float]] = date2num
 _DASHES = (0, (5, 3))
 _NOTHING = (float("nan"),) * 3
-_HATCHES = {"excluded": ("planned or bootstrapping", "/////"), "unknown": ("no data", "xxxxx")}
+_HATCHES = {"excluded": ("excluded", "/////"), "unknown": ("no data", "xxxxx")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +53,34 @@ class Palette:
     unknown: tuple[str, str]
 
 
-LIGHT = Palette("#ffffff", "#1f4e79", "#9dc3e6", "#b3261e", "#f2b8b5", "#3c4043", "#e3e6ea", "#9aa0a6",
-                ("#eef0f3", "#b6bcc4"), ("#ffffff", "#c9a227"))  # fmt: skip
-DARK = Palette("#212428", "#9cc8f5", "#3f6790", "#ff8f86", "#6b302c", "#d5dae0", "#383d43", "#6e7781",
-               ("#2b2f34", "#59616a"), ("#212428", "#8a6d12"))  # fmt: skip
+LIGHT = Palette(
+    "#ffffff",
+    "#1f4e79",
+    "#9dc3e6",
+    "#b3261e",
+    "#f2b8b5",
+    "#3c4043",
+    "#e3e6ea",
+    "#9aa0a6",
+    ("#eef0f3", "#b6bcc4"),
+    ("#ffffff", "#c9a227"),
+)
+DARK = Palette(
+    "#212428",
+    "#9cc8f5",
+    "#3f6790",
+    "#ff8f86",
+    "#6b302c",
+    "#d5dae0",
+    "#383d43",
+    "#6e7781",
+    ("#2b2f34", "#59616a"),
+    ("#212428", "#8a6d12"),
+)
+
+
+_LEVEL_DASHES: tuple[Any, ...] = ((0, (1, 2)), _DASHES, "solid")
+"""Lines of proposed thresholds, the smallest first."""
 
 
 def latency_plot(
@@ -78,6 +104,31 @@ def latency_plot(
     _draw(axes, _thinned(windows), palette)
     _label(axes, windows, palette)
     _legend(figure, sla, windows, misses, palette)
+    return _png(figure)
+
+
+def proposal_plot(
+    title: str, windows: Sequence[SlaWindow], proposed_ms: Mapping[str, int], palette: Palette = LIGHT
+) -> bytes:
+    """The worst latency of each window with its bounds, and the thresholds that are proposed, by their labels."""
+    windows = sorted(windows, key=lambda w: w.window)
+    figure = Figure(figsize=(8.0, 3.2), dpi=160, layout="constrained", facecolor=palette.paper)
+    axes = figure.add_subplot(facecolor=palette.paper)
+    axes.set_title(title, color=palette.ink, fontsize=9, loc="left", parse_math=False)
+    _shade(axes, windows, (), palette)
+    thresholds = sorted(map(float, proposed_ms.values()))
+    _scale(axes, thresholds, max([thresholds[-1], *(w.worst_latency_ms or 0.0 for w in windows)]))
+    _draw_latency(axes, _thinned(windows), palette)
+    handles: list[Line2D | Patch] = []
+    for (label, ms), dashes in zip(proposed_ms.items(), _LEVEL_DASHES, strict=True):
+        axes.axhline(ms, color=palette.threshold, lw=1.3, ls=dashes, zorder=3)
+        handles.append(Line2D([], [], color=palette.threshold, lw=1.3, ls=dashes, label=f"{label} {span(ms)}"))
+    _label(axes, windows, palette)
+    _legend_of(figure, [*handles, *_shown(windows, palette)], palette)
+    return _png(figure)
+
+
+def _png(figure: Figure) -> bytes:
     picture = io.BytesIO()
     FigureCanvasAgg(figure).print_png(picture, metadata={"Software": None})  # type: ignore[no-untyped-call]
     return picture.getvalue()
@@ -86,6 +137,13 @@ def latency_plot(
 def _draw(axes: Axes, windows: Sequence[SlaWindow], palette: Palette) -> None:
     thresholds = sorted({float(w.max_latency_ms) for w in windows})
     _scale(axes, thresholds, max([thresholds[-1], *(w.worst_latency_ms or 0.0 for w in windows)]))
+    _draw_latency(axes, windows, palette)
+    at = _numbers([*(w.window.start for w in windows), windows[-1].window.end])
+    applied = [w.max_latency_ms for w in [*windows, windows[-1]]]
+    axes.plot(at, applied, drawstyle="steps-post", color=palette.threshold, lw=1.3, ls=_DASHES, zorder=3)
+
+
+def _draw_latency(axes: Axes, windows: Sequence[SlaWindow], palette: Palette) -> None:
     top = axes.get_ylim()[1]
     edges: list[datetime] = []
     values: list[tuple[float, float, float]] = []
@@ -99,9 +157,6 @@ def _draw(axes: Axes, windows: Sequence[SlaWindow], palette: Palette) -> None:
     at = _numbers([*edges, windows[-1].window.end])
     axes.fill_between(at, low, high, step="post", color=palette.band, alpha=0.75, linewidth=0, zorder=2)
     axes.plot(at, middle, drawstyle="steps-post", color=palette.line, linewidth=1.6, zorder=4, solid_joinstyle="round")
-    at = _numbers([*(w.window.start for w in windows), windows[-1].window.end])
-    applied = [w.max_latency_ms for w in [*windows, windows[-1]]]
-    axes.plot(at, applied, drawstyle="steps-post", color=palette.threshold, lw=1.3, ls=_DASHES, zorder=3)
 
 
 def _scale(axes: Axes, thresholds: Sequence[float], worst: float) -> None:
@@ -109,7 +164,7 @@ def _scale(axes: Axes, thresholds: Sequence[float], worst: float) -> None:
     if worst > STEEP * thresholds[0]:
         axes.set_yscale("symlog", linthresh=thresholds[0], linscale=0.6)
         above = [step for step in _STEPS_MS if 1.5 * thresholds[-1] < step <= 1.3 * worst]
-        ticks = [0.0, *thresholds, *above[:: -(-len(above) // 6)]]
+        ticks = [0.0, *thresholds, *above[:: max(1, -(-len(above) // 6))]]
         axes.set_ylim(0, 1.5 * worst)
     else:
         step = next(step for step in _STEPS_MS if worst / step <= 6 or step == _STEPS_MS[-1])
@@ -153,8 +208,17 @@ def _shade(axes: Axes, windows: Sequence[SlaWindow], misses: Sequence[Miss], pal
 def _bars(axes: Axes, spans: Iterable[tuple[datetime, datetime]], face: str, edge: str, hatch: str) -> None:
     bars = [(start, end - start) for start, end in map(_numbers, spans)]
     if bars:
-        axes.broken_barh(bars, (0, 1), transform=axes.get_xaxis_transform(), facecolor=face, edgecolor=edge,
-                         hatch=hatch, linewidth=0, alpha=0.75, zorder=1)  # fmt: skip
+        axes.broken_barh(
+            bars,
+            (0, 1),
+            transform=axes.get_xaxis_transform(),
+            facecolor=face,
+            edgecolor=edge,
+            hatch=hatch,
+            linewidth=0,
+            alpha=0.75,
+            zorder=1,
+        )
 
 
 def _merged(spans: Iterable[tuple[datetime, datetime]]) -> list[tuple[datetime, datetime]]:
@@ -174,10 +238,12 @@ def _label(axes: Axes, windows: Sequence[SlaWindow], palette: Palette) -> None:
     locator = AutoDateLocator(tz=UTC, minticks=4, maxticks=9)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
     formatter = ConciseDateFormatter(
-        locator, tz=UTC, show_offset=False,
+        locator,
+        tz=UTC,
+        show_offset=False,
         formats=["%Y", "%b %Y", "%-d %b", "%H:%M", "%H:%M", "%S s"],
         zero_formats=["", "%Y", "%b %Y", "%-d %b", "%H:%M", "%H:%M"],
-    )  # type: ignore[no-untyped-call]  # fmt: skip
+    )  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_formatter(formatter)
     last = shown.end - timedelta(microseconds=1)
     days = f"{shown.start:%Y-%m-%d}" + ("" if last.date() == shown.start.date() else f" to {last:%Y-%m-%d}")
@@ -196,6 +262,13 @@ def _legend(figure: Figure, sla: Sla, windows: Sequence[SlaWindow], misses: Sequ
     handles: list[Line2D | Patch] = [
         Line2D([], [], color=palette.threshold, ls=_DASHES, lw=1.3, label=f"threshold {limits(windows, sla)}")
     ]
+    handles += _shown(windows, palette, misses)
+    _legend_of(figure, handles, palette)
+
+
+def _shown(windows: Sequence[SlaWindow], palette: Palette, misses: Sequence[Miss] = ()) -> list[Line2D | Patch]:
+    """What of the latency, misses and gaps there is."""
+    handles: list[Line2D | Patch] = []
     if any(w.worst_latency_ms is not None for w in windows):
         handles += [
             Line2D([], [], color=palette.line, linewidth=1.6, label="worst latency"),
@@ -205,8 +278,24 @@ def _legend(figure: Figure, sla: Sla, windows: Sequence[SlaWindow], misses: Sequ
         handles.append(Patch(facecolor=palette.miss, alpha=0.75, label="miss"))
     seen = {w.verdict for w in windows}
     faces = {verdict: getattr(palette, verdict) for verdict in _HATCHES}
-    handles += [Patch(facecolor=faces[verdict][0], edgecolor=faces[verdict][1], hatch=hatch, linewidth=0, label=label)
-                for verdict, (label, hatch) in _HATCHES.items() if verdict in seen]  # fmt: skip
+    handles += [
+        Patch(facecolor=faces[verdict][0], edgecolor=faces[verdict][1], hatch=hatch, linewidth=0, label=label)
+        for verdict, (label, hatch) in _HATCHES.items()
+        if verdict in seen
+    ]
+    return handles
+
+
+def _legend_of(figure: Figure, handles: Sequence[Line2D | Patch], palette: Palette) -> None:
     columns = len(handles) if figure.get_figwidth() >= 7 else 3
-    figure.legend(handles=handles, loc="outside upper left", ncols=columns, fontsize=8, frameon=False,
-                  labelcolor=palette.ink, handlelength=1.6, columnspacing=1.2, borderaxespad=0.2)  # fmt: skip
+    figure.legend(
+        handles=handles,
+        loc="outside upper left",
+        ncols=columns,
+        fontsize=8,
+        frameon=False,
+        labelcolor=palette.ink,
+        handlelength=1.6,
+        columnspacing=1.2,
+        borderaxespad=0.2,
+    )

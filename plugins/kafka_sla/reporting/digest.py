@@ -46,13 +46,20 @@ def tell(ledger: Ledger, digest: Digest, slas: Sequence[Sla], period: Interval) 
     outcomes = Counter(row["sla"].outcome for row in rows)
     name = period_name(digest, period)
     values = {
-        "digest": digest, "title": f"{digest.name}: {name}", "period": name, "summary": _summary(outcomes),
+        "digest": digest,
+        "title": f"{digest.name}: {name}",
+        "period": name,
+        "summary": _summary(outcomes),
         "subject": f"SLA {_ADJECTIVES[digest.every]}: {digest.name}, {name}: {_short(outcomes)}",
-        "every": digest.every, "slas": rows, "many": MANY, "quality": quality(ledger.validations.results(period)),
+        "every": digest.every,
+        "slas": rows,
+        "many": MANY,
+        "quality": quality(ledger.validations.results(period)),
         "changes": [row["change"] for row in rows if row["change"]],
         "gaps": [row["gap"] for row in rows if row["gap"]],
+        "exclusions": [text for row in rows for text in row["exclusions"]],
         "plots_left_out": sum(1 for _, plot in found if plot) - len(shown),
-    }  # fmt: skip
+    }
     return Told(values, tuple((key, plot) for key, plot in shown if plot))
 
 
@@ -60,13 +67,17 @@ def _of_sla(ledger: Ledger, digest: Digest, sla: Sla, period: Interval) -> tuple
     one = reported(ledger, sla, period, last_instant(digest, sla, period))
     before = period_of(digest, period.start - timedelta(microseconds=1))
     past = attainment_of(sla, before, before.end, ledger.verdicts.sums(sla, before))
-    misses = len(ledger.verdicts.misses(sla, before))
+    misses = sum(not miss.exclusion for miss in ledger.verdicts.misses(sla, before))
     values = {
-        "sla": one, "change": _change(digest, sla, one.within, past, len(one.misses), misses),
-        "notes": ledger.triage.notes(one.misses), "gap": _gap(digest, one),
+        "sla": one,
+        "change": _change(digest, sla, one.within, past, len(one.counted), misses),
+        "notes": ledger.triage.notes(one.misses),
+        "gap": _gap(digest, one),
+        "exclusions": _exclusions(one),
         "trend": _trend(one.within.attainment, past.attainment),
-    }  # fmt: skip
-    plot = latency_plot(sla, one.windows, one.misses, size=_SIZE) if one.windows else None
+        "burns": ledger.burns.of([sla.name], period) if sla.burn_pairs else [],
+    }
+    plot = latency_plot(sla, one.windows, one.counted, size=_SIZE) if one.windows else None
     return values, plot
 
 
@@ -79,8 +90,10 @@ def _change(digest: Digest, sla: Sla, now: Attainment, past: Attainment, misses:
         verb = "rose" if moved > 0 else "fell"
         told.append(f"attainment {verb} from {share(past.attainment)} to {share(now.attainment)}")
     if misses != before:
-        told.append(f"{plural(misses, 'miss', 'misses') if misses else 'no miss'}, after {before or 'none'} the"
-                    f" {digest.every} before")  # fmt: skip
+        told.append(
+            f"{plural(misses, 'miss', 'misses') if misses else 'no miss'}, after {before or 'none'} the"
+            f" {digest.every} before"
+        )
     return f"{sla.name}: {'; '.join(told)}." if told else None
 
 
@@ -96,6 +109,15 @@ def _gap(digest: Digest, one: ReportedSla) -> str | None:
     why["never measured"] = unknown - sum(why.values())
     told = ", ".join(f"{span(ms)} {reason}" for reason, ms in why.most_common(3) if ms)
     return f"{one.sla.name}: nothing is known about {span(unknown)} of the {digest.every} ({told})."
+
+
+def _exclusions(one: ReportedSla) -> list[str]:
+    """What people excluded afterwards, the longest first: `payments: 2 h excluded afterwards by ada: load test.`"""
+    excluded = Counter[str]()
+    for window in one.windows:
+        if window.judged_verdict:
+            excluded[window.reason] += (window.window.end - window.window.start) // timedelta(milliseconds=1)
+    return [f"{one.sla.name}: {span(ms)} {reason}." for reason, ms in excluded.most_common()]
 
 
 def _trend(now: float | None, past: float | None) -> str:

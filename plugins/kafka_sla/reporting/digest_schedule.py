@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from kafka_sla.model.entities import Digest, Interval, Sla
-from kafka_sla.sla.attainment import calendar_period
+from kafka_sla.sla.periods import calendar_period
 
 
 def period_of(digest: Digest, at: datetime) -> Interval:

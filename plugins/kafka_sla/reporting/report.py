@@ -15,7 +15,8 @@ from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval, Miss, Sla, SlaWindow, Verdict
 from kafka_sla.reporting.charts import latency_plot
 from kafka_sla.reporting.templates import render
-from kafka_sla.sla.attainment import Attainment, attainment_in, attainment_of, calendar_period, period_until
+from kafka_sla.sla.attainment import Attainment, attainment_in, attainment_of
+from kafka_sla.sla.periods import period_around, period_until
 from kafka_sla.sla.wording import limits
 from kafka_sla.text.formatting import moment
 
@@ -27,7 +28,7 @@ MANY = 20
 
 @dataclass(frozen=True, slots=True)
 class ReportedSla:
-    """One SLA in the reported interval, and in its calendar period until the interval's end."""
+    """One SLA in the reported interval, and in its own period until the interval's end."""
 
     sla: Sla
     interval: Interval
@@ -63,10 +64,15 @@ class ReportedSla:
         return [(verdict, reason, ms) for (verdict, reason), ms in lengths.most_common(5)]
 
     @property
+    def counted(self) -> tuple[Miss, ...]:
+        """The misses that nobody excluded afterwards."""
+        return tuple(miss for miss in self.misses if not miss.exclusion)
+
+    @property
     def outcome(self) -> Outcome:
         """Missed when a miss touches the interval; kept when something is known and none does."""
         verdicts = {w.verdict for w in self.windows}
-        if self.misses:
+        if self.counted:
             return "missed"
         if verdicts & {"good", "bad"}:
             return "met"
@@ -84,7 +90,7 @@ def write_report(path: Path, ledger: Ledger, slas: Sequence[Sla], interval: Inte
 
 def reported(ledger: Ledger, sla: Sla, interval: Interval, last: datetime | None = None) -> ReportedSla:
     """What the ledger holds of one SLA; `last`: an instant of the calendar period to report, else its end decides."""
-    period = calendar_period(sla.period, sla.time_zone, last) if last else period_until(sla, interval.end)
+    period = period_around(sla, last, interval.end) if last else period_until(sla, interval.end)
     windows, until = ledger.verdicts.windows(sla, interval), min(interval.end, period.end)
     sums = ledger.verdicts.sums(sla, Interval(period.start, until))
     return ReportedSla(
@@ -99,14 +105,18 @@ def reported(ledger: Ledger, sla: Sla, interval: Interval, last: datetime | None
 def html_report(interval: Interval, slas: Sequence[ReportedSla], validation: Sequence[Mapping[str, Any]]) -> str:
     """The page: a summary of all SLAs, each with its plot and misses, and what validation said of the data."""
     values = {
-        "interval": interval, "length_ms": _ms(interval), "slas": [(one, _plot(one)) for one in slas],
-        "outcomes": Counter(one.outcome for one in slas), "quality": quality(validation), "many": MANY,
-    }  # fmt: skip
+        "interval": interval,
+        "length_ms": _ms(interval),
+        "slas": [(one, _plot(one)) for one in slas],
+        "outcomes": Counter(one.outcome for one in slas),
+        "quality": quality(validation),
+        "many": MANY,
+    }
     return render("reporting/report.html.j2", values)
 
 
 def _plot(one: ReportedSla) -> str | None:
-    return b64encode(latency_plot(one.sla, one.windows, one.misses)).decode() if one.windows else None
+    return b64encode(latency_plot(one.sla, one.windows, one.counted)).decode() if one.windows else None
 
 
 def quality(validation: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -115,10 +125,12 @@ def quality(validation: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     broken = sorted((r for r in validation if not r["success"]), key=lambda r: r["interval_start"], reverse=True)
     broken.sort(key=lambda r: gravity.get(r["severity"], 3))
     return {
-        "all": len(validation), "held": len(validation) - len(broken), "loads": len({r["load_id"] for r in validation}),
+        "all": len(validation),
+        "held": len(validation) - len(broken),
+        "loads": len({r["load_id"] for r in validation}),
         "broken": [{**r, "when": moment(r["interval_start"]), "rows": r["unexpected_rows"]} for r in broken[:MANY]],
         "all_broken": len(broken),
-    }  # fmt: skip
+    }
 
 
 def _ms(interval: Interval) -> int:

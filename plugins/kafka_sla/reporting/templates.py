@@ -10,8 +10,28 @@ from jinja2 import Environment, FileSystemLoader, PrefixLoader, StrictUndefined,
 from markupsafe import Markup
 
 from kafka_sla.sla.root_cause.evidence import evidence_rows
-from kafka_sla.sla.wording import doubt, duration, limit, place, requirement, violation, worst
+from kafka_sla.sla.wording import (
+    attained,
+    between,
+    budget,
+    budget_left,
+    burning,
+    catching_up,
+    caught_up_in,
+    chain,
+    chained,
+    doubt,
+    duration,
+    limit,
+    objective,
+    place,
+    requirement,
+    share_of_budget_left,
+    violation,
+    worst,
+)
 from kafka_sla.text.formatting import burn, count, moment, plural, rate, share, span
+from kafka_sla.text.periods import during, the_period, this_period
 
 _UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs"})
 
@@ -23,6 +43,8 @@ def render(template: str, values: dict[str, Any], **more: Any) -> str:
 
 def visible(text: str) -> str:
     """Text in which every character can be seen: names may hold line ends, control and direction characters."""
+    if text.isprintable():
+        return text
     return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in _UNSEEN else c for c in text)
 
 
@@ -39,13 +61,44 @@ _LIBRARY = Path(__file__).parents[1]
 _ROOMS = ("notifications", "reporting", "web")
 _TEMPLATES = Environment(
     loader=PrefixLoader({room: FileSystemLoader(_LIBRARY / room / "templates") for room in _ROOMS}),
-    undefined=StrictUndefined, finalize=_finalize,
-    autoescape=select_autoescape(["html.j2"]), trim_blocks=True, lstrip_blocks=True,
-)  # fmt: skip
+    undefined=StrictUndefined,
+    finalize=_finalize,
+    autoescape=select_autoescape(["html.j2"]),
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
 _TEMPLATES.filters |= {
     function.__name__: function
     for function in (
-        burn, count, moment, plural, rate, share, span,
-        doubt, duration, evidence_rows, limit, place, requirement, violation, worst, upper_first,
+        burn,
+        count,
+        moment,
+        plural,
+        rate,
+        share,
+        span,
+        attained,
+        between,
+        budget,
+        budget_left,
+        burning,
+        catching_up,
+        caught_up_in,
+        chain,
+        chained,
+        doubt,
+        duration,
+        during,
+        evidence_rows,
+        limit,
+        objective,
+        place,
+        requirement,
+        share_of_budget_left,
+        the_period,
+        this_period,
+        upper_first,
+        violation,
+        worst,
     )
-}  # fmt: skip
+}

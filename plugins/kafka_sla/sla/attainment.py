@@ -1,19 +1,23 @@
-"""How far an SLA was met in a calendar period, and what is left of its error budget. Pure; knows no store."""
+"""How far an SLA was met in a period, and what is left of its error budget. Pure; knows no store."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
-from typing import Literal, get_args
-from zoneinfo import ZoneInfo
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Literal
 
-from kafka_sla.model.entities import Interval, Period, Sla, SlaWindow, Verdict
-from kafka_sla.sla.rollups import Sums
+from kafka_sla.model.entities import Interval, ObjectiveOf, Sla, SlaWindow
+from kafka_sla.sla.objective_kinds import KINDS, Counted
+from kafka_sla.sla.rollups import Sums, sums_of
+from kafka_sla.text.periods import rolling_days
 
 Budget = Literal["on_track", "at_risk", "exhausted"]
+Decision = Literal["running", "met", "not_met", "undecided"]
 _MUCH = 0.5
-"""Share of the error budget up to which its spending is no reason to worry."""
+"""Share of a calendar period's budget up to which its spending is no reason to worry."""
+_MOST = 0.8
+"""The same for a budget that does not run out with a period: a rolling one, or one of records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,24 +28,62 @@ class Attainment:
     period: Interval
     at: datetime
     objective: float
-    good_ms: int
-    bad_ms: int
-    excluded_ms: int
-    unknown_ms: int
-    """Judged unknown, or never judged: the rest of the time from the start of the period until `at`."""
-    records_consumed: int
-    records_over_threshold: int
+    objective_of: ObjectiveOf
+    rolling: bool
+    sums: Sums
+    """Its `unknown_ms` is the time judged unknown, or never judged: the rest from the start of the period to `at`."""
+
+    @property
+    def counted(self) -> Counted:
+        """What the objective counts."""
+        return KINDS[self.objective_of].counted(self.sums)
 
     @property
     def attainment(self) -> float | None:
+        """Good share of what the objective counts: of judged time, or of records."""
+        return self.counted.good_share
+
+    @property
+    def attainment_low(self) -> float | None:
+        return self.counted.good_share_low
+
+    @property
+    def attainment_high(self) -> float | None:
+        return self.counted.good_share_high
+
+    @property
+    def time_attainment(self) -> float | None:
         """Good time over good and bad time."""
-        known = self.good_ms + self.bad_ms
-        return self.good_ms / known if known else None
+        return KINDS["time"].counted(self.sums).good_share
 
     @property
     def records_attainment(self) -> float | None:
         """Share of the records consumed in good and bad time within the threshold."""
-        return 1 - self.records_over_threshold / self.records_consumed if self.records_consumed else None
+        return KINDS["records"].counted(self.sums).good_share
+
+    @property
+    def records_consumed(self) -> int:
+        return self.sums.records_consumed
+
+    @property
+    def records_over_threshold(self) -> int:
+        return self.sums.records_over_threshold
+
+    @property
+    def good_ms(self) -> int:
+        return self.sums.good_ms
+
+    @property
+    def bad_ms(self) -> int:
+        return self.sums.bad_ms
+
+    @property
+    def excluded_ms(self) -> int:
+        return self.sums.excluded_ms
+
+    @property
+    def unknown_ms(self) -> int:
+        return self.sums.unknown_ms
 
     @property
     def coverage(self) -> float:
@@ -50,39 +92,66 @@ class Attainment:
         return 1 - self.unknown_ms / elapsed if elapsed else 0.0
 
     @property
-    def met(self) -> bool | None:
-        """Known at the end of the period, and as soon as the objective can no longer be met."""
-        if self.attainment is None:
+    def decision(self) -> Decision | None:
+        """Whether the objective is met by all bounds, by none, or by some; `running` while the period can still change
+        it. None: nothing known."""
+        low, high = self.attainment_low, self.attainment_high
+        if self.attainment is None or low is None or high is None:
             return None
         if self.at >= self.period.end:
-            return self.attainment >= self.objective
-        return False if self.budget_left_ms < 0 else None
+            return "met" if low >= self.objective else "not_met" if high < self.objective else "undecided"
+        return "not_met" if KINDS[self.objective_of].known_ahead and self.left < 0 else "running"
+
+    @property
+    def met(self) -> bool | None:
+        """Known at the end of the period, and as soon as the objective can no longer be met."""
+        return {"met": True, "not_met": False}.get(self.decision or "")
+
+    @property
+    def allowed(self) -> float:
+        """The error budget: milliseconds of bad time, or late records."""
+        length_ms = (self.period.end - self.period.start) / timedelta(milliseconds=1)
+        return KINDS[self.objective_of].budget(self.objective, self.sums, length_ms)
+
+    @property
+    def left(self) -> float:
+        """Negative when the budget is overspent."""
+        return self.allowed - self.counted.bad
 
     @property
     def budget(self) -> Budget | None:
-        """At risk: more than half of the budget is spent, and faster than the period passes. None: nothing known."""
+        """At risk: more than half of a calendar period's budget is spent, and faster than the period passes; of a
+        rolling period, or of records, more than four fifths. None: nothing known."""
         if self.attainment is None:
             return None
-        if self.budget_left_ms < 0:
+        if self.left < 0:
             return "exhausted"
-        spent = self.bad_ms / self.budget_ms if self.budget_ms else 0.0
+        spent = self.counted.bad / self.allowed if self.allowed else 0.0
         elapsed = (self.at - self.period.start) / (self.period.end - self.period.start)
-        return "at_risk" if spent > _MUCH and spent > elapsed else "on_track"
+        ahead = KINDS[self.objective_of].known_ahead and not self.rolling
+        return "at_risk" if (spent > _MUCH and spent > elapsed if ahead else spent > _MOST) else "on_track"
 
     @property
-    def budget_ms(self) -> float:
-        """Bad time that the objective allows in the whole period; time already excluded earns none."""
-        length_ms = (self.period.end - self.period.start) / timedelta(milliseconds=1)
-        return (1 - self.objective) * (length_ms - self.excluded_ms)
+    def budget_ms(self) -> float | None:
+        """Bad time that the objective allows in the whole period; None: it counts records."""
+        return self.allowed if self.objective_of == "time" else None
 
     @property
-    def budget_left_ms(self) -> float:
-        """Negative when the budget is overspent."""
-        return self.budget_ms - self.bad_ms
+    def budget_left_ms(self) -> float | None:
+        return self.left if self.objective_of == "time" else None
+
+    @property
+    def budget_records(self) -> float | None:
+        """Late records that the objective allows among those of the period so far; None: it counts time."""
+        return self.allowed if self.objective_of == "records" else None
+
+    @property
+    def budget_left_records(self) -> float | None:
+        return self.left if self.objective_of == "records" else None
 
     @property
     def burn_rate(self) -> float | None:
-        """Share of bad time over the allowed share: 1 spends exactly the budget. None: unknown, or none is allowed."""
+        """Bad share over the allowed share: 1 spends exactly the budget. None: unknown, or none is allowed."""
         if self.attainment is None or self.objective >= 1:
             return None
         return (1 - self.attainment) / (1 - self.objective)
@@ -92,46 +161,12 @@ def attainment_in(sla: Sla, windows: Sequence[SlaWindow], period: Interval, at: 
     """Any span of time, up to `at` or all of it; windows of other times are ignored."""
     at = at or period.end
     inside = [w for w in windows if period.start <= w.window.start and w.window.end <= at]
-    spent = {f"{verdict}_ms": _length_ms(inside, verdict) for verdict in get_args(Verdict)}
-    counted = [w for w in inside if w.verdict in ("good", "bad")]
-    consumed, over = sum(w.records_consumed for w in counted), sum(w.records_over_threshold for w in counted)
-    return attainment_of(sla, period, at, Sums(**spent, records_consumed=consumed, records_over_threshold=over))
+    return attainment_of(sla, period, at, sums_of(inside))
 
 
 def attainment_of(sla: Sla, period: Interval, at: datetime, sums: Sums) -> Attainment:
     """The same from judged time that was added up already."""
     elapsed = (at - period.start) // timedelta(milliseconds=1)
-    return Attainment(
-        sla.name, period, at, sla.objective, sums.good_ms, sums.bad_ms, sums.excluded_ms,
-        max(0, elapsed - sums.good_ms - sums.bad_ms - sums.excluded_ms), sums.records_consumed,
-        sums.records_over_threshold,
-    )  # fmt: skip
-
-
-def period_until(sla: Sla, at: datetime) -> Interval:
-    """The calendar period of the SLA that holds the instant just before `at`."""
-    return calendar_period(sla.period, sla.time_zone, at - timedelta(microseconds=1))
-
-
-def calendar_period(period: Period, time_zone: str, at: datetime) -> Interval:
-    """The day, week (from Monday), month, quarter or year around `at`, from local midnight to local midnight."""
-    zone = ZoneInfo(time_zone)
-    first, after = _days(period, at.astimezone(zone).date())
-    start, end = (datetime.combine(day, time(), zone).astimezone(UTC) for day in (first, after))
-    return Interval(start, end)
-
-
-def _days(period: Period, today: date) -> tuple[date, date]:
-    """First day of the period and first day after it."""
-    if period in ("day", "week"):
-        first = today if period == "day" else today - timedelta(days=today.weekday())
-        return first, first + timedelta(days=1 if period == "day" else 7)
-    months = {"month": 1, "quarter": 3, "year": 12}[period]
-    month = (today.month - 1) // months * months
-    year, next_month = today.year + (month + months) // 12, (month + months) % 12
-    return date(today.year, month + 1, 1), date(year, next_month + 1, 1)
-
-
-def _length_ms(windows: Sequence[SlaWindow], verdict: Verdict) -> int:
-    spans = (w.window.end - w.window.start for w in windows if w.verdict == verdict)
-    return sum(spans, timedelta()) // timedelta(milliseconds=1)
+    whole = replace(sums, unknown_ms=max(0, elapsed - sums.good_ms - sums.bad_ms - sums.excluded_ms))
+    rolling = rolling_days(sla.period) is not None
+    return Attainment(sla.name, period, at, sla.objective, sla.objective_of, rolling, whole)

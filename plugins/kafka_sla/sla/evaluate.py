@@ -35,14 +35,15 @@ def judge(
     Rows of other clusters, SLAs, groups, topics and times are ignored. A known partition has a row in every window
     until its group deletes its offset or is gone for good, so one without a row is asked for nothing, except the ones
     in `expected` and the names that the SLA spells out: where these have no row the window is unknown, unless another
-    partition makes it bad. Nothing depends on where the interval begins.
+    partition makes it bad. Nothing depends on where the interval begins. A chain has one row a window, whatever its
+    names are.
     """
-    names = (_spelled_out(sla.groups), _spelled_out(sla.topics))
+    names = ([], []) if sla.chain else (_spelled_out(sla.groups), _spelled_out(sla.topics))
     planned = [(time, planned.reason) for planned in sla.maintenance for time in planned.spans(interval)]
     figures = window_figures(sla, interval, window_ms, latency, steady, expected, names, unread)
     spans = (Interval(row.start, row.start + timedelta(milliseconds=window_ms)) for row in figures)
     return tuple(
-        _window(sla, window, row, _verdict(row, _planned(planned, window), _unknown(row, names)))
+        _window(sla, window, row, _verdict(sla, row, _planned(planned, window), _unknown(sla, row, names)))
         for window, row in zip(spans, figures, strict=True)
     )
 
@@ -63,22 +64,35 @@ def expiry(miss: Miss, windows: Sequence[SlaWindow]) -> str:
 def _window(sla: Sla, of: Interval, row: WindowFigures, judged: tuple[Verdict, str, bool]) -> SlaWindow:
     verdict, reason, is_certain = judged
     window = SlaWindow(
-        sla=sla.name, window=of, verdict=verdict, is_certain=is_certain, reason=reason,
-        steady_partitions=row.steady, bootstrapping_partitions=row.bootstrapping,
+        sla=sla.name,
+        window=of,
+        verdict=verdict,
+        is_certain=is_certain,
+        reason=reason,
+        steady_partitions=row.steady,
+        bootstrapping_partitions=row.bootstrapping,
         unknown_partitions=row.unknown_partitions,
-        records_consumed=row.records_consumed, records_over_threshold=row.records_over_threshold,
-        max_latency_ms=sla.max_latency_ms, min_time_to_expiry_ms=sla.min_time_to_expiry_ms,
-    )  # fmt: skip
+        records_consumed=row.records_consumed,
+        records_over_threshold=row.records_over_threshold,
+        records_over_threshold_low=row.records_over_threshold_low,
+        records_over_threshold_high=row.records_over_threshold_high,
+        max_latency_ms=sla.max_latency_ms,
+        min_time_to_expiry_ms=sla.min_time_to_expiry_ms,
+    )
     if row.worst is None:
         return window
     return replace(
-        window, worst_latency_ms=row.worst.latency_ms,
-        worst_latency_low_ms=row.worst.low_ms, worst_latency_high_ms=row.worst.high_ms,
-        worst_group=row.worst.group, worst_topic=row.worst.topic, worst_partition=row.worst.partition,
-    )  # fmt: skip
+        window,
+        worst_latency_ms=row.worst.latency_ms,
+        worst_latency_low_ms=row.worst.low_ms,
+        worst_latency_high_ms=row.worst.high_ms,
+        worst_group=row.worst.group,
+        worst_topic=row.worst.topic,
+        worst_partition=row.worst.partition,
+    )
 
 
-def _verdict(row: WindowFigures, planned: str, unknown: str) -> tuple[Verdict, str, bool]:
+def _verdict(sla: Sla, row: WindowFigures, planned: str, unknown: str) -> tuple[Verdict, str, bool]:
     """The verdict, why, and whether the bounds agree with it."""
     if planned:
         return "excluded", f"maintenance: {planned}", False
@@ -89,16 +103,20 @@ def _verdict(row: WindowFigures, planned: str, unknown: str) -> tuple[Verdict, s
         return "unknown", unknown, False
     if row.steady:
         return "good", "", row.certain_within == row.steady
-    return "excluded", f"bootstrapping: all {row.bootstrapping} partitions", False
+    of = "at least one group of the chain" if sla.chain else f"all {row.bootstrapping} partitions"
+    return "excluded", f"bootstrapping: {of}", False
 
 
 def _expiry(soon: Expiring) -> str:
     place = f"{soon.group} in {soon.topic}-{soon.partition}"
-    return f"unread records of {place} expire in {span(soon.in_ms)}" if soon.in_ms else (
-        f"unread records of {place} are due to expire")  # fmt: skip
+    return (
+        f"unread records of {place} expire in {span(soon.in_ms)}"
+        if soon.in_ms
+        else (f"unread records of {place} are due to expire")
+    )
 
 
-def _unknown(row: WindowFigures, names: tuple[Sequence[str], Sequence[str]]) -> str:
+def _unknown(sla: Sla, row: WindowFigures, names: tuple[Sequence[str], Sequence[str]]) -> str:
     """Why the window could not be called good, or nothing."""
     absent = [f"group {name}" for name in names[0] if name not in row.groups]
     absent += [f"topic {name}" for name in names[1] if name not in row.topics]
@@ -109,6 +127,8 @@ def _unknown(row: WindowFigures, names: tuple[Sequence[str], Sequence[str]]) -> 
     if row.unknown is None:
         return ""
     group, topic, partition, why = row.unknown
+    if sla.chain:
+        return f"the chain: {why}"
     return f"{row.unknown_partitions} of {row.expected} partitions: {group} {topic}-{partition}: {why}"
 
 
@@ -153,11 +173,21 @@ def _miss(sla: Sla, run: list[SlaWindow], ended: bool, window_ms: int) -> Miss |
         raise ValueError(f"bad window {worst.window} of SLA {sla.name!r} does not say where and how late")
     return Miss(
         id=hashlib.sha256(f"{sla.name}\n{epoch_ms(start)}".encode()).hexdigest()[:16],
-        sla=sla.name, cluster=sla.cluster,
-        start=start, end=run[-1].window.end if ended else None, opened_at=run[needed - 1].window.end,
-        bad_windows=len(run), is_certain=all(w.is_certain for w in run),
+        sla=sla.name,
+        cluster=sla.cluster,
+        start=start,
+        end=run[-1].window.end if ended else None,
+        opened_at=run[needed - 1].window.end,
+        bad_windows=len(run),
+        is_certain=all(w.is_certain for w in run),
         worst_latency_ms=worst.worst_latency_ms,
-        worst_latency_low_ms=worst.worst_latency_low_ms, worst_latency_high_ms=worst.worst_latency_high_ms,
-        worst_at=worst.window.start, worst_group=group, worst_topic=topic, worst_partition=partition,
-        max_latency_ms=worst.max_latency_ms, min_time_to_expiry_ms=worst.min_time_to_expiry_ms, for_ms=sla.for_ms,
-    )  # fmt: skip
+        worst_latency_low_ms=worst.worst_latency_low_ms,
+        worst_latency_high_ms=worst.worst_latency_high_ms,
+        worst_at=worst.window.start,
+        worst_group=group,
+        worst_topic=topic,
+        worst_partition=partition,
+        max_latency_ms=worst.max_latency_ms,
+        min_time_to_expiry_ms=worst.min_time_to_expiry_ms,
+        for_ms=sla.for_ms,
+    )

@@ -6,14 +6,15 @@ from __future__ import annotations
 import json
 import zlib
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import timedelta
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kafka_sla.model.entities import MOST, Interval, SlaWindow, Verdict
+from kafka_sla.model.entities import MOST, Interval, SlaWindow, Verdict, ceil_time, floor_time
 
 SLOT_MS, HOUR_MS, DAY_MS = 300_000, 3_600_000, 86_400_000
 PartitionKey = tuple[str, str, int]
@@ -29,7 +30,12 @@ class Sums:
     excluded_ms: int = 0
     unknown_ms: int = 0
     records_consumed: int = 0
+    """In good and bad time, as the three counts below."""
     records_over_threshold: int = 0
+    records_over_threshold_low: int = 0
+    records_over_threshold_high: int = 0
+    records_in_unknown_time: int = 0
+    """Consumed in windows with the verdict unknown: each may have been late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +60,11 @@ class Rollup:
     excluded_ms: int = 0
     unknown_ms: int = 0
     records_consumed: int = 0
-    """In good and bad time, as `records_over_threshold`."""
+    """In good and bad time, as the three counts below."""
     records_over_threshold: int = 0
+    records_over_threshold_low: int = 0
+    records_over_threshold_high: int = 0
+    records_in_unknown_time: int = 0
     worst_latency_ms: float | None = None
     worst_latency_low_ms: float | None = None
     worst_latency_high_ms: float | None = None
@@ -64,36 +73,102 @@ class Rollup:
     """The threshold that the last window of it was judged by; None where none was."""
     measured: RecordStats = field(default_factory=RecordStats)
 
+    @property
+    def sums(self) -> Sums:
+        return Sums(*(getattr(self, name) for name in SUMMED))
+
+
+SUMMED = tuple(one.name for one in fields(Sums))
+"""What of a rollup is a sum of its windows."""
+
+
+def whole_spans(interval: Interval, width_ms: int) -> Interval | None:
+    """The part of the interval that is whole spans of this width."""
+    start, end = ceil_time(interval.start, width_ms), floor_time(interval.end, width_ms)
+    return Interval(start, end) if start < end else None
+
+
+def in_widths(interval: Interval, widths: Sequence[int]) -> Iterator[tuple[Interval, int]]:
+    """The interval in pieces, in time order: as much as can be in whole spans of the first width, of what is left as
+    much as can be in those of the next; 0 is what is no whole one."""
+    if not widths:
+        yield interval, 0
+        return
+    whole = whole_spans(interval, widths[0])
+    if whole is None:
+        yield from in_widths(interval, widths[1:])
+        return
+    if interval.start < whole.start:
+        yield from in_widths(Interval(interval.start, whole.start), widths[1:])
+    yield whole, widths[0]
+    if whole.end < interval.end:
+        yield from in_widths(Interval(whole.end, interval.end), widths[1:])
+
+
+def sums_of(windows: Sequence[SlaWindow]) -> Sums:
+    """These windows added up."""
+    times: dict[Verdict, int] = defaultdict(int)
+    for window in windows:
+        times[window.verdict] += (window.window.end - window.window.start) // timedelta(milliseconds=1)
+    counted = [w for w in windows if w.verdict in ("good", "bad")]
+    return Sums(
+        times["good"],
+        times["bad"],
+        times["excluded"],
+        times["unknown"],
+        _sum([w.records_consumed for w in counted]) or 0,
+        _sum([w.records_over_threshold for w in counted]) or 0,
+        _sum([w.records_over_threshold_low for w in counted]) or 0,
+        _sum([_at_most_late(w) for w in counted]) or 0,
+        _sum([w.records_consumed for w in windows if w.verdict == "unknown"]) or 0,
+    )
+
+
+def _at_most_late(window: SlaWindow) -> int:
+    """Of a window of a version that kept no bounds: none where it certainly was good, else all."""
+    if window.records_over_threshold_high is not None:
+        return window.records_over_threshold_high
+    return 0 if window.verdict == "good" and window.is_certain else window.records_consumed
+
+
+def added(parts: Iterable[Sums]) -> Sums:
+    """Sums of spans that do not overlap as one."""
+    return Sums(
+        *map(sum, zip(*(tuple(getattr(part, name) for name in SUMMED) for part in (Sums(), *parts)), strict=True))
+    )
+
+
+def less(whole: Sums, part: Sums) -> Sums:
+    """What is left of the whole without that part."""
+    return Sums(*(getattr(whole, name) - getattr(part, name) for name in SUMMED))
+
 
 def judged(span: Interval, windows: Sequence[SlaWindow], measured: RecordStats) -> Rollup:
     """The windows of a span added up."""
-    times: dict[Verdict, int] = defaultdict(int)
-    for window in windows:
-        times[window.verdict] += round((window.window.end - window.window.start).total_seconds() * 1000)
-    counted = [w for w in windows if w.verdict in ("good", "bad")]
-    known = [w for w in windows if w.worst_latency_ms is not None]
+    known, sums = [w for w in windows if w.worst_latency_ms is not None], sums_of(windows)
     return Rollup(
-        span, times["good"], times["bad"], times["excluded"], times["unknown"],
-        _sum([w.records_consumed for w in counted]) or 0, _sum([w.records_over_threshold for w in counted]) or 0,
-        _largest([w.worst_latency_ms for w in known]), _largest([w.worst_latency_low_ms for w in known]),
-        _highest([w.worst_latency_high_ms for w in known]), _last([w.max_latency_ms for w in windows]), measured,
-    )  # fmt: skip
+        span,
+        **{name: getattr(sums, name) for name in SUMMED},
+        worst_latency_ms=_largest([w.worst_latency_ms for w in known]),
+        worst_latency_low_ms=_largest([w.worst_latency_low_ms for w in known]),
+        worst_latency_high_ms=_highest([w.worst_latency_high_ms for w in known]),
+        max_latency_ms=_last([w.max_latency_ms for w in windows]),
+        measured=measured,
+    )
 
 
 def merged(span: Interval, parts: Sequence[Rollup]) -> Rollup:
     """Spans that do not overlap as one."""
     known = [p for p in parts if p.worst_latency_ms is not None]
     return Rollup(
-        span, good_ms=sum(p.good_ms for p in parts), bad_ms=sum(p.bad_ms for p in parts),
-        excluded_ms=sum(p.excluded_ms for p in parts), unknown_ms=sum(p.unknown_ms for p in parts),
-        records_consumed=_sum([p.records_consumed for p in parts]) or 0,
-        records_over_threshold=_sum([p.records_over_threshold for p in parts]) or 0,
+        span,
+        **{name: _sum([getattr(p, name) for p in parts]) or 0 for name in SUMMED},
         worst_latency_ms=_largest([p.worst_latency_ms for p in known]),
         worst_latency_low_ms=_largest([p.worst_latency_low_ms for p in known]),
         worst_latency_high_ms=_highest([p.worst_latency_high_ms for p in known]),
         max_latency_ms=_last([p.max_latency_ms for p in parts]),
         measured=_merged_measures([p.measured for p in parts]),
-    )  # fmt: skip
+    )
 
 
 def _merged_measures(parts: Sequence[RecordStats]) -> RecordStats:

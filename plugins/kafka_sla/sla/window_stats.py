@@ -60,6 +60,9 @@ class WindowFigures:
     expiring: Expiring | None
     records_consumed: int
     records_over_threshold: int
+    records_over_threshold_low: int
+    records_over_threshold_high: int
+    """Of rows without bounds, made by an earlier version, all records or none."""
     unknown: tuple[str, str, int, str] | None
     """The first unknown partition and why."""
     groups: frozenset[str]
@@ -92,14 +95,32 @@ def window_figures(
     return [_figures(row, missing.get(row["start"]), groups, topics) for row in rows]
 
 
-def _load(db: Sql, sla: Sla, interval: Interval, window_ms: int, latency: pa.Table,
-          steady: pa.Table, expected: Sequence[Partition]) -> None:  # fmt: skip
+def _load(
+    db: Sql,
+    sla: Sla,
+    interval: Interval,
+    window_ms: int,
+    latency: pa.Table,
+    steady: pa.Table,
+    expected: Sequence[Partition],
+) -> None:
     """Make the tables `windows`, `pairs` (group, topic of the SLA), `partitions` (numbered) and the view `judged`."""
     windows = [w.start for w in interval.windows(window_ms)]
-    db.add(windows=pa.table({"start": pa.array(windows, pa.timestamp("us", "UTC"))}), latency_rows=latency,
-           steady_rows=steady, named=_columns(expected))  # fmt: skip
-    db.set(sla=sla.name, cluster=sla.cluster, start=interval.start, end=interval.end, threshold=sla.max_latency_ms,
-           expires_within=sla.min_time_to_expiry_ms, when_uncertain=sla.when_uncertain)  # fmt: skip
+    db.add(
+        windows=pa.table({"start": pa.array(windows, pa.timestamp("us", "UTC"))}),
+        latency_rows=latency,
+        steady_rows=steady,
+        named=_columns(expected),
+    )
+    db.set(
+        sla=sla.name,
+        cluster=sla.cluster,
+        start=interval.start,
+        end=interval.end,
+        threshold=sla.max_latency_ms,
+        expires_within=sla.min_time_to_expiry_ms,
+        when_uncertain=sla.when_uncertain,
+    )
     db.add(pairs=pair_table(wanted_pairs(sla, db.rows(_PAIRS))))
     for statement in (_PARTITIONS, _JUDGED):
         db.run(statement)
@@ -108,6 +129,9 @@ def _load(db: Sql, sla: Sla, interval: Interval, window_ms: int, latency: pa.Tab
 def wanted_pairs(sla: Sla, seen: Iterable[Mapping[str, str]]) -> list[tuple[str, str]]:
     """Those of these groups and topics that are the SLA's."""
     pairs = [(row["group"], row["topic"]) for row in seen]
+    if sla.chain:
+        stages = {(stage.group, stage.topic) for stage in sla.chain}
+        return [pair for pair in pairs if pair in stages]
     return [(group, topic) for group, topic in pairs if sla.groups.matches(group) and sla.topics.matches(topic)]
 
 
@@ -137,20 +161,32 @@ def _present(db: Sql, column: str, names: Sequence[str]) -> dict[datetime, froze
     return {row["window_start"].astimezone(UTC): frozenset(row["present"]) for row in found}
 
 
-def _figures(row: dict[str, Any], missing: dict[str, Any] | None, groups: dict[datetime, frozenset[str]],
-             topics: dict[datetime, frozenset[str]]) -> WindowFigures:  # fmt: skip
+def _figures(
+    row: dict[str, Any],
+    missing: dict[str, Any] | None,
+    groups: dict[datetime, frozenset[str]],
+    topics: dict[datetime, frozenset[str]],
+) -> WindowFigures:
     start = row["start"].astimezone(UTC)
     unknown = row["unknown"] or missing
     return WindowFigures(
-        start=start, expected=row["expected"], steady=row["steady"], bootstrapping=row["bootstrapping"],
-        over=row["over"], certain_over=row["certain_over"], certain_within=row["certain_within"],
+        start=start,
+        expected=row["expected"],
+        steady=row["steady"],
+        bootstrapping=row["bootstrapping"],
+        over=row["over"],
+        certain_over=row["certain_over"],
+        certain_within=row["certain_within"],
         worst=Worst(**row["worst"]) if row["worst"] else None,
         expiring=Expiring(**row["expiring"]) if row["expiring"] else None,
         records_consumed=min(int(row["records_consumed"]), MOST),
         records_over_threshold=min(int(row["records_over_threshold"]), MOST),
+        records_over_threshold_low=min(int(row["records_over_threshold_low"]), MOST),
+        records_over_threshold_high=min(int(row["records_over_threshold_high"]), MOST),
         unknown=(unknown["group"], unknown["topic"], unknown["partition"], unknown["why"]) if unknown else None,
-        groups=groups.get(start, frozenset()), topics=topics.get(start, frozenset()),
-    )  # fmt: skip
+        groups=groups.get(start, frozenset()),
+        topics=topics.get(start, frozenset()),
+    )
 
 
 _OURS = """
@@ -164,7 +200,7 @@ _PAIRS = f"""
 
 # Numbers are given in the order of names: among equally bad partitions the first one wins, in any engine and order.
 _PARTITIONS = f"""
-    CREATE TABLE partitions AS
+    CREATE TEMP TABLE partitions AS
     SELECT row_number() OVER (ORDER BY "group", topic, partition)::INT AS id, * FROM (
         SELECT "group", topic, partition, bool_or(named) AS named FROM (
             SELECT DISTINCT "group", topic, partition, false AS named FROM latency_rows WHERE {_OURS}
@@ -173,12 +209,13 @@ _PARTITIONS = f"""
 """
 
 _JUDGED = f"""
-    CREATE VIEW judged AS
+    CREATE TEMP VIEW judged AS
     WITH latency AS (
         SELECT id, named, window_start AS start, * FROM latency_rows JOIN partitions USING ("group", topic, partition)
         WHERE {_OURS}
     ), state AS (
-        SELECT id, window_start AS start, steady_whole_window, records_over_threshold, reason AS state_reason
+        SELECT id, window_start AS start, steady_whole_window, records_over_threshold, reason AS state_reason,
+            records_over_threshold_low, records_over_threshold_high
         FROM steady_rows JOIN partitions USING ("group", topic, partition)
         WHERE {_OURS} AND sla = getvariable('sla')
     ), unread AS (
@@ -197,6 +234,7 @@ _JUDGED = f"""
     ), measured AS (
         SELECT id, named, start, "group", topic, partition, records_consumed,
             coalesce(records_over_threshold, 0) AS records_over_threshold,
+            records_over_threshold_low, records_over_threshold_high,
             coalesce(steady_whole_window, false) AS steady, expires_ms, expires_about_ms, latency_ms, low_ms, high_ms,
             surely_over, surely_within,
             CASE WHEN steady_whole_window IS NULL THEN coalesce(state_reason, 'no steady state')
@@ -236,6 +274,8 @@ _FIGURES = """
                 FILTER (expiring) AS expiring,
             sum(records_consumed) FILTER (steady) AS records_consumed,
             sum(records_over_threshold) FILTER (steady) AS records_over_threshold,
+            sum(coalesce(records_over_threshold_low, 0)) FILTER (steady) AS records_over_threshold_low,
+            sum(coalesce(records_over_threshold_high, records_consumed)) FILTER (steady) AS records_over_threshold_high,
             min({id: id, why: why}) FILTER (NOT bad AND why IS NOT NULL) AS unknown
         FROM judged GROUP BY start
     ), requested AS (
@@ -246,6 +286,8 @@ _FIGURES = """
         coalesce(certain_over, 0) AS certain_over, coalesce(certain_within, 0) AS certain_within,
         coalesce(records_consumed, 0) AS records_consumed,
         coalesce(records_over_threshold, 0) AS records_over_threshold,
+        coalesce(records_over_threshold_low, 0) AS records_over_threshold_low,
+        coalesce(records_over_threshold_high, 0) AS records_over_threshold_high,
         CASE WHEN worst IS NOT NULL THEN {latency_ms: worst.latency_ms, low_ms: worst.low_ms, high_ms: worst.high_ms,
             "group": w."group", topic: w.topic, partition: w.partition} END AS worst,
         CASE WHEN expiring IS NOT NULL THEN {in_ms: expiring.in_ms, is_certain: expiring.is_certain, "group": e."group",
@@ -265,7 +307,11 @@ _MISSING = """
     ) JOIN partitions USING (id)
 """
 
-_PRESENT = """
+_PRESENT = (
+    """
     SELECT window_start, list(DISTINCT "{column}") AS present
     FROM latency_rows JOIN partitions USING ("group", topic, partition)
-    WHERE list_contains($names, "{column}") AND """ + _OURS + " GROUP BY window_start"  # fmt: skip
+    WHERE list_contains($names, "{column}") AND """
+    + _OURS
+    + " GROUP BY window_start"
+)

@@ -23,10 +23,13 @@ from kafka_sla.model.tables import BROKER_REQUESTS, REPLICA_FETCHES
 _TIMEOUT_SECONDS = (3.0, 10.0)
 """To connect, and to wait for an answer: a hanging exporter must not hold up a run of every five minutes."""
 _AT_ONCE = 16
+_TRIES = 4
+"""How often an exporter is read that shows a request in some of its totals only."""
 _HOW_TO = "docs/how-to/add-broker-metrics.md"
 
 _REQUESTS, _MEAN_MS = "kafka_request_time_requests", "kafka_request_time_mean_ms"
 _RESPONSES, _IO_WAIT_NS = "kafka_replica_fetcher_responses", "kafka_replica_fetcher_io_wait_ns"
+_FETCHES, _PARTS = ("FetchFollower", "FetchConsumer"), ("Total", "Remote", "Local")
 _STARTED = "process_start_time_seconds"
 _WANTED = (_REQUESTS, _MEAN_MS, _RESPONSES, _IO_WAIT_NS, _STARTED)
 
@@ -75,6 +78,10 @@ def _ask(exporter: Exporter) -> Samples | str:
     where = f"the JMX exporter of broker {exporter.broker} at {exporter.url}"
     try:
         samples = _samples(_text(exporter.url))
+        for _ in range(1, _TRIES):
+            if _is_of_one_moment(samples):
+                break
+            samples = _samples(_text(exporter.url))
         _check(exporter.broker, samples)
     except _Silent as silent:
         return f"{where} {silent}"
@@ -113,22 +120,29 @@ def _check(broker: int, samples: Samples) -> None:
         )
 
 
+def _is_of_one_moment(samples: Samples) -> bool:
+    """No request ended while the broker's totals were read one after the other."""
+    counts = ({samples.get((_REQUESTS, part, request)) for part in _PARTS} - {None} for request in _FETCHES)
+    return all(len(one) <= 1 for one in counts)
+
+
 def _started_at(samples: Samples) -> datetime | None:
     seconds = samples.get((_STARTED,))
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
 
 
 def _broker_requests(broker: int, samples: Samples) -> Iterator[Row]:
-    """Kafka shows means over all time; mean times count is the running total."""
-    for request in ("FetchFollower", "FetchConsumer"):
-        parts = [
-            (samples.get((_REQUESTS, part, request)), samples.get((_MEAN_MS, part, request)))
-            for part in ("Total", "Remote", "Local")
-        ]
-        sums = [count * mean for count, mean in parts if count is not None and mean is not None]
-        if len(sums) == len(parts):
-            totals = dict(zip(("total_ms", "remote_ms", "local_ms"), sums, strict=True))
-            yield {"broker": broker, "request": request, "requests": int(parts[0][0] or 0)} | totals
+    """Kafka shows means over all time; mean times count is the running total, of whole milliseconds.
+
+    The count is that of one part: others may have been read a few requests later, on a busy broker.
+    """
+    for request in _FETCHES:
+        count = samples.get((_REQUESTS, _PARTS[0], request))
+        means = [samples.get((_MEAN_MS, part, request)) for part in _PARTS]
+        if count is not None and None not in means:
+            totals = (float(round(count * mean)) for mean in means if mean is not None)
+            row = dict(zip(("total_ms", "remote_ms", "local_ms"), totals, strict=True))
+            yield {"broker": broker, "request": request, "requests": int(count)} | row
 
 
 def _replica_fetches(broker: int, samples: Samples) -> Iterator[Row]:

@@ -14,12 +14,12 @@ _ALWAYS = {
     "spark.ui.showConsoleProgress": "false",
 }
 """Spark's adaptive execution splits what is too large for so few partitions."""
-_SMALL = {
+INTERPRETED = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
 }
 """Some ten thousand rows are done before Java code for them is compiled, let alone optimised."""
-_SMALL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_SMALL_JVM = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 SMALL_BYTES = 1_500_000
 
 
@@ -27,4 +27,4 @@ def spark_conf(job_path: str, *, local_driver: bool) -> dict[str, str]:
     """Settings that fit the job. `local_driver`: the driver starts on this machine, whose class archive it may use."""
     small = read_job(job_path).input_bytes < SMALL_BYTES
     options = " ".join(filter(None, [_SMALL_JVM if small else "", archive_options() if local_driver else ""]))
-    return _ALWAYS | ({"spark.driver.extraJavaOptions": options} if options else {}) | (_SMALL if small else {})
+    return _ALWAYS | ({"spark.driver.extraJavaOptions": options} if options else {}) | (INTERPRETED if small else {})

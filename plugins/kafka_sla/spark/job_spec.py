@@ -5,6 +5,7 @@ The file names no recipient, notifier, connection or address: whoever reads the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -35,14 +36,28 @@ class MeasuredCluster:
 def measured_cluster(cluster: Cluster) -> MeasuredCluster:
     """The part of a cluster's configuration that Spark needs."""
     return MeasuredCluster(
-        cluster.name, cluster.groups, cluster.topics, cluster.status, cluster.non_consumed_offsets_groups,
-        cluster.replication, tuple(exporter.broker for exporter in cluster.jmx_exporters),
-    )  # fmt: skip
+        cluster.name,
+        cluster.groups,
+        cluster.topics,
+        cluster.status,
+        cluster.non_consumed_offsets_groups,
+        cluster.replication,
+        tuple(exporter.broker for exporter in cluster.jmx_exporters),
+    )
 
 
 NEXT_POLL = timedelta(minutes=10)
 NEXT_POLL_US = NEXT_POLL // timedelta(microseconds=1)
 """How long after an instant a poll of the log still says what cannot have been then: two runs of five minutes."""
+
+
+CHAIN_MARGIN = timedelta(minutes=15)
+"""Points kept before the time that records of a chain are followed through: the nearest poll lies within it."""
+
+
+def chain_reach(slas: Iterable[MeasuredSla]) -> timedelta:
+    """How far before an interval facts of these SLAs are read; none without a chain."""
+    return max((sla.chain_reach for sla in slas if sla.chain), default=timedelta(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +74,8 @@ class Replay:
 
     cluster: MeasuredCluster
     carried: Carried | None
+    commits_since: datetime | None = None
+    """Commits are read from then on, earlier than the carried rows; None: from these on."""
 
 
 @dataclass(frozen=True, slots=True)

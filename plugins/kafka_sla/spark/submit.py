@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -15,13 +14,11 @@ import psutil
 from kafka_sla import object_stores
 from kafka_sla.errors import SparkFailed
 from kafka_sla.spark.conf import spark_conf
+from kafka_sla.spark.failures import cause_in
 from kafka_sla.spark.package_zip import PACKAGES, application, package_folder
 from kafka_sla.spark.processes import end
 
 _HERE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-_CAUSED_BY = re.compile(r"Caused by: (.+)")
-_RAISED = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Failed|Interrupt|Exit)\b(?:: .+)?$")
-_LONGEST = 500
 
 
 def run_spark(job_path: str, *, memory: str = "2g") -> None:
@@ -37,8 +34,9 @@ def run_spark(job_path: str, *, memory: str = "2g") -> None:
             raise
         if code:
             output.seek(0)
-            log = _kept(output.read())
-            raise SparkFailed(f"Spark failed with exit code {code}: {_cause_in(log)}; all it printed is in {log}")
+            printed = output.read()
+            cause, log = cause_in(printed.decode("utf-8", "replace")), _kept(printed)
+            raise SparkFailed(f"Spark failed with exit code {code}: {cause}; all it printed is in {log}")
 
 
 def _ending_with_us() -> list[str]:
@@ -82,12 +80,3 @@ def _environment(job_path: str) -> dict[str, str]:
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
     return {**os.environ, **own, **object_stores.environment(job_path)}
-
-
-def _cause_in(log: Path) -> str:
-    """The innermost cause that Python or Java named, else the last line; frames of neither are a cause."""
-    lines = [line.strip() for line in log.read_text("utf-8", "replace").splitlines() if line.strip()]
-    caused = [found[1] for line in lines if (found := _CAUSED_BY.match(line))]
-    raised = [found[0] for line in lines if (found := _RAISED.match(line))]
-    cause = next(iter([*caused[-1:], *raised[-1:], *lines[-1:]]), "it printed nothing")
-    return cause[:_LONGEST].rstrip(".:;")

@@ -1,4 +1,5 @@
-"""Airflow assets that other people's DAGs may wait for: published tables and misses. Knows no step and no store."""
+"""Airflow assets that other people's DAGs may wait for: published tables, misses and burns. Knows no step and no
+store."""
 
 from __future__ import annotations
 
@@ -7,12 +8,16 @@ from urllib.parse import quote
 
 from airflow.sdk import Asset, AssetAlias, Context
 
+from kafka_sla.ledger.burn_notices import BurnNotice
 from kafka_sla.ledger.outbox import Notice
 from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import METRICS
 
 MISSES = AssetAlias("kafka_sla_misses")
 """Every opened and recovered miss of any SLA is an event of this alias, and of the asset of its SLA."""
+
+BURNS = AssetAlias("kafka_sla_burns")
+"""The same of every burn of an error budget that begins and is over."""
 
 
 def table_asset(name: str) -> Asset:
@@ -23,6 +28,11 @@ def table_asset(name: str) -> Asset:
 def miss_asset(sla: str) -> Asset:
     """An event for each opened and recovered miss of the SLA; its extra says which miss."""
     return Asset(f"kafka_sla_misses of {sla}", uri=f"kafka-sla://misses/{quote(sla, safe='')}")
+
+
+def burn_asset(sla: str) -> Asset:
+    """An event for each burn of the SLA's error budget that begins and that is over; its extra says which burn."""
+    return Asset(f"kafka_sla_burns of {sla}", uri=f"kafka-sla://burns/{quote(sla, safe='')}")
 
 
 TABLES = tuple(table_asset(table.name) for table in METRICS)
@@ -51,5 +61,26 @@ def announcer(context: Context) -> Callable[[Notice], None]:
             "cause": miss.evidence.get("sentence"),
         }
         context["outlet_events"][MISSES].add(miss_asset(miss.sla), extra=extra)
+
+    return announce
+
+
+def burn_announcer(context: Context) -> Callable[[BurnNotice], None]:
+    """The same for burns; the running task has BURNS as outlet."""
+
+    def announce(notice: BurnNotice) -> None:
+        burn = notice.burn
+        extra = {
+            "kind": notice.kind,
+            "burn_id": notice.thread or burn.id,
+            "sla": burn.sla,
+            "cluster": burn.cluster,
+            "severity": burn.severity,
+            "start": burn.start.isoformat(),
+            "end": burn.end.isoformat() if burn.end else None,
+            "burn_rate": burn.burn_rate,
+            "cause": notice.behind.evidence.get("sentence") if notice.behind else None,
+        }
+        context["outlet_events"][BURNS].add(burn_asset(burn.sla), extra=extra)
 
     return announce

@@ -18,8 +18,14 @@ STORE_FOLDER = "KAFKA_SLA_STORE"
 """Environment variable of the embedded store's folder, used when the store's connection is not defined."""
 
 _SECRET_WORDS = (
-    "password", "secret", "token", "pem", "oauthbearer.config", "account-key", "connection-string",
-)  # fmt: skip
+    "password",
+    "secret",
+    "token",
+    "pem",
+    "oauthbearer.config",
+    "account-key",
+    "connection-string",
+)
 
 
 def connection(conn_id: str) -> Connection:

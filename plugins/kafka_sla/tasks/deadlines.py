@@ -61,9 +61,15 @@ async def tell_late(context: dict[str, Any], **asked: Any) -> str:
 
 
 def _tell(
-    run: dict[str, Any], *, recipients: Sequence[str], after_ms: int, clusters: Sequence[str], smtp_connection: str,
-    store_connection: str, base_url: str | None,
-) -> str:  # fmt: skip
+    run: dict[str, Any],
+    *,
+    recipients: Sequence[str],
+    after_ms: int,
+    clusters: Sequence[str],
+    smtp_connection: str,
+    store_connection: str,
+    base_url: str | None,
+) -> str:
     from kafka_sla.notifications.late_run_email import LateRun
     from kafka_sla.notifications.late_runs import tell_if_late
     from kafka_sla.tasks.connections import connection, store_of

@@ -34,8 +34,10 @@ def sanitize(uri: SplitResult) -> SplitResult:
     name = unquote(uri.path.strip("/"))
     if uri.netloc == "tables" and name not in TABLES:
         raise ValueError(f"{uri.geturl()}: no such table; there are {', '.join(TABLES)}")
-    if uri.netloc not in ("tables", "misses") or not name:
-        raise ValueError(f"{uri.geturl()}: use kafka-sla://tables/<table>, or kafka-sla://misses/<SLA>")
+    if uri.netloc not in ("tables", "misses", "burns") or not name:
+        raise ValueError(
+            f"{uri.geturl()}: use kafka-sla://tables/<table>, kafka-sla://misses/<SLA> or kafka-sla://burns/<SLA>"
+        )
     return uri
 
 

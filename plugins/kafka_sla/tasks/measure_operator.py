@@ -18,6 +18,7 @@ from kafka_sla.spark.conf import spark_conf
 from kafka_sla.spark.package_zip import application, code_zip
 from kafka_sla.spark.processes import end
 from kafka_sla.tasks.connections import connection, store_of
+from kafka_sla.tasks.failures import keep_failure
 
 CONNECTION = "spark_default"
 POOL = "KAFKA_SLA_SPARK_POOL"
@@ -65,6 +66,7 @@ def measure(job: str, store: str) -> MeasureOperator:
         conf={"spark.driver.memory": "{{ params.driver_memory }}"},
         pool=os.environ.get(POOL, "default_pool"),
         max_active_tis_per_dag=1,
+        on_failure_callback=keep_failure,
         durable=False,  # a retry starts anew: it overwrites its own folder only, and YARN's cluster mode refuses True
         execution_timeout=timedelta(hours=2),
     )

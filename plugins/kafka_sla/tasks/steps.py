@@ -19,6 +19,7 @@ from kafka_sla.airflow_versions import AirflowSkipException, not_tried_again
 from kafka_sla.config.settings import Settings
 from kafka_sla.tasks import assets
 from kafka_sla.tasks.connections import connection, store_of
+from kafka_sla.tasks.failures import keep_failure
 from kafka_sla.tasks.run_context import frozen, read_settings, request_of_run, run_url
 from kafka_sla.tasks.run_plan import Batch, Plan, batches, is_live, planned
 from kafka_sla.tasks.run_plan import plan as decide
@@ -56,7 +57,7 @@ def slas(plan: Plan) -> list[Batch]:
     return batches([settings.sla(name) for name in plan["slas"]])
 
 
-@task(map_index_template="{{ task.op_kwargs['cluster'] }}")
+@task(map_index_template="{{ task.op_kwargs['cluster'] }}", on_failure_callback=keep_failure)
 def snapshot(plan: Plan, cluster: str) -> dict[str, Any]:
     """Read what one cluster knows about the interval, and land it as facts."""
     from kafka_sla.pipeline import steps
@@ -71,7 +72,7 @@ def snapshot(plan: Plan, cluster: str) -> dict[str, Any]:
     return found
 
 
-@task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS)
+@task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS, on_failure_callback=keep_failure)
 def prepare(plan: Plan, snapshots: Sequence[dict[str, Any]]) -> str:
     """Write the job of the Spark application, for the clusters that could be read."""
     from kafka_sla.pipeline import steps
@@ -87,7 +88,7 @@ def prepare(plan: Plan, snapshots: Sequence[dict[str, Any]]) -> str:
     return job
 
 
-@task
+@task(on_failure_callback=keep_failure)
 def validate(plan: Plan, job: str) -> dict[str, Any]:
     """Keep what the expectations said of the staged tables; a critical failure stops the run here."""
     from kafka_sla.pipeline import steps
@@ -97,7 +98,7 @@ def validate(plan: Plan, job: str) -> dict[str, Any]:
     return found
 
 
-@task(outlets=list(assets.TABLES))
+@task(outlets=list(assets.TABLES), on_failure_callback=keep_failure)
 def publish(plan: Plan, job: str) -> dict[str, Any]:
     """Make the whole interval readable at once, and tell the DAGs that wait for the tables."""
     from kafka_sla.pipeline import steps
@@ -142,29 +143,33 @@ def _raise(plan: Plan, settings: Settings, failed: Sequence[Exception], notes: d
 
 @task(trigger_rule=TriggerRule.ALL_DONE, inlets=list(assets.TABLES))
 def notify() -> dict[str, Any]:
-    """Notify people of opened and recovered misses, each once, also when an SLA's task above is red."""
+    """Notify people of misses and of burns of error budgets, each once, also when an SLA's task above is red."""
     from kafka_sla.pipeline import steps
+    from kafka_sla.tasks.burn_notifiers import burn_caller
     from kafka_sla.tasks.notifiers import caller
 
     plan = _plan_that_notifies()
     settings, store = frozen(plan)
     mailed = any(settings.sla(name).recipients for name in plan["slas"])
     smtp = connection(settings.smtp_connection) if mailed and settings.smtp_connection else None
-    call = caller(get_current_context())
-    found = steps.notify(settings, store, plan["slas"], planned(plan), smtp, run_url(settings), call)
+    call, call_of_burn = caller(get_current_context()), burn_caller(get_current_context())
+    found = steps.notify(
+        settings, store, plan["slas"], planned(plan), smtp, run_url(settings), call, connection, call_of_burn
+    )
     _say("Notified", found)
     return found
 
 
-@task(trigger_rule=TriggerRule.ALL_DONE, inlets=list(assets.TABLES), outlets=[assets.MISSES])
+@task(trigger_rule=TriggerRule.ALL_DONE, inlets=list(assets.TABLES), outlets=[assets.MISSES, assets.BURNS])
 def announce() -> dict[str, Any]:
-    """Make opened and recovered misses events for other DAGs: a task of its own, for Airflow keeps the events of a
-    task only when it succeeds, and a mail that cannot be sent fails `notify`."""
+    """Make misses and burns events for other DAGs: a task of its own, for Airflow keeps the events of a task only when
+    it succeeds, and a mail that cannot be sent fails `notify`."""
     from kafka_sla.pipeline import steps
 
-    plan = _plan_that_notifies()
-    announcer = assets.announcer(get_current_context())
-    found = steps.announce(store_of(plan["store"]), plan["slas"], planned(plan), announcer)
+    plan, context = _plan_that_notifies(), get_current_context()
+    settings, store = frozen(plan)
+    announce_miss, announce_burn = assets.announcer(context), assets.burn_announcer(context)
+    found = steps.announce(settings, store, plan["slas"], planned(plan), announce_miss, announce_burn)
     _say("Announced", found)
     return found
 

@@ -57,15 +57,28 @@ def digest_form(menu: Menu) -> dict[str, Param]:
     names: dict[str, Any] = {"enum": [None, *menu.digests]} if menu.digests else {}
     return {
         "digest": Param(
-            None, type=["null", "string"], title="Digest", section=WHAT, **names,
+            None,
+            type=["null", "string"],
+            title="Digest",
+            section=WHAT,
+            **names,
             description="Empty: those that fell due in the run's interval, as a scheduled run does.",
         ),
         "day": Param(
-            None, type=["null", "string"], format="date", pattern=r"^\d{4}-\d{2}-\d{2}$", title="Day", section=WHEN,
+            None,
+            type=["null", "string"],
+            format="date",
+            pattern=r"^\d{4}-\d{2}-\d{2}$",
+            title="Day",
+            section=WHEN,
             description="Any day of the period to report, by the digest's clock. Empty: the last whole period.",
         ),
         "send_to": Param(
-            "preview", type="string", enum=["preview", "recipients", "nobody"], title="Send to", section=HOW,
+            "preview",
+            type="string",
+            enum=["preview", "recipients", "nobody"],
+            title="Send to",
+            section=HOW,
             values_display={
                 "preview": "Only to the address below",
                 "recipients": "Everybody who gets it, also when they have it already",
@@ -74,10 +87,15 @@ def digest_form(menu: Menu) -> dict[str, Param]:
             description="What a digest sent by hand does. It concerns no scheduled run.",
         ),
         "preview_to": Param(
-            None, type=["null", "string"], format="email", pattern=r"^[^@\s,;<>]+@[^@\s,;<>]+$", title="Preview to",
-            section=HOW, description="An e-mail address; needed for a preview.",
+            None,
+            type=["null", "string"],
+            format="email",
+            pattern=r"^[^@\s,;<>]+@[^@\s,;<>]+$",
+            title="Preview to",
+            section=HOW,
+            description="An e-mail address; needed for a preview.",
         ),
-    }  # fmt: skip
+    }
 
 
 def runbook(text: str | None, menu: Menu) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cache
 
 from kafka_sla.model.entities import Patterns
@@ -45,12 +45,25 @@ def is_exact(text: object) -> bool:
     return isinstance(text, str) and text[:1] not in ("/", "!", "") and not set("*?") & set(text)
 
 
+def literal(name: str) -> str:
+    """The pattern that selects this name and no other."""
+    return name if is_exact(name) and name == name.strip() else f"/{re.escape(name) or '(?:)'}/"
+
+
 def plain_names(patterns: Patterns) -> list[str] | None:
     """The names that are selected, where all of them are given plainly; None where one is a glob or a regex."""
     names = [re.sub(r"\\(.)", r"\1", pattern, flags=re.DOTALL) for pattern in patterns.include]
     if [re.escape(name) for name in names] != list(patterns.include):
         return None
     return [name for name in names if patterns.matches(name)]
+
+
+def selected(patterns: Patterns, names: Collection[str]) -> list[str]:
+    """Those of the names that are selected. Plainly given ones are looked up: thousands are matched with hundreds."""
+    plain = plain_names(patterns)
+    if plain is None:
+        return [name for name in names if patterns.matches(name)]
+    return [name for name in plain if name in names]
 
 
 def _written(regex: str, internal: bool) -> str:

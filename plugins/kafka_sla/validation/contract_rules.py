@@ -16,8 +16,12 @@ _IMPLYING = ["required_known", "keys_unique", "windows_aligned", "windows_in_int
 
 def contract_rules(table: Table) -> list[dict[str, Any]]:
     """Expectations in Great Expectations' JSON form; those about windows for tables that have windows."""
-    keys = _rule("keys_unique", f"no two rows share {', '.join(table.key)}", UNIQUE,
-                 {"column_list": list(table.key), "ignore_row_if": "never"})  # fmt: skip
+    keys = _rule(
+        "keys_unique",
+        f"no two rows share {', '.join(table.key)}",
+        UNIQUE,
+        {"column_list": list(table.key), "ignore_row_if": "never"},
+    )
     # Facts are appended by racing snapshots and imports: two equal rows are noted, and measured as one.
     keys |= {"severity": "critical" if table.kind == "metric" else "warning"}
     return [keys, _required(table), *(_windows(table) if "window_end" in table.names else ())]

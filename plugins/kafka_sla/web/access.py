@@ -1,5 +1,5 @@
 """Who may see anything: whoever may read the DAG `kafka_sla`; a scraper, which sees the metrics only; and who may note
-something about a miss: whoever may edit the DAG. Knows no page and no row."""
+something about a miss or exclude time afterwards: whoever may edit the DAG. Knows no page and no row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DAG = "kafka_sla"
 SCRAPER = "kafka_sla_scraper"
 """The connection whose password is the scraper's token."""
 may_triage = requires_access_dag(method="PUT", param_dag_id=DAG)
-"""As below, of who may edit the DAG: only they note something about a miss."""
+"""As below, of who may edit the DAG: only they note something about a miss, or exclude time."""
 may_read = requires_access_dag(method="GET", param_dag_id=DAG)
 """A FastAPI dependency: 401 for strangers, 403 for users without the right. Session cookie and bearer token count."""
 _Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))]

@@ -15,7 +15,7 @@ from kafka_sla.errors import BadRequest, KafkaSlaError
 from kafka_sla.web.access import may_read, may_scrape, may_triage
 from kafka_sla.web.api import downloads, prometheus
 from kafka_sla.web.api import routes as api
-from kafka_sla.web.pages import dependencies, misses, reports
+from kafka_sla.web.pages import dependencies, exclusions, misses, reports
 from kafka_sla.web.pages import routes as pages
 from kafka_sla.web.pages.response import Page
 
@@ -33,19 +33,24 @@ DAMAGED = "Kafka-Sla-Damaged-Files"
 def create_app() -> FastAPI:
     """All routes. FastAPI's own pages stay closed: the OpenAPI document is a route like the others."""
     app = FastAPI(
-        title="kafka_sla", version=__version__, description="What SLAs require, what was measured, what was missed.",
-        docs_url=None, redoc_url=None, openapi_url=None,
-    )  # fmt: skip
+        title="kafka_sla",
+        version=__version__,
+        description="What SLAs require, what was measured, what was missed.",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+    )
     for one in (downloads, prometheus, api, reports, misses, dependencies, pages):
         admitted = may_scrape if one is prometheus else may_read
         app.include_router(one.router, dependencies=[Depends(admitted)])
-    app.include_router(misses.writing, dependencies=[Depends(may_triage)])
+    for one in (misses, exclusions):
+        app.include_router(one.writing, dependencies=[Depends(may_triage)])
 
     @app.get("/api/v1/openapi.json", include_in_schema=False, dependencies=[Depends(may_read)])
     def openapi() -> dict[str, Any]:
         return app.openapi()
 
-    app.add_middleware(GZipMiddleware, minimum_size=2_000, compresslevel=4)
+    app.add_middleware(GZipMiddleware, minimum_size=2_000, compresslevel=2)
     app.middleware("http")(_headers)
     app.exception_handler(KafkaSlaError)(_broken)
     app.exception_handler(HTTPException)(_refused)
@@ -76,8 +81,9 @@ def _told(request: Request, status: int, detail: str) -> Response:
     if "text/html" not in request.headers.get("accept", ""):
         return JSONResponse({"detail": detail}, status)
     login = get_auth_manager().get_url_login(next_url=str(request.url)) if status == 401 else None
-    return Page(request).html("refused", status, title=_TITLES.get(status, "This did not work"), detail=detail,
-                              login=login)  # fmt: skip
+    return Page(request).html(
+        "refused", status, title=_TITLES.get(status, "This did not work"), detail=detail, login=login
+    )
 
 
 _TITLES = {401: "Please log in", 403: "You may not see this", 404: "Not found", 503: "The figures cannot be read"}

@@ -47,7 +47,7 @@ def read_and_commit(broker: Cluster, protocol: str) -> None:
     producer = Producer(broker.client())
     for number in range(100):
         producer.produce("cli-orders", str(number).encode())
-    producer.flush(20)
+    producer.flush(120)
     own = {"group.id": "cli-reader", "auto.offset.reset": "earliest", "group.protocol": protocol}
     consumer = Consumer({**broker.client(), **own})
     consumer.subscribe(["cli-orders"])

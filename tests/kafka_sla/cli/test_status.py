@@ -82,10 +82,17 @@ def test_status_shows_attainment_up_to_the_newest_published_time(ledger: Ledger)
 def test_the_last_validation_names_what_broke(ledger: Ledger) -> None:
     ledger.publications.publish(["prod"], minutes(0, 5), "load", 0)
     row = {
-        "load_id": "load", "interval_start": START, "interval_end": minutes(0, 5).end, "table_name": "log_offsets",
-        "expectation_id": "fresh", "expectation": "facts are fresh", "severity": "warning", "success": False,
-        "observed": "none", "unexpected_rows": None,
-    }  # fmt: skip
+        "load_id": "load",
+        "interval_start": START,
+        "interval_end": minutes(0, 5).end,
+        "table_name": "log_offsets",
+        "expectation_id": "fresh",
+        "expectation": "facts are fresh",
+        "severity": "warning",
+        "success": False,
+        "observed": "none",
+        "unexpected_rows": None,
+    }
     ledger.validations.store([row, {**row, "expectation_id": "other", "success": True}])
     assert status_text(SETTINGS, ledger).splitlines()[-2:] == [
         "last validation: 2026-11-02T00:00:00Z/2026-11-02T00:05:00Z: 1 of 2 expectations held",
@@ -99,9 +106,17 @@ def test_a_run_tells_verdicts_worst_latency_and_misses(ledger: Ledger) -> None:
     last = interval_text([SLA], ledger, minutes(0, 6)).splitlines()[-1]
     assert last.split() == f"payments 30 s 3 3 0 0 1 min 30 s {miss.id} (open)".split()
     assert interval_values([SLA], ledger, minutes(0, 6)) == [
-        {"sla": "payments", "max_latency_ms": 30_000, "good": 3, "bad": 3, "excluded": 0, "unknown": 0,
-         "worst_latency_ms": 90_000.0, "misses": [{"id": miss.id, "state": "open"}]}
-    ]  # fmt: skip
+        {
+            "sla": "payments",
+            "max_latency_ms": 30_000,
+            "good": 3,
+            "bad": 3,
+            "excluded": 0,
+            "unknown": 0,
+            "worst_latency_ms": 90_000.0,
+            "misses": [{"id": miss.id, "state": "open"}],
+        }
+    ]
 
 
 def test_a_miss_tells_how_long_how_bad_and_where(ledger: Ledger) -> None:
@@ -155,9 +170,12 @@ def test_the_values_of_a_status_can_be_written_as_json(ledger: Ledger) -> None:
     found = json.loads(json.dumps(status_values(SETTINGS, ledger)))
 
     assert found["clusters"][0] == {
-        "cluster": "prod", "published_from": "2026-11-02T00:00:00.000Z", "published_until": "2026-11-02T00:10:00.000Z",
-        "coverage": 1.0, "gaps": [],
-    }  # fmt: skip
+        "cluster": "prod",
+        "published_from": "2026-11-02T00:00:00.000Z",
+        "published_until": "2026-11-02T00:10:00.000Z",
+        "coverage": 1.0,
+        "gaps": [],
+    }
     (sla,) = found["slas"]
     assert (sla["sla"], sla["attainment"], sla["budget"], sla["open_misses"]) == ("payments", 0.8, "on_track", 0)
     assert found["last_validation"] == {"expectations": 0, "failed": []}

@@ -1,19 +1,14 @@
-"""A store that another version made, with all its files: read, moved, checked, and measured on.
-
-`store_of_61366d2.tar.gz` was written by the code of commit 61366d2 in /srv/kafka-sla: two imported CSV files, a run of
-08:00 to 08:10 and one of 08:05 to 08:20, and what that version exported from it.
-"""
+"""A store that another version made, with all its files: read, moved, checked, and measured on."""
 
 from __future__ import annotations
 
-import tarfile
 from pathlib import Path
 
 import pytest
 
+from benchmarks.simulation import older_store
 from kafka_sla.cli.main import main
 
-OLDER = Path(__file__).with_name("store_of_61366d2.tar.gz")
 ALL = ["--from", "2026-11-01T08:00Z", "--to", "2026-11-01T08:20Z"]
 SAME_NAMES = ("consumer_latency", "consumer_status", "non_consumed")
 """Tables whose columns are called as they were."""
@@ -22,8 +17,7 @@ SAME_NAMES = ("consumer_latency", "consumer_status", "non_consumed")
 @pytest.fixture(autouse=True)
 def older(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with tarfile.open(OLDER) as files:
-        files.extractall(filter="data")
+    older_store.unpack(tmp_path)
 
 
 def exported(table: str, *options: str) -> list[str]:

@@ -16,6 +16,7 @@ import yaml
 from kafka_sla.config.settings import Settings, json_schema, load_settings
 from kafka_sla.errors import SettingsError
 from kafka_sla.model.entities import (
+    BurnPair,
     Interval,
     Maintenance,
     Notifier,
@@ -127,9 +128,11 @@ def test_every_key_lands_in_its_place(tmp_path: Path) -> None:
 
 def test_lists_of_counted_groups_name_what_the_cluster_measures_and_hold_who_promises_something(tmp_path: Path) -> None:
     cluster = {
-        "connection": "kafka_prod", "topics": ["payments", "orders"], "groups": ["payments-service", "billing"],
+        "connection": "kafka_prod",
+        "topics": ["payments", "orders"],
+        "groups": ["payments-service", "billing"],
         "non_consumed_offsets_groups": {"orders": ["billing", "strangers"], "payments": ["billing"], "typo": []},
-    }  # fmt: skip
+    }
     promise = {**SLA, "topic": "payments", "min_time_to_expiry": "6h"}
     found = mistakes(tmp_path, document(clusters={"prod": cluster}, slas=[promise]))
     where = "clusters.prod.non_consumed_offsets_groups"
@@ -143,9 +146,10 @@ def test_lists_of_counted_groups_name_what_the_cluster_measures_and_hold_who_pro
 
 def test_judging_unread_records_and_consumers_is_configured_by_keys(tmp_path: Path) -> None:
     cluster = {
-        "connection": "kafka_prod", "non_consumed_offsets_groups": {"payments": ["payments-service"]},
+        "connection": "kafka_prod",
+        "non_consumed_offsets_groups": {"payments": ["payments-service"]},
         "consumer_status": {"commits": 5, "allowed_lag": 3, "min_complete": 0.5, "expire_group": "1d"},
-    }  # fmt: skip
+    }
     promise = {**SLA, "topic": "payments", "min_time_to_expiry": "6h"}
     settings = load(tmp_path, document(clusters={"prod": cluster}, slas=[promise]))
     assert settings.cluster("prod").status == StatusRules(5, 3, 0.5, 86_400_000)
@@ -263,6 +267,45 @@ slas:
         ({"max_latency": "1.5m"}, "slas[0].max_latency: '1.5m' is not a duration"),
         ({"max_latency": "-5s"}, "slas[0].max_latency: '-5s' is not a duration"),
         ({"objective": 99.9}, "slas[0].objective: 99.9 is out of range"),
+        (
+            {"period": "fortnight"},
+            "slas[0].period: 'fortnight' is not a period; allowed: day, week, month, quarter, year,",
+        ),
+        ({"period": "400d"}, "slas[0].period: '400d' is out of range; allowed: day"),
+        ({"period": "1h"}, "slas[0].period: '1h' is not a period; allowed: day"),
+        ({"period": "7d", "for": "8d"}, "slas[0].for: '8d' is longer than the SLA's period; allowed: 7d at most"),
+        ({"objective_of": "messages"}, "slas[0].objective_of: 'messages' is not valid; allowed: 'time' or 'records'"),
+        ({"burn_alerts": "all"}, "slas[0].burn_alerts: 'all' is not valid; allowed: 'none', 'ticket' or 'workbook'"),
+        (
+            {"burn_alerts": "workbook", "objective": "90%"},
+            "slas[0].burn_alerts: its pair of 14.4x over 1h: burn_rate:"
+            " 14.4 cannot be exceeded: all bad is 10; allowed: less than that",
+        ),
+        (
+            {"burn_alerts": "ticket", "period": "day"},
+            "slas[0].burn_alerts: its pair of 1x over 3d: long: '3d' is longer"
+            " than the SLA's period; allowed: 1d at most",
+        ),
+        (
+            {"burn_pairs": [{"burn_rate": 2, "long": "1h", "short": "1h"}]},
+            "slas[0].burn_pairs[0].short: '1h' is not shorter than long; allowed: less than 1h",
+        ),
+        (
+            {"burn_pairs": [{"burn_rate": 2, "long": "1h", "short": "90s"}]},
+            "slas[0].burn_pairs[0].short: '1m30s' is not whole windows; allowed: multiples of 1m",
+        ),
+        (
+            {"burn_pairs": [{"burn_rate": 2, "long": "1h", "short": "5m", "min_bad_time": "2h"}]},
+            "slas[0].burn_pairs[0].min_bad_time: '2h' is longer than long; allowed: 1h at most",
+        ),
+        (
+            {"burn_pairs": [{"burn_rate": 2, "long": "1h", "short": "5m", "when": 1}]},
+            "slas[0].burn_pairs[0].when: unknown key;",
+        ),
+        (
+            {"burn_alerts": "ticket", "burn_pairs": [{"burn_rate": 2, "long": "1h", "short": "5m"}]},
+            "slas[0].burn_pairs: given together with 'burn_alerts'; allowed: one of the two",
+        ),
         ({"on_miss": "explode"}, "slas[0].on_miss: 'explode' is not valid; allowed: 'notify' or 'fail'"),
         ({"topic": "a", "topics": ["b"]}, "slas[0].topic: given together with 'topics'; allowed: one of the two"),
         ({"groups": [7]}, "slas[0].groups[0]: 7 is not text; allowed: text, in quotes"),
@@ -355,9 +398,35 @@ def test_an_unknown_name_is_answered_with_the_known_ones(tmp_path: Path) -> None
 
 
 FULL = (ROOT / "dags" / "kafka_sla.yml").read_text("utf-8")
-ODD = [None, True, -1, 0, 1.5, 1e300, "", " ", "\x00", "*", "!", "//", "/[/", "30s", "9" * 400, "Europe", "../etc",
-       "nan", "2026-02-30", "9999-12-31T23:59:59-23:59", "day 00:00-24:00", [], {}, [[]], {"": ""}, [None], {"from": 1},
-       ]  # fmt: skip
+ODD = [
+    None,
+    True,
+    -1,
+    0,
+    1.5,
+    1e300,
+    "",
+    " ",
+    "\x00",
+    "*",
+    "!",
+    "//",
+    "/[/",
+    "30s",
+    "9" * 400,
+    "Europe",
+    "../etc",
+    "nan",
+    "2026-02-30",
+    "9999-12-31T23:59:59-23:59",
+    "day 00:00-24:00",
+    [],
+    {},
+    [[]],
+    {"": ""},
+    [None],
+    {"from": 1},
+]
 
 
 def test_no_mutation_gives_anything_but_settings_or_a_settings_error(tmp_path: Path) -> None:
@@ -405,3 +474,57 @@ def mutate(values: Any, dice: random.Random) -> None:
             values[str(key) + "s"] = values.pop(key)
         case _:
             values[key] = dice.choice(ODD)
+
+
+@pytest.mark.parametrize(
+    ("notifier", "each_miss"),
+    [
+        ({"kwargs": {"text": "{{ message }}"}}, False),
+        ({"kwargs": {"text": "{% for miss in misses %}{{ miss.sla }}{% endfor %}"}}, True),
+        ({"kwargs": {"text": "{% for m in misses %}{{ m.sla }}{% endfor %}"}}, True),
+        ({"kwargs": {"blocks": [{"text": "{{ misses | length }} of {{ kind }}"}]}}, False),
+        ({"kwargs": {"text": "{{ message }}", "dedup_key": "{{ miss.id }}"}}, True),
+        ({"kwargs": {"channel": "#misses and message"}}, True),
+        ({"kwargs": {"dedup_key": "{{ miss.id }}"}, "each_miss": False}, False),
+        ({"kwargs": {"text": "{{ message }}"}, "each_miss": True}, True),
+    ],
+)
+def test_a_notifier_is_called_for_each_miss_unless_its_arguments_can_report_several(
+    tmp_path: Path, notifier: dict[str, Any], each_miss: bool
+) -> None:
+    (sla,) = load(tmp_path, with_sla(notifiers=[{"path": "company.Chat", **notifier}])).slas
+    assert [found.each_miss for found in sla.notifiers] == [each_miss]
+
+
+def test_alerts_on_burn_rates_are_off_and_their_floor_is_what_the_objective_counts(tmp_path: Path) -> None:
+    slas = [
+        {"name": "old", "groups": ["a"], "max_latency": "30s"},
+        {"name": "slow", "groups": ["a"], "max_latency": "30s", "for": "3m", "burn_alerts": "ticket", "period": "4w"},
+        {
+            "name": "records",
+            "groups": ["a"],
+            "max_latency": "30s",
+            "objective_of": "records",
+            "burn_alerts": "workbook",
+        },
+        {
+            "name": "own",
+            "groups": ["a"],
+            "max_latency": "30s",
+            "burn_pairs": [{"burn_rate": 3, "long": "1d", "short": "2h", "min_bad_time": "10m"}],
+        },
+    ]
+    path = tmp_path / "kafka_sla.yml"
+    path.write_text(json.dumps({"clusters": {"prod": {}}, "slas": slas}))
+
+    old, slow, records, own = load_settings(path).slas
+
+    assert (old.burn_pairs, old.period, old.objective_of) == ((), "month", "time")
+    assert slow.burn_pairs == (BurnPair(1.0, 259_200_000, 21_600_000, "ticket", 180_000),)
+    assert slow.period == "28d"
+    assert [(p.burn_rate, p.severity, p.min_bad) for p in records.burn_pairs] == [
+        (14.4, "page", 10),
+        (6.0, "page", 10),
+        (1.0, "ticket", 10),
+    ]
+    assert own.burn_pairs == (BurnPair(3.0, 86_400_000, 7_200_000, "ticket", 600_000),)

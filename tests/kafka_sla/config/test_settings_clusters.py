@@ -37,8 +37,16 @@ def test_a_flow_is_read_from_mirror_makers_default_topic_and_named_after_its_clu
 
 
 def test_a_flow_may_be_read_from_connect_with_the_names_kept_and_no_lag_reported(tmp_path: Path) -> None:
-    keys = {"to": "backup", "name": "dr", "connect": "connect_dr", "connector": "copy", "prefix": "", "topics": ["o*"],
-            "refresh_interval": -1, "ttl": "5m"}  # fmt: skip
+    keys = {
+        "to": "backup",
+        "name": "dr",
+        "connect": "connect_dr",
+        "connector": "copy",
+        "prefix": "",
+        "topics": ["o*"],
+        "refresh_interval": -1,
+        "ttl": "5m",
+    }
     (flow,) = load(tmp_path, {"replication": [keys]}, slas=[]).cluster("prod").replication
 
     assert flow == ReplicationFlow("dr", "backup", None, "connect_dr", "copy", Patterns(("o.*",)), "", None, 300_000)
@@ -55,15 +63,23 @@ def test_a_checkpoint_is_a_consumer_group_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flow", "told"),
     [
-        ({"to": "bakcup"}, "clusters.prod.replication[0].to: 'bakcup' is no other cluster; did you mean 'backup'?"
-                           " allowed: backup, old"),
+        (
+            {"to": "bakcup"},
+            "clusters.prod.replication[0].to: 'bakcup' is no other cluster; did you mean 'backup'?"
+            " allowed: backup, old",
+        ),
         ({"to": "prod"}, "clusters.prod.replication[0].to: 'prod' is no other cluster; allowed: backup, old"),
-        ({"to": "old"}, "clusters.prod.replication[0].to: 'old' has no connection, so the offsets topic cannot be read;"
-                        " allowed: one that has, or connect"),
-        ({"to": "backup", "connect": "c", "offsets_topic": "t"},
-         "clusters.prod.replication[0].connect: given together with 'offsets_topic'; allowed: one of the two"),
+        (
+            {"to": "old"},
+            "clusters.prod.replication[0].to: 'old' has no connection, so the offsets topic cannot be read;"
+            " allowed: one that has, or connect",
+        ),
+        (
+            {"to": "backup", "connect": "c", "offsets_topic": "t"},
+            "clusters.prod.replication[0].connect: given together with 'offsets_topic'; allowed: one of the two",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_flow_is_told_with_its_cure(tmp_path: Path, flow: dict[str, Any], told: str) -> None:
     assert mistakes(tmp_path, {"replication": [flow]}, slas=[]) == [told]
 
@@ -82,8 +98,9 @@ def test_two_consumers_of_one_name_are_refused(tmp_path: Path) -> None:
     told = "'prod->backup' names two consumers; allowed: a name that no other flow or checkpoint has"
 
     assert sorted(mistakes(tmp_path, kept)) == [
-        f"clusters.prod.checkpoints[0].group: {told}", f"clusters.prod.replication[1].name: {told}",
-    ]  # fmt: skip
+        f"clusters.prod.checkpoints[0].group: {told}",
+        f"clusters.prod.replication[1].name: {told}",
+    ]
 
 
 def test_a_cluster_of_imported_facts_has_nothing_beside_it_to_read(tmp_path: Path) -> None:
@@ -105,9 +122,11 @@ def test_a_cluster_is_sampled_as_often_as_it_says(tmp_path: Path) -> None:
     [
         ({"sample_every": "100ms"}, "'100ms' is out of range; allowed: 1s to 1m, such as 5s"),
         ({"sample_every": "5m"}, "'5m' is out of range; allowed: 1s to 1m, such as 5s"),
-        ({"connection": None, "sample_every": "5s"},
-         "given without 'connection'; allowed: on clusters that are read, not only imported"),
+        (
+            {"connection": None, "sample_every": "5s"},
+            "given without 'connection'; allowed: on clusters that are read, not only imported",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_cluster_that_cannot_be_sampled_so_is_told_why(tmp_path: Path, prod: dict[str, Any], told: str) -> None:
     assert mistakes(tmp_path, prod, slas=[]) == [f"clusters.prod.sample_every: {told}"]

@@ -16,8 +16,14 @@ TEAM = {**SLA, "team": "Payments"}
 
 
 def test_every_key_of_a_digest_lands_in_its_place(tmp_path: Path) -> None:
-    keys = {"name": "Leads", "every": "month", "at": "18:30", "time_zone": "Asia/Tokyo", "team": "Payments",
-            "recipients": ["lead@example.com"]}  # fmt: skip
+    keys = {
+        "name": "Leads",
+        "every": "month",
+        "at": "18:30",
+        "time_zone": "Asia/Tokyo",
+        "team": "Payments",
+        "recipients": ["lead@example.com"],
+    }
 
     assert load(tmp_path, document(slas=[TEAM], digests=[keys])).digests == (
         Digest("Leads", "month", time(18, 30), "Asia/Tokyo", team="Payments", recipients=("lead@example.com",)),
@@ -41,7 +47,7 @@ def test_a_digest_needs_no_more_than_a_name(tmp_path: Path) -> None:
         ({"team": "Payments", "slas": ["payments"]}, ".team: given together with 'slas'; allowed: one of the two"),
         ({"recipient": "a@b.c"}, ".recipient: unknown key; did you mean 'recipients'? allowed: name, every, at"),
     ],
-)  # fmt: skip
+)
 def test_a_mistake_in_a_digest_is_told_with_its_cure(tmp_path: Path, keys: dict[str, Any], told: str) -> None:
     (line,) = mistakes(tmp_path, document(slas=[TEAM], digests=[{"name": "All", **keys}]))
 

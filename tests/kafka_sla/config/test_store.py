@@ -39,14 +39,19 @@ def test_a_postgres_connection_keeps_its_tls_settings() -> None:
 
 def test_endpoint_region_and_credentials_come_from_the_extra_and_are_kept_out_of_sight() -> None:
     extra = {
-        "warehouse": "s3://lake/kafka-sla", "s3.endpoint": "http://minio.example:9000", "s3.secret-access-key": "hush",
-        "s3.force-virtual-addressing": False, "sslmode": "require",
-    }  # fmt: skip
+        "warehouse": "s3://lake/kafka-sla",
+        "s3.endpoint": "http://minio.example:9000",
+        "s3.secret-access-key": "hush",
+        "s3.force-virtual-addressing": False,
+        "sslmode": "require",
+    }
     store = Store.from_connection(connection(conn_type="postgres", host="db", extra=extra))
     assert dict(store.properties) == {
-        "s3.endpoint": "http://minio.example:9000", "s3.secret-access-key": "hush", "s3.region": "us-east-1",
+        "s3.endpoint": "http://minio.example:9000",
+        "s3.secret-access-key": "hush",
+        "s3.region": "us-east-1",
         "s3.force-virtual-addressing": "false",
-    }  # fmt: skip
+    }
     assert "hush" not in repr(store)
 
 

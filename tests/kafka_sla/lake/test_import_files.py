@@ -54,11 +54,18 @@ def test_log_offsets_are_imported_from_csv_once(tmp_path: Path, embedded: Store)
 
 
 def test_committed_offsets_are_imported_from_parquet(tmp_path: Path, embedded: Store) -> None:
-    rows = pa.table({
-        "cluster": ["a", "a"], "group": ["g", "g"], "topic": ["t", "t"], "partition": pa.array([0, 0], pa.int64()),
-        "at": pa.array([at("10:00").replace(tzinfo=None), at("10:01").replace(tzinfo=None)], pa.timestamp("ms")),
-        "committed_offset": pa.array([12.0, None]), "source": ["mine", "mine"], "note": ["not", "asked for"],
-    })  # fmt: skip
+    rows = pa.table(
+        {
+            "cluster": ["a", "a"],
+            "group": ["g", "g"],
+            "topic": ["t", "t"],
+            "partition": pa.array([0, 0], pa.int64()),
+            "at": pa.array([at("10:00").replace(tzinfo=None), at("10:01").replace(tzinfo=None)], pa.timestamp("ms")),
+            "committed_offset": pa.array([12.0, None]),
+            "source": ["mine", "mine"],
+            "note": ["not", "asked for"],
+        }
+    )
     pq.write_table(rows, tmp_path / "commits.parquet")
     lake = Lake(embedded)
     assert import_committed_offsets(lake, tmp_path / "commits.parquet", ["a"]) == 2
@@ -78,7 +85,7 @@ def test_what_was_exported_can_be_imported(tmp_path: Path, embedded: Store) -> N
 @pytest.mark.parametrize(
     "text",
     ["2026-03-02T10:00:00Z", "2026-03-02T11:00:00.000+01:00", "2026-03-02 10:00:00", " 2026-03-02T10:00 "],
-)  # fmt: skip
+)
 def test_a_time_may_name_its_offset_and_is_utc_otherwise(tmp_path: Path, embedded: Store, text: str) -> None:
     lake = Lake(embedded)
     assert import_log_offsets(lake, csv(tmp_path, f"a,orders,0,{text},,600,list_offsets"), ["a"]) == 1
@@ -123,7 +130,7 @@ def test_one_bad_value_keeps_the_whole_file_out_and_says_where_it_is(tmp_path: P
         ("a,orders,0,2026-03-02T10:00:00Z,,6.5,x", "log_end_offset: '6.5'; allowed: a whole number, 0 or more"),
         ("a,orders,0,2026-03-02T10:00:00Z,,6,", "source: empty; allowed: any text but nothing"),
     ],
-)  # fmt: skip
+)
 def test_each_column_says_what_it_allows(tmp_path: Path, embedded: Store, row: str, said: str) -> None:
     assert f"\n  row 2, {said}" in refused(embedded, csv(tmp_path, row))
 
@@ -132,8 +139,10 @@ def test_the_first_twenty_mistakes_are_listed_in_order_and_all_are_counted(tmp_p
     message = refused(embedded, csv(tmp_path, *["c,orders,x,2026-03-02T10:00:00Z,,6,x"] * 30_000)).splitlines()
     assert message[0] == "nothing was imported, the file has 60000 errors:"
     assert [line.split(";")[0] for line in message[1:4]] == [
-        "  row 2, cluster: 'c'", "  row 2, partition: 'x'", "  row 3, cluster: 'c'",
-    ]  # fmt: skip
+        "  row 2, cluster: 'c'",
+        "  row 2, partition: 'x'",
+        "  row 3, cluster: 'c'",
+    ]
     assert (len(message), message[-1]) == (22, "  … and 59980 more")
 
 

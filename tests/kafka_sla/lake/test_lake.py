@@ -106,8 +106,9 @@ class TestLanding:
     def test_nothing_new_is_no_landing(self, lake: Lake, ledger: Ledger) -> None:
         lake.land({"log_offsets": points("10:00")})
         assert lake.land({"log_offsets": points("10:00"), "group_states": empty_states()}) == {
-            "log_offsets": 0, "group_states": 0,
-        }  # fmt: skip
+            "log_offsets": 0,
+            "group_states": 0,
+        }
         assert ledger.ingestions.readable_seq("a") == 1
 
     def test_the_caller_may_say_which_time_a_landing_changes(self, lake: Lake, ledger: Ledger) -> None:

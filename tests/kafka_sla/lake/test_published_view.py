@@ -57,7 +57,7 @@ def test_an_hour_that_is_measured_again_is_read_once(store: Store, lake: Lake, l
         [("day", "0:00", "24:00"), ("again", "8:00", "9:00"), ("third", "8:30", "8:35"), ("whole", "0:00", "24:00")],
         [("day", "0:00", "24:00"), ("again", "8:00", "9:00"), ("other", "8:30", "10:00")],
     ],
-)  # fmt: skip
+)
 def test_what_overlaps_is_read_as_it_is_published(
     store: Store, lake: Lake, ledger: Ledger, parts: list[tuple[str, str, str]]
 ) -> None:
@@ -73,9 +73,13 @@ def test_a_load_of_two_clusters_that_is_replaced_for_one_keeps_the_rows_of_the_o
     published(lake, ledger, "one", span("8:00", "8:03"), "a")
 
     assert by_pyiceberg(store) == [
-        ("a", 480, "one"), ("a", 481, "one"), ("a", 482, "one"),
-        ("b", 480, "both"), ("b", 481, "both"), ("b", 482, "both"),
-    ]  # fmt: skip
+        ("a", 480, "one"),
+        ("a", 481, "one"),
+        ("a", 482, "one"),
+        ("b", 480, "both"),
+        ("b", 481, "both"),
+        ("b", 482, "both"),
+    ]
 
 
 def test_a_load_that_was_not_published_is_not_read(store: Store, lake: Lake, ledger: Ledger) -> None:

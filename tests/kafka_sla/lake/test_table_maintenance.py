@@ -103,9 +103,15 @@ def test_the_archive_of_reports_is_kept_however_old(store: Store, lake: Lake) ->
 
 
 STRANGERS = (
-    "accounts/2024.csv", "readme.txt", "facts/notes.parquet", "staging/thesis/chapter.tex",
-    "kafka_sla/backup.tar", "commit_records/a/mine.parquet", "trash/holiday.jpg", "trash/20200101T000000Z/photo.jpg",
-)  # fmt: skip
+    "accounts/2024.csv",
+    "readme.txt",
+    "facts/notes.parquet",
+    "staging/thesis/chapter.tex",
+    "kafka_sla/backup.tar",
+    "commit_records/a/mine.parquet",
+    "trash/holiday.jpg",
+    "trash/20200101T000000Z/photo.jpg",
+)
 
 
 def test_files_of_others_survive_wherever_they_lie(store: Store, lake: Lake, ledger: Ledger) -> None:

@@ -93,17 +93,48 @@ def test_the_database_gets_new_columns_and_tables_and_keeps_its_rows(store: Stor
 def test_what_an_older_version_sent_is_not_sent_again_and_what_it_queued_is(store: Store) -> None:
     """Its notices hold a miss as Python's own JSON writes it."""
     outbox, period, digest = Ledger(store).outbox, span("9:00", "10:00"), Digest("weekly", "week", time(7))
-    opened = Miss("m1", "payments", "prod", at("9:00"), None, at("9:02"), 2, True, 45e3, 44e3, None, at("9:00"),
-                  "billing.alerts", "payments", 0, {"cause": "stopped"}, max_latency_ms=0, for_ms=0)  # fmt: skip
+    opened = Miss(
+        "m1",
+        "payments",
+        "prod",
+        at("9:00"),
+        None,
+        at("9:02"),
+        2,
+        True,
+        45e3,
+        44e3,
+        None,
+        at("9:00"),
+        "billing.alerts",
+        "payments",
+        0,
+        {"cause": "stopped"},
+        max_latency_ms=0,
+        for_ms=0,
+    )
     stored = json.dumps({"miss": asdict(opened), "run_url": None}, default=datetime.isoformat)
     assert outbox.waiting() == []
     engine = create_engine(store.url)
     with engine.begin() as connection:
-        connection.execute(insert(NOTICES).values(
-            miss_id="m1", kind="opened", channel="mail", sla="payments", thread="m1", start_at=opened.start,
-            known_until=opened.opened_at, notice=stored, queued_at=opened.opened_at))  # fmt: skip
-        connection.execute(insert(SENT_DIGESTS).values(
-            digest="weekly", period_start=period.start, recipient="ann@example.com", sent_at=period.end))  # fmt: skip
+        connection.execute(
+            insert(NOTICES).values(
+                miss_id="m1",
+                kind="opened",
+                channel="mail",
+                sla="payments",
+                thread="m1",
+                start_at=opened.start,
+                known_until=opened.opened_at,
+                notice=stored,
+                queued_at=opened.opened_at,
+            )
+        )
+        connection.execute(
+            insert(SENT_DIGESTS).values(
+                digest="weekly", period_start=period.start, recipient="ann@example.com", sent_at=period.end
+            )
+        )
         connection.execute(insert(LATE_RUNS).values(cluster="prod", interval_end=period.end, reported_at=period.end))
     engine.dispose()
 
@@ -129,9 +160,18 @@ def test_components_that_come_up_at_once_add_a_column_once(store: Store) -> None
 
 def validation(load_id: str) -> dict[str, object]:
     interval = span("10:00", "10:05")
-    return {"load_id": load_id, "interval_start": interval.start, "interval_end": interval.end,
-            "table_name": "consumer_latency", "expectation_id": "one", "expectation": "one", "severity": "info",
-            "success": True, "observed": "3 of 4", "unexpected_rows": None}  # fmt: skip
+    return {
+        "load_id": load_id,
+        "interval_start": interval.start,
+        "interval_end": interval.end,
+        "table_name": "consumer_latency",
+        "expectation_id": "one",
+        "expectation": "one",
+        "severity": "info",
+        "success": True,
+        "observed": "3 of 4",
+        "unexpected_rows": None,
+    }
 
 
 def test_a_column_that_must_have_a_value_is_not_guessed(store: Store) -> None:

@@ -21,9 +21,25 @@ SLA = Sla("payments", "a", Patterns(), Patterns(), 30_000, 120_000, 0.999, Stead
 def miss(id: str = "m1", start: str = "10:00", end: str | None = None, sla: str = "payments") -> Miss:
     begun = at(start)
     return Miss(
-        id, sla, "a", begun, at(end) if end else None, begun + 2 * MINUTE, 2, True, 45_000.0, 44_000.0, None, begun,
-        "g", "t", 0, {"cause": "stopped"}, max_latency_ms=30_000, for_ms=120_000,
-    )  # fmt: skip
+        id,
+        sla,
+        "a",
+        begun,
+        at(end) if end else None,
+        begun + 2 * MINUTE,
+        2,
+        True,
+        45_000.0,
+        44_000.0,
+        None,
+        begun,
+        "g",
+        "t",
+        0,
+        {"cause": "stopped"},
+        max_latency_ms=30_000,
+        for_ms=120_000,
+    )
 
 
 def notice(kind: NoticeKind = "opened", **fields: str) -> Notice:

@@ -37,8 +37,10 @@ def minute_by_minute(publications: list[Publication], interval: Interval) -> lis
 def test_a_rerun_of_five_minutes_inside_a_day_shows_the_day_before_and_after_it() -> None:
     day, rerun = publication(1, DAY_SPAN), publication(2, span("10:00", "10:05"))
     assert visible([rerun, day]) == [
-        (span("0:00", "10:00"), day), (span("10:00", "10:05"), rerun), (span("10:05", "24:00"), day),
-    ]  # fmt: skip
+        (span("0:00", "10:00"), day),
+        (span("10:00", "10:05"), rerun),
+        (span("10:05", "24:00"), day),
+    ]
 
 
 def test_a_day_hides_the_288_runs_before_it() -> None:

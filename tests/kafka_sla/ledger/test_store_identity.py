@@ -40,10 +40,16 @@ digests:
 """
 TIMES = ("--from", "2026-03-02T10:00Z", "--to", "2026-03-02T11:00Z")
 COMMANDS = (
-    ("check",), ("status",), ("misses",), ("report", *TIMES, "--output", "report.html"), ("run", *TIMES),
-    ("export", "consumer_latency"), ("export", "sla_misses"), ("digest", "weekly", "--day", "2026-03-02"),
+    ("check",),
+    ("status",),
+    ("misses",),
+    ("report", *TIMES, "--output", "report.html"),
+    ("run", *TIMES),
+    ("export", "consumer_latency"),
+    ("export", "sla_misses"),
+    ("digest", "weekly", "--day", "2026-03-02"),
     ("import", "--log-offsets", "offsets.csv"),
-)  # fmt: skip
+)
 
 _numbers = itertools.count(1)
 
@@ -74,8 +80,10 @@ def copied(store: Store) -> Store:
         return replace(store, database_url=f"sqlite:///{path}")
     server = create_engine(store.url.set(database="postgres"), isolation_level="AUTOCOMMIT")
     with server.connect() as connection:  # nobody may be connected to what is copied
-        connection.execute(text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = :name"),
-                           {"name": store.url.database})  # fmt: skip
+        connection.execute(
+            text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = :name"),
+            {"name": store.url.database},
+        )
         connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {store.url.database}"))
     server.dispose()
     return replace(store, database_url=make_url(store.database_url).set(database=name).render_as_string(False))

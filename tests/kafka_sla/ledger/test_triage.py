@@ -21,8 +21,9 @@ def test_notes_are_kept_in_order_with_who_wrote_them(tmp_path: Path) -> None:
     (found,) = triage.notes([miss()]).values()
 
     assert [(note.kind, note.author, note.text) for note in found] == [
-        ("acknowledged", "anna", ""), ("comment", "ben", "rolled back"),
-    ]  # fmt: skip
+        ("acknowledged", "anna", ""),
+        ("comment", "ben", "rolled back"),
+    ]
 
 
 def test_a_miss_whose_start_moved_keeps_its_notes_and_a_later_one_does_not_get_them(tmp_path: Path) -> None:

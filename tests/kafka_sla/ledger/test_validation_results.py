@@ -11,10 +11,17 @@ from tests.kafka_sla.loads import at, span
 
 def result(load_id: str = "one", **changes: Any) -> dict[str, Any]:
     row: dict[str, Any] = {
-        "load_id": load_id, "interval_start": at("10:00"), "interval_end": at("10:05"), "table_name": "log_offsets",
-        "expectation_id": "unique", "expectation": "keys are unique", "severity": "critical", "success": False,
-        "observed": "2 repeated", "unexpected_rows": 2,
-    }  # fmt: skip
+        "load_id": load_id,
+        "interval_start": at("10:00"),
+        "interval_end": at("10:05"),
+        "table_name": "log_offsets",
+        "expectation_id": "unique",
+        "expectation": "keys are unique",
+        "severity": "critical",
+        "success": False,
+        "observed": "2 repeated",
+        "unexpected_rows": 2,
+    }
     return row | changes
 
 

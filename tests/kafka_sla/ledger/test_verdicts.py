@@ -21,7 +21,7 @@ from kafka_sla.ledger.verdicts import MissChange
 from kafka_sla.model.entities import Cluster, Connection, Interval, Miss, Patterns, Sla, SlaWindow, SteadyState, Verdict
 from kafka_sla.pipeline import steps
 from kafka_sla.sla import evaluate as judging
-from kafka_sla.sla.rollups import Sums
+from kafka_sla.sla.rollups import Sums, sums_of
 from tests.kafka_sla.loads import at, span
 
 SLA = Sla("payments", "a", Patterns(), Patterns(), 30_000, 120_000, 0.999, SteadyState(30_000))
@@ -32,13 +32,20 @@ def windows(start: str, verdicts: str, sla: Sla = SLA) -> list[SlaWindow]:
     """A minute a letter (good, bad, excluded, unknown); a dot is a window that is not there."""
     return [
         SlaWindow(
-            sla.name, window, WORDS[letter], letter == "b", "no data" if letter == "u" else "",
-            45_000.0 if letter == "b" else None, worst_group="g", worst_topic="t", worst_partition=0,
+            sla.name,
+            window,
+            WORDS[letter],
+            letter == "b",
+            "no data" if letter == "u" else "",
+            45_000.0 if letter == "b" else None,
+            worst_group="g",
+            worst_topic="t",
+            worst_partition=0,
             max_latency_ms=sla.max_latency_ms,
         )
         for letter, window in zip(verdicts, Interval(at(start), at("48:00")).windows(60_000), strict=False)
         if letter != "."
-    ]  # fmt: skip
+    ]
 
 
 def judge(found: Sequence[SlaWindow]) -> list[Miss]:
@@ -47,6 +54,18 @@ def judge(found: Sequence[SlaWindow]) -> list[Miss]:
 
 def put(ledger: Ledger, start: str, end: str, verdicts: str) -> MissChange:
     return ledger.verdicts.replace(SLA, span(start, end), windows(start, verdicts), judge)
+
+
+def test_windows_of_a_version_without_bounds_of_late_records_have_the_widest(ledger: Ledger) -> None:
+    certain, doubtful, bad = windows("10:00", "ggb")
+    found = [
+        replace(w, records_consumed=10, records_over_threshold=1)
+        for w in (replace(certain, is_certain=True), doubtful, bad)
+    ]
+    ledger.verdicts.replace(SLA, span("10:00", "10:03"), found, judge)
+    sums = ledger.verdicts.sums(SLA, span("10:00", "10:03"))
+    assert (sums.records_over_threshold_low, sums.records_over_threshold_high) == (0, 20)
+    assert sums == sums_of(found)
 
 
 def spans(misses: Sequence[Miss]) -> list[tuple[str, str | None]]:
@@ -60,11 +79,13 @@ def test_windows_come_back_as_they_went_in(ledger: Ledger) -> None:
 
 
 def test_the_database_adds_judged_time_up(ledger: Ledger) -> None:
-    found = [replace(w, records_consumed=10, records_over_threshold=3) for w in windows("10:00", "gggbbeuu")]
+    late = {"records_over_threshold": 3, "records_over_threshold_low": 1, "records_over_threshold_high": 7}
+    found = [replace(w, records_consumed=10, **late) for w in windows("10:00", "gggbbeuu")]
     ledger.verdicts.replace(SLA, span("10:00", "10:08"), found, judge)
     minute = 60_000
-    assert ledger.verdicts.sums(SLA, span("9:00", "11:00")) == Sums(3 * minute, 2 * minute, minute, 2 * minute, 50, 15)
-    assert ledger.verdicts.sums("payments", span("10:02", "10:04")) == Sums(minute, minute, 0, 0, 20, 6)
+    everything = Sums(3 * minute, 2 * minute, minute, 2 * minute, 50, 15, 5, 35, 20)
+    assert ledger.verdicts.sums(SLA, span("9:00", "11:00")) == everything == sums_of(found)
+    assert ledger.verdicts.sums("payments", span("10:02", "10:04")) == Sums(minute, minute, 0, 0, 20, 6, 2, 14, 0)
     assert ledger.verdicts.sums(SLA, span("11:00", "12:00")) == Sums()
 
 
@@ -160,7 +181,7 @@ def test_other_dags_hear_of_a_miss_whose_mail_cannot_be_sent(store: Store, ledge
     heard: list[Notice] = []
 
     for _ in range(2):
-        steps.announce(store, ["payments"], over, heard.append)
+        steps.announce(settings, store, ["payments"], over, heard.append, lambda _: None)
 
     assert [notice.kind for notice in heard] == ["opened", "recovered"]
 

@@ -15,27 +15,59 @@ EVIDENCE: dict[str, Any] = {
     "cause": "stopped",
     "sentence": "Group payments consumed nothing from orders after 2026-03-02 09:59:31 UTC "
     "while up to 55,200 records waited.",
-    "group": "payments", "topic": "orders", "late_partitions": 6, "partitions": ["payments orders-3"],
-    "produce_rate_before": 50.1, "produce_rate_during": 49.8, "consume_rate_before": 50.0, "consume_rate_during": 0.0,
-    "records_consumed": 0, "lag_at_start": 120, "lag_worst": 55_200, "last_commit_at": "2026-03-02T09:59:31.250Z",
-    "stalled_share": 0.9, "stalled_ms": 1_140_000.0, "stalled_from": None, "stalled_until": None,
+    "group": "payments",
+    "topic": "orders",
+    "late_partitions": 6,
+    "partitions": ["payments orders-3"],
+    "produce_rate_before": 50.1,
+    "produce_rate_during": 49.8,
+    "consume_rate_before": 50.0,
+    "consume_rate_during": 0.0,
+    "records_consumed": 0,
+    "lag_at_start": 120,
+    "lag_worst": 55_200,
+    "last_commit_at": "2026-03-02T09:59:31.250Z",
+    "stalled_share": 0.9,
+    "stalled_ms": 1_140_000.0,
+    "stalled_from": None,
+    "stalled_until": None,
     "commits_without_progress": False,
-    "rewound_records": None, "rewound_at": None, "max_latency_ms": 30_000, "status": "STOPPED", "status_share": 0.85,
-    "members_before": 3, "members_least": 3, "group_state": "Stable", "expired_unread_low": 0,
-    "expired_unread_high": 0, "unread_expires_at": "2026-03-02T21:59:31.000Z", "broker_verdict": "even",
-    "broker_verdict_before": "even", "broker_reason": "all pairs take about 2 ms", "broker_confidence": 0.99,
-    "replication_flow": None, "replication_lag_worst": None, "replication_latency_worst_ms": None,
+    "rewound_records": None,
+    "rewound_at": None,
+    "max_latency_ms": 30_000,
+    "status": "STOPPED",
+    "status_share": 0.85,
+    "members_before": 3,
+    "members_least": 3,
+    "group_state": "Stable",
+    "expired_unread_low": 0,
+    "expired_unread_high": 0,
+    "unread_expires_at": "2026-03-02T21:59:31.000Z",
+    "broker_verdict": "even",
+    "broker_verdict_before": "even",
+    "broker_reason": "all pairs take about 2 ms",
+    "broker_confidence": 0.99,
+    "replication_flow": None,
+    "replication_lag_worst": None,
+    "replication_latency_worst_ms": None,
     "not_measured": [],
-}  # fmt: skip
+}
 
 
 def promise(**changes: Any) -> Sla:
     fields: dict[str, Any] = {
-        "name": "payments-30s", "cluster": "main", "groups": Patterns(("payments",)), "topics": Patterns(("orders",)),
-        "max_latency_ms": 30_000, "for_ms": 120_000, "objective": 0.999, "steady_state": SteadyState(30_000),
-        "recipients": ("oncall@example.com", "lead@example.com"), "team": "Payments",
+        "name": "payments-30s",
+        "cluster": "main",
+        "groups": Patterns(("payments",)),
+        "topics": Patterns(("orders",)),
+        "max_latency_ms": 30_000,
+        "for_ms": 120_000,
+        "objective": 0.999,
+        "steady_state": SteadyState(30_000),
+        "recipients": ("oncall@example.com", "lead@example.com"),
+        "team": "Payments",
         "description": "Card payments are booked while the customer waits.",
-    }  # fmt: skip
+    }
     return Sla(**{**fields, **changes})
 
 
@@ -61,7 +93,18 @@ def _window(minute: int, **where: Any) -> SlaWindow:
         return SlaWindow("payments-30s", span, verdict, False, reason, unknown_partitions=6, max_latency_ms=30_000)
     worst = 3_000.0 if not late else 58_000.0 * (min(minute, 37) - 19) - 250_000.0 * max(0, minute - 37)
     place = {"worst_group": "payments", "worst_topic": "orders", "worst_partition": 3, **where}
-    return SlaWindow("payments-30s", span, verdict, True, reason, worst, worst * 0.95, worst * 1.05, **place,
-                     steady_partitions=6, records_consumed=3_000,
-                     records_over_threshold=900 if late else 0,
-                     max_latency_ms=30_000)  # fmt: skip
+    return SlaWindow(
+        "payments-30s",
+        span,
+        verdict,
+        True,
+        reason,
+        worst,
+        worst * 0.95,
+        worst * 1.05,
+        **place,
+        steady_partitions=6,
+        records_consumed=3_000,
+        records_over_threshold=900 if late else 0,
+        max_latency_ms=30_000,
+    )

@@ -47,8 +47,12 @@ def box(tmp_path: Path) -> Iterator[Mailbox]:
 
 
 def smtp(port: int) -> Connection:
-    return Connection("smtp_test", "127.0.0.1", port, extra={"from_email": "sla@example.com", "disable_ssl": True,
-                                                            "disable_tls": True})  # fmt: skip
+    return Connection(
+        "smtp_test",
+        "127.0.0.1",
+        port,
+        extra={"from_email": "sla@example.com", "disable_ssl": True, "disable_tls": True},
+    )
 
 
 def readers(mails: list[EmailMessage]) -> list[str]:
@@ -115,8 +119,9 @@ def test_a_mail_that_was_refused_is_sent_by_the_next_try(store: Store, box: Mail
         mail_digest(settings(), store, "Weekly", START, smtp(1))
 
     assert mail_digest(settings(), store, "Weekly", START, smtp(box.port))["mailed"] == [
-        "ann@example.com", "bob@example.com",
-    ]  # fmt: skip
+        "ann@example.com",
+        "bob@example.com",
+    ]
 
 
 def test_a_digest_for_nobody_says_so(store: Store, box: Mailbox) -> None:

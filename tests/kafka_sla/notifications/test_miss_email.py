@@ -19,7 +19,8 @@ from kafka_sla.ledger.outbox import Notice
 from kafka_sla.model.entities import Miss, Sla
 from kafka_sla.notifications.miss_context import Surroundings
 from kafka_sla.notifications.miss_email import compose
-from kafka_sla.sla.attainment import attainment_in, period_until
+from kafka_sla.sla.attainment import attainment_in
+from kafka_sla.sla.periods import period_until
 from tests.kafka_sla.notifications.misses import hour, miss, promise
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -27,8 +28,15 @@ RUN = "https://airflow.example.com/dags/kafka_sla/runs/scheduled__2026-03-02T10:
 HOSTILE = '<script>alert("1")</script>\r\nBcc: all@example.com\u202e'
 
 
-def mail(kind: Any = "opened", found: Miss | None = None, sla: Sla | None = None, windows: Any = None,
-         run_url: str | None = RUN, thread: str = "", around: Surroundings | None = None) -> EmailMessage:  # fmt: skip
+def mail(
+    kind: Any = "opened",
+    found: Miss | None = None,
+    sla: Sla | None = None,
+    windows: Any = None,
+    run_url: str | None = RUN,
+    thread: str = "",
+    around: Surroundings | None = None,
+) -> EmailMessage:
     """The mail as its readers get it: written to bytes and read again."""
     notice = Notice(kind, found or miss(end=None if kind == "opened" else miss().end), run_url, thread)
     windows = hour() if windows is None else windows
@@ -62,8 +70,13 @@ def test_an_opened_miss_is_told_with_text_html_and_the_plot_inside() -> None:
     found = mail()
 
     assert parts(found) == [
-        "multipart/alternative", "text/plain", "multipart/related", "text/html", "image/png", "image/png",
-    ]  # fmt: skip
+        "multipart/alternative",
+        "text/plain",
+        "multipart/related",
+        "text/html",
+        "image/png",
+        "image/png",
+    ]
     assert found["Subject"] == "SLA missed: payments-30s, worst latency 17 min 24 s, threshold 30 s"
     assert (found["From"], found["To"]) == ("SLA <sla@example.com>", "oncall@example.com, lead@example.com")
     assert (found["Auto-Submitted"], found["X-Kafka-Sla-Miss"]) == ("auto-generated", miss().id)

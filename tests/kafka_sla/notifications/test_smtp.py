@@ -60,15 +60,20 @@ def serving(box: Mailbox, **options: Any) -> Iterator[Connection]:
     server = Controller(box, hostname="127.0.0.1", port=port, **options)
     server.start()
     try:
-        yield Connection("smtp_test", "localhost", port, extra={"from_email": "sla@example.com", "disable_ssl": True,
-                                                                "disable_tls": True})  # fmt: skip
+        yield Connection(
+            "smtp_test",
+            "localhost",
+            port,
+            extra={"from_email": "sla@example.com", "disable_ssl": True, "disable_tls": True},
+        )
     finally:
         server.stop()
 
 
 def secured(connection: Connection, extra: dict[str, Any], **login: str) -> Connection:
-    return Connection(connection.id, connection.host, connection.port, **login,
-                      extra={"from_email": "sla@example.com", **extra})  # fmt: skip
+    return Connection(
+        connection.id, connection.host, connection.port, **login, extra={"from_email": "sla@example.com", **extra}
+    )
 
 
 def authenticate(_: SMTP, __: Session, ___: Envelope, ____: str, data: LoginPassword) -> AuthResult:

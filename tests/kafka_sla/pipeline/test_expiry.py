@@ -43,8 +43,15 @@ def test_nothing_is_read_where_nothing_is_promised(lake: Lake) -> None:
 
 def test_published_rows_are_read_where_something_is_promised(lake: Lake, ledger: Ledger) -> None:
     interval = span("10:00", "10:05")
-    row = {"cluster": "main", "group": "payments", "topic": "orders", "partition": 0, "unread_records": 3,
-           "window_start": interval.start, "window_end": at("10:01")}  # fmt: skip
+    row = {
+        "cluster": "main",
+        "group": "payments",
+        "topic": "orders",
+        "partition": 0,
+        "unread_records": 3,
+        "window_start": interval.start,
+        "window_end": at("10:01"),
+    }
     path = Path(lake.stage_dir("one")) / "rows.parquet"
     path.parent.mkdir(parents=True)
     rows = arrow_rows(NON_CONSUMED, [row])

@@ -67,8 +67,14 @@ def world(kafka_classes: None, tmp_path_factory: pytest.TempPathFactory) -> Iter
         for name, connection in connections(broker, box).items():
             patch.setenv(f"AIRFLOW_CONN_{name.upper()}", json.dumps(connection))
         start = floor_time(datetime.now(UTC), 5_000) - 3 * STEP  # three windows in which nothing is there yet
-        for happen in (nasty_names, a_topic_deleted_and_created, a_group_deleted_and_created, partitions_added,
-                       clocks_of_1970_and_2100, garbage_in_the_log):  # fmt: skip
+        for happen in (
+            nasty_names,
+            a_topic_deleted_and_created,
+            a_group_deleted_and_created,
+            partitions_added,
+            clocks_of_1970_and_2100,
+            garbage_in_the_log,
+        ):
             happen(broker)
         over = Interval(start, floor_time(datetime.now(UTC), 5_000) + STEP)
         time.sleep(max(0.0, (over.end - datetime.now(UTC)).total_seconds()) + 0.2)
@@ -95,9 +101,12 @@ def told(broker: Broker, over: Interval, box: Mailbox) -> World:
     pages = [mail.get_body(("html",)) for mail in box.mails()]
     notes = look(broker, over, ".*").notes
     return World(
-        json.loads(out.read_text()), said.getvalue(), Path("report.html").read_text(),
-        [page.get_content() for page in pages if page], notes,
-    )  # fmt: skip
+        json.loads(out.read_text()),
+        said.getvalue(),
+        Path("report.html").read_text(),
+        [page.get_content() for page in pages if page],
+        notes,
+    )
 
 
 def now_ms() -> int:
@@ -123,9 +132,9 @@ def nasty_names(broker: Broker) -> None:
 def a_topic_deleted_and_created(broker: Broker) -> None:
     name = topic(broker)
     read(broker, "of a recreated topic", name)
-    admin(broker).delete_topics([name])[name].result(20)
+    admin(broker).delete_topics([name])[name].result(120)
     again = NewTopic(name, 1, 1)
-    wait_for(lambda: name not in admin(broker).list_topics(timeout=10).topics)
+    wait_for(lambda: name not in admin(broker).list_topics(timeout=60).topics)
     create_topic(admin(broker), again)
     produce(broker, name, [now_ms() - 500] * 4)
     commit(broker, "of a recreated topic", name, 4)
@@ -134,20 +143,20 @@ def a_topic_deleted_and_created(broker: Broker) -> None:
 def a_group_deleted_and_created(broker: Broker) -> None:
     name = topic(broker)
     read(broker, "recreated", name)
-    admin(broker).delete_consumer_groups(["recreated"])["recreated"].result(20)
+    admin(broker).delete_consumer_groups(["recreated"])["recreated"].result(120)
     commit(broker, "recreated", name, 10)
     produce(broker, name, [now_ms()] * 5)
     commit(broker, "recreated", name, 15)
     other = topic(broker)
     read(broker, "deleted", other)
-    admin(broker).delete_consumer_groups(["deleted"])["deleted"].result(20)
+    admin(broker).delete_consumer_groups(["deleted"])["deleted"].result(120)
 
 
 def partitions_added(broker: Broker) -> None:
     name = topic(broker)
     read(broker, "grows", name)
-    admin(broker).create_partitions([NewPartitions(name, 3)])[name].result(20)
-    wait_for(lambda: len(admin(broker).list_topics(name, timeout=10).topics[name].partitions) == 3)
+    admin(broker).create_partitions([NewPartitions(name, 3)])[name].result(120)
+    wait_for(lambda: len(admin(broker).list_topics(name, timeout=60).topics[name].partitions) == 3)
     read(broker, "grows", name, 2)
 
 
@@ -176,11 +185,11 @@ def garbage_in_the_log(broker: Broker) -> None:
     newer = b"\x7f\xff" + whole  # no garbage: a kind of record that is not known yet
     for key, value in [(newer, b"x"), *((key, b"x") for key in keys), *((whole, value) for value in values)]:
         producer.produce("__consumer_offsets", key=key, value=value, partition=0)
-    assert producer.flush(20) == 0
+    assert producer.flush(120) == 0
 
 
 def wait_for(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while not done():
         assert time.monotonic() < deadline
         time.sleep(0.05)

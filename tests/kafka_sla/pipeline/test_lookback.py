@@ -28,10 +28,17 @@ def since(lake: Lake, ledger: Ledger) -> Any:
 
     def asked(*commits: tuple[str, int]) -> datetime | None:
         rows = [
-            {"cluster": "a", "group": "new", "topic": "orders", "partition": 0, "at": at(clock),
-             "committed_offset": offset, "source": "commits"}
+            {
+                "cluster": "a",
+                "group": "new",
+                "topic": "orders",
+                "partition": 0,
+                "at": at(clock),
+                "committed_offset": offset,
+                "source": "commits",
+            }
             for clock, offset in commits
-        ]  # fmt: skip
+        ]
         lake.land({"committed_offsets": arrow_rows(COMMITTED_OFFSETS, rows)})
         return read_since(lake, "a", Carried(at("14:00"), "before"), INTERVAL, 60_000, at("13:30"))
 

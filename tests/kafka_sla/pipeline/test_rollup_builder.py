@@ -22,11 +22,27 @@ WHOLE = Interval(DAY, DAY + timedelta(days=1))
 def judge(ledger: Ledger, interval: Interval, *, bad: int = 0, **changes: Any) -> None:
     """Verdicts for every minute, the first ones of which are bad."""
     windows = [
-        SlaWindow("payments", w, "bad" if i < bad else "good", True, "", 40_000.0 if i < bad else 1_000.0, 900.0,
-                  changes.get("high", 50_000.0), "payments", "orders", 0, 1, 0, 0, 10, 2 if i < bad else 0,
-                  max_latency_ms=30_000)
+        SlaWindow(
+            "payments",
+            w,
+            "bad" if i < bad else "good",
+            True,
+            "",
+            40_000.0 if i < bad else 1_000.0,
+            900.0,
+            changes.get("high", 50_000.0),
+            "payments",
+            "orders",
+            0,
+            1,
+            0,
+            0,
+            10,
+            2 if i < bad else 0,
+            max_latency_ms=30_000,
+        )
         for i, w in enumerate(interval.windows(60_000))
-    ]  # fmt: skip
+    ]
     ledger.verdicts.replace(PROMISE, interval, windows, lambda _: [])
 
 
@@ -117,4 +133,4 @@ def test_the_database_adds_up_the_rollups_of_many_slas(lake: Lake, ledger: Ledge
 
     found = ledger.rollups.sums(["payments", "unheard of"], HOUR_MS, WHOLE)
 
-    assert {"payments": Sums(90 * 60_000, 30 * 60_000, 0, 0, 1_200, 60)} == found
+    assert {"payments": Sums(90 * 60_000, 30 * 60_000, 0, 0, 1_200, 60, 0, 300)} == found

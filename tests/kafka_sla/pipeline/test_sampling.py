@@ -37,18 +37,22 @@ def sampling(store: Store, broker: Broker | DegradedBroker, name: str, count: in
     cluster = Cluster("payments-eu", "kafka_eu", Patterns((f"billing.{name}",)), Patterns((name,)))
     stop, said = threading.Event(), list[str]()
     with ThreadPoolExecutor(count) as pool:
-        running = [pool.submit(sample, store, cluster, Connection("kafka_eu", extra=dict(broker.client())), OFTEN, stop,
-                               said.append) for _ in range(count)]  # fmt: skip
+        running = [
+            pool.submit(
+                sample, store, cluster, Connection("kafka_eu", extra=dict(broker.client())), OFTEN, stop, said.append
+            )
+            for _ in range(count)
+        ]
         try:
             yield said
         finally:
             stop.set()
         for each in running:
-            each.result(30)
+            each.result(120)
 
 
 def until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -184,8 +188,10 @@ def test_a_sampler_that_is_stopped_for_a_while_tells_nothing_of_that_while(kafka
         until(lambda: 7 in positions(store))
         sampler.send_signal(signal.SIGINT)
 
-    told = [(row["at"].timestamp(), row["committed_offset"]) for row in
-            Lake(store).read_facts(COMMITTED_OFFSETS, EVERYTHING).to_pylist()]  # fmt: skip
+    told = [
+        (row["at"].timestamp(), row["committed_offset"])
+        for row in Lake(store).read_facts(COMMITTED_OFFSETS, EVERYTHING).to_pylist()
+    ]
     assert max(at for at, offset in told if offset == 4) < before
     assert min(at for at, offset in told if offset == 7) > after
     assert not [at for at, _ in told if stopped + 1 < at < after]

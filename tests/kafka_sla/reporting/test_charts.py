@@ -13,7 +13,7 @@ import pytest
 from matplotlib.image import imread
 
 from kafka_sla.model.entities import Interval, Miss, Patterns, Sla, SlaWindow, SteadyState, Verdict
-from kafka_sla.reporting.charts import latency_plot
+from kafka_sla.reporting.charts import latency_plot, proposal_plot
 from kafka_sla.sla.evaluate import misses
 
 MINUTE = timedelta(minutes=1)
@@ -134,3 +134,15 @@ def test_a_threshold_that_was_edited_is_drawn_as_a_step() -> None:
     left, right = (int(np.median(np.nonzero(half)[0])) for half in (drawn[:, 150:640], drawn[:, 760:]))
 
     assert right - left > 50
+
+
+@pytest.mark.parametrize("worst", [None, 3_000.0, 80_000.0, 4_000_000.0])
+def test_proposed_thresholds_are_three_lines_whatever_the_latency(worst: float | None) -> None:
+    """80 s is more than ten times the smallest of them, and no round duration lies far enough above the largest."""
+    proposed = {"strict": 5_000, "balanced": 30_000, "relaxed": 60_000}
+    picture = proposal_plot("payments-service on $orders$", [window(n, worst) for n in range(60)], proposed)
+    pixels = (imread(io.BytesIO(picture))[:, :, :3] * 255).round().astype(int)
+    coloured = np.count_nonzero(pixels @ [0x10000, 0x100, 1] == PROMISE, axis=1)[90:]  # below legend and title
+
+    rows = np.flatnonzero(coloured > 100)
+    assert np.count_nonzero(np.diff(rows, prepend=-10) > 2) == 3

@@ -17,6 +17,7 @@ from kafka_sla.notifications.digest_email import digest_mail, digest_page
 from kafka_sla.reporting.digest import tell
 from kafka_sla.reporting.digest_schedule import due_at, period_name, period_of, periods_due
 from kafka_sla.sla.evaluate import misses
+from kafka_sla.sla.wording import budget, budget_left
 from tests.kafka_sla.notifications.misses import EVIDENCE, START, hour, promise
 
 WEEK = timedelta(days=7)
@@ -96,8 +97,10 @@ def test_the_gravest_promise_comes_first_with_its_miss_and_cause(ledger: Ledger)
     told = tell(ledger, weekly(), [silent, fine, late], period_of(weekly(), START)).values
 
     assert [(row["sla"].sla.name, row["sla"].outcome) for row in told["slas"]] == [
-        ("payments-30s", "missed"), ("clicks", "unknown"), ("orders", "met"),
-    ]  # fmt: skip
+        ("payments-30s", "missed"),
+        ("clicks", "unknown"),
+        ("orders", "met"),
+    ]
     assert told["summary"] == "1 of 2 SLAs was met, 1 was missed. 1 was not measured."
     assert told["subject"] == "SLA weekly: Payments, 2 to 8 March 2026: 1 missed, 1 met, 1 unknown"
     assert [m.evidence["sentence"] for m in told["slas"][0]["sla"].misses] == [EVIDENCE["sentence"]]
@@ -143,8 +146,12 @@ def test_page_and_mail_hold_the_same_pictures_and_nothing_from_outside(ledger: L
 
     assert page.count('src="data:image/png;base64,') == 1 and "http" not in page
     assert [p.get_content_type() for p in mail.walk()] == [
-        "multipart/alternative", "text/plain", "multipart/related", "text/html", "image/png",
-    ]  # fmt: skip
+        "multipart/alternative",
+        "text/plain",
+        "multipart/related",
+        "text/html",
+        "image/png",
+    ]
     (picture,) = (p for p in mail.walk() if p.get_content_type() == "image/png")
     html = mail.get_body(("html",))
     assert html is not None and f'src="cid:{picture["Content-ID"][1:-1]}"' in html.get_content()
@@ -179,4 +186,20 @@ def test_the_budget_is_that_of_the_period_that_ran_in_the_digest_s_time(ledger: 
 
     (row,) = told["slas"]
     assert row["sla"].period.bad_ms == 21 * 60_000
-    assert row["sla"].period.budget_left_ms < 0
+    assert row["sla"].period.left < 0
+
+
+def test_a_digest_says_of_which_rolling_days_and_how_many_records_a_budget_is(ledger: Ledger) -> None:
+    sla = promise(objective=0.99, objective_of="records", period="28d")
+    judged(ledger, sla, as_if=lambda w: replace(w, records_consumed=1_000, records_over_threshold_high=500))
+    period = period_of(weekly(), START)
+
+    told = tell(ledger, weekly(), [sla], period)
+    body = digest_mail(weekly(), period, told, ["a@example.com"], "b@example.com").get_body(("plain",))
+    text = " ".join(body.get_content().split()) if body else ""
+
+    assert "objective 99 % of the records of any 28 days" in text
+    of = told.values["slas"][0]["sla"].period
+    assert f"budget {budget_left(of)} left of {budget(of)} in the last 28 days" in text
+    assert "record" in budget(of)
+    assert "(bounds " in text

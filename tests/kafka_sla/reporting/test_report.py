@@ -15,8 +15,9 @@ from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval, Miss, SlaWindow
 from kafka_sla.reporting.report import ReportedSla, html_report, reported, write_report
-from kafka_sla.sla.attainment import attainment_in, period_until
+from kafka_sla.sla.attainment import attainment_in
 from kafka_sla.sla.evaluate import misses
+from kafka_sla.sla.periods import period_until
 from tests.kafka_sla.notifications.misses import START, hour, miss, promise
 
 HOUR = Interval(START, START + timedelta(hours=1))
@@ -58,9 +59,18 @@ def told(*slas: ReportedSla, validation: tuple[dict[str, Any], ...] = ()) -> str
 
 
 def result(number: int = 0, success: bool = True, severity: str = "warning", **changes: Any) -> dict[str, Any]:
-    fields = {"load_id": "load", "interval_start": START, "interval_end": HOUR.end, "table_name": "consumer_latency",
-              "expectation_id": f"e{number}", "expectation": f"rule {number}", "severity": severity, "success": success,
-              "observed": None, "unexpected_rows": None}  # fmt: skip
+    fields = {
+        "load_id": "load",
+        "interval_start": START,
+        "interval_end": HOUR.end,
+        "table_name": "consumer_latency",
+        "expectation_id": f"e{number}",
+        "expectation": f"rule {number}",
+        "severity": severity,
+        "success": success,
+        "observed": None,
+        "unexpected_rows": None,
+    }
     return {**fields, **changes}
 
 
@@ -107,10 +117,17 @@ def test_the_plot_is_inside_the_file_and_nothing_is_loaded_from_elsewhere() -> N
     assert "default-src 'none'" in page
 
 
-@pytest.mark.parametrize(("windows", "found", "outcome"), [
-    (only("good"), (), "met"), (only("bad")[:1], (), "met"), (hour(), (miss(),), "missed"),
-    (only("excluded"), (), "excluded"), (only("unknown"), (), "unknown"), ([], (), "unknown"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("windows", "found", "outcome"),
+    [
+        (only("good"), (), "met"),
+        (only("bad")[:1], (), "met"),
+        (hour(), (miss(),), "missed"),
+        (only("excluded"), (), "excluded"),
+        (only("unknown"), (), "unknown"),
+        ([], (), "unknown"),
+    ],
+)
 def test_outcomes(windows: list[SlaWindow], found: tuple[Miss, ...], outcome: str) -> None:
     assert outcome == one(windows, found).outcome
 
@@ -169,8 +186,17 @@ def test_hostile_names_are_shown_and_do_nothing() -> None:
 def test_the_calendar_period_reaches_back_before_the_interval(tmp_path: Path) -> None:
     ledger, sla = Ledger(Store.embedded(tmp_path)), promise(period="day")
     whole = Interval(START - timedelta(hours=2), HOUR.end)
-    before = [SlaWindow(w.sla, Interval(w.window.start - timedelta(hours=2), w.window.end - timedelta(hours=2)), "good",
-                        True, "", max_latency_ms=30_000) for w in hour()]  # fmt: skip
+    before = [
+        SlaWindow(
+            w.sla,
+            Interval(w.window.start - timedelta(hours=2), w.window.end - timedelta(hours=2)),
+            "good",
+            True,
+            "",
+            max_latency_ms=30_000,
+        )
+        for w in hour()
+    ]
     ledger.verdicts.replace(sla, whole, [*before, *hour()], lambda around: misses(sla, around, 60_000))
 
     found = reported(ledger, sla, HOUR)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from kafka_sla.model.entities import Interval, Patterns, Period, Sla, SlaWindow, SteadyState, Verdict
-from kafka_sla.sla.attainment import Attainment, attainment_in, calendar_period, period_until
+from kafka_sla.sla.attainment import Attainment, attainment_in
+from kafka_sla.sla.periods import calendar_period, period_until
 
 HOUR = timedelta(hours=1)
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -16,9 +17,16 @@ START = datetime(2026, 3, 1, tzinfo=UTC)
 
 def promise(**changes: Any) -> Sla:
     fields: dict[str, Any] = {
-        "name": "payments-30s", "cluster": "main", "groups": Patterns(), "topics": Patterns(), "max_latency_ms": 30_000,
-        "for_ms": 0, "objective": 0.9, "steady_state": SteadyState(30_000), "period": "day",
-    }  # fmt: skip
+        "name": "payments-30s",
+        "cluster": "main",
+        "groups": Patterns(),
+        "topics": Patterns(),
+        "max_latency_ms": 30_000,
+        "for_ms": 0,
+        "objective": 0.9,
+        "steady_state": SteadyState(30_000),
+        "period": "day",
+    }
     return Sla(**{**fields, **changes})
 
 
@@ -26,8 +34,10 @@ def hours(letters: str, start: datetime = START, **changes: Any) -> list[SlaWind
     """Hour-long windows from letters: g good, b bad, e excluded, u unknown."""
     names: dict[str, Verdict] = {"g": "good", "b": "bad", "e": "excluded", "u": "unknown"}
     spans = [Interval(start + n * HOUR, start + (n + 1) * HOUR) for n in range(len(letters))]
-    return [SlaWindow("payments-30s", span, names[letter], True, "", max_latency_ms=30_000, **changes)
-            for span, letter in zip(spans, letters, strict=True)]  # fmt: skip
+    return [
+        SlaWindow("payments-30s", span, names[letter], True, "", max_latency_ms=30_000, **changes)
+        for span, letter in zip(spans, letters, strict=True)
+    ]
 
 
 def attainment(sla: Sla, windows: list[SlaWindow], at: datetime) -> Attainment:
@@ -81,8 +91,10 @@ def test_without_any_known_time_nothing_is_claimed() -> None:
 
 
 def test_attainment_in_records_leaves_out_excluded_and_unknown_time() -> None:
-    windows = [*hours("gb", records_consumed=100, records_over_threshold=10),
-               *hours("eu", START + 2 * HOUR, records_consumed=100, records_over_threshold=100)]  # fmt: skip
+    windows = [
+        *hours("gb", records_consumed=100, records_over_threshold=10),
+        *hours("eu", START + 2 * HOUR, records_consumed=100, records_over_threshold=100),
+    ]
 
     assert attainment(promise(), windows, START + 4 * HOUR).records_attainment == 0.9
 
@@ -123,19 +135,22 @@ def test_at_the_end_of_a_period_it_is_that_period_that_is_told() -> None:
     assert Interval(START - 24 * HOUR, START) == attainment(promise(), [], START).period
 
 
-@pytest.mark.parametrize(("period", "zone", "at", "start", "end"), [
-    ("day", "UTC", "2026-03-10T12:00", "2026-03-10T00:00", "2026-03-11T00:00"),
-    ("day", "Europe/Berlin", "2026-03-10T23:30", "2026-03-10T23:00", "2026-03-11T23:00"),
-    ("day", "Europe/Berlin", "2026-03-29T12:00", "2026-03-28T23:00", "2026-03-29T22:00"),  # 23 hours
-    ("day", "Europe/Berlin", "2026-10-25T12:00", "2026-10-24T22:00", "2026-10-25T23:00"),  # 25 hours
-    ("day", "Asia/Kolkata", "2026-03-10T18:30", "2026-03-10T18:30", "2026-03-11T18:30"),
-    ("week", "UTC", "2026-03-01T12:00", "2026-02-23T00:00", "2026-03-02T00:00"),  # Monday to Sunday
-    ("week", "America/New_York", "2026-03-08T12:00", "2026-03-02T05:00", "2026-03-09T04:00"),
-    ("month", "UTC", "2026-12-31T23:59", "2026-12-01T00:00", "2027-01-01T00:00"),
-    ("month", "Europe/Berlin", "2026-03-01T00:00", "2026-02-28T23:00", "2026-03-31T22:00"),
-    ("quarter", "UTC", "2026-11-05T00:00", "2026-10-01T00:00", "2027-01-01T00:00"),
-    ("year", "Europe/Berlin", "2026-12-31T23:30", "2026-12-31T23:00", "2027-12-31T23:00"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("period", "zone", "at", "start", "end"),
+    [
+        ("day", "UTC", "2026-03-10T12:00", "2026-03-10T00:00", "2026-03-11T00:00"),
+        ("day", "Europe/Berlin", "2026-03-10T23:30", "2026-03-10T23:00", "2026-03-11T23:00"),
+        ("day", "Europe/Berlin", "2026-03-29T12:00", "2026-03-28T23:00", "2026-03-29T22:00"),  # 23 hours
+        ("day", "Europe/Berlin", "2026-10-25T12:00", "2026-10-24T22:00", "2026-10-25T23:00"),  # 25 hours
+        ("day", "Asia/Kolkata", "2026-03-10T18:30", "2026-03-10T18:30", "2026-03-11T18:30"),
+        ("week", "UTC", "2026-03-01T12:00", "2026-02-23T00:00", "2026-03-02T00:00"),  # Monday to Sunday
+        ("week", "America/New_York", "2026-03-08T12:00", "2026-03-02T05:00", "2026-03-09T04:00"),
+        ("month", "UTC", "2026-12-31T23:59", "2026-12-01T00:00", "2027-01-01T00:00"),
+        ("month", "Europe/Berlin", "2026-03-01T00:00", "2026-02-28T23:00", "2026-03-31T22:00"),
+        ("quarter", "UTC", "2026-11-05T00:00", "2026-10-01T00:00", "2027-01-01T00:00"),
+        ("year", "Europe/Berlin", "2026-12-31T23:30", "2026-12-31T23:00", "2027-12-31T23:00"),
+    ],
+)
 def test_periods_run_from_local_midnight_to_local_midnight(
     period: Period, zone: str, at: str, start: str, end: str
 ) -> None:

@@ -19,11 +19,20 @@ KEY = {"cluster": "a", "group": "g", "topic": "orders", "partition": 0}
 
 def state(clock: str, **more: Any) -> dict[str, Any]:
     """A minute of bootstrapping since 10:00:30."""
-    return KEY | {
-        "sla": "s", "window_start": at(clock), "window_end": at(clock) + MINUTE, "state": "bootstrapping",
-        "since": at("10:00") + timedelta(seconds=30), "reason": "first_commit", "steady_whole_window": False,
-        "records_over_threshold": 0,
-    } | more  # fmt: skip
+    return (
+        KEY
+        | {
+            "sla": "s",
+            "window_start": at(clock),
+            "window_end": at(clock) + MINUTE,
+            "state": "bootstrapping",
+            "since": at("10:00") + timedelta(seconds=30),
+            "reason": "first_commit",
+            "steady_whole_window": False,
+            "records_over_threshold": 0,
+        }
+        | more
+    )
 
 
 def commit(source: str, **more: Any) -> dict[str, Any]:

@@ -36,9 +36,15 @@ WINDOW_MS = 60_000
 def promise(**changes: Any) -> Sla:
     """Within 30 s, bad for 2 minutes is a miss."""
     fields: dict[str, Any] = {
-        "name": "payments-30s", "cluster": "main", "groups": Patterns(("pay.*",)), "topics": Patterns(("orders.*",)),
-        "max_latency_ms": 30_000, "for_ms": 120_000, "objective": 0.999, "steady_state": SteadyState(30_000),
-    }  # fmt: skip
+        "name": "payments-30s",
+        "cluster": "main",
+        "groups": Patterns(("pay.*",)),
+        "topics": Patterns(("orders.*",)),
+        "max_latency_ms": 30_000,
+        "for_ms": 120_000,
+        "objective": 0.999,
+        "steady_state": SteadyState(30_000),
+    }
     return Sla(**{**fields, **changes})
 
 
@@ -50,11 +56,22 @@ def latency(minute: int = 0, **changes: Any) -> dict[str, Any]:
     """A partition that is 1 s late, within [0.5 s, 2 s]."""
     at = START + minute * MINUTE
     row = {
-        "cluster": "main", "group": "pay", "topic": "orders", "partition": 0, "window_start": at,
-        "window_end": at + MINUTE, "records_consumed": 100, "negative_latency_records": 0, "unknown_latency_records": 0,
-        "records_latency_max_ms": 1_000.0, "records_latency_max_low_ms": 500.0, "records_latency_max_high_ms": 2_000.0,
-        "backlog_age_max_ms": 800.0, "backlog_age_max_low_ms": 400.0, "backlog_age_max_high_ms": 900.0,
-    }  # fmt: skip
+        "cluster": "main",
+        "group": "pay",
+        "topic": "orders",
+        "partition": 0,
+        "window_start": at,
+        "window_end": at + MINUTE,
+        "records_consumed": 100,
+        "negative_latency_records": 0,
+        "unknown_latency_records": 0,
+        "records_latency_max_ms": 1_000.0,
+        "records_latency_max_low_ms": 500.0,
+        "records_latency_max_high_ms": 2_000.0,
+        "backlog_age_max_ms": 800.0,
+        "backlog_age_max_low_ms": 400.0,
+        "backlog_age_max_high_ms": 900.0,
+    }
     return {**row, **changes}
 
 
@@ -67,11 +84,20 @@ def late(minute: int = 0, **changes: Any) -> dict[str, Any]:
 def state(row: dict[str, Any], throughout: bool = True, **changes: Any) -> dict[str, Any]:
     keys = {name: row[name] for name in ("cluster", "group", "topic", "partition", "window_start", "window_end")}
     found = {"sla": "payments-30s", "state": "steady", "since": START, "reason": "caught_up"}
-    return {**keys, **found, "steady_whole_window": throughout, "records_over_threshold": 0, **changes}
+    return {
+        **keys,
+        **found,
+        "steady_whole_window": throughout,
+        "records_over_threshold": 0,
+        "records_over_threshold_low": 0,
+        "records_over_threshold_high": 0,
+        **changes,
+    }
 
 
-def judged(sla: Sla, count: int, rows: list[dict[str, Any]], states: list[dict[str, Any]] | None = None,
-           **arguments: Any) -> tuple[SlaWindow, ...]:  # fmt: skip
+def judged(
+    sla: Sla, count: int, rows: list[dict[str, Any]], states: list[dict[str, Any]] | None = None, **arguments: Any
+) -> tuple[SlaWindow, ...]:
     """Verdicts over `count` minutes; every row is steady unless `states` says otherwise."""
     states = [state(row) for row in rows] if states is None else states
     tables = arrow_rows(CONSUMER_LATENCY, rows), arrow_rows(STEADY_STATE, states)
@@ -83,10 +109,15 @@ def judged(sla: Sla, count: int, rows: list[dict[str, Any]], states: list[dict[s
 def unread(row: dict[str, Any], expires_in_s: float | None, **changes: Any) -> dict[str, Any]:
     """What non_consumed says of the partition of a row: 7 records wait, and expire so soon."""
     keys = {name: row[name] for name in ("cluster", "group", "topic", "partition", "window_start", "window_end")}
-    expires = {} if expires_in_s is None else {
-        "unread_expires_in_ms": expires_in_s * 1_000, "retention_ms": 3_600_000,
-        "oldest_unread_at": row["window_end"] + timedelta(seconds=expires_in_s - 3_599),
-    }  # fmt: skip
+    expires = (
+        {}
+        if expires_in_s is None
+        else {
+            "unread_expires_in_ms": expires_in_s * 1_000,
+            "retention_ms": 3_600_000,
+            "oldest_unread_at": row["window_end"] + timedelta(seconds=expires_in_s - 3_599),
+        }
+    )
     return {**keys, "unread_records": 7, "cleanup_policy": "delete", **expires, **changes}
 
 
@@ -96,8 +127,20 @@ def verdicts(windows: tuple[SlaWindow, ...]) -> list[Verdict]:
 
 def window(minute: int, verdict: Verdict, worst: float = 60_000.0, is_certain: bool = True) -> SlaWindow:
     at = START + minute * MINUTE
-    return SlaWindow("payments-30s", Interval(at, at + MINUTE), verdict, is_certain, "", worst, worst - 10_000,
-                     worst + 10_000, "pay", "orders", 0, max_latency_ms=30_000)  # fmt: skip
+    return SlaWindow(
+        "payments-30s",
+        Interval(at, at + MINUTE),
+        verdict,
+        is_certain,
+        "",
+        worst,
+        worst - 10_000,
+        worst + 10_000,
+        "pay",
+        "orders",
+        0,
+        max_latency_ms=30_000,
+    )
 
 
 def run(letters: str) -> list[SlaWindow]:
@@ -110,13 +153,36 @@ def run(letters: str) -> list[SlaWindow]:
 
 
 def test_a_window_within_the_threshold_is_good_and_says_what_was_worst_and_where() -> None:
-    rows = [latency(), latency(partition=7, records_latency_max_ms=3_000.0, records_latency_max_low_ms=2_500.0,
-                               records_latency_max_high_ms=4_000.0)]  # fmt: skip
+    rows = [
+        latency(),
+        latency(
+            partition=7,
+            records_latency_max_ms=3_000.0,
+            records_latency_max_low_ms=2_500.0,
+            records_latency_max_high_ms=4_000.0,
+        ),
+    ]
 
     assert judged(promise(), 1, rows) == (
-        SlaWindow("payments-30s", Interval(START, START + MINUTE), "good", True, "", 3_000.0, 2_500.0, 4_000.0,
-                  "pay", "orders", 7, steady_partitions=2, records_consumed=200, max_latency_ms=30_000),
-    )  # fmt: skip
+        SlaWindow(
+            "payments-30s",
+            Interval(START, START + MINUTE),
+            "good",
+            True,
+            "",
+            3_000.0,
+            2_500.0,
+            4_000.0,
+            "pay",
+            "orders",
+            7,
+            steady_partitions=2,
+            records_consumed=200,
+            records_over_threshold_low=0,
+            records_over_threshold_high=0,
+            max_latency_ms=30_000,
+        ),
+    )
 
 
 def test_a_latency_of_exactly_the_threshold_keeps_the_promise() -> None:
@@ -128,15 +194,22 @@ def test_one_steady_partition_above_the_threshold_makes_the_window_bad() -> None
 
 
 def test_a_stopped_consumer_is_bad_by_its_backlog_though_it_consumed_nothing() -> None:
-    stopped = late(records_consumed=0, records_latency_max_ms=None, records_latency_max_low_ms=None,
-                   records_latency_max_high_ms=None)  # fmt: skip
+    stopped = late(
+        records_consumed=0,
+        records_latency_max_ms=None,
+        records_latency_max_low_ms=None,
+        records_latency_max_high_ms=None,
+    )
 
     (found,) = judged(promise(), 1, [stopped])
 
     assert (
-        found.verdict, found.is_certain,
-        found.worst_latency_ms, found.worst_latency_low_ms, found.worst_latency_high_ms,
-    ) == ("bad", True, 60_000.0, 50_000.0, 70_000.0)  # fmt: skip
+        found.verdict,
+        found.is_certain,
+        found.worst_latency_ms,
+        found.worst_latency_low_ms,
+        found.worst_latency_high_ms,
+    ) == ("bad", True, 60_000.0, 50_000.0, 70_000.0)
 
 
 def test_a_bad_window_is_certain_only_when_a_low_bound_is_above_the_threshold_too() -> None:
@@ -171,11 +244,12 @@ def test_a_window_whose_bounds_allow_both_says_so_and_is_never_good() -> None:
     bounded = latency(records_latency_max_low_ms=0.0, records_latency_max_high_ms=30_001.0)
     unbounded = latency(records_latency_max_high_ms=None)
 
-    assert [(w.verdict, w.reason, w.unknown_partitions) for row in (bounded, unbounded)
-            for w in judged(promise(), 1, [row])] == [
+    assert [
+        (w.verdict, w.reason, w.unknown_partitions) for row in (bounded, unbounded) for w in judged(promise(), 1, [row])
+    ] == [
         ("unknown", "1 of 1 partitions: pay orders-0: the bounds of its latency, 0.4 s to 30.0 s, allow both", 1),
         ("unknown", "1 of 1 partitions: pay orders-0: the bounds of its latency, 0.5 s to any time, allow both", 1),
-    ]  # fmt: skip
+    ]
 
 
 def test_what_is_certain_of_one_partition_outweighs_what_is_not_of_another() -> None:
@@ -263,8 +337,12 @@ def test_a_partition_whose_rows_end_is_gone_not_unknown_wherever_the_interval_be
 
 
 def test_a_partition_given_as_expected_is_unknown_from_the_start() -> None:
-    found = judged(promise(), 2, [latency(0), latency(1), latency(1, partition=1)],
-                   expected=[("pay", "orders", 1), ("other", "orders", 0)])  # fmt: skip
+    found = judged(
+        promise(),
+        2,
+        [latency(0), latency(1), latency(1, partition=1)],
+        expected=[("pay", "orders", 1), ("other", "orders", 0)],
+    )
 
     assert verdicts(found) == ["unknown", "good"]
 
@@ -359,9 +437,11 @@ def test_records_kept_for_ever_and_partitions_without_unread_ones_keep_the_promi
 
 def test_a_miss_tells_what_its_last_window_says_of_records_that_expire() -> None:
     windows = judged(
-        promise(min_time_to_expiry_ms=600_000), 4, [latency(m) for m in range(4)],
+        promise(min_time_to_expiry_ms=600_000),
+        4,
+        [latency(m) for m in range(4)],
         unread=[unread(latency(m), 500 - 60 * m if m < 3 else 900) for m in range(4)],
-    )  # fmt: skip
+    )
     (miss,) = misses(promise(), windows, WINDOW_MS)
     assert (miss.bad_windows, miss.end) == (3, START + 3 * MINUTE)
     assert expiry(miss, windows) == "unread records of pay in orders-0 expire in 6 min 20 s"
@@ -380,6 +460,17 @@ def test_records_above_the_threshold_are_counted_over_steady_partitions_only() -
     (found,) = judged(promise(), 1, rows, states)
 
     assert (found.records_over_threshold, found.records_consumed) == (42, 200)
+
+
+def test_bounds_of_late_records_are_added_up_and_the_widest_where_an_earlier_version_measured() -> None:
+    rows = [late(), late(partition=1), late(partition=2)]
+    known = {"records_over_threshold_low": 10, "records_over_threshold_high": 60}
+    unknown = dict.fromkeys(known)
+    states = [state(rows[0], **known), state(rows[1], **unknown), state(rows[2], False, **known)]
+
+    (found,) = judged(promise(), 1, rows, states)
+
+    assert (found.records_over_threshold_low, found.records_over_threshold_high) == (10, 160)
 
 
 def test_rows_in_any_order_give_the_same_verdicts_and_of_equally_bad_partitions_the_first() -> None:
@@ -414,16 +505,20 @@ def test_a_day_of_ten_thousand_partitions_by_five_minutes_is_judged_in_seconds()
     columns["window_start"] = starts.take(pa.array([n // count for n in range(count * windows)]))
     columns["partition"] = pa.array([n % count for n in range(count * windows)], pa.int32())
     steady = {name: columns[name] for name in ("cluster", "group", "topic", "partition", "window_start")}
-    steady |= {"sla": pa.repeat("payments-30s", count * windows),
-               "steady_whole_window": pa.repeat(True, count * windows),
-               "records_over_threshold": pa.repeat(0, count * windows),
-               "reason": pa.repeat("caught_up", count * windows)}  # fmt: skip
-    began = time.monotonic()
+    steady |= {
+        "sla": pa.repeat("payments-30s", count * windows),
+        "steady_whole_window": pa.repeat(True, count * windows),
+        "records_over_threshold": pa.repeat(0, count * windows),
+        "records_over_threshold_low": pa.repeat(0, count * windows),
+        "records_over_threshold_high": pa.repeat(0, count * windows),
+        "reason": pa.repeat("caught_up", count * windows),
+    }
+    began = time.process_time()
 
     found = judge(promise(), Interval(START, START + timedelta(days=1)), 300_000, pa.table(columns), pa.table(steady))
 
     assert ["good"] * windows == verdicts(found)
-    assert time.monotonic() - began < 30
+    assert time.process_time() - began < 30
 
 
 # Misses
@@ -449,19 +544,22 @@ def test_bad_windows_for_long_enough_are_a_miss_that_closes_with_the_first_good_
     ) == (90_000.0, 80_000.0, 100_000.0, START + 3 * MINUTE, "pay", "orders", 0)
 
 
-@pytest.mark.parametrize(("letters", "spans"), [
-    ("gbg", []),  # shorter than `for`
-    ("bgbgb", []),
-    ("bb", [(0, None)]),  # open
-    ("bbg", [(0, 2)]),
-    ("bbe", [(0, 2)]),  # maintenance ends it
-    ("bub", [(0, None)]),  # unknown neither ends nor counts
-    ("bu", []),
-    ("uuu", []),
-    ("ubuuubug", [(1, 6)]),  # ends with its last bad window
-    ("bbu", [(0, None)]),  # nobody knows that it recovered
-    ("bbgbbbgb", [(0, 2), (3, 6)]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("letters", "spans"),
+    [
+        ("gbg", []),  # shorter than `for`
+        ("bgbgb", []),
+        ("bb", [(0, None)]),  # open
+        ("bbg", [(0, 2)]),
+        ("bbe", [(0, 2)]),  # maintenance ends it
+        ("bub", [(0, None)]),  # unknown neither ends nor counts
+        ("bu", []),
+        ("uuu", []),
+        ("ubuuubug", [(1, 6)]),  # ends with its last bad window
+        ("bbu", [(0, None)]),  # nobody knows that it recovered
+        ("bbgbbbgb", [(0, 2), (3, 6)]),
+    ],
+)
 def test_runs_of_bad_windows(letters: str, spans: list[tuple[int, int | None]]) -> None:
     def minute(at: datetime | None) -> int | None:
         return None if at is None else (at - START) // MINUTE
@@ -519,4 +617,4 @@ def test_a_miss_is_over_after_half_an_hour_that_may_have_been_good() -> None:
     assert [(m.start, m.end) for m in misses(promise(), windows[:45], WINDOW_MS)] == [(START, None)]
     assert [(m.start, m.end, m.bad_windows) for m in misses(promise(), windows, WINDOW_MS)] == [
         (START, START + 16 * MINUTE, 4)
-    ]  # fmt: skip
+    ]

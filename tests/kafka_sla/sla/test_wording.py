@@ -20,8 +20,11 @@ def test_an_sla_requires_a_latency_for_a_time_and_perhaps_a_distance_from_expiry
 
 def test_a_miss_is_worded_by_what_was_violated_in_it() -> None:
     late = miss()
-    expiring = miss(worst_latency_ms=1_000.0, min_time_to_expiry_ms=6 * HOURS,
-                    evidence={"unread_expiry": "unread records of audit in orders-3 expire in 5 h"})  # fmt: skip
+    expiring = miss(
+        worst_latency_ms=1_000.0,
+        min_time_to_expiry_ms=6 * HOURS,
+        evidence={"unread_expiry": "unread records of audit in orders-3 expire in 5 h"},
+    )
 
     assert violation(late) == "worst latency 17 min 24 s, threshold 30 s"
     assert violation(expiring) == "unread records of audit in orders-3 expire in 5 h, at least 6 h required"

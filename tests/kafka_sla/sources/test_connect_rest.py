@@ -25,7 +25,7 @@ from kafka_sla.sources.connect_rest import read_flow
 from kafka_sla.sources.kafka import mm2_offsets
 
 FLOW = ReplicationFlow("copies", "backup", None, "connect", "copy orders", Patterns(("connect-orders",)))
-PATIENCE_S = 120
+PATIENCE_S = 300
 PASSWORD = "s3cret"
 ANSWER = {
     "offsets": [
@@ -40,11 +40,16 @@ def connector(broker: Broker) -> dict[str, str]:
     """Copies a topic of the cluster into another one of the same cluster: one broker is enough."""
     return {
         "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
-        "source.cluster.alias": "A", "target.cluster.alias": "B",
-        "source.cluster.bootstrap.servers": broker.bootstrap, "target.cluster.bootstrap.servers": broker.bootstrap,
-        "topics": "connect-orders", "tasks.max": "1", "replication.factor": "1",
-        "offset-syncs.topic.replication.factor": "1", "sync.topic.acls.enabled": "false",
-    }  # fmt: skip
+        "source.cluster.alias": "A",
+        "target.cluster.alias": "B",
+        "source.cluster.bootstrap.servers": broker.bootstrap,
+        "target.cluster.bootstrap.servers": broker.bootstrap,
+        "topics": "connect-orders",
+        "tasks.max": "1",
+        "replication.factor": "1",
+        "offset-syncs.topic.replication.factor": "1",
+        "sync.topic.acls.enabled": "false",
+    }
 
 
 def asked_until(worker: Worker, records: int) -> list[KeptPosition]:
@@ -78,7 +83,7 @@ def test_a_real_worker_tells_what_its_offsets_topic_tells(kafka: Broker) -> None
     producer = Producer(kafka.client())
     for number in range(30):
         producer.produce("connect-orders", str(number))
-    producer.flush(30)
+    producer.flush(120)
     with Worker(kafka) as worker:
         started(worker, kafka)
         (asked,) = asked_until(worker, 30)
@@ -121,8 +126,9 @@ def test_a_position_is_the_offset_after_the_last_copied_one_of_the_flow_s_topics
     found = read_flow(FLOW, login(port))
 
     assert [(one.topic, one.partition, one.offset) for one in found] == [
-        ("connect-orders", 3, 42), ("connect-orders", 4, None),
-    ]  # fmt: skip
+        ("connect-orders", 3, 42),
+        ("connect-orders", 4, None),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -30,13 +30,13 @@ kafka_replica_fetcher_io_wait_ns{fetcher="0",leader="2"} 6.1E10
 process_start_time_seconds 1.7952723845E9
 some_other_metric{with="label"} 1.0
 """
-Site = Callable[[dict[str, tuple[int, str]]], str]
+Site = Callable[[dict[str, tuple[int, str | list[str]]]], str]
 
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    """Serves what it is given, by path: status and text; answers its address."""
-    pages: dict[str, tuple[int, str]] = {}
+    """Serves what it is given, by path: status and text, or texts in turn; answers its address."""
+    pages: dict[str, tuple[int, str | list[str]]] = {}
 
     class Pages(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -44,7 +44,7 @@ def site() -> Iterator[Site]:
             asked.extend(parse_qs(urlsplit(self.path).query).get("name[]", []))
             self.send_response(status)
             self.end_headers()
-            self.wfile.write(text.encode())
+            self.wfile.write((text if isinstance(text, str) else text.pop(0)).encode())
 
         def log_message(self, format: str, *args: object) -> None:
             """Keeps the tests' output clean."""
@@ -53,13 +53,13 @@ def site() -> Iterator[Site]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server, ThreadPoolExecutor(1) as thread:
         running = thread.submit(server.serve_forever, 0.01)
 
-        def serve(given: dict[str, tuple[int, str]]) -> str:
+        def serve(given: dict[str, tuple[int, str | list[str]]]) -> str:
             pages.update(given)
             return f"http://127.0.0.1:{server.server_port}"
 
         yield serve
         server.shutdown()
-        running.result(5)
+        running.result(120)
     assert "process_start_time_seconds" in asked, "only what is read is asked for"
 
 
@@ -74,26 +74,57 @@ def test_running_totals_become_rows_of_one_round(site: Site) -> None:
 
     (requests,), (fetches,) = found.broker_requests.to_pylist(), found.replica_fetches.to_pylist()
     at, started = requests.pop("at"), datetime.fromtimestamp(1795272384.5, UTC)
-    assert {"cluster": "prod", "broker": 0, "request": "FetchFollower", "started_at": started, "requests": 200,
-            "total_ms": 100_300.0, "remote_ms": 100_000.0, "local_ms": 50.0} == requests  # fmt: skip
-    assert {"cluster": "prod", "follower": 0, "leader": 2, "fetcher_thread": 0, "at": at, "started_at": started,
-            "responses": 120, "io_wait_ms": 61_000.0} == fetches  # fmt: skip
+    assert {
+        "cluster": "prod",
+        "broker": 0,
+        "request": "FetchFollower",
+        "started_at": started,
+        "requests": 200,
+        "total_ms": 100_300.0,
+        "remote_ms": 100_000.0,
+        "local_ms": 50.0,
+    } == requests
+    assert {
+        "cluster": "prod",
+        "follower": 0,
+        "leader": 2,
+        "fetcher_thread": 0,
+        "at": at,
+        "started_at": started,
+        "responses": 120,
+        "io_wait_ms": 61_000.0,
+    } == fetches
     assert () == found.notes
 
 
 def test_exporters_that_tell_nothing_are_named_and_the_others_are_read(site: Site) -> None:
     (closed,) = free_ports(1)
-    root = site({
-        "/good": (200, SHOWN), "/gone": (404, ""), "/page": (200, "<html>Please log in</html>"),
-        "/rules": (200, "jvm_threads 12\n"), "/moved": (302, ""), "/swapped": (200, SHOWN.replace('"2"', '"6"')),
-    })  # fmt: skip
+    root = site(
+        {
+            "/good": (200, SHOWN),
+            "/gone": (404, ""),
+            "/page": (200, "<html>Please log in</html>"),
+            "/rules": (200, "jvm_threads 12\n"),
+            "/moved": (302, ""),
+            "/swapped": (200, SHOWN.replace('"2"', '"6"')),
+        }
+    )
 
-    found = _scraped(*(f"{root}/{page}" for page in ("good", "gone", "page", "rules", "moved")),
-                     f"http://127.0.0.1:{closed}/metrics", f"{root}/swapped")  # fmt: skip
+    found = _scraped(
+        *(f"{root}/{page}" for page in ("good", "gone", "page", "rules", "moved")),
+        f"http://127.0.0.1:{closed}/metrics",
+        f"{root}/swapped",
+    )
 
     assert [0] == found.broker_requests["broker"].to_pylist()
-    expected = ("1 .*answers 404", "2 .*no Prometheus metrics", "3 .*give it the rules", "4 .*answers 302",
-                "5 .*cannot be reached", "6 .*another broker")  # fmt: skip
+    expected = (
+        "1 .*answers 404",
+        "2 .*no Prometheus metrics",
+        "3 .*give it the rules",
+        "4 .*answers 302",
+        "5 .*cannot be reached",
+        "6 .*another broker",
+    )
     assert len(expected) == len(found.notes)
     for words, note in zip(expected, found.notes, strict=True):
         assert re.search(f"of broker {words}", note), note
@@ -103,3 +134,24 @@ def test_a_broker_that_says_not_when_it_started_is_read_too(site: Site) -> None:
     root = site({"/metrics": (200, SHOWN.replace("process_start_time_seconds", "another_name"))})
 
     assert [None] == _scraped(f"{root}/metrics").broker_requests["started_at"].to_pylist()
+
+
+def test_an_exporter_that_shows_a_request_in_some_totals_only_is_read_again(site: Site) -> None:
+    """Read while a request ended, which had waited 500 ms: it would seem to have waited longer than it took."""
+    torn = SHOWN.replace(
+        'requests{part="Remote",request="FetchFollower"} 200', 'requests{part="Remote",request="FetchFollower"} 201'
+    )
+    root = site({"/metrics": (200, [torn, torn, SHOWN])})
+
+    assert [100_000.0] == _scraped(f"{root}/metrics").broker_requests["remote_ms"].to_pylist()
+
+
+def test_an_exporter_whose_totals_never_agree_is_taken_by_one_count(site: Site) -> None:
+    """Thousands of requests a second: every answer counts some more in what is read last."""
+    torn = SHOWN.replace(
+        'requests{part="Remote",request="FetchFollower"} 200', 'requests{part="Remote",request="FetchFollower"} 203'
+    )
+    root = site({"/metrics": (200, [torn] * 4)})
+
+    (row,) = _scraped(f"{root}/metrics").broker_requests.to_pylist()
+    assert (200, 100_300.0, 100_000.0) == (row["requests"], row["total_ms"], row["remote_ms"])

@@ -24,8 +24,9 @@ def test_a_driver_takes_its_classes_from_the_archive(tmp_path: Path) -> None:
     subprocess.run(
         [str(submit), "--master", "local[1]", "--conf", f"spark.driver.extraJavaOptions={options}", str(program)],
         env=os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable},
-        capture_output=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        check=True,
+    )
 
     (context,) = (line for line in loaded.read_text().splitlines() if " org.apache.spark.SparkContext source:" in line)
     assert "shared objects file (top)" in context

@@ -17,6 +17,7 @@ import pytest
 
 from kafka_sla.errors import SparkFailed
 from kafka_sla.model.entities import Interval
+from kafka_sla.spark.failures import left
 from kafka_sla.spark.job_spec import Job
 from kafka_sla.spark.submit import run_spark
 
@@ -39,7 +40,7 @@ def test_an_interrupted_command_leaves_no_process_and_no_file(tmp_path: Path, ho
         command.send_signal(how)
 
         assert command.wait() == (-signal.SIGKILL if how == signal.SIGKILL else 130)
-    _, left = psutil.wait_procs(family, timeout=20)
+    _, left = psutil.wait_procs(family, timeout=120)
     assert not [process for process in left if process.status() != psutil.STATUS_ZOMBIE]
     assert not list((tmp_path / "tmp").glob("kafka_sla-spark-*"))
 
@@ -62,7 +63,7 @@ task.execute({{}})
     ) as task:
         family = with_driver(psutil.Process(task.pid))
         task.terminate()
-        _, left = psutil.wait_procs(family, timeout=20)
+        _, left = psutil.wait_procs(family, timeout=120)
 
         assert not [process for process in left if process.status() != psutil.STATUS_ZOMBIE]
         task.wait()
@@ -95,4 +96,5 @@ def test_a_failed_application_names_the_cause_in_a_sentence_and_where_all_of_its
     assert found
     log = Path(found[1])
     assert "removed.parquet" in log.read_text()
+    assert "removed.parquet" in (left(str(tmp_path / "out")) or "")
     log.unlink()

@@ -6,7 +6,7 @@ import pytest
 
 from kafka_sla.model.tables import CONSUMER_LATENCY, METRICS
 from kafka_sla.tasks import lineage
-from kafka_sla.tasks.assets import TABLES, miss_asset
+from kafka_sla.tasks.assets import TABLES, burn_asset, miss_asset
 
 
 def test_airflow_finds_our_addresses_and_what_translates_them() -> None:
@@ -20,7 +20,7 @@ def test_airflow_finds_our_addresses_and_what_translates_them() -> None:
 
 
 def test_every_asset_has_an_address_that_airflow_takes_as_it_is() -> None:
-    assets = [*TABLES, miss_asset("payments / 30 s, 100 %")]
+    assets = [*TABLES, miss_asset("payments / 30 s, 100 %"), burn_asset("payments / 30 s, 100 %")]
 
     assert [asset.normalized_uri for asset in assets] == [asset.uri for asset in assets]
 
@@ -30,14 +30,18 @@ def test_a_table_is_named_with_its_contract_and_a_promise_by_its_own_name() -> N
     assert ("kafka-sla://tables", "consumer_latency", CONSUMER_LATENCY) in map(lineage.named, (a.uri for a in TABLES))
     name = "payments / 30 s, 100 %"
     assert lineage.named(miss_asset(name).uri) == ("kafka-sla://misses", name, None)
+    assert lineage.named(burn_asset(name).uri) == ("kafka-sla://burns", name, None)
 
 
 @pytest.mark.parametrize(
     ("uri", "told"),
     [
         ("kafka-sla://tables/consumer_latecny", "no such table; there are .*consumer_latency"),
-        ("kafka-sla://misses/", "use kafka-sla://tables/<table>, or kafka-sla://misses/<SLA>"),
-        ("kafka-sla://miss/payments", "use kafka-sla://tables/<table>, or kafka-sla://misses/<SLA>"),
+        ("kafka-sla://misses/", "use kafka-sla://tables/<table>, kafka-sla://misses/<SLA> or kafka-sla://burns/<SLA>"),
+        (
+            "kafka-sla://miss/payments",
+            "use kafka-sla://tables/<table>, kafka-sla://misses/<SLA> or kafka-sla://burns/<SLA>",
+        ),
     ],
 )
 def test_a_dag_that_waits_for_what_cannot_be_does_not_load(uri: str, told: str) -> None:

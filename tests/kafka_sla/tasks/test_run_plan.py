@@ -156,5 +156,8 @@ def test_few_slas_have_a_task_each_and_many_share_one_by_team() -> None:
 
     assert [batch["label"] for batch in batches(few)] == ["payments", "parcels"]
     assert [(batch["label"], len(batch["slas"])) for batch in batches(many)] == [
-        ("no team", 1), ("billing (1 of 2)", 50), ("billing (2 of 2)", 10), ("logistics", 1),
-    ]  # fmt: skip
+        ("no team", 1),
+        ("billing (1 of 2)", 50),
+        ("billing (2 of 2)", 10),
+        ("logistics", 1),
+    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_sla.text.name_patterns import parse_patterns, plain_names, written
+from kafka_sla.text.name_patterns import parse_patterns, plain_names, selected, written
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,17 @@ def test_plain_names_are_known_without_looking(texts: list[str], names: list[str
 )
 def test_patterns_are_shown_as_they_were_written(texts: list[str]) -> None:
     assert tuple(texts) == written(parse_patterns(texts))
+
+
+@pytest.mark.parametrize(
+    ("texts", "chosen"),
+    [
+        (["payments-service", "billing.alerts", "gone"], ["payments-service", "billing.alerts"]),
+        (["billing.*", "!billing.tests"], ["billing.alerts"]),
+        (["payments-service", "billing.tests", "!billing.*"], ["payments-service"]),
+    ],
+)
+def test_plain_names_and_patterns_select_alike(texts: list[str], chosen: list[str]) -> None:
+    names = {"payments-service": 1, "billing.alerts": 2, "billing.tests": 3}
+
+    assert sorted(chosen) == sorted(selected(parse_patterns(texts), names))

@@ -15,10 +15,35 @@ from kafka_sla.model.entities import Interval, Sla, SlaWindow, Verdict
 from kafka_sla.sla.evaluate import misses
 from kafka_sla.sla.rollups import SLOT_MS, RecordStats, Rollup, judged
 
-TEAMS = ("Payments", "Billing", "Ledger", "Fraud & Risk", "Cards", "Onboarding", "Search", "Catalogue", "Orders",
-         "Warehouse", "Shipping", "Notifications", "Identity", "Data Platform", "Customer Service")  # fmt: skip
-THINGS = ("alerts-authorised", "events.enriched", "invoices-issued", "snapshots", "refunds-requested", "audit.log",
-          "customer-updates", "exports", "price-changes", "webhooks")  # fmt: skip
+TEAMS = (
+    "Payments",
+    "Billing",
+    "Ledger",
+    "Fraud & Risk",
+    "Cards",
+    "Onboarding",
+    "Search",
+    "Catalogue",
+    "Orders",
+    "Warehouse",
+    "Shipping",
+    "Notifications",
+    "Identity",
+    "Data Platform",
+    "Customer Service",
+)
+THINGS = (
+    "alerts-authorised",
+    "events.enriched",
+    "invoices-issued",
+    "snapshots",
+    "refunds-requested",
+    "audit.log",
+    "customer-updates",
+    "exports",
+    "price-changes",
+    "webhooks",
+)
 VERSIONS = ("v1", "v2")
 HEAD = """\
 clusters: {prod-eu-central-1: {}}
@@ -38,8 +63,17 @@ class Fate:
     bad_before: float = 0
 
 
-FATES = {0: Fate("bad"), 37: Fate("bad", 55), 74: Fate("good", 58), 111: Fate("good", 53), 148: Fate("good", 59),
-         185: Fate("good", 52.55), 222: Fate("unknown"), 259: Fate("excluded"), 296: Fate("good", 60)}  # fmt: skip
+FATES = {
+    0: Fate("bad"),
+    37: Fate("bad", 55),
+    74: Fate("good", 58),
+    111: Fate("good", 53),
+    148: Fate("good", 59),
+    185: Fate("good", 52.55),
+    222: Fate("unknown"),
+    259: Fate("excluded"),
+    296: Fate("good", 60),
+}
 """By number; the others met their SLA. 52.56 bad minutes spend the budget of a year of 365 days."""
 
 
@@ -78,10 +112,14 @@ def _judge(ledger: Ledger, sla: Sla, fate: Fate, end: datetime) -> None:
     ledger.verdicts.replace(sla, Interval(first, end), windows, lambda around: misses(sla, around, 60_000))
     hour = Interval(first - timedelta(hours=1), first).start.replace(minute=0)
     bad = [
-        Rollup(Interval(at := hour + n * 5 * MINUTE, at + 5 * MINUTE), *_spent(fate.bad_before - 5 * n),
-               worst_latency_ms=90_000.0 if fate.bad_before > 5 * n else 2_000.0 + 100 * n, max_latency_ms=30_000)
+        Rollup(
+            Interval(at := hour + n * 5 * MINUTE, at + 5 * MINUTE),
+            *_spent(fate.bad_before - 5 * n),
+            worst_latency_ms=90_000.0 if fate.bad_before > 5 * n else 2_000.0 + 100 * n,
+            max_latency_ms=30_000,
+        )
         for n in range(12)
-    ]  # fmt: skip
+    ]
     newest = judged(Interval(first, end), windows, RecordStats())
     span = Interval(hour, hour + timedelta(hours=3))
     ledger.rollups.replace(sla.name, span, [*bad, newest], SLOT_MS)
@@ -97,6 +135,14 @@ def _window(sla: Sla, start: datetime, verdict: Verdict) -> SlaWindow:
     worst = {"good": 4_000.0, "bad": 95_000.0}.get(verdict)
     place = {"worst_group": sla.name.split()[0], "worst_topic": "orders", "worst_partition": 3} if worst else {}
     return SlaWindow(
-        sla.name, Interval(start, start + MINUTE), verdict, worst is not None, reason.get(verdict, ""), worst, worst,
-        worst, max_latency_ms=30_000, **place,
-    )  # type: ignore[arg-type]  # fmt: skip
+        sla.name,
+        Interval(start, start + MINUTE),
+        verdict,
+        worst is not None,
+        reason.get(verdict, ""),
+        worst,
+        worst,
+        worst,
+        max_latency_ms=30_000,
+        **place,
+    )  # type: ignore[arg-type]

@@ -82,11 +82,18 @@ def test_odd_parameters_are_answered_or_refused_and_break_nothing(reader: Asker,
 @pytest.mark.parametrize(
     "path",
     [
-        "/slas/" + "x" * 5_000, "/slas/..%2F..%2F..%2Fetc%2Fpasswd", "/static/..%2Fapp.py", "/static/%2Fetc%2Fpasswd",
-        "/reports/..%2F..%2F/kafka_sla_store.json/document", "/misses/%00", "/misses/'%20OR%201=1",
-        "/api/v1/tables/sqlite_master", "/api/v1/tables/..%2Ffacts", "//example.com/",
+        "/slas/" + "x" * 5_000,
+        "/slas/..%2F..%2F..%2Fetc%2Fpasswd",
+        "/static/..%2Fapp.py",
+        "/static/%2Fetc%2Fpasswd",
+        "/reports/..%2F..%2F/kafka_sla_store.json/document",
+        "/misses/%00",
+        "/misses/'%20OR%201=1",
+        "/api/v1/tables/sqlite_master",
+        "/api/v1/tables/..%2Ffacts",
+        "//example.com/",
     ],
-)  # fmt: skip
+)
 def test_odd_paths_lead_nowhere(reader: Asker, path: str) -> None:
     answer = reader.get(path)
 

@@ -48,7 +48,7 @@ slas:
      team: Payments,
      description: Card payments are booked while the customer waits.}}
   - {{name: orders within 5 minutes, group: orders, topic: orders, max_latency: 5m, for: 5m, team: Orders,
-     objective: 99%}}
+     objective: 99%, burn_alerts: workbook}}
   - {{name: billing by night, group: billing.alerts-authorised-v2, topic: payments, max_latency: 10m,
      period: quarter, team: Payments,
      maintenance: [{{from: 2020-01-01, to: 2040-01-01, reason: migration of the ledger}}]}}
@@ -56,7 +56,8 @@ slas:
   - {{name: clicks in Berlin, cluster: dr, group: clicks.sessionizer, topic: clicks, max_latency: 20s, for: 1m,
      team: Search,
      time_zone: Europe/Berlin, period: week}}
-  - {{name: "{HOSTILE}", cluster: dr, group: "{HOSTILE}", topic: clicks, max_latency: 1m, team: "{HOSTILE}"}}
+  - {{name: "{HOSTILE}", cluster: dr, group: "{HOSTILE}", topic: clicks, max_latency: 1m, team: "{HOSTILE}",
+     objective: 99%, objective_of: records, period: 28d}}
 """
 MINUTE = timedelta(minutes=1)
 Wave = Mapping[tuple[str, str], list[tuple[int, int, float]]]
@@ -132,49 +133,99 @@ def _beside(lake: Lake, load_id: str, cluster: str, interval: Interval, end: dat
         FETCH_LATENCY: [_pair(cluster, *p, w) for w in windows for p in pairs if prod and p[1] != str(p[0])],
         REPLICATION_LAG: [_copy(cluster, topic, w) for w in windows for topic in ("payments", "orders") if prod],
         NON_CONSUMED: [_left(f, w) for w in windows for f in FLOWS if f.cluster == cluster],
-        CONSUMER_STATUS: [_status(f, p, w, end) for w in windows for f in FLOWS if f.cluster == cluster
-                          for p in range(f.partitions)],
-    }  # fmt: skip
+        CONSUMER_STATUS: [
+            _status(f, p, w, end) for w in windows for f in FLOWS if f.cluster == cluster for p in range(f.partitions)
+        ],
+    }
     return {
-        table.name: [write(lake, load_id, interval, table, arrow_rows(table, found))] for table, found in made.items()
+        table.name: [write(lake, load_id, interval, table, arrow_rows(table, found))]
+        for table, found in made.items()
         if found
-    }  # fmt: skip
+    }
 
 
 def _pair(cluster: str, leader: int, follower: str, window: Interval) -> dict[str, Any]:
     slow = 2 in (leader, int(follower) if follower.isdigit() else 0)
     latency = 104.0 if slow else 3.2
-    return _timed(window, cluster=cluster, leader=leader, follower=follower, fetches=600, fetch_latency_ms=latency,
-                  fetch_latency_low_ms=latency * 0.9, fetch_latency_high_ms=latency * 1.1, total_local_ms=0.4,
-                  slow=slow, verdict="slow_broker", verdict_broker=2,
-                  verdict_reason="Broker 2 is slow: 104 ms with every other, 3.2 ms among the others")  # fmt: skip
+    return _timed(
+        window,
+        cluster=cluster,
+        leader=leader,
+        follower=follower,
+        fetches=600,
+        fetch_latency_ms=latency,
+        fetch_latency_low_ms=latency * 0.9,
+        fetch_latency_high_ms=latency * 1.1,
+        total_local_ms=0.4,
+        slow=slow,
+        verdict="slow_broker",
+        verdict_broker=2,
+        verdict_reason="Broker 2 is slow: 104 ms with every other, 3.2 ms among the others",
+    )
 
 
 def _copy(cluster: str, topic: str, window: Interval) -> dict[str, Any]:
     lag = 0 if topic == "payments" else 12_400
-    return _timed(window, cluster=cluster, flow="prod to dr", topic=topic, partition=0, target="dr",
-                  target_topic=f"prod.{topic}", replication_record_lag=lag, replication_record_lag_max=lag + 300,
-                  replication_record_lag_min=lag, replication_record_lag_avg=float(lag), refreshes=4, stale_refreshes=0,
-                  last_replicated_at=window.start, replication_latency_ms=800.0,
-                  replication_latency_max_ms=1_900.0)  # fmt: skip
+    return _timed(
+        window,
+        cluster=cluster,
+        flow="prod to dr",
+        topic=topic,
+        partition=0,
+        target="dr",
+        target_topic=f"prod.{topic}",
+        replication_record_lag=lag,
+        replication_record_lag_max=lag + 300,
+        replication_record_lag_min=lag,
+        replication_record_lag_avg=float(lag),
+        refreshes=4,
+        stale_refreshes=0,
+        last_replicated_at=window.start,
+        replication_latency_ms=800.0,
+        replication_latency_max_ms=1_900.0,
+    )
 
 
 def _left(flow: Flow, window: Interval) -> dict[str, Any]:
     lost = flow.group == "orders"
     hours = 5 if flow.group == "clicks.sessionizer" else 100
-    return _timed(window, cluster=flow.cluster, group=flow.group, topic=flow.topic, partition=0,
-                  non_consumed_low=3 if lost else 0, non_consumed_high=5 if lost else 0, unread_records=1_200,
-                  unread_expires_at=window.end + timedelta(hours=hours), unread_expires_in_ms=hours * 3.6e6,
-                  cleanup_policy="delete")  # fmt: skip
+    return _timed(
+        window,
+        cluster=flow.cluster,
+        group=flow.group,
+        topic=flow.topic,
+        partition=0,
+        non_consumed_low=3 if lost else 0,
+        non_consumed_high=5 if lost else 0,
+        unread_records=1_200,
+        unread_expires_at=window.end + timedelta(hours=hours),
+        unread_expires_in_ms=hours * 3.6e6,
+        cleanup_policy="delete",
+    )
 
 
 def _status(flow: Flow, partition: int, window: Interval, end: datetime) -> dict[str, Any]:
     late = flow.group == "orders" and end - window.start < 35 * MINUTE
     status = ("STOPPED" if partition == 0 else "WARNING") if late else "OK"
-    return _timed(window, cluster=flow.cluster, group=flow.group, topic=flow.topic, partition=partition, status=status,
-                  complete=1.0, group_status="ERROR" if late else "OK", group_complete=1.0, reason="by the rules",
-                  lag=0, last_commit_at=window.start, last_seen_at=window.end, polled_only=False,
-                  commit_times=[], commit_offsets=[], commit_lags=[])  # fmt: skip
+    return _timed(
+        window,
+        cluster=flow.cluster,
+        group=flow.group,
+        topic=flow.topic,
+        partition=partition,
+        status=status,
+        complete=1.0,
+        group_status="ERROR" if late else "OK",
+        group_complete=1.0,
+        reason="by the rules",
+        lag=0,
+        last_commit_at=window.start,
+        last_seen_at=window.end,
+        polled_only=False,
+        commit_times=[],
+        commit_offsets=[],
+        commit_lags=[],
+    )
 
 
 def _timed(window: Interval, **values: Any) -> dict[str, Any]:
@@ -207,11 +258,13 @@ def rows(table: Table, flow: Flow, interval: Interval, end: datetime) -> pa.Tabl
     before_end = np.array([int((end - interval.start) / MINUTE) - i for i in range(minutes)])
     count = minutes * flow.partitions
     columns: dict[str, Any] = {
-        "cluster": [flow.cluster] * count, "group": [flow.group] * count, "topic": [flow.topic] * count,
+        "cluster": [flow.cluster] * count,
+        "group": [flow.group] * count,
+        "topic": [flow.topic] * count,
         "partition": np.repeat(np.arange(flow.partitions, dtype=np.int32), minutes),
         "window_start": _times(np.tile(starts, flow.partitions)),
         "window_end": _times(np.tile(starts + np.timedelta64(60, "s"), flow.partitions)),
-    }  # fmt: skip
+    }
     columns |= _latency(flow, before_end) if table is CONSUMER_LATENCY else _steady(flow, starts, before_end)
     columns = _unset(table, count) | columns
     schema = arrow_schema(table)
@@ -242,16 +295,25 @@ def _latency(flow: Flow, before_end: Any) -> dict[str, Any]:
     worst = worst.ravel()
     backlog = worst * 0.8
     return {
-        "records_consumed": consumed, "latency_histogram": _histograms(worst, consumed),
-        "records_latency_max_ms": worst, "records_latency_max_low_ms": worst * 0.93,
+        "records_consumed": consumed,
+        "latency_histogram": _histograms(worst, consumed),
+        "records_latency_max_ms": worst,
+        "records_latency_max_low_ms": worst * 0.93,
         "records_latency_max_high_ms": worst * 1.06,
-        "records_latency_ms": worst * 0.7, "records_latency_avg_ms": worst * 0.5,
-        "backlog_age_ms": backlog, "backlog_age_low_ms": backlog * 0.9, "backlog_age_high_ms": backlog,
-        "backlog_age_max_ms": backlog, "backlog_age_max_low_ms": backlog * 0.9, "backlog_age_max_high_ms": backlog,
-        "negative_latency_records": np.zeros_like(consumed), "unknown_latency_records": np.zeros_like(consumed),
+        "records_latency_ms": worst * 0.7,
+        "records_latency_avg_ms": worst * 0.5,
+        "backlog_age_ms": backlog,
+        "backlog_age_low_ms": backlog * 0.9,
+        "backlog_age_high_ms": backlog,
+        "backlog_age_max_ms": backlog,
+        "backlog_age_max_low_ms": backlog * 0.9,
+        "backlog_age_max_high_ms": backlog,
+        "negative_latency_records": np.zeros_like(consumed),
+        "unknown_latency_records": np.zeros_like(consumed),
         "records_lag": np.where(late.ravel(), records.ravel() * 5, records.ravel() // 30),
-        "log_end_offset": ends.ravel(), "method": ["bracketed"] * len(worst),
-    }  # fmt: skip
+        "log_end_offset": ends.ravel(),
+        "method": ["bracketed"] * len(worst),
+    }
 
 
 def _histograms(worst: Any, consumed: Any) -> pa.Array:
@@ -264,19 +326,27 @@ def _histograms(worst: Any, consumed: Any) -> pa.Array:
 
 def _steady(flow: Flow, starts: Any, before_end: Any) -> dict[str, Any]:
     promised = {
-        "payments-service": ("payments within 30 seconds", 30_000), "orders": ("orders within 5 minutes", 300_000),
+        "payments-service": ("payments within 30 seconds", 30_000),
+        "orders": ("orders within 5 minutes", 300_000),
         "billing.alerts-authorised-v2": ("billing by night", 600_000),
-        "clicks.sessionizer": ("clicks in Berlin", 20_000), HOSTILE: (HOSTILE, 60_000),
-    }  # fmt: skip
+        "clicks.sessionizer": ("clicks in Berlin", 20_000),
+        HOSTILE: (HOSTILE, 60_000),
+    }
     name, within_ms = promised[flow.group]
     latency = _latency(flow, before_end)
     worst, consumed = latency["records_latency_max_ms"], latency["records_consumed"]
     count = len(worst)
+    late = sum((consumed * s * (worst * d > within_ms) for s, d in SPREAD)).astype(np.int64)
     return {
-        "sla": [name] * count, "state": ["steady"] * count, "since": _times(np.repeat(starts[:1], count)),
-        "reason": ["caught_up"] * count, "steady_whole_window": [True] * count,
-        "records_over_threshold": sum((consumed * s * (worst * d > within_ms) for s, d in SPREAD)).astype(np.int64),
-    }  # fmt: skip
+        "sla": [name] * count,
+        "state": ["steady"] * count,
+        "since": _times(np.repeat(starts[:1], count)),
+        "reason": ["caught_up"] * count,
+        "steady_whole_window": [True] * count,
+        "records_over_threshold": late,
+        "records_over_threshold_low": late,
+        "records_over_threshold_high": late + consumed // 1000,
+    }
 
 
 def _times(values: Any) -> pa.Array:
@@ -297,37 +367,75 @@ MEMBERS = (
 def _snapshots(lake: Lake, start: datetime, end: datetime) -> None:
     ticks = range(1, int((end - start) / (5 * MINUTE)) + 1)
     seen = [
-        {"cluster": "prod", "group": "payments-service", "at": start + 5 * i * MINUTE, "type": "classic",
-         "state": "Stable", "members": 3} for i in ticks
-    ]  # fmt: skip
+        {
+            "cluster": "prod",
+            "group": "payments-service",
+            "at": start + 5 * i * MINUTE,
+            "type": "classic",
+            "state": "Stable",
+            "members": 3,
+        }
+        for i in ticks
+    ]
     members = [
-        {"cluster": "prod", "group": group, "member": f"{client}-8f0c", "topic": topic if read else "", "at": at["at"],
-         "client": client, "host": host, "partitions": read}
-        for at in seen for group, topic, client, host, read in MEMBERS
-    ]  # fmt: skip
+        {
+            "cluster": "prod",
+            "group": group,
+            "member": f"{client}-8f0c",
+            "topic": topic if read else "",
+            "at": at["at"],
+            "client": client,
+            "host": host,
+            "partitions": read,
+        }
+        for at in seen
+        for group, topic, client, host, read in MEMBERS
+    ]
     configs = [
-        {"cluster": "prod", "topic": topic, "at": at["at"], "topic_id": topic, "partitions": count,
-         "cleanup_policy": "delete", "message_timestamp_type": "CreateTime",
-         "leaders": [1 + partition % 3 for partition in range(count)]}
-        for at in seen for topic, count in (("payments", 6), ("orders", 12))
-    ]  # fmt: skip
-    lake.land({
-        GROUP_STATES.name: arrow_rows(GROUP_STATES, seen), GROUP_MEMBERS.name: arrow_rows(GROUP_MEMBERS, members),
-        TOPIC_CONFIGS.name: arrow_rows(TOPIC_CONFIGS, configs),
-    })  # fmt: skip
+        {
+            "cluster": "prod",
+            "topic": topic,
+            "at": at["at"],
+            "topic_id": topic,
+            "partitions": count,
+            "cleanup_policy": "delete",
+            "message_timestamp_type": "CreateTime",
+            "leaders": [1 + partition % 3 for partition in range(count)],
+        }
+        for at in seen
+        for topic, count in (("payments", 6), ("orders", 12))
+    ]
+    lake.land(
+        {
+            GROUP_STATES.name: arrow_rows(GROUP_STATES, seen),
+            GROUP_MEMBERS.name: arrow_rows(GROUP_MEMBERS, members),
+            TOPIC_CONFIGS.name: arrow_rows(TOPIC_CONFIGS, configs),
+        }
+    )
 
 
 def _validation(ledger: Ledger, interval: Interval) -> None:
     about = {"load_id": "load0000", "interval_start": interval.start, "interval_end": interval.end}
     results = [
-        {**about, "table_name": table, "expectation_id": f"{table}-{i}", "expectation": words, "severity": severity,
-         "success": ok, "observed": None if ok else "3 of 17,280 rows", "unexpected_rows": None if ok else 3}
+        {
+            **about,
+            "table_name": table,
+            "expectation_id": f"{table}-{i}",
+            "expectation": words,
+            "severity": severity,
+            "success": ok,
+            "observed": None if ok else "3 of 17,280 rows",
+            "unexpected_rows": None if ok else 3,
+        }
         for table in ("consumer_latency", "steady_state")
         for i, (words, severity, ok) in enumerate(
-            [("Every row is of the load's interval", "critical", True),
-             ("Low bounds are not above high bounds", "warning", table == "steady_state"),
-             ("Every group of an SLA is there", "info", True)])
-    ]  # fmt: skip
+            [
+                ("Every row is of the load's interval", "critical", True),
+                ("Low bounds are not above high bounds", "warning", table == "steady_state"),
+                ("Every group of an SLA is there", "info", True),
+            ]
+        )
+    ]
     broken = {**about, "table_name": "consumer_latency", "expectation_id": "consumer_latency-1", "severity": "warning"}
     quarantine = [{**broken, "row": f'{{"group": "{HOSTILE}", "partition": {i}}}'} for i in range(3)]
     ledger.validations.store(results, quarantine)

@@ -152,3 +152,13 @@ def test_a_wait_that_seems_longer_than_the_whole_is_no_speed_of_0_ms() -> None:
     for follower in ("1", "consumers"):
         row = said_of([below | {"follower": follower}])[0]
         assert (row.get("fetch_latency_ms"), row["total_local_ms"], row["total_ms"]) == (None, None, 11)
+
+
+def test_a_leader_whose_own_part_cannot_be_told_does_not_hide_a_slow_network() -> None:
+    """Half a millisecond more waited than taken, of 900 ms from the follower's side."""
+    step = {"fetches": 100.0, "total": 90_000.0, "requests": 100.0, "leader_total": 50_000.0, "leader_remote": 50_050.0}
+    pairs = said_of([step | {"leader": b, "follower": f, "unknown_reason": None} for f, b in (("1", 0), ("0", 1))])
+
+    for row in pairs:
+        assert (None, 400.0) == (row["total_local_ms"], row["fetch_latency_ms"])
+        assert 401.0 <= row["fetch_latency_high_ms"] <= 420.0

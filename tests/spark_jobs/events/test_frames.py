@@ -36,12 +36,16 @@ GROUPS = (
 @pytest.mark.parametrize(
     "patterns",
     [
-        ["*"], ["billing.alerts-*"], ["gr??e*"], ["!billing*"], ["billing-alerts", "__x"],
+        ["*"],
+        ["billing.alerts-*"],
+        ["gr??e*"],
+        ["!billing*"],
+        ["billing-alerts", "__x"],
         [r"/(?P<team>billing)[.-].*/"],
         [r"/billing(?#as before the move)-alerts\Z/"],
         ["/(?i:BILLING).*/", "!billing-*"],
     ],
-)  # fmt: skip
+)
 def test_spark_selects_the_names_that_python_selects(spark: SparkSession, patterns: list[str]) -> None:
     cluster = Cluster("prod", None, groups=parse_patterns(patterns))
     job = Job("load", Interval(at(0), at(60)), 60_000, (Replay(cluster, None),), (), {}, {}, "", {}, 0)

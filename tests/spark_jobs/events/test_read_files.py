@@ -72,9 +72,13 @@ def test_commits_count_from_the_carried_rows_on_and_polls_until_the_end(tmp_path
 
 def test_only_the_names_that_the_cluster_selects_areevents_of(tmp_path: Path) -> None:
     names: list[dict[str, Any]] = [
-        {}, {"group": "Billing"}, {"group": "billing-test"}, {"topic": "orders.eu"}, {"topic": "clicks"},
+        {},
+        {"group": "Billing"},
+        {"group": "billing-test"},
+        {"topic": "orders.eu"},
+        {"topic": "clicks"},
         {"cluster": "dr"},
-    ]  # fmt: skip
+    ]
     file = _file(tmp_path / "commits", COMMITTED_OFFSETS, [commit(1, nth, **more) for nth, more in enumerate(names)])
     selective = Cluster("prod", None, Patterns(("billing.*",), (".*-test",)), Patterns((r"orders\..*", "orders")))
 

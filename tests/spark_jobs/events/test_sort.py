@@ -35,10 +35,14 @@ def _told(events: TaskEvents) -> list[Commit]:
 
 def test_commits_are_sorted_by_partition_group_time_and_offset_whatever_they_are_called() -> None:
     commits: list[Commit] = [
-        ("b", "orders", 1, "x", 1, 1), ("a", "orders", 10, "x", 1, 1), ("a", "orders", 2, "y", 1, 1),
-        ("a", "orders", 2, "x", 2, 2), ("a", "orders", 2, "x", 2, 1), ("a", "Orders", 7, "x", 1, 1),
+        ("b", "orders", 1, "x", 1, 1),
+        ("a", "orders", 10, "x", 1, 1),
+        ("a", "orders", 2, "y", 1, 1),
+        ("a", "orders", 2, "x", 2, 2),
+        ("a", "orders", 2, "x", 2, 1),
+        ("a", "Orders", 7, "x", 1, 1),
         ("a", "orders", 2, "y", 0, 0),
-    ]  # fmt: skip
+    ]
 
     assert sorted(commits) == _told(in_order([_commits(commit) for commit in commits]))
     assert sorted(commits) == _told(in_order([_commits(*commits)]))

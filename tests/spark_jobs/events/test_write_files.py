@@ -13,10 +13,21 @@ from kafka_sla.spark_jobs.events.write_files import Target, keep, writing
 from tests.spark_jobs.conftest import EPOCH, at
 
 STATE = {
-    "sla": "promise", "cluster": "prod", "group": "billing", "topic": "orders", "partition": 0,
-    "window_start": at(0), "window_end": at(60), "state": "steady", "since": at(0), "reason": "caught_up",
-    "steady_whole_window": True, "records_over_threshold": 0,
-}  # fmt: skip
+    "sla": "promise",
+    "cluster": "prod",
+    "group": "billing",
+    "topic": "orders",
+    "partition": 0,
+    "window_start": at(0),
+    "window_end": at(60),
+    "state": "steady",
+    "since": at(0),
+    "reason": "caught_up",
+    "steady_whole_window": True,
+    "records_over_threshold": 0,
+    "records_over_threshold_low": 0,
+    "records_over_threshold_high": 0,
+}
 
 
 def _target(folder: Path) -> Target:

@@ -64,6 +64,24 @@ def test_records_of_a_slower_clock_are_as_old_as_they_say(measure: Measure) -> N
     assert row["method"] == "record"
 
 
+def test_records_that_were_read_before_compaction_outweigh_what_it_left(measure: Measure) -> None:
+    points = [point(0, 0), point(30, 0), point(31, 3), point(60, 3)]
+    whole = [read(60, n, n + 1, stamp, stamp) for n, stamp in enumerate((12, 30, 13))]
+    compacted = {**read(60, 0, 3, 30, 30), "records": 1}
+    (row,) = measure(points, [commit(1, 0), commit(40, 3)], ranges=[compacted, *whole])
+    assert row["records_latency_max_high_ms"] == 28_000
+    assert row["records_latency_avg_high_ms"] == pytest.approx((28_000 + 10_000 + 27_000) / 3, abs=0.01)
+
+
+def test_offsets_that_nobody_read_beside_markers_may_be_markers(measure: Measure) -> None:
+    """Offsets 2 and 3 were gone before the snapshot; the mean of the two records alone is 30 s."""
+    points = [point(0, 0), point(10, 2), point(39, 2), point(40, 4), point(60, 5)]
+    ranges = [read(60, 0, 2, 10, 10), void(60, 4, 5)]
+    (row,) = measure(points, [commit(1, 0), commit(40, 4)], ranges=ranges)
+    assert row["records_consumed"] == 4
+    assert row["records_latency_avg_high_ms"] >= 30_000
+
+
 def test_an_unread_record_of_a_slower_clock_is_waiting(measure: Measure) -> None:
     """Its timestamp lies inside the window although the index of times only finds it behind the window's end."""
     points = [point(0, 0), point(10, 1), point(60, 1)]

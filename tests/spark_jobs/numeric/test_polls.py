@@ -159,8 +159,11 @@ def test_a_group_that_is_gone_stays_gone_in_later_pieces_while_polls_find_its_ol
         rows += measure(points, commits, start, start + 240, slas=promise, carried=carried, status=ending[1])
     assert sorted(rows, key=lambda row: (row["partition"], row["window_start"])) == whole
     assert [(row["window_start"], row["records_consumed"]) for row in whole if row["partition"] == 0] == [
-        (at(0), 0), (at(60), 0), (at(600), 300), (at(660), 0)
-    ]  # fmt: skip
+        (at(0), 0),
+        (at(60), 0),
+        (at(600), 300),
+        (at(660), 0),
+    ]
     assert {row["states"][0]["reason"] for row in whole if row["window_start"] >= at(600)} == {"returned"}
 
 
@@ -211,8 +214,10 @@ def test_a_poll_of_what_the_commit_log_proves_leaves_nothing_open(measure: Measu
     polls = [poll(-300, 20), commit(-200, 20, source="poll_confirmed"), poll(70, 20)]
     rows = measure(ENDS, polls, 0, 180)
     assert [(row["polled_only"], row["backlog_age_low_ms"]) for row in rows] == [
-        (False, 30_000), (False, 90_000), (False, 150_000)
-    ]  # fmt: skip
+        (False, 30_000),
+        (False, 90_000),
+        (False, 150_000),
+    ]
 
 
 def test_words_of_imported_files_are_polls_but_for_those_of_commit_logs(measure: Measure) -> None:

@@ -12,10 +12,14 @@ from pyspark.sql import SparkSession
 from kafka_sla.spark_jobs.prechecks import histogram_sums
 from kafka_sla.spark_jobs.prechecks.histogram_sums import Histograms, histograms_add_up
 
-SCHEMA = pa.schema([
-    ("histogram", pa.map_(pa.int32(), pa.int64())), ("negative", pa.int64()), ("unknown", pa.int64()),
-    ("consumed", pa.int64()),
-])  # fmt: skip
+SCHEMA = pa.schema(
+    [
+        ("histogram", pa.map_(pa.int32(), pa.int64())),
+        ("negative", pa.int64()),
+        ("unknown", pa.int64()),
+        ("consumed", pa.int64()),
+    ]
+)
 GOOD: list[dict[str, Any]] = [
     {"histogram": [(0, 4), (340, 6)], "negative": 1, "unknown": 2, "consumed": 13},
     {"histogram": None, "negative": 0, "unknown": 5, "consumed": 5},

@@ -14,10 +14,15 @@ from kafka_sla.spark_jobs.prechecks import uniqueness
 from kafka_sla.spark_jobs.prechecks.uniqueness import UniqueColumns, rows_are_unique
 
 COLUMNS = ("group", "topic", "partition", "at", "offset")
-SCHEMA = pa.schema([
-    ("group", pa.string()), ("topic", pa.string()), ("partition", pa.int32()), ("at", pa.timestamp("us", "UTC")),
-    ("offset", pa.int64()),
-])  # fmt: skip
+SCHEMA = pa.schema(
+    [
+        ("group", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("at", pa.timestamp("us", "UTC")),
+        ("offset", pa.int64()),
+    ]
+)
 ROW = {"group": "billing", "topic": "orders", "partition": 0, "at": datetime(2026, 9, 1, tzinfo=UTC), "offset": 5}
 
 

@@ -72,9 +72,17 @@ def _anew(
     """The table with these files on its branches and no history, beside the old one; answers where its metadata is."""
     location = f"{store.warehouse}/{namespace}/{name}"
     empty = metadata.model_copy(
-        update={"location": location, "snapshots": [], "current_snapshot_id": None, "refs": {}, "snapshot_log": [],
-                "metadata_log": [], "statistics": [], "partition_statistics": []}
-    )  # fmt: skip
+        update={
+            "location": location,
+            "snapshots": [],
+            "current_snapshot_id": None,
+            "refs": {},
+            "snapshot_log": [],
+            "metadata_log": [],
+            "statistics": [],
+            "partition_statistics": [],
+        }
+    )
     written = DurableFileIO(catalog.properties).new_output(f"{location}/metadata/00000-{uuid4()}.metadata.json")
     ToOutputFile.table_metadata(empty, written)
     table = catalog.register_table((namespace, name + MOVING), written.location)

@@ -65,6 +65,7 @@ class Repair:
         for table in METRICS if folders else ():
             self._take_out(table, tuple(f"{folder}/" for folder in folders))
         self._to_trash(path for folder in folders for path in parquet_below(folder))
+        self._ledger.load_sums.drop(load_ids)
         self._ledger.advance()
 
     def _show(self) -> None:

@@ -9,9 +9,18 @@ from typing import Literal
 from kafka_sla.sla.root_cause.context import Surroundings
 
 Cause = Literal[
-    "no_members", "stopped", "stalled", "rewound", "slow_broker", "replication", "produce_rate_jumped", "too_slow",
-    "records_expired", "contradictory", "unclear",
-]  # fmt: skip
+    "no_members",
+    "stopped",
+    "stalled",
+    "rewound",
+    "slow_broker",
+    "replication",
+    "produce_rate_jumped",
+    "too_slow",
+    "records_expired",
+    "contradictory",
+    "unclear",
+]
 STOOD_STILL = 0.5
 """Share of a miss without progress from which the consumer is said to have stopped."""
 JUMPED = 1.5
@@ -101,12 +110,11 @@ class Evidence:
     @property
     def _outside(self) -> Cause | None:
         """What is not the consumer's doing: brokers that became slow, or records that came late."""
-        verdict, late_ms = self.around.broker_verdict or "", self.around.replication_latency_worst_ms or 0.0
+        late_ms = self.around.replication_latency_worst_ms or 0.0
         if late_ms >= OF_THRESHOLD * self.max_latency_ms:
             return "replication"
-        if verdict.startswith("slow") and verdict != self.around.broker_verdict_before:
-            return "slow_broker"
-        return None
+        slow = brokers_became_slow(self.around.broker_verdict, self.around.broker_verdict_before)
+        return "slow_broker" if slow else None
 
     @property
     def _pace(self) -> Cause:
@@ -117,3 +125,8 @@ class Evidence:
         if produced is not None and consumed and consumed < BEHIND * produced and self.lag_worst != 0:
             return "too_slow"
         return "records_expired" if self.around.expired_unread_low else "unclear"
+
+
+def brokers_became_slow(verdict: str | None, before: str | None) -> bool:
+    """Do these verdicts on the brokers, during a miss and before it, say that they became slow?"""
+    return bool(verdict and verdict.startswith("slow") and verdict != before)

@@ -60,15 +60,23 @@ class Surroundings:
 
 def surroundings(miss: Miss, partitions: Sequence[int], around: Around) -> Surroundings:
     """The figures of these partitions of the worst group and topic, of what brokers and flows they depend on."""
-    values = {"group": miss.worst_group, "topic": miss.worst_topic, "partitions": list(partitions),
-              "start": miss.start, "end": miss.end or FOREVER, "cluster": miss.cluster}  # fmt: skip
+    values = {
+        "group": miss.worst_group,
+        "topic": miss.worst_topic,
+        "partitions": list(partitions),
+        "start": miss.start,
+        "end": miss.end or FOREVER,
+        "cluster": miss.cluster,
+    }
     known: dict[str, Any] = {}
     missing = []
     for what, (query, rows) in {
-        "consumer status": (_STATUS, around.status), "group members": (_MEMBERS, around.groups),
-        "expired records": (_LOST, around.lost), "broker pairs": (_BROKERS, around.brokers),
+        "consumer status": (_STATUS, around.status),
+        "group members": (_MEMBERS, around.groups),
+        "expired records": (_LOST, around.lost),
+        "broker pairs": (_BROKERS, around.brokers),
         "replication": (_REPLICATION, around.replication),
-    }.items():  # fmt: skip
+    }.items():
         found = [] if rows is None else fetched(query, values, rows=rows)
         known |= found[0] if found else {}
         # Where no flow leads into the cluster, or none copies the topic, replication lacks nothing.

@@ -46,21 +46,28 @@ def evidence(miss: Miss, latency: pa.Table, steady: pa.Table, around: Around = _
     rates = phase_rates(miss, latency, partitions, _built_from(miss, sums))
     stall, back = longest_stall(sums, miss.start), rewinds(miss, latency, partitions)
     found = Evidence(
-        group=miss.worst_group, topic=miss.worst_topic,
-        late_partitions=len(late), partitions=tuple(f"{p.group} {p.topic}-{p.partition}" for p in late[:10]),
-        produce_rate_before=rates.produce_before, produce_rate_during=rates.produce_during,
-        consume_rate_before=rates.consume_before, consume_rate_during=rates.consume_during,
+        group=miss.worst_group,
+        topic=miss.worst_topic,
+        late_partitions=len(late),
+        partitions=tuple(f"{p.group} {p.topic}-{p.partition}" for p in late[:10]),
+        produce_rate_before=rates.produce_before,
+        produce_rate_during=rates.produce_during,
+        consume_rate_before=rates.consume_before,
+        consume_rate_during=rates.consume_during,
         records_consumed=sum(w.consumed for w in inside),
         lag_at_start=next((w.lag for w in reversed(sums) if w.start < miss.start), inside[0].lag if inside else None),
         lag_worst=max((w.lag for w in inside if w.lag is not None), default=None),
         last_commit_at=inside[-1].last_commit_at if inside else None,
         stalled_share=sum(w.stalled for w in telling) / len(telling) if telling else None,
         stalled_ms=sum((w.end - w.start).total_seconds() * 1000 for w in inside if w.stalled),
-        stalled_from=stall.since if stall else None, stalled_until=stall.until if stall else None,
+        stalled_from=stall.since if stall else None,
+        stalled_until=stall.until if stall else None,
         commits_without_progress=bool(stall and stall.committed),
-        rewound_records=back.records if back else None, rewound_at=back.at if back else None,
-        max_latency_ms=miss.max_latency_ms, around=surroundings(miss, partitions, around),
-    )  # fmt: skip
+        rewound_records=back.records if back else None,
+        rewound_at=back.at if back else None,
+        max_latency_ms=miss.max_latency_ms,
+        around=surroundings(miss, partitions, around),
+    )
     return {"cause": found.cause, "sentence": sentence(found), **_jsonable(found)}
 
 

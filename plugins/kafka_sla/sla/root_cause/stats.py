@@ -77,8 +77,13 @@ class Rewind:
 
 def late_partitions(miss: Miss, latency: pa.Table, steady: pa.Table) -> list[Late]:
     """The worst first."""
-    values = {"cluster": miss.cluster, "sla": miss.sla, "start": miss.start, "end": miss.end or FOREVER,
-              "threshold": miss.max_latency_ms}  # fmt: skip
+    values = {
+        "cluster": miss.cluster,
+        "sla": miss.sla,
+        "start": miss.start,
+        "end": miss.end or FOREVER,
+        "threshold": miss.max_latency_ms,
+    }
     found = fetched(_LATE, values, latency=latency, steady=steady)
     return [Late(row["group"], row["topic"], row["partition"]) for row in found]
 
@@ -137,8 +142,13 @@ def _stall(sums: Sequence[WindowSum], first: int, after: int) -> Stall:
 
 
 def _scope(miss: Miss, partitions: Sequence[int]) -> dict[str, Any]:
-    return {"cluster": miss.cluster, "group": miss.worst_group, "topic": miss.worst_topic,
-            "partitions": list(partitions), "end": miss.end or FOREVER}  # fmt: skip
+    return {
+        "cluster": miss.cluster,
+        "group": miss.worst_group,
+        "topic": miss.worst_topic,
+        "partitions": list(partitions),
+        "end": miss.end or FOREVER,
+    }
 
 
 def fetched(query: str, values: dict[str, Any], **tables: pa.Table) -> list[dict[str, Any]]:

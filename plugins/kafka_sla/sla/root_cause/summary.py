@@ -14,8 +14,11 @@ def sentence(e: Evidence) -> str:
 
 
 def _stood_still(e: Evidence) -> str:
-    how = f"kept committing on {e.topic} without progress" if e.commits_without_progress else (
-        f"consumed nothing from {e.topic}")  # fmt: skip
+    how = (
+        f"kept committing on {e.topic} without progress"
+        if e.commits_without_progress
+        else (f"consumed nothing from {e.topic}")
+    )
     backlog = plural(e.lag_worst, "record") if e.lag_worst else "records"
     if e.stalled_from is None:
         return f"Group {e.group} {how} while {backlog} waited"
@@ -100,7 +103,15 @@ def _before(usual: float | None) -> str:
 
 
 _SENTENCES: dict[Cause, Callable[[Evidence], str]] = {
-    "no_members": _no_members, "stopped": _stood_still, "stalled": _stood_still, "rewound": _rewound,
-    "slow_broker": _slow_broker, "replication": _replication, "produce_rate_jumped": _jumped, "too_slow": _too_slow,
-    "records_expired": _expired, "contradictory": _contradictory, "unclear": _unclear,
-}  # fmt: skip
+    "no_members": _no_members,
+    "stopped": _stood_still,
+    "stalled": _stood_still,
+    "rewound": _rewound,
+    "slow_broker": _slow_broker,
+    "replication": _replication,
+    "produce_rate_jumped": _jumped,
+    "too_slow": _too_slow,
+    "records_expired": _expired,
+    "contradictory": _contradictory,
+    "unclear": _unclear,
+}

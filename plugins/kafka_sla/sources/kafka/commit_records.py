@@ -25,7 +25,10 @@ from kafka_sla.sources.kafka.protocol.record_batches import Record
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 
 UNREADABLE = Table(
-    "unreadable_commit_records", "fact", ("cluster", "key", "value", "appended_at"), "appended_at",
+    "unreadable_commit_records",
+    "fact",
+    ("cluster", "key", "value", "appended_at"),
+    "appended_at",
     "Records of an unknown version, or whose length does not fit their version.",
     (
         Column("cluster", "STRING", False, "cluster name of the configuration"),
@@ -33,7 +36,7 @@ UNREADABLE = Table(
         Column("value", "BINARY", True, "as it was read"),
         Column("appended_at", "TIMESTAMP", False, "the record's timestamp"),
     ),
-)  # fmt: skip
+)
 _NOT_WANTED, _UNREADABLE = -2, -1
 
 

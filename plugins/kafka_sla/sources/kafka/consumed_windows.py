@@ -12,9 +12,15 @@ from kafka_sla.sources.kafka.record_sampling import OffsetSpan
 
 
 def windows_read(
-    tracks: Mapping[Reader, Track], searches: Mapping[TopicPartition, Search], ends: Mapping[TopicPartition, int],
-    begin: int, stop: int, width: int, *, first: bool,
-) -> Iterator[OffsetSpan]:  # fmt: skip
+    tracks: Mapping[Reader, Track],
+    searches: Mapping[TopicPartition, Search],
+    ends: Mapping[TopicPartition, int],
+    begin: int,
+    stop: int,
+    width: int,
+    *,
+    first: bool,
+) -> Iterator[OffsetSpan]:
     """The offsets of each window in [begin, stop) and of the one before, whose last records may not have been there
     when it was looked at; and, when it is the `first` look, what lay before these and was still to be read.
 

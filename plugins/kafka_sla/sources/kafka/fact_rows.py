@@ -77,8 +77,16 @@ def topics_seen(topics: Mapping[str, Topic], configs: Mapping[str, TopicConfig],
     for name, config in configs.items():
         topic = topics[name]
         leaders = tuple(leader for _, leader in sorted(topic.leaders.items()))
-        yield (name, at, topic.id, len(leaders), config.cleanup_policy, config.retention_ms,
-               config.message_timestamp_type, leaders)  # fmt: skip
+        yield (
+            name,
+            at,
+            topic.id,
+            len(leaders),
+            config.cleanup_policy,
+            config.retention_ms,
+            config.message_timestamp_type,
+            leaders,
+        )
 
 
 def _array(values: Iterable[Any], kind: pa.DataType) -> pa.Array:

@@ -78,7 +78,7 @@ def _observe(scope: SnapshotScope) -> Now:
         configs=list(fact_rows.topics_seen(scope.topics, scope.configs, ends_at)),
         committed=list(fact_rows.committed_seen(committed.offsets, committed_at)),
         positions={Reader(group, tp): at for group, seen in committed.offsets.items() for tp, at in seen.items()},
-    )  # fmt: skip
+    )
 
 
 def _commits(scope: SnapshotScope, live: bool, now: Now) -> Commits | None:

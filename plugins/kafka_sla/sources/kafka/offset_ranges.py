@@ -66,15 +66,18 @@ class Content:
         return any(offset < position and stamp > at for position, at in last.items() for offset, stamp in self.records)
 
     def ranges(self, first: int, tolerance: int) -> list[Range]:
-        """All that was read from `first` on. What compaction removed beside markers is in none of them, or in one that
-        was not read, where timestamps are out of order: they tell nothing of it."""
+        """All that was read from `first` on.
+
+        What compaction removed is in a range with fewer records than offsets, or beside markers in none; in one that
+        was not read, where timestamps are out of order: its neighbours tell nothing of it.
+        """
         stamps = [stamp for _, stamp in self.records]
         span = max(stamps, default=0) - min(stamps, default=0)
         found = list(self._ranges(first, tolerance))
         while len(found) > MOST_RANGES and tolerance <= span:
             tolerance *= 2
             found = list(self._ranges(first, tolerance))
-        return found
+        return [Range(one.first, one.end) if self.backwards and _thinned(one) else one for one in found]
 
     def _add(self, records: list[tuple[int, int]]) -> None:
         self.records += records
@@ -94,6 +97,10 @@ class Content:
             if end > begin:
                 yield Range(begin, end, 0)
             at = end
+
+
+def _thinned(one: Range) -> bool:
+    return bool(one.records) and one.records != one.end - one.first
 
 
 def _merged(voids: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -70,10 +70,19 @@ class Snapshot:
 
 
 def snapshot(
-    cluster: Cluster, connection: Connection, interval: Interval, *, window_ms: int, groups: Patterns,
-    topics: Patterns, live: bool, offset_lookups: OffsetLookups, progress: Progress | None = None,
-    kept: Sequence[KeptPosition] = (), look_back: timedelta = LOOK_BACK,
-) -> Snapshot:  # fmt: skip
+    cluster: Cluster,
+    connection: Connection,
+    interval: Interval,
+    *,
+    window_ms: int,
+    groups: Patterns,
+    topics: Patterns,
+    live: bool,
+    offset_lookups: OffsetLookups,
+    progress: Progress | None = None,
+    kept: Sequence[KeptPosition] = (),
+    look_back: timedelta = LOOK_BACK,
+) -> Snapshot:
     """Everything that Kafka can tell of the interval. Raises KafkaUnreachable when it cannot be asked.
 
     `live` also observes what is there now: commits first and ends second, so that lag may be overstated but is never

@@ -35,7 +35,8 @@ class SnapshotScope:
 def scope_of(client: Client, interval: Interval, groups: Patterns, matching: Patterns, since: int) -> SnapshotScope:
     """Reads the topics and their settings."""
     topics = read_topics(client, matching)
-    configs, notes = read_configs(client, topics)
+    configs, refused = read_configs(client, topics)
+    notes = [f"{refused.text}; {refused.cure}"] if refused else []
     if not topics:
         notes.append(
             "no topic matches, or none may be seen: correct the configuration, or grant DESCRIBE on the topics"

@@ -41,6 +41,9 @@ def ends_of_records(
     for tp, end in ends:
         if tp.topic in transactional:
             of_partition.setdefault(tp, set()).add(end)
-    moved = {(tp, end): told for tp, several in of_partition.items()
-             for end, told in before_markers(times, tp, several).items()}  # fmt: skip
+    moved = {
+        (tp, end): told
+        for tp, several in of_partition.items()
+        for end, told in before_markers(times, tp, several).items()
+    }
     return {one: moved.get(one, one[1]) for one in ends}

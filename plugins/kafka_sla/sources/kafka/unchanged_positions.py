@@ -21,11 +21,16 @@ def unchanged(since: int, now: Now, commits: Commits | None, ends: Mapping[Topic
     if commits is None or commits.held_back:
         return []
     return [
-        (reader.group, *reader.tp, since, position,
-         BEYOND_LOG_END if position > ends.get(reader.tp, position) else POLL_CONFIRMED)
+        (
+            reader.group,
+            *reader.tp,
+            since,
+            position,
+            BEYOND_LOG_END if position > ends.get(reader.tp, position) else POLL_CONFIRMED,
+        )
         for reader, position in now.positions.items()
         if reader not in commits.tracks and reader not in commits.later
-    ]  # fmt: skip
+    ]
 
 
 def proven(seen: list[Row], still: list[Row]) -> Iterator[Row]:

@@ -47,9 +47,8 @@ def windows_of_sla(context: RequestContext, sla: NamedSla, span: Span, form: As 
 
 @router.get("/slas/{sla:path}/timeline.csv", summary="What the page of one SLA draws")
 def timeline_of_sla(context: RequestContext, sla: NamedSla, span: Span) -> Response:
-    drawn = timeline(pieces(context, sla, span, _POINTS), [])
-    columns = drawn.model_dump(exclude={"sla", "start", "end", "step_ms", "resolution", "objective",
-                                        "misses", "at_ms"})  # fmt: skip
+    drawn = timeline(pieces(context, sla, span, _POINTS))
+    columns = drawn.model_dump(exclude={"sla", "start", "end", "step_ms", "resolution", "objective", "misses", "at_ms"})
     starts = [datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=at) for at in drawn.at_ms]
     at = pa.array(starts, pa.timestamp("us", "UTC"))
     return _file(pa.table({"start": at, **columns}), "csv", "timeline")

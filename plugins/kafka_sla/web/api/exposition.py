@@ -13,6 +13,7 @@ Sample = tuple[tuple[str, ...], float]
 """Values of the labels, and the value."""
 Known = dict[tuple[str, ...], dict[tuple[str, ...], str]]
 """Labels as they are written, by their names and values: series of one thing have the same in many gauges."""
+_INFINITE = {float("inf"): "+Inf"}
 _ESCAPED = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 
 
@@ -39,8 +40,11 @@ def _lines(gauge: Gauge, known: Known) -> list[str]:
     form = "{" + ",".join(f'{gauge.labels[i]}="%s"' for i in order) + "}" if order else ""
     for values, _ in gauge.samples:
         if values not in written:
-            written[values] = form % tuple(_escaped(values[i]) for i in order)
-    return [*head, *(f"{name}{written[values]} {number!r}" for values, number in gauge.samples)]
+            written[values] = form % tuple(map(_escaped, map(values.__getitem__, order)))
+    return [
+        *head,
+        *[f"{name}{written[values]} {_INFINITE.get(number) or repr(number)}" for values, number in gauge.samples],
+    ]
 
 
 @lru_cache(maxsize=100_000)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, HTTPException, Query
 
 from kafka_sla.model.entities import Miss
 from kafka_sla.web.api.params import Chosen, Filter, NamedSla, RequestContext, Span
-from kafka_sla.web.queries import gaps, other_metrics
+from kafka_sla.web.queries import catching_up, chains, gaps, other_metrics
+from kafka_sla.web.queries.catching_up import newest_catch_ups
 from kafka_sla.web.queries.context import Context
-from kafka_sla.web.queries.coverage import coverage_days
+from kafka_sla.web.queries.coverage import coverage_days, published_spans
 from kafka_sla.web.queries.heatmap import heat_map
-from kafka_sla.web.queries.overview import overview
+from kafka_sla.web.queries.overview import burn_answer, overview
 from kafka_sla.web.queries.readers import readers
 from kafka_sla.web.queries.schemas import (
     BrokerPairLatency,
+    BurnAnswer,
+    CatchUp,
+    ChainStatus,
     CoverageDay,
+    Exclusion,
     HeatMap,
     MissAnswer,
     Quality,
@@ -46,7 +52,7 @@ def slas(context: RequestContext, chosen: Chosen) -> list[SlaStatus]:
 @router.get("/slas/{sla:path}/timeline", summary="Latency, verdicts and rates of one SLA over time")
 def sla_timeline(context: RequestContext, sla: NamedSla, span: Span, steps: Steps = MOST_STEPS) -> Timeline:
     misses = context.ledger.verdicts.newest_misses([sla.name], span, ["open", "recovered"], MOST_MISSES)
-    return timeline(pieces(context, sla, span, steps), misses)
+    return timeline(pieces(context, sla, span, steps), misses, context.ledger.incidents.of(misses))
 
 
 @router.get("/slas/{sla:path}/partitions", summary="The worst latency of each partition of one SLA over time")
@@ -64,6 +70,23 @@ def sla_readers(context: RequestContext, sla: NamedSla, span: Span) -> Readers:
     return readers(context, sla, span.end)
 
 
+@router.get("/slas/{sla:path}/catch-up", summary="When the consumers of one SLA will have caught up; null: unpublished")
+def sla_catch_up(context: RequestContext, sla: NamedSla) -> CatchUp | None:
+    found = newest_catch_ups(context, [sla])
+    return catching_up.answer(found[sla.name]) if found else None
+
+
+@router.get("/slas/{sla:path}/chain", summary="What each stage of a chain adds now; null: no chain, or unpublished")
+def sla_chain(context: RequestContext, sla: NamedSla) -> ChainStatus | None:
+    found = chains.chains_now(context, [sla])
+    return chains.answer(found[sla.name]) if found else None
+
+
+@router.get("/slas/{sla:path}/burns", summary="Burns of the error budget of one SLA that touch a span")
+def sla_burns(context: RequestContext, sla: NamedSla, span: Span) -> list[BurnAnswer]:
+    return [burn_answer(burn) for burn in context.ledger.burns.of([sla.name], span)]
+
+
 @router.get("/slas/{sla:path}", summary="One SLA as it stands")
 def sla_now(context: RequestContext, sla: NamedSla) -> SlaStatus:
     return overview(context, [sla])[0]
@@ -74,13 +97,29 @@ def misses(
     context: RequestContext, chosen: Chosen, span: Span, state: State = "", most: Most = MOST_MISSES
 ) -> list[MissAnswer]:
     known = {sla.name: sla for sla in context.settings.slas}
-    return [answer(known.get(miss.sla), miss) for miss in found_misses(context, chosen, span, state, most)]
+    found = found_misses(context, chosen, span, state, most)
+    incidents = context.ledger.incidents.of(found)
+    return [answer(known.get(miss.sla), miss, incidents.get(miss.id)) for miss in found]
 
 
 @router.get("/misses/{miss_id}", summary="One miss")
 def one_miss(context: RequestContext, miss_id: str) -> MissAnswer:
     found = find_miss(context, miss_id)
-    return answer(next((sla for sla in context.settings.slas if sla.name == found.sla), None), found)
+    sla = next((sla for sla in context.settings.slas if sla.name == found.sla), None)
+    return answer(sla, found, context.ledger.incidents.of([found]).get(found.id))
+
+
+@router.get("/exclusions", summary="Time that was excluded afterwards and overlaps a span, the newest first")
+def exclusions(context: RequestContext, chosen: Chosen, span: Span) -> list[Exclusion]:
+    wanted = [sla.name for sla in chosen.chosen(context.settings)]
+    return [
+        Exclusion(
+            **{name: value for name, value in asdict(one).items() if name != "span"},
+            start=one.span.start,
+            end=one.span.end,
+        )
+        for one in context.ledger.exclusions.listed(wanted, span)
+    ]
 
 
 @router.get("/quality", summary="The result of each expectation for the newest load of each table")
@@ -100,12 +139,12 @@ def quarantine(context: RequestContext, load_id: str, expectation_id: str) -> li
 
 @router.get("/coverage", summary="What was measured, reconstructed and missing per day; a month at most")
 def coverage(context: RequestContext, span: Span) -> list[CoverageDay]:
-    return coverage_days(context, span)
+    return coverage_days(context, span, published_spans(context, span))
 
 
 @router.get("/missing", summary="Time that was not published or not judged, and the commands that measure it")
 def missing_time(context: RequestContext, span: Span) -> gaps.Missing:
-    return gaps.missing(context, span)
+    return gaps.missing(context, span, published_spans(context, span))
 
 
 @router.get("/brokers", summary="Fetch latency of each pair of brokers")

@@ -13,9 +13,13 @@ from kafka_sla.web.queries.schemas import BrokerPairLatency, ReplicationStatus, 
 
 SOON_MS = timedelta(hours=24) / timedelta(milliseconds=1)
 """Records that expire within that time are called about to be lost."""
-VERDICTS = {"even": ("met", "✔", "even"), "slow_broker": ("missed", "✖", "slow broker"),
-            "slow_pair": ("pending", "▲", "slow pair"), "slow_all": ("pending", "▲", "all are slow"),
-            "unknown": ("unknown", "?", "unknown")}  # fmt: skip
+VERDICTS = {
+    "even": ("met", "✔", "even"),
+    "slow_broker": ("missed", "✖", "slow broker"),
+    "slow_pair": ("pending", "▲", "slow pair"),
+    "slow_all": ("pending", "▲", "all are slow"),
+    "unknown": ("unknown", "?", "unknown"),
+}
 
 
 def since(rows: Sequence[Truncated], span: Interval) -> str:
@@ -32,12 +36,21 @@ def meshes(rows: Sequence[BrokerPairLatency]) -> list[dict[str, Any]]:
         leaders = sorted({leader for _, leader in pairs})
         followers = sorted({follower for follower, _ in pairs}, key=lambda name: (not name.isdigit(), len(name), name))
         newest = next(iter(pairs.values()))
-        found.append({
-            "name": cluster, "leaders": leaders, "verdict": VERDICTS[newest.verdict], "reason": newest.verdict_reason,
-            "rows": [{"name": f"broker {follower}" if follower.isdigit() else follower,
-                      "cells": [_cell(follower, leader, pairs.get((follower, leader))) for leader in leaders]}
-                     for follower in followers],
-        })  # fmt: skip
+        found.append(
+            {
+                "name": cluster,
+                "leaders": leaders,
+                "verdict": VERDICTS[newest.verdict],
+                "reason": newest.verdict_reason,
+                "rows": [
+                    {
+                        "name": f"broker {follower}" if follower.isdigit() else follower,
+                        "cells": [_cell(follower, leader, pairs.get((follower, leader))) for leader in leaders],
+                    }
+                    for follower in followers
+                ],
+            }
+        )
     return found
 
 
@@ -54,22 +67,36 @@ def _cell(follower: str, leader: int, row: BrokerPairLatency | None) -> dict[str
 
 def flow(row: ReplicationStatus) -> dict[str, Any]:
     behind = row.lag is None or row.lag > 0
-    sign = ("unknown", "?", "unknown") if row.lag is None else ("pending", "▲", "behind") if behind else (
-        "met", "✔", "all copied")  # fmt: skip
+    sign = (
+        ("unknown", "?", "unknown")
+        if row.lag is None
+        else ("pending", "▲", "behind")
+        if behind
+        else ("met", "✔", "all copied")
+    )
     return {
-        "row": row, "badge": sign, "partitions": plural(row.partitions, "partition"),
-        "lag": count(row.lag), "worst": count(row.worst_lag),
-        "latency": span(row.latency_ms), "worst_latency": span(row.worst_latency_ms),
-        "seen": moment(row.last_replicated_at), "reason": row.unknown_reason or "",
-    }  # fmt: skip
+        "row": row,
+        "badge": sign,
+        "partitions": plural(row.partitions, "partition"),
+        "lag": count(row.lag),
+        "worst": count(row.worst_lag),
+        "latency": span(row.latency_ms),
+        "worst_latency": span(row.worst_latency_ms),
+        "seen": moment(row.last_replicated_at),
+        "reason": row.unknown_reason or "",
+    }
 
 
 def unread(row: Unread) -> dict[str, Any]:
     return {
-        "row": row, "badge": _loss(row), "unread": count(row.unread), "lost": _lost(row),
+        "row": row,
+        "badge": _loss(row),
+        "unread": count(row.unread),
+        "lost": _lost(row),
         "expires": moment(row.expires_at) if row.expires_at else "never" if row.unread is not None else UNKNOWN,
-        "left": span(row.expires_in_ms) if row.expires_in_ms is not None else "", "reason": row.unknown_reason or "",
-    }  # fmt: skip
+        "left": span(row.expires_in_ms) if row.expires_in_ms is not None else "",
+        "reason": row.unknown_reason or "",
+    }
 
 
 def _loss(row: Unread) -> tuple[str, str, str]:

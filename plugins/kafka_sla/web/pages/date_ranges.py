@@ -9,15 +9,20 @@ from urllib.parse import urlencode
 from fastapi import HTTPException, Request
 
 from kafka_sla.model.entities import Interval, Sla
-from kafka_sla.sla.attainment import calendar_period
+from kafka_sla.sla.periods import period_before, period_until
 from kafka_sla.text.formatting import moment
 from kafka_sla.text.formatting import span as length_text
+from kafka_sla.text.periods import before, this_period
 from kafka_sla.text.timestamps import parse_instant
 
 PRESETS = (
-    ("6 hours", timedelta(hours=6)), ("24 hours", timedelta(hours=24)), ("7 days", timedelta(days=7)),
-    ("30 days", timedelta(days=30)), ("90 days", timedelta(days=90)), ("a year", timedelta(days=365)),
-)  # fmt: skip
+    ("6 hours", timedelta(hours=6)),
+    ("24 hours", timedelta(hours=24)),
+    ("7 days", timedelta(days=7)),
+    ("30 days", timedelta(days=30)),
+    ("90 days", timedelta(days=90)),
+    ("a year", timedelta(days=365)),
+)
 
 _OURS = ("from", "to")
 
@@ -45,26 +50,29 @@ def shown(
     return {
         "others": f"?{urlencode(others)}&" if others else "?",
         "presets": [_choice(name, Interval(end - long, end), span) for name, long in PRESETS if long <= longest],
-        "from": _input(span.start), "to": _input(span.end), "start": moment(span.start), "end": moment(span.end),
+        "from": _input(span.start),
+        "to": _input(span.end),
+        "start": moment(span.start),
+        "end": moment(span.end),
         "length": length_text(length / timedelta(milliseconds=1)),
-    }  # fmt: skip
+    }
 
 
 def choices(span: Interval, sla: Sla, now: datetime) -> dict[str, list[tuple[str, str, str, bool]]]:
     """Name, from, to and whether it is the one shown: newest spans, calendar periods, and neighbours."""
     end = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
     length = span.end - span.start
-    this = calendar_period(sla.period, sla.time_zone, now)
-    last = calendar_period(sla.period, sla.time_zone, this.start - timedelta(microseconds=1))
+    this = period_until(sla, end)
+    last = period_before(sla, this)
     return {
         "newest": [_choice(name, Interval(end - long, end), span) for name, long in PRESETS],
-        "calendar": [_choice(f"this {sla.period}", this, span), _choice(f"last {sla.period}", last, span)],
+        "calendar": [_choice(this_period(sla.period), this, span), _choice(before(sla.period), last, span)],
         "around": [
             _choice("earlier", Interval(span.start - length / 2, span.end - length / 2), span),
             _choice("later", Interval(span.start + length / 2, span.end + length / 2), span),
             _choice("zoom out", Interval(span.start - length, span.end + length), span),
         ],
-    }  # fmt: skip
+    }
 
 
 def _choice(name: str, choice: Interval, span: Interval) -> tuple[str, str, str, bool]:

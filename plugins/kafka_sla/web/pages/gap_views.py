@@ -15,19 +15,31 @@ from kafka_sla.web.queries.gaps import Missing, MissingTime
 def missing(found: Missing, airflow: Callable[[str], str]) -> dict[str, Any]:
     """What the page shows."""
     return {
-        "times": [_time(one) for one in found.times], "omitted": found.omitted,
-        "unjudged": [{"sla": one.sla, "start": f"{one.start:%Y-%m-%d}", "end": _last(one.end),
-                      "days": plural((one.end - one.start).days, "day")} for one in found.unjudged],
+        "times": [_time(one) for one in found.times],
+        "omitted": found.omitted,
+        "unjudged": [
+            {
+                "sla": one.sla,
+                "start": f"{one.start:%Y-%m-%d}",
+                "end": _last(one.end),
+                "days": plural((one.end - one.start).days, "day"),
+            }
+            for one in found.unjudged
+        ],
         "measure": [_remediation(one, airflow) for one in found.remediations if one.kind != "judge"],
         "judge": [_remediation(one, airflow) for one in found.remediations if one.kind == "judge"],
-    }  # fmt: skip
+    }
 
 
 def _time(one: MissingTime) -> dict[str, Any]:
     return {
-        "cluster": one.cluster, "start": moment(one.start), "end": moment(one.end),
-        "length": span((one.end - one.start) / timedelta(milliseconds=1)), "badge": _badge(one),
-    }  # fmt: skip
+        "cluster": one.cluster,
+        "start": moment(one.start),
+        "end": moment(one.end),
+        "length": span((one.end - one.start) / timedelta(milliseconds=1)),
+        "badge": _badge(one),
+        "reason": one.reason or "",
+    }
 
 
 def _badge(one: MissingTime) -> tuple[str, str, str]:
@@ -40,11 +52,14 @@ def _badge(one: MissingTime) -> tuple[str, str, str]:
 
 def _remediation(one: Remediation, airflow: Callable[[str], str]) -> dict[str, Any]:
     return {
-        "title": _title(one), "command": one.command, "range_command": one.range_command,
-        "dag": one.dag, "href": airflow(f"/dags/{one.dag}"),
+        "title": _title(one),
+        "command": one.command,
+        "range_command": one.range_command,
+        "dag": one.dag,
+        "href": airflow(f"/dags/{one.dag}"),
         "about": ", ".join(one.slas) if one.slas else ", ".join(one.clusters) or "all clusters",
         "json": json.dumps(one.form, ensure_ascii=False),
-    }  # fmt: skip
+    }
 
 
 def _title(one: Remediation) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Annotated, Any, cast, get_args
-from urllib.parse import parse_qs
+from typing import Any, cast, get_args
 
 from airflow.api_fastapi.core_api.security import GetUserDep
-from fastapi import APIRouter, Depends, HTTPException, Request
+from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from kafka_sla.ledger.outbox import Notice
@@ -18,14 +17,14 @@ from kafka_sla.notifications.miss_email import miss_page as exported
 from kafka_sla.web.api import routes
 from kafka_sla.web.api.params import Chosen, RequestContext
 from kafka_sla.web.pages import date_ranges, view_models
+from kafka_sla.web.pages.forms import FormFields
 from kafka_sla.web.pages.reports import LOCKED
-from kafka_sla.web.pages.response import PREFIX, Page, page_of
+from kafka_sla.web.pages.response import PREFIX, RequestPage
 from kafka_sla.web.queries import airflow_runs
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 writing = APIRouter(include_in_schema=False)
 """What changes something: for whoever may."""
-RequestPage = Annotated[Page, Depends(page_of)]
 BEFORE, AFTER = timedelta(minutes=30), timedelta(minutes=15)
 """What a miss's page shows of the time around it."""
 SHOWN = 100
@@ -39,10 +38,16 @@ def misses_page(
     span = date_ranges.asked(request, context.now, timedelta(days=30))
     rows = routes.found_misses(context, chosen, span, state)
     return page.html(
-        "misses", title="Misses", misses=rows[:SHOWN], all_misses=len(rows),
-        choices=view_models.choices(context.settings), chosen=chosen, state=state,
-        notes=context.ledger.triage.notes(rows[:SHOWN]), span=date_ranges.shown(span, request, context.now),
-    )  # fmt: skip
+        "misses",
+        title="Misses",
+        misses=rows[:SHOWN],
+        all_misses=len(rows),
+        choices=view_models.choices(context.settings),
+        chosen=chosen,
+        state=state,
+        notes=context.ledger.triage.notes(rows[:SHOWN]),
+        span=date_ranges.shown(span, request, context.now),
+    )
 
 
 @router.get("/misses/{miss_id}")
@@ -52,11 +57,17 @@ def miss_page(context: RequestContext, miss_id: str, page: RequestPage) -> Respo
     until = _until(context, found)
     around = Interval(found.start - BEFORE, until + AFTER)
     return page.html(
-        "miss", title=f"{'SLA recovered' if found.end else 'SLA missed'}: {found.sla}",
-        miss=found, sla=sla, here=f"{page.outside}{PREFIX}/misses/{found.id}", span=date_ranges.shown(around),
+        "miss",
+        title=f"{'SLA recovered' if found.end else 'SLA missed'}: {found.sla}",
+        miss=found,
+        sla=sla,
+        here=f"{page.outside}{PREFIX}/misses/{found.id}",
+        span=date_ranges.shown(around),
+        excludable=date_ranges.shown(Interval(found.start, until)),
         notes=context.ledger.triage.notes([found])[found.id],
+        reported_with=context.ledger.incidents.reported_with(found),
         pieces=airflow_runs.pieces(context, found.cluster, Interval(found.start, until), page.airflow),
-    )  # fmt: skip
+    )
 
 
 @router.get("/misses/{miss_id}/document")
@@ -74,19 +85,8 @@ def miss_document(context: RequestContext, miss_id: str, page: RequestPage) -> R
     return HTMLResponse(text, headers=LOCKED | attached)
 
 
-async def _form(request: Request) -> dict[str, str]:
-    """The fields of a form of this site's own: a browser says where the page was that sends it."""
-    if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
-        raise HTTPException(403, "a note is written on the page of its miss, not from another site")
-    fields = parse_qs((await request.body()).decode("utf-8", "replace"))
-    return {name: values[-1].strip() for name, values in fields.items()}
-
-
 @writing.post("/misses/{miss_id}/notes")
-def note(
-    context: RequestContext, miss_id: str, page: RequestPage, user: GetUserDep,
-    form: Annotated[dict[str, str], Depends(_form)],
-) -> Response:  # fmt: skip
+def note(context: RequestContext, miss_id: str, page: RequestPage, user: GetUserDep, form: FormFields) -> Response:
     """Acknowledge a miss, or comment on it."""
     kind, text = form.get("kind", "comment"), form.get("text", "")[:LONGEST_NOTE]
     if kind not in get_args(NoteKind) or (kind == "comment" and not text):

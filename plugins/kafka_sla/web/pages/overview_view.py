@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from fastapi import Depends, Query
 
+from kafka_sla.sla.wording import share_of_budget_left
 from kafka_sla.web.api.params import Chosen, Filter
 from kafka_sla.web.pages import view_models
 from kafka_sla.web.queries.schemas import SlaStatus
@@ -21,10 +22,14 @@ Link = Callable[..., str]
 STANDINGS: tuple[Standing, ...] = get_args(Standing)
 """What an SLA is counted as, the one that needs attention first: of an open miss and an exhausted budget the miss."""
 BADGES: dict[Standing, tuple[str, str, str]] = {
-    "missed": ("missed", "✖", "missed"), "exhausted": ("missed", "■", "budget exhausted"),
-    "pending": ("pending", "▲", "pending"), "at_risk": ("pending", "◣", "budget at risk"),
-    "unknown": ("unknown", "?", "unknown"), "excluded": ("excluded", "–", "excluded"), "met": ("met", "✔", "met"),
-}  # fmt: skip
+    "missed": ("missed", "✖", "missed"),
+    "exhausted": ("missed", "■", "budget exhausted"),
+    "pending": ("pending", "▲", "pending"),
+    "at_risk": ("pending", "◣", "budget at risk"),
+    "unknown": ("unknown", "?", "unknown"),
+    "excluded": ("excluded", "–", "excluded"),
+    "met": ("met", "✔", "met"),
+}
 SORTS = {"attention": "needs attention", "budget": "budget left", "burn": "burn rate", "name": "name"}
 FEW = 20
 """SLAs that are listed whole: of more, those in order are folded to a line."""
@@ -44,10 +49,15 @@ class View:
     def query(self, **changes: Any) -> dict[str, Any]:
         """The address of this view as parameters, with changes; what is as by default is left out."""
         mine = {
-            "cluster": self.chosen.cluster, "group": self.chosen.group, "team": self.chosen.team, "q": self.search,
-            "state": self.state, "sort": "" if self.sort == "attention" else self.sort, "by": self.by,
+            "cluster": self.chosen.cluster,
+            "group": self.chosen.group,
+            "team": self.chosen.team,
+            "q": self.search,
+            "state": self.state,
+            "sort": "" if self.sort == "attention" else self.sort,
+            "by": self.by,
             "all": "true" if self.unfolded else "",
-        }  # fmt: skip
+        }
         return mine | changes
 
 
@@ -81,12 +91,15 @@ def shown(view: View, rows: Sequence[SlaStatus], link: Link) -> dict[str, Any]:
     listed = sorted((row for row in found if view.state in ("", standing(row))), key=_ORDERS[view.sort])
     folding = not (view.unfolded or view.state or view.search or len(listed) <= FEW)
     return {
-        "view": view, "all": len(rows), "chips": _chips(view, found, link), "sorts": SORTS,
+        "view": view,
+        "all": len(rows),
+        "chips": _chips(view, found, link),
+        "sorts": SORTS,
         "lists": [_listed(name, mine, folding, link) for name, mine in _grouped(view, listed)],
         "folded": sum(standing(row) == "met" for row in listed) if folding else 0,
         "unfold": link("/", **view.query(all="true")),
         "teams": _teams(listed, link) if not view.by and len(listed) > FEW else [],
-    }  # fmt: skip
+    }
 
 
 def counts(rows: Sequence[SlaStatus]) -> list[tuple[tuple[str, str, str], int]]:
@@ -99,10 +112,15 @@ def _chips(view: View, rows: Sequence[SlaStatus], link: Link) -> list[dict[str, 
     """A filter each; the one that is on leads back to all."""
     found = Counter(map(standing, rows))
     return [
-        {"badge": BADGES[name], "count": found[name], "on": view.state == name,
-         "href": link("/", **view.query(state="" if view.state == name else name))}
-        for name in STANDINGS if found[name] or view.state == name
-    ]  # fmt: skip
+        {
+            "badge": BADGES[name],
+            "count": found[name],
+            "on": view.state == name,
+            "href": link("/", **view.query(state="" if view.state == name else name)),
+        }
+        for name in STANDINGS
+        if found[name] or view.state == name
+    ]
 
 
 def _grouped(view: View, rows: Sequence[SlaStatus]) -> list[tuple[str | None, list[SlaStatus]]]:
@@ -116,9 +134,12 @@ def _grouped(view: View, rows: Sequence[SlaStatus]) -> list[tuple[str | None, li
 def _listed(team: str | None, rows: Sequence[SlaStatus], folding: bool, link: Link) -> dict[str, Any]:
     kept = [row for row in rows if not folding or standing(row) != "met"]
     return {
-        "team": team, "href": link(f"/teams/{team}") if team else None, "counts": counts(rows),
-        "slas": [view_models.now(row, link) for row in kept], "folded": len(rows) - len(kept),
-    }  # fmt: skip
+        "team": team,
+        "href": link(f"/teams/{team}") if team else None,
+        "counts": counts(rows),
+        "slas": [view_models.now(row, link) for row in kept],
+        "folded": len(rows) - len(kept),
+    }
 
 
 def _teams(rows: Sequence[SlaStatus], link: Link) -> list[dict[str, Any]]:
@@ -139,8 +160,8 @@ def _has_words(row: SlaStatus, search: str) -> bool:
 
 
 def _left(row: SlaStatus) -> float:
-    period = row.period
-    return period.budget_left_ms / period.budget_ms if period and period.budget_ms else 1.0
+    left = share_of_budget_left(row.period) if row.period else None
+    return 1.0 if left is None else left
 
 
 _ORDERS: dict[str, Callable[[SlaStatus], tuple[Any, ...]]] = {

@@ -9,7 +9,7 @@ from typing import Any
 from kafka_sla.config.settings import Settings
 from kafka_sla.model.entities import Sla
 from kafka_sla.text.formatting import moment, plural, span
-from kafka_sla.text.name_patterns import plain_names
+from kafka_sla.text.name_patterns import plain_names, selected
 from kafka_sla.web.pages.view_models import Link
 from kafka_sla.web.queries.schemas import GroupMember, LeadingBroker, Readers, ReplicationStatus
 
@@ -21,11 +21,14 @@ FEW = 3
 def readers(found: Readers) -> dict[str, Any]:
     """What the card of an SLA shows."""
     return {
-        "seen": moment(found.seen_at) if found.seen_at else "", "of": moment(found.latency_from),
-        "verdict": _verdict(found.members), "members": [_member(one) for one in found.members[:SHOWN]],
-        "omitted": max(0, len(found.members) - SHOWN), "not_assigned": found.not_assigned,
+        "seen": moment(found.seen_at) if found.seen_at else "",
+        "of": moment(found.latency_from),
+        "verdict": _verdict(found.members),
+        "members": [_member(one) for one in found.members[:SHOWN]],
+        "omitted": max(0, len(found.members) - SHOWN),
+        "not_assigned": found.not_assigned,
         "brokers": [_broker(one) for one in found.brokers],
-    }  # fmt: skip
+    }
 
 
 def _verdict(members: Sequence[GroupMember]) -> str:
@@ -46,10 +49,11 @@ def _member(one: GroupMember) -> dict[str, Any]:
     idle = ("excluded", "–", "no partition")
     unknown = ("unknown", "?", "unknown")
     return {
-        "row": one, "badge": idle if not one.partitions else unknown if one.worst_latency_ms is None else badge,
+        "row": one,
+        "badge": idle if not one.partitions else unknown if one.worst_latency_ms is None else badge,
         "partitions": str(one.partitions) + (f", {one.late_partitions} above" if one.late_partitions else ""),
         "worst": span(one.worst_latency_ms) if one.worst_partition else "",
-    }  # fmt: skip
+    }
 
 
 def _broker(one: LeadingBroker) -> dict[str, Any]:
@@ -61,22 +65,33 @@ def flows_of(settings: Settings, sla: Sla) -> list[str]:
     """The replication flows that may copy topics of the SLA from its cluster, or into it."""
     names = plain_names(sla.topics)
     return [
-        flow.name for cluster in settings.clusters for flow in cluster.replication
+        flow.name
+        for cluster in settings.clusters
+        for flow in cluster.replication
         if (sla.cluster == cluster.name and (names is None or any(map(flow.topics.matches, names))))
-        or (sla.cluster == flow.target
-            and (names is None or any(flow.topics.matches(name.removeprefix(flow.prefix)) for name in names)))
-    ]  # fmt: skip
+        or (
+            sla.cluster == flow.target
+            and (names is None or any(flow.topics.matches(name.removeprefix(flow.prefix)) for name in names))
+        )
+    ]
 
 
-def reads(sla: Sla, row: ReplicationStatus) -> bool:
-    """Does the SLA read what a flow copies, or its copy?"""
-    source = sla.cluster == row.cluster and sla.topics.matches(row.topic)
-    return source or (sla.cluster == row.target and sla.topics.matches(row.target_topic))
+def slas_of_flows(rows: Sequence[ReplicationStatus], slas: Iterable[Sla]) -> list[list[Sla]]:
+    """For each row the SLAs that read what the flow copies, or its copy."""
+    copied: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for number, row in enumerate(rows):
+        copied[row.cluster][row.topic].append(number)
+        copied[row.target][row.target_topic].append(number)
+    found: list[list[Sla]] = [[] for _ in rows]
+    for sla in slas:
+        topics = copied[sla.cluster]
+        for number in {number for topic in selected(sla.topics, topics) for number in topics[topic]}:
+            found[number].append(sla)
+    return found
 
 
-def slas_of_flow(row: ReplicationStatus, slas: Iterable[Sla], link: Link) -> dict[str, Any]:
+def few_slas(row: ReplicationStatus, mine: Sequence[Sla], link: Link) -> dict[str, Any]:
     """Links to the first few SLAs that depend on a flow's topic, and how many more there are."""
-    mine = [sla for sla in slas if reads(sla, row)]
     shown = [{"name": sla.name, "href": link(f"/slas/{sla.name}")} for sla in mine[:FEW]]
     return {"shown": shown, "more": len(mine) - len(shown), "all": link("/", q=row.topic)}
 
@@ -87,18 +102,24 @@ def leading(
     """Each broker of a cluster with the partitions that it leads, and the SLAs that read them."""
     partitions: dict[int, int] = defaultdict(int)
     names: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for topic, brokers in leaders.items():
-        readers = [sla.name for sla in slas if sla.cluster == cluster and sla.topics.matches(topic)]
+    for brokers in leaders.values():
         for broker in brokers:
             partitions[broker] += 1
-            for name in readers:
-                names[broker][name] += 1
+    for sla in slas:
+        for topic in selected(sla.topics, leaders) if sla.cluster == cluster else ():
+            for broker in leaders[topic]:
+                names[broker][sla.name] += 1
     return [
         {
-            "broker": broker, "partitions": plural(count, "partition"), "count": len(names[broker]),
+            "broker": broker,
+            "partitions": plural(count, "partition"),
+            "count": len(names[broker]),
             "href": link("/brokers", cluster=cluster, broker=broker),
-            "slas": [{"name": name, "href": link(f"/slas/{name}"), "partitions": plural(number, "partition")}
-                     for name, number in sorted(names[broker].items())],
+            "slas": [
+                {"name": name, "href": link(f"/slas/{name}"), "partitions": plural(number, "partition")}
+                for name, number in sorted(names[broker].items())
+            ],
         }
-        for broker, count in sorted(partitions.items()) if broker >= 0
-    ]  # fmt: skip
+        for broker, count in sorted(partitions.items())
+        if broker >= 0
+    ]

@@ -6,20 +6,19 @@ import json
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, HTTPException, Query
+from fastapi import APIRouter, HTTPException, Query
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
 from kafka_sla.reporting import archive
 from kafka_sla.reporting.archive import Archived
 from kafka_sla.text.formatting import moment
 from kafka_sla.web.api.params import RequestContext
-from kafka_sla.web.pages.response import Page, page_of
+from kafka_sla.web.pages.response import Page, RequestPage
 from kafka_sla.web.queries.backfill_commands import dag_trigger
 from kafka_sla.web.queries.context import Context
 from kafka_sla.web.queries.schemas import Report
 
 router = APIRouter(default_response_class=HTMLResponse)
-RequestPage = Annotated[Page, Depends(page_of)]
 Named = Annotated[str, Query(description="one digest; empty: all")]
 OfTeam = Annotated[str, Query(description="digests of one team; empty: all")]
 SHOWN, NEWEST = 200, 5
@@ -32,8 +31,12 @@ LOCKED = {
 }
 
 
-@router.get("/api/v1/reports", summary="The digests of the archive, the newest period first", tags=["kafka_sla"],
-            response_class=JSONResponse)  # fmt: skip
+@router.get(
+    "/api/v1/reports",
+    summary="The digests of the archive, the newest period first",
+    tags=["kafka_sla"],
+    response_class=JSONResponse,
+)
 def reports(context: RequestContext, page: RequestPage, digest: Named = "", team: OfTeam = "") -> list[Report]:
     return [_answer(one, page.link) for one in _found(context, digest, team)[:SHOWN]]
 
@@ -42,11 +45,17 @@ def reports(context: RequestContext, page: RequestPage, digest: Named = "", team
 def reports_page(context: RequestContext, page: RequestPage, digest: Named = "", team: OfTeam = "") -> Response:
     found = _found(context, digest, team)
     return page.html(
-        "reports", title="Reports", reports=[_told(one, page) for one in found[:SHOWN]], all_reports=len(found),
+        "reports",
+        title="Reports",
+        reports=[_told(one, page) for one in found[:SHOWN]],
+        all_reports=len(found),
         digests=sorted({one.title for one in _found(context)}),
         teams=sorted({digest.team for digest in context.settings.digests} - {""}),
-        digest=digest, team=team, dag=DAG, dag_href=page.airflow(f"/dags/{DAG}"),
-    )  # fmt: skip
+        digest=digest,
+        team=team,
+        dag=DAG,
+        dag_href=page.airflow(f"/dags/{DAG}"),
+    )
 
 
 @router.get("/reports/{folder}/{name}", include_in_schema=False)
@@ -54,10 +63,15 @@ def report_page(context: RequestContext, folder: str, name: str, page: RequestPa
     one = _one(context, folder, name)
     form = _form(one)
     return page.html(
-        "report", title=f"{one.title}: {one.period}", report=_told(one, page), form=form,
+        "report",
+        title=f"{one.title}: {one.period}",
+        report=_told(one, page),
+        form=form,
         command=dag_trigger(DAG, form) if form else "",
-        json=json.dumps(form, ensure_ascii=False), dag=DAG, dag_href=page.airflow(f"/dags/{DAG}"),
-    )  # fmt: skip
+        json=json.dumps(form, ensure_ascii=False),
+        dag=DAG,
+        dag_href=page.airflow(f"/dags/{DAG}"),
+    )
 
 
 @router.get("/reports/{folder}/{name}/document", include_in_schema=False)
@@ -75,9 +89,10 @@ def newest(context: Context, page: Page, team: str) -> list[dict[str, Any]]:
 
 def _found(context: Context, digest: str = "", team: str = "") -> list[Archived]:
     return [
-        one for one in archive.archived(context.store, context.settings.digests)
+        one
+        for one in archive.archived(context.store, context.settings.digests)
         if digest in ("", one.title) and (not team or (one.digest is not None and one.digest.team == team))
-    ]  # fmt: skip
+    ]
 
 
 def _one(context: Context, folder: str, name: str) -> Archived:
@@ -90,18 +105,26 @@ def _one(context: Context, folder: str, name: str) -> Archived:
 def _answer(one: Archived, link: Callable[..., str]) -> Report:
     page = link(f"/reports/{one.folder}/{one.name}")
     return Report(
-        digest=one.title, every=one.every, period=one.period, start=one.start, made_at=one.made_at,
-        team=one.digest.team if one.digest else "", page=page, document=f"{page}/document",
-    )  # fmt: skip
+        digest=one.title,
+        every=one.every,
+        period=one.period,
+        start=one.start,
+        made_at=one.made_at,
+        team=one.digest.team if one.digest else "",
+        page=page,
+        document=f"{page}/document",
+    )
 
 
 def _told(one: Archived, page: Page) -> dict[str, Any]:
     answer = _answer(one, page.link)
     return {
-        "row": answer, "made": moment(one.made_at), "known": one.digest is not None,
+        "row": answer,
+        "made": moment(one.made_at),
+        "known": one.digest is not None,
         "readers": ", ".join(one.digest.recipients) or "everybody whom its SLAs mail" if one.digest else "",
         "download": f"{answer.document}?download=true",
-    }  # fmt: skip
+    }
 
 
 def _form(one: Archived) -> dict[str, str]:

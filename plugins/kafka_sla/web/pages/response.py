@@ -6,10 +6,10 @@ import hashlib
 import mimetypes
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote, urlencode
 
-from fastapi import HTTPException, Request
+from fastapi import Depends, HTTPException, Request
 from fastapi.responses import HTMLResponse, Response
 
 from kafka_sla.reporting.templates import render
@@ -17,10 +17,15 @@ from kafka_sla.reporting.templates import render
 STATIC = Path(__file__).parents[1] / "static"
 PREFIX = "/kafka-sla"
 NAVIGATION = (
-    ("/", "Overview"), ("/misses", "Misses"), ("/unread", "Unread records"),
-    ("/brokers", "Brokers"), ("/replication", "Replication"), ("/quality", "Data quality"), ("/coverage", "Coverage"),
+    ("/", "Overview"),
+    ("/misses", "Misses"),
+    ("/unread", "Unread records"),
+    ("/brokers", "Brokers"),
+    ("/replication", "Replication"),
+    ("/quality", "Data quality"),
+    ("/coverage", "Coverage"),
     ("/reports", "Reports"),
-)  # fmt: skip
+)
 
 
 class Page:
@@ -64,15 +69,16 @@ class Page:
     def _navigation(self) -> list[dict[str, Any]]:
         current = "/" if self._path.startswith(("/slas", "/teams")) else self._path
         return [
-            {"href": self.link(path), "name": name,
-             "here": current == path or (path != "/" and current.startswith(path + "/"))}
+            {
+                "href": self.link(path),
+                "name": name,
+                "here": current == path or (path != "/" and current.startswith(path + "/")),
+            }
             for path, name in NAVIGATION
-        ]  # fmt: skip
+        ]
 
 
-def page_of(request: Request) -> Page:
-    """A FastAPI dependency."""
-    return Page(request)
+RequestPage = Annotated[Page, Depends(Page)]
 
 
 @cache

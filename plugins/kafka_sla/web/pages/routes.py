@@ -5,31 +5,34 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, HTTPException, Query, Request
+from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from kafka_sla.model.entities import Interval
+from kafka_sla.pipeline.judged_time import attainments
 from kafka_sla.text.formatting import moment
 from kafka_sla.web.api import routes
 from kafka_sla.web.api.params import Filter, NamedSla, RequestContext, Span
 from kafka_sla.web.pages import date_ranges, gap_views, overview_view, reader_views, reports, view_models
 from kafka_sla.web.pages.burn_down import burn_down
 from kafka_sla.web.pages.overview_view import RequestView, View
-from kafka_sla.web.pages.response import Page, page_of
+from kafka_sla.web.pages.response import RequestPage
 from kafka_sla.web.pages.year_map import year_map
 from kafka_sla.web.queries import airflow_runs, coverage, gaps
-from kafka_sla.web.queries.overview import attainments, overview
+from kafka_sla.web.queries.catching_up import newest_catch_ups
+from kafka_sla.web.queries.chains import chains_now
+from kafka_sla.web.queries.overview import overview
 from kafka_sla.web.queries.readers import readers
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
-RequestPage = Annotated[Page, Depends(page_of)]
 SHOWN_MISSES = 100
 MONTH = timedelta(days=30)
 FEW_MISSES = 10
 _RUN_TITLES = {
-    "queued": "What this run will judge", "running": "What this run is judging",
+    "queued": "What this run will judge",
+    "running": "What this run is judging",
     "failed": "What this run was to judge",
-}  # fmt: skip
+}
 
 
 @router.get("/")
@@ -53,11 +56,17 @@ def team_page(context: RequestContext, team: str, page: RequestPage) -> Response
     rows = overview(context, slas)
     misses = routes.found_misses(context, chosen, Interval(context.now - MONTH, context.now), "")
     return page.html(
-        "team", title=team, team=team, counts=overview_view.counts(rows), as_of=moment(context.now),
+        "team",
+        title=team,
+        team=team,
+        counts=overview_view.counts(rows),
+        as_of=moment(context.now),
         stale=airflow_runs.stale(context, page.airflow),
         lists=overview_view.shown(View(chosen, unfolded=True), rows, page.link)["lists"],
-        misses=misses[:FEW_MISSES], all_misses=len(misses), reports=reports.newest(context, page, team),
-    )  # fmt: skip
+        misses=misses[:FEW_MISSES],
+        all_misses=len(misses),
+        reports=reports.newest(context, page, team),
+    )
 
 
 @router.get("/slas/{sla:path}")
@@ -65,15 +74,25 @@ def sla_page(context: RequestContext, sla: NamedSla, span: Span, page: RequestPa
     (row,) = overview(context, [sla])
     misses = routes.found_misses(context, Filter(sla=sla.name), span, "")
     return page.html(
-        "sla", title=sla.name, sla=view_models.now(row, page.link), required=sla,
-        reached=_reached(context, sla, span), span=date_ranges.shown(span),
-        budget=burn_down(context, sla, row.period), year=year_map(context, sla),
+        "sla",
+        title=sla.name,
+        sla=view_models.now(row, page.link),
+        required=sla,
+        reached=_reached(context, sla, span),
+        span=date_ranges.shown(span),
+        catch_up=newest_catch_ups(context, [sla]).get(sla.name),
+        chain=chains_now(context, [sla]).get(sla.name),
+        budget=burn_down(context, sla, row.period),
+        year=year_map(context, sla),
         readers=reader_views.readers(readers(context, sla, min(span.end, context.now))),
         flows=reader_views.flows_of(context.settings, sla),
         periods=date_ranges.choices(span, sla, context.now),
-        misses=misses[:SHOWN_MISSES], all_misses=len(misses),
+        burns=context.ledger.burns.of([sla.name], span) if sla.burn_pairs else [],
+        misses=misses[:SHOWN_MISSES],
+        all_misses=len(misses),
+        exclusions=context.ledger.exclusions.listed([sla.name], span),
         pieces=airflow_runs.pieces(context, sla.cluster, span, page.airflow),
-    )  # fmt: skip
+    )
 
 
 def _span(
@@ -83,7 +102,7 @@ def _span(
 
 
 def _reached(context: RequestContext, sla: NamedSla, span: Span) -> list[dict[str, Any]]:
-    """The calendar period at the end of what is shown; nothing when it is the one that the page's head shows."""
+    """The period at the end of what is shown; nothing when it is the one that the page's head shows."""
     found = attainments(context.ledger, [(sla, span.end)]).get(sla.name)
     return view_models.period_facts(sla, found) if found and found.period.end <= context.now else []
 
@@ -93,20 +112,29 @@ def quality_page(context: RequestContext, page: RequestPage, request: Request) -
     span = date_ranges.asked(request, context.now, timedelta(days=7))
     rows, broken = routes.quality(context), routes.broken(context, span)
     return page.html(
-        "quality", title="Data quality", tables=view_models.validated(rows, context),
-        broken=[view_models.expectation(row, context) for row in broken], span=_span(context, request, span),
-    )  # fmt: skip
+        "quality",
+        title="Data quality",
+        tables=view_models.validated(rows, context),
+        broken=[view_models.expectation(row, context) for row in broken],
+        span=_span(context, request, span),
+    )
 
 
 @router.get("/coverage")
 def coverage_page(context: RequestContext, page: RequestPage, request: Request) -> Response:
     span = date_ranges.asked(request, context.now, timedelta(days=31))
-    found = gap_views.missing(gaps.missing(context, span), page.airflow)
+    published = coverage.published_spans(context, span)
+    found = gap_views.missing(gaps.missing(context, span, published), page.airflow)
+    days = coverage.coverage_days(context, span, published)
     return page.html(
-        "coverage", title="Coverage", clusters=view_models.coverage(coverage.coverage_days(context, span)),
-        found=found, span=_span(context, request, span, coverage.LONGEST), paused=airflow_runs.paused(),
+        "coverage",
+        title="Coverage",
+        clusters=view_models.coverage(days),
+        found=found,
+        span=_span(context, request, span, coverage.LONGEST),
+        paused=airflow_runs.paused(),
         backfills=airflow_runs.backfills_possible(),
-    )  # fmt: skip
+    )
 
 
 @router.get("/missing")
@@ -131,9 +159,12 @@ def run_page(context: RequestContext, dag_id: str, run_id: str, page: RequestPag
         raise HTTPException(404, f"the run {run_id} of {dag_id} has no data interval: there is nothing to show")
     measured, state = found
     return page.html(
-        "run", title=_RUN_TITLES.get(state, "What this run judged"), state=state, span=date_ranges.shown(measured),
+        "run",
+        title=_RUN_TITLES.get(state, "What this run judged"),
+        state=state,
+        span=date_ranges.shown(measured),
         slas=[view_models.judged(context, sla, measured, page.link) for sla in context.settings.slas],
-    )  # fmt: skip
+    )
 
 
 @router.get("/static/{name}")

@@ -27,9 +27,14 @@ def sparkline(found: Sparkline) -> dict[str, Any]:
     gaps = [(round(mine[0][0] * step, 1), round(len(mine) * step, 1)) for known, mine in runs if not known]
     dots = [point for _, point in points if point and point[1] < THRESHOLD_AT]
     return {
-        "width": WIDTH, "height": HEIGHT, "threshold": THRESHOLD_AT, "lines": lines, "gaps": gaps, "dots": dots,
+        "width": WIDTH,
+        "height": HEIGHT,
+        "threshold": THRESHOLD_AT,
+        "lines": lines,
+        "gaps": gaps,
+        "dots": dots,
         "text": _text(found),
-    }  # fmt: skip
+    }
 
 
 def _height(times: float) -> float:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from kafka_sla.model.entities import Interval, Sla, floor_time
+from kafka_sla.sla.objective_kinds import KINDS
 from kafka_sla.sla.rollups import DAY_MS, Rollup
 from kafka_sla.text.formatting import plural, share, span
 from kafka_sla.web.queries.context import Context
@@ -15,10 +16,14 @@ from kafka_sla.web.queries.context import Context
 WEEKS, CELL = 53, 14
 """A column a week, the newest is the present one; pixels from a cell to the next."""
 LEVELS = {
-    "good": "no bad time", "slight": "bad time within the objective", "below": "below the objective",
-    "far-below": "bad for more than a tenth of the day", "excluded": "excluded", "unknown": "unknown",
+    "good": "no bad time",
+    "slight": "bad time within the objective",
+    "below": "below the objective",
+    "far-below": "more than a tenth of the day bad",
+    "excluded": "excluded",
+    "unknown": "unknown",
     "never": "never judged",
-}  # fmt: skip
+}
 _TENTH = 0.1
 _DAY = timedelta(milliseconds=DAY_MS)
 
@@ -31,36 +36,46 @@ def year_map(context: Context, sla: Sla) -> dict[str, Any]:
     by_day = {rollup.span.start: rollup for rollup in known}
     cells = [_cell(sla, day.start, monday, by_day) for day in Interval(monday, today + _DAY).windows(DAY_MS)]
     return {
-        "width": WEEKS * CELL, "height": 7 * CELL, "cells": cells, "months": _months(monday),
+        "width": WEEKS * CELL,
+        "height": 7 * CELL,
+        "cells": cells,
+        "months": _months(monday),
         "levels": [(level, words) for level, words in LEVELS.items() if any(c["level"] == level for c in cells)],
         "text": _text(Counter(cell["level"] for cell in cells)),
-    }  # fmt: skip
+    }
 
 
 def _cell(sla: Sla, day: datetime, monday: datetime, known: Mapping[datetime, Rollup]) -> dict[str, Any]:
     week, weekday = divmod((day - monday).days, 7)
     rollup = known.get(day, Rollup(Interval(day, day + _DAY)))
     return {
-        "x": week * CELL, "y": weekday * CELL, "level": _level(sla, rollup),
-        "text": f"{day:%Y-%m-%d}: {_figures(rollup)}",
-        "from": f"{day:%Y-%m-%dT%H:%M}", "to": f"{day + _DAY:%Y-%m-%dT%H:%M}", "leads": rollup.bad_ms > 0,
-    }  # fmt: skip
+        "x": week * CELL,
+        "y": weekday * CELL,
+        "level": _level(sla, rollup),
+        "text": f"{day:%Y-%m-%d}: {_figures(sla, rollup)}",
+        "from": f"{day:%Y-%m-%dT%H:%M}",
+        "to": f"{day + _DAY:%Y-%m-%dT%H:%M}",
+        "leads": rollup.bad_ms > 0,
+    }
 
 
 def _level(sla: Sla, day: Rollup) -> str:
-    counted = day.good_ms + day.bad_ms
-    if not counted:
-        return "never" if not (day.excluded_ms or day.unknown_ms) else (
-            "excluded" if day.excluded_ms >= day.unknown_ms else "unknown")  # fmt: skip
-    bad = day.bad_ms / counted
+    good = KINDS[sla.objective_of].counted(day.sums).good_share
+    if good is None:
+        return (
+            "never"
+            if not (day.excluded_ms or day.unknown_ms)
+            else ("excluded" if day.excluded_ms >= day.unknown_ms else "unknown")
+        )
+    bad = 1 - good
     if bad > _TENTH:
         return "far-below"
     return "good" if not bad else "slight" if bad <= 1 - sla.objective else "below"
 
 
-def _figures(day: Rollup) -> str:
-    counted = day.good_ms + day.bad_ms
-    words = [f"{share(day.good_ms / counted)} attained"] if counted else []
+def _figures(sla: Sla, day: Rollup) -> str:
+    good = KINDS[sla.objective_of].counted(day.sums).good_share
+    words = [f"{share(good)} attained"] if good is not None else []
     words += [f"{span(day.bad_ms)} bad"] if day.bad_ms else []
     words += [f"worst latency {span(day.worst_latency_ms)}"] if day.worst_latency_ms is not None else []
     words += [f"{span(day.excluded_ms)} excluded"] if day.excluded_ms else []

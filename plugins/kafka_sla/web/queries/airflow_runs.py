@@ -35,20 +35,28 @@ def pieces(context: Context, cluster: str, span: Interval, airflow: Callable[[st
         "all": len(found),
         "shown": [
             {
-                "start": moment(one.interval.start), "end": moment(one.interval.end),
-                "at": moment(one.published_at), "run": _run_of(one, airflow),
+                "start": moment(one.interval.start),
+                "end": moment(one.interval.end),
+                "at": moment(one.published_at),
+                "run": _run_of(one, airflow),
             }
             for one in newest
         ],
-    }  # fmt: skip
+    }
 
 
 def unfinished(span: Interval) -> tuple[list[Interval], list[Interval]]:
     """The time of runs that failed, and of runs that wait or work; the newest of them, where there are many."""
-    wanted = select(DagRun).where(
-        DagRun.dag_id.in_(DAGS), DagRun.state.in_(("failed", "queued", "running")),
-        DagRun.run_after >= span.start,
-    ).order_by(DagRun.run_after.desc()).limit(_MOST_RUNS)  # fmt: skip
+    wanted = (
+        select(DagRun)
+        .where(
+            DagRun.dag_id.in_(DAGS),
+            DagRun.state.in_(("failed", "queued", "running")),
+            DagRun.run_after >= span.start,
+        )
+        .order_by(DagRun.run_after.desc())
+        .limit(_MOST_RUNS)
+    )
     failed: list[Interval] = []
     working: list[Interval] = []
     with create_session() as session:
@@ -111,9 +119,10 @@ def _run_of(one: Published, airflow: Callable[[str], str]) -> dict[str, str] | N
     """The run that was under way when the piece was published, and measured it."""
     with create_session() as session:
         running = select(DagRun).where(
-            DagRun.dag_id.in_(DAGS), DagRun.start_date <= one.published_at,
+            DagRun.dag_id.in_(DAGS),
+            DagRun.start_date <= one.published_at,
             (DagRun.end_date >= one.published_at) | DagRun.end_date.is_(None),
-        )  # fmt: skip
+        )
         for run in _newest_first(session.scalars(running)):
             if _interval(run) == one.interval:
                 href = airflow(f"/dags/{run.dag_id}/runs/{run.run_id}")

@@ -36,8 +36,17 @@ class Remediation(BaseModel):
 
 def backfill(days: Interval, clusters: Sequence[str], *, again: bool) -> Remediation:
     """Whole UTC days, a run each; `again`: Airflow has runs of some of them already, which are to be repeated."""
-    words = ["airflow", "backfill", "create", "--dag-id", HISTORY, "--from-date", _text(days.start),
-             "--to-date", _text(days.end - timedelta(days=1))]  # fmt: skip
+    words = [
+        "airflow",
+        "backfill",
+        "create",
+        "--dag-id",
+        HISTORY,
+        "--from-date",
+        _text(days.start),
+        "--to-date",
+        _text(days.end - timedelta(days=1)),
+    ]
     words += ["--reprocess-behavior", "completed"] if again else []
     words += ["--dag-run-conf", json.dumps({"clusters": list(clusters)})] if clusters else []
     return _remediation("backfill", HISTORY, days, shlex.join(words), clusters=list(clusters))
@@ -82,9 +91,16 @@ def _remediation(
 ) -> Remediation:
     form = _form(span, fields)
     return Remediation(
-        kind=kind, dag=dag, start=span.start, end=span.end, clusters=fields.get("clusters", []),
-        slas=fields.get("slas", []), command=command, range_command=dag_trigger(dag, form), form=form,
-    )  # fmt: skip
+        kind=kind,
+        dag=dag,
+        start=span.start,
+        end=span.end,
+        clusters=fields.get("clusters", []),
+        slas=fields.get("slas", []),
+        command=command,
+        range_command=dag_trigger(dag, form),
+        form=form,
+    )
 
 
 def _form(span: Interval, fields: dict[str, Any]) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def open_context(request: Request) -> Context:
     ledger, lake = _opened(store)
     ledger.verify()
     request.state.damaged = []
-    return Context(settings, ledger, lake, store, datetime.now(UTC), request.state.damaged)
+    return Context(settings, ledger, lake.remembering(), store, datetime.now(UTC), request.state.damaged)
 
 
 def _current_settings() -> Settings:
@@ -107,7 +107,13 @@ def _store(conn_id: str) -> Store:
         ) from error
     return Store.from_connection(
         Connection(
-            id=conn_id, host=found.host, port=found.port, login=found.login,
-            password=found.password, schema=found.schema, conn_type=found.conn_type, extra=dict(found.extra_dejson),
+            id=conn_id,
+            host=found.host,
+            port=found.port,
+            login=found.login,
+            password=found.password,
+            schema=found.schema,
+            conn_type=found.conn_type,
+            extra=dict(found.extra_dejson),
         )
-    )  # fmt: skip
+    )

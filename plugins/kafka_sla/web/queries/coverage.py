@@ -18,12 +18,11 @@ LONGEST = timedelta(days=100)
 Spans = Mapping[str, list[Interval]]
 
 
-def coverage_days(context: Context, interval: Interval) -> list[CoverageDay]:
+def coverage_days(context: Context, interval: Interval, published: Spans) -> list[CoverageDay]:
     """Every configured cluster and UTC day of the interval, the newest day first."""
     days = Interval(floor_time(interval.start, DAY_MS), interval.end)
-    refuse_longer(interval)
     clusters = [cluster.name for cluster in context.settings.clusters]
-    published, watched = published_spans(context, days), context.ledger.observed_time.spans(clusters, days)
+    watched = context.ledger.observed_time.spans(clusters, days)
     first = context.ledger.queries.first_published()
     return [
         _day(cluster, day, context.now, first.get(cluster), published.get(cluster, []), watched.get(cluster, []))
@@ -32,14 +31,14 @@ def coverage_days(context: Context, interval: Interval) -> list[CoverageDay]:
     ]
 
 
-def refuse_longer(interval: Interval) -> None:
-    """A page of more days could not be read."""
-    if interval.end - interval.start > LONGEST:
-        raise HTTPException(400, f"coverage is limited to {LONGEST.days} days; choose a shorter time")
-
-
-def _day(cluster: str, day: Interval, now: datetime, first: datetime | None, published: Sequence[Interval],
-         watched: Sequence[Interval]) -> CoverageDay:  # fmt: skip
+def _day(
+    cluster: str,
+    day: Interval,
+    now: datetime,
+    first: datetime | None,
+    published: Sequence[Interval],
+    watched: Sequence[Interval],
+) -> CoverageDay:
     over = Interval(day.start, max(min(day.end, now), day.start + timedelta(microseconds=1)))
     shown = clipped(published, over)
     length = day.end - day.start
@@ -48,15 +47,23 @@ def _day(cluster: str, day: Interval, now: datetime, first: datetime | None, pub
     done = (over.end - over.start) / length
     before = (min(max(first or over.end, over.start), over.end) - over.start) / length
     return CoverageDay(
-        cluster=cluster, day=f"{day.start:%Y-%m-%d}", measured=round(seen, 5), reconstructed=round(known - seen, 5),
-        missing=round(max(0.0, done - before - known), 5), before=round(before, 5), ahead=round(1 - done, 5),
-    )  # fmt: skip
+        cluster=cluster,
+        day=f"{day.start:%Y-%m-%d}",
+        measured=round(seen, 5),
+        reconstructed=round(known - seen, 5),
+        missing=round(max(0.0, done - before - known), 5),
+        before=round(before, 5),
+        ahead=round(1 - done, 5),
+    )
 
 
-def published_spans(context: Context, days: Interval) -> dict[str, list[Interval]]:
-    """The time of each cluster about which something is published."""
+def published_spans(context: Context, interval: Interval) -> Spans:
+    """The time of each cluster about which something is published, on the UTC days of the interval. A page of more days
+    could not be read."""
+    if interval.end - interval.start > LONGEST:
+        raise HTTPException(400, f"coverage is limited to {LONGEST.days} days; choose a shorter time")
     spans: dict[str, list[Interval]] = defaultdict(list)
-    for one in context.ledger.queries.publications(days):
+    for one in context.ledger.queries.publications(Interval(floor_time(interval.start, DAY_MS), interval.end)):
         spans[one.cluster].append(one.interval)
     return {cluster: merged(mine) for cluster, mine in spans.items()}
 

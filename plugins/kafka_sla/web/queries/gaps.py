@@ -13,7 +13,7 @@ from kafka_sla.sla.rollups import DAY_MS
 from kafka_sla.web.queries import airflow_runs, backfill_commands
 from kafka_sla.web.queries.backfill_commands import Remediation
 from kafka_sla.web.queries.context import Context
-from kafka_sla.web.queries.coverage import clipped, published_spans, refuse_longer
+from kafka_sla.web.queries.coverage import Spans, clipped
 
 UNDER_WAY = timedelta(minutes=15)
 """The newest time is not missing yet: the run that measures it may still be working."""
@@ -29,6 +29,7 @@ class MissingTime(BaseModel):
     end: datetime
     failed_runs: int = Field(description="runs of this time that failed")
     runs_under_way: int = Field(description="queued or running")
+    reason: str | None = Field(description="why the last attempt to measure some of it failed")
 
 
 class Unjudged(BaseModel):
@@ -50,23 +51,25 @@ class Missing(BaseModel):
     remediations: list[Remediation]
 
 
-def missing(context: Context, asked: Interval) -> Missing:
-    """By cluster what was never published, by SLA what was never judged."""
+def missing(context: Context, asked: Interval, published: Spans) -> Missing:
+    """By cluster what was never published, by SLA what was never judged; `published`: of the days asked for."""
     over = _over(context, asked)
     if over is None:
         return Missing(start=asked.start, end=asked.start, times=[], omitted=0, unjudged=[], remediations=[])
-    published = published_spans(context, Interval(floor_time(over.start, DAY_MS), over.end))
     gaps = {c.name: list(_between(published.get(c.name, []), over)) for c in context.settings.clusters}
     times = sorted(((gap, name) for name, mine in gaps.items() for gap in mine), reverse=True)
     unjudged = _unjudged(context, over, published)
     return Missing(
-        start=over.start, end=over.end, times=_told(times[:SHOWN], over), omitted=max(0, len(times) - SHOWN),
-        unjudged=unjudged, remediations=[*_measuring(gaps, context.now), *_judging(unjudged)],
-    )  # fmt: skip
+        start=over.start,
+        end=over.end,
+        times=_told(context, times[:SHOWN], over),
+        omitted=max(0, len(times) - SHOWN),
+        unjudged=unjudged,
+        remediations=[*_measuring(gaps, context.now), *_judging(unjudged)],
+    )
 
 
 def _over(context: Context, asked: Interval) -> Interval | None:
-    refuse_longer(asked)
     until = min(asked.end, floor_time(context.now - UNDER_WAY, context.settings.window_ms))
     start = floor_time(asked.start, context.settings.window_ms)
     return Interval(start, until) if start < until else None
@@ -83,15 +86,20 @@ def _between(published: Sequence[Interval], whole: Interval) -> Iterator[Interva
         yield Interval(at, whole.end)
 
 
-def _told(times: Sequence[tuple[Interval, str]], over: Interval) -> list[MissingTime]:
+def _told(context: Context, times: Sequence[tuple[Interval, str]], over: Interval) -> list[MissingTime]:
     failed, working = airflow_runs.unfinished(over) if times else ([], [])
+    reasons = context.ledger.failures.within(over) if times else []
     return [
         MissingTime(
-            cluster=cluster, start=gap.start, end=gap.end, failed_runs=sum(run.overlaps(gap) for run in failed),
+            cluster=cluster,
+            start=gap.start,
+            end=gap.end,
+            failed_runs=sum(run.overlaps(gap) for run in failed),
             runs_under_way=sum(run.overlaps(gap) for run in working),
+            reason=next((f.reason for f in reasons if f.cluster == cluster and f.interval.overlaps(gap)), None),
         )
         for gap, cluster in times
-    ]  # fmt: skip
+    ]
 
 
 def _measuring(gaps: dict[str, list[Interval]], now: datetime) -> Iterator[Remediation]:
@@ -115,7 +123,7 @@ def _measuring(gaps: dict[str, list[Interval]], now: datetime) -> Iterator[Remed
             yield backfill_commands.trigger(Interval(start, max(gap.end for gap in mine)), named)
 
 
-def _unjudged(context: Context, over: Interval, published: dict[str, list[Interval]]) -> list[Unjudged]:
+def _unjudged(context: Context, over: Interval, published: Spans) -> list[Unjudged]:
     whole = [day for day in _days(over) if over.start <= day and day + _DAY <= over.end]
     if not whole:
         return []

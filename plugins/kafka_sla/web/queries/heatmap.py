@@ -19,12 +19,16 @@ def heat_map(drawn: Pieces) -> HeatMap:
     worst = np.nan_to_num(np.nanmax(matrix, axis=1, initial=-1.0, where=~np.isnan(matrix)), nan=-1.0)
     order = sorted(range(len(names)), key=lambda row: (-worst[row], names[row]))[:ROWS]
     return HeatMap(
-        sla=drawn.sla.name, start=drawn.interval.start, end=drawn.interval.end, step_ms=drawn.step_ms,
-        at_ms=drawn.steps, threshold_ms=drawn.thresholds,
+        sla=drawn.sla.name,
+        start=drawn.interval.start,
+        end=drawn.interval.end,
+        step_ms=drawn.step_ms,
+        at_ms=drawn.steps,
+        threshold_ms=drawn.thresholds,
         partitions=["{} {}-{}".format(*names[row]) for row in order],
         worst_latency_ms=[[None if v != v else round(v, 1) for v in matrix[row].tolist()] for row in order],
         omitted=len(names) - len(order),
-    )  # fmt: skip
+    )
 
 
 def _matrix(drawn: Pieces) -> tuple[list[PartitionKey], Floats]:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 from kafka_sla.model.entities import Interval, Patterns, Sla, floor_time
 from kafka_sla.model.tables import GROUP_MEMBERS, TOPIC_CONFIGS
 from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, PartitionKey
+from kafka_sla.text.name_patterns import selected
 from kafka_sla.web.queries.context import Context
 from kafka_sla.web.queries.schemas import GroupMember, LeadingBroker, Readers
 from kafka_sla.web.queries.series import unpacked
@@ -41,30 +43,38 @@ def readers(context: Context, sla: Sla, until: datetime) -> Readers:
     late = _lateness(context, sla, until)
     seen = Interval(until - RECENT, until)
     rows = context.spared(lambda lake: lake.read_facts(GROUP_MEMBERS, seen, [sla.cluster], _MEMBER_COLUMNS))
-    newest = _newest(_matching(rows, "group", sla.groups), "group")
+    newest = _newest(_matching(rows, "group", sla.groups), ["group"])
     members = sorted(
         _members(sla, newest, late), key=lambda one: (one.group, -(one.worst_latency_ms or -1), one.client)
     )
     read = {(row["group"], row["topic"], partition) for row in newest for partition in row["partitions"]}
     groups = {member.group for member in members}
     return Readers(
-        sla=sla.name, seen_at=max((row["at"] for row in newest), default=None), latency_from=late.start,
-        members=members, brokers=_brokers(context, sla, seen, late),
+        sla=sla.name,
+        seen_at=max((row["at"] for row in newest), default=None),
+        latency_from=late.start,
+        members=members,
+        brokers=_brokers(context, sla, seen, late),
         not_assigned=sorted(_name(key) for key in late.worst if key[0] in groups and key not in read),
-    )  # fmt: skip
+    )
 
 
-def leaders(context: Context, cluster: str, span: Interval, topics: Patterns) -> dict[str, list[int]]:
-    """The broker that leads each partition of these topics of a cluster, as the newest snapshot of the span saw it."""
-    rows = context.spared(lambda lake: lake.read_facts(TOPIC_CONFIGS, span, [cluster], ("topic", "at", "leaders")))
-    return {
-        row["topic"]: row["leaders"] for row in _newest(_matching(rows, "topic", topics), "topic") if row["leaders"]
-    }
+def leaders(
+    context: Context, clusters: Sequence[str], span: Interval, topics: Patterns | None = None
+) -> dict[str, dict[str, list[int]]]:
+    """By cluster the broker that leads each partition of these topics (None: of all), as the newest snapshot saw it."""
+    names = ("cluster", "topic", "at", "leaders")
+    rows = context.spared(lambda lake: lake.read_facts(TOPIC_CONFIGS, span, clusters, names))
+    found: dict[str, dict[str, list[int]]] = {cluster: {} for cluster in clusters}
+    for row in _newest(_matching(rows, "topic", topics) if topics else rows.to_pylist(), ("cluster", "topic")):
+        if row["leaders"]:
+            found[row["cluster"]][row["topic"]] = row["leaders"]
+    return found
 
 
 def _matching(rows: pa.Table, name: str, wanted: Patterns) -> list[dict[str, Any]]:
     """The rows whose group or topic is wanted: few of many, so the others never become Python values."""
-    names = [value for value in pc.unique(rows[name]).to_pylist() if wanted.matches(value)]
+    names = selected(wanted, set(pc.unique(rows[name]).to_pylist()))
     found: list[dict[str, Any]] = rows.filter(pc.is_in(rows[name], pa.array(names, pa.string()))).to_pylist()
     return found
 
@@ -79,12 +89,13 @@ def _lateness(context: Context, sla: Sla, until: datetime) -> _Lateness:
     return _Lateness(None, sla.max_latency_ms, {})
 
 
-def _newest(rows: Sequence[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+def _newest(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
     """What the newest snapshot of each saw."""
-    newest: dict[str, datetime] = {}
+    of = itemgetter(*names)
+    newest: dict[Any, datetime] = {}
     for row in rows:
-        newest[row[name]] = max(row["at"], newest.get(row[name], row["at"]))
-    return [row for row in rows if row["at"] == newest[row[name]]]
+        newest[of(row)] = max(row["at"], newest.get(of(row), row["at"]))
+    return [row for row in rows if row["at"] == newest[of(row)]]
 
 
 def _members(sla: Sla, rows: Iterable[dict[str, Any]], late: _Lateness) -> Iterable[GroupMember]:
@@ -97,24 +108,30 @@ def _members(sla: Sla, rows: Iterable[dict[str, Any]], late: _Lateness) -> Itera
         keys = [(group, row["topic"], partition) for row in mine for partition in row["partitions"]]
         worst = late.of(keys)
         yield GroupMember(
-            group=group, member=member, client=mine[0]["client"], host=mine[0]["host"], partitions=len(keys),
-            worst_latency_ms=worst[0] if worst else None, worst_partition=_name(worst[1]) if worst else None,
+            group=group,
+            member=member,
+            client=mine[0]["client"],
+            host=mine[0]["host"],
+            partitions=len(keys),
+            worst_latency_ms=worst[0] if worst else None,
+            worst_partition=_name(worst[1]) if worst else None,
             late_partitions=sum(late.worst.get(key, 0) > late.threshold_ms for key in keys),
-        )  # fmt: skip
+        )
 
 
 def _brokers(context: Context, sla: Sla, span: Interval, late: _Lateness) -> list[LeadingBroker]:
     led: dict[int, set[tuple[str, int]]] = defaultdict(set)
-    for topic, brokers in leaders(context, sla.cluster, span, sla.topics).items():
+    for topic, brokers in leaders(context, [sla.cluster], span, sla.topics)[sla.cluster].items():
         for partition, broker in enumerate(brokers):
             led[broker].add((topic, partition))
     return [
         LeadingBroker(
-            broker=None if broker == _NOBODY else broker, partitions=len(mine),
+            broker=None if broker == _NOBODY else broker,
+            partitions=len(mine),
             worst_latency_ms=max((ms for (_, *place), ms in late.worst.items() if tuple(place) in mine), default=None),
         )
         for broker, mine in sorted(led.items())
-    ]  # fmt: skip
+    ]
 
 
 def _name(key: PartitionKey) -> str:

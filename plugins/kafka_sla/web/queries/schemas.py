@@ -20,26 +20,49 @@ class Sparkline(BaseModel):
 
 
 class Attainment(BaseModel):
-    """A calendar period until `as_of`."""
+    """A period until `as_of`."""
 
-    period: str = Field(description="day, week, month, quarter or year")
+    period: str = Field(description="day, week, month, quarter, year, or the last so many days, such as 28d")
     start: datetime
     end: datetime
     as_of: datetime
-    attainment: float | None = Field(description="good time over good and bad time, 0..1; null: nothing known")
-    records_attainment: float | None
+    objective_of: Literal["time", "records"] = Field(description="what attainment, budget and burn rate count")
+    attainment: float | None = Field(description="good share of what the objective counts, 0..1; null: nothing known")
+    attainment_low: float | None = Field(description="if every record was late that may have been")
+    attainment_high: float | None = Field(description="if only those were late that surely were")
+    time_attainment: float | None = Field(description="good time over good and bad time")
+    records_attainment: float | None = Field(description="records in time over all, in good and bad time")
     coverage: float = Field(description="share of the elapsed time about which something is known")
-    met: bool | None = Field(description="null while the period runs and can still be met")
-    budget: Literal["on_track", "at_risk", "exhausted"] | None = Field(
-        description="at_risk: more than half of it is spent, and faster than the period passes; null: nothing known"
+    decision: Literal["running", "met", "not_met", "undecided"] | None = Field(
+        description="running: the period can still change it; undecided: the bounds allow both; null: nothing known"
     )
-    budget_ms: float
-    budget_left_ms: float = Field(description="negative: overspent")
+    met: bool | None = Field(description="null while the period runs and can still be met, and where it is undecided")
+    budget: Literal["on_track", "at_risk", "exhausted"] | None = Field(
+        description="at_risk: more than half of it is spent, and faster than the period passes; of a rolling period or"
+        " of records: more than four fifths; null: nothing known"
+    )
+    budget_ms: float | None = Field(description="bad time that the objective allows; null: it counts records")
+    budget_left_ms: float | None = Field(description="negative: overspent")
+    budget_records: float | None = Field(description="late records that it allows so far; null: it counts time")
+    budget_left_records: float | None = Field(description="negative: overspent")
     burn_rate: float | None
     good_ms: int
     bad_ms: int
     excluded_ms: int
     unknown_ms: int
+
+
+class BurnAnswer(BaseModel):
+    """An error budget that is spent too fast."""
+
+    id: str
+    severity: Literal["page", "ticket"]
+    start: datetime = Field(description="end of the window with which the rates were exceeded")
+    end: datetime | None = Field(description="null: it goes on")
+    burn_rate: float = Field(description="over the long time, when it began")
+    alerted_above: float
+    long_ms: int
+    short_ms: int
 
 
 class SlaStatus(BaseModel):
@@ -54,14 +77,72 @@ class SlaStatus(BaseModel):
     max_latency_ms: int = Field(description="the threshold of the newest judged window, whatever is configured by now")
     for_ms: int
     objective: float
+    objective_of: Literal["time", "records"]
     state: State = Field(description="missed: a miss is open; pending: above the threshold, but not long enough yet")
     reason: str = Field(description="why it is unknown or excluded")
     as_of: datetime | None = Field(description="end of the newest judged window")
     worst_latency_ms: float | None = Field(description="worst latency of that window")
     open_miss: str | None = Field(description="id of the open miss")
     open_since: datetime | None
+    burns: list[BurnAnswer] = Field(description="those that go on; none where no alerts are configured")
     period: Attainment | None
     sparkline: Sparkline
+
+
+class PartitionPace(BaseModel):
+    """How much waits in a partition, and how fast it becomes less."""
+
+    group: str
+    topic: str
+    partition: int
+    lag: int
+    lag_low: int = Field(description="of a polled group, which may have moved since")
+    pace: float | None = Field(description="records per second, consumed less produced; below 0 the lag grows")
+    pace_low: float | None
+    pace_high: float | None
+    measured_ms: int | None = Field(description="how much time the pace was measured over")
+
+
+class CatchUp(BaseModel):
+    """When all consumers of an SLA will have caught up, should they keep their pace."""
+
+    sla: str
+    at: datetime = Field(description="end of the newest published window; times count from here")
+    state: Literal["caught_up", "catching_up", "never", "unknown"]
+    in_ms: float | None = Field(description="null: never, or not known")
+    in_low_ms: float | None = Field(description="null: never, also at the fastest pace")
+    in_high_ms: float | None = Field(description="null: unbounded")
+    partitions: int
+    behind: int = Field(description="partitions that have not caught up")
+    bootstrapping: int
+    unknown: int
+    reason: str = Field(description="why it is not known; of the first such partition")
+    slowest: PartitionPace | None = Field(description="the partition that decides")
+    text: str = Field(description="all of it in words")
+
+
+class ChainStage(BaseModel):
+    """What one stage of a chain adds, to records that came out or to those that wait before it."""
+
+    stage: int = Field(description="from 1")
+    group: str
+    topic: str
+    partition: int | None = Field(description="on which records waited longest; null: on none")
+    added_low_ms: float
+    added_high_ms: float | None = Field(description="null: unbounded")
+
+
+class ChainStatus(BaseModel):
+    """A chain in the newest published window: the longest that a record took or has been on its way."""
+
+    sla: str
+    at: datetime = Field(description="end of the window")
+    latency_low_ms: float
+    latency_high_ms: float | None = Field(description="null: unbounded")
+    slowest_stage: int | None = Field(description="null: nothing passed, and nothing waits")
+    stages: list[ChainStage]
+    reason: str = Field(description="why there is no high bound; empty where there is one")
+    text: str = Field(description="all of it in words")
 
 
 class MissAnswer(BaseModel):
@@ -86,6 +167,23 @@ class MissAnswer(BaseModel):
     min_time_to_expiry_ms: int | None = Field(description="null: not required")
     for_ms: int
     evidence: dict[str, Any] = Field(description="docs/reference/sla_misses.md")
+    exclusion: str | None = Field(description="who excluded all of its time afterwards, and why")
+    incident: str | None = Field(description="shared by misses that were mailed as one; null: not mailed")
+
+
+class Exclusion(BaseModel):
+    """Time of an SLA that somebody excluded after it was judged."""
+
+    id: str
+    sla: str
+    start: datetime
+    end: datetime
+    reason: str
+    author: str
+    at: datetime
+    undone_by: str | None
+    undone_at: datetime | None = Field(description="null: it is in force")
+    undone_reason: str | None
 
 
 class Timeline(BaseModel):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,34 +19,68 @@ QUANTILES = (0.5, 0.95, 0.99)
 Floats = NDArray[np.float64]
 
 
-def timeline(drawn: Pieces, misses: Sequence[Miss]) -> Timeline:
-    """The columns of the pieces, and the misses that overlap them."""
-    p50, p95, p99 = (_listed(column) for column in _quantiles(drawn))
+def timeline(
+    drawn: Pieces, misses: Sequence[Miss] = (), incidents: Mapping[str, str] = MappingProxyType({})
+) -> Timeline:
+    """The columns of the pieces, and the misses that overlap them; `incidents` by id of the miss."""
+    p50, p95, p99 = percentiles(drawn)
     worst, low, high = (_listed(column) for column in _worst(drawn))
     good, bad, excluded, unknown = (_shares(drawn, name) for name in ("good_ms", "bad_ms", "excluded_ms", "unknown_ms"))
     return Timeline(
-        sla=drawn.sla.name, start=drawn.interval.start, end=drawn.interval.end, step_ms=drawn.step_ms,
-        resolution=drawn.resolution, objective=drawn.sla.objective,
-        at_ms=drawn.steps, threshold_ms=drawn.thresholds, p50_ms=p50, p95_ms=p95, p99_ms=p99,
-        worst_latency_ms=worst, worst_latency_low_ms=low, worst_latency_high_ms=high,
-        good=good, bad=bad, excluded=excluded, unknown=unknown,
+        sla=drawn.sla.name,
+        start=drawn.interval.start,
+        end=drawn.interval.end,
+        step_ms=drawn.step_ms,
+        resolution=drawn.resolution,
+        objective=drawn.sla.objective,
+        at_ms=drawn.steps,
+        threshold_ms=drawn.thresholds,
+        p50_ms=p50,
+        p95_ms=p95,
+        p99_ms=p99,
+        worst_latency_ms=worst,
+        worst_latency_low_ms=low,
+        worst_latency_high_ms=high,
+        good=good,
+        bad=bad,
+        excluded=excluded,
+        unknown=unknown,
         consumed_per_s=_rates(drawn, lambda s: s.measured.records_consumed),
         produced_per_s=_rates(drawn, lambda s: s.measured.records_produced),
-        misses=[answer(drawn.sla, miss) for miss in misses],
-    )  # fmt: skip
+        misses=[answer(drawn.sla, miss, incidents.get(miss.id)) for miss in misses],
+    )
 
 
-def answer(sla: Sla | None, miss: Miss) -> MissAnswer:
+def answer(sla: Sla | None, miss: Miss, incident: str | None) -> MissAnswer:
     """A miss as the API tells it; an SLA that has left the configuration has no team any more."""
     return MissAnswer(
-        id=miss.id, sla=miss.sla, cluster=miss.cluster, team=sla.team if sla else "", start=miss.start, end=miss.end,
-        bad_windows=miss.bad_windows, is_certain=miss.is_certain, worst_latency_ms=miss.worst_latency_ms,
-        worst_latency_low_ms=miss.worst_latency_low_ms, worst_latency_high_ms=miss.worst_latency_high_ms,
+        id=miss.id,
+        sla=miss.sla,
+        cluster=miss.cluster,
+        team=sla.team if sla else "",
+        start=miss.start,
+        end=miss.end,
+        bad_windows=miss.bad_windows,
+        is_certain=miss.is_certain,
+        worst_latency_ms=miss.worst_latency_ms,
+        worst_latency_low_ms=miss.worst_latency_low_ms,
+        worst_latency_high_ms=miss.worst_latency_high_ms,
         worst_at=miss.worst_at,
-        worst_group=miss.worst_group, worst_topic=miss.worst_topic, worst_partition=miss.worst_partition,
-        max_latency_ms=miss.max_latency_ms, min_time_to_expiry_ms=miss.min_time_to_expiry_ms, for_ms=miss.for_ms,
+        worst_group=miss.worst_group,
+        worst_topic=miss.worst_topic,
+        worst_partition=miss.worst_partition,
+        max_latency_ms=miss.max_latency_ms,
+        min_time_to_expiry_ms=miss.min_time_to_expiry_ms,
+        for_ms=miss.for_ms,
         evidence=miss.evidence,
-    )  # fmt: skip
+        exclusion=miss.exclusion,
+        incident=incident,
+    )
+
+
+def percentiles(drawn: Pieces) -> list[list[float | None]]:
+    """A column for each of `QUANTILES`."""
+    return [_listed(column) for column in _quantiles(drawn)]
 
 
 def _quantiles(drawn: Pieces) -> list[Floats]:

@@ -55,7 +55,7 @@ window.kafkaSla = window.kafkaSla || {};
       ctx.fillStyle = pattern(ctx, run.kind);
       ctx.fillRect(x, bbox.top, width, bbox.height);
     }
-    for (const miss of data.misses) { // a bar on top of the whole miss: it is one, whatever its single steps are
+    for (const miss of data.misses.filter((miss) => !miss.exclusion)) { // a bar on top of the whole miss: it is one, whatever its single steps are
       const x = plot.valToPos(Date.parse(miss.start) / 1000, "x", true);
       const end = plot.valToPos((miss.end ? Date.parse(miss.end) : Date.now()) / 1000, "x", true);
       ctx.fillStyle = colour("--bad");

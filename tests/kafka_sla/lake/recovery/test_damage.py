@@ -53,9 +53,10 @@ def mend(store: Store) -> None:
 def rows(store: Store) -> list[object]:
     lake = Lake(store)
     return [
-        lake.published(CONSUMER_LATENCY.name, HOUR), lake.published(STEADY_STATE.name, HOUR),
+        lake.published(CONSUMER_LATENCY.name, HOUR),
+        lake.published(STEADY_STATE.name, HOUR),
         lake.read_facts(LOG_OFFSETS, HOUR),
-    ]  # fmt: skip
+    ]
 
 
 def file_of(store: Store, pattern: str) -> Path:
@@ -96,8 +97,12 @@ def test_a_damaged_file_of_metrics_costs_its_load_and_nothing_else(
 
     (damage,) = found(filled)
     assert (damage.kind, damage.table, damage.interval, damage.clusters, damage.rows) == (
-        "metrics", "consumer_latency", FIRST, ("a",), 30
-    )  # fmt: skip
+        "metrics",
+        "consumer_latency",
+        FIRST,
+        ("a",),
+        30,
+    )
     mend(filled)
 
     assert found(filled) == []
@@ -133,11 +138,13 @@ def test_row_groups_that_can_be_read_are_kept(filled: Store) -> None:
 @pytest.mark.parametrize(
     ("table", "file", "breakage"),
     [
-        ("consumer_latency", "*.metadata.json", truncated), ("log_offsets", "*.metadata.json", deleted),
-        ("log_offsets", "snap-*.avro", foreign), ("consumer_latency", "*-m0.avro", deleted),
+        ("consumer_latency", "*.metadata.json", truncated),
+        ("log_offsets", "*.metadata.json", deleted),
+        ("log_offsets", "snap-*.avro", foreign),
+        ("consumer_latency", "*-m0.avro", deleted),
         ("consumer_latency", "*-m0.avro", truncated),
     ],
-)  # fmt: skip
+)
 def test_a_table_whose_metadata_is_damaged_is_made_anew_with_the_same_rows(
     filled: Store, table: str, file: str, breakage: Callable[[Path], None]
 ) -> None:

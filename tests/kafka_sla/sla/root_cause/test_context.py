@@ -36,8 +36,18 @@ def rows(table: Table, minutes: range, **row: Any) -> Any:
 
 
 def status(word: str) -> Any:
-    return rows(CONSUMER_STATUS, range(10), status=word, complete=1.0, group_status="OK", group_complete=1.0,
-                reason="", commit_times=[], commit_offsets=[], commit_lags=[])  # fmt: skip
+    return rows(
+        CONSUMER_STATUS,
+        range(10),
+        status=word,
+        complete=1.0,
+        group_status="OK",
+        group_complete=1.0,
+        reason="",
+        commit_times=[],
+        commit_offsets=[],
+        commit_lags=[],
+    )
 
 
 def lost(low: int, high: int) -> Any:
@@ -56,16 +66,36 @@ def brokers(
 
 def members(before: int, during: int) -> Any:
     seen = [(m, before if m < 5 else during) for m in range(10)]
-    return arrow_rows(GROUP_STATES, [
-        {"cluster": "main", "group": "pay", "at": START + m * MINUTE, "type": "classic",
-         "state": "Stable" if count else "Empty", "members": count} for m, count in seen
-    ])  # fmt: skip
+    return arrow_rows(
+        GROUP_STATES,
+        [
+            {
+                "cluster": "main",
+                "group": "pay",
+                "at": START + m * MINUTE,
+                "type": "classic",
+                "state": "Stable" if count else "Empty",
+                "members": count,
+            }
+            for m, count in seen
+        ],
+    )
 
 
 def replication(latency_ms: float) -> Any:
-    return rows(REPLICATION_LAG, range(10), cluster="other", flow="other->main", target="main", target_topic="orders",
-                topic="orders", refreshes=4, stale_refreshes=0, replication_record_lag_max=4_200,
-                replication_latency_max_ms=latency_ms)  # fmt: skip
+    return rows(
+        REPLICATION_LAG,
+        range(10),
+        cluster="other",
+        flow="other->main",
+        target="main",
+        target_topic="orders",
+        topic="orders",
+        refreshes=4,
+        stale_refreshes=0,
+        replication_record_lag_max=4_200,
+        replication_latency_max_ms=latency_ms,
+    )
 
 
 def told(flowing: tuple[list[Row], list[Row]], patience_ms: int = SLA.max_latency_ms, **around: Any) -> Row:
@@ -163,8 +193,14 @@ def test_what_is_not_measured_is_named_and_empty_tables_count_as_that() -> None:
 
 
 def test_figures_come_in_words_with_what_was_usual_beside_them() -> None:
-    found = told(STOPPED, status=status("STOPPED"), lost=lost(100, 120), groups=members(2, 0),
-                 brokers=brokers("even", "slow_broker"), replication=replication(95_000.0))  # fmt: skip
+    found = told(
+        STOPPED,
+        status=status("STOPPED"),
+        lost=lost(100, 120),
+        groups=members(2, 0),
+        brokers=brokers("even", "slow_broker"),
+        replication=replication(95_000.0),
+    )
 
     assert [
         ("Consumer status", "", "STOPPED (100 % of windows)"),

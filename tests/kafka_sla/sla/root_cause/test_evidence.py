@@ -21,30 +21,74 @@ SLA = Sla("payments-30s", "main", Patterns(), Patterns(), 60_000, 120_000, 0.999
 
 def missed(start: int, end: int | None, worst: int, **changes: Any) -> Miss:
     fields: dict[str, Any] = {
-        "id": "m1", "sla": SLA.name, "cluster": "main", "start": START + start * MINUTE,
-        "end": None if end is None else START + end * MINUTE, "opened_at": START + (start + 2) * MINUTE,
-        "bad_windows": 5, "is_certain": True, "worst_latency_ms": 300_000.0, "worst_latency_low_ms": 290_000.0,
-        "worst_latency_high_ms": 310_000.0, "worst_at": START + worst * MINUTE, "worst_group": "pay",
-        "worst_topic": "orders", "worst_partition": 0, "max_latency_ms": 60_000, "for_ms": 120_000,
-    }  # fmt: skip
+        "id": "m1",
+        "sla": SLA.name,
+        "cluster": "main",
+        "start": START + start * MINUTE,
+        "end": None if end is None else START + end * MINUTE,
+        "opened_at": START + (start + 2) * MINUTE,
+        "bad_windows": 5,
+        "is_certain": True,
+        "worst_latency_ms": 300_000.0,
+        "worst_latency_low_ms": 290_000.0,
+        "worst_latency_high_ms": 310_000.0,
+        "worst_at": START + worst * MINUTE,
+        "worst_group": "pay",
+        "worst_topic": "orders",
+        "worst_partition": 0,
+        "max_latency_ms": 60_000,
+        "for_ms": 120_000,
+    }
     return Miss(**{**fields, **changes})
 
 
-def flow(produced: list[int], consumed: list[int], *, behind: int = 0, group: str = "pay", partition: int = 0,
-         throughout: bool = True, commits: Callable[[int], bool] | None = None,
-         ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:  # fmt: skip
+def flow(
+    produced: list[int],
+    consumed: list[int],
+    *,
+    behind: int = 0,
+    group: str = "pay",
+    partition: int = 0,
+    throughout: bool = True,
+    commits: Callable[[int], bool] | None = None,
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Rows of a partition that gets and reads so many records a minute; its commits follow its progress."""
     rows, states, end, read, last = [], [], 1_000, 1_000 - behind, START - MINUTE
     for minute, (more, gone) in enumerate(zip(produced, consumed, strict=True)):
         at, end, read = START + minute * MINUTE, end + more, read + gone
         last = at + MINUTE / 2 if (commits or (lambda m: consumed[m] > 0))(minute) else last
-        where = {"cluster": "main", "group": group, "topic": "orders", "partition": partition,
-                 "window_start": at, "window_end": at + MINUTE}  # fmt: skip
-        rows.append({**where, "records_consumed": gone, "negative_latency_records": 0, "unknown_latency_records": 0,
-                     "records_lag": end - read, "backlog_age_max_ms": 60_000.0 * (end - read) / more,
-                     "log_end_offset": end, "committed_offset": read, "last_commit_at": last})  # fmt: skip
-        states.append({**where, "sla": SLA.name, "state": "steady", "since": START, "reason": "caught_up",
-                       "steady_whole_window": throughout, "records_over_threshold": 0})  # fmt: skip
+        where = {
+            "cluster": "main",
+            "group": group,
+            "topic": "orders",
+            "partition": partition,
+            "window_start": at,
+            "window_end": at + MINUTE,
+        }
+        rows.append(
+            {
+                **where,
+                "records_consumed": gone,
+                "negative_latency_records": 0,
+                "unknown_latency_records": 0,
+                "records_lag": end - read,
+                "backlog_age_max_ms": 60_000.0 * (end - read) / more,
+                "log_end_offset": end,
+                "committed_offset": read,
+                "last_commit_at": last,
+            }
+        )
+        states.append(
+            {
+                **where,
+                "sla": SLA.name,
+                "state": "steady",
+                "since": START,
+                "reason": "caught_up",
+                "steady_whole_window": throughout,
+                "records_over_threshold": 0,
+            }
+        )
     return rows, states
 
 
@@ -66,8 +110,11 @@ def test_a_consumer_that_commits_nothing_while_records_wait_has_stopped() -> Non
         "while up to 4,800 records waited."
     )
     assert (
-        found["lag_at_start"], found["lag_worst"], found["records_consumed"], found["commits_without_progress"],
-    ) == (600, 4_800, 6_000, False)  # fmt: skip
+        found["lag_at_start"],
+        found["lag_worst"],
+        found["records_consumed"],
+        found["commits_without_progress"],
+    ) == (600, 4_800, 6_000, False)
 
 
 def test_a_consumer_that_is_still_down_has_not_moved_since_its_last_commit() -> None:

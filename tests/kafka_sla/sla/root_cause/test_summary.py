@@ -29,12 +29,16 @@ MOVES: dict[str, tuple[Any, ...]] = {
 OUTSIDE: dict[str, tuple[Any, ...]] = {
     "members": ((None, None), (None, 0), (0, 0), (3, 0), (3, 3)),
     "status": ((None, None), ("OK", 0.9), ("STOPPED", 0.9)),
-    "brokers": ((None, None, None), ("slow_broker", None, None), ("slow_broker", "even", "Broker 2 is slow"),
-                ("slow_broker", "slow_broker", "Broker 2 is slow")),
+    "brokers": (
+        (None, None, None),
+        ("slow_broker", None, None),
+        ("slow_broker", "even", "Broker 2 is slow"),
+        ("slow_broker", "slow_broker", "Broker 2 is slow"),
+    ),
     "replication": ((None, None), (90_000.0, None), (90_000.0, 4_200), (10.0, 0)),
     "expired": (None, 0, 12),
     "not_measured": ((), ("consumer status", "broker pairs")),
-}  # fmt: skip
+}
 BESIDE = [dict(zip(OUTSIDE, values, strict=True)) for values in product(*OUTSIDE.values())]
 
 
@@ -59,18 +63,33 @@ def made(moves: dict[str, Any], beside: dict[str, Any]) -> Evidence:
     verdict, verdict_before, reason = beside["brokers"]
     late_ms, behind = beside["replication"]
     return Evidence(
-        group="billing-alerts", topic="billing.alerts-authorised-v2", late_partitions=1, partitions=(), **moves,
-        records_consumed=0 if share == 1 else 600, lag_at_start=None, last_commit_at=None,
-        stalled_ms=3_600_000.0 * (share or 0), stalled_from=T if share else None,
-        rewound_at=T if moves["rewound_records"] else None, max_latency_ms=30_000,
+        group="billing-alerts",
+        topic="billing.alerts-authorised-v2",
+        late_partitions=1,
+        partitions=(),
+        **moves,
+        records_consumed=0 if share == 1 else 600,
+        lag_at_start=None,
+        last_commit_at=None,
+        stalled_ms=3_600_000.0 * (share or 0),
+        stalled_from=T if share else None,
+        rewound_at=T if moves["rewound_records"] else None,
+        max_latency_ms=30_000,
         around=Surroundings(
-            status=beside["status"][0], status_share=beside["status"][1], members_before=beside["members"][0],
-            members_least=beside["members"][1], expired_unread_low=beside["expired"],
-            broker_verdict=verdict, broker_verdict_before=verdict_before, broker_reason=reason,
-            replication_flow="prod->dr" if late_ms else None, replication_latency_worst_ms=late_ms,
-            replication_lag_worst=behind, not_measured=beside["not_measured"],
+            status=beside["status"][0],
+            status_share=beside["status"][1],
+            members_before=beside["members"][0],
+            members_least=beside["members"][1],
+            expired_unread_low=beside["expired"],
+            broker_verdict=verdict,
+            broker_verdict_before=verdict_before,
+            broker_reason=reason,
+            replication_flow="prod->dr" if late_ms else None,
+            replication_latency_worst_ms=late_ms,
+            replication_lag_worst=behind,
+            not_measured=beside["not_measured"],
         ),
-    )  # fmt: skip
+    )
 
 
 def denied(e: Evidence) -> list[str]:
@@ -80,17 +99,17 @@ def denied(e: Evidence) -> list[str]:
     waited = bool(e.lag_worst or (e.lag_worst is None and produced))
     claims = {
         "names what is not known": re.search(r"unknown|None|nan|\b0 record|for 0%", text),
-        "too slow, yet it consumed nothing or nothing waited": "too slow" in text and (
-            not consumed or produced is None or consumed >= produced or e.lag_worst == 0),
+        "too slow, yet it consumed nothing or nothing waited": "too slow" in text
+        and (not consumed or produced is None or consumed >= produced or e.lag_worst == 0),
         "consumed nothing, yet it moved": "consumed nothing" in text and not e.stalled_share and consumed != 0,
         "consumed nothing, yet nothing waited": "consumed nothing" in text and not waited,
-        "stood still most of the time, and is not said to": (e.stalled_share or 0) >= 0.5 and not re.search(
-            "consumed nothing|without progress|contradicts", text),
-        "no members, yet there were, or it never had any": "no members" in text and (
-            around.members_least != 0 or around.members_before == 0),
+        "stood still most of the time, and is not said to": (e.stalled_share or 0) >= 0.5
+        and not re.search("consumed nothing|without progress|contradicts", text),
+        "no members, yet there were, or it never had any": "no members" in text
+        and (around.members_least != 0 or around.members_before == 0),
         "no members, yet it kept committing": "no members" in text and "kept committing" in text,
-        "a jump that is none": "jumped" in text and not (produced and e.produce_rate_before
-                                                         and produced > e.produce_rate_before and consumed),
+        "a jump that is none": "jumped" in text
+        and not (produced and e.produce_rate_before and produced > e.produce_rate_before and consumed),
         "went back, yet it did not": "went back" in text and not e.rewound_records,
         "reads again, yet it stands still": "read them again" in text and consumed == 0 and waited,
         "unlike before, yet that is not known": "unlike before" in text and around.broker_verdict_before is None,
@@ -99,7 +118,7 @@ def denied(e: Evidence) -> list[str]:
         "expired, yet none did": "expired before" in text and not around.expired_unread_low,
         "says OK of nothing consumed": "was OK" in text and not e.stalled_share,
         "is no sentence": not re.fullmatch(r"[A-Z][^\n]*[^.]\.", text),
-    }  # fmt: skip
+    }
     return [claim for claim, found in claims.items() if found]
 
 
@@ -118,9 +137,12 @@ def test_no_sentence_denies_its_own_figures() -> None:
 def test_a_group_that_left_before_its_records_expired_is_not_called_slow() -> None:
     """As in the demonstration on a busy machine: most windows are unknown, and the group is empty."""
     moves = dict.fromkeys(MOVES) | {
-        "produce_rate_during": 20.0, "consume_rate_during": 0.0, "lag_worst": 1_200, "stalled_share": 0.2,
+        "produce_rate_during": 20.0,
+        "consume_rate_during": 0.0,
+        "lag_worst": 1_200,
+        "stalled_share": 0.2,
         "commits_without_progress": False,
-    }  # fmt: skip
+    }
     gone = made(moves, dict(zip(OUTSIDE, [(1, 0), (None, None), (None,) * 3, (None, None), 12, ()], strict=True)))
 
     assert gone.cause == "no_members"

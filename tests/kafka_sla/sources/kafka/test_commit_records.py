@@ -55,8 +55,11 @@ def _decode(
 TOPIC_ID_TAG = b"\x01\x00\x10" + uuid.uuid4().bytes
 
 
-@pytest.mark.parametrize(("version", "tags"), [(0, b""), (1, b""), (2, b""), (3, b""), (4, b"\0"), (4, TOPIC_ID_TAG)],
-                         ids=["v0", "v1", "v2", "v3", "v4", "v4 with topic id"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("version", "tags"),
+    [(0, b""), (1, b""), (2, b""), (3, b""), (4, b"\0"), (4, TOPIC_ID_TAG)],
+    ids=["v0", "v1", "v2", "v3", "v4", "v4 with topic id"],
+)
 def test_every_value_version_is_read_whatever_its_metadata(version: int, tags: bytes) -> None:
     texts = ["", "m", "ü" * 40, "x" * 300, "y" * 20_000]
     records = [(_key(), _value(version, 2**40 + k, text, tags)) for k, text in enumerate(texts)]
@@ -65,11 +68,16 @@ def test_every_value_version_is_read_whatever_its_metadata(version: int, tags: b
     assert strange == 0
     assert rows == [
         {
-            "cluster": "prod", "group": "billing", "topic": "orders", "partition": 3,
-            "at": committed_at, "committed_offset": 2**40 + k, "source": "commit_log",
+            "cluster": "prod",
+            "group": "billing",
+            "topic": "orders",
+            "partition": 3,
+            "at": committed_at,
+            "committed_offset": 2**40 + k,
+            "source": "commit_log",
         }
         for k in range(len(texts))
-    ]  # fmt: skip
+    ]
 
 
 def test_a_commit_whose_predecessors_were_compacted_away_says_so() -> None:

@@ -62,7 +62,7 @@ def test_commits_of_consumers_of_the_new_protocol_are_read(kafka: Broker) -> Non
 def test_a_deleted_group_leaves_a_tombstone(kafka: Broker) -> None:
     name = topic(kafka)
     commit(kafka, f"g-{name}", name, 4)
-    admin(kafka).delete_consumer_groups([f"g-{name}"])[f"g-{name}"].result(20)
+    admin(kafka).delete_consumer_groups([f"g-{name}"])[f"g-{name}"].result(120)
 
     found = decoded(look(kafka, this_minute(), name, groups=f"g-{name}"))
 
@@ -73,7 +73,7 @@ def test_commits_of_aborted_transactions_do_not_count(kafka: Broker) -> None:
     source, target = topic(kafka), topic(kafka)
     produce(kafka, source, [ms(1), ms(2)])
     producer = Producer({**kafka.client(), "transactional.id": source})
-    producer.init_transactions(20)
+    producer.init_transactions(120)
     consumer: Consumer = joined(kafka, f"g-{source}", source)
     for offset, outcome in ((1, producer.abort_transaction), (2, producer.commit_transaction)):
         producer.begin_transaction()
@@ -89,7 +89,7 @@ def test_commits_of_aborted_transactions_do_not_count(kafka: Broker) -> None:
 def test_commits_behind_an_open_transaction_are_left_to_the_next_pass(kafka: Broker) -> None:
     source, target = topic(kafka), topic(kafka)
     producer = Producer({**kafka.client(), "transactional.id": source})
-    producer.init_transactions(20)
+    producer.init_transactions(120)
     consumer = joined(kafka, f"g-{source}", source)
     producer.begin_transaction()
     producer.produce(target, b"x")
@@ -97,7 +97,7 @@ def test_commits_behind_an_open_transaction_are_left_to_the_next_pass(kafka: Bro
     commit(kafka, f"h-{source}", source, 1)
 
     held = look(kafka, this_minute(), source, groups=f"h-{source}", live=True)
-    producer.commit_transaction(20)
+    producer.commit_transaction(120)
     consumer.close()
     free = look(kafka, this_minute(), source, groups=f"h-{source}", live=True)
 
@@ -164,7 +164,9 @@ def test_a_commit_beyond_the_log_end_is_marked_and_noted_and_others_are_not(kafk
 
         marked = {(row["group"], row["committed_offset"]): row["source"] for row in seen.commits.to_pylist()}
         assert marked == {
-            (stray, 1): "commit_log", (stray, 10**15): "beyond_log_end", (fine, 2): "commit_log",
-        }  # fmt: skip
+            (stray, 1): "commit_log",
+            (stray, 10**15): "beyond_log_end",
+            (fine, 2): "commit_log",
+        }
         (note,) = seen.notes
         assert f"1000000000000000 of group '{stray}' in {name}-0, which ends at 2" in note

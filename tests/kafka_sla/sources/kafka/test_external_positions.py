@@ -30,8 +30,9 @@ def test_a_position_of_the_time_asked_for_keeps_its_time_and_an_older_one_is_tol
 def test_a_position_beyond_the_log_end_is_kept_as_what_it_is() -> None:
     positions = [kept(BUSY, 2_000, 10**15), kept(IDLE, 10, 4)]
     assert [row[-2:] for row in kept_rows(positions, THERE, since=1_000)] == [
-        (10**15, "beyond_log_end"), (4, "beyond_log_end")
-    ]  # fmt: skip
+        (10**15, "beyond_log_end"),
+        (4, "beyond_log_end"),
+    ]
 
 
 def test_a_position_that_was_deleted_before_is_none() -> None:

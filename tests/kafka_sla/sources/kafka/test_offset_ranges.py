@@ -58,6 +58,16 @@ def test_ranges_hold_every_record_and_no_void_holds_what_compaction_removed_what
         assert sum(one.records or 0 for one in found) == len(records)
 
 
+def test_what_compaction_removed_among_records_out_of_order_was_not_read() -> None:
+    records = [(0, 10_000), (1, 1_000), (3, 1_001), (4, 20_000)]
+
+    read = content(records, [], 5)
+    read.backwards = True
+
+    after = [Range(3, 4, 1, 1_001, 1_001), Range(4, 5, 1, 20_000, 20_000)]
+    assert read.ranges(0, TOLERANCE) == [Range(0, 1, 1, 10_000, 10_000), Range(1, 3), *after]
+
+
 def test_a_wild_flow_is_told_more_coarsely_instead_of_record_by_record() -> None:
     luck = random.Random(6)
     records = [(offset, luck.randrange(10**7)) for offset in range(3 * MOST_RANGES)]

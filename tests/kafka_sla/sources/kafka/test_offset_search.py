@@ -189,8 +189,14 @@ def test_after_retention_the_first_surviving_record_tells_its_own_time_only(log_
     search = Search(RULE, len(log))
     search.grid(START, START + HOUR)
     while wanted := search.wanted():
-        search.take({at: Found(max(1_800, answer(log, at).offset), log[max(1_800, answer(log, at).offset)])
-                     if at <= log[-1] else Found(-1, -1) for at in wanted})  # fmt: skip
+        search.take(
+            {
+                at: Found(max(1_800, answer(log, at).offset), log[max(1_800, answer(log, at).offset)])
+                if at <= log[-1]
+                else Found(-1, -1)
+                for at in wanted
+            }
+        )
 
     found = points(search, log_start)
 

@@ -44,14 +44,14 @@ def seen_by_a_group(kafka: Broker, name: str, position: int) -> Snapshot:
 def transactions(kafka: Broker, name: str, *outcomes: tuple[int, str]) -> Producer:
     """So many records in each transaction, which is then committed, aborted or left open."""
     producer = Producer({**kafka.client(), "transactional.id": name})
-    producer.init_transactions(20)
+    producer.init_transactions(120)
     for count, outcome in outcomes:
         producer.begin_transaction()
         for _ in range(count):
             producer.produce(name, b"x", timestamp=just_now())
         producer.flush()
         if outcome != "open":
-            getattr(producer, f"{outcome}_transaction")(20)
+            getattr(producer, f"{outcome}_transaction")(120)
     return producer
 
 
@@ -72,7 +72,7 @@ def test_what_follows_an_open_transaction_is_told_to_be_unread(kafka: Broker) ->
     producer = transactions(kafka, name, (2, "commit"), (1, "open"))
 
     seen = seen_by_a_group(kafka, name, 1)
-    producer.abort_transaction(20)
+    producer.abort_transaction(120)
 
     assert [(row["first"], row["end"], row["records"], row["latest"]) for row in ranges(seen)][-1] == (3, 4, None, None)
     assert any("end in an open transaction" in note for note in seen.notes)
@@ -137,7 +137,7 @@ def test_a_window_that_is_too_large_to_be_read_is_told_to_be_unread(kafka: Broke
     producer = Producer({**kafka.client(), "batch.num.messages": 1})
     for index in range(60):
         producer.produce(name, b"x" * 100_000, timestamp=now - 1_000 + 10 * index - 500 * (index % 2))
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
 
     seen = seen_by_a_group(kafka, name, 50)
 

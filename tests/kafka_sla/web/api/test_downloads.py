@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+import yaml
 from prometheus_client.parser import text_string_to_metric_families
 from pyarrow import csv as arrow_csv
 
@@ -112,6 +113,28 @@ def test_prometheus_gets_state_attainment_budget_and_quantiles(reader: Asker) ->
     }
     assert percentiles["50"] <= percentiles["95"] <= percentiles["99"]
     assert {"kafka_sla_attainment_ratio", "kafka_sla_error_budget_left_seconds", "kafka_sla_burn_rate"} <= set(found)
+    alerts = {(s.labels["sla"], s.labels["severity"]): s.value for s in found["kafka_sla_burn_alert"]}
+    assert {("orders within 5 minutes", "page"), ("orders within 5 minutes", "ticket")} == set(alerts)
+    assert 1 == alerts["orders within 5 minutes", "page"]
+    assert [HOSTILE] == [s.labels["sla"] for s in found["kafka_sla_error_budget_left_records"]]
+    assert HOSTILE not in {s.labels["sla"] for s in found["kafka_sla_error_budget_left_seconds"]}
+    (low, high) = (
+        next(s.value for s in found[f"kafka_sla_attainment_{bound}_ratio"] if s.labels["sla"] == HOSTILE)
+        for bound in ("low", "high")
+    )
+    assert low < high
+
+
+def test_prometheus_gets_when_each_sla_will_have_caught_up(reader: Asker) -> None:
+    found = samples(reader)
+    low, estimate, high = (
+        {s.labels["sla"]: s.value for s in found[f"kafka_sla_catch_up{bound}_seconds"]}
+        for bound in ("_low", "", "_high")
+    )
+
+    assert "search index" not in estimate, "what is not known is left out"
+    assert (low[PAYMENTS], estimate[PAYMENTS], high[PAYMENTS]) == (0, 0, 0)
+    assert 0 < low["orders within 5 minutes"] <= estimate["orders within 5 minutes"] <= high["orders within 5 minutes"]
 
 
 @pytest.mark.parametrize(
@@ -182,8 +205,11 @@ def test_the_grafana_dashboard_asks_for_series_and_labels_that_there_are(reader:
     asked = [(target["expr"], target.get("legendFormat", "")) for p in board["panels"] for target in p["targets"]]
     asked += [(v["query"]["query"], "") for v in board["templating"]["list"] if v["type"] == "query"]
 
-    series = [(name, set(re.findall(r"(\w+)\s*[=!]", wanted))) for query, _ in asked
-              for name, wanted in re.findall(rf"\b({_NAMES})\b(?:\{{([^}}]*)\}})?", query)]  # fmt: skip
+    series = [
+        (name, set(re.findall(r"(\w+)\s*[=!]", wanted)))
+        for query, _ in asked
+        for name, wanted in re.findall(rf"\b({_NAMES})\b(?:\{{([^}}]*)\}})?", query)
+    ]
     assert len({name for name, _ in series}) >= 12
     assert [one for one in series if not one[1] <= labels.get(one[0], set())] == []
     for query, legend in asked:
@@ -191,6 +217,19 @@ def test_the_grafana_dashboard_asks_for_series_and_labels_that_there_are(reader:
         shown = re.findall(r"\{\{(\w+)\}\}", legend) + re.findall(r"label_values\([^,]+, (\w+)\)", query)
         shown += [label for listed in re.findall(r"by \(([^)]*)\)", query) for label in listed.split(", ")]
         assert set(shown) <= there, f"{query} has {sorted(there)}"
+
+
+def test_the_alerting_rules_ask_for_series_and_labels_that_there_are(reader: Asker) -> None:
+    (group,) = yaml.safe_load((ROOT / "docs/how-to/kafka-sla-alerts.rules.yml").read_text())["groups"]
+    labels = {name: set(found[0].labels) for name, found in samples(reader).items() if found}
+
+    for rule in group["rules"]:
+        names = re.findall(_NAMES, rule["expr"])
+        assert names
+        assert set(names) <= set(labels), rule["alert"]
+        there = set.union(*(labels[name] for name in names))
+        used = re.findall(r"(\w+)=", rule["expr"]) + re.findall(r"\$labels\.(\w+)", str(rule["annotations"]))
+        assert set(used) <= there, f"{rule['alert']} has {sorted(there)}"
 
 
 _NAMES = r"(?:kafka|burrow|kminion)_\w+"

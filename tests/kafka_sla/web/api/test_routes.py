@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from datetime import UTC, datetime
 from statistics import median
 from typing import Any
@@ -21,8 +22,14 @@ def by_name(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 def test_every_sla_says_its_state_and_open_misses_come_first(reader: Asker) -> None:
     rows = reader.json("/api/v1/slas")
 
-    assert {ORDERS: "missed", PAYMENTS: "met", "billing by night": "excluded", "search index": "unknown",
-            "clicks in Berlin": "met", HOSTILE: "met"} == {row["name"]: row["state"] for row in rows}  # fmt: skip
+    assert {
+        ORDERS: "missed",
+        PAYMENTS: "met",
+        "billing by night": "excluded",
+        "search index": "unknown",
+        "clicks in Berlin": "met",
+        HOSTILE: "met",
+    } == {row["name"]: row["state"] for row in rows}
     assert ORDERS == rows[0]["name"]
     assert "no data" in by_name(rows)["search index"]["reason"]
 
@@ -37,6 +44,41 @@ def test_a_period_shows_what_was_spent(reader: Asker) -> None:
     assert (period["met"], period["budget"]) == (None if period["budget_left_ms"] >= 0 else False, _expected(period))
 
 
+def test_an_open_burn_says_since_when_and_how_fast(reader: Asker) -> None:
+    rows = by_name(reader.json("/api/v1/slas"))
+
+    burn = next(burn for burn in rows[ORDERS]["burns"] if burn["severity"] == "page")
+    assert ("page", None, 14.4, 3_600_000) == (
+        burn["severity"],
+        burn["end"],
+        burn["alerted_above"],
+        burn["long_ms"],
+    )
+    assert burn["burn_rate"] > 14.4
+    assert [] == rows[PAYMENTS]["burns"]
+    assert burn in reader.json(f"/api/v1/slas/{ORDERS}/burns")
+    page = reader.get(f"/slas/{ORDERS}").text
+    assert "of the error budget in this time" in page
+    assert '<b class="bad">Page</b> open' in page
+
+
+def test_an_objective_of_records_over_rolling_days_has_its_budget_in_records(reader: Asker) -> None:
+    period = by_name(reader.json("/api/v1/slas"))[HOSTILE]["period"]
+
+    assert ("28d", "records", None, None) == (
+        period["period"],
+        period["objective_of"],
+        period["budget_ms"],
+        period["budget_left_ms"],
+    )
+    assert _at(period["end"]) - _at(period["start"]) == 28 * 86_400
+    assert period["end"] == period["as_of"]
+    assert period["attainment"] == period["records_attainment"]
+    assert period["attainment_low"] < period["attainment"] <= period["attainment_high"]
+    assert 0 < period["budget_left_records"] <= period["budget_records"]
+    assert ("met", True) == (period["decision"], period["met"])
+
+
 def _expected(period: dict[str, Any]) -> str:
     spent = period["bad_ms"] / period["budget_ms"]
     elapsed = (_at(period["as_of"]) - _at(period["start"])) / (_at(period["end"]) - _at(period["start"]))
@@ -45,6 +87,18 @@ def _expected(period: dict[str, Any]) -> str:
 
 def _at(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
+
+
+def test_an_sla_says_when_it_will_have_caught_up_and_its_page_says_the_same(reader: Asker) -> None:
+    late, prompt, gone = (reader.json(f"/api/v1/slas/{name}/catch-up") for name in (ORDERS, PAYMENTS, "search index"))
+
+    assert late["state"] in ("catching_up", "never")
+    assert late["behind"] > 0
+    assert late["slowest"]["lag"] >= late["slowest"]["lag_low"] > 0
+    assert html.escape(late["text"]) in reader.get(f"/slas/{ORDERS}").text
+    assert (prompt["state"], prompt["text"]) == ("caught_up", "caught up")
+    assert (gone["state"], gone["reason"]) == ("unknown", "no data for topic clicks")
+    assert "Not known" in reader.get("/slas/search index").text
 
 
 @pytest.mark.parametrize(

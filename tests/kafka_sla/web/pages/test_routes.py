@@ -12,9 +12,23 @@ from tests.kafka_sla.web.conftest import Asker
 from tests.kafka_sla.web.world import HOSTILE
 
 ORDERS = "orders within 5 minutes"
-PAGES = ["/", "/teams/Payments", f"/teams/{HOSTILE}", "/slas/orders within 5 minutes", f"/slas/{HOSTILE}",
-         "/misses", "/quality", "/coverage", "/brokers", "/replication", "/unread",
-         "/reports", "/reports/Gone/month-20260201T0000Z", "/dags/kafka_sla", "/dags/other"]  # fmt: skip
+PAGES = [
+    "/",
+    "/teams/Payments",
+    f"/teams/{HOSTILE}",
+    "/slas/orders within 5 minutes",
+    f"/slas/{HOSTILE}",
+    "/misses",
+    "/quality",
+    "/coverage",
+    "/brokers",
+    "/replication",
+    "/unread",
+    "/reports",
+    "/reports/Gone/month-20260201T0000Z",
+    "/dags/kafka_sla",
+    "/dags/other",
+]
 
 
 class Elements(HTMLParser):

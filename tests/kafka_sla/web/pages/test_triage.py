@@ -69,3 +69,25 @@ def test_an_acknowledgement_and_a_comment_are_seen_on_the_page_in_the_list_and_i
     (found,) = [one for one in context.ledger.verdicts.misses() if one.id == miss]
     noted = surroundings(context.ledger, context.settings.sla(found.sla), found, found.opened_at).notes
     assert [(note.kind, note.author) for note in noted] == [("acknowledged", "somebody"), ("comment", "somebody")]
+
+
+def test_the_page_of_a_miss_links_those_that_were_reported_with_it(reader: Asker, miss: str) -> None:
+    from starlette.requests import Request
+
+    from kafka_sla.ledger.outbox import Notice
+    from kafka_sla.web.queries.context import open_context
+
+    ledger = open_context(Request({"type": "http", "state": {}})).ledger
+    other = next(found for found in ledger.verdicts.misses() if found.id != miss)
+    assert "Reported with" not in reader.get(f"/misses/{miss}").text
+
+    for found in ledger.verdicts.misses():
+        if found.id in (miss, other.id):
+            ledger.outbox.enqueue(Notice("opened", found))
+    ledger.incidents.deliver(lambda _: None, lambda notices: ["slow brokers"] * len(notices))
+
+    incidents = {found["id"]: found["incident"] for found in reader.json("/api/v1/misses")}
+    assert incidents[miss] == incidents[other.id] is not None
+    assert reader.json(f"/api/v1/misses/{miss}")["incident"] == incidents[miss]
+    page = reader.get(f"/misses/{miss}").text
+    assert f'1 other SLA missed by the same cause: <a href="/kafka-sla/misses/{other.id}">' in page

@@ -51,10 +51,15 @@ def _run(run_id: str, piece: Any, state: str = "success", **values: Any) -> Any:
 
     about: datetime = piece.published_at
     run = DagRun(
-        dag_id="kafka_sla", run_id=run_id, run_type=DagRunType.MANUAL, run_after=about,
-        start_date=None if state == "queued" else about - timedelta(minutes=1), state=DagRunState(state),
-        triggered_by=DagRunTriggeredByType.TEST, **values,
-    )  # fmt: skip
+        dag_id="kafka_sla",
+        run_id=run_id,
+        run_type=DagRunType.MANUAL,
+        run_after=about,
+        start_date=None if state == "queued" else about - timedelta(minutes=1),
+        state=DagRunState(state),
+        triggered_by=DagRunTriggeredByType.TEST,
+        **values,
+    )
     run.end_date = about + timedelta(minutes=1)
     return run
 

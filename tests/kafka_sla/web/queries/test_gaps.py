@@ -46,9 +46,10 @@ def context(asgi: Any, tmp_path: Path) -> Any:
 
 
 def found(context: Any, span: Interval) -> Any:
+    from kafka_sla.web.queries.coverage import published_spans
     from kafka_sla.web.queries.gaps import missing
 
-    return missing(context, span)
+    return missing(context, span, published_spans(context, span))
 
 
 def publish(context: Any, cluster: str, span: Interval) -> None:
@@ -125,8 +126,11 @@ def test_an_sla_that_came_later_is_judged_from_what_is_stored(context: Any) -> N
     assert [("orders within 5 minutes", MARCH, MARCH + 3 * DAY)] == [(u.sla, u.start, u.end) for u in answer.unjudged]
     (command,) = commands(answer.remediations, "judge")
     assert json.loads(shlex.split(command)[-1]) == {
-        "from": "2026-03-01T00:00Z", "to": "2026-03-04T00:00Z", "facts": "stored", "slas": ["orders within 5 minutes"],
-    }  # fmt: skip
+        "from": "2026-03-01T00:00Z",
+        "to": "2026-03-04T00:00Z",
+        "facts": "stored",
+        "slas": ["orders within 5 minutes"],
+    }
 
 
 def test_every_form_offered_is_one_that_the_dag_accepts(context: Any) -> None:
@@ -138,9 +142,15 @@ def test_every_form_offered_is_one_that_the_dag_accepts(context: Any) -> None:
     for remediation in remediations:
         start, end = parse_instant(remediation.form["from"]), parse_instant(remediation.form["to"])
         request = Request(
-            every=DAY, watches=False, run_after=NOW, start=start, end=end, stored="facts" in remediation.form,
-            clusters=tuple(remediation.form.get("clusters", ())), slas=tuple(remediation.form.get("slas", ())),
-        )  # fmt: skip
+            every=DAY,
+            watches=False,
+            run_after=NOW,
+            start=start,
+            end=end,
+            stored="facts" in remediation.form,
+            clusters=tuple(remediation.form.get("clusters", ())),
+            slas=tuple(remediation.form.get("slas", ())),
+        )
         assert Interval(remediation.start, remediation.end) == planned(plan(context.settings, KEPT, request, NOW))
 
 
@@ -169,10 +179,17 @@ def runs(asgi: Any) -> Iterator[None]:
     from sqlalchemy import delete
 
     with create_session() as session:
-        session.add(DagRun(
-            dag_id="kafka_sla_history", run_id="failed", run_type=DagRunType.SCHEDULED, logical_date=MARCH + DAY,
-            run_after=MARCH + 2 * DAY, data_interval=(MARCH + DAY, MARCH + 2 * DAY), state=DagRunState.FAILED,
-        ))  # fmt: skip
+        session.add(
+            DagRun(
+                dag_id="kafka_sla_history",
+                run_id="failed",
+                run_type=DagRunType.SCHEDULED,
+                logical_date=MARCH + DAY,
+                run_after=MARCH + 2 * DAY,
+                data_interval=(MARCH + DAY, MARCH + 2 * DAY),
+                state=DagRunState.FAILED,
+            )
+        )
     yield
     with create_session() as session:
         session.execute(delete(DagRun).where(DagRun.run_id == "failed"))
@@ -186,6 +203,26 @@ def test_a_run_that_failed_is_told_and_repeated(context: Any, runs: None) -> Non
 
     assert [("dr", 1, 0)] == [(t.cluster, t.failed_runs, t.runs_under_way) for t in answer.times]
     assert "--reprocess-behavior completed" in commands(answer.remediations, "backfill")[0]
+
+
+def test_missing_time_says_why_it_could_not_be_measured(context: Any, runs: None) -> None:
+    context.ledger.failures.add(["dr"], Interval(MARCH + DAY, MARCH + 2 * DAY), "measure", "no space left on <disk>")
+
+    answer = found(context, days(1, 3))
+
+    assert {"no space left on <disk>", None} == {t.reason for t in answer.times}
+    assert [t.cluster for t in answer.times if t.reason] == ["dr"]
+
+
+def test_the_page_says_why_time_could_not_be_measured(reader: Asker) -> None:
+    from kafka_sla.tasks.connections import store_of
+
+    failures, second = Ledger(store_of("kafka_sla_store")).failures, Interval(MARCH + DAY, MARCH + 2 * DAY)
+    failures.add(["prod"], second, "measure", "no space left on <disk>")
+    page = reader.get("/coverage", **{"from": "2026-03-01", "to": "2026-03-04"}).text
+    failures.forget(["prod"], second)
+
+    assert "<td>no space left on &lt;disk&gt;</td>" in page
 
 
 def test_the_page_offers_the_command_and_the_json_of_the_form(reader: Asker) -> None:

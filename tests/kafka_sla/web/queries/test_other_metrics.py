@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -47,6 +49,37 @@ def test_the_worst_status_of_the_partitions_is_told_step_by_step(reader: Asker) 
     assert len(line["at_ms"]) == len(row["statuses"])
 
 
+@pytest.fixture
+def without_sums() -> Iterator[None]:
+    """The store as a version left it that kept no sums of loads."""
+    database = sqlite3.connect(Path(os.environ["KAFKA_SLA_CONFIG"]).parent / "store" / "kafka_sla.db")
+    kept = database.execute("SELECT * FROM load_sums").fetchall()
+    with database:
+        database.execute("DELETE FROM load_sums")
+    yield
+    with database:
+        database.executemany("INSERT INTO load_sums VALUES (?, ?, ?, ?, ?)", kept)
+    database.close()
+
+
+@pytest.mark.parametrize("path", ["/api/v1/brokers", "/api/v1/replication", "/api/v1/unread"])
+@pytest.mark.parametrize("since", [timedelta(minutes=37), timedelta(hours=2), timedelta(days=365)])
+def test_figures_are_the_same_from_the_sums_of_loads_and_from_rows(
+    reader: Asker, request: pytest.FixtureRequest, path: str, since: timedelta
+) -> None:
+    span = {"from": f"{datetime.now(UTC) - since:%Y-%m-%dT%H:%MZ}"}
+    from_sums = reader.json(path, **span)
+
+    request.getfixturevalue("without_sums")
+
+    assert from_sums
+    assert from_sums == [
+        {name: pytest.approx(value, 1e-9) if isinstance(value, float) else value for name, value in row.items()}
+        for row in reader.json(path, **span)
+    ]
+
+
+@pytest.mark.usefixtures("without_sums")
 def test_a_damaged_file_costs_its_rows_and_the_page_and_the_answer_say_so(reader: Asker) -> None:
     store = Path(os.environ["KAFKA_SLA_CONFIG"]).parent / "store"
     path = store / "warehouse" / "staging" / "load0000" / "non_consumed" / "part-00000.parquet"
@@ -73,6 +106,7 @@ def test_any_period_is_summed_up(reader: Asker) -> None:
     assert "Shortened" not in reader.get("/brokers", **year).text
 
 
+@pytest.mark.usefixtures("without_sums")
 def test_more_rows_than_one_answer_adds_up_leave_the_newest_part(
     reader: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

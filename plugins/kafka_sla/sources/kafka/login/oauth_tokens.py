@@ -18,8 +18,9 @@ from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
 _TIMEOUT_S = 10
-_RETRIES = Retry(3, backoff_factor=0.2, status_forcelist=(429, 500, 502, 503, 504), allowed_methods=None,
-                 raise_on_status=False)  # fmt: skip
+_RETRIES = Retry(
+    3, backoff_factor=0.2, status_forcelist=(429, 500, 502, 503, 504), allowed_methods=None, raise_on_status=False
+)
 _REUSED = 0.8
 """Share of its life for which a token serves new logins. A broker that limits sessions ends them with the token, and
 logins are renewed after 85 to 95 % of it: by then there must be a new one."""
@@ -68,9 +69,14 @@ class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
 
 
 def client_credentials(
-    endpoint: str, client_id: str, secret: str, *, scope: str | None = None, authority: str | None = None,
+    endpoint: str,
+    client_id: str,
+    secret: str,
+    *,
+    scope: str | None = None,
+    authority: str | None = None,
     extensions: Mapping[str, str] | None = None,
-) -> Issue:  # fmt: skip
+) -> Issue:
     """Tokens of an endpoint's client credentials grant; `authority`: the file of those who signed its certificate."""
     place = urlsplit(endpoint).hostname
 
@@ -80,8 +86,14 @@ def client_credentials(
         try:
             with requests.Session() as session:
                 session.mount(endpoint, HTTPAdapter(max_retries=_RETRIES))
-                answer = session.post(endpoint, grant, auth=(client_id, secret), timeout=_TIMEOUT_S,
-                                      verify=authority or True, allow_redirects=False)  # fmt: skip
+                answer = session.post(
+                    endpoint,
+                    grant,
+                    auth=(client_id, secret),
+                    timeout=_TIMEOUT_S,
+                    verify=authority or True,
+                    allow_redirects=False,
+                )
         except requests.RequestException as error:
             raise TokenRefused(
                 f"the token endpoint at {place} does not answer ({type(error).__name__});"

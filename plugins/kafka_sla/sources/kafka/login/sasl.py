@@ -62,9 +62,13 @@ def _of_endpoint(keys: Mapping[str, Any]) -> Issue:
     if not re.match(r"https?://[^/]", keys[_ENDPOINT]):
         raise WrongKey(f"{_ENDPOINT} must begin with https:// and a host")
     return client_credentials(
-        keys[_ENDPOINT], client, secret, scope=keys.get("sasl.oauthbearer.scope"),
-        authority=keys.get("https.ca.location"), extensions=_pairs(keys.get("sasl.oauthbearer.extensions", "")),
-    )  # fmt: skip
+        keys[_ENDPOINT],
+        client,
+        secret,
+        scope=keys.get("sasl.oauthbearer.scope"),
+        authority=keys.get("https.ca.location"),
+        extensions=_pairs(keys.get("sasl.oauthbearer.extensions", "")),
+    )
 
 
 def _pairs(text: str) -> dict[str, str]:

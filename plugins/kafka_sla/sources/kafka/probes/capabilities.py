@@ -31,8 +31,11 @@ def committed_offsets(client: Client, groups: Sequence[Group]) -> Finding:
     """How committed offsets can be had: for many groups at once, or for each group."""
     newest = client.versions(OffsetFetchRequest)[1]
     if newest < ALL_TOPICS:
-        return Finding(False, f"brokers answer OffsetFetch up to version {newest}",
-                       "Kafka 0.10.2 or newer is needed, or a service that speaks its protocol")  # fmt: skip
+        return Finding(
+            False,
+            f"brokers answer OffsetFetch up to version {newest}",
+            "Kafka 0.10.2 or newer is needed, or a service that speaks its protocol",
+        )
     cost = "a snapshot then takes one request for each group instead of one for 500: nothing is less exact"
     if newest < MANY_GROUPS:
         return Finding(True, f"committed offsets are answered for one group at a time (OffsetFetch {newest})", cost)
@@ -54,8 +57,12 @@ def lookups_by_time(client: Client, topics: dict[str, Topic]) -> Finding:
     if not without:
         return Finding(True, f"offsets can be looked up by time in {filled} partitions")
     reasons = "; ".join(sorted(offsets.unanswered)) or "brokers answer that no record has a timestamp"
-    return Finding(True, f"offsets cannot be looked up by time in {len(without)} of {filled} partitions ({reasons})",
-                   f"log ends are then known from polls only, and not of the past; {_SAMPLE}", True)  # fmt: skip
+    return Finding(
+        True,
+        f"offsets cannot be looked up by time in {len(without)} of {filled} partitions ({reasons})",
+        f"log ends are then known from polls only, and not of the past; {_SAMPLE}",
+        True,
+    )
 
 
 def missing_requests(client: Client) -> Iterator[Finding]:
@@ -64,10 +71,12 @@ def missing_requests(client: Client) -> Iterator[Finding]:
 
     for request, cost in (
         (messages.DescribeGroupsRequest, "the number of members of groups is unknown"),
-        (messages.DescribeConfigsRequest, "retention and cleanup policies are unknown: topics count as compacted, and"
-         " nothing is forecast to expire"),
+        (
+            messages.DescribeConfigsRequest,
+            "retention and cleanup policies are unknown: topics count as compacted, and nothing is forecast to expire",
+        ),
         (messages.ListGroupsRequest, "no consumer group is found: nothing can be measured"),
         (messages.FetchRequest, "no record is read: the commit log is unknown, and backlog ages are less exact"),
-    ):  # fmt: skip
+    ):
         if client.versions(request)[1] < 0:
             yield Finding(request is not messages.ListGroupsRequest, f"brokers do not answer {request.__name__}", cost)

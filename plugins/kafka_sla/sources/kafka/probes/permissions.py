@@ -15,7 +15,14 @@ from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
 from kafka_sla.sources.kafka.protocol.fetch import ONE_BATCH, FetchPosition, fetched
 from kafka_sla.sources.kafka.protocol.groups import Committed, Group, see_groups
-from kafka_sla.sources.kafka.protocol.topics import Topic, TopicPartition, read_configs, read_topic, read_topics
+from kafka_sla.sources.kafka.protocol.topics import (
+    Topic,
+    TopicPartition,
+    read_configs,
+    read_topic,
+    read_topics,
+)
+from kafka_sla.text.formatting import plural
 
 _TRIED = 100
 """Topics of which a record is read, so that thousands take no longer."""
@@ -33,7 +40,7 @@ def probe(cluster: Cluster, connection: Connection) -> list[Finding]:
 
 
 def _findings(client: Client, cluster: Cluster) -> Iterator[Finding]:
-    yield Finding(True, f"reached {len(client.brokers)} brokers with connection {client.connection.id!r}")
+    yield Finding(True, f"reached {plural(len(client.brokers), 'broker')} with connection {client.connection.id!r}")
     if ignored := ignored_keys(client.connection):
         yield Finding(True, f"keys of the connection that mean nothing here are ignored: {', '.join(ignored)}")
     yield Finding(True, f"brokers speak the protocol of Kafka {'.'.join(map(str, client.broker_version))}")
@@ -41,8 +48,10 @@ def _findings(client: Client, cluster: Cluster) -> Iterator[Finding]:
     topics = read_topics(client, cluster.topics)
     yield _topics(topics)
     _, refused = read_configs(client, topics)
-    yield Finding(not refused, refused[0] if refused else "the settings of the topics may be read",
-                  "grant DESCRIBE_CONFIGS on the topics" if refused else None)  # fmt: skip
+    if refused:
+        yield Finding(not refused.is_forbidden, refused.text, refused.cure)
+    else:
+        yield Finding(True, "the settings of the topics can be read")
     if topics:
         yield _records(client, topics)
         yield lookups_by_time(client, topics)
@@ -55,20 +64,31 @@ def _findings(client: Client, cluster: Cluster) -> Iterator[Finding]:
 def _topics(topics: dict[str, Topic]) -> Finding:
     if topics:
         return Finding(
-            True, f"{len(topics)} topics with {sum(len(t.leaders) for t in topics.values())} partitions match"
+            True,
+            f"{plural(len(topics), 'topic')} with {plural(sum(len(t.leaders) for t in topics.values()), 'partition')}"
+            " are seen",
         )
-    return Finding(False, "no topic matches, or none may be seen",
-                   "correct the topics of the configuration, or grant DESCRIBE on the topics")  # fmt: skip
+    return Finding(
+        False,
+        "no topic matches, or none may be seen",
+        "correct the topics of the configuration, or grant DESCRIBE on the topics",
+    )
 
 
 def _groups(groups: list[Group], committed: Committed) -> Finding:
     if not groups:
-        return Finding(False, "no consumer group matches, or none may be seen",
-                       "correct the groups of the configuration, or grant DESCRIBE on the groups")  # fmt: skip
+        return Finding(
+            False,
+            "no consumer group matches, or none may be seen",
+            "correct the groups of the configuration, or grant DESCRIBE on the groups",
+        )
     if committed.notes:
         return Finding(False, committed.notes[0], "grant DESCRIBE on the groups")
-    return Finding(True, f"{len(groups)} consumer groups match, with "
-                   f"{sum(len(positions) for positions in committed.offsets.values())} committed offsets")  # fmt: skip
+    return Finding(
+        True,
+        f"{len(groups)} consumer groups match, with "
+        f"{sum(len(positions) for positions in committed.offsets.values())} committed offsets",
+    )
 
 
 def _records(client: Client, topics: dict[str, Topic]) -> Finding:
@@ -76,9 +96,12 @@ def _records(client: Client, topics: dict[str, Topic]) -> Finding:
     refused = [topic.name for topic in tried if isinstance(_fetch_error(client, topic), AuthorizationError)]
     if not refused:
         return Finding(True, "records of the topics may be read")
-    return Finding(False, f"records of {len(refused)} topics may not be read, such as {refused[0]}:"
-                   " the age of backlogs is then less exact, and compacted topics have few points",
-                   "grant READ on the topics")  # fmt: skip
+    return Finding(
+        False,
+        f"records of {len(refused)} topics may not be read, such as {refused[0]}:"
+        " the age of backlogs is then less exact, and compacted topics have few points",
+        "grant READ on the topics",
+    )
 
 
 def _commit_log(client: Client, committed: Committed) -> Finding:
@@ -91,9 +114,12 @@ def _commit_log(client: Client, committed: Committed) -> Finding:
         return Finding(True, f"{TOPIC} does not exist yet: nobody has committed")
     if not isinstance(error, AuthorizationError | UnknownTopicOrPartitionError):
         return Finding(True, f"{TOPIC} may be read: every commit is known, also of the past")
-    return Finding(False, f"{TOPIC} may not be read: commits are known at snapshots only, and not of the past",
-                   f"grant READ and DESCRIBE on topic {TOPIC}, or give the cluster sample_every",
-                   True)  # fmt: skip
+    return Finding(
+        False,
+        f"{TOPIC} may not be read: commits are known at snapshots only, and not of the past",
+        f"grant READ and DESCRIBE on topic {TOPIC}, or give the cluster sample_every",
+        True,
+    )
 
 
 def _fetch_error(client: Client, topic: Topic) -> KafkaError | None:

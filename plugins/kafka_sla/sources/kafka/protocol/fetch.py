@@ -76,9 +76,13 @@ def _together(places: Sequence[FetchPosition], max_bytes: int) -> Iterator[list[
 
 
 def _fill(
-    client: Client, places: Sequence[FetchPosition], requests: Sequence[list[int]], max_bytes: int, committed: bool,
+    client: Client,
+    places: Sequence[FetchPosition],
+    requests: Sequence[list[int]],
+    max_bytes: int,
+    committed: bool,
     answers: list[Any],
-) -> None:  # fmt: skip
+) -> None:
     """Ask, one request for each list of indexes, and put the answers where they belong; again where it is withheld."""
     left = list(requests)
     while left:
@@ -124,8 +128,15 @@ def _request(places: Sequence[FetchPosition], max_bytes: int, committed: bool) -
         partition = _Partition(partition=tp.partition, fetch_offset=offset, partition_max_bytes=max_bytes)
         topics.setdefault(tp.topic, []).append(partition)
     isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-    return Ask(places[0].node, FetchRequest(
-        replica_id=-1, max_wait_ms=0, min_bytes=0, max_bytes=max_bytes * len(places), isolation_level=int(isolation),
-        topics=[_Topic(topic=name, partitions=partitions) for name, partitions in topics.items()],
-        max_version=_LAST_VERSION_WITH_NAMES,
-    ))  # fmt: skip
+    return Ask(
+        places[0].node,
+        FetchRequest(
+            replica_id=-1,
+            max_wait_ms=0,
+            min_bytes=0,
+            max_bytes=max_bytes * len(places),
+            isolation_level=int(isolation),
+            topics=[_Topic(topic=name, partitions=partitions) for name, partitions in topics.items()],
+            max_version=_LAST_VERSION_WITH_NAMES,
+        ),
+    )

@@ -46,8 +46,10 @@ def describe_members(client: Client, groups: Iterable[Group]) -> dict[str, list[
     answers = [answer for answer in client.ask(asks) if not isinstance(answer, KafkaError)]
     return {
         group.group_id: [_member(group, member) for member in group.members]
-        for answer in answers for group in answer.groups if group.error_code == 0
-    }  # fmt: skip
+        for answer in answers
+        for group in answer.groups
+        if group.error_code == 0
+    }
 
 
 def _member(group: Any, member: Any) -> Member:

@@ -109,7 +109,7 @@ def see_groups(client: Client, wanted: Patterns, topics: Patterns) -> tuple[list
 
 def _unlisted(
     client: Client, names: Sequence[str], topics: Patterns
-) -> Iterator[tuple[Group, dict[TopicPartition, int]]]:  # fmt: skip
+) -> Iterator[tuple[Group, dict[TopicPartition, int]]]:
     """Those of the named groups that no broker lists and one knows positions of: some services list running groups
     only. All are asked, for the request that finds a coordinator may create a topic."""
     for node in client.brokers if names else ():
@@ -138,9 +138,12 @@ def read_committed(client: Client, groups: Sequence[Group], topics: Patterns) ->
 
 
 def _fetch(
-    client: Client, groups: Sequence[Group], topics: Patterns, offsets: dict[str, dict[TopicPartition, int]],
+    client: Client,
+    groups: Sequence[Group],
+    topics: Patterns,
+    offsets: dict[str, dict[TopicPartition, int]],
     failed: dict[str, KafkaError],
-) -> list[Group]:  # fmt: skip
+) -> list[Group]:
     """Adds what the coordinators answer to `offsets` or `failed`; returns the groups whose coordinator moves."""
     matching: dict[str, bool] = {}
     for name, answer in _answers(client, groups):

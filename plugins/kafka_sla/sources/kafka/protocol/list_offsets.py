@@ -183,7 +183,11 @@ def _request(node: int, asked: Mapping[TopicPartition, int]) -> Ask:
     topics: dict[str, list[Any]] = {}
     for tp, time_ms in asked.items():
         topics.setdefault(tp.topic, []).append(_Partition(partition_index=tp.partition, timestamp=time_ms))
-    return Ask(node, ListOffsetsRequest(
-        replica_id=-1, isolation_level=int(IsolationLevel.READ_UNCOMMITTED),
-        topics=[_Topic(name=name, partitions=partitions) for name, partitions in topics.items()],
-    ))  # fmt: skip
+    return Ask(
+        node,
+        ListOffsetsRequest(
+            replica_id=-1,
+            isolation_level=int(IsolationLevel.READ_UNCOMMITTED),
+            topics=[_Topic(name=name, partitions=partitions) for name, partitions in topics.items()],
+        ),
+    )

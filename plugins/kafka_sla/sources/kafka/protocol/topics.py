@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kafka.errors import (
+    AuthorizationError,
     BrokerResponseError,
     IncompatibleBrokerVersion,
     KafkaConnectionError,
@@ -19,6 +20,7 @@ from kafka_sla.model.entities import Patterns
 from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
 from kafka_sla.sources.kafka.protocol.kafka_python import DescribeConfigsRequest, MetadataRequest
+from kafka_sla.text.formatting import plural
 
 _TOPIC_RESOURCE = 2
 _Resource = DescribeConfigsRequest.DescribeConfigsResource
@@ -55,6 +57,14 @@ class TopicConfig:
         return "compact" in self.cleanup_policy
 
 
+class Refused(NamedTuple):
+    """Settings that were not told: of how many topics, and what can be done about it or what it costs."""
+
+    text: str
+    cure: str
+    is_forbidden: bool
+
+
 def read_topics(client: Client, wanted: Patterns) -> dict[str, Topic]:
     """The topics that match and may be seen; Kafka's internal ones never do."""
     answer = client.ask_one(MetadataRequest(topics=None, allow_auto_topic_creation=False))
@@ -75,19 +85,20 @@ def read_topic(client: Client, name: str) -> Topic:
     return _topic(topic)
 
 
-def read_configs(client: Client, topics: Iterable[str]) -> tuple[dict[str, TopicConfig], list[str]]:
-    """The settings of each topic that may be read, and a note about those that may not."""
+def read_configs(client: Client, topics: Iterable[str]) -> tuple[dict[str, TopicConfig], Refused | None]:
+    """The settings of each topic that may be read, and what is to say of those that may not."""
     resources = [
         _Resource(resource_type=_TOPIC_RESOURCE, resource_name=name, configuration_keys=list(_SETTINGS))
         for name in topics
     ]
     if not resources:
-        return {}, []
+        return {}, None
     found, refused = {}, []
     try:
         results = client.ask_one(DescribeConfigsRequest(resources=resources)).results
     except (BrokerResponseError, IncompatibleBrokerVersion, KafkaConnectionError) as refused_all:
-        return {}, [_refusal([f"{resources[0].resource_name} ({words_of(refused_all)})"], len(resources))]
+        first = f"{resources[0].resource_name} ({words_of(refused_all)})"
+        return {}, _refused(first, len(resources), isinstance(refused_all, AuthorizationError))
     for result in results:
         error = for_code(result.error_code)
         values = {entry.name: entry.value for entry in result.configs or ()}
@@ -98,7 +109,8 @@ def read_configs(client: Client, topics: Iterable[str]) -> tuple[dict[str, Topic
             refused.append(f"{result.resource_name} (answered without {missing})")
         elif error is not UnknownTopicOrPartitionError:
             refused.append(f"{result.resource_name} ({words_of(error())})")
-    return found, [_refusal(refused, len(refused))] if refused else []
+    forbidden = any(issubclass(for_code(result.error_code), AuthorizationError) for result in results)
+    return found, _refused(refused[0], len(refused), forbidden) if refused else None
 
 
 def _topic(topic: Any) -> Topic:
@@ -121,8 +133,8 @@ def _config(values: dict[str, str]) -> TopicConfig:
     )
 
 
-def _refusal(refused: list[str], count: int) -> str:
-    return (
-        f"the settings of {count} topics may not be read, so they have no topic_configs row: {refused[0]}"
-        "; grant DESCRIBE_CONFIGS on the topics"
-    )
+def _refused(first: str, count: int, forbidden: bool) -> Refused:
+    text = f"the settings of {plural(count, 'topic')} cannot be read, so they have no topic_configs row: {first}"
+    if forbidden:
+        return Refused(text, "grant DESCRIBE_CONFIGS on the topics", forbidden)
+    return Refused(text, "these brokers do not answer it, so retention and cleanup stay unknown", forbidden)

@@ -57,9 +57,10 @@ class Sampler:
             self._connect()
         try:
             committed = read_committed(self._client, self._groups, self._cluster.topics)
-            self._committed.add(now_ms(), {
-                Reader(group, tp): at for group, seen in committed.offsets.items() for tp, at in seen.items()
-            })  # fmt: skip
+            self._committed.add(
+                now_ms(),
+                {Reader(group, tp): at for group, seen in committed.offsets.items() for tp, at in seen.items()},
+            )
             ends: dict[TopicPartition, int] = self._offsets.ends()
             self._ends.add(now_ms(), ends)
         except KafkaError as error:
@@ -74,15 +75,17 @@ class Sampler:
 
     def take(self) -> Batch:
         """What was polled since the last batch."""
-        committed = [(reader.group, *reader.tp, at, value, fact_rows.SNAPSHOT)
-                     for reader, at, value in self._committed.take()]  # fmt: skip
+        committed = [
+            (reader.group, *reader.tp, at, value, fact_rows.SNAPSHOT) for reader, at, value in self._committed.take()
+        ]
         ends, notes = self._ends_of_records(self._ends.take(), {TopicPartition(*row[1:3]) for row in committed})
         rows = [(*tp, at, None, value, fact_rows.SNAPSHOT) for tp, at, value in ends]
         name = self._cluster.name
         return Batch(
-            fact_rows.fact_table(COMMITTED_OFFSETS, name, committed), fact_rows.fact_table(LOG_OFFSETS, name, rows),
+            fact_rows.fact_table(COMMITTED_OFFSETS, name, committed),
+            fact_rows.fact_table(LOG_OFFSETS, name, rows),
             notes,
-        )  # fmt: skip
+        )
 
     def _ends_of_records(self, polled: list[End], read: Set[TopicPartition]) -> tuple[list[End], tuple[str, ...]]:
         """The ends before the markers of transactions, as snapshots say them, for a whole batch at once. An end that

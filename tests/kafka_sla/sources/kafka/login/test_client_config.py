@@ -60,8 +60,14 @@ def test_the_extra_has_the_names_of_librdkafka() -> None:
 
 
 def test_keys_that_tune_consumers_and_librdkafka_are_ignored_and_named() -> None:
-    tuned = {"group.id": "billing", "session.timeout.ms": 45_000, "socket.timeout.ms": 60_000, "acks": "all",
-             "socket.keepalive.enable": True, "error_cb": "acme.metrics.errors"}  # fmt: skip
+    tuned = {
+        "group.id": "billing",
+        "session.timeout.ms": 45_000,
+        "socket.timeout.ms": 60_000,
+        "acks": "all",
+        "socket.keepalive.enable": True,
+        "error_cb": "acme.metrics.errors",
+    }
     connection = Connection("k", extra={**SERVERS, **tuned})
 
     assert client_configuration("c", connection) == {"bootstrap_servers": ["broker-1.example.com:9093"]}
@@ -81,9 +87,15 @@ def test_every_error_is_reported_at_once_and_no_secret() -> None:
         client_configuration("payments", Connection("k1", password="secret-2", extra=extra))
 
     reported = str(raised.value)
-    for part in ("'payments'", "'k1'", "'nowhere' is not host:port", "'TLS' is not one of PLAINTEXT, SSL",
-                 "'DIGEST-MD5' is not one of PLAIN", "sasl.pasword: unknown, did you mean sasl.password?",
-                 "no file '/no/such/key'"):  # fmt: skip
+    for part in (
+        "'payments'",
+        "'k1'",
+        "'nowhere' is not host:port",
+        "'TLS' is not one of PLAINTEXT, SSL",
+        "'DIGEST-MD5' is not one of PLAIN",
+        "sasl.pasword: unknown, did you mean sasl.password?",
+        "no file '/no/such/key'",
+    ):
         assert part in reported
     assert "secret" not in reported
 
@@ -113,10 +125,16 @@ def test_a_key_that_cannot_be_honoured_is_refused_with_what_to_do(keys: dict[str
         ({"security_protocol": "SASL_SSL", "sasl_mechanism": "PLAIN"}, "sasl.username or sasl.password is missing"),
         ({"security_protocol": "SASL_SSL", "sasl_mechanism": "OAUTHBEARER"}, "needs sasl.oauthbearer.token.endpoint"),
         ({"security_protocol": "SASL_SSL", "sasl_mechanism": "AWS_MSK_IAM"}, "needs bootstrap.servers of Amazon MSK"),
-        ({"security_protocol": "SASL_SSL", "sasl_mechanism": "OAUTHBEARER",
-          "sasl_oauthbearer_token_endpoint_url": "https://sso.example.com/token"}, "client.secret is missing"),
+        (
+            {
+                "security_protocol": "SASL_SSL",
+                "sasl_mechanism": "OAUTHBEARER",
+                "sasl_oauthbearer_token_endpoint_url": "https://sso.example.com/token",
+            },
+            "client.secret is missing",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_login_that_lacks_something_is_refused_before_anything_is_opened(keys: dict[str, str], problem: str) -> None:
     assert problem in refusal(**keys)
 
@@ -160,9 +178,11 @@ def test_names_are_checked_unless_the_connection_says_not_to() -> None:
 
 
 def test_a_key_may_be_encrypted_and_is_never_shown() -> None:
-    locked = load_pem_private_key(KEY.encode(), None).private_bytes(
-        Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"open-sesame")
-    ).decode()  # fmt: skip
+    locked = (
+        load_pem_private_key(KEY.encode(), None)
+        .private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"open-sesame"))
+        .decode()
+    )
 
     context_of(ssl_certificate_pem=CERTIFICATE, ssl_key_pem=locked, ssl_key_password="open-sesame")
     for password in ({}, {"ssl_key_password": "not-that-one"}):
@@ -177,10 +197,15 @@ def test_a_key_may_be_encrypted_and_is_never_shown() -> None:
         ({"ssl_certificate_pem": CERTIFICATE}, "the client certificate has no key: add ssl.key.location or"),
         ({"ssl_key_pem": KEY}, "ssl.key is given without its certificate"),
         ({"ssl_ca_pem": "no PEM at all"}, "ssl.ca.location or ssl.ca.pem cannot be used"),
-        ({"ssl_certificate_pem": CERTIFICATE, "ssl_key_pem": AUTHORITY.issue_cert("x.example.com").private_key_pem
-          .bytes().decode()}, "key and certificate do not match"),
+        (
+            {
+                "ssl_certificate_pem": CERTIFICATE,
+                "ssl_key_pem": AUTHORITY.issue_cert("x.example.com").private_key_pem.bytes().decode(),
+            },
+            "key and certificate do not match",
+        ),
         ({"ssl_cipher_suites": "ROT13"}, "ssl.cipher.suites cannot be used"),
     ],
-)  # fmt: skip
+)
 def test_certificates_that_cannot_be_used_are_named_by_their_keys(keys: dict[str, str], problem: str) -> None:
     assert problem in refusal(security_protocol="SSL", **keys)

@@ -38,9 +38,15 @@ def tokens() -> Iterator[TokenServer]:
 
 def look(extra: dict[str, str], name: str) -> Snapshot:
     return snapshot(
-        CLUSTER, Connection("kafka_eu", extra=extra), this_minute(), window_ms=60_000,
-        groups=Patterns((f"billing.{name}-v2",)), topics=Patterns((name,)), live=True, offset_lookups=OffsetLookups(),
-    )  # fmt: skip
+        CLUSTER,
+        Connection("kafka_eu", extra=extra),
+        this_minute(),
+        window_ms=60_000,
+        groups=Patterns((f"billing.{name}-v2",)),
+        topics=Patterns((name,)),
+        live=True,
+        offset_lookups=OffsetLookups(),
+    )
 
 
 def positions(seen: Snapshot) -> set[int]:
@@ -91,7 +97,7 @@ def test_scram_sha_256_is_a_login(kafka_sasl: Broker, orders: str) -> None:
     password = kafka_sasl.client("admin")["sasl.password"]
     info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
     upsert = UserScramCredentialUpsertion("admin", info, password.encode())
-    admin(kafka_sasl).alter_user_scram_credentials([upsert])["admin"].result(20)
+    admin(kafka_sasl).alter_user_scram_credentials([upsert])["admin"].result(120)
 
     assert positions(look(kafka_sasl.client("admin", "SCRAM-SHA-256"), orders)) == {4}
 

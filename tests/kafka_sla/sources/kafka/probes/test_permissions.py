@@ -49,7 +49,7 @@ def lagging(kafka_sasl: Broker, times: list[int]) -> Iterator[str]:
     commit(kafka_sasl, f"g-{name}", name, 100)
     yield name
     for removed in admin(kafka_sasl).delete_acls([OF_READER]).values():
-        removed.result(20)
+        removed.result(120)
 
 
 def grant(broker: Broker, *rights: tuple[ResourceType, str, AclOperation]) -> None:
@@ -59,10 +59,10 @@ def grant(broker: Broker, *rights: tuple[ResourceType, str, AclOperation]) -> No
     ]
     client = admin(broker)
     for granted in client.create_acls(wanted).values():
-        granted.result(20)
+        granted.result(120)
     # The controller has answered; the broker applies what it was told a moment later, or seconds later when it is busy.
-    until = monotonic() + 60
-    while not set(wanted) <= set(client.describe_acls(OF_READER).result(20)):
+    until = monotonic() + 180
+    while not set(wanted) <= set(client.describe_acls(OF_READER).result(120)):
         assert monotonic() < until, "the broker never applied the access list"
         sleep(0.05)
 
@@ -145,7 +145,7 @@ def test_scram_works_as_plain_does(kafka_sasl: Broker) -> None:
     password = kafka_sasl.client("admin")["sasl.password"]
     info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
     upsert = UserScramCredentialUpsertion("admin", info, password.encode())
-    admin(kafka_sasl).alter_user_scram_credentials([upsert])["admin"].result(20)
+    admin(kafka_sasl).alter_user_scram_credentials([upsert])["admin"].result(120)
 
     assert probed(kafka_sasl, "admin", sasl_mechanism="SCRAM-SHA-512")[0].ok
 
@@ -202,9 +202,15 @@ def test_tls_to_a_plain_listener_is_told(kafka: Broker) -> None:
 def test_a_snapshot_of_an_unreachable_cluster_raises() -> None:
     with pytest.raises(KafkaUnreachable, match=r"cluster 'gone' .connection 'kafka_gone'.: nothing answers"):
         snapshot(
-            Cluster("gone", "kafka_gone"), Connection("kafka_gone", host="127.0.0.1", port=1), this_minute(),
-            window_ms=60_000, groups=Patterns(), topics=Patterns(), live=True, offset_lookups=OffsetLookups(),
-        )  # fmt: skip
+            Cluster("gone", "kafka_gone"),
+            Connection("kafka_gone", host="127.0.0.1", port=1),
+            this_minute(),
+            window_ms=60_000,
+            groups=Patterns(),
+            topics=Patterns(),
+            live=True,
+            offset_lookups=OffsetLookups(),
+        )
 
 
 def test_time_is_not_wasted_on_a_wrong_password(kafka_sasl: Broker) -> None:

@@ -1,0 +1,127 @@
+"""OpenSLO documents (v1) as SLAs of a configuration: what fits, and by name what does not. Pure; reads no file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from pydantic import ValidationError
+
+from kafka_sla.config.openslo_export import KEPT, PREFIX
+from kafka_sla.config.openslo_parts import Unfit, at, budgeting_method, indicator, objective_of, window_of
+from kafka_sla.config.openslo_shape import malformed
+from kafka_sla.config.schema import SlaKeys
+
+
+@dataclass(slots=True)
+class Imported:
+    """What became of one document; `slas` are entries of a configuration."""
+
+    slas: list[dict[str, Any]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    """Why nothing of it was imported."""
+    left_out: list[str] = field(default_factory=list)
+    """What is not part of the SLAs, each with its path."""
+
+
+def import_slos(documents: Sequence[Any], window_ms: int) -> list[tuple[str, Imported]]:
+    """Each SLO among the documents by name, and what became of it; SLIs are looked up by the SLOs that name them."""
+    slis = {d["metadata"]["name"]: d["spec"] for d in documents if _is(d, "SLI") and not malformed(d)}
+    wanted = {str(at(d, "spec", "indicatorRef")) for d in documents if _is(d, "SLO")}
+    found = []
+    for number, document in enumerate(documents, 1):
+        if _is(document, "SLI") and _used(document, wanted):
+            continue
+        imported = Imported()
+        if not _is(document, "SLO", "SLI"):
+            imported.problems.append(f"it is {_kind(document)}; only openslo/v1 SLO and SLI are read")
+        elif wrong := malformed(document):
+            imported.problems.append(wrong)
+        elif _is(document, "SLI"):
+            imported.problems.append("no SLO of the file names this SLI")
+        else:
+            _read(document, slis, window_ms, imported)
+        found.append((str(at(document, "metadata", "name") or f"document {number}"), imported))
+    return found
+
+
+def _is(document: Any, *kinds: str) -> bool:
+    return at(document, "apiVersion") == "openslo/v1" and at(document, "kind") in kinds
+
+
+def _used(sli: Any, wanted: set[str]) -> bool:
+    return not malformed(sli) and sli["metadata"]["name"] in wanted
+
+
+def _kind(document: Any) -> str:
+    """What a document says that it is: `openslo/v1 Service`, `prometheus/v1`."""
+    said = (at(document, "apiVersion") or at(document, "version"), at(document, "kind"))
+    return " ".join(str(word) for word in said if word) or "no document of OpenSLO"
+
+
+def _read(document: Mapping[str, Any], slis: Mapping[Any, Any], window_ms: int, into: Imported) -> None:
+    spec, metadata = document.get("spec") or {}, document["metadata"]
+    name = str(metadata.get("displayName") or metadata["name"])
+    shared: dict[str, Any] = {}
+    for part in (partial(indicator, spec, slis), partial(window_of, spec), partial(budgeting_method, spec)):
+        try:
+            shared |= part()
+        except Unfit as error:
+            into.problems.append(str(error))
+    objectives = spec.get("objectives") or []
+    if not objectives:
+        into.problems.append("spec.objectives: there are none")
+    kept, strangers = _annotations(metadata)
+    team = at(metadata, "labels", "team") or None
+    about = {"description": spec.get("description"), "team": team[0] if isinstance(team, list) else team}
+    for i, objective in enumerate(objectives):
+        try:
+            own = objective_of(objective, f"spec.objectives[{i}]", window_ms)
+        except Unfit as error:
+            into.problems.append(str(error))
+            continue
+        title = name if len(objectives) == 1 else f"{name}: {objective.get('displayName') or i + 1}"
+        filled = {key: value for key, value in about.items() if value}
+        into.slas.append(sla := {"name": title} | shared | own | filled | kept)
+        into.problems += _wrong(sla)
+    into.left_out += [*strangers, *_unread(spec, objectives)]
+    if into.problems:
+        into.slas.clear()
+
+
+def _wrong(sla: Mapping[str, Any]) -> list[str]:
+    """What a configuration would refuse in it."""
+    try:
+        SlaKeys.model_validate(sla)
+    except ValidationError as error:
+        return [f"{'.'.join(map(str, found['loc']))}: {found['msg']}" for found in error.errors()]
+    return []
+
+
+def _annotations(metadata: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Keys of an SLA that an export put there, and what else there is."""
+    kept: dict[str, Any] = {}
+    strangers = [f"metadata.labels.{key}" for key in metadata.get("labels") or {} if key != "team"]
+    for name, value in (metadata.get("annotations") or {}).items():
+        key = str(name).removeprefix(PREFIX)
+        known = str(name).startswith(PREFIX) and key in KEPT
+        try:
+            found = {key: json.loads(value)} if known else {}
+        except (ValueError, TypeError):
+            found = {}
+        kept |= found
+        strangers += [] if found else [f"metadata.annotations.{name}"]
+    return kept, strangers
+
+
+_READ = {"description", "indicator", "indicatorRef", "timeWindow", "budgetingMethod", "objectives", "service"}
+_READ_OF_OBJECTIVES = {"displayName", "op", "value", "target", "targetPercent", "timeSliceTarget", "timeSliceWindow"}
+
+
+def _unread(spec: Mapping[str, Any], objectives: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield from (f"spec.{key}" for key in spec if key not in _READ)
+    for i, objective in enumerate(objectives):
+        yield from (f"spec.objectives[{i}].{key}" for key in objective if key not in _READ_OF_OBJECTIVES)

@@ -1,0 +1,78 @@
+"""Intervals that could not be measured, and why, until they are published. Measures nothing and tries nothing again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sqlalchemy import Column, String, Table, Text, delete, insert, select
+
+from kafka_sla.ledger.database import Database, UtcTime
+from kafka_sla.ledger.schema import METADATA
+from kafka_sla.model.entities import Interval
+
+FAILED_INTERVALS = Table(
+    "failed_intervals",
+    METADATA,
+    Column("cluster", Text, primary_key=True),
+    Column("interval_start", UtcTime, primary_key=True),
+    Column("interval_end", UtcTime, primary_key=True),
+    Column("step", String(16), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("failed_at", UtcTime, nullable=False),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The last time that an interval of a cluster could not be measured."""
+
+    cluster: str
+    interval: Interval
+    step: str
+    """The task that failed: `snapshot`, `prepare`, `measure`, `validate` or `publish`."""
+    reason: str
+    at: datetime
+
+
+class Failures:
+    """The failed intervals of the ledger."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, clusters: Sequence[str], interval: Interval, step: str, reason: str) -> None:
+        """Keep why the interval was not published, in the place of what was kept of it before."""
+        t, own = FAILED_INTERVALS.c, {"interval_start": interval.start, "interval_end": interval.end}
+        rows = [
+            {"cluster": name, **own, "step": step, "reason": reason, "failed_at": datetime.now(UTC)}
+            for name in clusters
+        ]
+        with self._database.writing("failures") as connection:
+            same = t.cluster.in_(clusters), t.interval_start == interval.start, t.interval_end == interval.end
+            connection.execute(delete(FAILED_INTERVALS).where(*same))
+            connection.execute(insert(FAILED_INTERVALS), rows)
+
+    def forget(self, clusters: Sequence[str], interval: Interval) -> None:
+        """The interval was published: what failed inside it is made good."""
+        t = FAILED_INTERVALS.c
+        inside = t.cluster.in_(clusters), t.interval_start >= interval.start, t.interval_end <= interval.end
+        with self._database.writing("failures") as connection:
+            connection.execute(delete(FAILED_INTERVALS).where(*inside))
+
+    def within(self, interval: Interval) -> list[Failure]:
+        """Failures whose interval overlaps this one, the newest time first."""
+        t = FAILED_INTERVALS.c
+        rows = (
+            select(FAILED_INTERVALS)
+            .where(t.interval_start < interval.end, t.interval_end > interval.start)
+            .order_by(t.interval_start.desc(), t.cluster)
+        )
+        with self._database.reading() as connection:
+            return [
+                Failure(
+                    row.cluster, Interval(row.interval_start, row.interval_end), row.step, row.reason, row.failed_at
+                )
+                for row in connection.execute(rows)
+            ]

@@ -1,0 +1,229 @@
+"""SLAs that fit what was published: proposed for each group and topic, and judged as if they were configured. Reads the
+lake; neither an SLA nor a verdict of it is written anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kafka_sla.config.settings import Settings
+from kafka_sla.config.suggested_slas import entry, sla_name
+from kafka_sla.lake.lake import Lake
+from kafka_sla.lake.latency_rows import Pair, compacted_commits, latency_by_pair
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.ledger.publications import Slice
+from kafka_sla.model.entities import (
+    EVERYTHING,
+    Interval,
+    Miss,
+    Patterns,
+    Sla,
+    SlaWindow,
+    ceil_time,
+    epoch_ms,
+    floor_time,
+)
+from kafka_sla.pipeline.expiry import unread_rows
+from kafka_sla.pipeline.load_plan import replay_of
+from kafka_sla.pipeline.steady_spans import RowStates, SteadySpans, micros, of_pair, steady_rows
+from kafka_sla.sla.attainment import Attainment, attainment_in
+from kafka_sla.sla.compacted_history import doubted, first_commits
+from kafka_sla.sla.evaluate import judge, misses
+from kafka_sla.sla.suggestion import BAD, GOOD, OTHER, THRESHOLDS_MS, Codes, Proposal, proposals
+
+Supposing = Callable[[Sequence[Mapping[str, Any]]], list[Sla]]
+"""Entries of `slas` as the configuration would have them."""
+Floats = NDArray[np.float64]
+_FROM_SEVERITY = np.array([OTHER, OTHER, GOOD, OTHER, BAD], dtype=np.int8)
+"""What a window is by its worst partition: absent, bootstrapping, good, unknown, bad."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be suggested for; `interval` may reach beyond what is published."""
+
+    interval: Interval
+    cluster: str
+    groups: Patterns
+    topics: Patterns
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedProposal:
+    """One proposal, and what the SLA made of it would have got."""
+
+    proposal: Proposal
+    entry: Mapping[str, Any]
+    """As `slas` of the configuration have it."""
+    sla: Sla
+    attainment: Attainment
+    """The whole span as one period."""
+    misses: tuple[Miss, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """What fits one group and topic."""
+
+    cluster: str
+    group: str
+    topic: str
+    span: Interval
+    partitions: int
+    judged: tuple[JudgedProposal, ...]
+    """From the strict one to the relaxed one; empty: none is proposed."""
+    reason: str
+    """Why none is; else empty."""
+    windows: Sequence[SlaWindow]
+    """As the relaxed one was judged; empty without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What one cluster's suggestions are made from."""
+
+    span: Interval
+    settings: Settings
+    lake: Lake
+    suppose: Supposing
+    defaults: Mapping[str, Any]
+    rules: Mapping[int, Sla]
+    """An SLA of each threshold, for its steady state."""
+    states: SteadySpans
+    compacted: pa.Table
+    taken: set[str]
+    """Names of SLAs."""
+
+
+def suggestions(
+    settings: Settings,
+    lake: Lake,
+    ledger: Ledger,
+    wanted: Wanted,
+    suppose: Supposing,
+    defaults: Mapping[str, Any],
+    taken: set[str],
+) -> Iterator[Suggestion]:
+    """One per group and topic of the cluster that has rows in the interval, by name. `taken`: names of SLAs; those of
+    the proposals are added."""
+    slices = ledger.publications.slices([wanted.cluster], wanted.interval)
+    if not slices:
+        return
+    span, names = _span(wanted.interval, slices, settings.window_ms), {one.name for one in settings.clusters}
+    of_thresholds = [
+        entry(str(ms), wanted.cluster, "group", "topic", ms, settings.window_ms, 0.5, defaults) for ms in THRESHOLDS_MS
+    ]
+    rules = dict(zip(THRESHOLDS_MS, suppose(of_thresholds), strict=True))
+    job = replay_of(settings, lake, span, wanted.cluster, wanted.topics)
+    states = SteadySpans(job, list(dict.fromkeys(sla.steady_state for sla in rules.values())))
+    place = _Place(
+        span, settings, lake.remembering(), suppose, defaults, rules, states, compacted_commits(lake, slices), taken
+    )
+    for pair, rows in latency_by_pair(lake, slices, wanted.groups, wanted.topics):
+        yield _suggestion(place, wanted.cluster, wanted.cluster if len(names) > 1 else "", pair, rows)
+
+
+def _span(interval: Interval, slices: Sequence[Slice], window_ms: int) -> Interval:
+    """Whole windows of the interval; where it has no beginning or no end, of what is published."""
+    start = interval.start if interval.start > EVERYTHING.start else min(s.interval.start for s in slices)
+    end = interval.end if interval.end < EVERYTHING.end else max(s.interval.end for s in slices)
+    return Interval(floor_time(start, window_ms), ceil_time(end, window_ms))
+
+
+def _suggestion(place: _Place, cluster: str, prefix: str, pair: Pair, rows: pa.Table) -> Suggestion:
+    window_ms = place.settings.window_ms
+    found = proposals(_Grid(place, pair, rows).codes, _active(rows), window_ms)
+    partitions = len(rows["partition"].unique())
+    if isinstance(found, str):
+        return Suggestion(cluster, *pair, place.span, partitions, (), found, ())
+    entries = []
+    for one in found:
+        name = sla_name(prefix, *pair, one.max_latency_ms, place.taken)
+        place.taken.add(name)
+        entries.append(entry(name, cluster, *pair, one.max_latency_ms, one.for_ms, one.objective, place.defaults))
+    slas = place.suppose(entries)
+    windows = [_judged(place, pair, sla, rows) for sla in slas]
+    judged = tuple(
+        JudgedProposal(one, made, sla, attainment_in(sla, of_sla, place.span), misses(sla, of_sla, window_ms))
+        for one, made, sla, of_sla in zip(found, entries, slas, windows, strict=True)
+    )
+    return Suggestion(cluster, *pair, place.span, partitions, judged, "", windows[-1])
+
+
+def _judged(place: _Place, pair: Pair, sla: Sla, rows: pa.Table) -> tuple[SlaWindow, ...]:
+    """The verdicts that evaluating the SLA gives."""
+    steady = steady_rows(sla.name, rows, place.states.of(sla.steady_state, pair, rows))
+    lost = of_pair(place.compacted, pair)
+    if lost.num_rows and first_commits(steady):
+        steady = doubted(steady, lost)
+    unread = unread_rows(sla, place.lake, place.span)
+    return judge(sla, place.span, place.settings.window_ms, rows, steady, unread=unread)
+
+
+def _active(rows: pa.Table) -> int:
+    """Windows in which records were consumed or waited."""
+    moved = pc.or_(pc.greater(rows["records_consumed"], 0), pc.greater(pc.fill_null(rows["backlog_age_max_ms"], 0), 0))
+    return len(rows.filter(moved)["window_start"].unique())
+
+
+class _Grid:
+    """One row per partition, one column per window: what is compared with thresholds to choose them."""
+
+    def __init__(self, place: _Place, pair: Pair, rows: pa.Table) -> None:
+        self._place, self._pair, self._rows = place, pair, rows
+        width = timedelta(milliseconds=place.settings.window_ms)
+        self._windows = (place.span.end - place.span.start) // width
+        start = micros(rows["window_start"]) // 1_000 - epoch_ms(place.span.start)
+        self._column = start // place.settings.window_ms
+        partitions = rows["partition"].combine_chunks().dictionary_encode()
+        self._row = partitions.indices.to_numpy()
+        self._partitions = len(partitions.dictionary)
+        self._low, high, self._unknown = _bounds(rows)
+        self._high = np.where(np.isnan(high), np.inf, high)
+        self._states: dict[int, RowStates] = {}
+
+    def codes(self, threshold_ms: int, limit_ms: float) -> Codes:
+        """What each window would be, roughly: one whose bounds lie on both sides of the limit counts as bad, and where
+        the high one is infinite as unknown."""
+        states = self._of(threshold_ms)
+        late = np.where(
+            self._low > limit_ms,
+            4,
+            np.where(self._unknown | np.isinf(self._high), 3, np.where(self._high > limit_ms, 4, 2)),
+        )
+        severity = np.where(states.whole_window, late, np.where(self._unknown | ~states.known, 3, 1))
+        grid = np.zeros((self._partitions, self._windows), dtype=np.int8)
+        grid[self._row, self._column] = severity
+        codes: Codes = _FROM_SEVERITY[grid.max(axis=0)]
+        return codes
+
+    def _of(self, threshold_ms: int) -> RowStates:
+        if threshold_ms not in self._states:
+            rule = self._place.rules[threshold_ms].steady_state
+            self._states[threshold_ms] = self._place.states.of(rule, self._pair, self._rows)
+        return self._states[threshold_ms]
+
+
+def _bounds(rows: pa.Table) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Low and high bound of each row's latency, and where it is not known; a high bound that is missing is infinite."""
+    lows, highs, there = [], [], []
+    for name in ("records_latency_max", "backlog_age_max"):
+        there.append(~np.isnan(_floats(rows, f"{name}_ms")))
+        lows.append(_floats(rows, f"{name}_low_ms"))
+        high = _floats(rows, f"{name}_high_ms")
+        highs.append(np.where(there[-1] & np.isnan(high), np.inf, high))
+    unknown = ~there[1] | pc.is_valid(rows["unknown_reason"]).to_numpy()
+    unknown |= pc.greater(rows["unknown_latency_records"], 0).to_numpy()
+    return np.fmax(*lows), np.fmax(*highs), unknown
+
+
+def _floats(rows: pa.Table, name: str) -> Floats:
+    found: Floats = rows[name].to_numpy().astype(np.float64)
+    return found

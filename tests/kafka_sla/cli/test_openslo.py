@@ -1,0 +1,272 @@
+"""SLAs to OpenSLO documents and back: nothing is lost, and what does not fit is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kafka_sla.cli.main import main
+from kafka_sla.config.settings import load_settings
+
+CONFIG = """\
+clusters: {prod: {connection: kafka_prod}, backup: {}}
+defaults: {cluster: prod, recipients: [oncall@example.com], objective: 99.5%}
+slas:
+  - name: payments within 30 s
+    group: billing.alerts-authorised-v2
+    topic: billing.alerts
+    max_latency: 30s
+    for: 2m
+    period: week
+    time_zone: Europe/Berlin
+    team: Payments
+    description: Card payments are booked while the customer waits.
+    when_uncertain: bad
+    min_time_to_expiry: 2d
+    steady_state: {grace_period: 1h}
+    maintenance:
+      - {from: 2026-11-01T02:00:00Z, to: 2026-11-01T04:00:00Z, reason: broker upgrade}
+      - {every: "sunday 02:00-04:00", time_zone: Europe/Berlin, reason: weekly restart}
+    runbook: https://wiki.example.com/payments
+    notifiers: [{path: company.Chat, kwargs: {text: "{{ message }}"}}]
+    webhooks: [{connection: pagerduty, format: pagerduty}]
+  - {name: "Payments, within 30 s!", cluster: backup, groups: ["*", "!mailer-*"], max_latency: 250ms, period: day}
+  - {name: clicks, group: sessionizer, topics: ["clicks-*"], max_latency: 1h30m, period: quarter, objective: 0.9}
+  - {name: shipments, group: shipping.eu-v2, topic: shipments, max_latency: 1m, period: 4w, objective_of: records,
+     time_zone: Asia/Kolkata, burn_alerts: workbook}
+  - name: orders are billed
+    chain: [{group: order-enricher, topic: orders.placed.v2}, {group: billing.invoices, topic: orders.enriched.v1}]
+    max_latency: 1m
+"""
+SLO: dict[str, Any] = {
+    "apiVersion": "openslo/v1",
+    "kind": "SLO",
+    "metadata": {"name": "orders"},
+    "spec": {
+        "service": "shop",
+        "indicator": {
+            "metadata": {"name": "orders-latency"},
+            "spec": {
+                "thresholdMetric": {
+                    "metricSource": {"type": "kafka-sla", "spec": {"group": "orders-warehouse", "topic": "orders"}}
+                }
+            },
+        },
+        "timeWindow": [
+            {
+                "duration": "1M",
+                "isRolling": False,
+                "calendar": {"startTime": "2020-02-01 00:00:00", "timeZone": "America/New_York"},
+            }
+        ],
+        "budgetingMethod": "Timeslices",
+        "objectives": [{"op": "lte", "value": 300, "targetPercent": 99, "timeSliceTarget": 1, "timeSliceWindow": "1m"}],
+    },
+}
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def a_folder_with_a_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KAFKA_SLA_CONFIG", raising=False)
+    monkeypatch.chdir(tmp_path)
+    Path("kafka_sla.yml").write_text(CONFIG)
+
+
+def changed(path: str, value: Any) -> dict[str, Any]:
+    """The document with another value there; None: without it."""
+    document: dict[str, Any] = yaml.safe_load(yaml.safe_dump(SLO))
+    *parents, last = path.split(".")
+    where: Any = document
+    for key in parents:
+        where = where[int(key) if key.isdigit() else key]
+    where[last] = value
+    return document
+
+
+def imported(capsys: Captured, *documents: Any) -> tuple[int, list[dict[str, Any]], str]:
+    """Exit code, SLAs and notes."""
+    Path("slo.yml").write_text(yaml.safe_dump_all(documents))
+    code = main(["import-slo", "slo.yml"])
+    out, err = capsys.readouterr()
+    return code, yaml.safe_load(out)["slas"], err
+
+
+def test_slas_that_are_exported_and_imported_are_the_same(capsys: Captured) -> None:
+    assert main(["export-slo", "--output", "slo.yml"]) == 0
+    assert "payments within 30 s: kafka-sla/for is an annotation: only kafka-sla reads it" in capsys.readouterr().err
+    documents = list(yaml.safe_load_all(Path("slo.yml").read_text()))
+    code, slas, notes = imported(capsys, *documents)
+
+    Path("again.yml").write_text(yaml.safe_dump({"clusters": yaml.safe_load(CONFIG)["clusters"], "slas": slas}))
+    assert (code, notes) == (0, "")
+    assert load_settings("again.yml").slas == load_settings("kafka_sla.yml").slas
+
+
+def test_a_document_holds_threshold_objective_and_window_as_openslo_has_them(capsys: Captured) -> None:
+    assert main(["export-slo", "--sla", "payments within 30 s"]) == 0
+    (found,) = yaml.safe_load_all(capsys.readouterr().out)
+
+    assert (found["apiVersion"], found["kind"], found["metadata"]["name"]) == (
+        "openslo/v1",
+        "SLO",
+        "payments-within-30-s",
+    )
+    spec = found["spec"]
+    assert spec["timeWindow"] == [
+        {
+            "duration": "1w",
+            "isRolling": False,
+            "calendar": {"startTime": "2024-01-01 00:00:00", "timeZone": "Europe/Berlin"},
+        }
+    ]
+    assert (spec["budgetingMethod"], spec["objectives"]) == (
+        "Timeslices",
+        [
+            {"op": "lte", "value": 30.0, "target": 0.995, "timeSliceTarget": 1, "timeSliceWindow": "1m"},
+        ],
+    )
+
+
+def test_rolling_periods_and_objectives_of_records_have_their_openslo_words(capsys: Captured) -> None:
+    assert main(["export-slo", "--sla", "shipments"]) == 0
+    (found,) = yaml.safe_load_all(capsys.readouterr().out)
+
+    assert found["spec"]["timeWindow"] == [{"duration": "28d", "isRolling": True}]
+    assert (found["spec"]["budgetingMethod"], found["spec"]["objectives"]) == (
+        "Occurrences",
+        [{"op": "lte", "value": 60.0, "target": 0.995}],
+    )
+
+
+def test_two_slas_make_no_two_documents_of_one_name(capsys: Captured) -> None:
+    main(["export-slo"])
+    names = [document["metadata"]["name"] for document in yaml.safe_load_all(capsys.readouterr().out)]
+
+    assert names == ["payments-within-30-s", "payments-within-30-s-2", "clicks", "shipments", "orders-are-billed"]
+
+
+def test_a_document_of_another_tool_becomes_an_sla(capsys: Captured) -> None:
+    code, slas, notes = imported(capsys, changed("spec.description", "What the warehouse packs."))
+
+    assert (code, notes) == (0, "")
+    assert slas == [
+        {
+            "name": "orders",
+            "group": "orders-warehouse",
+            "topic": "orders",
+            "period": "month",
+            "time_zone": "America/New_York",
+            "max_latency": "5m",
+            "objective": 0.99,
+            "description": "What the warehouse packs.",
+        }
+    ]
+
+
+def test_an_indicator_may_stand_in_a_document_of_its_own(capsys: Captured) -> None:
+    slo = changed("spec.indicatorRef", "orders-latency")
+    sli = {"apiVersion": "openslo/v1", "kind": "SLI", **slo["spec"].pop("indicator")}
+
+    assert [sla["group"] for sla in imported(capsys, sli, slo)[1]] == ["orders-warehouse"]
+    assert "spec.indicatorRef: no SLI 'orders-latency' in the same file" in imported(capsys, slo)[2]
+
+
+def test_each_of_several_objectives_is_an_sla(capsys: Captured) -> None:
+    first = SLO["spec"]["objectives"][0]
+    both = changed("spec.objectives", [first | {"displayName": "fast"}, first | {"value": 0.5}])
+
+    assert [(sla["name"], sla["max_latency"]) for sla in imported(capsys, both)[1]] == [
+        ("orders: fast", "5m"),
+        ("orders: 2", "500ms"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "problem"),
+    [
+        ("apiVersion", "openslo/v2alpha1", "openslo/v2alpha1 SLO; only openslo/v1"),
+        (
+            "spec.budgetingMethod",
+            "RatioTimeslices",
+            "spec.budgetingMethod: 'RatioTimeslices'; allowed: Timeslices, Occ",
+        ),
+        ("spec.timeWindow.0.isRolling", True, "spec.timeWindow: 1M is rolling"),
+        ("spec.timeWindow.0.duration", "2w", "duration '2w'; allowed: 1d, 1w, 1M, 1Q, 1Y"),
+        ("spec.timeWindow.0.calendar.startTime", "2020-02-01 12:30:00", "no calendar month's first midnight"),
+        ("spec.timeWindow.0.calendar.timeZone", "Mars/Olympus", "time_zone"),
+        ("spec.timeWindow", [], "spec.timeWindow: there are 0; exactly one"),
+        ("spec.objectives", [], "spec.objectives: there are none"),
+        ("spec.objectives", "many", "spec.objectives: not as OpenSLO has it"),
+        ("spec", None, "spec: not as OpenSLO has it"),
+        ("metadata.displayName", ["Orders"], "metadata.displayName: not as OpenSLO has it"),
+        ("metadata.labels", ["team"], "metadata.labels: not as OpenSLO has it"),
+        ("spec.indicator.spec.thresholdMetric.metricSource", "prometheus", "metricSource: not as OpenSLO has it"),
+        ("spec.timeWindow.0.duration", 28, "spec.timeWindow[0].duration: not as OpenSLO has it"),
+        ("spec.objectives.0.value", float("inf"), "spec.objectives[0].value: inf; a latency in seconds is needed"),
+        ("spec.objectives.0.op", "gt", "op: 'gt'; only lte"),
+        ("spec.objectives.0.value", "fast", "value: 'fast'; a latency in seconds"),
+        ("spec.objectives.0.targetPercent", 100, "target: 1.0; a share above 0 and below 1"),
+        ("spec.objectives.0.timeSliceTarget", 0.9, "timeSliceTarget: 0.9"),
+        ("spec.objectives.0.timeSliceWindow", "5m", "timeSliceWindow: '5m'; `window` is 1m"),
+        ("spec.indicator.spec", {"ratioMetric": {}}, "ratioMetric; only thresholdMetric"),
+        ("spec.indicator.spec.thresholdMetric.metricSource.type", "Prometheus", "the metric source is 'Prometheus'"),
+        ("spec.indicator.spec.thresholdMetric.metricSource.spec.query", "up", "metricSource.spec has query"),
+    ],
+)
+def test_what_does_not_fit_is_named_and_not_imported(capsys: Captured, path: str, value: Any, problem: str) -> None:
+    code, slas, notes = imported(capsys, changed(path, value), changed("metadata.name", "fits"))
+
+    assert (code, [sla["name"] for sla in slas]) == (1, ["fits"])
+    assert "orders: not imported: " in notes
+    assert problem in notes
+
+
+def test_what_an_sla_has_no_place_for_is_left_out_by_name(capsys: Captured) -> None:
+    document = changed("spec.alertPolicies", [{"alertPolicyRef": "fast-burn"}])
+    document["metadata"] |= {"annotations": {"owner": "shop"}, "labels": {"tier": ["1"], "team": ["Shop"]}}
+    document["spec"]["objectives"][0]["compositeWeight"] = 2
+    code, (sla,), notes = imported(capsys, document)
+
+    assert (code, sla["team"]) == (0, "Shop")
+    for path in (
+        "spec.alertPolicies",
+        "metadata.annotations.owner",
+        "metadata.labels.tier",
+        "spec.objectives[0].compositeWeight",
+    ):
+        assert f"orders: left out: {path}" in notes
+
+
+@pytest.mark.parametrize("text", ["{", "- 1\n- 2", "kind: [SLO]", "kind: SLO\napiVersion: openslo/v1"])
+def test_a_file_that_is_no_openslo_is_refused_in_words(capsys: Captured, text: str) -> None:
+    Path("slo.yml").write_text(text)
+
+    assert main(["import-slo", "slo.yml"]) in (1, 2)
+    assert "Traceback" not in (error := capsys.readouterr().err)
+    assert error
+
+
+SLOTH = {"version": "prometheus/v1", "service": "shop", "slos": [{"name": "requests-availability", "objective": 99.9}]}
+POLICY = {
+    "apiVersion": "openslo/v1",
+    "kind": "AlertPolicy",
+    "metadata": {"name": "fast-burn"},
+    "spec": {"alertWhenBreaching": True, "conditions": [{"conditionRef": "burns"}]},
+}
+
+
+def test_documents_of_other_tools_and_parts_that_nothing_names_are_named_and_never_dropped(capsys: Captured) -> None:
+    unused = {"apiVersion": "openslo/v1", "kind": "SLI", "metadata": {"name": "errors"}, "spec": {"ratioMetric": {}}}
+
+    code, slas, notes = imported(capsys, None, SLOTH, POLICY, unused, SLO)
+
+    assert (code, [sla["name"] for sla in slas]) == (1, ["orders"])
+    assert "document 1: not imported: it is prometheus/v1; only openslo/v1 SLO and SLI are read" in " ".join(
+        notes.split()
+    )
+    assert "fast-burn: not imported: it is openslo/v1 AlertPolicy" in " ".join(notes.split())
+    assert "errors: not imported: no SLO of the file names this SLI" in " ".join(notes.split())

@@ -1,0 +1,213 @@
+"""Notices that share a cause are one message, each miss in exactly one, however often somebody is killed."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kafka_sla.config.store import Store
+from kafka_sla.ledger.incidents import IncidentNotice
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.ledger.outbox import Notice
+from kafka_sla.model.entities import Interval, Miss, Patterns, Sla, SteadyState
+from tests.kafka_sla.loads import MINUTE, at
+
+DAY = Interval(at("0:00"), at("24:00"))
+
+
+def miss(sla: str, start: str = "10:00", end: str | None = None, cause: str = "brokers") -> Miss:
+    begun = at(start)
+    return Miss(
+        f"{sla} {start}",
+        sla,
+        "prod",
+        begun,
+        at(end) if end else None,
+        begun + 2 * MINUTE,
+        2,
+        True,
+        45_000.0,
+        None,
+        None,
+        begun,
+        "billing.alerts-v2",
+        "billing.alerts-authorised-v2",
+        0,
+        {"cause": cause},
+        max_latency_ms=30_000,
+        for_ms=120_000,
+    )
+
+
+def judged(ledger: Ledger, *misses: Miss) -> None:
+    """These are the misses of their SLAs, and nothing else is."""
+    for found in misses:
+        sla = Sla(found.sla, "prod", Patterns(), Patterns(), 30_000, 120_000, 0.999, SteadyState(30_000))
+        ledger.verdicts.replace(sla, DAY, [], lambda _, found=found: [found])  # type: ignore[misc]
+
+
+def happened(ledger: Ledger, *misses: Miss, channel: str = "mail") -> None:
+    """A run judges these misses, and queues what is new about them."""
+    judged(ledger, *misses)
+    for found in misses:
+        ledger.outbox.enqueue(Notice("opened", found, channel=channel))
+        if found.end:
+            ledger.outbox.enqueue(Notice("recovered", found, channel=channel))
+
+
+def by_cause(notices: Sequence[Notice]) -> list[str]:
+    return [notice.miss.evidence["cause"] for notice in notices]
+
+
+def delivered(ledger: Ledger) -> list[IncidentNotice]:
+    sent: list[IncidentNotice] = []
+    ledger.incidents.deliver(sent.append, by_cause)
+    return sent
+
+
+def slas(notice: IncidentNotice) -> list[str]:
+    return [one.miss.sla for one in notice.notices]
+
+
+def test_notices_of_a_run_that_share_a_cause_are_one_message(ledger: Ledger) -> None:
+    happened(ledger, miss("orders"), miss("clicks", cause="group clicks"), miss("payments"))
+
+    brokers, clicks = delivered(ledger)
+
+    assert (slas(brokers), slas(clicks)) == (["orders", "payments"], ["clicks"])
+    assert (brokers.kind, brokers.incident, brokers.size, brokers.is_single) == ("opened", "orders 10:00", 2, False)
+    assert clicks.is_single
+    assert delivered(ledger) == []
+
+
+def test_all_that_recover_in_a_run_are_one_message_that_names_what_is_still_missed(ledger: Ledger) -> None:
+    happened(ledger, *(miss(name) for name in ("orders", "payments", "refunds")))
+    (opened,) = delivered(ledger)
+
+    happened(ledger, *(miss(name, end="10:30") for name in ("orders", "payments")))
+    (some,) = delivered(ledger)
+    happened(ledger, miss("refunds", end="10:40"))
+    (last,) = delivered(ledger)
+
+    assert (some.kind, some.incident, slas(some), some.size) == (
+        "recovered",
+        opened.incident,
+        ["orders", "payments"],
+        3,
+    )
+    assert [left.sla for left in some.still_open] == ["refunds"]
+    assert (slas(last), last.still_open, last.size, last.is_single) == (["refunds"], (), 3, False)
+
+
+def test_a_miss_that_opens_later_by_the_same_cause_joins_the_incident_while_it_goes_on(ledger: Ledger) -> None:
+    happened(ledger, miss("orders"))
+    (first,) = delivered(ledger)
+    happened(ledger, miss("payments", "10:05"), miss("refunds", "10:05"))
+    (more,) = delivered(ledger)
+    happened(
+        ledger,
+        *(
+            miss(name, start, "10:30")
+            for name, start in (("orders", "10:00"), ("payments", "10:05"), ("refunds", "10:05"))
+        ),
+    )
+    (over,) = delivered(ledger)
+    happened(ledger, miss("orders", "11:00"))
+    (another,) = delivered(ledger)
+
+    assert (more.incident, more.size, [left.sla for left in more.still_open]) == (first.incident, 3, ["orders"])
+    assert (over.incident, slas(over), over.size) == (first.incident, ["orders", "payments", "refunds"], 3)
+    assert (another.incident, another.is_single) == ("orders 11:00", True)
+
+
+def test_a_miss_that_a_rerun_removed_is_not_named_as_still_missed(ledger: Ledger) -> None:
+    happened(ledger, miss("orders"), miss("payments"))
+    delivered(ledger)
+    removed = Sla("payments", "prod", Patterns(), Patterns(), 30_000, 120_000, 0.999, SteadyState(30_000))
+    ledger.verdicts.replace(removed, DAY, [], lambda _: [])
+
+    happened(ledger, miss("orders", end="10:30"))
+
+    assert [notice.still_open for notice in delivered(ledger)] == [()]
+
+
+def test_channels_have_incidents_of_their_own_and_one_that_fails_keeps_its_message(ledger: Ledger) -> None:
+    for channel in ("mail", "chat"):
+        happened(ledger, miss("orders"), miss("payments"), channel=channel)
+    sent: list[IncidentNotice] = []
+
+    def send(notice: IncidentNotice) -> None:
+        if notice.channel == "chat":
+            raise ConnectionError("the chat is down")
+        sent.append(notice)
+
+    with pytest.raises(ConnectionError):
+        ledger.incidents.deliver(send, by_cause)
+    happened(ledger, miss("refunds"), channel="chat")
+    later = delivered(ledger)
+
+    assert [slas(notice) for notice in sent] == [["orders", "payments"]]
+    assert [(notice.channel, slas(notice)) for notice in later] == [
+        ("chat", ["orders", "payments"]),
+        ("chat", ["refunds"]),
+    ]
+
+
+def test_a_recovery_of_what_an_earlier_version_reported_is_on_its_own(ledger: Ledger) -> None:
+    happened(ledger, miss("orders"), miss("payments"))
+    ledger.outbox.deliver(lambda _: None)  # as before there were incidents
+
+    happened(ledger, miss("orders", end="10:30"), miss("payments", end="10:30"))
+
+    assert [(notice.incident, notice.is_single) for notice in delivered(ledger)] == [
+        ("orders 10:00", True),
+        ("payments 10:00", True),
+    ]
+
+
+def test_the_misses_that_were_mailed_together_are_found_from_each(ledger: Ledger) -> None:
+    happened(ledger, miss("orders"), miss("payments"), miss("clicks", cause="group clicks"))
+    delivered(ledger)
+
+    assert [other.sla for other in ledger.incidents.reported_with(miss("payments"))] == ["orders"]
+    assert ledger.incidents.reported_with(miss("clicks")) == []
+    assert ledger.incidents.of([miss("payments"), miss("clicks"), miss("refunds")]) == {
+        "payments 10:00": "orders 10:00",
+        "clicks 10:00": "clicks 10:00",
+    }
+
+
+def killed_after_sending(store: Store, file: str) -> None:
+    """Sends one message, and dies before anything can be marked."""
+
+    def send(notice: IncidentNotice) -> None:
+        with Path(file).open("a") as lines:
+            lines.write(f"{notice.incident}: {' '.join(slas(notice))}\n")
+        os._exit(9)
+
+    Ledger(store).incidents.deliver(send, by_cause)
+
+
+def test_five_hundred_misses_are_one_message_and_the_same_one_when_its_sender_was_killed(
+    store: Store, tmp_path: Path
+) -> None:
+    ledger = Ledger(store)
+    names = [f"sla-{number:03}" for number in range(500 if "sqlite" in str(store.url) else 50)]
+    for name in names:
+        ledger.outbox.enqueue(Notice("opened", miss(name)))
+    file = tmp_path / "sent"
+    sender = multiprocessing.get_context("spawn").Process(target=killed_after_sending, args=(store, str(file)))
+    sender.start()
+    sender.join()
+    ledger.outbox.enqueue(Notice("opened", replace(miss("too late"), start=at("10:01"))))
+
+    again, late = delivered(ledger)
+
+    assert sender.exitcode == 9
+    assert file.read_text() == f"{again.incident}: {' '.join(names)}\n"
+    assert (slas(again), slas(late)) == (names, ["too late"])

@@ -1,0 +1,226 @@
+"""Burns judged from what a real ledger keeps, and told once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import cycle, islice, pairwise
+
+import numpy as np
+import pytest
+
+from kafka_sla.config.settings import Settings
+from kafka_sla.config.store import Store
+from kafka_sla.ledger.burn_notices import BurnMessage, BurnNotice
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.model.entities import (
+    BurnPair,
+    Cluster,
+    Interval,
+    Notifier,
+    Patterns,
+    Sla,
+    SlaWindow,
+    SteadyState,
+    Verdict,
+    floor_time,
+)
+from kafka_sla.pipeline import steps
+from kafka_sla.pipeline.burn_alerts import judge_burns, queue_burns
+from kafka_sla.pipeline.judged_time import judged_time, lookbacks
+from kafka_sla.sla.exclusion_request import exclusion_request
+from kafka_sla.sla.rollups import HOUR_MS, RecordStats, judged
+from tests.kafka_sla.loads import at
+
+MINUTE = timedelta(minutes=1)
+PAGE = BurnPair(14.4, 3_600_000, 300_000, "page", 300_000)
+SLA = Sla(
+    "payments",
+    "a",
+    Patterns(),
+    Patterns(),
+    30_000,
+    300_000,
+    0.999,
+    SteadyState(30_000),
+    burn_pairs=(PAGE,),
+    recipients=("oncall@example.com",),
+)
+VERDICTS: dict[str, Verdict] = {"g": "good", "b": "bad", "u": "unknown"}
+
+
+def put(ledger: Ledger, start: datetime, letters: str, sla: Sla = SLA) -> Interval:
+    """Judge minutes, a letter each, add them up as a run does, and judge what burns."""
+    interval = Interval(start, start + len(letters) * MINUTE)
+    windows = [
+        SlaWindow(
+            sla.name,
+            w,
+            VERDICTS[letter],
+            True,
+            "",
+            max_latency_ms=30_000,
+            records_consumed=100,
+            records_over_threshold=60 if letter == "b" else 0,
+        )
+        for w, letter in zip(interval.windows(60_000), letters, strict=True)
+    ]
+    ledger.verdicts.replace(sla, interval, windows, lambda _: [])
+    for hour in Interval(floor_time(interval.start, HOUR_MS), interval.end).windows(HOUR_MS):
+        kept = ledger.verdicts.windows(sla, hour)
+        ledger.rollups.replace(sla.name, hour, [judged(w.window, [w], RecordStats()) for w in kept], 60_000)
+    judge_burns(ledger, [sla], interval, 60_000)
+    return interval
+
+
+def spans(ledger: Ledger) -> list[tuple[str, str | None]]:
+    found = ledger.burns.of(["payments"], Interval(at("0:00"), at("24:00")))
+    return [(f"{b.start:%H:%M}", f"{b.end:%H:%M}" if b.end else None) for b in found]
+
+
+def told(ledger: Ledger, interval: Interval) -> list[tuple[str, str]]:
+    queue(ledger, interval)
+    sent: list[BurnMessage] = []
+    ledger.burn_notices.deliver_together(sent.append, apart, ["payments"], None)
+    return [(n.kind, f"{n.burn.start:%H:%M}") for message in sent for n in message.notices]
+
+
+def queue(ledger: Ledger, interval: Interval) -> None:
+    queue_burns(ledger, {"payments": ["mail"]}, interval, None, lambda _: None)
+
+
+def apart(notices: Sequence[BurnNotice]) -> list[str]:
+    """Each burn by a cause of its own."""
+    return [notice.burn.id for notice in notices]
+
+
+def runs(letters: str) -> Iterator[tuple[int, str]]:
+    """An hour, then the windows in which the burn begins and is over in runs of five, and the rest."""
+    return ((n, letters[n:m]) for n, m in pairwise([0, 60, 65, 70, 75, 80, len(letters)]))
+
+
+STORY = 60 * "g" + 3 * "g" + 9 * "b" + 28 * "g"
+
+
+@pytest.mark.parametrize("of", ["time", "records"])
+def test_what_a_run_reads_of_long_times_is_what_their_windows_say(ledger: Ledger, of: str) -> None:
+    sla = replace(SLA, objective_of="records" if of == "records" else "time", burn_pairs=())
+    letters = "".join(islice(cycle("ggbguggggbgggu"), 7 * 60 + 37))
+    put(ledger, at("3:00"), letters, sla)
+    interval, lengths = Interval(at("10:12"), at("10:17")), (300_000, 1_800_000, 21_600_000)
+
+    quiet = replace(sla, name="orders")
+    found = {n: back.of(1) for n, back in lookbacks(ledger, [quiet, sla], lengths, interval, 60_000).items()}
+
+    for length in lengths:
+        for n, window in enumerate(interval.windows(60_000)):
+            span = Interval(window.end - timedelta(milliseconds=length), window.end)
+            sums = ledger.verdicts.sums("payments", span)
+            expected = (
+                (sums.records_consumed, sums.records_over_threshold)
+                if of == "records"
+                else (sums.good_ms + sums.bad_ms, sums.bad_ms)
+            )
+            assert (int(found[length].total[n]), int(found[length].bad[n])) == expected
+            assert judged_time(ledger, ["payments"], span)["payments"] == sums
+    assert isinstance(found[300_000].bad, np.ndarray)
+
+
+def test_run_by_run_a_burn_begins_and_is_over_and_each_is_told_once(ledger: Ledger) -> None:
+    heard = []
+    for n, letters in runs(STORY):
+        interval = put(ledger, at("8:00") + n * MINUTE, letters)
+        heard += [*told(ledger, interval), *told(ledger, interval)]
+
+    assert spans(ledger) == [("09:08", "09:17")]
+    assert heard == [("began", "09:08"), ("over", "09:08")]
+
+
+def test_one_run_over_all_of_it_finds_the_same(ledger: Ledger) -> None:
+    put(ledger, at("8:00"), STORY)
+    assert spans(ledger) == [("09:08", "09:17")]
+
+
+def test_a_run_that_is_repeated_changes_nothing_and_tells_nobody(ledger: Ledger) -> None:
+    whole = put(ledger, at("8:00"), STORY)
+    assert told(ledger, whole) == [("began", "09:08"), ("over", "09:08")]
+    for n, letters in list(runs(STORY))[:0:-2]:
+        assert told(ledger, put(ledger, at("8:00") + n * MINUTE, letters)) == []
+    assert spans(ledger) == [("09:08", "09:17")]
+
+
+def test_late_facts_that_move_the_beginning_tell_nobody_again(ledger: Ledger) -> None:
+    interval = put(ledger, at("8:00"), STORY[:75])
+    assert told(ledger, interval) == [("began", "09:08")]
+
+    put(ledger, at("9:00"), "bbbbb")
+    assert spans(ledger) == [("09:05", None)]
+    assert told(ledger, interval) == []
+    rest = put(ledger, at("9:15"), 25 * "g")
+    assert told(ledger, rest) == [("over", "09:05")]
+
+
+def test_verdicts_of_the_past_change_what_burned_after_them(ledger: Ledger) -> None:
+    put(ledger, at("8:00"), STORY)
+    put(ledger, at("9:03"), "ggggg")
+    assert spans(ledger) == []
+
+
+def test_a_mail_that_fails_is_sent_by_the_next_run_and_the_end_waits_for_the_beginning(ledger: Ledger) -> None:
+    interval = put(ledger, at("8:00"), STORY)
+    queue(ledger, interval)
+
+    def refuse(_: BurnMessage) -> None:
+        raise OSError("mail server is away")
+
+    with pytest.raises(OSError, match="mail server is away"):
+        ledger.burn_notices.deliver_together(refuse, apart, ["payments"], None)
+    assert told(ledger, interval) == [("began", "09:08"), ("over", "09:08")]
+
+
+def test_an_sla_without_alerts_has_no_burns(ledger: Ledger) -> None:
+    put(ledger, at("8:00"), STORY, replace(SLA, burn_pairs=()))
+    assert spans(ledger) == []
+
+
+def test_a_run_calls_notifiers_once_and_mails_wait_for_a_server(ledger: Ledger, store: Store) -> None:
+    sla = replace(SLA, notifiers=(Notifier("chat.Notifier"),))
+    settings = Settings((Cluster("a", None),), (sla,))
+    interval = put(ledger, at("8:00"), STORY, sla)
+    called: list[tuple[str, str]] = []
+
+    def call(notifier: Notifier, _: Sla, message: BurnMessage) -> None:
+        called.append((notifier.path, message.kind))
+
+    for _ in range(2):
+        steps.notify(settings, store, ["payments"], interval, None, None, call_of_burn=call)
+
+    assert called == [("chat.Notifier", "began"), ("chat.Notifier", "over")]
+
+
+def test_a_burn_whose_bad_time_is_excluded_is_over_with_the_next_run_and_that_is_told_once(ledger: Ledger) -> None:
+    interval = put(ledger, at("8:00"), STORY[:75])
+    assert told(ledger, interval) == [("began", "09:08")]
+
+    wanted = exclusion_request(SLA, (at("9:03"), at("9:15")), "load test", "ada", now=at("9:15"), window_ms=60_000)
+    ledger.exclusions.add(wanted)
+    assert spans(ledger) == [("09:08", None)]
+
+    following = put(ledger, at("9:15"), "ggggg")
+    assert spans(ledger) == [("09:08", "09:16")]
+    assert [told(ledger, following) for _ in range(2)] == [[("over", "09:08")], []]
+
+
+def test_other_dags_hear_of_each_burn_once(ledger: Ledger, store: Store) -> None:
+    settings = Settings((Cluster("a", None),), (SLA, replace(SLA, name="orders", burn_pairs=())))
+    interval = put(ledger, at("8:00"), STORY)
+    heard: list[BurnNotice] = []
+
+    for _ in range(2):
+        steps.announce(settings, store, ["payments", "orders"], interval, lambda _: None, heard.append)
+
+    assert [(n.kind, n.burn.sla, n.burn.severity, n.channel) for n in heard] == [
+        ("began", "payments", "page", "asset"),
+        ("over", "payments", "page", "asset"),
+    ]
