@@ -34,6 +34,22 @@ def pytest_unconfigure() -> None:
     logging.raiseExceptions = False
 
 
+def _own_settings() -> dict[str, str]:
+    """The configuration, store and connections that this process is told of, but for the home that all tests share."""
+    names = (name for name in os.environ if name.startswith(("KAFKA_SLA_", "AIRFLOW_CONN_")))
+    return {name: os.environ[name] for name in names if name != "KAFKA_SLA_TEST_HOME"}
+
+
+_AT_FIRST = _own_settings()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_environment() -> Iterator[None]:
+    """No module leaves a configuration, a store or a connection to the next one of its process."""
+    yield
+    assert _own_settings() == _AT_FIRST
+
+
 @pytest.fixture(scope="session")
 def kafka_classes() -> None:
     """Kafka's jars, and the archive that makes nodes start fast."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,19 +16,43 @@ from kafka_sla.config.store import Store
 from tests.kafka_sla.web.world import archive, build, whole_minute
 
 
+@dataclass(frozen=True)
+class Served:
+    """Airflow's application with the plugin mounted as Airflow mounts it, and what it shows."""
+
+    application: Any
+    config: Path
+    store: Store
+
+
 @pytest.fixture(scope="session")
-def asgi(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Airflow's application with the plugin mounted as Airflow mounts it."""
+def served(tmp_path_factory: pytest.TempPathFactory) -> Served:
+    """Made once for all modules; `asgi` makes it find its world."""
     from airflow.api_fastapi.app import create_app
     from airflow.utils.db import initdb
 
     initdb()
     config, store = build(tmp_path_factory.mktemp("world"), whole_minute(), timedelta(hours=3))
     archive(config, store)
+    with found(config, store):
+        return Served(create_app(apps="core"), config, store)
+
+
+@pytest.fixture(scope="module")
+def asgi(served: Served) -> Iterator[Any]:
+    """The application while its configuration and its store are those of this process: no longer than a module, for
+    other tests of the process have their own."""
+    with found(served.config, served.store):
+        yield served.application
+
+
+@contextmanager
+def found(config: Path, store: Store) -> Iterator[None]:
+    """The configuration and the store where Airflow's web server looks for them."""
     with pytest.MonkeyPatch.context() as environment, store_connection(store):
         environment.setenv("KAFKA_SLA_CONFIG", str(config))
         environment.setenv("_AIRFLOW_PROCESS_CONTEXT", "server")  # as Airflow's web server says when it starts
-        yield create_app(apps="core")
+        yield
 
 
 @contextmanager
@@ -73,19 +98,19 @@ def asker(asgi: Any, role: str | None) -> Asker:
     return Asker(TestClient(asgi), token)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def reader(asgi: Any) -> Asker:
     """A user who may read DAGs, and nothing else."""
     return asker(asgi, "VIEWER")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def outsider(asgi: Any) -> Asker:
     """A user who is logged in and has no right."""
     return asker(asgi, None)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def stranger(asgi: Any) -> Asker:
     """Nobody that Airflow knows."""
     from starlette.testclient import TestClient
