@@ -2,9 +2,9 @@
 
 Real in number and size: the sums of every SLA by hour and day, of the last eight days by slot and of the last day by
 window, misses, validation results, snapshots of 1,000 groups for two months, and the rows of the 10,000
-group-partitions of yesterday (one file, as the nightly run leaves it) and of today (a file each five minutes). Of the
-other days only a row exists: no page reads their rows, but their files are planned. Verdicts per window fill the whole
-year for as many SLAs as asked.
+group-partitions of yesterday (one file, as the nightly run leaves it) and of today (a file each five minutes); one
+group in twenty may be behind. Of the other days only a row exists: no page reads their rows, but their files are
+planned. Verdicts per window fill the whole year for as many SLAs as asked.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kafka_sla.config.store import Store
 from kafka_sla.lake.lake import Lake
 from kafka_sla.lake.table_layout import LOADS, MAIN
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.rollups import SLOTS_KEPT, WINDOWS_KEPT
+from kafka_sla.ledger.rollups import SLA_ROLLUPS, SLOTS_KEPT, WINDOWS_KEPT
 from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import CONSUMER_LATENCY, GROUP_STATES
 from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, packed_cells, packed_histogram
@@ -95,7 +95,8 @@ def _database(path: Path, end: datetime, windows_for: int) -> None:
         db.execute("PRAGMA synchronous=OFF")
         for width, kept in _KEPT.items():
             start = end - kept
-            db.executemany(f"INSERT INTO sla_rollups VALUES ({','.join('?' * 15)})", _rollups(width, start, end))
+            columns = SLA_ROLLUPS.columns.keys()
+            db.executemany(f"INSERT INTO sla_rollups VALUES (:{',:'.join(columns)})", _rollups(width, start, end))
             db.executemany("INSERT INTO sla_rollup_details VALUES (?,?,?,?,?)", _details(width, start, end))
         db.execute(_WINDOWS, {"slas": windows_for, "minutes": DAYS * 1_440, "end": f"{end:%Y-%m-%d %H:%M:%S}"})
         db.execute(
@@ -115,29 +116,32 @@ def _starts(width_ms: int, start: datetime, end: datetime) -> Iterator[tuple[int
         yield i, f"{span.start:%Y-%m-%d %H:%M:%S}.000000"
 
 
-def _rollups(width: int, start: datetime, end: datetime) -> Iterator[tuple[object, ...]]:
+def _rollups(width: int, start: datetime, end: datetime) -> Iterator[dict[str, object]]:
     dice = np.random.default_rng(1)
     for sla in range(SLAS):
         for i, at in _starts(width, start, end):
             worst = float(dice.lognormal(8.5, 0.4))
             bad = width // 100 if (i * 7 + sla) % 97 == 0 else 0
-            yield (
-                f"sla {sla:03}",
-                width,
-                at,
-                width - bad,
-                bad,
-                0,
-                0,
-                width,
-                width // 1000,
-                worst,
-                worst * 0.95,
-                worst * 1.05,
-                30_000,
-                width,
-                width,
-            )
+            yield {
+                "sla": f"sla {sla:03}",
+                "width_ms": width,
+                "start_at": at,
+                "good_ms": width - bad,
+                "bad_ms": bad,
+                "excluded_ms": 0,
+                "unknown_ms": 0,
+                "records_consumed": width,
+                "records_over_threshold": width // 1000,
+                "records_over_threshold_low": width // 1000,
+                "records_over_threshold_high": width // 1000,
+                "records_in_unknown_time": 0,
+                "worst_latency_ms": worst,
+                "worst_latency_low_ms": worst * 0.95,
+                "worst_latency_high_ms": worst * 1.05,
+                "max_latency_ms": 30_000,
+                "all_consumed": width,
+                "all_produced": width,
+            }
 
 
 def _details(width: int, start: datetime, end: datetime) -> Iterator[tuple[object, ...]]:
@@ -155,6 +159,11 @@ def _packed(dice: np.random.Generator, sla: int) -> tuple[bytes, bytes]:
     return packed_histogram(histogram), packed_cells(cells)
 
 
+_COLUMNS = (
+    "sla, cluster, window_start, window_end, verdict, is_certain, reason, max_latency_ms, min_time_to_expiry_ms,"
+    " worst_latency_ms, worst_latency_low_ms, worst_latency_high_ms, worst_group, worst_topic, worst_partition,"
+    " steady_partitions, bootstrapping_partitions, unknown_partitions, records_consumed, records_over_threshold"
+)
 _VERDICT = """
     printf('sla %03d', s.value), 'prod',
     strftime('%Y-%m-%d %H:%M:%S.000000', :end, (m.value - :minutes) || ' minutes'),
@@ -165,17 +174,20 @@ _VERDICT = """
 _WINDOWS = f"""
     WITH RECURSIVE s(value) AS (SELECT 0 WHERE :slas > 0 UNION ALL SELECT value + 1 FROM s WHERE value + 1 < :slas),
         m(value) AS (SELECT 0 UNION ALL SELECT value + 1 FROM m WHERE value + 1 < :minutes)
-    INSERT INTO sla_windows SELECT {_VERDICT} FROM s, m
+    INSERT INTO sla_windows ({_COLUMNS}) SELECT {_VERDICT} FROM s, m
 """
 _WINDOWS_OF_TODAY = f"""
     WITH RECURSIVE s(value) AS (SELECT :from UNION ALL SELECT value + 1 FROM s WHERE value + 1 < :slas),
         m(value) AS (SELECT 0 UNION ALL SELECT value + 1 FROM m WHERE value + 1 < :minutes)
-    INSERT INTO sla_windows SELECT {_VERDICT} FROM s, m
+    INSERT INTO sla_windows ({_COLUMNS}) SELECT {_VERDICT} FROM s, m
 """
 _MISSES = f"""
     WITH RECURSIVE s(value) AS (SELECT 0 UNION ALL SELECT value + 1 FROM s WHERE value + 1 < {SLAS}),
         d(value) AS (SELECT 1 UNION ALL SELECT value + 7 FROM d WHERE value + 7 < {DAYS})
-    INSERT INTO sla_misses SELECT printf('%03d-%03d', s.value, d.value), printf('sla %03d', s.value), 'prod',
+    INSERT INTO sla_misses (miss_id, sla, cluster, state, start_at, end_at, opened_at, bad_windows, is_certain,
+        max_latency_ms, min_time_to_expiry_ms, for_ms, worst_latency_ms, worst_latency_low_ms, worst_latency_high_ms,
+        worst_at, worst_group, worst_topic, worst_partition, evidence)
+    SELECT printf('%03d-%03d', s.value, d.value), printf('sla %03d', s.value), 'prod',
         'recovered',
         strftime('%Y-%m-%d %H:%M:%S.000000', :end, -d.value || ' days'),
         strftime('%Y-%m-%d %H:%M:%S.000000', :end, -d.value || ' days', '20 minutes'),
@@ -236,8 +248,11 @@ _LATENCY = """
             MAP {{(380 + m.range % 20)::INT: 400::BIGINT, (415 + p.range % 20)::INT: 190::BIGINT, 440::INT: 10::BIGINT}}
                 AS latency_histogram,
             0::BIGINT AS negative_latency_records, 0::BIGINT AS unknown_latency_records, 20::BIGINT AS records_lag,
-            900::DOUBLE AS backlog_age_ms, 950::DOUBLE AS backlog_age_max_ms,
-            (600 * m.range)::BIGINT AS committed_offset, (600 * m.range + 20)::BIGINT AS log_end_offset,
+            900::DOUBLE AS backlog_age_ms, 850::DOUBLE AS backlog_age_low_ms, 950::DOUBLE AS backlog_age_max_ms,
+            CASE WHEN g.range % 20 = 0 THEN 120000 ELSE 1000 END::DOUBLE AS backlog_age_high_ms,
+            900::DOUBLE AS backlog_age_max_low_ms, backlog_age_high_ms AS backlog_age_max_high_ms,
+            (600 * m.range)::BIGINT AS committed_offset, (600 * m.range)::BIGINT AS effective_position,
+            (600 * m.range + 20)::BIGINT AS log_end_offset,
             $start AS interval_start, '{load}' AS load_id
         FROM range({groups}) g, range({partitions}) p, range({minutes}) m ORDER BY g.range, p.range, m.range
     ) TO '{path}' (FORMAT parquet, COMPRESSION snappy)

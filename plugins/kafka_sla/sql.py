@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -19,6 +19,12 @@ from kafka_sla.parquet_files import damaged
 _VERIFYING = pyarrow.dataset.ParquetFileFormat(
     default_fragment_scan_options=pyarrow.dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
 )
+
+
+_STATISTICS = """
+    SELECT row_group_id, stats_min_value, stats_max_value FROM parquet_metadata($path) WHERE path_in_schema = $column
+    ORDER BY row_group_id
+"""
 
 
 class Sql:
@@ -48,6 +54,23 @@ class Sql:
                 inside, filesystem = [path for _, path in places], places[0][0]
                 rows = pyarrow.dataset.dataset(inside, schema, format=_VERIFYING, filesystem=filesystem)
                 self._connection.register(name, rows)
+
+    def row_groups(self, files: Sequence[str], column: str, values: Collection[str]) -> dict[str, list[int]]:
+        """By file the row groups that may hold one of these values, as their statistics say; only of files that are
+        local, whose paths are no globs, and whose footers can be read. Arrow does not survive damaged statistics;
+        DuckDB does."""
+        found: dict[str, list[int]] = {}
+        for path in (path for path in files if "://" not in path and not set("*?[") & set(path)):
+            try:
+                rows = self._connection.execute(_STATISTICS, {"path": path, "column": column}).fetchall()
+            except duckdb.Error:
+                continue
+            found[path] = [
+                number
+                for number, low, high in rows
+                if low is None or high is None or any(low <= value <= high for value in values)
+            ]
+        return found
 
     def set(self, **values: Any) -> None:
         """Set variables, for statements that take no values: `getvariable('start')`."""

@@ -62,7 +62,7 @@ def stage(
     files = {}
     for table in (CONSUMER_LATENCY, STEADY_STATE):
         rows = [
-            _metric_row(table, cluster, partition, window) | (figures if table is CONSUMER_LATENCY else {})
+            metric_row(table, cluster, partition, window) | (figures if table is CONSUMER_LATENCY else {})
             for cluster in clusters
             for window in interval.windows(60_000)
             for partition in range(partitions)
@@ -88,7 +88,7 @@ def load(
     )
 
 
-def _metric_row(table: Table, cluster: str, partition: int, window: Interval) -> dict[str, Any]:
+def metric_row(table: Table, cluster: str, partition: int, window: Interval) -> dict[str, Any]:
     minute = int((window.start - DAY) / MINUTE)
     row: dict[str, Any] = {
         "cluster": cluster,

@@ -21,7 +21,8 @@ from kafka_sla.lake.import_files import read_rows
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.tables import CONSUMER_LATENCY, LOG_OFFSETS
-from kafka_sla.parquet_files import parquet_file, verify
+from kafka_sla.parquet_files import WRITING, parquet_file, verify
+from kafka_sla.sql import database
 from tests.kafka_sla.loads import load, points, span
 
 FLIPS = 100
@@ -113,3 +114,38 @@ def test_a_flipped_bit_anywhere_is_damage_or_harmless_and_no_other_error(tmp_pat
         except DamagedFile:
             found += 1
     assert found > FLIPS
+
+
+def test_who_reads_some_consumer_groups_verifies_the_row_groups_that_may_hold_them(tmp_path: Path) -> None:
+    path, names = tmp_path / "rows.parquet", [f"billing.alerts-{number}" for number in range(10)]
+    rows = pa.table({"group": [name for name in names for _ in range(100)], "records": list(range(1_000))})
+    pq.write_table(rows, path, row_group_size=100, **WRITING)
+    records = pq.read_metadata(path).row_group(3).column(1)
+    with database() as db:
+        of = {name: db.row_groups([str(path)], "group", [name]) for name in (*names, "nobody")}
+
+    assert of == {name: {str(path): [number]} for number, name in enumerate(names)} | {"nobody": {str(path): []}}
+    content = bytearray(path.read_bytes())
+    content[records.dictionary_page_offset + records.total_compressed_size // 2] ^= 1
+    path.write_bytes(content)
+    verify([str(path)], row_groups=of[names[4]])
+    with pytest.raises(DamagedFile):
+        verify([str(path)], row_groups=of[names[3]])
+    with pytest.raises(DamagedFile):
+        verify([str(path)])
+
+
+def test_any_damaged_footer_gives_row_groups_or_leaves_all_to_be_verified(tmp_path: Path) -> None:
+    """Its statistics, which have no checksum either, end the process where Arrow decodes them."""
+    path, dice = tmp_path / "facts.parquet", random.Random(4)
+    write_rows(str(path), points("10:00"))
+    content, found = path.read_bytes(), []
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    with database() as db:
+        for _ in range(5 * FLIPS):
+            damaged = bytearray(content)
+            damaged[dice.randrange(footer, len(damaged))] ^= 1 << dice.randrange(8)
+            path.write_bytes(damaged)
+            found.append(db.row_groups([str(path)], "topic", ["orders"]))
+
+    assert {str(path): [0]} in found and {} in found

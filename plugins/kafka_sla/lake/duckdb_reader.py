@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -52,11 +52,17 @@ def distinct_values(table: Table, files: Sequence[str], names: Sequence[str]) ->
 
 
 def slice_rows(
-    table: Table, files: Sequence[str], slices: Sequence[tuple[str, Interval, str]], names: Sequence[str]
+    table: Table,
+    files: Sequence[str],
+    slices: Sequence[tuple[str, Interval, str]],
+    names: Sequence[str],
+    groups: Collection[str] | None = None,
 ) -> pa.Table:
-    """The rows of each slice (cluster, interval, load id), by key."""
-    tail = f"{shown(table.time)} ORDER BY {quoted(table.key, 'files.')}"
-    return _rows(table, files, names, tail, {}, slices=_slice_table(slices))
+    """The rows of each slice (cluster, interval, load id), by key; of these consumer groups, or of all."""
+    values = {f"group_{number}": name for number, name in enumerate(sorted(groups or ()))}
+    of_groups = "" if groups is None else f'WHERE files."group" IN ({", ".join(f"${name}" for name in values)})'
+    tail = f"{shown(table.time)} {of_groups} ORDER BY {quoted(table.key, 'files.')}"
+    return _rows(table, files, names, tail, values, slices=_slice_table(slices))
 
 
 def shown(time: str) -> str:

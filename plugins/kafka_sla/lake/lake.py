@@ -174,25 +174,32 @@ class Lake:
         interval: Interval,
         clusters: Sequence[str] | None = None,
         columns: Sequence[str] | None = None,
+        groups: Collection[str] | None = None,
     ) -> pa.Table:
         """Rows of any table whose time is in the interval, by key; of metrics the published ones. None: all clusters,
-        all columns."""
+        all columns, all consumer groups (only some: of metrics alone)."""
         table = TABLES[name]
         if table.kind == "fact":
             return self.read_facts(table, interval, clusters, columns)
         if table.kind == "metric":
-            wanted = (name, interval, *(clusters or ()), *(columns or ()))
+            wanted = (name, interval, tuple(clusters or ()), tuple(columns or ()), tuple(sorted(groups or ())))
             return self._once(
-                wanted, lambda: self.read(table, self._ledger.publications.slices(clusters, interval), columns)
+                wanted, lambda: self.read(table, self._ledger.publications.slices(clusters, interval), columns, groups)
             )
         rows = self._ledger.declared_rows(table, interval, clusters)
         return arrow_rows(table, rows).select(list(columns or table.names))
 
-    def read(self, table: Table, slices: Sequence[Slice], columns: Sequence[str] | None = None) -> pa.Table:
-        """The rows of a metric table that these slices show, by key."""
+    def read(
+        self,
+        table: Table,
+        slices: Sequence[Slice],
+        columns: Sequence[str] | None = None,
+        groups: Collection[str] | None = None,
+    ) -> pa.Table:
+        """The rows of a metric table that these slices show, by key; of these consumer groups, or of all."""
         names = columns or table.names
         files = self.published_files(table, slices)
-        return slice_rows(table, files, slices, names) if files else empty(table, names)
+        return slice_rows(table, files, slices, names, groups) if files else empty(table, names)
 
     def maintain(
         self,

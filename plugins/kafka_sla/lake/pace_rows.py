@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
+import pyarrow as pa
+
 from kafka_sla.errors import DamagedFile
 from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import Interval, Sla
@@ -13,11 +15,16 @@ from kafka_sla.sla.catch_up import (
     LATENCY_COLUMNS,
     STEADY_COLUMNS,
     CatchUp,
+    behind,
     catch_ups,
     pace_interval,
     unknown_catch_up,
 )
+from kafka_sla.sla.window_stats import groups_of
 from kafka_sla.text.formatting import plural
+
+_FEW = 100
+"""Groups that are looked for by name; the rows of all are read as fast as those of more."""
 
 
 def published_catch_ups(
@@ -33,10 +40,15 @@ def published_catch_ups(
 
 def _of_cluster(lake: Lake, slas: Sequence[Sla], cluster: str, at: datetime, window_ms: int) -> dict[str, CatchUp]:
     """All unknown where a file is damaged: a status and a mail are needed then, too."""
-    last = Interval(at - timedelta(milliseconds=window_ms), at)
+    last, groups = Interval(at - timedelta(milliseconds=window_ms), at), groups_of(slas)
+    before = Interval(pace_interval(at, window_ms).start, last.start)
     try:
-        latency = lake.published(CONSUMER_LATENCY.name, pace_interval(at, window_ms), [cluster], LATENCY_COLUMNS)
-        steady = lake.published(STEADY_STATE.name, last, [cluster], STEADY_COLUMNS)
+        latency = lake.published(CONSUMER_LATENCY.name, last, [cluster], LATENCY_COLUMNS, groups)
+        if waiting := behind(slas, latency):
+            few = waiting if len(waiting) <= _FEW else groups
+            earlier = lake.published(CONSUMER_LATENCY.name, before, [cluster], LATENCY_COLUMNS, few)
+            latency = pa.concat_tables([earlier, latency])
+        steady = lake.published(STEADY_STATE.name, last, [cluster], STEADY_COLUMNS, groups)
     except DamagedFile as error:
         reason = f"{plural(len(error.files), 'damaged file')}: run kafka-sla store check"
         return {sla.name: unknown_catch_up(sla, at, reason) for sla in slas}

@@ -17,7 +17,7 @@ from kafka_sla.model.entities import MOST, Interval, Sla
 from kafka_sla.model.tables import CONSUMER_LATENCY
 from kafka_sla.parquet_files import verify
 from kafka_sla.sla.rollups import PartitionKey, RecordStats
-from kafka_sla.sla.window_stats import latency_sql, pair_table, wanted_pairs
+from kafka_sla.sla.window_stats import groups_of, latency_sql, pair_table, wanted_pairs
 from kafka_sla.sql import Sql
 from kafka_sla.text.name_patterns import plain_names
 
@@ -54,8 +54,9 @@ def _rows(lake: Lake, sla: Sla, interval: Interval, width_ms: int, slices: Seque
     files = lake.published_files(CONSUMER_LATENCY, slices)
     if not files:
         return _Rows([], [], [])
-    verify(files, _COLUMNS)
     with opened(CONSUMER_LATENCY, files, slices) as db:
+        groups = groups_of([sla])
+        verify(files, _COLUMNS, None if groups is None else db.row_groups(files, "group", groups))
         add_pairs(db, sla)
         values = {"start_at": interval.start, "end_at": interval.end, "width": width_ms}
         db.run(f"CREATE TEMP TABLE ours AS SELECT {_FIGURES} {_OF_SLA}")
@@ -71,7 +72,7 @@ def add_pairs(db: Sql, sla: Sla) -> None:
         pairs = [(group, topic) for group in groups for topic in topics]
     else:
         seen = db.rows('SELECT DISTINCT "group", topic FROM files WHERE cluster = $cluster', cluster=sla.cluster)
-        pairs = sorted(wanted_pairs(sla, seen))
+        pairs = sorted(wanted_pairs(sla, [(row["group"], row["topic"]) for row in seen]))
     db.add(pairs=pair_table(pairs))
 
 

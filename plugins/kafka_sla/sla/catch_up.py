@@ -24,6 +24,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafka_sla.model.entities import Interval, Sla, epoch_ms
 from kafka_sla.sla.window_stats import wanted_pairs
@@ -107,11 +108,19 @@ def pace_interval(at: datetime, window_ms: int) -> Interval:
     return Interval(at - max(LOOK_BACK, timedelta(milliseconds=3 * window_ms)), at)
 
 
+def behind(slas: Sequence[Sla], newest: pa.Table) -> list[str]:
+    """The groups that may not have caught up in their newest window: only for them a pace is needed."""
+    within = min(sla.steady_state.caught_up_within_ms for sla in slas)
+    caught_up = pc.and_(pc.is_valid(newest["records_lag"]), pc.less_equal(newest["backlog_age_high_ms"], within))
+    waiting: list[str] = pc.unique(newest["group"].filter(pc.invert(pc.fill_null(caught_up, False)))).to_pylist()
+    return waiting
+
+
 def catch_ups(
     slas: Sequence[Sla], latency: pa.Table, steady: pa.Table, at: datetime, window_ms: int
 ) -> dict[str, CatchUp]:
-    """Each of these SLAs of one cluster: rows of `consumer_latency` of the `pace_interval` until `at`, and of
-    `steady_state` of its last window."""
+    """Each of these SLAs of one cluster: rows of `consumer_latency` of the `pace_interval` until `at`, of groups that
+    are not `behind` at least those of its last window, and of `steady_state` those of its last window."""
     span = pace_interval(at, window_ms)
     with database(latency=latency) as db:
         rows = db.rows(_PACES, at=epoch_ms(at), shortest=(span.end - span.start) / timedelta(milliseconds=1) / 3)
@@ -130,7 +139,7 @@ def unknown_catch_up(sla: Sla, at: datetime, reason: str) -> CatchUp:
 def _catch_up(
     sla: Sla, found: Mapping[tuple[str, str], list[dict[str, Any]]], starting: set[tuple[Any, ...]], at: datetime
 ) -> CatchUp:
-    pairs = wanted_pairs(sla, [{"group": group, "topic": topic} for group, topic in found])
+    pairs = wanted_pairs(sla, found)
     rows = [row for pair in pairs for row in found[pair]]
     each = [_estimate(row, sla.steady_state.caught_up_within_ms) for row in rows]
     known, unknown = [one for one in each if not one.unknown], [one.unknown for one in each if one.unknown]

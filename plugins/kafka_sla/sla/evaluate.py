@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import timedelta
 
 import pyarrow as pa
@@ -41,10 +40,8 @@ def judge(
     names = ([], []) if sla.chain else (_spelled_out(sla.groups), _spelled_out(sla.topics))
     planned = [(time, planned.reason) for planned in sla.maintenance for time in planned.spans(interval)]
     figures = window_figures(sla, interval, window_ms, latency, steady, expected, names, unread)
-    spans = (Interval(row.start, row.start + timedelta(milliseconds=window_ms)) for row in figures)
     return tuple(
-        _window(sla, window, row, _verdict(sla, row, _planned(planned, window), _unknown(sla, row, names)))
-        for window, row in zip(spans, figures, strict=True)
+        _window(sla, row, _verdict(sla, row, _planned(planned, row.window), _unknown(sla, row))) for row in figures
     )
 
 
@@ -61,34 +58,30 @@ def expiry(miss: Miss, windows: Sequence[SlaWindow]) -> str:
     return told[-1] if told else ""
 
 
-def _window(sla: Sla, of: Interval, row: WindowFigures, judged: tuple[Verdict, str, bool]) -> SlaWindow:
+def _window(sla: Sla, row: WindowFigures, judged: tuple[Verdict, str, bool]) -> SlaWindow:
     verdict, reason, is_certain = judged
-    window = SlaWindow(
+    worst = row.worst
+    return SlaWindow(
         sla=sla.name,
-        window=of,
+        window=row.window,
         verdict=verdict,
         is_certain=is_certain,
         reason=reason,
         steady_partitions=row.steady,
         bootstrapping_partitions=row.bootstrapping,
         unknown_partitions=row.unknown_partitions,
+        worst_latency_ms=worst.latency_ms if worst else None,
+        worst_latency_low_ms=worst.low_ms if worst else None,
+        worst_latency_high_ms=worst.high_ms if worst else None,
+        worst_group=worst.group if worst else None,
+        worst_topic=worst.topic if worst else None,
+        worst_partition=worst.partition if worst else None,
         records_consumed=row.records_consumed,
         records_over_threshold=row.records_over_threshold,
         records_over_threshold_low=row.records_over_threshold_low,
         records_over_threshold_high=row.records_over_threshold_high,
         max_latency_ms=sla.max_latency_ms,
         min_time_to_expiry_ms=sla.min_time_to_expiry_ms,
-    )
-    if row.worst is None:
-        return window
-    return replace(
-        window,
-        worst_latency_ms=row.worst.latency_ms,
-        worst_latency_low_ms=row.worst.low_ms,
-        worst_latency_high_ms=row.worst.high_ms,
-        worst_group=row.worst.group,
-        worst_topic=row.worst.topic,
-        worst_partition=row.worst.partition,
     )
 
 
@@ -116,10 +109,9 @@ def _expiry(soon: Expiring) -> str:
     )
 
 
-def _unknown(sla: Sla, row: WindowFigures, names: tuple[Sequence[str], Sequence[str]]) -> str:
+def _unknown(sla: Sla, row: WindowFigures) -> str:
     """Why the window could not be called good, or nothing."""
-    absent = [f"group {name}" for name in names[0] if name not in row.groups]
-    absent += [f"topic {name}" for name in names[1] if name not in row.topics]
+    absent = [f"group {name}" for name in row.absent_groups] + [f"topic {name}" for name in row.absent_topics]
     if absent:
         return f"no data for {', '.join(absent)}"
     if not row.expected:

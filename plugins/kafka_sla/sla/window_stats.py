@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC
+from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafka_sla.model.arrow_schemas import arrow_rows
 from kafka_sla.model.entities import MOST, Interval, Sla
 from kafka_sla.model.tables import NON_CONSUMED
 from kafka_sla.sql import Sql, database
+from kafka_sla.text.name_patterns import plain_names, selected
 
 Partition = tuple[str, str, int]
 """Group, topic, partition."""
@@ -46,7 +48,7 @@ class Expiring:
 class WindowFigures:
     """Sums over the partitions of one SLA in one window; steady, bootstrapping and unknown ones make up `expected`."""
 
-    start: datetime
+    window: Interval
     expected: int
     steady: int
     bootstrapping: int
@@ -65,9 +67,9 @@ class WindowFigures:
     """Of rows without bounds, made by an earlier version, all records or none."""
     unknown: tuple[str, str, int, str] | None
     """The first unknown partition and why."""
-    groups: frozenset[str]
-    """Of `names`: groups that have a row."""
-    topics: frozenset[str]
+    absent_groups: Sequence[str]
+    """Of `names`: groups without a row."""
+    absent_topics: Sequence[str]
 
     @property
     def unknown_partitions(self) -> int:
@@ -86,28 +88,29 @@ def window_figures(
 ) -> list[WindowFigures]:
     """One entry per window of the interval. `names`: the groups and topics whose presence the caller wants to know.
     `unread`: rows of `non_consumed`, for an SLA that limits them."""
+    windows = list(interval.windows(window_ms))
     with database(unread_rows=unread or arrow_rows(NON_CONSUMED, [])) as db:
-        _load(db, sla, interval, window_ms, latency, steady, expected)
-        rows = db.rows(_FIGURES)
-        gaps = any(row["expected"] > row["seen"] for row in rows)
-        missing = {row["start"]: row for row in db.rows(_MISSING)} if gaps else {}
-        groups, topics = _present(db, "group", names[0]), _present(db, "topic", names[1])
-    return [_figures(row, missing.get(row["start"]), groups, topics) for row in rows]
+        _load(db, sla, interval, windows, latency, steady, expected)
+        db.set(groups=list(names[0]), topics=list(names[1]))
+        sums = db.arrow(_SUMS)
+        gaps = pc.any(pc.greater(sums["expected"], sums["seen"])).as_py()
+        missing = {row["start"].astimezone(UTC): row for row in db.rows(_MISSING)} if gaps else {}
+    rows = map(_Sums._make, zip(*(sums[name].to_pylist() for name in _Sums._fields), strict=True))
+    return [_figures(window, row, missing.get(window.start)) for window, row in zip(windows, rows, strict=True)]
 
 
 def _load(
     db: Sql,
     sla: Sla,
     interval: Interval,
-    window_ms: int,
+    windows: Sequence[Interval],
     latency: pa.Table,
     steady: pa.Table,
     expected: Sequence[Partition],
 ) -> None:
     """Make the tables `windows`, `pairs` (group, topic of the SLA), `partitions` (numbered) and the view `judged`."""
-    windows = [w.start for w in interval.windows(window_ms)]
     db.add(
-        windows=pa.table({"start": pa.array(windows, pa.timestamp("us", "UTC"))}),
+        windows=pa.table({"start": pa.array([one.start for one in windows], pa.timestamp("us", "UTC"))}),
         latency_rows=latency,
         steady_rows=steady,
         named=_columns(expected),
@@ -121,18 +124,30 @@ def _load(
         expires_within=sla.min_time_to_expiry_ms,
         when_uncertain=sla.when_uncertain,
     )
-    db.add(pairs=pair_table(wanted_pairs(sla, db.rows(_PAIRS))))
+    db.add(pairs=pair_table(wanted_pairs(sla, [(row["group"], row["topic"]) for row in db.rows(_PAIRS)])))
     for statement in (_PARTITIONS, _JUDGED):
         db.run(statement)
 
 
-def wanted_pairs(sla: Sla, seen: Iterable[Mapping[str, str]]) -> list[tuple[str, str]]:
+def wanted_pairs(sla: Sla, seen: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
     """Those of these groups and topics that are the SLA's."""
-    pairs = [(row["group"], row["topic"]) for row in seen]
     if sla.chain:
         stages = {(stage.group, stage.topic) for stage in sla.chain}
-        return [pair for pair in pairs if pair in stages]
-    return [(group, topic) for group, topic in pairs if sla.groups.matches(group) and sla.topics.matches(topic)]
+        return [pair for pair in seen if pair in stages]
+    groups = set(selected(sla.groups, {group for group, _ in seen}))
+    topics = set(selected(sla.topics, {topic for _, topic in seen}))
+    return [(group, topic) for group, topic in seen if group in groups and topic in topics]
+
+
+def groups_of(slas: Iterable[Sla]) -> frozenset[str] | None:
+    """The groups that these SLAs name; None where one of them selects by a pattern."""
+    found: set[str] = set()
+    for sla in slas:
+        names = [stage.group for stage in sla.chain] if sla.chain else plain_names(sla.groups)
+        if names is None:
+            return None
+        found |= set(names)
+    return frozenset(found)
 
 
 def pair_table(pairs: Sequence[tuple[str, str]]) -> pa.Table:
@@ -153,39 +168,68 @@ def _columns(partitions: Sequence[Partition]) -> pa.Table:
     return pa.Table.from_pylist([dict(zip(schema.names, p, strict=True)) for p in partitions], schema)
 
 
-def _present(db: Sql, column: str, names: Sequence[str]) -> dict[datetime, frozenset[str]]:
-    """Which of the names have a row in which window."""
-    if not names:
-        return {}
-    found = db.rows(_PRESENT.format(column=column), names=list(names))
-    return {row["window_start"].astimezone(UTC): frozenset(row["present"]) for row in found}
+class _Sums(NamedTuple):
+    """One row of `_SUMS`, of plain columns: to make Python's objects of structs takes several times as long."""
+
+    expected: int
+    steady: int
+    bootstrapping: int
+    over: int
+    certain_over: int
+    certain_within: int
+    worst_ms: float | None
+    worst_low_ms: float | None
+    worst_high_ms: float | None
+    worst_group: str
+    worst_topic: str
+    worst_partition: int
+    expires_in_ms: float | None
+    expires_certainly: bool
+    expiring_group: str
+    expiring_topic: str
+    expiring_partition: int
+    records_consumed: int
+    records_over_threshold: int
+    records_over_threshold_low: int
+    records_over_threshold_high: int
+    unknown_because: str | None
+    unknown_group: str
+    unknown_topic: str
+    unknown_partition: int
+    absent_groups: list[str] | None
+    absent_topics: list[str] | None
 
 
-def _figures(
-    row: dict[str, Any],
-    missing: dict[str, Any] | None,
-    groups: dict[datetime, frozenset[str]],
-    topics: dict[datetime, frozenset[str]],
-) -> WindowFigures:
-    start = row["start"].astimezone(UTC)
-    unknown = row["unknown"] or missing
+def _figures(window: Interval, row: _Sums, missing: Mapping[str, Any] | None) -> WindowFigures:
+    unknown = None
+    if row.unknown_because is not None:
+        unknown = row.unknown_group, row.unknown_topic, row.unknown_partition, row.unknown_because
+    elif missing:
+        unknown = missing["group"], missing["topic"], missing["partition"], missing["why"]
+    worst = expiring = None
+    if row.worst_ms is not None:
+        place = row.worst_group, row.worst_topic, row.worst_partition
+        worst = Worst(row.worst_ms, row.worst_low_ms, row.worst_high_ms, *place)
+    if row.expires_in_ms is not None:
+        place = row.expiring_group, row.expiring_topic, row.expiring_partition
+        expiring = Expiring(row.expires_in_ms, row.expires_certainly, *place)
     return WindowFigures(
-        start=start,
-        expected=row["expected"],
-        steady=row["steady"],
-        bootstrapping=row["bootstrapping"],
-        over=row["over"],
-        certain_over=row["certain_over"],
-        certain_within=row["certain_within"],
-        worst=Worst(**row["worst"]) if row["worst"] else None,
-        expiring=Expiring(**row["expiring"]) if row["expiring"] else None,
-        records_consumed=min(int(row["records_consumed"]), MOST),
-        records_over_threshold=min(int(row["records_over_threshold"]), MOST),
-        records_over_threshold_low=min(int(row["records_over_threshold_low"]), MOST),
-        records_over_threshold_high=min(int(row["records_over_threshold_high"]), MOST),
-        unknown=(unknown["group"], unknown["topic"], unknown["partition"], unknown["why"]) if unknown else None,
-        groups=groups.get(start, frozenset()),
-        topics=topics.get(start, frozenset()),
+        window=window,
+        expected=row.expected,
+        steady=row.steady,
+        bootstrapping=row.bootstrapping,
+        over=row.over,
+        certain_over=row.certain_over,
+        certain_within=row.certain_within,
+        worst=worst,
+        expiring=expiring,
+        records_consumed=row.records_consumed,
+        records_over_threshold=row.records_over_threshold,
+        records_over_threshold_low=row.records_over_threshold_low,
+        records_over_threshold_high=row.records_over_threshold_high,
+        unknown=unknown,
+        absent_groups=row.absent_groups or (),
+        absent_topics=row.absent_topics or (),
     )
 
 
@@ -259,7 +303,14 @@ _JUDGED = f"""
     SELECT *, over OR expiring AS bad FROM compared
 """
 
-_FIGURES = """
+
+def _absent(names: str) -> str:
+    """Those of the variable that the column of the same name lacks; NULL where it lacks none."""
+    wanted, there = f"getvariable('{names}')::VARCHAR[]", f"coalesce({names}, []::VARCHAR[])"
+    return f"nullif([name FOR name IN {wanted} IF NOT list_contains({there}, name)], []::VARCHAR[])"
+
+
+_SUMS = f"""
     WITH sums AS (
         SELECT start, count(*) AS seen, count(*) FILTER (NOT named) AS unrequested,
             count(*) FILTER (steady AND (bad OR why IS NULL)) AS steady,
@@ -267,16 +318,18 @@ _FIGURES = """
             count(*) FILTER (over) AS over,
             count(*) FILTER (over AND surely_over) AS certain_over,
             count(*) FILTER (steady AND NOT bad AND why IS NULL AND surely_within) AS certain_within,
-            max({latency_ms: latency_ms, id: -id, low_ms: low_ms, high_ms: high_ms})
+            max({{latency_ms: latency_ms, id: -id, low_ms: low_ms, high_ms: high_ms}})
                 FILTER (steady AND latency_ms IS NOT NULL) AS worst,
-            min({in_ms: expires_ms, id: id,
-                is_certain: coalesce(expires_about_ms < getvariable('expires_within'), false)})
+            min({{in_ms: expires_ms, id: id,
+                is_certain: coalesce(expires_about_ms < getvariable('expires_within'), false)}})
                 FILTER (expiring) AS expiring,
             sum(records_consumed) FILTER (steady) AS records_consumed,
             sum(records_over_threshold) FILTER (steady) AS records_over_threshold,
             sum(coalesce(records_over_threshold_low, 0)) FILTER (steady) AS records_over_threshold_low,
             sum(coalesce(records_over_threshold_high, records_consumed)) FILTER (steady) AS records_over_threshold_high,
-            min({id: id, why: why}) FILTER (NOT bad AND why IS NOT NULL) AS unknown
+            min({{id: id, why: why}}) FILTER (NOT bad AND why IS NOT NULL) AS unknown,
+            list(DISTINCT "group") FILTER (list_contains(getvariable('groups')::VARCHAR[], "group")) AS groups,
+            list(DISTINCT topic) FILTER (list_contains(getvariable('topics')::VARCHAR[], topic)) AS topics
         FROM judged GROUP BY start
     ), requested AS (
         SELECT start, (SELECT count(*) FROM partitions WHERE named) AS partitions FROM windows
@@ -284,16 +337,17 @@ _FIGURES = """
     SELECT start, requested.partitions + coalesce(unrequested, 0) AS expected, coalesce(seen, 0) AS seen,
         coalesce(steady, 0) AS steady, coalesce(bootstrapping, 0) AS bootstrapping, coalesce(over, 0) AS over,
         coalesce(certain_over, 0) AS certain_over, coalesce(certain_within, 0) AS certain_within,
-        coalesce(records_consumed, 0) AS records_consumed,
-        coalesce(records_over_threshold, 0) AS records_over_threshold,
-        coalesce(records_over_threshold_low, 0) AS records_over_threshold_low,
-        coalesce(records_over_threshold_high, 0) AS records_over_threshold_high,
-        CASE WHEN worst IS NOT NULL THEN {latency_ms: worst.latency_ms, low_ms: worst.low_ms, high_ms: worst.high_ms,
-            "group": w."group", topic: w.topic, partition: w.partition} END AS worst,
-        CASE WHEN expiring IS NOT NULL THEN {in_ms: expiring.in_ms, is_certain: expiring.is_certain, "group": e."group",
-            topic: e.topic, partition: e.partition} END AS expiring,
-        CASE WHEN unknown IS NOT NULL THEN {"group": u."group", topic: u.topic, partition: u.partition,
-            why: unknown.why} END AS unknown
+        least(coalesce(records_consumed, 0), {MOST})::BIGINT AS records_consumed,
+        least(coalesce(records_over_threshold, 0), {MOST})::BIGINT AS records_over_threshold,
+        least(coalesce(records_over_threshold_low, 0), {MOST})::BIGINT AS records_over_threshold_low,
+        least(coalesce(records_over_threshold_high, 0), {MOST})::BIGINT AS records_over_threshold_high,
+        worst.latency_ms AS worst_ms, worst.low_ms AS worst_low_ms, worst.high_ms AS worst_high_ms,
+        w."group" AS worst_group, w.topic AS worst_topic, w.partition AS worst_partition,
+        expiring.in_ms AS expires_in_ms, expiring.is_certain AS expires_certainly,
+        e."group" AS expiring_group, e.topic AS expiring_topic, e.partition AS expiring_partition,
+        unknown.why AS unknown_because, u."group" AS unknown_group, u.topic AS unknown_topic,
+        u.partition AS unknown_partition,
+        {_absent("groups")} AS absent_groups, {_absent("topics")} AS absent_topics
     FROM requested LEFT JOIN sums USING (start)
     LEFT JOIN partitions w ON w.id = -worst.id LEFT JOIN partitions u ON u.id = unknown.id
     LEFT JOIN partitions e ON e.id = expiring.id
@@ -306,12 +360,3 @@ _MISSING = """
         ANTI JOIN judged ON judged.start = windows.start AND judged.id = partitions.id GROUP BY windows.start
     ) JOIN partitions USING (id)
 """
-
-_PRESENT = (
-    """
-    SELECT window_start, list(DISTINCT "{column}") AS present
-    FROM latency_rows JOIN partitions USING ("group", topic, partition)
-    WHERE list_contains($names, "{column}") AND """
-    + _OURS
-    + " GROUP BY window_start"
-)

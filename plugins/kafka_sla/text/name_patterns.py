@@ -50,12 +50,13 @@ def literal(name: str) -> str:
     return name if is_exact(name) and name == name.strip() else f"/{re.escape(name) or '(?:)'}/"
 
 
-def plain_names(patterns: Patterns) -> list[str] | None:
+@cache
+def plain_names(patterns: Patterns) -> tuple[str, ...] | None:
     """The names that are selected, where all of them are given plainly; None where one is a glob or a regex."""
     names = [re.sub(r"\\(.)", r"\1", pattern, flags=re.DOTALL) for pattern in patterns.include]
     if [re.escape(name) for name in names] != list(patterns.include):
         return None
-    return [name for name in names if patterns.matches(name)]
+    return tuple(name for name in names if patterns.matches(name))
 
 
 def selected(patterns: Patterns, names: Collection[str]) -> list[str]:

@@ -13,11 +13,13 @@ from kafka_sla.cli.main import main
 from kafka_sla.config.settings import Settings, load_settings
 from kafka_sla.config.store import Store
 from kafka_sla.lake.lake import Lake
+from kafka_sla.lake.pace_rows import published_catch_ups
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Connection, Interval, SlaWindow
+from kafka_sla.model.tables import CONSUMER_LATENCY
 from kafka_sla.pipeline import steps
 from kafka_sla.sla.evaluate import misses
-from tests.kafka_sla.loads import load, span
+from tests.kafka_sla.loads import load, metric_row, span, write
 
 NAME = "orders within 30 seconds of being produced, for billing.alerts-authorised-v2"
 CONFIG = f"""\
@@ -90,3 +92,35 @@ def test_a_damaged_file_costs_the_time_and_not_the_status(
 
     assert main([*STATUS, "--wide"]) == 0
     assert f"{NAME}  not known: 1 damaged file: run kafka-sla store check" in capsys.readouterr().out
+
+
+def test_who_has_caught_up_and_who_has_not_in_one_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Earlier windows are read of the groups that are behind; the others keep their answer."""
+    monkeypatch.chdir(tmp_path)
+    names = ["billing.alerts-authorised-v2", "orders.enriched-v1"]
+    slas = [f"  - {{name: {name}, group: {name}, topic: orders, max_latency: 30s}}\n" for name in names]
+    Path("kafka_sla.yml").write_text("clusters: {a: {}}\nslas:\n" + "".join(slas))
+    settings, store = load_settings("kafka_sla.yml"), Store.embedded(Path("kafka_sla_store"))
+    ledger, lake = Ledger(store), Lake(store)
+    ledger.open(writing=True)
+    draining = [
+        {"group": names[0], "window": window, "records_lag": 6_000 - 300 * minute, "age": 600_000.0}
+        for minute, window in enumerate(PUBLISHED.windows(60_000))
+    ]
+    idle = [{**one, "group": names[1], "records_lag": 0, "age": 0.0} for one in draining]
+    rows = [
+        metric_row(CONSUMER_LATENCY, "a", 0, one["window"])
+        | {"group": one["group"], "records_lag": one["records_lag"]}
+        | dict.fromkeys(("backlog_age_ms", "backlog_age_low_ms", "backlog_age_high_ms"), one["age"])
+        for one in (*draining, *idle)
+    ]
+    lake.add_load("load", PUBLISHED, {CONSUMER_LATENCY.name: [write(lake, "load", PUBLISHED, CONSUMER_LATENCY, rows)]})
+    ledger.publications.publish(["a"], PUBLISHED, "load", 0)
+
+    found = published_catch_ups(lake, settings.slas, {"a": PUBLISHED.end}, 60_000)
+
+    assert {name: (one.state, one.partitions, one.behind) for name, one in found.items()} == {
+        names[0]: ("catching_up", 1, 1),
+        names[1]: ("caught_up", 1, 0),
+    }
+    assert found[names[0]].in_ms == 60_000.0

@@ -6,12 +6,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.entities import Patterns, Sla, SteadyState
 from kafka_sla.model.tables import CONSUMER_LATENCY, STEADY_STATE
-from kafka_sla.sla.catch_up import LATENCY_COLUMNS, STEADY_COLUMNS, CatchUp, catch_ups
+from kafka_sla.sla.catch_up import LATENCY_COLUMNS, STEADY_COLUMNS, CatchUp, behind, catch_ups
 from kafka_sla.sla.wording import catching_up
 
 NOW = datetime(2026, 3, 2, 10, tzinfo=UTC)
@@ -57,8 +58,12 @@ def found(rows: list[dict[str, Any]], sla: Sla = SLA, bootstrapping: int = 0) ->
         {"sla": sla.name, "group": GROUP, "topic": TOPIC, "partition": number, "state": "bootstrapping"}
         for number in range(bootstrapping)
     ]
-    tables = [pa.Table.from_pylist(each, schema) for each, schema in zip((rows, steady), schemas, strict=True)]
-    return catch_ups([sla], *tables, NOW, 60_000)[sla.name]
+    latency, states = (pa.Table.from_pylist(each, schema) for each, schema in zip((rows, steady), schemas, strict=True))
+    one = catch_ups([sla], latency, states, NOW, 60_000)[sla.name]
+    newest = latency.filter(pc.equal(latency["window_end"], NOW))
+    if not behind([sla], newest):
+        assert one == catch_ups([sla], newest, states, NOW, 60_000)[sla.name]
+    return one
 
 
 def test_an_exact_lag_that_falls_evenly_gives_one_time() -> None:
@@ -164,3 +169,17 @@ def test_the_largest_lags_that_a_store_keeps_are_no_error() -> None:
     one = found(lags(now=2**62, per_minute=2**58))
 
     assert one.in_ms == pytest.approx(16 * 60_000)
+
+
+def test_a_pace_is_needed_of_who_may_be_behind_only() -> None:
+    figures = {"records_lag": 7, "backlog_age_high_ms": 30_000.0}
+    groups = {
+        "caught-up": figures,
+        "late.at-most": figures | {"backlog_age_high_ms": 30_001.0},
+        "unbounded": figures | {"backlog_age_high_ms": None},
+        "lag-unknown": figures | {"records_lag": None},
+    }
+    schema = pa.schema([arrow_schema(CONSUMER_LATENCY).field(name).with_nullable(True) for name in LATENCY_COLUMNS])
+    newest = pa.Table.from_pylist([row(0, **one) | {"group": name} for name, one in groups.items()], schema)
+
+    assert behind([SLA], newest) == ["late.at-most", "unbounded", "lag-unknown"]
