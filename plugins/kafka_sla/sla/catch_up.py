@@ -18,6 +18,7 @@ window to the end.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -47,6 +48,8 @@ LATENCY_COLUMNS = (
     "unknown_reason",
 )
 STEADY_COLUMNS = ("sla", "group", "topic", "partition", "state")
+_Pair = tuple[str, str]
+"""Group and topic."""
 CatchUpState = Literal["caught_up", "catching_up", "never", "unknown"]
 
 
@@ -110,8 +113,8 @@ def pace_interval(at: datetime, window_ms: int) -> Interval:
 
 def behind(slas: Sequence[Sla], newest: pa.Table) -> list[str]:
     """The groups that may not have caught up in their newest window: only for them a pace is needed."""
-    within = min(sla.steady_state.caught_up_within_ms for sla in slas)
-    caught_up = pc.and_(pc.is_valid(newest["records_lag"]), pc.less_equal(newest["backlog_age_high_ms"], within))
+    early = pc.less_equal(newest["backlog_age_high_ms"], _shortest_within(slas))
+    caught_up = pc.and_(pc.and_(pc.is_valid(newest["records_lag"]), pc.is_valid(newest["backlog_age_ms"])), early)
     waiting: list[str] = pc.unique(newest["group"].filter(pc.invert(pc.fill_null(caught_up, False)))).to_pylist()
     return waiting
 
@@ -122,13 +125,21 @@ def catch_ups(
     """Each of these SLAs of one cluster: rows of `consumer_latency` of the `pace_interval` until `at`, of groups that
     are not `behind` at least those of its last window, and of `steady_state` those of its last window."""
     span = pace_interval(at, window_ms)
-    with database(latency=latency) as db:
-        rows = db.rows(_PACES, at=epoch_ms(at), shortest=(span.end - span.start) / timedelta(milliseconds=1) / 3)
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    newest = latency.filter(pc.equal(latency["window_end"], pa.scalar(at, latency.schema.field("window_end").type)))
+    with database(latency=latency, newest_rows=newest, steady=steady) as db:
+        shortest = (span.end - span.start) / timedelta(milliseconds=1) / 3
+        rows = db.rows(_PACES, at=epoch_ms(at), shortest=shortest, within=_shortest_within(slas))
+        partitions = {(row["group"], row["topic"]): row["partitions"] for row in db.rows(_PARTITIONS)}
+        starting = {(row["sla"], (row["group"], row["topic"])): row["partitions"] for row in db.rows(_STARTING)}
+    waiting: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
-        found.setdefault((row["group"], row["topic"]), []).append(row)
-    starting = {_place(row, row["sla"]) for row in steady.to_pylist() if row["state"] == "bootstrapping"}
-    return {sla.name: _catch_up(sla, found, starting, at) for sla in slas}
+        waiting[row["group"], row["topic"]].append(row)
+    return {sla.name: _catch_up(sla, partitions, waiting, starting, at) for sla in slas}
+
+
+def _shortest_within(slas: Sequence[Sla]) -> int:
+    """Who is not later than this has caught up for each of the SLAs."""
+    return min(sla.steady_state.caught_up_within_ms for sla in slas)
 
 
 def unknown_catch_up(sla: Sla, at: datetime, reason: str) -> CatchUp:
@@ -137,11 +148,16 @@ def unknown_catch_up(sla: Sla, at: datetime, reason: str) -> CatchUp:
 
 
 def _catch_up(
-    sla: Sla, found: Mapping[tuple[str, str], list[dict[str, Any]]], starting: set[tuple[Any, ...]], at: datetime
+    sla: Sla,
+    partitions: Mapping[_Pair, int],
+    waiting: Mapping[_Pair, list[dict[str, Any]]],
+    starting: Mapping[tuple[str, _Pair], int],
+    at: datetime,
 ) -> CatchUp:
-    pairs = wanted_pairs(sla, found)
-    rows = [row for pair in pairs for row in found[pair]]
-    each = [_estimate(row, sla.steady_state.caught_up_within_ms) for row in rows]
+    """`waiting`: what is not caught up for sure; `partitions`, and the `starting` ones by SLA: how many there are."""
+    pairs = wanted_pairs(sla, partitions)
+    within_ms = sla.steady_state.caught_up_within_ms
+    each = [_estimate(row, within_ms) for pair in pairs for row in waiting.get(pair, ())]
     known, unknown = [one for one in each if not one.unknown], [one.unknown for one in each if one.unknown]
     absent = _absent(sla, pairs)
     worst = max(known, key=lambda one: (one.ms, one.high, one.pace.lag if one.pace else 0), default=_Estimate(None))
@@ -156,17 +172,13 @@ def _catch_up(
         in_ms=worst.ms if whole and math.isfinite(worst.ms) else None,
         in_low_ms=low if math.isfinite(low) else None,
         in_high_ms=high if whole and math.isfinite(high) else None,
-        partitions=len(rows),
+        partitions=sum(partitions[pair] for pair in pairs),
         behind=sum(one.ms > 0 for one in known),
-        bootstrapping=sum(_place(row, sla.name) in starting for row in rows),
+        bootstrapping=sum(starting.get((sla.name, pair), 0) for pair in pairs),
         unknown=len(unknown),
         reason=absent or next(iter(unknown), ""),
         slowest=worst.pace if worst.ms else None,
     )
-
-
-def _place(row: Mapping[str, Any], sla: str) -> tuple[Any, ...]:
-    return sla, row["group"], row["topic"], row["partition"]
 
 
 def _absent(sla: Sla, pairs: Sequence[tuple[str, str]]) -> str:
@@ -247,5 +259,11 @@ _PACES = """
         max(newest.at_ms - old.at_ms) AS measured_ms
     FROM newest LEFT JOIN bounded old ON old."group" = newest."group" AND old.topic = newest.topic
         AND old.partition = newest.partition AND old.waiting IS NOT NULL AND old.at_ms <= newest.at_ms - $shortest
+    WHERE newest.waiting IS NULL OR newest.age_ms IS NULL OR newest.age_high_ms IS NULL OR newest.age_high_ms > $within
     GROUP BY ALL ORDER BY ALL
+"""
+_PARTITIONS = 'SELECT "group", topic, count(*) AS partitions FROM newest_rows GROUP BY ALL ORDER BY ALL'
+_STARTING = """
+    SELECT sla, "group", topic, count(*) AS partitions
+    FROM steady SEMI JOIN newest_rows USING ("group", topic, partition) WHERE state = 'bootstrapping' GROUP BY ALL
 """

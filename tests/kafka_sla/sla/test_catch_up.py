@@ -178,8 +178,9 @@ def test_a_pace_is_needed_of_who_may_be_behind_only() -> None:
         "late.at-most": figures | {"backlog_age_high_ms": 30_001.0},
         "unbounded": figures | {"backlog_age_high_ms": None},
         "lag-unknown": figures | {"records_lag": None},
+        "age-unknown": figures | {"backlog_age_ms": None},
     }
     schema = pa.schema([arrow_schema(CONSUMER_LATENCY).field(name).with_nullable(True) for name in LATENCY_COLUMNS])
     newest = pa.Table.from_pylist([row(0, **one) | {"group": name} for name, one in groups.items()], schema)
 
-    assert behind([SLA], newest) == ["late.at-most", "unbounded", "lag-unknown"]
+    assert behind([SLA], newest) == ["late.at-most", "unbounded", "lag-unknown", "age-unknown"]
