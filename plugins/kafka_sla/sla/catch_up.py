@@ -18,7 +18,7 @@ window to the end.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -50,6 +50,7 @@ LATENCY_COLUMNS = (
 STEADY_COLUMNS = ("sla", "group", "topic", "partition", "state")
 _Pair = tuple[str, str]
 """Group and topic."""
+_PLACE = ["group", "topic", "partition"]
 CatchUpState = Literal["caught_up", "catching_up", "never", "unknown"]
 
 
@@ -124,17 +125,23 @@ def catch_ups(
 ) -> dict[str, CatchUp]:
     """Each of these SLAs of one cluster: rows of `consumer_latency` of the `pace_interval` until `at`, of groups that
     are not `behind` at least those of its last window, and of `steady_state` those of its last window."""
-    span = pace_interval(at, window_ms)
     newest = latency.filter(pc.equal(latency["window_end"], pa.scalar(at, latency.schema.field("window_end").type)))
-    with database(latency=latency, newest_rows=newest, steady=steady) as db:
-        shortest = (span.end - span.start) / timedelta(milliseconds=1) / 3
-        rows = db.rows(_PACES, at=epoch_ms(at), shortest=shortest, within=_shortest_within(slas))
-        partitions = {(row["group"], row["topic"]): row["partitions"] for row in db.rows(_PARTITIONS)}
-        starting = {(row["sla"], (row["group"], row["topic"])): row["partitions"] for row in db.rows(_STARTING)}
-    waiting: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    for row in rows:
+    counted = newest.group_by(["group", "topic"]).aggregate([([], "count_all")])
+    partitions = {(row["group"], row["topic"]): row["count_all"] for row in counted.to_pylist()}
+    starting = steady.filter(pc.equal(steady["state"], "bootstrapping")).join(newest, _PLACE, join_type="left semi")
+    waiting: dict[_Pair, list[dict[str, Any]]] = defaultdict(list)
+    for row in _paces_of(slas, latency, at, window_ms) if behind(slas, newest) else ():
         waiting[row["group"], row["topic"]].append(row)
-    return {sla.name: _catch_up(sla, partitions, waiting, starting, at) for sla in slas}
+    places = Counter((row["sla"], (row["group"], row["topic"])) for row in starting.to_pylist())
+    return {sla.name: _catch_up(sla, partitions, waiting, places, at) for sla in slas}
+
+
+def _paces_of(slas: Sequence[Sla], latency: pa.Table, at: datetime, window_ms: int) -> list[dict[str, Any]]:
+    """Of the partitions that may not have caught up."""
+    span = pace_interval(at, window_ms)
+    shortest = (span.end - span.start) / timedelta(milliseconds=1) / 3
+    with database(latency=latency) as db:
+        return db.rows(_PACES, at=epoch_ms(at), shortest=shortest, within=_shortest_within(slas))
 
 
 def _shortest_within(slas: Sequence[Sla]) -> int:
@@ -261,9 +268,4 @@ _PACES = """
         AND old.partition = newest.partition AND old.waiting IS NOT NULL AND old.at_ms <= newest.at_ms - $shortest
     WHERE newest.waiting IS NULL OR newest.age_ms IS NULL OR newest.age_high_ms IS NULL OR newest.age_high_ms > $within
     GROUP BY ALL ORDER BY ALL
-"""
-_PARTITIONS = 'SELECT "group", topic, count(*) AS partitions FROM newest_rows GROUP BY ALL ORDER BY ALL'
-_STARTING = """
-    SELECT sla, "group", topic, count(*) AS partitions
-    FROM steady SEMI JOIN newest_rows USING ("group", topic, partition) WHERE state = 'bootstrapping' GROUP BY ALL
 """
