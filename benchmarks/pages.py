@@ -1,5 +1,6 @@
 """How fast the pages answer with a year published: `make pages`. Builds the year (benchmarks.pages_year), asks
-Airflow's own application as a logged-in reader, and prints the times of each kind of request."""
+Airflow's own application as a logged-in reader, and prints the times of each kind of request, also into
+docs/reference/pages.md."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from typing import Any
 from starlette.requests import Request as HttpRequest
 
 from benchmarks.pages_year import SLAS, Year, build, built
-from kafka_sla.cli.results import aligned
+from benchmarks.printed import put
+from benchmarks.speed_table import table
 
 SPANS = {"hour": 1 / 24, "6 hours": 0.25, "a day": 1, "a week": 7, "a month": 30, "a quarter": 91, "a year": 365}
 LIMIT_MS = 200
@@ -37,13 +39,16 @@ def main() -> int:
     rows = [(kind, *_row(mine)) for kind, mine in times.items()]
     every = [taken for kind, mine in times.items() if not kind.startswith("(") for taken in mine]
     rows.append(("all but those in brackets", *_row(every)))
-    print(aligned(("request", "asked", "median ms", "95 % ms", "max ms", "95 % CPU ms"), rows))
-    for number, name in enumerate(("answered in", "computed in, by all threads together")):
-        within = sum(taken[number] < LIMIT_MS for taken in every) / len(every)
-        print(f"{within:.1%} {name} less than {LIMIT_MS} ms")
-    print(
-        f"Verdicts of the whole year for {asked.windows} of {SLAS} SLAs; load of the machine {os.getloadavg()[0]:.0f}."
-    )
+    found = [
+        table(("request", "asked", "median ms", "95 % ms", "max ms", "95 % CPU ms"), rows),
+        *(
+            f"{sum(taken[number] < LIMIT_MS for taken in every) / len(every):.1%} {name} less than {LIMIT_MS} ms."
+            for number, name in enumerate(("answered in", "computed in, by all threads together,"))
+        ),
+        f"Verdicts of the whole year for {asked.windows} of {SLAS} SLAs; load of the machine {os.getloadavg()[0]:.0f}.",
+    ]
+    print("\n\n".join(found))
+    put("pages.md", "make pages", "\n\n".join(found))
     return 0
 
 
