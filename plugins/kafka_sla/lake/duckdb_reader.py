@@ -59,6 +59,8 @@ def slice_rows(
     groups: Collection[str] | None = None,
 ) -> pa.Table:
     """The rows of each slice (cluster, interval, load id), by key; of these consumer groups, or of all."""
+    if groups is not None and not groups:
+        return empty(table, names)
     values = {f"group_{number}": name for number, name in enumerate(sorted(groups or ()))}
     of_groups = "" if groups is None else f'WHERE files."group" IN ({", ".join(f"${name}" for name in values)})'
     tail = f"{shown(table.time)} {of_groups} ORDER BY {quoted(table.key, 'files.')}"

@@ -70,6 +70,19 @@ class TestFacts:
         assert found.to_pylist() == [{"at": at("10:01"), "cluster": "b"}]
         assert lake.published("log_offsets", span("0:00", "24:00"), []).num_rows == 0
 
+    def test_groups_of_a_metric_can_be_chosen_whatever_their_names_are(self, lake: Lake, ledger: Ledger) -> None:
+        load(lake, ledger, "load", span("10:00", "10:10"), group='o\'brien."payments"-v2')
+        chosen = {
+            name: lake.published(CONSUMER_LATENCY.name, span("10:00", "10:10"), groups=names).num_rows
+            for name, names in {
+                "all": None,
+                "it": ['o\'brien."payments"-v2', "payments"],
+                "another": ["payments"],
+                "none": [],
+            }.items()
+        }
+        assert chosen == {"all": 10, "it": 10, "another": 0, "none": 0}
+
     def test_every_table_can_be_read_before_anything_is_written(self, lake: Lake) -> None:
         for name, table in TABLES.items():
             assert lake.published(name, span("0:00", "24:00")).schema == arrow_schema(table)
