@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 
 from demo.broker import Cluster as Broker
 from kafka_sla.model.arrow_schemas import arrow_schema
-from kafka_sla.model.entities import epoch_ms
+from kafka_sla.model.entities import Interval, epoch_ms
 from kafka_sla.model.tables import RECORD_RANGES
 from kafka_sla.sources.kafka.snapshot import Snapshot
 from tests.kafka_sla.sources.kafka.traffic import commit, look, produce, this_minute, topic
@@ -29,16 +29,22 @@ def ranges(seen: Snapshot) -> list[Row]:
     return sorted(rows, key=lambda row: (row["first"], row["end"]))
 
 
-def just_now() -> int:
-    """Now, in a minute that will not turn before the test has looked."""
+@pytest.fixture
+def over() -> Interval:
+    """Five minutes from the current one on: what a test does lies inside, also when it takes long; unless it does, in
+    one window."""
     if (second := datetime.now(UTC).second) >= 50:
         time.sleep(60 - second)
+    return this_minute()
+
+
+def just_now() -> int:
     return epoch_ms(datetime.now(UTC))
 
 
-def seen_by_a_group(kafka: Broker, name: str, position: int) -> Snapshot:
+def seen_by_a_group(kafka: Broker, name: str, position: int, over: Interval) -> Snapshot:
     commit(kafka, f"g-{name}", name, position)
-    return look(kafka, this_minute(), name, groups=f"g-{name}", live=True)
+    return look(kafka, over, name, groups=f"g-{name}", live=True)
 
 
 def transactions(kafka: Broker, name: str, *outcomes: tuple[int, str]) -> Producer:
@@ -55,11 +61,11 @@ def transactions(kafka: Broker, name: str, *outcomes: tuple[int, str]) -> Produc
     return producer
 
 
-def test_what_aborted_transactions_wrote_and_their_markers_are_no_records(kafka: Broker) -> None:
+def test_what_aborted_transactions_wrote_and_their_markers_are_no_records(kafka: Broker, over: Interval) -> None:
     name = topic(kafka)
     transactions(kafka, name, (2, "commit"), (3, "abort"), (1, "commit"))
 
-    seen = seen_by_a_group(kafka, name, 1)
+    seen = seen_by_a_group(kafka, name, 1, over)
 
     told = {(row["first"], row["end"], row["records"]) for row in ranges(seen)}
     assert told == {(0, 2, 2), (2, 7, 0), (7, 8, 1), (8, 9, 0)}
@@ -67,11 +73,11 @@ def test_what_aborted_transactions_wrote_and_their_markers_are_no_records(kafka:
     assert seen.notes == ()
 
 
-def test_what_follows_an_open_transaction_is_told_to_be_unread(kafka: Broker) -> None:
+def test_what_follows_an_open_transaction_is_told_to_be_unread(kafka: Broker, over: Interval) -> None:
     name = topic(kafka)
     producer = transactions(kafka, name, (2, "commit"), (1, "open"))
 
-    seen = seen_by_a_group(kafka, name, 1)
+    seen = seen_by_a_group(kafka, name, 1, over)
     producer.abort_transaction(120)
 
     assert [(row["first"], row["end"], row["records"], row["latest"]) for row in ranges(seen)][-1] == (3, 4, None, None)
@@ -79,12 +85,12 @@ def test_what_follows_an_open_transaction_is_told_to_be_unread(kafka: Broker) ->
 
 
 @pytest.mark.parametrize("codec", ["none", "lz4"])
-def test_records_of_two_clocks_lie_in_the_ranges_told(kafka: Broker, codec: str) -> None:
+def test_records_of_two_clocks_lie_in_the_ranges_told(kafka: Broker, over: Interval, codec: str) -> None:
     name, now = topic(kafka), just_now()
     times = [now - 30_000 + 50 * index + 700 * (index % 2) for index in range(400)]
     produce(kafka, name, times, 0, **{"compression.type": codec})
 
-    told = ranges(seen_by_a_group(kafka, name, 200))
+    told = ranges(seen_by_a_group(kafka, name, 200, over))
 
     assert [row for row in told if row["records"] is None] == []
     for offset, stamp in enumerate(times):
@@ -95,7 +101,9 @@ def test_records_of_two_clocks_lie_in_the_ranges_told(kafka: Broker, codec: str)
 
 
 @pytest.mark.parametrize("before", [0, 1])
-def test_batches_that_are_larger_than_a_sample_are_read_in_every_partition(kafka: Broker, before: int) -> None:
+def test_batches_that_are_larger_than_a_sample_are_read_in_every_partition(
+    kafka: Broker, over: Interval, before: int
+) -> None:
     """Of the partitions that a request names, only the first gets a batch beyond the limit; of one behind a small one
     only what is read at the window's end tells that its times run backwards."""
     name, now = topic(kafka, partitions=3), just_now()
@@ -105,7 +113,7 @@ def test_batches_that_are_larger_than_a_sample_are_read_in_every_partition(kafka
         produce(kafka, name, times[before:], partition, **{"linger.ms": 500})
         commit(kafka, f"g-{name}", name, 1_500, partition)
 
-    seen = look(kafka, this_minute(), name, groups=f"g-{name}", live=True)
+    seen = look(kafka, over, name, groups=f"g-{name}", live=True)
 
     told = [row for row in seen.record_ranges.to_pylist() if row["records"]]
     offsets = {(row["partition"], at) for row in told for at in range(row["first_offset"], row["end_offset"])}
@@ -113,33 +121,33 @@ def test_batches_that_are_larger_than_a_sample_are_read_in_every_partition(kafka
     assert seen.notes == ()
 
 
-def test_of_a_window_in_order_nothing_is_told(kafka: Broker) -> None:
+def test_of_a_window_in_order_nothing_is_told(kafka: Broker, over: Interval) -> None:
     name, now = topic(kafka), just_now()
     produce(kafka, name, [now - 400 + index for index in range(400)])
 
-    seen = seen_by_a_group(kafka, name, 200)
+    seen = seen_by_a_group(kafka, name, 200, over)
 
     assert ranges(seen) == []
     assert seen.notes == ()
 
 
-def test_a_clock_that_is_ahead_of_the_readers_is_noticed(kafka: Broker) -> None:
+def test_a_clock_that_is_ahead_of_the_readers_is_noticed(kafka: Broker, over: Interval) -> None:
     name, now = topic(kafka), just_now()
     produce(kafka, name, [now + 20_000 + index for index in range(5)])
 
-    told = ranges(seen_by_a_group(kafka, name, 5))
+    told = ranges(seen_by_a_group(kafka, name, 5, over))
 
     assert {(row["first"], row["end"], row["records"]) for row in told} == {(0, 5, 5)}
 
 
-def test_a_window_that_is_too_large_to_be_read_is_told_to_be_unread(kafka: Broker) -> None:
+def test_a_window_that_is_too_large_to_be_read_is_told_to_be_unread(kafka: Broker, over: Interval) -> None:
     name, now = topic(kafka), just_now()
     producer = Producer({**kafka.client(), "batch.num.messages": 1})
     for index in range(60):
         producer.produce(name, b"x" * 100_000, timestamp=now - 1_000 + 10 * index - 500 * (index % 2))
     assert producer.flush(120) == 0
 
-    seen = seen_by_a_group(kafka, name, 50)
+    seen = seen_by_a_group(kafka, name, 50, over)
 
     assert (ranges(seen)[-1]["end"], ranges(seen)[-1]["records"], ranges(seen)[-1]["earliest"]) == (60, None, None)
     assert any("too large to be read" in note for note in seen.notes)
