@@ -16,7 +16,7 @@ from kafka_sla.ledger.publications import Slice
 from kafka_sla.model.entities import Patterns
 from kafka_sla.model.tables import COMMITTED_OFFSETS, COMPACTED, CONSUMER_LATENCY
 from kafka_sla.parquet_files import verify
-from kafka_sla.sla.window_stats import pair_table
+from kafka_sla.sla.wanted_rows import pair_table
 from kafka_sla.sql import Sql
 
 _COLUMNS = tuple(name for name in CONSUMER_LATENCY.names if name not in ("latency_histogram", "method"))

@@ -20,7 +20,7 @@ from kafka_sla.sla.catch_up import (
     pace_interval,
     unknown_catch_up,
 )
-from kafka_sla.sla.window_stats import groups_of
+from kafka_sla.sla.wanted_rows import groups_of
 from kafka_sla.text.formatting import plural
 
 _FEW = 100

@@ -17,7 +17,7 @@ from kafka_sla.model.entities import MOST, Interval, Sla
 from kafka_sla.model.tables import CONSUMER_LATENCY
 from kafka_sla.parquet_files import verify
 from kafka_sla.sla.rollups import PartitionKey, RecordStats
-from kafka_sla.sla.window_stats import groups_of, latency_sql, pair_table, wanted_pairs
+from kafka_sla.sla.wanted_rows import groups_of, latency_sql, pair_table, wanted_pairs
 from kafka_sla.sql import Sql
 from kafka_sla.text.name_patterns import plain_names
 

@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_sla.model.entities import Interval, Sla, epoch_ms
-from kafka_sla.sla.window_stats import wanted_pairs
+from kafka_sla.sla.wanted_rows import wanted_pairs
 from kafka_sla.sql import database
 from kafka_sla.text.name_patterns import plain_names
 
@@ -114,7 +114,8 @@ def pace_interval(at: datetime, window_ms: int) -> Interval:
 
 def behind(slas: Sequence[Sla], newest: pa.Table) -> list[str]:
     """The groups that may not have caught up in their newest window: only for them a pace is needed."""
-    early = pc.less_equal(newest["backlog_age_high_ms"], _shortest_within(slas))
+    within = min(sla.steady_state.caught_up_within_ms for sla in slas)
+    early = pc.less_equal(newest["backlog_age_high_ms"], within)
     caught_up = pc.and_(pc.and_(pc.is_valid(newest["records_lag"]), pc.is_valid(newest["backlog_age_ms"])), early)
     waiting: list[str] = pc.unique(newest["group"].filter(pc.invert(pc.fill_null(caught_up, False)))).to_pylist()
     return waiting
@@ -130,23 +131,20 @@ def catch_ups(
     partitions = {(row["group"], row["topic"]): row["count_all"] for row in counted.to_pylist()}
     starting = steady.filter(pc.equal(steady["state"], "bootstrapping")).join(newest, _PLACE, join_type="left semi")
     waiting: dict[_Pair, list[dict[str, Any]]] = defaultdict(list)
-    for row in _paces_of(slas, latency, at, window_ms) if behind(slas, newest) else ():
+    for row in _paces_of(behind(slas, newest), latency, at, window_ms):
         waiting[row["group"], row["topic"]].append(row)
     places = Counter((row["sla"], (row["group"], row["topic"])) for row in starting.to_pylist())
     return {sla.name: _catch_up(sla, partitions, waiting, places, at) for sla in slas}
 
 
-def _paces_of(slas: Sequence[Sla], latency: pa.Table, at: datetime, window_ms: int) -> list[dict[str, Any]]:
-    """Of the partitions that may not have caught up."""
+def _paces_of(groups: Sequence[str], latency: pa.Table, at: datetime, window_ms: int) -> list[dict[str, Any]]:
+    """One row a partition of these groups; most often there are none, and DuckDB is not asked."""
+    if not groups:
+        return []
     span = pace_interval(at, window_ms)
     shortest = (span.end - span.start) / timedelta(milliseconds=1) / 3
-    with database(latency=latency) as db:
-        return db.rows(_PACES, at=epoch_ms(at), shortest=shortest, within=_shortest_within(slas))
-
-
-def _shortest_within(slas: Sequence[Sla]) -> int:
-    """Who is not later than this has caught up for each of the SLAs."""
-    return min(sla.steady_state.caught_up_within_ms for sla in slas)
+    with database(latency=latency.filter(pc.is_in(latency["group"], pa.array(groups)))) as db:
+        return db.rows(_PACES, at=epoch_ms(at), shortest=shortest)
 
 
 def unknown_catch_up(sla: Sla, at: datetime, reason: str) -> CatchUp:
@@ -161,7 +159,7 @@ def _catch_up(
     starting: Mapping[tuple[str, _Pair], int],
     at: datetime,
 ) -> CatchUp:
-    """`waiting`: what is not caught up for sure; `partitions`, and the `starting` ones by SLA: how many there are."""
+    """`waiting`: rows of groups that may be behind; `partitions`, and `starting` ones by SLA: how many there are."""
     pairs = wanted_pairs(sla, partitions)
     within_ms = sla.steady_state.caught_up_within_ms
     each = [_estimate(row, within_ms) for pair in pairs for row in waiting.get(pair, ())]
@@ -266,6 +264,5 @@ _PACES = """
         max(newest.at_ms - old.at_ms) AS measured_ms
     FROM newest LEFT JOIN bounded old ON old."group" = newest."group" AND old.topic = newest.topic
         AND old.partition = newest.partition AND old.waiting IS NOT NULL AND old.at_ms <= newest.at_ms - $shortest
-    WHERE newest.waiting IS NULL OR newest.age_ms IS NULL OR newest.age_high_ms IS NULL OR newest.age_high_ms > $within
     GROUP BY ALL ORDER BY ALL
 """

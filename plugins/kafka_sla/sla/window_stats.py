@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
 from typing import Any, NamedTuple
@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from kafka_sla.model.arrow_schemas import arrow_rows
 from kafka_sla.model.entities import MOST, Interval, Sla
 from kafka_sla.model.tables import NON_CONSUMED
+from kafka_sla.sla.wanted_rows import PAIR, latency_sql, pair_table, wanted_pairs
 from kafka_sla.sql import Sql, database
-from kafka_sla.text.name_patterns import plain_names, selected
 
 Partition = tuple[str, str, int]
 """Group, topic, partition."""
@@ -129,42 +129,8 @@ def _load(
         db.run(statement)
 
 
-def wanted_pairs(sla: Sla, seen: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Those of these groups and topics that are the SLA's."""
-    if sla.chain:
-        stages = {(stage.group, stage.topic) for stage in sla.chain}
-        return [pair for pair in seen if pair in stages]
-    groups = set(selected(sla.groups, {group for group, _ in seen}))
-    topics = set(selected(sla.topics, {topic for _, topic in seen}))
-    return [(group, topic) for group, topic in seen if group in groups and topic in topics]
-
-
-def groups_of(slas: Iterable[Sla]) -> frozenset[str] | None:
-    """The groups that these SLAs name; None where one of them selects by a pattern."""
-    found: set[str] = set()
-    for sla in slas:
-        names = [stage.group for stage in sla.chain] if sla.chain else plain_names(sla.groups)
-        if names is None:
-            return None
-        found |= set(names)
-    return frozenset(found)
-
-
-def pair_table(pairs: Sequence[tuple[str, str]]) -> pa.Table:
-    return pa.table({"group": [g for g, _ in pairs], "topic": [t for _, t in pairs]}, _PAIR)
-
-
-def latency_sql(bound: str = "") -> str:
-    """What an SLA compares with its threshold, or its `_low` or `_high` bound: the latency of a partition in a window
-    is that of its slowest record, read or waiting."""
-    return f"greatest(records_latency_max{bound}_ms, backlog_age_max{bound}_ms)"
-
-
-_PAIR = pa.schema([("group", pa.string()), ("topic", pa.string())])
-
-
 def _columns(partitions: Sequence[Partition]) -> pa.Table:
-    schema = _PAIR.append(pa.field("partition", pa.int32()))
+    schema = PAIR.append(pa.field("partition", pa.int32()))
     return pa.Table.from_pylist([dict(zip(schema.names, p, strict=True)) for p in partitions], schema)
 
 
