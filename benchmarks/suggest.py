@@ -1,6 +1,6 @@
 """Do proposed objectives hold the next day, and how long does it take to propose them?
 
-    python -m benchmarks.suggest                # the tables of docs/reference/suggest.md
+    python -m benchmarks.suggest                # the tables of docs/reference/suggest.md, written there too
     python -m benchmarks.suggest --cases 50     # a quick look
     python -m benchmarks.suggest --only holds   # or: speed
 
@@ -21,12 +21,14 @@ from statistics import median
 
 import numpy as np
 
+from benchmarks.printed import put
 from benchmarks.speed_table import machine, table
 from benchmarks.suggest_store import seconds_of
 from benchmarks.suggest_world import DAY, KINDS, Floats, days
 from kafka_sla.sla.suggestion import BAD, GOOD, LATE_SHARES, OTHER, Codes, Judging, Level, Proposal, proposals
 
 HISTORIES = (1, 3, 7, 28)
+CASES, GROUP_PARTITIONS = 200, 1_000
 _WINDOW_MS = 60_000
 
 
@@ -84,8 +86,9 @@ def scores(seed: int, cases: int, history: int) -> tuple[Scores, int]:
     return found, refused
 
 
-def holds(seed: int, cases: int) -> bool:
-    """Print whether objectives held; False where fewer than 95 % did of some level after some number of days."""
+def holds(seed: int, cases: int) -> tuple[bool, str]:
+    """Whether objectives held, and the tables; False where fewer than 95 % did of some level after some number of
+    days."""
     rows, of_kinds, enough = [], [], True
     for history in HISTORIES:
         found, refused = scores(seed, cases, history)
@@ -117,9 +120,9 @@ def holds(seed: int, cases: int) -> bool:
         "median budget spent",
         "no proposal",
     )
-    print(f"{cases:,} consumers of each kind, seed {seed}\n\n{table(head, rows)}\n")
-    print(f"The balanced ones by kind:\n\n{table(('days known', *KINDS), of_kinds)}")
-    return enough
+    kinds = table(("days known", *KINDS), of_kinds)
+    made = f"{cases:,} consumers of each kind, seed {seed}"
+    return enough, f"{made}:\n\n{table(head, rows)}\n\nThe balanced ones by kind:\n\n{kinds}"
 
 
 def _share(score: Score) -> str:
@@ -133,28 +136,40 @@ def _low(score: Score) -> str:
     return f"{(middle - half) / (1 + z * z / n):.1%}"
 
 
-def speed(group_partitions: int) -> None:
-    """Print how long one day of so many group-partitions takes, with many partitions to a topic and with one."""
+def speed(group_partitions: int) -> str:
+    """How long one day of so many group-partitions takes, with many partitions to a topic and with one."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for partitions in (50, 1):
             pairs, clock, processors = seconds_of(Path(folder) / str(partitions), group_partitions, partitions)
             rows.append((f"{group_partitions:,}", partitions, f"{pairs:,}", clock, processors))
     head = ("group-partitions", "partitions of a topic", "groups and topics", "on the clock", "of processors")
-    print(f"{table(head, rows)}\n\n<sub>{machine()}</sub>")
+    return f"{table(head, rows)}\n\n<sub>{machine()}</sub>"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", type=int, default=200, help="consumers of each kind (default 200)")
+    parser.add_argument("--cases", type=int, default=CASES, help="consumers of each kind (default 200)")
     parser.add_argument("--seed", type=int, default=2026)
-    parser.add_argument("--group-partitions", type=int, default=1_000, help="of the published day (default 1000)")
+    parser.add_argument(
+        "--group-partitions", type=int, default=GROUP_PARTITIONS, help="of the published day (default 1000)"
+    )
     parser.add_argument("--only", choices=("holds", "speed"), help="one of the two questions")
     given = parser.parse_args()
-    enough = given.only == "speed" or holds(given.seed, given.cases)
+    enough = True
+    if given.only != "speed":
+        enough, text = holds(given.seed, given.cases)
+        _say("holds", text, put_down=given.cases == CASES)
     if given.only != "holds":
-        speed(given.group_partitions)
+        _say("speed", speed(given.group_partitions), put_down=given.group_partitions == GROUP_PARTITIONS)
     return 0 if enough else 1
+
+
+def _say(part: str, text: str, *, put_down: bool) -> None:
+    """Print it; what a quick look found is not put into the documents."""
+    print(text)
+    if put_down:
+        put("suggest.md", f"make suggest: {part}", text)
 
 
 if __name__ == "__main__":

@@ -45,13 +45,14 @@ def burn_rules(sla: dict[str, Any], window_ms: int) -> Iterator[tuple[KeyPath, s
         yield ("burn_pairs",), "given together with 'burn_alerts'; allowed: one of the two"
     for i, pair in enumerate(own if isinstance(own, list) else []):
         if isinstance(pair, dict):
-            yield from ((("burn_pairs", i, *path), text) for path, text in _pair_rules(pair, sla, window_ms))
+            yield from ((("burn_pairs", i, *path), text) for path, text in pair_rules(pair, sla, window_ms))
     for pair in PRESETS.get(str(preset), ()):
-        for path, text in _pair_rules(pair, sla, window_ms):
+        for path, text in pair_rules(pair, sla, window_ms):
             yield ("burn_alerts",), f"its pair of {pair['burn_rate']:g}x over {pair['long']}: {path[-1]}: {text}"
 
 
-def _pair_rules(pair: dict[str, Any], sla: dict[str, Any], window_ms: int) -> Iterator[tuple[KeyPath, str]]:
+def pair_rules(pair: dict[str, Any], sla: dict[str, Any], window_ms: int) -> Iterator[tuple[KeyPath, str]]:
+    """What makes a pair, as raw values, of no use for this SLA."""
     long, short, least = (valid(parse_duration, pair.get(key)) for key in ("long", "short", "min_bad_time"))
     for key, length in (("long", long), ("short", short)):
         if length and length % window_ms:
@@ -59,8 +60,8 @@ def _pair_rules(pair: dict[str, Any], sla: dict[str, Any], window_ms: int) -> It
                 (key,),
                 f"{duration_text(length)!r} is not whole windows; allowed: multiples of {duration_text(window_ms)}",
             )
-    if long and short and short >= long:
-        yield ("short",), f"{duration_text(short)!r} is not shorter than long; allowed: less than {duration_text(long)}"
+    if long and short and short > long:
+        yield ("short",), f"{duration_text(short)!r} is longer than long; allowed: {duration_text(long)} at most"
     if long and least and least > long:
         yield ("min_bad_time",), f"{duration_text(least)!r} is longer than long; allowed: {duration_text(long)} at most"
     period = valid(parse_period, sla.get("period", "month"))

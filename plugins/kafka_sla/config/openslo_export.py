@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from kafka_sla.config.schema import SlaKeys
+from kafka_sla.config.schema import BurnPairKeys, SlaKeys
 from kafka_sla.text.durations import duration_text
 
 SOURCE = "kafka-sla"
@@ -37,6 +37,9 @@ KEPT = {
 }
 """Keys that OpenSLO has no place for: they travel as annotations."""
 PREFIX = "kafka-sla/"
+NOTIFIED = {"alertWhenBreaching": True, "alertWhenResolved": True, "alertWhenNoData": False}
+"""When a burn is notified, in the words of an alert policy."""
+_SHORTHAND = re.compile(r"[1-9][0-9]*[mhdw]")
 
 
 def export_slos(
@@ -59,8 +62,9 @@ def export_slo(raw: Mapping[str, Any], window_ms: int) -> tuple[dict[str, Any] |
         return None, unknown
     keys = SlaKeys.model_validate(raw)
     slug, in_time = _slug(keys.name), keys.objective_of == "time"
-    without_place = KEPT - {"time_zone"} if keys.period in PERIODS else KEPT
-    kept = {f"{PREFIX}{key}": json.dumps(raw[key], default=str) for key in raw if key in without_place}
+    policies = _policies(keys, slug, window_ms)
+    with_place = ({"time_zone"} if keys.period in PERIODS else set()) | ({"burn_pairs"} if policies else set())
+    kept = {f"{PREFIX}{key}": json.dumps(raw[key], default=str) for key in raw if key in KEPT - with_place}
     metric = {"type": SOURCE, "spec": {key: raw[key] for key in PLACE if key in raw}}
     document = {
         "apiVersion": "openslo/v1",
@@ -81,6 +85,7 @@ def export_slo(raw: Mapping[str, Any], window_ms: int) -> tuple[dict[str, Any] |
                 {"op": "lte", "value": (keys.max_latency or 0) / 1000, "target": keys.objective}
                 | ({"timeSliceTarget": 1, "timeSliceWindow": duration_text(window_ms)} if in_time else {})
             ],
+            **({"alertPolicies": policies} if policies else {}),
         },
     }
     return document, [f"{name} is an annotation: only kafka-sla reads it" for name in kept]
@@ -96,3 +101,33 @@ def _time_window(keys: SlaKeys) -> dict[str, Any]:
 def _slug(name: str) -> str:
     """A name as OpenSLO allows it: lower-case letters, digits and hyphens, 63 at most."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:55].rstrip("-") or "sla"
+
+
+def _policies(keys: SlaKeys, name: str, window_ms: int) -> list[dict[str, Any]]:
+    """The own pairs of an SLA as alert policies; none where OpenSLO has no words for one of them: a condition has one
+    time to look back, and no bad time that there must be at least."""
+    if not all(_fits(pair, keys, window_ms) for pair in keys.burn_pairs):
+        return []
+    return [_policy(f"{name}-burn-{number}", pair) for number, pair in enumerate(keys.burn_pairs, 1)]
+
+
+def _fits(pair: BurnPairKeys, keys: SlaKeys, window_ms: int) -> bool:
+    least = pair.min_late_records == 1 if keys.objective_of == "records" else pair.min_bad_time == window_ms
+    return least and pair.short == pair.long and bool(_SHORTHAND.fullmatch(duration_text(pair.long)))
+
+
+def _policy(name: str, pair: BurnPairKeys) -> dict[str, Any]:
+    condition = {
+        "kind": "burnrate",
+        "op": "gt",
+        "threshold": pair.burn_rate,
+        "lookbackWindow": duration_text(pair.long),
+        "alertAfter": "0m",
+    }
+    inside = {
+        "kind": "AlertCondition",
+        "metadata": {"name": name},
+        "spec": {"severity": pair.severity, "condition": condition},
+    }
+    spec = {**NOTIFIED, "conditions": [inside], "notificationTargets": []}
+    return {"kind": "AlertPolicy", "metadata": {"name": name}, "spec": spec}

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from kafka_sla.config.openslo_alerts import condition_refs, pairs_of, policy_refs
 from kafka_sla.config.openslo_export import KEPT, PREFIX
 from kafka_sla.config.openslo_parts import Unfit, at, budgeting_method, indicator, objective_of, window_of
 from kafka_sla.config.openslo_shape import malformed
@@ -28,32 +29,46 @@ class Imported:
 
 
 def import_slos(documents: Sequence[Any], window_ms: int) -> list[tuple[str, Imported]]:
-    """Each SLO among the documents by name, and what became of it; SLIs are looked up by the SLOs that name them."""
-    slis = {d["metadata"]["name"]: d["spec"] for d in documents if _is(d, "SLI") and not malformed(d)}
-    wanted = {str(at(d, "spec", "indicatorRef")) for d in documents if _is(d, "SLO")}
+    """Each SLO among the documents by name, and what became of it; the others are looked up by those that name them."""
+    parts = {kind: _specs(documents, kind) for kind in ("SLI", "AlertPolicy", "AlertCondition")}
+    wanted = _wanted(documents, parts["AlertPolicy"])
     found = []
     for number, document in enumerate(documents, 1):
-        if _is(document, "SLI") and _used(document, wanted):
+        kind, name = at(document, "kind"), at(document, "metadata", "name")
+        if _is(document, *parts) and isinstance(name, str) and name in parts[kind].keys() & wanted[kind]:
             continue
         imported = Imported()
-        if not _is(document, "SLO", "SLI"):
-            imported.problems.append(f"it is {_kind(document)}; only openslo/v1 SLO and SLI are read")
+        if not _is(document, "SLO", *parts):
+            imported.problems.append(f"it is {_kind(document)}; only openslo/v1 {', '.join(['SLO', *parts])} are read")
         elif wrong := malformed(document):
             imported.problems.append(wrong)
-        elif _is(document, "SLI"):
-            imported.problems.append("no SLO of the file names this SLI")
+        elif kind in parts:
+            imported.problems.append(f"no SLO of the file names this {kind}")
         else:
-            _read(document, slis, window_ms, imported)
-        found.append((str(at(document, "metadata", "name") or f"document {number}"), imported))
+            _read(document, parts, window_ms, imported)
+        found.append((str(name or f"document {number}"), imported))
     return found
+
+
+def _specs(documents: Sequence[Any], kind: str) -> dict[str, Any]:
+    return {d["metadata"]["name"]: d["spec"] for d in documents if _is(d, kind) and not malformed(d)}
+
+
+def _wanted(documents: Sequence[Any], policies: Mapping[str, Any]) -> dict[str, set[str]]:
+    """By kind the names of documents that the SLOs name."""
+    specs = [d["spec"] for d in documents if _is(d, "SLO") and not malformed(d)]
+    named = set().union(*map(policy_refs, specs))
+    inline = [one["spec"] for spec in specs for one in spec.get("alertPolicies") or [] if one.get("spec")]
+    reached = [*inline, *(policies[name] for name in named if name in policies)]
+    return {
+        "SLI": {str(spec.get("indicatorRef")) for spec in specs},
+        "AlertPolicy": named,
+        "AlertCondition": set().union(*map(condition_refs, reached)),
+    }
 
 
 def _is(document: Any, *kinds: str) -> bool:
     return at(document, "apiVersion") == "openslo/v1" and at(document, "kind") in kinds
-
-
-def _used(sli: Any, wanted: set[str]) -> bool:
-    return not malformed(sli) and sli["metadata"]["name"] in wanted
 
 
 def _kind(document: Any) -> str:
@@ -62,11 +77,11 @@ def _kind(document: Any) -> str:
     return " ".join(str(word) for word in said if word) or "no document of OpenSLO"
 
 
-def _read(document: Mapping[str, Any], slis: Mapping[Any, Any], window_ms: int, into: Imported) -> None:
+def _read(document: Mapping[str, Any], parts: Mapping[str, Any], window_ms: int, into: Imported) -> None:
     spec, metadata = document.get("spec") or {}, document["metadata"]
     name = str(metadata.get("displayName") or metadata["name"])
     shared: dict[str, Any] = {}
-    for part in (partial(indicator, spec, slis), partial(window_of, spec), partial(budgeting_method, spec)):
+    for part in (partial(indicator, spec, parts["SLI"]), partial(window_of, spec), partial(budgeting_method, spec)):
         try:
             shared |= part()
         except Unfit as error:
@@ -85,11 +100,23 @@ def _read(document: Mapping[str, Any], slis: Mapping[Any, Any], window_ms: int, 
             continue
         title = name if len(objectives) == 1 else f"{name}: {objective.get('displayName') or i + 1}"
         filled = {key: value for key, value in about.items() if value}
-        into.slas.append(sla := {"name": title} | shared | own | filled | kept)
+        pairs = _burn_pairs(spec, parts, shared | own | kept, window_ms, into)
+        into.slas.append(sla := {"name": title} | shared | own | filled | pairs | kept)
         into.problems += _wrong(sla)
     into.left_out += [*strangers, *_unread(spec, objectives)]
     if into.problems:
         into.slas.clear()
+
+
+def _burn_pairs(
+    spec: Mapping[str, Any], parts: Mapping[str, Any], sla: Mapping[str, Any], window_ms: int, into: Imported
+) -> dict[str, Any]:
+    if {"burn_alerts", "burn_pairs"} & sla.keys() and spec.get("alertPolicies"):
+        into.left_out.append("spec.alertPolicies: an annotation says how the error budget alerts")
+        return {}
+    pairs, left_out = pairs_of(spec, parts["AlertPolicy"], parts["AlertCondition"], sla, window_ms)
+    into.left_out += [text for text in left_out if text not in into.left_out]
+    return {"burn_pairs": pairs} if pairs else {}
 
 
 def _wrong(sla: Mapping[str, Any]) -> list[str]:
@@ -117,7 +144,16 @@ def _annotations(metadata: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]
     return kept, strangers
 
 
-_READ = {"description", "indicator", "indicatorRef", "timeWindow", "budgetingMethod", "objectives", "service"}
+_READ = {
+    "description",
+    "indicator",
+    "indicatorRef",
+    "timeWindow",
+    "budgetingMethod",
+    "objectives",
+    "service",
+    "alertPolicies",
+}
 _READ_OF_OBJECTIVES = {"displayName", "op", "value", "target", "targetPercent", "timeSliceTarget", "timeSliceWindow"}
 
 

@@ -32,11 +32,11 @@ _COLUMNS = (
 )
 
 
-def unread_rows(sla: Sla, lake: Lake, interval: Interval) -> pa.Table | None:
-    """Published rows of `non_consumed`; None where the SLA limits none: nobody needs to read them."""
-    if sla.min_time_to_expiry_ms is None:
-        return None
-    return lake.published(NON_CONSUMED.name, interval, [sla.cluster], _COLUMNS)
+def unread_rows(slas: Sequence[Sla], lake: Lake, interval: Interval) -> pa.Table | None:
+    """Published rows of `non_consumed` of the clusters of these SLAs; None where no SLA limits them: nobody needs to
+    read them."""
+    clusters = sorted({sla.cluster for sla in slas if sla.min_time_to_expiry_ms is not None})
+    return lake.published(NON_CONSUMED.name, interval, clusters, _COLUMNS) if clusters else None
 
 
 def with_expiry(miss: Miss, windows: Sequence[SlaWindow]) -> Miss:

@@ -8,10 +8,11 @@ may be a process of its own: what only one needs and is slow to import, it impor
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, get_args
 
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
@@ -23,7 +24,7 @@ from kafka_sla.ledger.burn_notices import BurnMessage, BurnNotice
 from kafka_sla.ledger.incidents import IncidentNotice
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.outbox import ASSET, MAIL, Notice
-from kafka_sla.model.entities import Connection, Interval, Miss, Notifier, Sla, SlaWindow, Webhook
+from kafka_sla.model.entities import Connection, Interval, Miss, Notifier, Sla, SlaWindow, Verdict, Webhook
 from kafka_sla.model.tables import (
     BROKER_REQUESTS,
     COMMITTED_OFFSETS,
@@ -40,13 +41,13 @@ from kafka_sla.model.tables import (
 )
 from kafka_sla.pipeline.burn_alerts import judge_burns, queue_burns
 from kafka_sla.pipeline.burn_causes import bad_time_behind
-from kafka_sla.pipeline.chain_rows import as_measured
-from kafka_sla.pipeline.evidence_reader import explained, measured
-from kafka_sla.pipeline.expiry import unread_rows, with_expiry
+from kafka_sla.pipeline.evidence_reader import explained
+from kafka_sla.pipeline.expiry import with_expiry
 from kafka_sla.pipeline.judged_time import attainments
 from kafka_sla.pipeline.load_plan import job_for
 from kafka_sla.pipeline.rollup_builder import sum_up
-from kafka_sla.sla import evaluate as judging
+from kafka_sla.pipeline.verdicts import verdicts
+from kafka_sla.sla.evaluate import misses
 from kafka_sla.sla.root_cause.evidence import looks_back
 from kafka_sla.sources.external_offsets import Login, positions_elsewhere
 from kafka_sla.spark.failures import left
@@ -57,8 +58,6 @@ _HELD_BACK = timedelta(minutes=30)
 open then. Twice as long as brokers let one be by default (transaction.max.timeout.ms)."""
 _PLOT_BEFORE = timedelta(minutes=30)
 _LONGEST_REASON = 1_000
-_PIECE = timedelta(days=1)
-"""Longer intervals are judged piece by piece, because the rows of a piece are held in memory."""
 
 
 def snapshot(
@@ -181,33 +180,37 @@ def evaluate(settings: Settings, store: Store, sla_name: str, interval: Interval
 
     Returns ids of the misses that overlap the interval by state (`open`, `recovered`) and counts of the verdicts.
     """
-    ledger, sla = Ledger(store), settings.sla(sla_name)
-    found = _evaluate(settings, sla, Lake(store), ledger, interval)
-    judge_burns(ledger, [sla], interval, settings.window_ms)
+    ((_, found),) = evaluate_all(settings, store, [sla_name], interval)
+    if isinstance(found, Exception):
+        raise found
     return found
 
 
 def evaluate_all(
     settings: Settings, store: Store, slas: Sequence[str], interval: Interval
 ) -> Iterator[tuple[str, dict[str, Any] | Exception]]:
-    """The same for several SLAs, whose rows are read once; one that cannot be judged gives its error and keeps no other
-    from its verdict."""
+    """The same for several SLAs, judged together; one that cannot be judged gives its error and keeps no other from
+    its verdict."""
     lake, ledger = Lake(store).remembering(), Ledger(store)
     judged = []
-    for name in slas:
+    for sla, windows in verdicts(settings, [settings.sla(name) for name in slas], lake, interval):
         try:
-            yield name, _evaluate(settings, settings.sla(name), lake, ledger, interval)
-            judged.append(settings.sla(name))
+            if isinstance(windows, Exception):
+                raise windows
+            yield sla.name, _kept(settings, sla, windows, lake, ledger, interval)
+            judged.append(sla)
         except Exception as error:
-            yield name, error
+            yield sla.name, error
     judge_burns(ledger, judged, interval, settings.window_ms)
 
 
-def _evaluate(settings: Settings, sla: Sla, lake: Lake, ledger: Ledger, interval: Interval) -> dict[str, Any]:
-    windows = [window for piece in interval.pieces(_PIECE) for window in _judged(settings, sla, lake, piece)]
+def _kept(
+    settings: Settings, sla: Sla, windows: Sequence[SlaWindow], lake: Lake, ledger: Ledger, interval: Interval
+) -> dict[str, Any]:
+    """The verdicts in the place of former ones, and the misses that they make."""
 
     def judge_misses(around: Sequence[SlaWindow]) -> list[Miss]:
-        found = judging.misses(sla, around, settings.window_ms)
+        found = misses(sla, around, settings.window_ms)
         until = max((w.window.end for w in around), default=interval.end)
         known = [explained(settings, sla, miss, until, lake) for miss in found]
         return [with_expiry(miss, around) for miss in known]
@@ -215,21 +218,13 @@ def _evaluate(settings: Settings, sla: Sla, lake: Lake, ledger: Ledger, interval
     ledger.verdicts.replace(sla, interval, windows, judge_misses, looks_back(sla))
     sum_up(sla, lake, ledger, interval, settings.window_ms)
     touching = [miss for miss in ledger.verdicts.misses(sla, interval) if not miss.exclusion]
-    verdicts = [w.verdict for w in windows]
+    counted = Counter(w.verdict for w in windows)
     return {
         "sla": sla.name,
         "open": [m.id for m in touching if m.end is None],
         "recovered": [m.id for m in touching if m.end is not None],
-        **{verdict: verdicts.count(verdict) for verdict in ("good", "bad", "excluded", "unknown")},
+        **{verdict: counted[verdict] for verdict in get_args(Verdict)},
     }
-
-
-def _judged(settings: Settings, sla: Sla, lake: Lake, piece: Interval) -> tuple[SlaWindow, ...]:
-    latency, steady = measured(sla, lake, piece)
-    if sla.chain:
-        latency, steady = as_measured(sla, lake, piece, steady)
-    unread = unread_rows(sla, lake, piece)
-    return judging.judge(sla, piece, settings.window_ms, latency, steady, unread=unread)
 
 
 def notify(

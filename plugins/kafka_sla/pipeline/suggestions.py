@@ -35,12 +35,14 @@ from kafka_sla.pipeline.load_plan import replay_of
 from kafka_sla.pipeline.steady_spans import RowStates, SteadySpans, micros, of_pair, steady_rows
 from kafka_sla.sla.attainment import Attainment, attainment_in
 from kafka_sla.sla.compacted_history import doubted, first_commits
-from kafka_sla.sla.evaluate import judge, misses
+from kafka_sla.sla.evaluate import judge_together, misses
 from kafka_sla.sla.suggestion import BAD, GOOD, OTHER, THRESHOLDS_MS, Codes, Proposal, proposals
 
 Supposing = Callable[[Sequence[Mapping[str, Any]]], list[Sla]]
 """Entries of `slas` as the configuration would have them."""
 Floats = NDArray[np.float64]
+_ROWS_AT_ONCE = 50_000
+"""Rows of latency from which on those read so far are judged: their proposals' verdicts are held in memory."""
 _FROM_SEVERITY = np.array([OTHER, OTHER, GOOD, OTHER, BAD], dtype=np.int8)
 """What a window is by its worst partition: absent, bootstrapping, good, unknown, bad."""
 
@@ -89,6 +91,9 @@ class Suggestion:
 class _Place:
     """What one cluster's suggestions are made from."""
 
+    cluster: str
+    prefix: str
+    """Of the names of its SLAs."""
     span: Interval
     settings: Settings
     lake: Lake
@@ -123,11 +128,17 @@ def suggestions(
     rules = dict(zip(THRESHOLDS_MS, suppose(of_thresholds), strict=True))
     job = replay_of(settings, lake, span, wanted.cluster, wanted.topics)
     states = SteadySpans(job, list(dict.fromkeys(sla.steady_state for sla in rules.values())))
+    prefix, compacted = wanted.cluster if len(names) > 1 else "", compacted_commits(lake, slices)
     place = _Place(
-        span, settings, lake.remembering(), suppose, defaults, rules, states, compacted_commits(lake, slices), taken
+        wanted.cluster, prefix, span, settings, lake.remembering(), suppose, defaults, rules, states, compacted, taken
     )
+    waiting: list[_Proposed] = []
     for pair, rows in latency_by_pair(lake, slices, wanted.groups, wanted.topics):
-        yield _suggestion(place, wanted.cluster, wanted.cluster if len(names) > 1 else "", pair, rows)
+        waiting.append(_proposed(place, pair, rows))
+        if sum(len(one.rows) for one in waiting) >= _ROWS_AT_ONCE:
+            yield from _judged(place, waiting)
+            waiting = []
+    yield from _judged(place, waiting)
 
 
 def _span(interval: Interval, slices: Sequence[Slice], window_ms: int) -> Interval:
@@ -137,34 +148,63 @@ def _span(interval: Interval, slices: Sequence[Slice], window_ms: int) -> Interv
     return Interval(floor_time(start, window_ms), ceil_time(end, window_ms))
 
 
-def _suggestion(place: _Place, cluster: str, prefix: str, pair: Pair, rows: pa.Table) -> Suggestion:
-    window_ms = place.settings.window_ms
-    found = proposals(_Grid(place, pair, rows).codes, _active(rows), window_ms)
-    partitions = len(rows["partition"].unique())
+@dataclass(frozen=True, slots=True)
+class _Proposed:
+    """What is proposed for one group and topic, not yet judged."""
+
+    pair: Pair
+    rows: pa.Table
+    proposals: tuple[Proposal, ...]
+    entries: list[dict[str, Any]]
+    slas: list[Sla]
+    reason: str
+
+
+def _proposed(place: _Place, pair: Pair, rows: pa.Table) -> _Proposed:
+    found = proposals(_Grid(place, pair, rows).codes, _active(rows), place.settings.window_ms)
     if isinstance(found, str):
-        return Suggestion(cluster, *pair, place.span, partitions, (), found, ())
+        return _Proposed(pair, rows, (), [], [], found)
     entries = []
     for one in found:
-        name = sla_name(prefix, *pair, one.max_latency_ms, place.taken)
+        name = sla_name(place.prefix, *pair, one.max_latency_ms, place.taken)
         place.taken.add(name)
-        entries.append(entry(name, cluster, *pair, one.max_latency_ms, one.for_ms, one.objective, place.defaults))
-    slas = place.suppose(entries)
-    windows = [_judged(place, pair, sla, rows) for sla in slas]
-    judged = tuple(
-        JudgedProposal(one, made, sla, attainment_in(sla, of_sla, place.span), misses(sla, of_sla, window_ms))
-        for one, made, sla, of_sla in zip(found, entries, slas, windows, strict=True)
-    )
-    return Suggestion(cluster, *pair, place.span, partitions, judged, "", windows[-1])
+        entries.append(entry(name, place.cluster, *pair, one.max_latency_ms, one.for_ms, one.objective, place.defaults))
+    return _Proposed(pair, rows, found, entries, place.suppose(entries), "")
 
 
-def _judged(place: _Place, pair: Pair, sla: Sla, rows: pa.Table) -> tuple[SlaWindow, ...]:
-    """The verdicts that evaluating the SLA gives."""
-    steady = steady_rows(sla.name, rows, place.states.of(sla.steady_state, pair, rows))
-    lost = of_pair(place.compacted, pair)
-    if lost.num_rows and first_commits(steady):
-        steady = doubted(steady, lost)
-    unread = unread_rows(sla, place.lake, place.span)
-    return judge(sla, place.span, place.settings.window_ms, rows, steady, unread=unread)
+def _judged(place: _Place, proposed: Sequence[_Proposed]) -> Iterator[Suggestion]:
+    """Together, because a query for each takes longer than all of their rows."""
+    slas = [sla for one in proposed for sla in one.slas]
+    windows = _windows(place, proposed, slas) if slas else {}
+    for one in proposed:
+        judged = tuple(
+            _judged_proposal(place, *of_level, windows[of_level[-1].name])
+            for of_level in zip(one.proposals, one.entries, one.slas, strict=True)
+        )
+        last = windows[one.slas[-1].name] if one.slas else ()
+        partitions = len(one.rows["partition"].unique())
+        yield Suggestion(place.cluster, *one.pair, place.span, partitions, judged, one.reason, last)
+
+
+def _windows(place: _Place, proposed: Sequence[_Proposed], slas: Sequence[Sla]) -> dict[str, tuple[SlaWindow, ...]]:
+    """The verdicts that evaluating these SLAs gives."""
+    latency = pa.concat_tables([one.rows for one in proposed])
+    steady = pa.concat_tables([_steady(place, one, sla) for one in proposed for sla in one.slas])
+    unread = unread_rows(slas, place.lake, place.span)
+    return judge_together(slas, place.span, place.settings.window_ms, latency, steady, unread=unread)
+
+
+def _steady(place: _Place, one: _Proposed, sla: Sla) -> pa.Table:
+    steady = steady_rows(sla.name, one.rows, place.states.of(sla.steady_state, one.pair, one.rows))
+    lost = of_pair(place.compacted, one.pair)
+    return doubted(steady, lost) if lost.num_rows and first_commits(steady) else steady
+
+
+def _judged_proposal(
+    place: _Place, proposal: Proposal, made: Mapping[str, Any], sla: Sla, windows: Sequence[SlaWindow]
+) -> JudgedProposal:
+    attainment = attainment_in(sla, windows, place.span)
+    return JudgedProposal(proposal, made, sla, attainment, misses(sla, windows, place.settings.window_ms))
 
 
 def _active(rows: pa.Table) -> int:

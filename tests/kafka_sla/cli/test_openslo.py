@@ -227,13 +227,15 @@ def test_what_does_not_fit_is_named_and_not_imported(capsys: Captured, path: str
 
 def test_what_an_sla_has_no_place_for_is_left_out_by_name(capsys: Captured) -> None:
     document = changed("spec.alertPolicies", [{"alertPolicyRef": "fast-burn"}])
+    document["spec"]["attachments"] = []
     document["metadata"] |= {"annotations": {"owner": "shop"}, "labels": {"tier": ["1"], "team": ["Shop"]}}
     document["spec"]["objectives"][0]["compositeWeight"] = 2
     code, (sla,), notes = imported(capsys, document)
 
     assert (code, sla["team"]) == (0, "Shop")
     for path in (
-        "spec.alertPolicies",
+        "spec.alertPolicies[0]: no AlertPolicy 'fast-burn' in the same file",
+        "spec.attachments",
         "metadata.annotations.owner",
         "metadata.labels.tier",
         "spec.objectives[0].compositeWeight",
@@ -248,6 +250,135 @@ def test_a_file_that_is_no_openslo_is_refused_in_words(capsys: Captured, text: s
     assert main(["import-slo", "slo.yml"]) in (1, 2)
     assert "Traceback" not in (error := capsys.readouterr().err)
     assert error
+
+
+def condition(**changes: Any) -> dict[str, Any]:
+    """Ten times over two hours, as a page, as a document of its own."""
+    burn = {"kind": "burnrate", "op": "gt", "threshold": 10, "lookbackWindow": "2h", "alertAfter": "0m", **changes}
+    spec = {"severity": burn.pop("severity", "page"), "condition": burn}
+    return {"apiVersion": "openslo/v1", "kind": "AlertCondition", "metadata": {"name": "burns"}, "spec": spec}
+
+
+def policy(*conditions: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    found = {"alertWhenBreaching": True, "alertWhenResolved": True, "conditions": list(conditions), **spec}
+    return {"apiVersion": "openslo/v1", "kind": "AlertPolicy", "metadata": {"name": "fast-burn"}, "spec": found}
+
+
+def test_alert_policies_become_pairs_of_burn_rates(capsys: Captured) -> None:
+    inline = policy({**condition(threshold=1, lookbackWindow="3d", severity="ticket"), "metadata": {}})
+    slo = changed("spec.alertPolicies", [{"alertPolicyRef": "fast-burn"}, inline])
+
+    code, (sla,), notes = imported(capsys, slo, policy({"conditionRef": "burns"}), condition())
+
+    assert (code, notes) == (0, "")
+    assert sla["burn_pairs"] == [
+        {"burn_rate": 10, "long": "2h", "short": "2h", "severity": "page", "min_bad_time": "1m"},
+        {"burn_rate": 1, "long": "3d", "short": "3d", "severity": "ticket", "min_bad_time": "1m"},
+    ]
+
+
+def test_alert_policies_that_were_imported_are_exported_as_they_were(capsys: Captured) -> None:
+    pair = {"burn_rate": 10, "long": "2h", "short": "2h", "severity": "page", "min_bad_time": "1m"}
+    sla = {"name": "a", "group": "a.b-c", "max_latency": "1m", "burn_pairs": [pair]}
+    Path("kafka_sla.yml").write_text(yaml.safe_dump({"clusters": {"prod": {}}, "slas": [sla]}))
+
+    assert main(["export-slo"]) == 0
+    (document,) = yaml.safe_load_all(capsys.readouterr().out)
+    (exported,) = document["spec"]["alertPolicies"]
+    (inside,) = exported["spec"]["conditions"]
+
+    assert inside["spec"] == condition(threshold=10.0)["spec"]
+    assert exported["spec"]["alertWhenBreaching"] is exported["spec"]["alertWhenResolved"] is True
+    assert "annotations" not in document["metadata"]
+    assert imported(capsys, document)[1][0]["burn_pairs"] == [pair]
+
+
+def test_a_policy_of_late_records_begins_with_the_first(capsys: Captured) -> None:
+    slo = changed("spec.alertPolicies", [policy(condition())])
+    slo["spec"] |= {"budgetingMethod": "Occurrences"}
+
+    _, (sla,), _ = imported(capsys, slo)
+
+    assert sla["burn_pairs"][0]["min_late_records"] == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "note"),
+    [
+        (
+            {"alertAfter": "5m"},
+            "alertAfter: 5m; a pair does not wait: its short time asks that the last 5m burn as fast",
+        ),
+        ({"op": "gte"}, "op: gte; a burn rate of exactly 10 does not alert"),
+    ],
+)
+def test_a_condition_that_nearly_fits_is_imported_and_the_difference_named(
+    capsys: Captured, changes: dict[str, Any], note: str
+) -> None:
+    code, (sla,), notes = imported(capsys, changed("spec.alertPolicies", [policy(condition(**changes))]))
+
+    assert (code, sla["burn_pairs"][0]["short"]) == (0, changes.get("alertAfter", "2h"))
+    assert f"orders: left out: spec.alertPolicies[0].conditions[0].{note}" in " ".join(notes.split())
+
+
+@pytest.mark.parametrize(
+    ("changes", "note"),
+    [
+        ({"kind": "budget"}, "kind 'budget'; allowed: burnrate"),
+        ({"op": "lt"}, "op 'lt'; allowed: gt, gte"),
+        ({"severity": "sev1"}, "severity 'sev1'; allowed: page, ticket"),
+        ({"threshold": "fast"}, "threshold 'fast'; a burn rate is needed"),
+        ({"threshold": 2_000}, "burn_rate: 2000 cannot be exceeded"),
+        ({"lookbackWindow": "soon"}, "long 'soon' is no duration"),
+        ({"lookbackWindow": "90s"}, "long: '1m30s' is not whole windows"),
+        ({"lookbackWindow": "60d"}, "long: '60d' is longer than the SLA's period"),
+    ],
+)
+def test_a_condition_that_does_not_fit_is_named_beside_those_that_do(
+    capsys: Captured, changes: dict[str, Any], note: str
+) -> None:
+    slo = changed("spec.alertPolicies", [policy(condition(**changes), condition())])
+
+    code, (sla,), notes = imported(capsys, slo)
+
+    assert (code, len(sla["burn_pairs"])) == (0, 1)
+    assert f"orders: left out: spec.alertPolicies[0].conditions[0]: {note}" in " ".join(notes.split())
+
+
+def test_what_surrounds_conditions_is_named(capsys: Captured) -> None:
+    named = policy({"conditionRef": "gone"}, alertWhenResolved=False, alertWhenNoData=True, notificationTargets=[{}])
+
+    code, (sla,), notes = imported(capsys, changed("spec.alertPolicies", [named]))
+
+    assert (code, "burn_pairs" in sla) == (0, False)
+    for note in (
+        "alertWhenResolved: false;",
+        "alertWhenNoData: true;",
+        "notificationTargets: ",
+        "conditions[0]: no AlertCondition 'gone' in the same file",
+    ):
+        assert f"spec.alertPolicies[0].{note}" in " ".join(notes.split())
+
+
+def test_a_policy_of_another_shape_is_refused_with_its_path(capsys: Captured) -> None:
+    wrong = policy(condition())
+    wrong["spec"]["conditions"] = {"burns": 1}
+
+    code, slas, notes = imported(capsys, changed("spec.alertPolicies", [policy(condition(op=1))]), wrong, SLO)
+
+    assert (code, [sla["name"] for sla in slas]) == (1, ["orders"])
+    assert "fast-burn: not imported: spec.conditions: not as OpenSLO has it" in notes
+    assert "orders: not imported: spec.alertPolicies[0].spec.conditions[0].spec.condition.op: not as" in notes
+
+
+def test_an_annotation_of_an_export_goes_before_policies(capsys: Captured) -> None:
+    slo = changed("spec.alertPolicies", [policy(condition())])
+    slo["metadata"]["annotations"] = {"kafka-sla/burn_alerts": '"ticket"'}
+
+    _, (sla,), notes = imported(capsys, slo)
+
+    assert (sla["burn_alerts"], "burn_pairs" in sla) == ("ticket", False)
+    assert "left out: spec.alertPolicies: an annotation says how the error budget alerts" in notes
 
 
 SLOTH = {"version": "prometheus/v1", "service": "shop", "slos": [{"name": "requests-availability", "objective": 99.9}]}
@@ -265,8 +396,9 @@ def test_documents_of_other_tools_and_parts_that_nothing_names_are_named_and_nev
     code, slas, notes = imported(capsys, None, SLOTH, POLICY, unused, SLO)
 
     assert (code, [sla["name"] for sla in slas]) == (1, ["orders"])
-    assert "document 1: not imported: it is prometheus/v1; only openslo/v1 SLO and SLI are read" in " ".join(
-        notes.split()
+    assert (
+        "document 1: not imported: it is prometheus/v1; only openslo/v1 SLO, SLI, AlertPolicy, AlertCondition"
+        in " ".join(notes.split())
     )
-    assert "fast-burn: not imported: it is openslo/v1 AlertPolicy" in " ".join(notes.split())
+    assert "fast-burn: not imported: no SLO of the file names this AlertPolicy" in " ".join(notes.split())
     assert "errors: not imported: no SLO of the file names this SLI" in " ".join(notes.split())

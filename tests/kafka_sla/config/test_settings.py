@@ -287,8 +287,8 @@ slas:
             " than the SLA's period; allowed: 1d at most",
         ),
         (
-            {"burn_pairs": [{"burn_rate": 2, "long": "1h", "short": "1h"}]},
-            "slas[0].burn_pairs[0].short: '1h' is not shorter than long; allowed: less than 1h",
+            {"burn_pairs": [{"burn_rate": 2, "long": "1h", "short": "2h"}]},
+            "slas[0].burn_pairs[0].short: '2h' is longer than long; allowed: 1h at most",
         ),
         (
             {"burn_pairs": [{"burn_rate": 2, "long": "1h", "short": "90s"}]},

@@ -38,7 +38,7 @@ def mailed(found: Miss) -> tuple[str, str]:
 
 
 def test_nothing_is_read_where_nothing_is_promised(lake: Lake) -> None:
-    assert unread_rows(promise(), lake, span("10:00", "10:05")) is None
+    assert unread_rows([promise()], lake, span("10:00", "10:05")) is None
 
 
 def test_published_rows_are_read_where_something_is_promised(lake: Lake, ledger: Ledger) -> None:
@@ -59,7 +59,7 @@ def test_published_rows_are_read_where_something_is_promised(lake: Lake, ledger:
     pq.write_table(rows.append_column("interval_start", start).append_column("load_id", pa.array(["one"])), path)
     lake.add_load("one", interval, {NON_CONSUMED.name: [str(path)]})
     ledger.publications.publish(["main"], interval, "one", 0)
-    found = unread_rows(promise(min_time_to_expiry_ms=60_000), lake, interval)
+    found = unread_rows([promise(), promise(min_time_to_expiry_ms=60_000)], lake, interval)
     assert found is not None
     assert [r["unread_records"] for r in found.to_pylist()] == [3]
 

@@ -26,7 +26,7 @@ from kafka_sla.model.entities import (
     WhenUncertain,
 )
 from kafka_sla.model.tables import CONSUMER_LATENCY, NON_CONSUMED, STEADY_STATE
-from kafka_sla.sla.evaluate import expiry, judge, misses
+from kafka_sla.sla.evaluate import expiry, judge, judge_together, misses
 
 MINUTE = timedelta(minutes=1)
 START = datetime(2026, 3, 2, 10, tzinfo=UTC)
@@ -519,6 +519,61 @@ def test_a_day_of_ten_thousand_partitions_by_five_minutes_is_judged_in_seconds()
 
     assert ["good"] * windows == verdicts(found)
     assert time.process_time() - began < 30
+
+
+# Several SLAs
+
+
+def many(dice: random.Random) -> list[Sla]:
+    """SLAs of one cluster that select, limit and doubt differently, some of them what is not there."""
+    names = ["pay.*", "pay", "pay\\-eu\\.west", "shop", "gone"]
+    return [
+        promise(
+            name=f"sla {number}",
+            groups=Patterns((dice.choice(names),)),
+            topics=Patterns((dice.choice(["orders.*", "orders", "orders\\.v2", "absent"]),)),
+            max_latency_ms=dice.choice([600, 1_500, 30_000]),
+            when_uncertain=dice.choice(["unknown", "bad", "good", "estimate"]),
+            min_time_to_expiry_ms=dice.choice([None, None, 90_000]),
+            maintenance=dice.choice([(), (Maintenance(minutes(2), "upgrade"),)]),
+        )
+        for number in range(12)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_slas_that_are_judged_together_get_the_verdicts_that_each_gets_alone(seed: int) -> None:
+    dice = random.Random(seed)
+    slas, rows, states, waiting = many(dice), [], [], []
+    for group in ("pay", "pay-eu.west", "shop"):
+        for topic in ("orders", "orders.v2"):
+            for partition, minute in itertools.product(range(2), range(4)):
+                if dice.random() < 0.2:
+                    continue
+                place = {"group": group, "topic": topic, "partition": partition}
+                row = dice.choice([latency, late])(minute, **place)
+                rows.append(row | dice.choice([{}, {}, {"unknown_reason": "no points"}]))
+                waiting.append(unread(row, dice.choice([None, 60, 7_200])))
+                states += [
+                    state(row, dice.random() < 0.8, sla=sla.name, records_over_threshold=dice.randrange(9))
+                    for sla in slas
+                    if dice.random() < 0.9
+                ]
+    tables = arrow_rows(CONSUMER_LATENCY, rows), arrow_rows(STEADY_STATE, states)
+    named = {"expected": [("shop", "orders", 7)], "unread": arrow_rows(NON_CONSUMED, waiting)}
+
+    together = judge_together(slas, minutes(4), WINDOW_MS, *tables, **named)
+
+    assert list(together) == [sla.name for sla in slas]
+    for sla in slas:
+        assert together[sla.name] == judge(sla, minutes(4), WINDOW_MS, *tables, **named), sla
+    assert len({w.verdict for windows in together.values() for w in windows}) > 2
+
+
+def test_slas_of_two_clusters_are_not_judged_together() -> None:
+    nothing = arrow_rows(CONSUMER_LATENCY, []), arrow_rows(STEADY_STATE, [])
+    with pytest.raises(ValueError, match="SLAs of main, other cannot be judged together"):
+        judge_together([promise(), promise(cluster="other")], minutes(1), WINDOW_MS, *nothing)
 
 
 # Misses
