@@ -9,7 +9,7 @@ TYPED := plugins/kafka_sla demo
 SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: alerts help setup check format docs test wheel demo history compatibility order truth checkpoint chains brokers speed browser pictures pages faults damage simulate planted matrix burn suggest clean
+.PHONY: alerts help setup check format docs test wheel release demo history compatibility order truth checkpoint chains brokers speed browser pictures pages faults damage simulate planted matrix burn suggest clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ test: setup check wheel ## all checks, then all tests against the built wheel
 	@rm -f $(EDITABLE)
 	@$(UV) pip install --python $(BIN)/python --no-deps --reinstall --compile-bytecode dist/*.whl
 	$(BIN)/pytest --numprocesses $(PROCESSES) --no-loadscope-reorder $(PYTEST); status=$$?; $(MAKE) --no-print-directory $(EDITABLE); exit $$status
+
+release: setup ## build and check what would be released: sdist and wheel of the last commit, each installed alone
+	@$(BIN)/python -m benchmarks.release
 
 demo: setup ## Kafka, consumers, Airflow and a mailbox on this machine; ONCE=1 ends after one round
 	@ONCE=$(ONCE) exec $(BIN)/python -m demo

@@ -36,6 +36,8 @@ class JarSet:
     """Organisation, module, revision: a version, never a range."""
     alone: bool = False
     """These modules only, without what they say that they need."""
+    with_tests: tuple[str, ...] = ()
+    """Modules whose jar of test classes is fetched, too."""
 
 
 KAFKA = JarSet(
@@ -78,6 +80,27 @@ SPARK_KAFKA = JarSet(
     alone=True,
 )
 """For queries whose checkpoints are looked at. The token provider of 4.1.3 itself is missing in Maven Central."""
+ICEBERG_REST = JarSet(
+    "Iceberg's REST catalog 1.9.0",
+    "iceberg-rest-1.9.0",
+    "KAFKA_SLA_ICEBERG_REST_JARS",
+    25,
+    (
+        *(("org.apache.iceberg", f"iceberg-{part}", "1.9.0") for part in ("api", "bundled-guava", "common", "core")),
+        *(
+            ("org.eclipse.jetty", f"jetty-{part}", "11.0.25")
+            for part in ("http", "io", "security", "server", "servlet", "util")
+        ),
+        ("com.github.ben-manes.caffeine", "caffeine", "2.9.3"),
+        ("io.airlift", "aircompressor", "0.27"),
+        ("org.apache.httpcomponents.client5", "httpclient5", "5.4.3"),
+        ("org.apache.httpcomponents.core5", "httpcore5", "5.3.4"),
+        ("org.xerial", "sqlite-jdbc", "3.49.1.0"),
+    ),
+    alone=True,
+    with_tests=("iceberg-core",),
+)
+"""The server by which Iceberg tests its own clients, beside the jars of Spark: Hadoop, Jackson and Avro are there."""
 
 
 class JarsMissing(RuntimeError):
@@ -121,12 +144,20 @@ def fetch_jars(progress: Say = say, jars: JarSet = KAFKA) -> Path:
     return folder
 
 
+_WITH_TESTS = (
+    '<artifact name="{name}" type="jar"/><artifact name="{name}" type="test-jar" ext="jar" m:classifier="tests"/>'
+)
+
+
 def _ivy_file(jars: JarSet) -> str:
     alone = ' transitive="false"' if jars.alone else ""
+    tests = {name: _WITH_TESTS.format(name=name) for name in jars.with_tests}
     wanted = "".join(
-        f'<dependency org="{org}" name="{name}" rev="{rev}"{alone}/>' for org, name, rev in jars.dependencies
+        f'<dependency org="{org}" name="{name}" rev="{rev}"{alone}>{tests.get(name, "")}</dependency>'
+        for org, name, rev in jars.dependencies
     )
-    return f"""<ivy-module version="2.0"><info organisation="kafka_sla" module="demo"/>
+    return f"""<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
+ <info organisation="kafka_sla" module="demo"/>
  <configurations><conf name="default"/></configurations>
  <dependencies defaultconf="default->master,runtime">{wanted}</dependencies></ivy-module>
 """
@@ -144,6 +175,7 @@ def _run_ivy(jars: JarSet, work: Path, target: Path, progress: Say) -> None:
         str(work / "cache"),
         "-types",
         "jar",
+        "test-jar",
         "bundle",
         "-confs",
         "default",

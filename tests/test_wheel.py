@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from kafka_sla import __version__
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = {
     "kafka_sla": ROOT / "plugins" / "kafka_sla",
@@ -39,7 +41,11 @@ def test_every_file_of_a_package_is_installed(package: str) -> None:
 def test_everything_installed_lies_under_one_package() -> None:
     top = {str(path).split("/")[0] for path in distribution("kafka-sla").files or () if path.suffix == ".py"}
 
-    assert top <= {"kafka_sla", "kafka_sla_plugin.py", "__editable___kafka_sla_0_1_0_finder.py"}
+    assert top <= {
+        "kafka_sla",
+        "kafka_sla_plugin.py",
+        f"__editable___kafka_sla_{__version__.replace('.', '_')}_finder.py",
+    }
 
 
 def test_airflow_and_the_shell_find_their_doors() -> None:

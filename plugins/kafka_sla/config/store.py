@@ -15,6 +15,8 @@ from kafka_sla.errors import StoreError
 from kafka_sla.model.entities import Connection
 
 _POSTGRES = ("postgres", "postgresql")
+_CATALOGS = ("rest", "glue", "hive", "dynamodb", "bigquery")
+"""PyIceberg's types of catalogs that several processes may use, besides the store's own database."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,8 @@ class Store:
     warehouse: str
     database_url: str = field(repr=False)
     properties: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    catalog: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """PyIceberg's properties of the catalog that names the tables; empty: the database does."""
 
     @property
     def url(self) -> URL:
@@ -37,6 +41,12 @@ class Store:
         """Where pages are kept for people: no table refers to them, and no tidying touches them."""
         return f"{self.warehouse}/reports"
 
+    @property
+    def catalog_name(self) -> str:
+        """For people; empty where it is the database."""
+        known = dict(self.catalog)
+        return f"{known['type']} catalog {known.get('uri', '')}".rstrip() if known else ""
+
     @classmethod
     def embedded(cls, folder: Path) -> Store:
         """A store in one folder, with nothing else running."""
@@ -46,8 +56,8 @@ class Store:
     @classmethod
     def from_connection(cls, connection: Connection) -> Store:
         """The store that a connection of type postgres, sqlite or generic names; `warehouse` is in its extra, where a
-        `database_url` goes before the other fields. From here on the process reaches the warehouse's files with the
-        endpoint, region and credentials that the extra names."""
+        `database_url` goes before the other fields and a `catalog` may name the tables. From here on the process
+        reaches the warehouse's files with the endpoint, region and credentials that the extra names."""
         url = _database_url(connection)
         warehouse = connection.extra.get("warehouse")
         if not warehouse and url.get_backend_name() == "sqlite" and url.database:
@@ -67,7 +77,8 @@ class Store:
         properties = _properties(connection.extra)
         if "://" in place:
             object_stores.remember(place, properties)
-        return cls(place, url.render_as_string(hide_password=False), tuple(sorted(properties.items())))
+        address = url.render_as_string(hide_password=False)
+        return cls(place, address, tuple(sorted(properties.items())), _catalog(connection))
 
 
 def _absolute(warehouse: str) -> str:
@@ -79,8 +90,28 @@ def _absolute(warehouse: str) -> str:
 
 def _properties(extra: dict[str, Any]) -> dict[str, str]:
     named = {key: value for key, value in extra.items() if key.startswith(object_stores.PROPERTIES)}
-    texts = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in named.items()}
-    return object_stores.with_region(texts)
+    return object_stores.with_region(_texts(named))
+
+
+def _catalog(connection: Connection) -> tuple[tuple[str, str], ...]:
+    given = connection.extra.get("catalog")
+    if not given:
+        return ()
+    where = f'"catalog" in the extra of connection {connection.id!r}'
+    if not isinstance(given, dict) or given.get("type") not in _CATALOGS:
+        raise StoreError(
+            f'{where} needs a "type"; allowed: {", ".join(_CATALOGS)}; left out, the store\'s database is the catalog'
+        )
+    if urlsplit(str(given.get("uri", ""))).password:
+        raise StoreError(
+            f"{where} holds a password in its uri, which would show in logs: put it under PyIceberg's names, such as"
+            " token or credential"
+        )
+    return tuple(sorted(_texts(given).items()))
+
+
+def _texts(properties: dict[str, Any]) -> dict[str, str]:
+    return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in properties.items()}
 
 
 def _database_url(connection: Connection) -> URL:

@@ -27,6 +27,7 @@ class Marker:
     def __init__(self, store: Store) -> None:
         self._folder = store.warehouse
         self._path = f"{store.warehouse}/kafka_sla_store.json"
+        self._catalog = store.catalog_name
 
     def read(self) -> State | None:
         """None: there is none."""
@@ -34,6 +35,8 @@ class Marker:
             with reached(self._folder):
                 text = _text_if_there(self._path)
             read = json.loads(text) if text is not None else None
+            if read and read.get("catalog", "") != self._catalog:
+                raise self._elsewhere(read.get("catalog", ""))
             return read and State(read["store_id"], read["state"])
         except (ValueError, KeyError, TypeError) as error:
             raise StoreError(
@@ -43,11 +46,23 @@ class Marker:
     def create(self, state: State) -> None:
         """Write the marker unless somebody was faster."""
         with reached(self._path):
-            create_text(self._path, _text(state))
+            create_text(self._path, self._text(state))
 
     def replace(self, state: State) -> None:
         with reached(self._path):
-            write_text(self._path, _text(state))
+            write_text(self._path, self._text(state))
+
+    def _text(self, state: State) -> str:
+        catalog = {"catalog": self._catalog} if self._catalog else {}
+        return json.dumps({"about": _ABOUT, **state._asdict(), **catalog}, indent=2) + "\n"
+
+    def _elsewhere(self, catalog: str) -> StoreError:
+        own = "the store's database"
+        return StoreError(
+            f"the tables of the warehouse {self._folder} are named by the {catalog or own}, not by the"
+            f" {self._catalog or own}: correct `catalog` in the extra of the store's connection; if the catalog itself"
+            f" was moved, write its new name into {self._path}; nothing was changed"
+        )
 
     def strangers(self, *known: str) -> list[str]:
         """What else lies in the warehouse, besides what begins with one of these paths."""
@@ -59,7 +74,3 @@ def _text_if_there(path: str) -> str | None:
         return read_text(path)
     except FileNotFoundError:
         return None
-
-
-def _text(state: State) -> str:
-    return json.dumps({"about": _ABOUT, **state._asdict()}, indent=2) + "\n"

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import chain
-from pathlib import Path
 from typing import TypeVar
 
-from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import (
     CommitFailedException,
     NoSuchTableError,
@@ -21,15 +20,14 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.table import ManifestGroupPlanner, Transaction
 from pyiceberg.table import Table as IcebergTable
 from pyiceberg.table.metadata import TableMetadata
-from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
 
 from kafka_sla.config.store import Store
 from kafka_sla.errors import DamagedTable, KafkaSlaError, StoreError
 from kafka_sla.files import not_written, reached
-from kafka_sla.lake.durable_io import DurableFileIO
+from kafka_sla.lake.catalogs import connect, elsewhere, reached_catalog
 from kafka_sla.lake.table_layout import LOADS, MAIN, NAMESPACE, new_table, with_all_columns, with_loads
-from kafka_sla.ledger.database import is_read_only, retrying, sqlite_address, telling
+from kafka_sla.ledger.database import is_read_only, retrying, telling
 from kafka_sla.model.tables import Table
 
 _MOST_PLANS, _MOST_FILES = 20, 500
@@ -63,13 +61,13 @@ class Iceberg:
         """`admit` refuses a database and a warehouse that do not belong together; True: before something is written."""
         self._store = store
         self._admit = admit
-        self._catalog: SqlCatalog | None = None
+        self._catalog: Catalog | None = None
         self._plans: dict[tuple[str, ...], list[DataFile]] = {}
 
     def table(self, table: Table) -> IcebergTable:
         """The table as it is now."""
         self._admit(False)
-        with telling(self._store.url), readable(table.name):
+        with telling(self._store.url), readable(table.name), reached_catalog(self._store):
             return retrying(
                 lambda: _replaced(lambda: self._open(table)),
                 (CommitFailedException, OperationalError, ProgrammingError, IntegrityError),
@@ -101,21 +99,27 @@ class Iceberg:
                 return change(current, transaction)
 
         self._admit(True)
-        with telling(self._store.url), reached(self._store.warehouse):
+        with telling(self._store.url), reached(self._store.warehouse), reached_catalog(self._store):
             return retrying(lambda: _replaced(attempt), _LOST_RACES)
 
     def _open(self, table: Table) -> IcebergTable:
         catalog = self._connect()
-        name = (NAMESPACE, table.name)
+        name, place = (NAMESPACE, table.name), f"{self._store.warehouse}/{NAMESPACE}/{table.name}"
         if is_read_only(self._store):
             return catalog.load_table(name)
         try:
-            return with_loads(with_all_columns(catalog.load_table(name), table), table)
+            there = catalog.load_table(name)
         except NoSuchTableError:
             self._admit(True)
-            return with_loads(new_table(catalog, name, table), table)
+            return with_loads(new_table(catalog, name, table, place), table)
+        if self._store.catalog and not there.metadata_location.startswith(f"{place}/"):
+            raise StoreError(
+                f"the {self._store.catalog_name} has a table {NAMESPACE}.{table.name} of another store, at"
+                f" {there.location()}: give each store a catalog of its own"
+            )
+        return with_loads(with_all_columns(there, table), table)
 
-    def _connect(self) -> SqlCatalog:
+    def _connect(self) -> Catalog:
         if self._catalog is None:
             catalog = connect(self._store)
             if away := elsewhere(catalog, self._store):
@@ -126,29 +130,6 @@ class Iceberg:
                 )
             self._catalog = catalog
         return self._catalog
-
-
-def connect(store: Store) -> SqlCatalog:
-    """The catalog of a store, wherever its tables are."""
-    url = store.url
-    if url.get_backend_name() == "sqlite":
-        Path(url.database or "").parent.mkdir(parents=True, exist_ok=True)
-        url = sqlite_address(store)
-    return SqlCatalog(
-        NAMESPACE,
-        uri=url.render_as_string(hide_password=False),
-        warehouse=store.warehouse,
-        pool_pre_ping="true",
-        **{"py-io-impl": f"{DurableFileIO.__module__}.{DurableFileIO.__qualname__}", **dict(store.properties)},
-    )
-
-
-def elsewhere(catalog: SqlCatalog, store: Store) -> list[str]:
-    """The metadata of tables that are not in the store's warehouse: Iceberg knows full paths only."""
-    ours = select(IcebergTables.metadata_location).where(IcebergTables.catalog_name == NAMESPACE)
-    with catalog.engine.connect() as connection:
-        places = sorted(filter(None, connection.scalars(ours.order_by(IcebergTables.table_name))))
-    return [place for place in places if not place.startswith(f"{store.warehouse}/")]
 
 
 @contextmanager

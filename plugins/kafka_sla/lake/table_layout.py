@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NamespaceAlreadyExistsError, NoSuchTableError, TableAlreadyExistsError
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
@@ -59,8 +59,8 @@ def branch_of(table: Table) -> str:
     return LOADS if table.kind == "metric" else MAIN
 
 
-def new_table(catalog: SqlCatalog, name: tuple[str, str], table: Table, location: str | None = None) -> IcebergTable:
-    """An empty table of this contract."""
+def new_table(catalog: Catalog, name: tuple[str, str], table: Table, location: str) -> IcebergTable:
+    """An empty table of this contract, whose own files lie below the location."""
     schema = _schema(table)
     properties = {**_PROPERTIES, "schema.name-mapping.default": schema.name_mapping.model_dump_json()}
     try:

@@ -59,7 +59,8 @@ def lake(store: Store) -> Lake:
 
 def added(store: Store, table: Table, file: str) -> None:
     """As that version did: all loads of a table were on its one branch."""
-    with new_table(connect(store), (NAMESPACE, table.name), table).transaction() as transaction:
+    place = f"{store.warehouse}/{NAMESPACE}/{table.name}"
+    with new_table(connect(store), (NAMESPACE, table.name), table, place).transaction() as transaction:
         transaction.add_files([file])
 
 

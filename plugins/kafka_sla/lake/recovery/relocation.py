@@ -19,8 +19,9 @@ from sqlalchemy.orm import Session
 from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
 from kafka_sla.files import reached
+from kafka_sla.lake.catalogs import elsewhere, own_catalog
 from kafka_sla.lake.durable_io import DurableFileIO
-from kafka_sla.lake.iceberg import connect, elsewhere, planned_files
+from kafka_sla.lake.iceberg import planned_files
 from kafka_sla.ledger.database import telling
 
 MOVING = "_moving"
@@ -39,7 +40,7 @@ def move(store: Store) -> Moved:
     """Make the tables of the store name the files in its warehouse. A table is switched at once, and what was
     interrupted may be repeated; nobody else may use the store meanwhile."""
     with telling(store.url), reached(store.warehouse):
-        catalog = connect(store)
+        catalog = own_catalog(store)
         forget_interrupted(catalog)
         counts = [_move(store, catalog, at) for at in elsewhere(catalog, store)]
     return Moved(len(counts), sum(counts))

@@ -17,8 +17,9 @@ from sqlalchemy.orm import Session
 from kafka_sla.config.store import Store
 from kafka_sla.errors import DamagedFile, StoreError
 from kafka_sla.files import has_rows, move_files, reached, write_days
+from kafka_sla.lake.catalogs import own_catalog
 from kafka_sla.lake.duckdb_reader import distinct_rows
-from kafka_sla.lake.iceberg import Iceberg, connect, planned_files, replace_files
+from kafka_sla.lake.iceberg import Iceberg, planned_files, replace_files
 from kafka_sla.lake.lake import Lake
 from kafka_sla.lake.published_view import PublishedView
 from kafka_sla.lake.recovery.damage import Damage
@@ -82,7 +83,7 @@ class Repair:
         """Make a table anew that names the readable files of its folder; switched in one statement."""
         files = self._facts_anew(table) if table.kind == "fact" else self._published(table)
         with telling(self._store.url), reached(self._store.warehouse):
-            catalog = connect(self._store)
+            catalog = own_catalog(self._store)
             forget_interrupted(catalog)
             name = (NAMESPACE, table.name + MOVING)
             made = new_table(catalog, name, table, f"{self._store.warehouse}/{NAMESPACE}/{table.name}")

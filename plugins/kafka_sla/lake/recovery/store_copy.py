@@ -14,7 +14,8 @@ from sqlalchemy import select
 from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
 from kafka_sla.files import bytes_of, entries_of, files_below, make_parent, reached, sync
-from kafka_sla.lake.iceberg import connect, planned_files, readable
+from kafka_sla.lake.catalogs import own_catalog, require_own
+from kafka_sla.lake.iceberg import planned_files, readable
 from kafka_sla.lake.recovery.database_copy import copy_database
 from kafka_sla.lake.recovery.relocation import move
 from kafka_sla.ledger.database import telling
@@ -37,6 +38,7 @@ def copy_store(source: Store, target: Store, progress: Callable[[str], None] = l
     """Copy a store to where nothing is yet, ready for use there; StoreError where something is. The copy is of the
     moment in which it began, whoever writes to the source meanwhile. Its marker is written last: a copy that was
     interrupted is refused by every command; remove it and begin again."""
+    require_own(source)
     if found := entries_of(target.warehouse):
         raise StoreError(f"{found[0]} is there already: name an empty place for the copy")
     progress("database")
@@ -54,7 +56,7 @@ def copy_store(source: Store, target: Store, progress: Callable[[str], None] = l
 def _named(source: Store, target: Store) -> Iterator[str]:
     """The files that the copied catalog leads to, where they are in the source."""
     with telling(target.url):
-        catalog = connect(target)
+        catalog = own_catalog(target)
         with catalog.engine.connect() as connection:
             named = select(IcebergTables.table_name, IcebergTables.metadata_location)
             rows = [(name, location) for name, location in connection.execute(named) if location]
