@@ -70,13 +70,11 @@ def _checked(sdist: Path, wheel: Path) -> None:
     with tarfile.open(sdist) as archive:
         in_sdist = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
     in_wheel = set(zipfile.ZipFile(wheel).namelist())
-    for folder, inside in (("plugins", ""), ("spark_jobs", "kafka_sla/"), ("expectations", "kafka_sla/")):
-        for path in _said(["git", "ls-files", folder], ROOT).splitlines():
-            if (ROOT / path).is_symlink():
-                continue
-            name = inside + path.removeprefix("plugins/")
-            if name not in in_wheel:
-                raise Unfit(f"{path} is not in {wheel.name}")
+    packages = _said(["git", "ls-files", "plugins/kafka_sla", "spark_jobs", "expectations"], ROOT).splitlines()
+    for path in (path for path in packages if not (ROOT / path).is_symlink()):
+        name = path.removeprefix("plugins/") if path.startswith("plugins/") else f"kafka_sla/{path}"
+        if name not in in_wheel:
+            raise Unfit(f"{path} is not in {wheel.name}")
     if missing := [name for name in _IN_SDIST if name not in in_sdist]:
         raise Unfit(f"{', '.join(missing)} is not in {sdist.name}")
 
