@@ -9,10 +9,10 @@ TYPED := plugins/kafka_sla demo
 SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: alerts help setup check format docs test wheel release demo history compatibility order truth checkpoint chains brokers speed browser pictures pages faults damage simulate planted matrix burn suggest clean
+.PHONY: alerts help setup check format docs test wheel release demo history compatibility order truth checkpoint chains brokers speed browser pictures pages faults damage long-life simulate planted matrix burn suggest clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(EDITABLE) ## install everything into .venv and fetch Kafka's jars (once)
 	@$(BIN)/python -c "from demo.broker import archive_classes; archive_classes()"
@@ -84,6 +84,10 @@ simulate: setup ## worlds made of one number each: does the truth lie in the bou
 
 planted: setup ## which of the bugs of benchmarks/simulation/planted.toml are found, by which seed (SEEDS at most)
 	@$(BIN)/python -m benchmarks.simulation $(SEEDS) --planted
+
+LIFE ?= 2016 1000
+long-life: setup ## a week of runs on one store, with kills and nightly tidying: what grows, what is lost? (hours); LIFE='60 100' is small
+	@$(BIN)/python -m benchmarks.long_life $(LIFE)
 
 checkpoint: setup ## the checkpoint folder of a real Kafka query of Spark, as the tests keep it (about 1 minute)
 	@$(BIN)/python -m benchmarks.checkpoint tests/kafka_sla/sources/checkpoint

@@ -1,0 +1,239 @@
+"""`python -m benchmarks.long_life RUNS GROUP_PARTITIONS`: what grows while one store lives long, and what is lost?
+
+Five-minute runs one after the other on one store, begun as a store that commit 61366d2 wrote: facts land before each run,
+every two hours the worker is killed with SIGKILL in the middle of a step and begins anew, every day the tables are tidied,
+once with a clock that stands two days back. Prints what worker and store hold after each day, and fails when a row differs
+from those of one run over everything, when a file is damaged, or when something grows that should not.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psutil
+
+from benchmarks.order_stage import TABLES, Stage, kill
+from benchmarks.order_worker import Journal, Plan, store_of
+from benchmarks.printed import put
+from benchmarks.simulation import older_store
+from benchmarks.speed_facts import CLUSTER, START, Shape, committed_offsets, log_offsets
+from benchmarks.speed_table import machine, megabytes, say, table
+from demo.mailbox import mailbox
+from kafka_sla.cli.main import main as kafka_sla
+from kafka_sla.config.store import Store
+from kafka_sla.files import bytes_of, files_below
+from kafka_sla.lake.lake import Lake
+from kafka_sla.lake.recovery import relocation
+from kafka_sla.model.entities import Interval
+from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS
+
+RUNS, GROUP_PARTITIONS = 2_016, 1_000
+_WIDTH = timedelta(minutes=5)
+_RUNS_A_DAY, _RUNS_A_WORKER = 288, 24
+_CONFIGURATION = f"""
+clusters: {{{CLUSTER}: {{}}, eu-west: {{}}}}
+slas:
+  - {{name: all within 30 s, cluster: {CLUSTER}, group: /.*/, topic: /.*/, max_latency: 30s}}
+  - {{name: group-00000 within 3 s, cluster: {CLUSTER}, group: group-00000, max_latency: 3s, for: 10m}}
+"""
+_GROWTH = 1.5
+"""How much more the last day may have of what should be flat, than the second: the first has no past yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What was held at one time."""
+
+    rss: int
+    descriptors: int
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """What there is after the tables were tidied."""
+
+    runs: int
+    kills: int
+    most: Sample
+    temporary: int
+    files: int
+    warehouse: int
+    database: int
+    run_seconds: float
+
+    def row(self) -> tuple[str, ...]:
+        return (
+            f"{self.runs:,}",
+            f"{self.kills}",
+            megabytes(self.most.rss),
+            f"{self.most.descriptors}",
+            f"{self.temporary}",
+            f"{self.files:,}",
+            megabytes(self.warehouse),
+            megabytes(self.database),
+            f"{self.run_seconds:.1f} s",
+        )
+
+
+_HEAD = (
+    "runs",
+    "kills",
+    "worker's memory at most",
+    "its file descriptors",
+    "temporary files left",
+    "files of the warehouse",
+    "its size",
+    "database",
+    "a run",
+)
+
+
+def main(runs: int, group_partitions: int) -> int:
+    """Live so long; 1 when something was lost or grew."""
+    shape = Shape(group_partitions)
+    intervals = [Interval(START + n * _WIDTH, START + (n + 1) * _WIDTH) for n in range(runs)]
+    with tempfile.TemporaryDirectory(prefix="kafka_sla-long-life-") as name:
+        folder = Path(name)
+        with _stage(folder / "life", intervals) as made:
+            days = list(_lived(made, shape, intervals))
+            checked = kafka_sla(["--store", str(made.plan.folder / "store"), "store", "check"])
+            lived = made.rows()
+        with _stage(folder / "once", intervals) as made:
+            _land(store_of(made.plan.folder), shape, Interval(intervals[0].start, intervals[-1].end))
+            made.run([Interval(intervals[0].start, intervals[-1].end)])
+            once = made.rows()
+    text = f"{table(_HEAD, [day.row() for day in days])}\n\n<sub>{machine()}</sub>"
+    print(text)
+    wrong = [*_differences(lived, once), *_grown(days), *(["store check found damage"] if checked else [])]
+    for one in wrong:
+        say(one)
+    if runs == RUNS and group_partitions == GROUP_PARTITIONS and not wrong:
+        put("damage.md", "make long-life", text)
+    return int(bool(wrong))
+
+
+@contextmanager
+def _stage(folder: Path, intervals: Sequence[Interval]) -> Iterator[Stage]:
+    """A store that an older version wrote, moved here, and a mailbox."""
+    folder.mkdir()
+    (folder / "kafka_sla.yml").write_text(_CONFIGURATION)
+    older_store.unpack(folder)
+    (folder / older_store.FOLDER).rename(folder / "store")
+    relocation.move(store_of(folder))
+    with mailbox(folder / "mail") as box:
+        yield Stage(Plan(folder, tuple(intervals), box.port, None, "life", checked=False), box)
+
+
+def _land(store: Store, shape: Shape, interval: Interval) -> None:
+    facts = {LOG_OFFSETS.name: log_offsets(shape, interval), COMMITTED_OFFSETS.name: committed_offsets(shape, interval)}
+    Lake(store).land(facts, interval)
+
+
+def _lived(made: Stage, shape: Shape, intervals: Sequence[Interval]) -> Iterator[Day]:
+    """Each day, lived."""
+    lots, kills = random.Random(8), 0  # noqa: S311
+    store = store_of(made.plan.folder)
+    for first in range(0, len(intervals), _RUNS_A_DAY):
+        today = intervals[first : first + _RUNS_A_DAY]
+        began, most = time.monotonic(), Sample(0, 0)
+        for at in range(0, len(today), _RUNS_A_WORKER):
+            some = today[at : at + _RUNS_A_WORKER]
+            for interval in some:
+                _land(store, shape, interval)
+            kills += _killed(made, some, lots)
+            most = _larger(most, _worked(made, some))
+        took = (time.monotonic() - began) / len(today)
+        _tidied(store, back=first == _RUNS_A_DAY)
+        yield _day(made, first + len(today), kills, most, took)
+
+
+def _killed(made: Stage, some: Sequence[Interval], lots: random.Random) -> int:
+    """Begin, and be killed somewhere in the middle; 1 when the kill came in time."""
+    worker = made.start("life", some)
+    wanted, deadline = lots.choice(some[1:]), time.monotonic() + 3_600
+    while worker.poll() is None and not Journal.of(made.plan.folder, wanted).path.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    time.sleep(lots.uniform(0, 2))
+    alive = worker.poll() is None
+    kill(worker)
+    return int(alive)
+
+
+def _worked(made: Stage, some: Sequence[Interval]) -> Sample:
+    """Work to the end; the most that the worker and what it started held at once."""
+    worker, most = made.start("life", some), Sample(0, 0)
+    while worker.poll() is None:
+        most = _larger(most, _held(worker.pid))
+        time.sleep(0.5)
+    if worker.returncode:
+        raise RuntimeError((made.plan.folder / "life.log").read_text()[-3_000:])
+    return most
+
+
+def _held(pid: int) -> Sample:
+    rss = descriptors = 0
+    try:
+        parent = psutil.Process(pid)
+        for process in (parent, *parent.children(recursive=True)):
+            rss += process.memory_info().rss
+            descriptors += process.num_fds()
+    except psutil.NoSuchProcess:  # it has just ended
+        return Sample(0, 0)
+    return Sample(rss, descriptors)
+
+
+def _larger(one: Sample, other: Sample) -> Sample:
+    return Sample(max(one.rss, other.rss), max(one.descriptors, other.descriptors))
+
+
+def _tidied(store: Store, *, back: bool) -> None:
+    """As every night, but with no time to wait for readers. `back`: first with a clock that stands two days back."""
+    lake, now = Lake(store), datetime.now(UTC)
+    if back:
+        lake.maintain(now - timedelta(days=2))
+    soon = timedelta(seconds=1)
+    lake.maintain(now + timedelta(seconds=5), grace_period=soon, orphan_age=soon, trash_age=soon)
+
+
+def _day(made: Stage, runs: int, kills: int, most: Sample, run_seconds: float) -> Day:
+    folder = made.plan.folder / "store"
+    there = [path for path in files_below(str(folder / "warehouse")) if "/trash/" not in path]
+    database = sum(path.stat().st_size for path in folder.glob("kafka_sla.db*"))
+    temporary = len([path for path in Path(tempfile.gettempdir()).glob("*kafka_sla*") if path != folder.parents[1]])
+    say(f"{runs:,} runs")
+    return Day(runs, kills, most, temporary, len(there), bytes_of(there), database, run_seconds)
+
+
+def _differences(lived: dict[str, list[bytes]], once: dict[str, list[bytes]]) -> Iterator[str]:
+    for name in TABLES:
+        if lost := set(once[name]) ^ set(lived[name]):
+            yield f"{name}: {len(lost)} rows differ from those of one run, such as {min(lost)!r}"
+
+
+def _grown(days: Sequence[Day]) -> Iterator[str]:
+    if len(days) < 3:
+        return
+    second, last = days[1], days[-1]
+    for what, before, after in (
+        ("the worker's memory", second.most.rss, last.most.rss),
+        ("its file descriptors", second.most.descriptors, last.most.descriptors),
+        ("temporary files", second.temporary + 1, last.temporary + 1),
+        ("files a run", second.files / second.runs, last.files / last.runs),
+        ("bytes a run", second.warehouse / second.runs, last.warehouse / last.runs),
+        ("the database's bytes a run", second.database / second.runs, last.database / last.runs),
+    ):
+        if after > _GROWTH * before:
+            yield f"{what} grew from {before:,.0f} to {after:,.0f}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))
