@@ -1,9 +1,9 @@
 """`python -m benchmarks.long_life RUNS GROUP_PARTITIONS`: what grows while one store lives long, and what is lost?
 
-Five-minute runs one after the other on one store, begun as a store that commit 61366d2 wrote: facts land before each run,
-every two hours the worker is killed with SIGKILL in the middle of a step and begins anew, every day the tables are tidied,
-once with a clock that stands two days back. Prints what worker and store hold after each day, and fails when a row differs
-from those of one run over everything, when a file is damaged, or when something grows that should not.
+Five-minute runs one after the other on one store, begun as a store that commit 61366d2 wrote: facts land before each
+run, every two hours the worker is killed with SIGKILL in the middle of a step and begins anew, every day the tables are
+tidied, once with a clock that stands two days back. Prints what worker and store hold after each day, and fails when a
+row differs from those of one run over everything, when a file is damaged, or when something grows that should not.
 """
 
 from __future__ import annotations
