@@ -9,7 +9,7 @@ TYPED := plugins/kafka_sla demo
 SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: alerts help setup check format docs test wheel release demo history compatibility order truth checkpoint chains brokers speed browser pictures pages faults damage long-life simulate planted matrix burn suggest clean
+.PHONY: alerts help setup check format docs test wheel release demo history compatibility order truth checkpoint chains brokers speed browser pictures pages faults damage long-life simulate planted matrix celery burn suggest clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -111,6 +111,11 @@ chromium: setup
 
 matrix: setup wheel ## the wheel under each Airflow, Python and Spark, as a table (an hour, 6 GB of disk); ONLY=3.1.8 for one Airflow
 	@$(BIN)/python -m benchmarks.matrix $(ONLY)
+
+celery: setup ## an Airflow with CeleryExecutor whose two workers share no folder (10 minutes); needs redis-server
+	@command -v "$${REDIS:-redis-server}" >/dev/null || { echo "Redis is needed: apt-get install redis-server, or make celery REDIS=/path/to/redis-server"; exit 1; }
+	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt apache-airflow-providers-celery 'celery<5.7' redis
+	@$(BIN)/python -m benchmarks.celery
 
 burn: $(EDITABLE) ## alerts on burn rates over a year of 1,000 SLAs, against Prometheus and against the truth (10 minutes)
 	@$(BIN)/python -m benchmarks.burn

@@ -64,9 +64,13 @@ def airflow(
 
 
 _STANDALONE = """
-import signal, sys
+import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background process of a script ignores it otherwise
 from airflow.__main__ import main
+from airflow.cli.commands.standalone_command import StandaloneCommand
+calculated = StandaloneCommand.calculate_env
+executor = {"AIRFLOW__CORE__EXECUTOR": os.environ["AIRFLOW__CORE__EXECUTOR"]}  # it would make each a LocalExecutor
+StandaloneCommand.calculate_env = lambda command: calculated(command) | executor
 sys.argv = ["airflow", "standalone"]
 main()
 """
