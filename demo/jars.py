@@ -1,17 +1,20 @@
 """Jars of Apache Kafka and of what runs beside it, fetched once with the Ivy jar that the PySpark wheel carries.
 
-Knows no broker and no test.
+`python -m demo.jars` fetches those of the demonstration, all sets at once. Knows no broker and no test.
 """
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +22,8 @@ KAFKA_VERSION = "4.3.1"
 """The newest set of jars that is complete in Maven Central; a version, never a range."""
 _LOG4J_VERSION = "2.25.4"
 _EXPORTER_VERSION = "1.0.1"
+_BRIEF = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""Options of a JVM that lives for seconds: half the processor time."""
 Say = Callable[[str], None]
 
 
@@ -110,15 +115,25 @@ def fetch_jars(progress: Say = say, jars: JarSet = KAFKA) -> Path:
     if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
+    with _alone(folder), tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
+        if folder.is_dir():
+            return folder
         fresh = Path(temporary, "jars")
         _run_ivy(jars, Path(temporary), fresh, progress)
-        try:
-            fresh.rename(folder)
-        except OSError:
-            if not folder.is_dir():  # else another process was faster, and its jars are as good
-                raise
+        fresh.rename(folder)
     return folder
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Whoever wants the same jars meanwhile waits until they are there."""
+    path = folder.with_name(f".{folder.name}.lock")
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def _ivy_file(jars: JarSet) -> str:
@@ -136,6 +151,7 @@ def _run_ivy(jars: JarSet, work: Path, target: Path, progress: Say) -> None:
     (work / "ivy.xml").write_text(_ivy_file(jars))
     command = [
         java(),
+        *_BRIEF,
         "-jar",
         str(_ivy_jar()),
         "-ivy",
@@ -168,3 +184,8 @@ def _ivy_jar() -> Path:
     if not found:
         raise JarsMissing("no Ivy jar inside pyspark: install this project's requirements (make setup)")
     return found[-1]
+
+
+if __name__ == "__main__":
+    with ThreadPoolExecutor() as threads:
+        list(threads.map(lambda jars: fetch_jars(jars=jars), (KAFKA, MIRROR, EXPORTER)))
