@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -120,7 +120,11 @@ def fetch_jars(progress: Say = say, jars: JarSet = KAFKA) -> Path:
             return folder
         fresh = Path(temporary, "jars")
         _run_ivy(jars, Path(temporary), fresh, progress)
-        fresh.rename(folder)
+        try:
+            fresh.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # else another process was faster, and its jars are as good
+                raise
     return folder
 
 
@@ -186,6 +190,15 @@ def _ivy_jar() -> Path:
     return found[-1]
 
 
+def fetch_all(sets: Sequence[JarSet] = (KAFKA, MIRROR, EXPORTER), progress: Say = say) -> None:
+    """Those of these sets that are not there yet, all at once."""
+    missing = [jars for jars in sets if not jars_folder(jars).is_dir()]
+    if missing:
+        names, size_mb = ", ".join(jars.name for jars in missing), sum(jars.size_mb for jars in missing)
+        progress(f"fetching the jars of {names} ({size_mb} MB, once)")
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(lambda jars: fetch_jars(lambda text: None, jars), missing))
+
+
 if __name__ == "__main__":
-    with ThreadPoolExecutor() as threads:
-        list(threads.map(lambda jars: fetch_jars(jars=jars), (KAFKA, MIRROR, EXPORTER)))
+    fetch_all()
