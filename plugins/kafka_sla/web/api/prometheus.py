@@ -37,7 +37,7 @@ def metrics(context: RequestContext, single: PerPartition = True) -> Response:
 def _newest(context: Context, single: bool) -> Iterator[Gauge]:
     """One scrape. Prometheus calls the time of a scrape now; how old the figures are is a series of its own."""
     rows, statuses = newest_rows(context)
-    yield from slas(context, overview(context, context.settings.slas, with_curves=False))
+    yield from slas(context, overview(context, context.settings.slas))
     yield from _catch_ups(context)
     yield from _chains(context)
     yield from groups(rows, statuses)
