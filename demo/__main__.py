@@ -64,7 +64,7 @@ def _play(once: bool) -> int:
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)
     with ExitStack() as brokers, ExitStack() as stack:  # whoever asks brokers ends before them
-        say("on two idle cores this takes about 7 minutes; the first figures are there after about 2")
+        say("on two idle cores this takes about 7 minutes; the first figures are there after about 3")
         cluster = Cluster(folder=FOLDER / "kafka", properties=_EXPIRE_SOON)
         neighbours = neighbours_of(cluster)
         configuration = neighbours.configuration(CONFIGURATION, FOLDER / CONFIGURATION.name)
