@@ -15,7 +15,7 @@ help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(DEPENDENCIES) ## install everything into .venv and fetch Kafka's jars (once)
-	@$(MAKE) --no-print-directory --jobs 2 $(EDITABLE) jars
+	@$(MAKE) --silent --no-print-directory --jobs 2 $(EDITABLE) jars
 	@$(BIN)/python -c "from demo.broker import archive_classes; archive_classes()"
 	@$(BIN)/python -m kafka_sla.spark.class_archive
 
@@ -53,7 +53,7 @@ test: setup check wheel ## all checks, then all tests against the built wheel
 
 # The jars are fetched while Python compiles and Airflow starts; whoever needs them first waits for them.
 demo: $(DEPENDENCIES) ## Kafka, consumers, Airflow and a mailbox on this machine; ONCE=1 ends after one round
-	@$(MAKE) --no-print-directory jars & $(MAKE) --no-print-directory $(EDITABLE) && ONCE=$(ONCE) exec $(BIN)/python -m demo
+	@$(MAKE) --silent --no-print-directory jars & $(MAKE) --silent --no-print-directory $(EDITABLE) && ONCE=$(ONCE) exec $(BIN)/python -m demo
 
 history: setup ## what is measured live against what is rebuilt later, as a table (about 12 minutes)
 	@$(BIN)/python -m benchmarks.history
