@@ -14,9 +14,14 @@ SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(EDITABLE) ## install everything into .venv and fetch Kafka's jars (once)
+setup: $(DEPENDENCIES) ## install everything into .venv and fetch Kafka's jars (once)
+	@$(MAKE) --silent --no-print-directory --jobs 2 $(EDITABLE) jars
 	@$(BIN)/python -c "from demo.broker import archive_classes; archive_classes()"
 	@$(BIN)/python -m kafka_sla.spark.class_archive
+
+.PHONY: jars
+jars: $(DEPENDENCIES)
+	@$(BIN)/python -m demo.jars
 
 check: $(EDITABLE) ## format, lint and types, as CI checks them
 	$(BIN)/ruff format --check --quiet .
@@ -49,8 +54,9 @@ test: setup check wheel ## all checks, then all tests against the built wheel
 release: setup ## build and check what would be released: sdist and wheel of the last commit, each installed alone
 	@$(BIN)/python -m benchmarks.release
 
-demo: setup ## Kafka, consumers, Airflow and a mailbox on this machine; ONCE=1 ends after one round
-	@ONCE=$(ONCE) exec $(BIN)/python -m demo
+# The jars are fetched while Python compiles and Airflow starts; whoever needs them first waits for them.
+demo: $(DEPENDENCIES) ## Kafka, consumers, Airflow and a mailbox on this machine; ONCE=1 ends after one round
+	@$(MAKE) --silent --no-print-directory jars & $(MAKE) --silent --no-print-directory $(EDITABLE) && ONCE=$(ONCE) exec $(BIN)/python -m demo
 
 history: setup ## what is measured live against what is rebuilt later, as a table (about 12 minutes)
 	@$(BIN)/python -m benchmarks.history
@@ -141,10 +147,10 @@ $(BIN)/uv: constraints.txt
 $(DEPENDENCIES): $(BIN)/uv setup.cfg constraints.txt
 	@echo "installing dependencies (about a minute, once)"
 	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt setuptools
-	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt --compile-bytecode \
-		--no-build-isolation --editable '.[test]'
+	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt --no-build-isolation --editable '.[test]'
 	@touch $@
 
+# All that is installed is compiled here, beside what waits for the network.
 $(EDITABLE): $(DEPENDENCIES) pyproject.toml
-	@$(UV) pip install --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@$(UV) pip install --python $(BIN)/python --no-deps --no-build-isolation --compile-bytecode --editable .
 	@touch $@

@@ -21,11 +21,10 @@ from pathlib import Path
 from demo.airflow_client import AirflowClient
 from demo.airflow_server import ROOT, AirflowFailed, airflow
 from demo.broker import Cluster, archive_classes
-from demo.flows import FIRST_ROUND_SECONDS, FLOWS, TRAFFIC_SECONDS
+from demo.flows import FIRST_FIGURES_SECONDS, FLOWS, OPENED_SECONDS, RECOVERED_SECONDS
 from demo.load import Load
 from demo.mailbox import mailbox
-from demo.neighbours import Neighbours
-from demo.neighbours import start as start_neighbours
+from demo.neighbours import Neighbours, neighbours_of
 from demo.outcome import Outcome
 from demo.postgres import postgres
 from kafka_sla.config.env_connections import environment_connection
@@ -63,23 +62,26 @@ def main() -> int:
 
 def _play(once: bool) -> int:
     shutil.rmtree(FOLDER, ignore_errors=True)
-    with ExitStack() as stack:
+    FOLDER.mkdir(parents=True)
+    with ExitStack() as brokers, ExitStack() as stack:  # whoever asks brokers ends before them
         say("on two idle cores this takes about 7 minutes; the first figures are there after about 3")
-        say("starting Kafka, MirrorMaker, Postgres and a mailbox")
-        archive_classes()
-        cluster = stack.enter_context(Cluster(folder=FOLDER / "kafka", properties=_EXPIRE_SOON))
-        neighbours = start_neighbours(stack, cluster)
+        cluster = Cluster(folder=FOLDER / "kafka", properties=_EXPIRE_SOON)
+        neighbours = neighbours_of(cluster)
         configuration = neighbours.configuration(CONFIGURATION, FOLDER / CONFIGURATION.name)
         settings = load_settings(configuration)
+        say("starting Postgres, a mailbox and Airflow")
         databases = stack.enter_context(postgres(FOLDER / "postgres"))
         box = stack.enter_context(mailbox(FOLDER / "mail"))
         store = Store(str(FOLDER / "warehouse"), databases["kafka_sla"])
-        say("starting Airflow")
         connections = _connections(cluster, neighbours, store, box.port)
         environment = connections | {"KAFKA_SLA_CONFIG": str(configuration)}
-        if once:  # only the two runs that are triggered below
+        if once:  # only the runs that are triggered below
             environment["AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE"] = "False"
         client = stack.enter_context(airflow(FOLDER / "airflow", databases["airflow"], environment))
+        say("starting Kafka and MirrorMaker, while Airflow starts")
+        archive_classes()
+        brokers.enter_context(cluster)
+        neighbours.start(brokers)
         load = stack.enter_context(Load(cluster.client(), FLOWS))
         say(f"traffic runs: {len(FLOWS)} topics, {len(FLOWS)} consumer groups")
         client.wait_until_healthy(say=say)
@@ -110,24 +112,29 @@ def _connections(cluster: Cluster, neighbours: Neighbours, store: Store, mail_po
 
 
 def _rounds(client: AirflowClient, load: Load, settings: Settings, look: Callable[[Interval], None]) -> Interval:
-    """Measure the traffic in two runs: a miss opens in the first and recovers in the second. Returns the time of both.
+    """Measure the traffic in three runs: the first as soon as there is something to show, a miss opens in the second
+    and recovers in the third. Returns the time of all.
 
     What is only seen now, such as the start of a log or the totals of brokers, is told by two looks within an interval.
-    The first run's look falls into the second's interval; one more is taken there before it ends.
+    A run's look falls into the next one's interval; one more is taken in the last before it ends.
     """
     width = timedelta(milliseconds=settings.window_ms)
-    began = floor_time(datetime.now(UTC) - timedelta(seconds=load.seconds), settings.window_ms) + width
-    _let_run(load, FIRST_ROUND_SECONDS)
-    first = Interval(began, floor_time(datetime.now(UTC), settings.window_ms))
-    _run(client, first)
+    traffic_began = datetime.now(UTC) - timedelta(seconds=load.seconds)
+    began, first, second = (
+        floor_time(traffic_began + timedelta(seconds=seconds), settings.window_ms)
+        for seconds in (width.total_seconds(), FIRST_FIGURES_SECONDS, OPENED_SECONDS)
+    )
+    _let_run(load, FIRST_FIGURES_SECONDS)
+    _run(client, Interval(began, first))
     say(f"the first figures: {client.address}/kafka-sla/")
-    _let_run(load, TRAFFIC_SECONDS)
+    _let_run(load, OPENED_SECONDS)
+    _run(client, Interval(first, second))
+    _let_run(load, RECOVERED_SECONDS)
     say("one more look at what is only seen now")
-    seen = floor_time(datetime.now(UTC), settings.window_ms)
-    look(Interval(first.end, seen))
+    look(Interval(second, floor_time(datetime.now(UTC), settings.window_ms)))
     end = floor_time(datetime.now(UTC), settings.window_ms) + width
     _let_run(load, load.seconds + (end - datetime.now(UTC)).total_seconds())
-    _run(client, Interval(first.end, end))
+    _run(client, Interval(second, end))
     return Interval(began, end)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-FIRST_ROUND_SECONDS, TRAFFIC_SECONDS = 82, 170
-"""When the traffic is measured for the first and the second time."""
+FIRST_FIGURES_SECONDS, OPENED_SECONDS, RECOVERED_SECONDS = 25, 82, 170
+"""When the traffic is measured: for the first time, once misses are open, and once one of them is over."""
 _STOPS, _RETURNS = 30, 135
 
 

@@ -1,17 +1,20 @@
 """Jars of Apache Kafka and of what runs beside it, fetched once with the Ivy jar that the PySpark wheel carries.
 
-Knows no broker and no test.
+`python -m demo.jars` fetches those of the demonstration, all sets at once. Knows no broker and no test.
 """
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +22,8 @@ KAFKA_VERSION = "4.3.1"
 """The newest set of jars that is complete in Maven Central; a version, never a range."""
 _LOG4J_VERSION = "2.25.4"
 _EXPORTER_VERSION = "1.0.1"
+_BRIEF = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""Options of a JVM that lives for seconds: half the processor time."""
 Say = Callable[[str], None]
 
 
@@ -133,7 +138,9 @@ def fetch_jars(progress: Say = say, jars: JarSet = KAFKA) -> Path:
     if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
+    with _alone(folder), tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
+        if folder.is_dir():
+            return folder
         fresh = Path(temporary, "jars")
         _run_ivy(jars, Path(temporary), fresh, progress)
         try:
@@ -147,6 +154,18 @@ def fetch_jars(progress: Say = say, jars: JarSet = KAFKA) -> Path:
 _WITH_TESTS = (
     '<artifact name="{name}" type="jar"/><artifact name="{name}" type="test-jar" ext="jar" m:classifier="tests"/>'
 )
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Whoever wants the same jars meanwhile waits until they are there."""
+    path = folder.with_name(f".{folder.name}.lock")
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def _ivy_file(jars: JarSet) -> str:
@@ -167,6 +186,7 @@ def _run_ivy(jars: JarSet, work: Path, target: Path, progress: Say) -> None:
     (work / "ivy.xml").write_text(_ivy_file(jars))
     command = [
         java(),
+        *_BRIEF,
         "-jar",
         str(_ivy_jar()),
         "-ivy",
@@ -200,3 +220,17 @@ def _ivy_jar() -> Path:
     if not found:
         raise JarsMissing("no Ivy jar inside pyspark: install this project's requirements (make setup)")
     return found[-1]
+
+
+def fetch_all(sets: Sequence[JarSet] = (KAFKA, MIRROR, EXPORTER), progress: Say = say) -> None:
+    """Those of these sets that are not there yet, all at once."""
+    missing = [jars for jars in sets if not jars_folder(jars).is_dir()]
+    if missing:
+        names, size_mb = ", ".join(jars.name for jars in missing), sum(jars.size_mb for jars in missing)
+        progress(f"fetching the jars of {names} ({size_mb} MB, once)")
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(lambda jars: fetch_jars(lambda text: None, jars), missing))
+
+
+if __name__ == "__main__":
+    fetch_all()

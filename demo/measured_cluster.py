@@ -25,12 +25,18 @@ class MeasuredCluster(Cluster):
         behind, ports, exporters = (dict(enumerate(free_ports(brokers))) for _ in range(3))
         self.links = Links(ports, behind)
         self.jmx_exporters = {broker: f"http://127.0.0.1:{port}/metrics" for broker, port in exporters.items()}
-        agent = next(fetch_jars(jars=EXPORTER).glob("jmx_prometheus_javaagent-*.jar"))
+        self._exporters = exporters
         self._controller = f"{brokers}@127.0.0.1:{free_ports(1)[0]}"
         for node in self.nodes:
             node.properties.update(self._broker(node.number, behind[node.number], ports[node.number]))
-            node.java_options = (f"-javaagent:{agent}=127.0.0.1:{exporters[node.number]}:{RULES}",)
         self.nodes.append(Node(brokers, self.folder, self._controlling(self.nodes[0].properties, brokers)))
+
+    def start(self, *java_options: str) -> MeasuredCluster:
+        agent = next(fetch_jars(jars=EXPORTER).glob("jmx_prometheus_javaagent-*.jar"))
+        for node in self.nodes[:-1]:
+            node.java_options = (f"-javaagent:{agent}=127.0.0.1:{self._exporters[node.number]}:{RULES}",)
+        super().start(*java_options)
+        return self
 
     def __enter__(self) -> MeasuredCluster:
         self.links.__enter__()

@@ -31,8 +31,19 @@ _TOPIC = "telemetry"
 class Neighbours:
     """Clusters by the names that demo/kafka_sla.yml gives them; `brokers` is None where the machine is too small."""
 
+    source: Cluster
     backup: Cluster
     brokers: MeasuredCluster | None
+
+    def start(self, stack: ExitStack) -> None:
+        """Start them until the stack ends, and the mirror that copies from the source, which must run."""
+        stack.enter_context(self.backup)
+        stack.enter_context(Mirror({"demo": self.source, "backup": self.backup}, [Flow("demo", "backup", "orders")]))
+        if self.brokers:
+            stack.enter_context(self.brokers)
+            self.brokers.links.slow(SLOW_BROKER, frozenset(), SLOW_SECONDS)
+            create_topic(AdminClient({**self.brokers.client()}), NewTopic(_TOPIC, 3, 3))
+            stack.enter_context(Trickle(self.brokers.client(), _TOPIC, 3, records_per_second=50))
 
     def connections(self) -> dict[str, dict[str, Any]]:
         """Airflow connections to them."""
@@ -52,14 +63,7 @@ class Neighbours:
         return path
 
 
-def start(stack: ExitStack, source: Cluster) -> Neighbours:
-    """Start them until the stack ends: the mirror copies from `source`."""
-    backup = stack.enter_context(Cluster())
-    stack.enter_context(Mirror({"demo": source, "backup": backup}, [Flow("demo", "backup", "orders")]))
-    if psutil.virtual_memory().available < _NEEDED_BYTES:
-        return Neighbours(backup, None)
-    brokers = stack.enter_context(MeasuredCluster())
-    brokers.links.slow(SLOW_BROKER, frozenset(), SLOW_SECONDS)
-    create_topic(AdminClient({**brokers.client()}), NewTopic(_TOPIC, 3, 3))
-    stack.enter_context(Trickle(brokers.client(), _TOPIC, 3, records_per_second=50))
-    return Neighbours(backup, brokers)
+def neighbours_of(source: Cluster) -> Neighbours:
+    """Their addresses are known; nothing runs yet."""
+    is_small = psutil.virtual_memory().available < _NEEDED_BYTES
+    return Neighbours(source, Cluster(), None if is_small else MeasuredCluster())

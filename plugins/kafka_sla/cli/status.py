@@ -12,12 +12,12 @@ from kafka_sla.config.settings import Settings
 from kafka_sla.ledger.failures import Failure
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import EVERYTHING, Interval, Sla
-from kafka_sla.sla.attainment import Attainment, attainment_of
+from kafka_sla.pipeline.judged_time import attainments
+from kafka_sla.sla.attainment import Attainment
 from kafka_sla.sla.burn import Burn
 from kafka_sla.sla.catch_up import CatchUp
 from kafka_sla.sla.chains import ChainState
 from kafka_sla.sla.judged_interval import JudgedInterval
-from kafka_sla.sla.periods import period_until
 from kafka_sla.sla.wording import catching_up, chained
 from kafka_sla.text.timestamps import instant_text
 
@@ -71,10 +71,11 @@ def sla_status(settings: Settings, ledger: Ledger, clusters: Sequence[ClusterSta
     misses = [miss.sla for miss in ledger.verdicts.misses(open_only=True)]
     newest = ledger.queries.newest_verdicts([sla.name for sla in settings.slas])
     burns = ledger.burns.of([sla.name for sla in settings.slas if sla.burn_pairs])
+    reached = attainments(ledger, [(sla, until[sla.cluster]) for sla in settings.slas if sla.cluster in until])
     return tuple(
         SlaStatus(
             sla,
-            _attainment(sla, ledger, until[sla.cluster]) if sla.cluster in until else None,
+            reached.get(sla.name),
             misses.count(sla.name),
             newest[sla.name].max_latency_ms if sla.name in newest else sla.max_latency_ms,
             tuple(burn for burn in burns if burn.sla == sla.name),
@@ -225,8 +226,3 @@ def _cluster(name: str, spans: Sequence[Interval]) -> ClusterStatus:
     known = sum((one.end - one.start for one in merged), timedelta())
     gaps = tuple(Interval(a.end, b.start) for a, b in pairwise(merged))
     return ClusterStatus(name, merged[0].start, merged[-1], known / (merged[-1].end - merged[0].start), gaps)
-
-
-def _attainment(sla: Sla, ledger: Ledger, at: datetime) -> Attainment:
-    period = period_until(sla, at)
-    return attainment_of(sla, period, at, ledger.verdicts.sums(sla, Interval(period.start, at)))

@@ -182,10 +182,13 @@ class Lake:
         if table.kind == "fact":
             return self.read_facts(table, interval, clusters, columns)
         if table.kind == "metric":
-            wanted = (name, interval, tuple(clusters or ()), tuple(columns or ()), tuple(sorted(groups or ())))
+            names = columns or table.names
+            wanted = (name, interval, tuple(clusters or ()), None if groups is None else tuple(sorted(groups)))
             return self._once(
-                wanted, lambda: self.read(table, self._ledger.publications.slices(clusters, interval), columns, groups)
-            )
+                wanted,
+                lambda: self.read(table, self._ledger.publications.slices(clusters, interval), names, groups),
+                lambda known: set(names) <= set(known.column_names),
+            ).select(list(names))
         rows = self._ledger.declared_rows(table, interval, clusters)
         return arrow_rows(table, rows).select(list(columns or table.names))
 
@@ -222,10 +225,10 @@ class Lake:
 
     # inside
 
-    def _once(self, wanted: Any, read: Callable[[], T]) -> T:
+    def _once(self, wanted: Any, read: Callable[[], T], is_enough: Callable[[T], bool] = lambda known: True) -> T:
         if self._remembered is None:
             return read()
-        if wanted not in self._remembered:
+        if wanted not in self._remembered or not is_enough(self._remembered[wanted]):
             while len(self._remembered) >= _MOST_REMEMBERED:
                 del self._remembered[next(iter(self._remembered))]
             self._remembered[wanted] = read()

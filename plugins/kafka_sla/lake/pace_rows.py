@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 import pyarrow as pa
@@ -24,7 +24,7 @@ from kafka_sla.sla.wanted_rows import groups_of
 from kafka_sla.text.formatting import plural
 
 _FEW = 100
-"""Groups that are looked for by name; the rows of all are read as fast as those of more."""
+"""Groups that are looked for by name; the rows of all are read faster than those of more."""
 
 
 def published_catch_ups(
@@ -40,16 +40,20 @@ def published_catch_ups(
 
 def _of_cluster(lake: Lake, slas: Sequence[Sla], cluster: str, at: datetime, window_ms: int) -> dict[str, CatchUp]:
     """All unknown where a file is damaged: a status and a mail are needed then, too."""
-    last, groups = Interval(at - timedelta(milliseconds=window_ms), at), groups_of(slas)
+    last, groups = Interval(at - timedelta(milliseconds=window_ms), at), _by_name(groups_of(slas))
     before = Interval(pace_interval(at, window_ms).start, last.start)
     try:
         latency = lake.published(CONSUMER_LATENCY.name, last, [cluster], LATENCY_COLUMNS, groups)
         if waiting := behind(slas, latency):
-            few = waiting if len(waiting) <= _FEW else groups
-            earlier = lake.published(CONSUMER_LATENCY.name, before, [cluster], LATENCY_COLUMNS, few)
+            earlier = lake.published(CONSUMER_LATENCY.name, before, [cluster], LATENCY_COLUMNS, _by_name(waiting))
             latency = pa.concat_tables([earlier, latency])
         steady = lake.published(STEADY_STATE.name, last, [cluster], STEADY_COLUMNS, groups)
     except DamagedFile as error:
         reason = f"{plural(len(error.files), 'damaged file')}: run kafka-sla store check"
         return {sla.name: unknown_catch_up(sla, at, reason) for sla in slas}
     return catch_ups(slas, latency, steady, at, window_ms)
+
+
+def _by_name(groups: Collection[str] | None) -> Collection[str] | None:
+    """None: all."""
+    return groups if groups is not None and len(groups) <= _FEW else None

@@ -183,8 +183,8 @@ class Rollups:
         )
         found: dict[str, list[tuple[Any, ...]]] = {sla: [] for sla in slas}
         with self._database.reading() as connection:
-            for sla, *values in connection.execute(rows.order_by(t.sla, t.start_at)).all():
-                found[sla].append(tuple(values))
+            for sla, start, worst_ms, threshold_ms in connection.execute(rows.order_by(t.sla, t.start_at)):
+                found[sla].append((start, worst_ms, threshold_ms))
         return found
 
     def numbers(self, sla: str, width_ms: int, interval: Interval) -> list[Rollup]:

@@ -83,6 +83,17 @@ class TestFacts:
         }
         assert chosen == {"all": 10, "it": 10, "another": 0, "none": 0}
 
+    def test_columns_of_rows_that_were_read_before_are_not_read_again(self, lake: Lake, ledger: Ledger) -> None:
+        load(lake, ledger, "load", span("10:00", "10:10"))
+        remembering = lake.remembering()
+        few, all_of_it = ["records_lag"], ["records_lag", "records_consumed"]
+        assert remembering.published(CONSUMER_LATENCY.name, span("10:00", "10:10"), columns=few).column_names == few
+        wide = remembering.published(CONSUMER_LATENCY.name, span("10:00", "10:10"), columns=all_of_it)
+        for path in lake.metric_files(["load"], CONSUMER_LATENCY):
+            Path(path).unlink()
+        again = remembering.published(CONSUMER_LATENCY.name, span("10:00", "10:10"), columns=few)
+        assert again.equals(wide.select(few))
+
     def test_every_table_can_be_read_before_anything_is_written(self, lake: Lake) -> None:
         for name, table in TABLES.items():
             assert lake.published(name, span("0:00", "24:00")).schema == arrow_schema(table)

@@ -1,20 +1,19 @@
-"""Gauges in Prometheus' text format, written a line a sample: the client library takes seconds for 60,000 of them.
-Knows no figure."""
+"""Gauges in Prometheus' text format, written by column: the client library takes seconds for 90,000 series. Knows no
+figure."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import reduce
 from itertools import chain
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-Sample = tuple[tuple[str, ...], float]
-"""Values of the labels, and the value."""
-Known = dict[tuple[str, ...], dict[tuple[str, ...], str]]
-"""Labels as they are written, by their names and values: series of one thing have the same in many gauges."""
-_INFINITE = {float("inf"): "+Inf"}
-_ESCAPED = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
+_ESCAPES = (("\\", r"\\"), ("\n", r"\n"), ('"', r"\""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,30 +22,42 @@ class Gauge:
 
     name: str
     words: str
-    labels: Sequence[str]
-    samples: Sequence[Sample]
+    labels: pa.Array | pa.ChunkedArray
+    """Of each series, as `written`."""
+    values: pa.ChunkedArray | Sequence[float | None]
+    """Of each series; what is unknown is left out, for Prometheus has no null."""
+
+
+def written(**labels: pa.ChunkedArray | Sequence[str]) -> pa.Array | pa.ChunkedArray:
+    """The labels of series, a column each, as they are written; many gauges may share them."""
+    parts: list[object] = []
+    for name in sorted(labels):
+        parts += [f'{"," if parts else "{"}{name}="', _escaped(labels[name]), '"']
+    return pc.binary_join_element_wise(*parts, "}", "")
 
 
 def text(gauges: Iterable[Gauge]) -> str:
     """The whole answer to a scrape."""
-    known: Known = {}
-    return "\n".join(chain.from_iterable(_lines(gauge, known) for gauge in gauges)) + "\n"
+    return "\n".join(chain.from_iterable(map(_lines, gauges))) + "\n"
 
 
-def _lines(gauge: Gauge, known: Known) -> list[str]:
-    name, head = gauge.name, [f"# HELP {gauge.name} {gauge.words}", f"# TYPE {gauge.name} gauge"]
-    written = known.setdefault(tuple(gauge.labels), {})
-    order = sorted(range(len(gauge.labels)), key=gauge.labels.__getitem__)
-    form = "{" + ",".join(f'{gauge.labels[i]}="%s"' for i in order) + "}" if order else ""
-    for values, _ in gauge.samples:
-        if values not in written:
-            written[values] = form % tuple(map(_escaped, map(values.__getitem__, order)))
+def _lines(gauge: Gauge) -> list[str]:
+    name, values = gauge.name, _numbers(gauge.values)
+    known = pc.is_valid(values)
+    series = zip(gauge.labels.filter(known).to_pylist(), values.filter(known).to_pylist(), strict=True)
     return [
-        *head,
-        *[f"{name}{written[values]} {_INFINITE.get(number) or repr(number)}" for values, number in gauge.samples],
+        f"# HELP {name} {gauge.words}",
+        f"# TYPE {name} gauge",
+        *[f"{name}{labels} {'+Inf' if number == math.inf else repr(number)}" for labels, number in series],
     ]
 
 
-@lru_cache(maxsize=100_000)
-def _escaped(value: str) -> str:
-    return value.translate(_ESCAPED)
+def _numbers(values: pa.ChunkedArray | Sequence[float | None]) -> pa.Array | pa.ChunkedArray:
+    if isinstance(values, pa.ChunkedArray):
+        return values.cast(pa.float64(), safe=False)
+    return pa.array(values, pa.float64())
+
+
+def _escaped(values: pa.ChunkedArray | Sequence[str]) -> pa.Array | pa.ChunkedArray:
+    column = values.cast(pa.string()) if isinstance(values, pa.ChunkedArray) else pa.array(values, pa.string())
+    return reduce(lambda found, escape: pc.replace_substring(found, *escape), _ESCAPES, column)

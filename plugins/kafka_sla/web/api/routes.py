@@ -14,7 +14,7 @@ from kafka_sla.web.queries.catching_up import newest_catch_ups
 from kafka_sla.web.queries.context import Context
 from kafka_sla.web.queries.coverage import coverage_days, published_spans
 from kafka_sla.web.queries.heatmap import heat_map
-from kafka_sla.web.queries.overview import burn_answer, overview
+from kafka_sla.web.queries.overview import burn_answer, overview, with_curves
 from kafka_sla.web.queries.readers import readers
 from kafka_sla.web.queries.schemas import (
     BrokerPairLatency,
@@ -46,7 +46,7 @@ State = Annotated[Literal["", "open", "recovered"], Query(description="only open
 
 @router.get("/slas", summary="Every SLA as it stands, the worst first")
 def slas(context: RequestContext, chosen: Chosen) -> list[SlaStatus]:
-    return overview(context, chosen.chosen(context.settings))
+    return with_curves(context, overview(context, chosen.chosen(context.settings)))
 
 
 @router.get("/slas/{sla:path}/timeline", summary="Latency, verdicts and rates of one SLA over time")
@@ -89,7 +89,7 @@ def sla_burns(context: RequestContext, sla: NamedSla, span: Span) -> list[BurnAn
 
 @router.get("/slas/{sla:path}", summary="One SLA as it stands")
 def sla_now(context: RequestContext, sla: NamedSla) -> SlaStatus:
-    return overview(context, [sla])[0]
+    return with_curves(context, overview(context, [sla]))[0]
 
 
 @router.get("/misses", summary="Misses that overlap a span, the newest first")

@@ -53,8 +53,8 @@ def _text(sla: Sla, period: Attainment, left: float) -> str:
     text = f"{share(max(0.0, left))} of {budget(period)} is left"
     if rolling_days(sla.period):
         return f"{text} of {this_period(sla.period)}"
-    elapsed = (period.as_of - period.start) / (period.end - period.start)
-    return f"{text} after {share(elapsed)} of {the_period(sla.period)}"
+    elapsed = 100 * (period.as_of - period.start) // (period.end - period.start)
+    return f"{text} after {elapsed} % of {the_period(sla.period)}"
 
 
 def _left(context: Context, sla: Sla, shown: Interval, until: datetime) -> list[_Left]:

@@ -4,7 +4,7 @@ query and no HTML tag."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Annotated, Any, Literal, get_args
@@ -19,6 +19,7 @@ from kafka_sla.web.queries.schemas import SlaStatus
 Standing = Literal["missed", "exhausted", "pending", "at_risk", "unknown", "excluded", "met"]
 Sort = Literal["attention", "budget", "burn", "name"]
 Link = Callable[..., str]
+Draw = Callable[[Sequence[SlaStatus]], Sequence[SlaStatus]]
 STANDINGS: tuple[Standing, ...] = get_args(Standing)
 """What an SLA is counted as, the one that needs attention first: of an open miss and an exhausted budget the miss."""
 BADGES: dict[Standing, tuple[str, str, str]] = {
@@ -85,17 +86,18 @@ def standing(row: SlaStatus) -> Standing:
     return row.state
 
 
-def shown(view: View, rows: Sequence[SlaStatus], link: Link) -> dict[str, Any]:
-    """The chips with their counts, the lists of SLAs, and what is folded."""
+def shown(view: View, rows: Sequence[SlaStatus], link: Link, draw: Draw) -> dict[str, Any]:
+    """The chips with their counts, the lists of SLAs, and what is folded. `draw` gives those that are listed curves."""
     found = [row for row in rows if _has_words(row, view.search)]
     listed = sorted((row for row in found if view.state in ("", standing(row))), key=_ORDERS[view.sort])
     folding = not (view.unfolded or view.state or view.search or len(listed) <= FEW)
+    drawn = {row.name: row for row in draw([row for row in listed if not folding or standing(row) != "met"])}
     return {
         "view": view,
         "all": len(rows),
         "chips": _chips(view, found, link),
         "sorts": SORTS,
-        "lists": [_listed(name, mine, folding, link) for name, mine in _grouped(view, listed)],
+        "lists": [_listed(name, mine, drawn, link) for name, mine in _grouped(view, listed)],
         "folded": sum(standing(row) == "met" for row in listed) if folding else 0,
         "unfold": link("/", **view.query(all="true")),
         "teams": _teams(listed, link) if not view.by and len(listed) > FEW else [],
@@ -131,8 +133,8 @@ def _grouped(view: View, rows: Sequence[SlaStatus]) -> list[tuple[str | None, li
     return sorted(teams, key=lambda one: min(map(_ORDERS["attention"], one[1])))
 
 
-def _listed(team: str | None, rows: Sequence[SlaStatus], folding: bool, link: Link) -> dict[str, Any]:
-    kept = [row for row in rows if not folding or standing(row) != "met"]
+def _listed(team: str | None, rows: Sequence[SlaStatus], drawn: Mapping[str, SlaStatus], link: Link) -> dict[str, Any]:
+    kept = [drawn[row.name] for row in rows if row.name in drawn]
     return {
         "team": team,
         "href": link(f"/teams/{team}") if team else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query, Request
@@ -21,7 +22,7 @@ from kafka_sla.web.pages.year_map import year_map
 from kafka_sla.web.queries import airflow_runs, coverage, gaps
 from kafka_sla.web.queries.catching_up import newest_catch_ups
 from kafka_sla.web.queries.chains import chains_now
-from kafka_sla.web.queries.overview import overview
+from kafka_sla.web.queries.overview import overview, with_curves
 from kafka_sla.web.queries.readers import readers
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
@@ -44,7 +45,7 @@ def overview_page(context: RequestContext, view: RequestView, page: RequestPage)
         choices=view_models.choices(context.settings),
         as_of=moment(context.now),
         stale=airflow_runs.stale(context, page.airflow),
-        **overview_view.shown(view, rows, page.link),
+        **overview_view.shown(view, rows, page.link, partial(with_curves, context)),
     )
 
 
@@ -62,7 +63,7 @@ def team_page(context: RequestContext, team: str, page: RequestPage) -> Response
         counts=overview_view.counts(rows),
         as_of=moment(context.now),
         stale=airflow_runs.stale(context, page.airflow),
-        lists=overview_view.shown(View(chosen, unfolded=True), rows, page.link)["lists"],
+        lists=overview_view.shown(View(chosen, unfolded=True), rows, page.link, partial(with_curves, context))["lists"],
         misses=misses[:FEW_MISSES],
         all_misses=len(misses),
         reports=reports.newest(context, page, team),
@@ -71,7 +72,7 @@ def team_page(context: RequestContext, team: str, page: RequestPage) -> Response
 
 @router.get("/slas/{sla:path}")
 def sla_page(context: RequestContext, sla: NamedSla, span: Span, page: RequestPage) -> Response:
-    (row,) = overview(context, [sla])
+    (row,) = with_curves(context, overview(context, [sla]))
     misses = routes.found_misses(context, Filter(sla=sla.name), span, "")
     return page.html(
         "sla",

@@ -24,15 +24,14 @@ _SPARKLINE_HOURS = 24
 _ORDER: dict[State, int] = {"missed": 0, "pending": 1, "unknown": 2, "excluded": 3, "met": 4}
 
 
-def overview(context: Context, slas: Sequence[Sla], *, with_curves: bool = True) -> list[SlaStatus]:
-    """The worst first, then by name; `with_curves`: each with what its last day looked like."""
+def overview(context: Context, slas: Sequence[Sla]) -> list[SlaStatus]:
+    """The worst first, then by name; curves come `with_curves`."""
     newest = context.ledger.queries.newest_verdicts([sla.name for sla in slas], context.now - SILENT)
     misses = {miss.sla: miss for miss in context.ledger.verdicts.misses(open_only=True)}
     periods = attainments(
         context.ledger, [(sla, newest[sla.name].end) for sla in slas if sla.name in newest], newest=True
     )
-    none = Sparkline(start=context.now, step_ms=HOUR_MS, worst_latency_ms=[], threshold_ms=[])
-    curves = _sparklines(context, slas) if with_curves else dict.fromkeys((sla.name for sla in slas), none)
+    undrawn = Sparkline(start=context.now, step_ms=HOUR_MS, worst_latency_ms=[], threshold_ms=[])
     burns = context.ledger.burns.of([sla.name for sla in slas if sla.burn_pairs])
     rows = [
         _now(
@@ -41,12 +40,19 @@ def overview(context: Context, slas: Sequence[Sla], *, with_curves: bool = True)
             newest.get(sla.name),
             misses.get(sla.name),
             periods.get(sla.name),
-            curves[sla.name],
+            undrawn,
             [burn for burn in burns if burn.sla == sla.name],
         )
         for sla in slas
     ]
     return sorted(rows, key=lambda row: (_ORDER[row.state], row.name))
+
+
+def with_curves(context: Context, rows: Sequence[SlaStatus]) -> list[SlaStatus]:
+    """The same, each with what its last day looked like."""
+    named = {sla.name: sla for sla in context.settings.slas}
+    curves = _sparklines(context, [named[row.name] for row in rows])
+    return [row.model_copy(update={"sparkline": curves[row.name]}) for row in rows]
 
 
 def _sparklines(context: Context, slas: Sequence[Sla]) -> dict[str, Sparkline]:

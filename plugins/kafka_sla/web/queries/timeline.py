@@ -13,7 +13,7 @@ from kafka_sla.model.entities import Miss, Sla
 from kafka_sla.model.tables import LATENCY_BUCKET_GAMMA
 from kafka_sla.sla.rollups import Rollup
 from kafka_sla.web.queries.schemas import MissAnswer, Timeline
-from kafka_sla.web.queries.series import Pieces
+from kafka_sla.web.queries.series import Counts, Pieces
 
 QUANTILES = (0.5, 0.95, 0.99)
 Floats = NDArray[np.float64]
@@ -23,7 +23,7 @@ def timeline(
     drawn: Pieces, misses: Sequence[Miss] = (), incidents: Mapping[str, str] = MappingProxyType({})
 ) -> Timeline:
     """The columns of the pieces, and the misses that overlap them; `incidents` by id of the miss."""
-    p50, p95, p99 = percentiles(drawn)
+    p50, p95, p99 = _quantiles([piece.histogram() for piece in drawn.found], drawn.indexes, len(drawn.steps))
     worst, low, high = (_listed(column) for column in _worst(drawn))
     good, bad, excluded, unknown = (_shares(drawn, name) for name in ("good_ms", "bad_ms", "excluded_ms", "unknown_ms"))
     return Timeline(
@@ -78,21 +78,19 @@ def answer(sla: Sla | None, miss: Miss, incident: str | None) -> MissAnswer:
     )
 
 
-def percentiles(drawn: Pieces) -> list[list[float | None]]:
-    """A column for each of `QUANTILES`."""
-    return [_listed(column) for column in _quantiles(drawn)]
+def percentiles(histograms: Sequence[Counts]) -> list[list[float | None]]:
+    """A column for each of `QUANTILES`, with a value for each of these histograms."""
+    return _quantiles(histograms, np.arange(len(histograms)), len(histograms))
 
 
-def _quantiles(drawn: Pieces) -> list[Floats]:
-    """The middle of the bucket that each quantile falls into; NaN for a step without records."""
-    steps = len(drawn.steps)
-    histograms = [piece.histogram() for piece in drawn.found]
+def _quantiles(histograms: Sequence[Counts], indexes: NDArray[np.int64], steps: int) -> list[list[float | None]]:
+    """The middle of the bucket that each quantile falls into; null for a step without records."""
     width = 1 + max((int(buckets.max()) for buckets, _ in histograms if len(buckets)), default=0)
-    cells = [step * width + buckets for step, (buckets, _) in zip(drawn.indexes, histograms, strict=True)]
+    cells = [step * width + buckets for step, (buckets, _) in zip(indexes, histograms, strict=True)]
     counts = [counts for _, counts in histograms]
     flat = np.bincount(_joined(cells), _joined(counts).astype(np.float64), minlength=steps * width)
     sums = np.cumsum(flat.reshape(steps, width), axis=1, dtype=np.float64)
-    return [_quantile(sums, share) for share in QUANTILES]
+    return [_listed(_quantile(sums, share)) for share in QUANTILES]
 
 
 def _quantile(sums: Floats, share: float) -> Floats:

@@ -90,6 +90,10 @@ def test_a_miss_is_a_page_of_its_own(reader: Asker) -> None:
     assert "every record is consumed within 5 min" in page
 
 
+def test_the_error_budget_s_chart_says_in_whole_percent_how_much_of_the_period_is_over(reader: Asker) -> None:
+    assert re.search(r"is left after \d+ % of the month", reader.get(f"/slas/{ORDERS}").text)
+
+
 def test_an_sla_shows_any_period_and_links_to_it(reader: Asker) -> None:
     page = reader.get(f"/slas/{ORDERS}", **{"from": "2026-03-01T10:00", "to": "2026-03-01T12:00"}).text
 
