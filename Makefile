@@ -9,10 +9,10 @@ TYPED := plugins/kafka_sla demo
 SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: alerts help setup check format docs test wheel release demo history compatibility order truth checkpoint chains brokers speed browser pictures pages faults damage long-life simulate planted matrix celery burn suggest clean
+.PHONY: alerts help setup check format docs test wheel release demo history compatibility order truth checkpoint chains brokers speed browser pictures pages faults damage lifetime simulate planted matrix celery burn suggest clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(DEPENDENCIES) ## install everything into .venv and fetch Kafka's jars (once)
 	@$(MAKE) --silent --no-print-directory --jobs 2 $(EDITABLE) jars
@@ -92,8 +92,8 @@ planted: setup ## which of the bugs of benchmarks/simulation/planted.toml are fo
 	@$(BIN)/python -m benchmarks.simulation $(SEEDS) --planted
 
 LIFE ?= 2016 1000
-long-life: setup ## a week of runs on one store, with kills and nightly tidying: what grows, what is lost? (hours); LIFE='60 100' is small
-	@$(BIN)/python -m benchmarks.long_life $(LIFE)
+lifetime: setup ## a week of runs on one store, with kills and nightly tidying: what grows, what is lost? (hours); LIFE='60 100' is small
+	@$(BIN)/python -m benchmarks.lifetime $(LIFE)
 
 checkpoint: setup ## the checkpoint folder of a real Kafka query of Spark, as the tests keep it (about 1 minute)
 	@$(BIN)/python -m benchmarks.checkpoint tests/kafka_sla/sources/checkpoint

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.long_life RUNS GROUP_PARTITIONS`: what grows while one store lives long, and what is lost?
+"""`python -m benchmarks.lifetime RUNS GROUP_PARTITIONS`: what grows while one store lives long, and what is lost?
 
 Five-minute runs one after the other on one store, begun as a store that commit 61366d2 wrote: facts land before each
 run, every two hours the worker is killed with SIGKILL in the middle of a step and begins anew, every day the tables are
@@ -116,7 +116,7 @@ def main(runs: int, group_partitions: int) -> int:
     for one in wrong:
         say(one)
     if runs == RUNS and group_partitions == GROUP_PARTITIONS and not wrong:
-        put("damage.md", "make long-life", text)
+        put("damage.md", "make lifetime", text)
     return int(bool(wrong))
 
 
