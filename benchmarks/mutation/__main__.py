@@ -1,0 +1,142 @@
+"""`make mutate`: would the tests notice a wrong line where it means a wrong number, a lost mail or a doubled row?
+
+Tries the mutants of the modules in modules.toml with the tests nearest to each, and prints as Markdown how many were
+killed, and every survivor. A whole run goes into docs/reference/mutation.md. Exit status 1 when a survivor is not
+explained in explained.toml, or an explanation fits no mutant any more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.mutation.mutants import Mutant, mutants
+from benchmarks.mutation.trials import ROOT, Bench, Outcome, Trial, bench, limit, stages
+from benchmarks.printed import put
+from benchmarks.speed_table import say, table
+
+_HERE = Path(__file__).parent
+Explained = Mapping[tuple[str, str], str]
+"""Why nothing can notice a mutant, by its module and its diff."""
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    path: str
+    nearest: tuple[str, ...]
+    further: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        return (ROOT / self.path).read_text()
+
+    def trial(self, text: str, limit_s: float = 600.0) -> Trial:
+        return Trial(self.path, text, stages(self.nearest, self.further), limit_s)
+
+
+def main() -> int:
+    asked = _arguments()
+    modules = [one for one in _modules() if asked.only in one.path]
+    every = {one.path: mutants(one.path, one.text) for one in modules}
+    explained = {key: why for key, why in _explained().items() if key[0] in every}
+    chosen = _sample([mutant for found in every.values() for mutant in found], asked.sample, asked.seed)
+    with bench(asked.processes) as place:
+        survivors = _survivors(place, modules, chosen)
+    found = _report(modules, chosen, survivors, explained)
+    print(found)
+    if not asked.only and not asked.sample:
+        put("mutation.md", "make mutate", found)
+    stale = explained.keys() - {(one.module, one.diff) for found in every.values() for one in found}
+    return _said([one for one in survivors if (one.module, one.diff) not in explained], sorted(stale))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make mutate", description=__doc__)
+    parser.add_argument("--only", default="", help="modules whose path holds this")
+    parser.add_argument("--sample", type=int, default=0, help="so many mutants, drawn by the seed; else all")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=2)
+    return parser.parse_args()
+
+
+def _modules() -> list[Module]:
+    told = tomllib.loads((_HERE / "modules.toml").read_text())
+    return [Module(path, tuple(one["nearest"]), tuple(one.get("further", ()))) for path, one in told.items()]
+
+
+def _explained() -> Explained:
+    told: list[dict[str, Any]] = tomllib.loads((_HERE / "explained.toml").read_text()).get("mutants", [])
+    return {(one["module"], diff.strip()): " ".join(one["why"].split()) for one in told for diff in one["diffs"]}
+
+
+def _sample(every: Sequence[Mutant], size: int, seed: int) -> list[Mutant]:
+    dice = random.Random(seed)  # noqa: S311  the same ones again for the same seed
+    chosen = dice.sample(range(len(every)), size) if 0 < size < len(every) else range(len(every))
+    return [every[number] for number in sorted(chosen)]
+
+
+def _survivors(place: Bench, modules: Sequence[Module], chosen: Sequence[Mutant]) -> list[Mutant]:
+    """Those of the mutants that no test noticed."""
+    asked = [module for module in modules if any(one.module == module.path for one in chosen)]
+    limits = _limits(place, asked)
+    by_path = {one.path: one for one in asked}
+    trials = (by_path[one.module].trial(one.text, limits[one.module]) for one in chosen)
+    survived = set()
+    for count, (number, outcome) in enumerate(place.outcomes(trials), 1):
+        say(f"{count} of {len(chosen)}: {'killed' if outcome.killed else 'SURVIVED'}: {chosen[number]}")
+        if not outcome.killed:
+            survived.add(number)
+    return [one for number, one in enumerate(chosen) if number in survived]
+
+
+def _limits(place: Bench, modules: Sequence[Module]) -> dict[str, float]:
+    """How long the mutants of each module may take; its tests must pass without one."""
+    found: dict[str, float] = {}
+    for number, outcome in place.outcomes(one.trial(one.text) for one in modules):
+        if outcome.killed:
+            raise SystemExit(f"the tests of {modules[number].path} fail without any mutant:\n{outcome.said}")
+        place.import_libraries()
+        found[modules[number].path] = limit(outcome.seconds)
+        say(f"{modules[number].path}: its tests take {outcome.seconds:.1f} s")
+    return found
+
+
+def _report(modules: Sequence[Module], chosen: Sequence[Mutant], survivors: Sequence[Mutant], known: Explained) -> str:
+    rows = [row for module in modules if (row := _row(f"`{module.path}`", chosen, survivors, known, module.path))]
+    rows.append(_row("all", chosen, survivors, known))
+    parts = [table(("module", "mutants", "killed", "%", "survivors explained"), rows), *_list(survivors, known)]
+    return "\n\n".join(parts)
+
+
+def _row(
+    name: str, chosen: Sequence[Mutant], survivors: Sequence[Mutant], known: Explained, path: str = ""
+) -> tuple[object, ...]:
+    mine = [one for one in chosen if path in one.module]
+    left = [one for one in survivors if path in one.module]
+    killed, told = len(mine) - len(left), sum((one.module, one.diff) in known for one in left)
+    return (name, len(mine), killed, f"{killed / len(mine):.1%}", f"{told} of {len(left)}") if mine else ()
+
+
+def _list(survivors: Sequence[Mutant], known: Explained) -> Iterator[str]:
+    """Every survivor, and why nothing can notice it."""
+    for one in survivors:
+        why = known.get((one.module, one.diff), "**not explained**")
+        yield f"`{one.module}:{one.line}`: {why}\n\n```diff\n{one.diff}\n```"
+
+
+def _said(unexplained: Sequence[Mutant], stale: Sequence[tuple[str, str]]) -> int:
+    if unexplained:
+        say(f"{len(unexplained)} survivors are not explained in explained.toml")
+    for module, diff in stale:
+        say(f"{module}: an explanation fits no mutant any more:\n{diff}")
+    return int(bool(unexplained or stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

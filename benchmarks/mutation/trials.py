@@ -1,0 +1,206 @@
+"""Does a test fail with a mutant? Each is tried in a copy of the tree, by a process that is forked after the libraries
+have been imported. Whatever ends this process, even a kill, ends what it started and removes the copies."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+import psutil
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+_OURS = {path.name.removesuffix(".py") for path in (*ROOT.iterdir(), *(ROOT / "plugins").iterdir())}
+_LEFT_OUT = (".git", ".venv", ".cache", ".work", "dist", "build", ".mypy_cache", ".ruff_cache", ".pytest_cache")
+_PATIENCE = 5
+"""A mutant that takes so many times as long as the tests do without it, and 20 s, goes on for ever."""
+_FAILED = (1, 2, 3)
+"""What pytest ends with when a test failed, or a module could not be imported."""
+_PASSED = (0, 5)
+"""Every test did, or there is none."""
+_SAID = "said.txt"
+_IMPORTED = "imported.txt"
+
+Stage = tuple[str, ...]
+"""Arguments of pytest; a mutant that one stage does not kill goes on to the next one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The text of a module, by its path, and the tests that should fail with it."""
+
+    module: str
+    text: str
+    stages: tuple[Stage, ...]
+    limit_s: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    killed: bool
+    seconds: float
+    said: str
+    """The end of what pytest printed."""
+
+
+@dataclass(slots=True)
+class _Running:
+    number: int
+    trial: Trial
+    copy: Path
+    began: float
+    stage: int = 0
+    process: int = 0
+    stage_began: float = 0.0
+
+
+class Bench:
+    """Copies of the tree, in each of which one mutant at a time is tried. `held`: a descriptor that is open as long as
+    this process lives, and that nothing else may hold."""
+
+    def __init__(self, folder: Path, processes: int, held: int) -> None:
+        self._held, self._copies = held, [folder / str(number) for number in range(processes)]
+        for copy in self._copies:
+            shutil.copytree(ROOT, copy, symlinks=True, ignore=shutil.ignore_patterns(*_LEFT_OUT, "__pycache__"))
+
+    def outcomes(self, trials: Iterable[Trial]) -> Iterator[tuple[int, Outcome]]:
+        """What became of each, by its number, as soon as it is known."""
+        waiting, free = enumerate(trials), list(self._copies)
+        running: list[_Running] = []
+        while True:
+            while free and (one := next(waiting, None)):
+                running.append(self._begun(*one, free.pop()))
+            if not running:
+                return
+            time.sleep(0.02)
+            for one in list(running):
+                if (outcome := self._outcome(one)) is not None:
+                    running.remove(one)
+                    free.append(one.copy)
+                    yield one.number, outcome
+
+    def import_libraries(self) -> None:
+        """Import what the last tests did but for what is ours, so that mutants find it there."""
+        for copy in self._copies:
+            names = (copy / _IMPORTED).read_text().splitlines() if (copy / _IMPORTED).exists() else []
+            for name in names:
+                if name.partition(".")[0] not in _OURS and name not in sys.modules:
+                    with contextlib.suppress(ImportError, AttributeError):
+                        importlib.import_module(name)
+
+    def _begun(self, number: int, trial: Trial, copy: Path) -> _Running:
+        path = copy / trial.module
+        for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
+            compiled.unlink()  # Python trusts it where size and second of the text are the same
+        path.write_text(trial.text)
+        return self._started(_Running(number, trial, copy, time.monotonic()))
+
+    def _started(self, one: _Running) -> _Running:
+        one.stage_began, one.process = time.monotonic(), os.fork()
+        if not one.process:
+            os.close(self._held)
+            _forked(lambda: _tested(one.copy, one.trial.stages[one.stage]))
+        return one
+
+    def _outcome(self, one: _Running) -> Outcome | None:
+        """None while it is being tried."""
+        ended, status = os.waitpid(one.process, os.WNOHANG)
+        late = not ended and time.monotonic() - one.stage_began > one.trial.limit_s
+        if not ended and not late:
+            return None
+        _end_all(one.copy)
+        code = 1 if late else os.waitstatus_to_exitcode(status)
+        if late:
+            os.waitpid(one.process, 0)
+        said = (one.copy / _SAID).read_text(errors="replace")[-2_000:]
+        if code not in (*_FAILED, *_PASSED) and code >= 0:
+            raise RuntimeError(f"pytest ended with {code}:\n{said}")
+        if code in _PASSED and one.stage + 1 < len(one.trial.stages):
+            one.stage += 1
+            self._started(one)
+            return None
+        shutil.copyfile(ROOT / one.trial.module, one.copy / one.trial.module)
+        return Outcome(code not in _PASSED, time.monotonic() - one.began, said)
+
+
+@contextlib.contextmanager
+def bench(processes: int) -> Iterator[Bench]:
+    """A bench that leaves nothing behind."""
+    folder = Path(tempfile.mkdtemp(prefix="kafka_sla-mutation-"))
+    reading, writing = os.pipe()
+    guard = os.fork()
+    if not guard:
+        os.close(writing)
+        _forked(lambda: _tidy_after(reading, folder))
+    os.close(reading)
+    try:
+        yield Bench(folder, processes, writing)
+    finally:
+        os.close(writing)
+        os.waitpid(guard, 0)
+
+
+def _tidy_after(reading: int, folder: Path) -> int:
+    """Wait until nobody holds the other end, because who did has ended, or is past its `with` block."""
+    os.setsid()
+    for ended in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ended, signal.SIG_IGN)
+    os.read(reading, 1)
+    _end_all(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+def _end_all(folder: Path) -> None:
+    """End every process that works in this folder, whoever started it."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if f"{process.cwd()}/".startswith(f"{folder}/"):
+                process.kill()
+
+
+def _forked(work: Callable[[], int]) -> NoReturn:
+    """The rest of a forked process, which never returns to what its parent does."""
+    code = 3
+    try:
+        code = work()
+    finally:
+        os._exit(code)
+
+
+def _tested(copy: Path, stage: Stage) -> int:
+    os.setsid()
+    os.chdir(copy)
+    said = os.open(_SAID, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    for stream in (1, 2):
+        os.dup2(said, stream)
+    shutil.rmtree("tmp", ignore_errors=True)
+    Path("tmp").mkdir()
+    paths = [str(copy / "plugins"), str(copy)]
+    os.environ |= {"PYTHONPATH": os.pathsep.join(paths), "TMPDIR": str(copy / "tmp")}
+    tempfile.tempdir = None
+    sys.path[:] = paths + [path for path in sys.path if path and Path(path) != ROOT]
+    code = int(pytest.main(["-q", "-x", "--tb=line", "-p", "no:cacheprovider", *stage]))
+    Path(_IMPORTED).write_text("\n".join(sys.modules))
+    return code
+
+
+def limit(seconds: float) -> float:
+    """How long a mutant may take whose tests take so long without it."""
+    return 20 + _PATIENCE * seconds
+
+
+def stages(nearest: Sequence[str], further: Sequence[str]) -> tuple[Stage, ...]:
+    """The nearest tests, of which those with a Postgres, which takes seconds to start, only where the others passed."""
+    near = (*nearest, "-k", "not postgres"), (*nearest, "-k", "postgres")
+    return (*near, tuple(further)) if further else near
