@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.mutation.mutants import Mutant, mutants
-from benchmarks.mutation.trials import ROOT, Bench, Outcome, Trial, bench, limit, stages
+from benchmarks.mutation.trials import ROOT, Bench, Trial, bench
 from benchmarks.printed import put
 from benchmarks.speed_table import say, table
 
@@ -29,15 +29,14 @@ Explained = Mapping[tuple[str, str], str]
 @dataclass(frozen=True, slots=True)
 class Module:
     path: str
-    nearest: tuple[str, ...]
-    further: tuple[str, ...]
+    tests: tuple[str, ...]
 
     @property
     def text(self) -> str:
         return (ROOT / self.path).read_text()
 
-    def trial(self, text: str, limit_s: float = 600.0) -> Trial:
-        return Trial(self.path, text, stages(self.nearest, self.further), limit_s)
+    def trial(self, text: str, known: Mapping[str, float]) -> Trial:
+        return Trial(self.path, text, self.tests, known)
 
 
 def main() -> int:
@@ -67,7 +66,7 @@ def _arguments() -> argparse.Namespace:
 
 def _modules() -> list[Module]:
     told = tomllib.loads((_HERE / "modules.toml").read_text())
-    return [Module(path, tuple(one["nearest"]), tuple(one.get("further", ()))) for path, one in told.items()]
+    return [Module(path, tuple(tests)) for path, tests in told.items()]
 
 
 def _explained() -> Explained:
@@ -84,9 +83,9 @@ def _sample(every: Sequence[Mutant], size: int, seed: int) -> list[Mutant]:
 def _survivors(place: Bench, modules: Sequence[Module], chosen: Sequence[Mutant]) -> list[Mutant]:
     """Those of the mutants that no test noticed."""
     asked = [module for module in modules if any(one.module == module.path for one in chosen)]
-    limits = _limits(place, asked)
+    known = _seconds(place, asked)
     by_path = {one.path: one for one in asked}
-    trials = (by_path[one.module].trial(one.text, limits[one.module]) for one in chosen)
+    trials = (by_path[one.module].trial(one.text, known[one.module]) for one in chosen)
     survived = set()
     for count, (number, outcome) in enumerate(place.outcomes(trials), 1):
         say(f"{count} of {len(chosen)}: {'killed' if outcome.killed else 'SURVIVED'}: {chosen[number]}")
@@ -95,15 +94,15 @@ def _survivors(place: Bench, modules: Sequence[Module], chosen: Sequence[Mutant]
     return [one for number, one in enumerate(chosen) if number in survived]
 
 
-def _limits(place: Bench, modules: Sequence[Module]) -> dict[str, float]:
-    """How long the mutants of each module may take; its tests must pass without one."""
-    found: dict[str, float] = {}
-    for number, outcome in place.outcomes(one.trial(one.text) for one in modules):
+def _seconds(place: Bench, modules: Sequence[Module]) -> dict[str, Mapping[str, float]]:
+    """How long each test of each module takes, by its id; they must pass without any mutant."""
+    found: dict[str, Mapping[str, float]] = {}
+    for number, outcome in place.outcomes(one.trial(one.text, {}) for one in modules):
         if outcome.killed:
             raise SystemExit(f"the tests of {modules[number].path} fail without any mutant:\n{outcome.said}")
         place.import_libraries()
-        found[modules[number].path] = limit(outcome.seconds)
-        say(f"{modules[number].path}: its tests take {outcome.seconds:.1f} s")
+        found[modules[number].path] = outcome.seconds
+        say(f"{modules[number].path}: its tests take {sum(outcome.seconds.values()):.1f} s")
     return found
 
 

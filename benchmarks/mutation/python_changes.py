@@ -110,7 +110,8 @@ def changes(tree: ast.Module, text: str) -> Iterator[Change]:
 
 
 def _behaviour(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes that run: no annotation, decorator or import; of f-strings Python does not say where their parts lie."""
+    """The nodes that run: no annotation, decorator or import, and not how long things that are zipped have to be; of
+    f-strings Python does not say where their parts lie."""
     for name, value in ast.iter_fields(node):
         if name in _SILENT or (name == "args" and isinstance(node, ast.Call) and _name(node) == "limit"):
             continue
@@ -125,6 +126,8 @@ def _is_silent(node: ast.AST) -> bool:
         return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
     if isinstance(node, ast.Subscript):
         return isinstance(node.value, ast.Name) and node.value.id in _TYPES
+    if isinstance(node, ast.keyword):
+        return node.arg == "strict"
     return isinstance(node, ast.JoinedStr | ast.Import | ast.ImportFrom)
 
 
@@ -205,8 +208,10 @@ def _is_numpy(function: ast.expr) -> bool:
 def _without(module: _Module, arguments: list[ast.expr], number: int) -> Change:
     """The call without one of its arguments."""
     (start, end), last = module.span(arguments[number]), number == len(arguments) - 1
-    return Change(module.span(arguments[-2])[1], end, "") if last else Change(
-        start, module.span(arguments[number + 1])[0], ""
+    return (
+        Change(module.span(arguments[-2])[1], end, "")
+        if last
+        else Change(start, module.span(arguments[number + 1])[0], "")
     )
 
 

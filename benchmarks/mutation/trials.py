@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import json
 import os
 import shutil
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -22,35 +24,38 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 _OURS = {path.name.removesuffix(".py") for path in (*ROOT.iterdir(), *(ROOT / "plugins").iterdir())}
 _LEFT_OUT = (".git", ".venv", ".cache", ".work", "dist", "build", ".mypy_cache", ".ruff_cache", ".pytest_cache")
-_PATIENCE = 5
-"""A mutant that takes so many times as long as the tests do without it, and 20 s, goes on for ever."""
+_PATIENCE, _LEAST_S, _UNKNOWN_S = 5, 30.0, 900.0
+"""A mutant that takes so many times as long as the tests do without it, and half a minute, goes on for ever."""
 _FAILED = (1, 2, 3)
 """What pytest ends with when a test failed, or a module could not be imported."""
-_PASSED = (0, 5)
-"""Every test did, or there is none."""
+_PASSED = 0
 _SAID = "said.txt"
 _IMPORTED = "imported.txt"
-
-Stage = tuple[str, ...]
-"""Arguments of pytest; a mutant that one stage does not kill goes on to the next one."""
+_SECONDS = "seconds.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The text of a module, by its path, and the tests that should fail with it."""
+    """The text of a module, by its path, and the files of the tests that should fail with it."""
 
     module: str
     text: str
-    stages: tuple[Stage, ...]
-    limit_s: float = 600.0
+    tests: tuple[str, ...]
+    known: Mapping[str, float]
+    """How long each test takes, by its id."""
+
+    @property
+    def limit_s(self) -> float:
+        return _LEAST_S + _PATIENCE * sum(self.known.values()) if self.known else _UNKNOWN_S
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     killed: bool
-    seconds: float
     said: str
     """The end of what pytest printed."""
+    seconds: Mapping[str, float]
+    """How long each test took, by its id."""
 
 
 @dataclass(slots=True)
@@ -58,10 +63,8 @@ class _Running:
     number: int
     trial: Trial
     copy: Path
+    process: int
     began: float
-    stage: int = 0
-    process: int = 0
-    stage_began: float = 0.0
 
 
 class Bench:
@@ -84,7 +87,7 @@ class Bench:
                 return
             time.sleep(0.02)
             for one in list(running):
-                if (outcome := self._outcome(one)) is not None:
+                if (outcome := _outcome(one)) is not None:
                     running.remove(one)
                     free.append(one.copy)
                     yield one.number, outcome
@@ -103,34 +106,28 @@ class Bench:
         for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
             compiled.unlink()  # Python trusts it where size and second of the text are the same
         path.write_text(trial.text)
-        return self._started(_Running(number, trial, copy, time.monotonic()))
-
-    def _started(self, one: _Running) -> _Running:
-        one.stage_began, one.process = time.monotonic(), os.fork()
-        if not one.process:
+        process = os.fork()
+        if not process:
             os.close(self._held)
-            _forked(lambda: _tested(one.copy, one.trial.stages[one.stage]))
-        return one
+            _forked(lambda: _tested(copy, trial))
+        return _Running(number, trial, copy, process, time.monotonic())
 
-    def _outcome(self, one: _Running) -> Outcome | None:
-        """None while it is being tried."""
-        ended, status = os.waitpid(one.process, os.WNOHANG)
-        late = not ended and time.monotonic() - one.stage_began > one.trial.limit_s
-        if not ended and not late:
-            return None
-        _end_all(one.copy)
-        code = 1 if late else os.waitstatus_to_exitcode(status)
-        if late:
-            os.waitpid(one.process, 0)
-        said = (one.copy / _SAID).read_text(errors="replace")[-2_000:]
-        if code not in (*_FAILED, *_PASSED) and code >= 0:
-            raise RuntimeError(f"pytest ended with {code}:\n{said}")
-        if code in _PASSED and one.stage + 1 < len(one.trial.stages):
-            one.stage += 1
-            self._started(one)
-            return None
-        shutil.copyfile(ROOT / one.trial.module, one.copy / one.trial.module)
-        return Outcome(code not in _PASSED, time.monotonic() - one.began, said)
+
+def _outcome(one: _Running) -> Outcome | None:
+    """None while it is being tried."""
+    ended, status = os.waitpid(one.process, os.WNOHANG)
+    late = not ended and time.monotonic() - one.began > one.trial.limit_s
+    if not ended and not late:
+        return None
+    _end_all(one.copy)
+    code = 1 if late else os.waitstatus_to_exitcode(status)
+    if late:
+        os.waitpid(one.process, 0)
+    said = (one.copy / _SAID).read_text(errors="replace")[-2_000:]
+    if code not in (_PASSED, *_FAILED) and code >= 0:
+        raise RuntimeError(f"pytest ended with {code}:\n{said}")
+    shutil.copyfile(ROOT / one.trial.module, one.copy / one.trial.module)
+    return Outcome(code != _PASSED, said, {} if code else json.loads((one.copy / _SECONDS).read_text()))
 
 
 @contextlib.contextmanager
@@ -178,7 +175,7 @@ def _forked(work: Callable[[], int]) -> NoReturn:
         os._exit(code)
 
 
-def _tested(copy: Path, stage: Stage) -> int:
+def _tested(copy: Path, trial: Trial) -> int:
     os.setsid()
     os.chdir(copy)
     said = os.open(_SAID, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -190,17 +187,22 @@ def _tested(copy: Path, stage: Stage) -> int:
     os.environ |= {"PYTHONPATH": os.pathsep.join(paths), "TMPDIR": str(copy / "tmp")}
     tempfile.tempdir = None
     sys.path[:] = paths + [path for path in sys.path if path and Path(path) != ROOT]
-    code = int(pytest.main(["-q", "-x", "--tb=line", "-p", "no:cacheprovider", *stage]))
+    quickest = _QuickestFirst(trial.known)
+    code = int(pytest.main(["-q", "-x", "--tb=line", "-p", "no:cacheprovider", *trial.tests], [quickest]))
     Path(_IMPORTED).write_text("\n".join(sys.modules))
+    Path(_SECONDS).write_text(json.dumps(quickest.seconds))
     return code
 
 
-def limit(seconds: float) -> float:
-    """How long a mutant may take whose tests take so long without it."""
-    return 20 + _PATIENCE * seconds
+class _QuickestFirst:
+    """Orders tests by how long they are known to take, those with a Postgres, which has to be started, last."""
 
+    def __init__(self, known: Mapping[str, float]) -> None:
+        self._known, self.seconds = known, defaultdict[str, float](float)
 
-def stages(nearest: Sequence[str], further: Sequence[str]) -> tuple[Stage, ...]:
-    """The nearest tests, of which those with a Postgres, which takes seconds to start, only where the others passed."""
-    near = (*nearest, "-k", "not postgres"), (*nearest, "-k", "postgres")
-    return (*near, tuple(further)) if further else near
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items.sort(key=lambda one: ("postgres" in one.nodeid, self._known.get(one.nodeid, 0.0)))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.seconds[report.nodeid] += report.duration
