@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.mutation.mutants import Mutant, mutants
-from benchmarks.mutation.trials import ROOT, Bench, Trial, bench
+from benchmarks.mutation.trials import ROOT, Bench, Outcome, Trial, bench
 from benchmarks.printed import put
 from benchmarks.speed_table import say, table
 
@@ -35,8 +35,8 @@ class Module:
     def text(self) -> str:
         return (ROOT / self.path).read_text()
 
-    def trial(self, text: str, known: Mapping[str, float]) -> Trial:
-        return Trial(self.path, text, self.tests, known)
+    def trial(self, text: str, known: Mapping[str, float], *, slow: bool = False) -> Trial:
+        return Trial(self.path, text, self.tests, known, slow)
 
 
 def main() -> int:
@@ -46,7 +46,7 @@ def main() -> int:
     explained = {key: why for key, why in _explained().items() if key[0] in every}
     chosen = _sample([mutant for found in every.values() for mutant in found], asked.sample, asked.seed)
     with bench(asked.processes) as place:
-        survivors = _survivors(place, modules, chosen)
+        survivors = _survivors(place, modules, chosen, explained)
     found = _report(modules, chosen, survivors, explained)
     print(found)
     if not asked.only and not asked.sample:
@@ -80,18 +80,26 @@ def _sample(every: Sequence[Mutant], size: int, seed: int) -> list[Mutant]:
     return [every[number] for number in sorted(chosen)]
 
 
-def _survivors(place: Bench, modules: Sequence[Module], chosen: Sequence[Mutant]) -> list[Mutant]:
-    """Those of the mutants that no test noticed."""
+def _survivors(place: Bench, modules: Sequence[Module], chosen: Sequence[Mutant], known: Explained) -> list[Mutant]:
+    """Those of the mutants that no test noticed; slow ones are run where nothing explains why none would."""
     asked = [module for module in modules if any(one.module == module.path for one in chosen)]
-    known = _seconds(place, asked)
-    by_path = {one.path: one for one in asked}
-    trials = (by_path[one.module].trial(one.text, known[one.module]) for one in chosen)
-    survived = set()
-    for count, (number, outcome) in enumerate(place.outcomes(trials), 1):
-        say(f"{count} of {len(chosen)}: {'killed' if outcome.killed else 'SURVIVED'}: {chosen[number]}")
+    seconds, by_path = _seconds(place, asked), {one.path: one for one in asked}
+
+    def left(mutants: Sequence[Mutant], *, slow: bool) -> list[Mutant]:
+        trials = (by_path[one.module].trial(one.text, seconds[one.module], slow=slow) for one in mutants)
+        return list(_left(place.outcomes(trials), mutants))
+
+    quick = left(chosen, slow=False)
+    told = [one for one in quick if (one.module, one.diff) in known]
+    rest = {id(one) for one in (*told, *left([one for one in quick if one not in told], slow=True))}
+    return [one for one in chosen if id(one) in rest]
+
+
+def _left(outcomes: Iterator[tuple[int, Outcome]], mutants: Sequence[Mutant]) -> Iterator[Mutant]:
+    for count, (number, outcome) in enumerate(outcomes, 1):
+        say(f"{count} of {len(mutants)}: {'killed' if outcome.killed else 'SURVIVED'}: {mutants[number]}")
         if not outcome.killed:
-            survived.add(number)
-    return [one for number, one in enumerate(chosen) if number in survived]
+            yield mutants[number]
 
 
 def _seconds(place: Bench, modules: Sequence[Module]) -> dict[str, Mapping[str, float]]:

@@ -28,7 +28,10 @@ _PATIENCE, _LEAST_S, _UNKNOWN_S = 5, 30.0, 900.0
 """A mutant that takes so many times as long as the tests do without it, and half a minute, goes on for ever."""
 _FAILED = (1, 2, 3)
 """What pytest ends with when a test failed, or a module could not be imported."""
-_PASSED = 0
+_PASSED = (0, 5)
+"""Every test did, or there was none to run."""
+_SLOW_S = 3.0
+"""Tests that take longer are run only for mutants that no other kills."""
 _SAID = "said.txt"
 _IMPORTED = "imported.txt"
 _SECONDS = "seconds.json"
@@ -42,11 +45,17 @@ class Trial:
     text: str
     tests: tuple[str, ...]
     known: Mapping[str, float]
-    """How long each test takes, by its id."""
+    """How long each test takes, by its id; where that is not known, all are run."""
+    slow: bool = False
+    """Run the slow tests, and not the others."""
 
     @property
     def limit_s(self) -> float:
         return _LEAST_S + _PATIENCE * sum(self.known.values()) if self.known else _UNKNOWN_S
+
+    def asks(self, test: str) -> bool:
+        """Is this test one to run?"""
+        return not self.known or (self.known.get(test, 0.0) > _SLOW_S) == self.slow
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +133,11 @@ def _outcome(one: _Running) -> Outcome | None:
     if late:
         os.waitpid(one.process, 0)
     said = (one.copy / _SAID).read_text(errors="replace")[-2_000:]
-    if code not in (_PASSED, *_FAILED) and code >= 0:
+    if code not in (*_PASSED, *_FAILED) and code >= 0:
         raise RuntimeError(f"pytest ended with {code}:\n{said}")
     shutil.copyfile(ROOT / one.trial.module, one.copy / one.trial.module)
-    return Outcome(code != _PASSED, said, {} if code else json.loads((one.copy / _SECONDS).read_text()))
+    killed = code not in _PASSED
+    return Outcome(killed, said, {} if killed else json.loads((one.copy / _SECONDS).read_text()))
 
 
 @contextlib.contextmanager
@@ -185,9 +195,10 @@ def _tested(copy: Path, trial: Trial) -> int:
     Path("tmp").mkdir()
     paths = [str(copy / "plugins"), str(copy)]
     os.environ |= {"PYTHONPATH": os.pathsep.join(paths), "TMPDIR": str(copy / "tmp")}
-    tempfile.tempdir = None
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    tempfile.tempdir, sys.dont_write_bytecode = None, False  # what is compiled lies in the copy, too
     sys.path[:] = paths + [path for path in sys.path if path and Path(path) != ROOT]
-    quickest = _QuickestFirst(trial.known)
+    quickest = _QuickestFirst(trial)
     code = int(pytest.main(["-q", "-x", "--tb=line", "-p", "no:cacheprovider", *trial.tests], [quickest]))
     Path(_IMPORTED).write_text("\n".join(sys.modules))
     Path(_SECONDS).write_text(json.dumps(quickest.seconds))
@@ -195,14 +206,16 @@ def _tested(copy: Path, trial: Trial) -> int:
 
 
 class _QuickestFirst:
-    """Orders tests by how long they are known to take, those with a Postgres, which has to be started, last."""
+    """Leaves the tests of the trial, by how long they are known to take, those that need a Postgres last."""
 
-    def __init__(self, known: Mapping[str, float]) -> None:
-        self._known, self.seconds = known, defaultdict[str, float](float)
+    def __init__(self, trial: Trial) -> None:
+        self._trial, self.seconds = trial, defaultdict[str, float](float)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items.sort(key=lambda one: ("postgres" in one.nodeid, self._known.get(one.nodeid, 0.0)))
+        known = self._trial.known
+        items[:] = [one for one in items if self._trial.asks(one.nodeid)]
+        items.sort(key=lambda one: ("postgres" in one.nodeid, known.get(one.nodeid, 0.0)))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.seconds[report.nodeid] += report.duration
