@@ -31,7 +31,7 @@ _FAILED = (1, 2, 3)
 _PASSED = (0, 5)
 """Every test did, or there was none to run."""
 _SLOW_S = 3.0
-"""Tests that take longer are run only for mutants that no other kills."""
+"""Tests that take longer, or need a Postgres, are run only for mutants that no other kills."""
 _SAID = "said.txt"
 _IMPORTED = "imported.txt"
 _SECONDS = "seconds.json"
@@ -55,7 +55,8 @@ class Trial:
 
     def asks(self, test: str) -> bool:
         """Is this test one to run?"""
-        return not self.known or (self.known.get(test, 0.0) > _SLOW_S) == self.slow
+        is_slow = "postgres" in test or self.known.get(test, 0.0) > _SLOW_S
+        return not self.known or is_slow == self.slow
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +207,7 @@ def _tested(copy: Path, trial: Trial) -> int:
 
 
 class _QuickestFirst:
-    """Leaves the tests of the trial, by how long they are known to take, those that need a Postgres last."""
+    """Leaves the tests of the trial, by how long they are known to take."""
 
     def __init__(self, trial: Trial) -> None:
         self._trial, self.seconds = trial, defaultdict[str, float](float)
@@ -215,7 +216,7 @@ class _QuickestFirst:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         known = self._trial.known
         items[:] = [one for one in items if self._trial.asks(one.nodeid)]
-        items.sort(key=lambda one: ("postgres" in one.nodeid, known.get(one.nodeid, 0.0)))
+        items.sort(key=lambda one: known.get(one.nodeid, 0.0))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.seconds[report.nodeid] += report.duration

@@ -139,3 +139,33 @@ def test_a_group_that_never_caught_up_keeps_its_first_excuse_and_its_grace(measu
 def test_a_rewind_after_it_got_past_where_it_was_is_a_new_beginning(measure: Measure) -> None:
     commits = [commit(5, 50), commit(100, 1000), commit(110, 500), commit(120, 1200), commit(200, 700)]
     assert _states(measure(STEADY_FLOW, commits, 0, 240))[-1] == ("bootstrapping", "rewind", at(200), False)
+
+
+def test_what_a_poll_sees_at_the_end_of_a_window_belongs_to_it_and_a_commit_there_to_the_next(
+    measure: Measure,
+) -> None:
+    told = [(300, 0), (360, 3600), (420, 4200)]
+    polled = measure(STEADY_FLOW, [commit(t, offset, source="snapshot") for t, offset in told], 240, 420)
+    committed = measure(STEADY_FLOW, [commit(t, offset) for t, offset in told], 240, 420)
+    assert _states(polled) == [
+        ("bootstrapping", "first_commit", at(300), False),
+        ("steady", "caught_up", at(360), False),
+        ("steady", "caught_up", at(360), True),
+    ]
+    assert _states(committed) == [
+        ("bootstrapping", "first_commit", at(300), False),
+        ("steady", "caught_up", at(360), True),
+    ]
+
+
+def test_who_is_silent_for_exactly_as_long_as_allowed_has_not_been_away(measure: Measure) -> None:
+    for seconds, reason in ((65, "caught_up"), (65.001, "returned")):
+        rows = measure(STEADY_FLOW, [commit(5, 50), commit(seconds, 100)], 0, 120, slas=(sla(30, expire=60),))
+        assert [state[1] for state in _states(rows)] == ["caught_up", reason]
+
+
+def test_who_catches_up_when_the_grace_period_ends_has_caught_up(measure: Measure) -> None:
+    commits = [commit(300, 0), commit(390, 3900)]
+    for grace_period, reason in ((90, "caught_up"), (89, "grace_period_over")):
+        rows = measure(STEADY_FLOW, commits, 300, 420, slas=(sla(30, grace_period=grace_period),))
+        assert _states(rows)[-1][1:3] == (reason, at(300 + grace_period))
