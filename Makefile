@@ -75,7 +75,7 @@ damage: setup ## damage a store in every way: what is seen, said, repaired and l
 	@$(BIN)/python -m benchmarks.damage $(FLIPS)
 
 mutate: $(EDITABLE) ## would the tests notice a wrong line, as a table (hours); ONLY=evaluate SAMPLE=60 SEED=1 for less
-	@$(BIN)/python -m benchmarks.mutation $(if $(ONLY),--only $(ONLY)) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))
+	@$(BIN)/python -m benchmarks.mutation $(if $(ONLY),--only '$(ONLY)') $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))
 
 SEEDS ?= 1000
 FIRST ?= 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +42,7 @@ class Module:
 
 def main() -> int:
     asked = _arguments()
-    modules = [one for one in _modules() if asked.only in one.path]
+    modules = [one for one in _modules() if re.search(asked.only, one.path)]
     every = {one.path: mutants(one.path, one.text) for one in modules}
     explained = {key: why for key, why in _explained().items() if key[0] in every}
     chosen = _sample([mutant for found in every.values() for mutant in found], asked.sample, asked.seed)
@@ -57,7 +58,7 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make mutate", description=__doc__)
-    parser.add_argument("--only", default="", help="modules whose path holds this")
+    parser.add_argument("--only", default="", help="modules whose path has this, a regular expression")
     parser.add_argument("--sample", type=int, default=0, help="so many mutants, drawn by the seed; else all")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)

@@ -51,6 +51,12 @@ def judged(ledger: Ledger, *misses: Miss) -> None:
         ledger.verdicts.replace(sla, DAY, [], lambda _, found=found: [found])  # type: ignore[misc]
 
 
+def removed(ledger: Ledger, name: str) -> None:
+    """A rerun finds no miss of the SLA."""
+    sla = Sla(name, "prod", Patterns(), Patterns(), 30_000, 120_000, 0.999, SteadyState(30_000))
+    ledger.verdicts.replace(sla, DAY, [], lambda _: [])
+
+
 def happened(ledger: Ledger, *misses: Miss, channel: str = "mail") -> None:
     """A run judges these misses, and queues what is new about them."""
     judged(ledger, *misses)
@@ -125,11 +131,54 @@ def test_a_miss_that_opens_later_by_the_same_cause_joins_the_incident_while_it_g
     assert (another.incident, another.is_single) == ("orders 11:00", True)
 
 
+def test_an_incident_of_which_nothing_is_open_any_more_does_not_go_on(ledger: Ledger) -> None:
+    """Another SLA's miss, of another cause, goes on meanwhile."""
+    happened(ledger, miss("clicks", "9:00", cause="group clicks"), miss("orders"))
+    delivered(ledger)
+    removed(ledger, "orders")
+    happened(ledger, miss("payments", "10:05"))
+
+    assert [notice.incident for notice in delivered(ledger)] == ["payments 10:05"]
+
+
+def test_a_miss_that_begins_where_the_reported_one_ended_is_not_what_was_reported(ledger: Ledger) -> None:
+    """The one of 10:00 was known until 10:02."""
+    happened(ledger, miss("orders"))
+    delivered(ledger)
+    judged(ledger, miss("orders", "10:02"))
+    ledger.outbox.enqueue(Notice("opened", miss("payments", "10:05")))
+
+    assert [notice.incident for notice in delivered(ledger)] == ["payments 10:05"]
+
+
+@pytest.mark.parametrize(("start", "incident"), [("33:59", "orders 10:00"), ("34:00", "payments 34:00")])
+def test_an_incident_takes_up_what_opens_within_a_day_of_its_last_opening(
+    ledger: Ledger, start: str, incident: str
+) -> None:
+    happened(ledger, miss("orders"))
+    delivered(ledger)
+    ledger.outbox.enqueue(Notice("opened", miss("payments", start)))
+
+    assert [notice.incident for notice in delivered(ledger)] == [incident]
+
+
+def test_misses_of_one_message_are_named_in_the_order_in_which_they_were_queued(ledger: Ledger) -> None:
+    happened(ledger, *(miss(name) for name in ("payments", "orders", "clicks", "refunds")))
+    sent: list[IncidentNotice] = []
+
+    ledger.incidents.deliver(sent.append, by_cause, ["clicks", "orders", "payments"])
+    happened(ledger, miss("orders", end="10:30"))
+    rest, over = delivered(ledger)
+
+    assert [slas(notice) for notice in sent] == [["payments", "orders", "clicks"]]
+    assert (slas(rest), rest.kind, rest.incident) == (["refunds"], "opened", "payments 10:00")
+    assert [left.sla for left in over.still_open] == ["payments", "clicks", "refunds"]
+
+
 def test_a_miss_that_a_rerun_removed_is_not_named_as_still_missed(ledger: Ledger) -> None:
     happened(ledger, miss("orders"), miss("payments"))
     delivered(ledger)
-    removed = Sla("payments", "prod", Patterns(), Patterns(), 30_000, 120_000, 0.999, SteadyState(30_000))
-    ledger.verdicts.replace(removed, DAY, [], lambda _: [])
+    removed(ledger, "payments")
 
     happened(ledger, miss("orders", end="10:30"))
 

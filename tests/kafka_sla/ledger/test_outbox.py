@@ -119,13 +119,32 @@ def test_a_miss_inside_the_time_of_another_that_is_still_one_is_told(ledger: Led
 
 
 def test_a_miss_that_only_touches_one_that_is_none_any_more_is_told(ledger: Ledger) -> None:
-    """The first was known until 10:30."""
+    """The first was known until 10:02."""
     ledger.outbox.enqueue(notice(id="m1", start="10:00"))
-    ledger.outbox.enqueue(notice("recovered", id="m1", start="10:00", end="10:30"))
 
-    assert ledger.outbox.enqueue(notice(id="m2", start="10:30"))
+    assert not ledger.outbox.enqueue(notice(id="m4", start="10:01", end="10:03"))
+    assert ledger.outbox.enqueue(notice(id="m2", start="10:02"))
     assert ledger.outbox.enqueue(notice(id="m3", start="9:50", end="10:00"))
-    assert not ledger.outbox.enqueue(notice(id="m4", start="10:29", end="10:31"))
+    assert [waiting.thread for waiting in ledger.outbox.waiting()] == ["m1", "m2", "m3"]
+
+
+def test_two_misses_that_late_facts_made_one_go_on_in_the_thread_that_began_first(ledger: Ledger) -> None:
+    ledger.outbox.enqueue(notice(id="m2", start="10:20"))
+    ledger.outbox.enqueue(notice(id="m1", start="10:00", end="10:10"))
+    ledger.outbox.enqueue(notice("recovered", id="m3", start="9:55", end="10:30"))
+
+    assert [waiting.thread for waiting in ledger.outbox.waiting()] == ["m2", "m1", "m2"]
+
+
+def test_what_waits_is_in_the_order_in_which_it_was_queued(ledger: Ledger) -> None:
+    for name in ("payments", "orders", "refunds"):
+        ledger.outbox.enqueue(notice(id=f"miss of {name}", sla=name))
+    asked = ["orders", "payments"]
+
+    assert [waiting.miss.sla for waiting in ledger.outbox.waiting(asked)] == ["payments", "orders"]
+    sent: list[str] = []
+    ledger.outbox.deliver(lambda one: sent.append(one.miss.sla), asked)
+    assert sent == ["payments", "orders"]
 
 
 def test_another_sla_missed_at_the_same_time_is_told(ledger: Ledger) -> None:
