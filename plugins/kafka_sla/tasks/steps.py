@@ -112,8 +112,9 @@ def publish(plan: Plan, job: str) -> dict[str, Any]:
 @task(map_index_template="{{ task.op_kwargs['batch']['label'] }}", inlets=list(assets.TABLES))
 def evaluate(plan: Plan, batch: Batch) -> list[dict[str, Any]]:
     """Judge a batch of SLAs: red when one is missed and says `on_miss: fail`, else green, misses noted in log and XCom.
-    One that cannot be judged keeps no other from its verdict."""
+    One that cannot be judged keeps no other from its verdict, and the store why it was not."""
     from kafka_sla.pipeline import steps
+    from kafka_sla.pipeline.unjudged import keep_unjudged
 
     settings, store = frozen(plan)
     found, failed, notes = [], [], {}
@@ -121,6 +122,7 @@ def evaluate(plan: Plan, batch: Batch) -> list[dict[str, Any]]:
         if isinstance(outcome, Exception):
             log.error("%s was not judged: %s", sla, outcome)
             failed.append(outcome)
+            keep_unjudged(store, sla, planned(plan), outcome)
             continue
         found.append(outcome)
         _say(sla, outcome)
