@@ -110,7 +110,7 @@ def changes(tree: ast.Module, text: str) -> Iterator[Change]:
 
 
 def _behaviour(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes that run: no annotation, decorator or import, and not how long things that are zipped have to be; of
+    """The nodes that run: no annotation, decorator or import, and nothing that only says what would be an error; of
     f-strings Python does not say where their parts lie."""
     for name, value in ast.iter_fields(node):
         if name in _SILENT or (name == "args" and isinstance(node, ast.Call) and _name(node) == "limit"):
@@ -127,7 +127,7 @@ def _is_silent(node: ast.AST) -> bool:
     if isinstance(node, ast.Subscript):
         return isinstance(node.value, ast.Name) and node.value.id in _TYPES
     if isinstance(node, ast.keyword):
-        return node.arg == "strict"
+        return node.arg in ("strict", "zero_copy_only")
     return isinstance(node, ast.JoinedStr | ast.Import | ast.ImportFrom)
 
 

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from kafka_sla.model.entities import Cluster, Interval, SteadyState, epoch_ms
+from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS
+from kafka_sla.spark.job_spec import Job, Replay
+from kafka_sla.spark_jobs.numeric.arrays import FAR
+from kafka_sla.spark_jobs.steady_state import supposed
+from kafka_sla.spark_jobs.windows.segments import steps
 from tests.spark_jobs.conftest import Row, at, commit, point, sla
+from tests.spark_jobs.tasks import chunks_of, files
 
 Measure = Callable[..., list[Row]]
 
@@ -169,3 +180,56 @@ def test_who_catches_up_when_the_grace_period_ends_has_caught_up(measure: Measur
     for grace_period, reason in ((90, "caught_up"), (89, "grace_period_over")):
         rows = measure(STEADY_FLOW, commits, 300, 420, slas=(sla(30, grace_period=grace_period),))
         assert _states(rows)[-1][1:3] == (reason, at(300 + grace_period))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_flow_has_the_same_states_in_pieces(measure: Measure, seed: int) -> None:
+    """Commits, rewinds and deletions of a group that is caught up now and then."""
+    chance = random.Random(seed)
+    times, reached = sorted(chance.sample(range(1, 600), 40)), (1, 1, 0.98, 0.5)
+    offsets = [None if chance.random() < 0.04 else int(chance.choice(reached) * t) * 10 for t in times]
+    commits = [commit(t, offset) for t, offset in zip(times, offsets, strict=True)]
+    rules = (sla(30, within=5, grace_period=chance.choice([None, 100])),)
+    rows: list[Row] = []
+    for start in range(0, 600, 60):
+        carried = (start, [row for row in rows if row["window_end"] == at(start)]) if start else None
+        rows += measure(STEADY_FLOW, commits, start, start + 60, carried=carried, slas=rules)
+
+    assert rows == measure(STEADY_FLOW, commits, 0, 600, slas=rules)
+
+
+def test_supposed_rules_tell_when_a_group_would_have_been_steady(tmp_path: Path) -> None:
+    def poll(seconds: float, offset: int) -> Row:
+        return commit(seconds, offset, group="polled", source="snapshot")
+
+    facts = {
+        LOG_OFFSETS: STEADY_FLOW,
+        COMMITTED_OFFSETS: [
+            *(commit(t, o) for t, o in ((300, 0), (360, 3600), (420, 4200))),
+            *(poll(t, o) for t, o in ((300, 0), (360, 3600), (420, 4200))),
+            *(commit(t, 10, group="behind") for t in (310, 320, 330)),
+        ],
+    }
+    job = Job(
+        "load",
+        Interval(at(0), at(480)),
+        60_000,
+        (Replay(Cluster("prod", None), None),),
+        (),
+        files(tmp_path, facts),
+        {},
+        "",
+        {},
+        0,
+    )
+    (chunk,) = chunks_of(job)
+    (found,) = supposed(chunk, steps(chunk, 60_000_000), [SteadyState(30_000)])
+
+    zero = epoch_ms(at(0)) * 1_000
+    spans = {chunk.keys["group"][int(gp)].as_py(): number for number, gp in enumerate(found.gp)}
+    assert list(spans) == ["behind", "billing", "polled"]
+    assert (found.began - zero).tolist() == [310_000_000, 300_000_000, 300_000_000]
+    assert (found.since - zero).tolist() == [310_000_000, 300_000_000, 299_999_999]
+    assert found.steady_at.tolist() == [FAR, zero + 360_000_000, zero + 360_000_000]
+    assert found.steady_within.tolist() == [FAR, zero + 360_000_000, zero + 359_999_999]
+    assert found.first_commit.tolist() == [True] * 3
