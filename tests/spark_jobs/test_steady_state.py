@@ -15,7 +15,7 @@ from kafka_sla.spark.job_spec import Job, Replay
 from kafka_sla.spark_jobs.numeric.arrays import FAR
 from kafka_sla.spark_jobs.steady_state import supposed
 from kafka_sla.spark_jobs.windows.segments import steps
-from tests.spark_jobs.conftest import Row, at, commit, point, sla
+from tests.spark_jobs.conftest import Row, at, commit, point, record, sla
 from tests.spark_jobs.tasks import chunks_of, files
 
 Measure = Callable[..., list[Row]]
@@ -233,3 +233,31 @@ def test_supposed_rules_tell_when_a_group_would_have_been_steady(tmp_path: Path)
     assert found.steady_at.tolist() == [FAR, zero + 360_000_000, zero + 360_000_000]
     assert found.steady_within.tolist() == [FAR, zero + 360_000_000, zero + 359_999_999]
     assert found.first_commit.tolist() == [True] * 3
+
+
+def counted(rows: list[Row]) -> list[tuple[int, int, int]]:
+    """Of the first row, by SLA: records over the threshold as estimated, for certain, and at most."""
+    names = ("records_over_threshold", "records_over_threshold_low", "records_over_threshold_high")
+    return [tuple(state[name] for name in names) for state in rows[0]["states"]]  # type: ignore[misc]
+
+
+def test_records_whose_bound_is_the_threshold_keep_it(measure: Measure) -> None:
+    """Records 0 to 199 waited 20 to 55 s, 200 to 299 10 to 35 s, the others at most 25 s."""
+    produced = [point(0, 0), point(20, 200), point(30, 300), point(50, 500), point(300, 500)]
+    commits = [commit(0, 0), commit(40, 0), commit(55, 500)]
+    rows = measure(produced, commits, 0, 60, slas=(sla(35), sla(34.999), sla(20), sla(19.999)))
+    assert [(low, high) for _, low, high in counted(rows)] == [(0, 200), (0, 300), (0, 500), (200, 500)]
+
+
+def test_records_whose_time_is_not_known_may_be_over_the_threshold_and_are_not_estimated_to_be(
+    measure: Measure,
+) -> None:
+    assert counted(measure([], [commit(1, 0), commit(20, 100)], 0, 60)) == [(0, 0, 100)]
+
+
+def test_who_is_as_far_behind_as_allowed_has_caught_up(measure: Measure) -> None:
+    """The oldest record that is not read was produced 10 s before the commit."""
+    points = [point(0, 0), *record(340, 100), point(400, 101)]
+    for within, state in ((10, "steady"), (9.999, "bootstrapping")):
+        rows = measure(points, [commit(300, 0), commit(350, 100)], 300, 360, slas=(sla(30, within=within),))
+        assert rows[-1]["states"][0]["state"] == state
