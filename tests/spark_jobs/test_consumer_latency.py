@@ -269,3 +269,9 @@ def test_records_were_unread_until_the_commit_that_consumed_them_for_certain(mea
     rows = measure(points, [commit(1, 0), commit(5, 50), commit(95, 900)], 0, 120)
     assert (rows[1]["records_latency_max_low_ms"], rows[1]["backlog_age_max_low_ms"]) == (0, 85_000)
     assert rows[1]["backlog_age_max_ms"] <= rows[1]["backlog_age_max_high_ms"] == 95_000
+
+
+def test_the_first_poll_that_is_known_tells_where_the_log_began(measure: Measure) -> None:
+    points = [point(0, 200, log_start_offset=100), point(50, 300, log_start_offset=100)]
+    (row,) = measure(points, [commit(5, 20), commit(10, 150)])
+    assert row["records_consumed"] == 50

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kafka_sla.model.entities import Cluster, Interval, SteadyState, epoch_ms
-from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS
+from kafka_sla.model.entities import Cluster, Interval, Patterns, Sla, SteadyState, epoch_ms
+from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, STEADY_STATE, Table
 from kafka_sla.spark.job_spec import Job, Replay
 from kafka_sla.spark_jobs.numeric.arrays import FAR
+from kafka_sla.spark_jobs.single_pass import measure_chunk, scope_of
+from kafka_sla.spark_jobs.steady_state import rows as steady_rows
 from kafka_sla.spark_jobs.steady_state import supposed
 from kafka_sla.spark_jobs.windows.segments import steps
 from tests.spark_jobs.conftest import Row, at, commit, point, record, sla
@@ -103,13 +106,35 @@ def test_bounds_of_records_over_the_threshold_hold_the_segments_that_may_be_and_
 
 
 def test_only_slas_that_cover_a_group_and_topic_have_its_state(measure: Measure) -> None:
-    from dataclasses import replace
-
-    from kafka_sla.model.entities import Patterns
-
     other = replace(sla(30), name="other", groups=Patterns(("nobody",)))
     rows = measure(STEADY_FLOW, [commit(0, 0)], 0, 60, slas=(sla(30), other))
     assert [s["sla"] for r in rows for s in r["states"]] == ["promise"]
+
+
+def test_without_slas_there_are_no_states(measure: Measure) -> None:
+    assert [row["states"] for row in measure(STEADY_FLOW, [commit(0, 0)], 0, 120, slas=())] == [[], []]
+
+
+def test_steady_rows_have_the_place_and_time_of_their_latency_and_a_row_for_each_sla(tmp_path: Path) -> None:
+    facts = {LOG_OFFSETS: STEADY_FLOW, COMMITTED_OFFSETS: [commit(300, 0), commit(340, 3400)]}
+    other = replace(sla(10, within=1), name="strict")
+    job = job_of(tmp_path, facts, (sla(30), other))
+    (chunk,) = chunks_of(job)
+
+    found = steady_rows(measure_chunk(chunk, scope_of(job), job.slas).rows).to_pylist()
+
+    assert [(r["sla"], r["window_start"], r["group"], r["state"]) for r in found] == [
+        ("promise", at(300), "billing", "steady"),
+        ("strict", at(300), "billing", "steady"),
+        ("promise", at(360), "billing", "steady"),
+        ("strict", at(360), "billing", "steady"),
+    ]
+    assert {tuple(sorted(r)) for r in found} == {tuple(sorted(STEADY_STATE.names))}
+
+
+def job_of(folder: Path, facts: Mapping[Table, list[Row]], slas: tuple[Sla, ...] = ()) -> Job:
+    replays = (Replay(Cluster("prod", None), None),)
+    return Job("load", Interval(at(0), at(420)), 60_000, replays, slas, files(folder, facts), {}, "", {}, 0)
 
 
 def poisoned(seconds: int, since: int = 60) -> list[Row]:
@@ -210,19 +235,7 @@ def test_supposed_rules_tell_when_a_group_would_have_been_steady(tmp_path: Path)
             *(commit(t, 10, group="behind") for t in (310, 320, 330)),
         ],
     }
-    job = Job(
-        "load",
-        Interval(at(0), at(480)),
-        60_000,
-        (Replay(Cluster("prod", None), None),),
-        (),
-        files(tmp_path, facts),
-        {},
-        "",
-        {},
-        0,
-    )
-    (chunk,) = chunks_of(job)
+    (chunk,) = chunks_of(job_of(tmp_path, facts))
     (found,) = supposed(chunk, steps(chunk, 60_000_000), [SteadyState(30_000)])
 
     zero = epoch_ms(at(0)) * 1_000
