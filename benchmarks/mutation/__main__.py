@@ -105,14 +105,15 @@ def _left(outcomes: Iterator[tuple[int, Outcome]], mutants: Sequence[Mutant]) ->
 
 def _seconds(place: Bench, modules: Sequence[Module]) -> dict[str, Mapping[str, float]]:
     """How long each test of each module takes, by its id; they must pass without any mutant."""
+    files, whole = sorted({file for module in modules for file in module.tests}), modules[0]
     found: dict[str, Mapping[str, float]] = {}
-    for number, outcome in place.outcomes(one.trial(one.text, {}) for one in modules):
+    for number, outcome in place.outcomes(Trial(whole.path, whole.text, (file,), {}) for file in files):
         if outcome.killed:
-            raise SystemExit(f"the tests of {modules[number].path} fail without any mutant:\n{outcome.said}")
+            raise SystemExit(f"{files[number]} fails without any mutant:\n{outcome.said}")
         place.import_libraries()
-        found[modules[number].path] = outcome.seconds
-        say(f"{modules[number].path}: its tests take {sum(outcome.seconds.values()):.1f} s")
-    return found
+        found[files[number]] = outcome.seconds
+        say(f"{files[number]} takes {sum(outcome.seconds.values()):.1f} s")
+    return {one.path: {name: s for file in one.tests for name, s in found[file].items()} for one in modules}
 
 
 def _report(modules: Sequence[Module], chosen: Sequence[Mutant], survivors: Sequence[Mutant], known: Explained) -> str:
