@@ -1,7 +1,7 @@
 """`make mutate`: would the tests notice a wrong line where it means a wrong number, a lost mail or a doubled row?
 
 Tries the mutants of the modules in modules.toml with the tests nearest to each, and prints as Markdown how many were
-killed, and every survivor. A whole run goes into docs/reference/mutation.md. Exit status 1 when a survivor is not
+killed, and every survivor; of all modules, or a sample of all, also into docs/reference/mutation.md. Exit status 1 when a survivor is not
 explained in explained.toml, or an explanation fits no mutant any more.
 """
 
@@ -45,14 +45,16 @@ def main() -> int:
     modules = [one for one in _modules() if re.search(asked.only, one.path)]
     every = {one.path: mutants(one.path, one.text) for one in modules}
     explained = {key: why for key, why in _explained().items() if key[0] in every}
-    chosen = _sample([mutant for found in every.values() for mutant in found], asked.sample, asked.seed)
+    whole = [mutant for found in every.values() for mutant in found]
+    chosen = _sample(whole, asked.sample, asked.seed)
     with bench(asked.processes) as place:
         survivors = _survivors(place, modules, chosen, explained)
-    found = _report(modules, chosen, survivors, explained)
+    drawn = f", drawn by seed {asked.seed}" if len(chosen) < len(whole) else ""
+    found = f"{len(chosen):,} of {len(whole):,} mutants{drawn}.\n\n{_report(modules, chosen, survivors, explained)}"
     print(found)
-    if not asked.only and not asked.sample:
+    if not asked.only:
         put("mutation.md", "make mutate", found)
-    stale = explained.keys() - {(one.module, one.diff) for found in every.values() for one in found}
+    stale = explained.keys() - {(one.module, one.diff) for one in whole}
     return _said([one for one in survivors if (one.module, one.diff) not in explained], sorted(stale))
 
 
