@@ -1,8 +1,8 @@
 """`make mutate`: would the tests notice a wrong line where it means a wrong number, a lost mail or a doubled row?
 
 Tries the mutants of the modules in modules.toml with the tests nearest to each, and prints as Markdown how many were
-killed, and every survivor; of all modules, or a sample of all, also into docs/reference/mutation.md. Exit status 1 when a survivor is not
-explained in explained.toml, or an explanation fits no mutant any more.
+killed, and every survivor; of all modules, or of a sample of them all, also into docs/reference/mutation.md. Exit status
+1 when a survivor is not explained in explained.toml, or an explanation fits no mutant any more.
 """
 
 from __future__ import annotations
