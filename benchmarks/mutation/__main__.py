@@ -1,8 +1,8 @@
 """`make mutate`: would the tests notice a wrong line where it means a wrong number, a lost mail or a doubled row?
 
 Tries the mutants of the modules in modules.toml with the tests nearest to each, and prints as Markdown how many were
-killed, and every survivor; of all modules, or of a sample of them all, also into docs/reference/mutation.md. Exit status
-1 when a survivor is not explained in explained.toml, or an explanation fits no mutant any more.
+killed, and every survivor; of all modules, or of a sample of them all, also into docs/reference/mutation.md. Exit
+status 1 when a survivor is not explained in explained.toml, or an explanation fits no mutant any more.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _sample(every: Sequence[Mutant], size: int, seed: int) -> list[Mutant]:
 
 def _survivors(place: Bench, modules: Sequence[Module], chosen: Sequence[Mutant], known: Explained) -> list[Mutant]:
     """Those of the mutants that no test noticed; slow ones are run where nothing explains why none would."""
-    asked = [module for module in modules if any(one.module == module.path for one in chosen)]
+    asked = [module for module in modules if _of(module, chosen)]
     seconds, by_path = _seconds(place, asked), {one.path: one for one in asked}
 
     def left(mutants: Sequence[Mutant], *, slow: bool) -> list[Mutant]:
@@ -94,8 +94,22 @@ def _survivors(place: Bench, modules: Sequence[Module], chosen: Sequence[Mutant]
 
     quick = left(chosen, slow=False)
     told = [one for one in quick if (one.module, one.diff) in known]
-    rest = {id(one) for one in (*told, *left([one for one in quick if one not in told], slow=True))}
-    return [one for one in chosen if id(one) in rest]
+    rest = [one for one in quick if one not in told]
+    if rest:
+        _check(place, [one.trial(one.text, seconds[one.path], slow=True) for one in asked if _of(one, rest)])
+    survived = {id(one) for one in (*told, *left(rest, slow=True))}
+    return [one for one in chosen if id(one) in survived]
+
+
+def _of(module: Module, mutants: Sequence[Mutant]) -> bool:
+    return any(one.module == module.path for one in mutants)
+
+
+def _check(place: Bench, trials: Sequence[Trial]) -> None:
+    """The tests must pass without any mutant."""
+    for number, outcome in place.outcomes(trials):
+        if outcome.killed:
+            raise SystemExit(f"{trials[number].tests} fail without any mutant:\n{outcome.said}")
 
 
 def _left(outcomes: Iterator[tuple[int, Outcome]], mutants: Sequence[Mutant]) -> Iterator[Mutant]:

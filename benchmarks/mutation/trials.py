@@ -31,7 +31,8 @@ _FAILED = (1, 2, 3)
 _PASSED = (0, 5)
 """Every test did, or there was none to run."""
 _SLOW_S = 3.0
-"""Tests that take longer, or need a Postgres, are run only for mutants that no other kills."""
+_SLOW = ("postgres", "spark", "processes", "killed")
+"""Tests that take longer, or whose names say that they start something, are run only for mutants that no other kills."""
 _SAID = "said.txt"
 _IMPORTED = "imported.txt"
 _SECONDS = "seconds.json"
@@ -45,18 +46,19 @@ class Trial:
     text: str
     tests: tuple[str, ...]
     known: Mapping[str, float]
-    """How long each test takes, by its id; where that is not known, all are run."""
+    """How long each test takes, by its id, as far as that is known."""
     slow: bool = False
     """Run the slow tests, and not the others."""
 
     @property
     def limit_s(self) -> float:
-        return _LEAST_S + _PATIENCE * sum(self.known.values()) if self.known else _UNKNOWN_S
+        return _LEAST_S + _PATIENCE * sum(self.known.values()) if self.known and not self.slow else _UNKNOWN_S
 
     def asks(self, test: str) -> bool:
         """Is this test one to run?"""
-        is_slow = "postgres" in test or self.known.get(test, 0.0) > _SLOW_S
-        return not self.known or is_slow == self.slow
+        name = test.partition("::")[2]
+        is_slow = any(word in name for word in _SLOW) or self.known.get(test, 0.0) > _SLOW_S
+        return is_slow == self.slow
 
 
 @dataclass(frozen=True, slots=True)
