@@ -32,7 +32,7 @@ _PASSED = (0, 5)
 """Every test did, or there was none to run."""
 _SLOW_S = 3.0
 _SLOW = ("postgres", "spark", "processes", "killed")
-"""Tests that take longer, or whose names say that they start something, are run only for mutants that no other kills."""
+"""Tests that take longer, or start something by their names, are run only for mutants that no other kills."""
 _SAID = "said.txt"
 _IMPORTED = "imported.txt"
 _SECONDS = "seconds.json"
