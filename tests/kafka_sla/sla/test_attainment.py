@@ -90,6 +90,12 @@ def test_a_calendar_budget_is_at_risk_past_its_half_when_it_is_spent_faster_than
     assert attainment(promise(objective=0.5), hours(letters), START + len(letters) * HOUR).budget == budget
 
 
+def test_a_budget_that_is_spent_to_the_last_is_not_overspent() -> None:
+    found = attainment(promise(objective=0.5), hours(12 * "b"), START + 12 * HOUR)
+
+    assert (found.decision, found.left) == ("running", 0.0)
+
+
 @pytest.mark.parametrize(("bad_hours", "decision"), [(12, "met"), (13, "not_met")])
 def test_at_the_end_of_a_period_exactly_the_objective_is_enough(bad_hours: int, decision: str) -> None:
     windows = hours(bad_hours * "b" + (24 - bad_hours) * "g")
