@@ -78,9 +78,9 @@ def _explained() -> Explained:
 
 
 def _sample(every: Sequence[Mutant], size: int, seed: int) -> list[Mutant]:
-    dice = random.Random(seed)  # noqa: S311  the same ones again for the same seed
-    chosen = dice.sample(range(len(every)), size) if 0 < size < len(every) else range(len(every))
-    return [every[number] for number in sorted(chosen)]
+    """So many of them, of which a larger sample by the same seed holds all; 0: all."""
+    order = random.Random(seed).sample(range(len(every)), len(every))  # noqa: S311  the same for the same seed
+    return [every[number] for number in sorted(order[:size] if size else order)]
 
 
 def _survivors(place: Bench, modules: Sequence[Module], chosen: Sequence[Mutant], known: Explained) -> list[Mutant]:
