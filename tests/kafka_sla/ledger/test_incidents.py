@@ -231,6 +231,25 @@ def test_a_miss_whose_end_a_channel_was_told_is_not_named_as_open_there(ledger: 
     ]
 
 
+def test_a_message_names_as_open_what_was_open_by_the_messages_before_it(ledger: Ledger) -> None:
+    """Late facts open orders again, whose end is on its way: behind a message that failed."""
+    happened(ledger, miss("orders"), miss("payments"))
+    delivered(ledger)
+    ledger.outbox.enqueue(Notice("opened", miss("refunds", "10:40")))
+
+    def send(notice: IncidentNotice) -> None:
+        raise ConnectionError("the mail server is down")
+
+    with pytest.raises(ConnectionError):
+        ledger.incidents.deliver(send, by_cause)
+    ledger.outbox.enqueue(Notice("recovered", miss("orders", end="10:30")))
+
+    assert [(slas(one), [left.sla for left in one.still_open]) for one in delivered(ledger)] == [
+        (["refunds"], ["orders", "payments"]),
+        (["orders"], ["payments"]),
+    ]
+
+
 def test_a_message_counts_and_names_only_what_was_reported_before_it(ledger: Ledger) -> None:
     happened(ledger, miss("orders"))
     happened(ledger, miss("refunds", "10:02", cause="group refunds"))
