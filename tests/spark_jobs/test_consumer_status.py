@@ -327,8 +327,11 @@ def test_a_group_is_complete_by_all_the_commits_of_its_partitions(seen: Seen) ->
     assert seen["alive c", 60]["group_complete"] == pytest.approx(0.15)
 
 
-def test_one_long_interval_gives_the_rows_of_many_short_ones(measuring: Measuring, rows: list[Row]) -> None:
-    assert measuring.in_pieces(ALL, 0, 1_260, 420, CLUSTERS) == rows
+@pytest.mark.parametrize("seconds", [420, 60])
+def test_one_long_interval_gives_the_rows_of_many_short_ones(
+    measuring: Measuring, rows: list[Row], seconds: int
+) -> None:
+    assert measuring.in_pieces(ALL, 0, 1_260, seconds, CLUSTERS) == rows
     assert {row["status"] for row in rows if row["group"].startswith("wild")} >= {"OK", "STOPPED", "REWIND"}
 
 
