@@ -703,3 +703,10 @@ def test_a_window_without_rows_names_the_first_partition_that_is_expected() -> N
     )
     assert found.reason == "2 of 2 partitions: pay orders-0: no data"
     assert (found.records_consumed, found.records_over_threshold, found.records_over_threshold_high) == (0, 0, 0)
+
+
+def test_a_latency_without_low_bound_is_not_over_the_threshold_for_certain() -> None:
+    unknown = {"backlog_age_max_low_ms": None, "records_latency_max_low_ms": None}
+    (found,) = judged(promise(when_uncertain="bad"), 1, [late(**unknown)])
+
+    assert (found.verdict, found.is_certain, found.worst_latency_low_ms) == ("bad", False, None)
