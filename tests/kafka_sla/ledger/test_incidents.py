@@ -283,6 +283,14 @@ def test_what_was_mailed_together_is_not_what_others_heard(ledger: Ledger) -> No
     assert ledger.incidents.of([]) == {}
 
 
+def test_a_miss_that_several_channels_heard_of_was_mailed_once(ledger: Ledger) -> None:
+    for channel in ("mail", "chat"):
+        happened(ledger, miss("orders"), miss("payments"), channel=channel)
+    delivered(ledger)
+
+    assert [other.sla for other in ledger.incidents.reported_with(miss("payments"))] == ["orders"]
+
+
 def test_a_miss_that_a_rerun_removed_is_not_named_as_still_missed(ledger: Ledger) -> None:
     happened(ledger, miss("orders"), miss("payments"))
     delivered(ledger)
