@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from datetime import timedelta
 from itertools import pairwise
 
 import pytest
@@ -76,6 +77,7 @@ SCENES = [
     scene("deleted and back", [(0, 10), (60, 20), (130, None), (300, 5), (330, 6)], LAGGING),
     polls("polled while it moves", [(60 * i, 10 * i) for i in range(5)], LAGGING),
     polls("polled while it stands", [(60 * i, 10 + 10 * (i > 0)) for i in range(20)], LAGGING),
+    polls("zz, the last of all, stands", [(60 * i, 10 + 10 * (i > 0)) for i in range(20)], LAGGING),
     merged(
         [
             scene("dead but polled", BEHIND, LAGGING),
@@ -332,6 +334,7 @@ def test_one_long_interval_gives_the_rows_of_many_short_ones(
     measuring: Measuring, rows: list[Row], seconds: int
 ) -> None:
     assert measuring.in_pieces(ALL, 0, 1_260, seconds, CLUSTERS) == rows
+    assert {row["window_end"] - row["window_start"] for row in rows} == {timedelta(seconds=60)}
     assert {row["status"] for row in rows if row["group"].startswith("wild")} >= {"OK", "STOPPED", "REWIND"}
 
 

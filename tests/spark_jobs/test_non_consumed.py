@@ -110,6 +110,7 @@ SCENES = [
     scene(
         "commit within the second of a poll", [(0, 100), (209.5, 140), (209.8, 170)], [(30, 0), (210, 0), (270, 160)]
     ),
+    scene("two polls after the first commit", [(205, 100)], [(30, 0), (210, 150), (230, 160), (270, 170)]),
     scene("deleted", [(0, 100), (200, None)], still(0, 150)),
     scene("recreated", [(0, 100)], still(50, 0)),
     scene("recreated and read", [(0, 100), (280, 10)], [(30, 50), (210, 0), (300, 0), (390, 40)]),
@@ -202,6 +203,16 @@ def test_polls_before_the_first_commit_of_a_group_say_nothing_of_it(seen: Seen) 
     assert (bounds(row), totals(row), row["log_start_offset"]) == ((None, None), (0, 0), 150)
     assert row["unknown_reason"] == "the log start offset was not compared with an earlier poll in this window"
     assert bounds(seen["first commit between two polls", 4]) == (0, 0)
+
+
+def test_a_window_with_a_poll_that_was_compared_with_none_has_no_counts(seen: Seen) -> None:
+    first, second = (seen["two polls after the first commit", minute] for minute in (3, 4))
+    assert (bounds(first), totals(first), bounds(second), totals(second)) == (
+        (None, None),
+        (10, 10),
+        (10, 10),
+        (20, 20),
+    )
 
 
 def test_totals_are_sums_of_both_bounds(seen: Seen) -> None:

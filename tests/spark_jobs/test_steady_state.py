@@ -111,6 +111,12 @@ def test_only_slas_that_cover_a_group_and_topic_have_its_state(measure: Measure)
     assert [s["sla"] for r in rows for s in r["states"]] == ["promise"]
 
 
+def test_who_returns_behind_where_it_was_begins_anew(measure: Measure) -> None:
+    commits = [commit(5, 50), commit(100, 1000), commit(300, 500), commit(310, 700), commit(320, 600)]
+    rows = measure(STEADY_FLOW, commits, 0, 360, slas=(sla(30, within=5, expire=60),))
+    assert _states(rows)[-1] == ("bootstrapping", "returned", at(300), False)
+
+
 def test_without_slas_there_are_no_states(measure: Measure) -> None:
     assert [row["states"] for row in measure(STEADY_FLOW, [commit(0, 0)], 0, 120, slas=())] == [[], []]
 
