@@ -109,13 +109,14 @@ def test_the_next_miss_is_told_although_the_last_one_was_open_when_told(ledger: 
 
 
 def test_a_miss_inside_the_time_of_another_that_is_still_one_is_told(ledger: Ledger) -> None:
-    """Late facts cut the first one short, and its time falls into two misses."""
+    """Late facts cut the first one short, which was over when it was told, and its time falls into two misses."""
     now_judged(ledger, miss("m1", "10:00", "10:30"), bad=("10:00", "10:30"))
-    ledger.outbox.enqueue(notice(id="m1", start="10:00"))
+    ledger.outbox.enqueue(notice(id="m1", start="10:00", end="10:30"))
     ledger.outbox.enqueue(notice("recovered", id="m1", start="10:00", end="10:30"))
     now_judged(ledger, miss("m1", "10:00", "10:10"), miss("m2", "10:20"), bad=("10:00", "10:10"))
 
     assert ledger.outbox.enqueue(notice(id="m2", start="10:20"))
+    assert [waiting.thread for waiting in ledger.outbox.waiting()] == ["m1", "m1", "m2"]
 
 
 def test_a_miss_that_only_touches_one_that_is_none_any_more_is_told(ledger: Ledger) -> None:
