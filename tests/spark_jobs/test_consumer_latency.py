@@ -292,7 +292,7 @@ def test_a_position_that_polls_saw_until_the_window_began_was_left_in_the_window
 def test_an_impossible_position_is_no_sign_of_a_topic_created_again(measure: Measure) -> None:
     flow = [point(t, t * 10) for t in range(0, 301, 10)]
     rows = measure(flow, [commit(5, 50), commit(100, 10**12), commit(200, 2_000)], 0, 300)
-    assert {state["reason"] for row in rows for state in row["states"]} == {"caught_up"}
+    assert {(state["reason"], state["since"]) for row in rows for state in row["states"]} == {("caught_up", at(5))}
 
 
 def test_a_range_that_was_read_and_may_be_younger_than_its_commit_is_consumed_as_a_whole(measure: Measure) -> None:
