@@ -77,7 +77,7 @@ SCENES = [
     scene("deleted and back", [(0, 10), (60, 20), (130, None), (300, 5), (330, 6)], LAGGING),
     polls("polled while it moves", [(60 * i, 10 * i) for i in range(5)], LAGGING),
     polls("polled while it stands", [(60 * i, 10 + 10 * (i > 0)) for i in range(20)], LAGGING),
-    polls("zz, the last of all, stands", [(0, 10), (60, 20), (100, 20)], LAGGING),
+    polls("zz, the last of all, stands", [(0, 10), (60, 20), (100, 20)], LAGGING, "strict"),
     merged(
         [
             scene("dead but polled", BEHIND, LAGGING),
