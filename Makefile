@@ -9,7 +9,7 @@ TYPED := plugins/kafka_sla demo
 SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: alerts help setup check format docs test wheel release demo history compatibility order truth checkpoint chains brokers speed browser pictures pages faults damage lifetime simulate planted matrix celery burn suggest clean
+.PHONY: alerts help setup check format docs test wheel release demo history compatibility order truth checkpoint chains brokers speed browser pictures pages faults damage lifetime mutate audit constraints simulate planted matrix celery burn suggest clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -83,6 +83,9 @@ FLIPS ?= 100
 damage: setup ## damage a store in every way: what is seen, said, repaired and lost, as tables (about 20 minutes)
 	@$(BIN)/python -m benchmarks.damage $(FLIPS)
 
+mutate: $(EDITABLE) ## would the tests notice a wrong line, as a table (hours); ONLY=evaluate SAMPLE=60 SEED=1 for less
+	@$(BIN)/python -m benchmarks.mutation $(if $(ONLY),--only '$(ONLY)') $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))
+
 SEEDS ?= 1000
 FIRST ?= 0
 simulate: setup ## worlds made of one number each: does the truth lie in the bounds? SEEDS=10000, or SEED=7 to replay and draw one
@@ -131,6 +134,15 @@ suggest: $(EDITABLE) ## do objectives that kafka-sla suggest proposes hold the n
 
 pages: setup ## how fast the pages answer with a year published (about 10 minutes, 10 GB of disk)
 	@$(BIN)/python -m benchmarks.pages
+
+constraints: $(BIN)/uv ## the newest releases that setup.cfg and constraints-held.txt allow, into constraints.txt
+	@echo setuptools | $(UV) pip compile --upgrade --all-extras --no-annotate --no-header --python-version 3.11 \
+		--constraint constraints-held.txt --output-file constraints.txt setup.cfg -
+
+ADVISORIES ?= pypi
+audit: $(BIN)/uv ## known advisories against constraints.txt; ADVISORIES=osv asks there and not the package index
+	@$(UV) tool run pip-audit --strict --no-deps --disable-pip --vulnerability-service $(ADVISORIES) \
+		--requirement constraints.txt
 
 clean: ## remove everything that make made, except .cache (Kafka's jars)
 	rm -rf $(VENV) .work dist build *.egg-info plugins/*.egg-info .mypy_cache .pytest_cache .ruff_cache

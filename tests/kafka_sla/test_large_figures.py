@@ -3,6 +3,7 @@ cannot be judged keeps nobody from hearing of the others."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -85,3 +86,34 @@ def test_an_sla_that_cannot_be_judged_keeps_nobody_from_hearing_of_the_others(
 
     assert "the SLA 'broken' was not judged" in capsys.readouterr().err
     assert len(ledger.verdicts.windows("payments", interval)) == 10
+
+
+def test_an_sla_that_could_not_be_judged_is_named_with_what_takes_it_up_again_until_it_is(
+    place: Workplace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lake, ledger, later = Lake(place.store), Ledger(place.store), span("10:00", "10:10")
+    load(lake, ledger, "torn", span("09:00", "09:10"), ["a"])
+    load(lake, ledger, "whole", later, ["a"])
+    for path in Path(lake.stage_dir("torn")).rglob("*.parquet"):
+        path.write_bytes(b"torn")
+    with pytest.raises(Exception, match="torn"):
+        judge(place, run_of(place, span("09:00", "09:10")))
+    judge(place, run_of(place, later))
+
+    said = status(place, capsys)
+    assert f"1 interval could not be judged:\n  broken, {span('09:00', '09:10')}: " in said
+    command = "kafka-sla run --from 2026-03-02T09:00:00.000Z --to 2026-03-02T09:10:00.000Z --sla broken"
+    assert command in said
+    (failed,) = json.loads(status(place, capsys, "--json"))["unjudged_intervals"]
+    assert (failed["sla"], failed["start"]) == ("broken", "2026-03-02T09:00:00.000Z")
+    assert "part-00000.parquet" in failed["reason"]
+
+    load(lake, ledger, "measured again", span("09:00", "09:10"), ["a"])
+    judge(place, run_of(place, span("09:00", "10:10")))
+    assert json.loads(status(place, capsys, "--json"))["unjudged_intervals"] == []
+
+
+def status(place: Workplace, capsys: pytest.CaptureFixture[str], *more: str) -> str:
+    capsys.readouterr()
+    assert main(["--config", str(place.config), "--store", str(place.folder), "status", *more]) == 0
+    return capsys.readouterr().out

@@ -11,7 +11,7 @@ import pytest
 
 from kafka_sla.model.entities import Cluster
 from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_STATUS, LATENCY_BUCKET_GAMMA, LOG_OFFSETS
-from tests.spark_jobs.conftest import Row, at, commit, point, record
+from tests.spark_jobs.conftest import Row, at, commit, point, read, record
 from tests.spark_jobs.measuring import Measuring, status_of
 
 Measure = Callable[..., list[Row]]
@@ -269,3 +269,32 @@ def test_records_were_unread_until_the_commit_that_consumed_them_for_certain(mea
     rows = measure(points, [commit(1, 0), commit(5, 50), commit(95, 900)], 0, 120)
     assert (rows[1]["records_latency_max_low_ms"], rows[1]["backlog_age_max_low_ms"]) == (0, 85_000)
     assert rows[1]["backlog_age_max_ms"] <= rows[1]["backlog_age_max_high_ms"] == 95_000
+
+
+def test_the_first_poll_that_is_known_tells_where_the_log_began(measure: Measure) -> None:
+    points = [point(0, 200, log_start_offset=100), point(50, 300, log_start_offset=100)]
+    (row,) = measure(points, [commit(5, 20), commit(10, 150)])
+    assert row["records_consumed"] == 50
+
+
+def test_records_between_two_polls_without_a_slope_are_spread_evenly(measure: Measure) -> None:
+    (row,) = measure([point(0, 0)], [commit(1, 0), commit(20, 100)])
+    assert (row["records_latency_max_ms"], row["records_latency_avg_ms"]) == (19_900.0, 10_000.0)
+
+
+def test_a_position_that_polls_saw_until_the_window_began_was_left_in_the_window(measure: Measure) -> None:
+    polls = [commit(t, offset, source="snapshot") for t, offset in ((0, 0), (60, 0), (120, 0), (180, 600))]
+    rows = measure([point(0, 0), point(50, 600), point(240, 600)], polls, 0, 180)
+    assert rows[-1]["records_consumed"] == 600
+    assert rows[-1]["records_latency_max_low_ms"] == 70_000.0
+
+
+def test_an_impossible_position_is_no_sign_of_a_topic_created_again(measure: Measure) -> None:
+    flow = [point(t, t * 10) for t in range(0, 301, 10)]
+    rows = measure(flow, [commit(5, 50), commit(100, 10**12), commit(200, 2_000)], 0, 300)
+    assert {(state["reason"], state["since"]) for row in rows for state in row["states"]} == {("caught_up", at(5))}
+
+
+def test_a_range_that_was_read_and_may_be_younger_than_its_commit_is_consumed_as_a_whole(measure: Measure) -> None:
+    (row,) = measure([point(0, 0)], [commit(1, 0), commit(30, 100)], ranges=[read(55, 0, 100, 10, 40)])
+    assert (row["records_consumed"], row["records_latency_max_high_ms"]) == (100, 20_000.0)

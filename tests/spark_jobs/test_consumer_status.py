@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from datetime import timedelta
 from itertools import pairwise
 
 import pytest
@@ -68,6 +69,7 @@ SCENES = [
     scene("out of order", [(120, 30), (0, 10), (180, 40), (60, 20)], LAGGING),
     scene("async commits overtake each other", [(0, 10), (60, 30), (61, 20), (120, 40)], LAGGING),
     scene("set back in the same millisecond", [(0, 10), (60, 20), (120, 30), (120, 15)], LAGGING),
+    scene("set back in the millisecond of the same offset", [(0, 10), (60, 20), (120, 20), (120, 15)], LAGGING),
     scene("no end offset", [(60 * i, 10) for i in range(5)]),
     scene("end offset known late", [(60 * i, 10) for i in range(5)], [(200, 50)]),
     scene("one single commit", [(30, 10)], LAGGING),
@@ -75,6 +77,7 @@ SCENES = [
     scene("deleted and back", [(0, 10), (60, 20), (130, None), (300, 5), (330, 6)], LAGGING),
     polls("polled while it moves", [(60 * i, 10 * i) for i in range(5)], LAGGING),
     polls("polled while it stands", [(60 * i, 10 + 10 * (i > 0)) for i in range(20)], LAGGING),
+    polls("zz, the last of all, stands", [(0, 10), (60, 20), (100, 20)], LAGGING, "strict"),
     merged(
         [
             scene("dead but polled", BEHIND, LAGGING),
@@ -87,6 +90,20 @@ SCENES = [
         [
             scene("gone but kept by Kafka", [(0, 1), (30, 2)], [(0, 9)], cluster="short"),
             polls("gone but kept by Kafka", [(300 * i + 1, 2) for i in range(4)], [], cluster="short"),
+        ]
+    ),
+    scene("silent for as long as allowed", [(0, 1), (60, 2)], [(0, 1), (30, 50)], cluster="short"),
+    scene("silent for just too long", [(0, 1), (59.5, 2)], [(0, 1), (30, 50)], cluster="short"),
+    merged(
+        [
+            scene("back while Kafka kept its offset", [(0, 1), (30, 2), (900, 3), (930, 4)], [(0, 9)], cluster="short"),
+            polls("back while Kafka kept its offset", [(300 * i + 1, 2) for i in range(3)], [], cluster="short"),
+        ]
+    ),
+    merged(
+        [
+            scene("told by polls since it was deleted", [(0, 10), (60, 20), (130, None)], LAGGING),
+            polls("told by polls since it was deleted", [(300, 5), (360, 6), (420, 7)], []),
         ]
     ),
     scene(
@@ -212,6 +229,7 @@ def test_commits_count_in_the_order_of_their_times(seen: Seen) -> None:
     assert seen["async commits overtake each other", 180]["status"] != "REWIND"
     assert seen["async commits overtake each other", 180]["commit_offsets"] == [10, 30, 20, 40]
     assert seen["set back in the same millisecond", 180]["commit_offsets"] == [10, 20, 30, 15]
+    assert seen["set back in the millisecond of the same offset", 180]["commit_offsets"] == [10, 20, 20, 15]
 
 
 def test_without_an_end_offset_a_partition_is_ok_and_its_lags_are_unknown(seen: Seen) -> None:
@@ -265,6 +283,20 @@ def test_a_group_that_returns_is_judged_by_what_it_commits_from_then_on(seen: Se
     assert seen["expires and returns", 960]["commit_offsets"] == [3, 4]
 
 
+def test_a_group_is_gone_only_when_it_is_silent_for_longer_than_expire_group(seen: Seen) -> None:
+    names = ("silent for as long as allowed", "silent for just too long")
+    assert [seen[name, 660]["status"] for name in names] == ["STOPPED", "NOTFOUND"]
+
+
+def test_commits_before_a_long_silence_count_no_more_though_polls_saw_the_group(seen: Seen) -> None:
+    assert seen["back while Kafka kept its offset", 960]["commit_offsets"] == [3, 4]
+
+
+def test_where_the_commit_log_told_of_nothing_since_the_offset_was_deleted_polls_do(seen: Seen) -> None:
+    row = seen["told by polls since it was deleted", 480]
+    assert (row["commit_offsets"], row["polled_only"]) == ([5, 6, 7], True)
+
+
 def test_a_group_that_is_gone_stays_not_found_while_kafka_keeps_its_offset(seen: Seen) -> None:
     found = [row["status"] for (name, now), row in seen.items() if name == "gone but kept by Kafka" and now > 600]
     assert found == ["NOTFOUND"] * 11
@@ -297,8 +329,12 @@ def test_a_group_is_complete_by_all_the_commits_of_its_partitions(seen: Seen) ->
     assert seen["alive c", 60]["group_complete"] == pytest.approx(0.15)
 
 
-def test_one_long_interval_gives_the_rows_of_many_short_ones(measuring: Measuring, rows: list[Row]) -> None:
-    assert measuring.in_pieces(ALL, 0, 1_260, 420, CLUSTERS) == rows
+@pytest.mark.parametrize("seconds", [420, 60])
+def test_one_long_interval_gives_the_rows_of_many_short_ones(
+    measuring: Measuring, rows: list[Row], seconds: int
+) -> None:
+    assert measuring.in_pieces(ALL, 0, 1_260, seconds, CLUSTERS) == rows
+    assert {row["window_end"] - row["window_start"] for row in rows} == {timedelta(seconds=60)}
     assert {row["status"] for row in rows if row["group"].startswith("wild")} >= {"OK", "STOPPED", "REWIND"}
 
 

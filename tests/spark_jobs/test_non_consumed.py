@@ -8,8 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_sla.model.entities import Cluster, Patterns
+from kafka_sla.model.entities import Cluster, Interval, Patterns, Sla
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, NON_CONSUMED, TOPIC_CONFIGS
+from kafka_sla.spark.job_spec import Job, Replay
+from kafka_sla.spark_jobs.non_consumed import METRIC
+from kafka_sla.spark_jobs.numeric.arrays import NEVER_MS
 from tests.spark_jobs.conftest import Row, at, commit, point, sla
 from tests.spark_jobs.measuring import Facts, Measuring, unread_of
 
@@ -107,6 +110,7 @@ SCENES = [
     scene(
         "commit within the second of a poll", [(0, 100), (209.5, 140), (209.8, 170)], [(30, 0), (210, 0), (270, 160)]
     ),
+    scene("two polls after the first commit", [(205, 100)], [(30, 0), (210, 150), (230, 160), (270, 170)]),
     scene("deleted", [(0, 100), (200, None)], still(0, 150)),
     scene("recreated", [(0, 100)], still(50, 0)),
     scene("recreated and read", [(0, 100), (280, 10)], [(30, 50), (210, 0), (300, 0), (390, 40)]),
@@ -115,6 +119,9 @@ SCENES = [
     scene("kept for ever", [(0, 100)], still(0, 150), retention_ms=None),
     scene("kept for all time", [(0, 100)], still(0, 150), retention_ms=2**63 - 1),
     scene("about to expire", [(0, 100)], still(0, 150), retention_ms=60_000),
+    scene("kept nearly for all time", [(0, 100)], still(0, 150), retention_ms=NEVER_MS - 1),
+    scene("configured almost an hour before", [(0, 100)], still(0, 150), seconds=360 - 3_600),
+    (*scene("never configured", [(0, 100)], still(0, 150))[:2], [], scene("never configured", [(0, 100)], [])[3]),
     scene("never polled", [(0, 100)], []),
     scene("chosen", [(0, 100)], still(0, 150), cluster="listed", group="wanted"),
     scene("chosen", [(0, 100)], still(0, 150), cluster="listed", group="other"),
@@ -198,6 +205,16 @@ def test_polls_before_the_first_commit_of_a_group_say_nothing_of_it(seen: Seen) 
     assert bounds(seen["first commit between two polls", 4]) == (0, 0)
 
 
+def test_a_window_with_a_poll_that_was_compared_with_none_has_no_counts(seen: Seen) -> None:
+    first, second = (seen["two polls after the first commit", minute] for minute in (3, 4))
+    assert (bounds(first), totals(first), bounds(second), totals(second)) == (
+        (None, None),
+        (10, 10),
+        (10, 10),
+        (20, 20),
+    )
+
+
 def test_totals_are_sums_of_both_bounds(seen: Seen) -> None:
     assert [totals(seen["several moves", m]) for m in (1, 2, 3, 9)] == [(0, 0), (50, 50), (80, 80), (80, 80)]
 
@@ -228,8 +245,46 @@ def test_unread_records_expire_no_sooner_than_the_oldest_of_them_outlives_retent
     assert (row["unread_expires_at"], row["unread_expires_in_ms"]) == (at(130 + 3_600), 3_490_000)
     assert seen["kept for ever", 3]["unread_expires_at"] is None
     assert seen["kept for all time", 3]["unread_expires_at"] is None
+    assert seen["kept nearly for all time", 3]["unread_expires_at"] is None
     due = seen["about to expire", 3]
     assert (due["unread_expires_at"], due["unread_expires_in_ms"]) == (at(190), 0)
+
+
+def test_a_configuration_that_is_older_than_an_hour_says_nothing(seen: Seen) -> None:
+    told = [seen["configured almost an hour before", minute] for minute in (5, 6)]
+    assert [(row["cleanup_policy"], row["retention_ms"]) for row in told] == [("delete", 3_600_000), (None, None)]
+    assert [row["unread_expires_at"] is None for row in told] == [False, True]
+
+
+def test_where_the_configuration_is_not_known_losses_are_counted_and_no_expiry_is_told(seen: Seen) -> None:
+    row = seen["never configured", 3]
+    assert (bounds(row), totals(row), row["unread_expires_at"]) == ((50, 50), (50, 50), None)
+
+
+def test_what_was_counted_of_a_group_that_is_not_any_more_changes_nothing(
+    measuring: Measuring, rows: list[Row]
+) -> None:
+    carried = [row for row in rows if row["window_end"] == at(300)]
+    dropped = {**carried[0], "cluster": "listed", "topic": "chosen", "group": "other"}
+
+    found = [
+        measuring.whole(KNOWN, 300, END, CLUSTERS, SLAS, known, LATENCY) for known in (carried, [dropped, *carried])
+    ]
+
+    assert found[0] == found[1] == [row for row in rows if row["window_end"] > at(300)]
+
+
+@pytest.mark.parametrize(
+    ("slas", "clusters", "is_wanted"),
+    [((), (Cluster("prod", None),), False), (SLAS, (Cluster("prod", None),), True), ((), CLUSTERS, True)],
+)
+def test_it_is_measured_where_groups_are_listed_or_slas_exist(
+    slas: tuple[Sla, ...], clusters: tuple[Cluster, ...], is_wanted: bool
+) -> None:
+    replays = tuple(Replay(cluster, None) for cluster in clusters)
+    job = Job("load", Interval(at(0), at(60)), 60_000, replays, slas, {}, {}, "", {}, 0)
+
+    assert METRIC.wanted(job) == is_wanted
 
 
 def test_the_list_of_a_topic_chooses_its_groups_and_other_topics_count_for_slas(rows: list[Row]) -> None:

@@ -64,6 +64,7 @@ def test_of_a_compacted_topic_old_records_may_be_gone(measure: Measure, policy: 
     assert latency.keys() == exact.keys()
     for name, value in (exact if policy == "delete" else gone).items():
         assert latency[name] == pytest.approx(value, abs=150_001), name
+    assert (latency["high"] < latency["max_high"]) == (policy == "delete")
 
 
 def test_recent_records_of_a_compacted_topic_are_there(measure: Measure) -> None:

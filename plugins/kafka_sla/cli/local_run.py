@@ -14,6 +14,7 @@ from kafka_sla.errors import BadRequest, KafkaSlaError
 from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import Connection, Interval, Sla, floor_time
 from kafka_sla.pipeline import steps
+from kafka_sla.pipeline.unjudged import keep_unjudged
 from kafka_sla.spark.submit import run_spark
 from kafka_sla.text.durations import duration_text
 from kafka_sla.text.formatting import plural
@@ -86,7 +87,15 @@ def _evaluate(place: Workplace, run: Run) -> Iterator[Exception]:
             say(name)
             if isinstance(found, Exception):
                 note(f"the SLA {name!r} was not judged: {found}")
+                _keep_unjudged(place, name, run.interval, found)
                 yield found
+
+
+def _keep_unjudged(place: Workplace, name: str, interval: Interval, error: Exception) -> None:
+    try:
+        keep_unjudged(place.store, name, interval, error)
+    except KafkaSlaError as unkept:
+        note(f"why the SLA {name!r} was not judged could not be kept: {unkept}")
 
 
 def _publish(place: Workplace, run: Run, piece: Interval) -> None:

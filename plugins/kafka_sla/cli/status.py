@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from kafka_sla.config.settings import Settings
-from kafka_sla.ledger.failures import Failure
+from kafka_sla.ledger.failures import Failure, Unjudged
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import EVERYTHING, Interval, Sla
 from kafka_sla.pipeline.judged_time import attainments
@@ -101,6 +101,12 @@ def failed_intervals(ledger: Ledger, clusters: Sequence[ClusterStatus]) -> list[
     return [one for one in known if not by_name[one.cluster].holds(one.interval)]
 
 
+def unjudged_intervals(settings: Settings, ledger: Ledger) -> list[Unjudged]:
+    """Published time that the configured SLAs could not be judged in, the newest first."""
+    known = {sla.name for sla in settings.slas}
+    return [one for one in ledger.failures.unjudged_within(EVERYTHING) if one.sla in known]
+
+
 def status_values(
     settings: Settings,
     ledger: Ledger,
@@ -120,6 +126,7 @@ def status_values(
             for one in sla_status(settings, ledger, clusters)
         ],
         "failed_intervals": [_failure_values(one) for one in failed_intervals(ledger, clusters)],
+        "unjudged_intervals": [_unjudged_values(one) for one in unjudged_intervals(settings, ledger)],
         "last_validation": {
             "expectations": len(validation),
             "failed": [_failed(row) for row in validation if not row["success"]],
@@ -198,6 +205,16 @@ def _failure_values(one: Failure) -> dict[str, Any]:
         "start": instant_text(one.interval.start),
         "end": instant_text(one.interval.end),
         "step": one.step,
+        "reason": one.reason,
+        "failed_at": instant_text(one.at),
+    }
+
+
+def _unjudged_values(one: Unjudged) -> dict[str, Any]:
+    return {
+        "sla": one.sla,
+        "start": instant_text(one.interval.start),
+        "end": instant_text(one.interval.end),
         "reason": one.reason,
         "failed_at": instant_text(one.at),
     }

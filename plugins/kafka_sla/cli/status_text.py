@@ -14,9 +14,10 @@ from kafka_sla.cli.status import (
     failed_intervals,
     last_validation,
     sla_status,
+    unjudged_intervals,
 )
 from kafka_sla.config.settings import Settings
-from kafka_sla.ledger.failures import Failure
+from kafka_sla.ledger.failures import Failure, Unjudged
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval, Miss, Sla, SlaWindow
 from kafka_sla.sla.burn import Burn
@@ -71,6 +72,8 @@ def status_text(
         parts += [_burn(status.sla, burn) for status in found for burn in status.burns]
     if failed := failed_intervals(ledger, clusters):
         parts.append(_failures_text(failed))
+    if unjudged := unjudged_intervals(settings, ledger):
+        parts.append(_unjudged_text(unjudged))
     parts.append(_validation_text(ledger, clusters))
     return "\n\n".join(parts)
 
@@ -202,14 +205,31 @@ def _failures_text(failed: Sequence[Failure]) -> str:
     """The newest of them, each with the command that takes it up again."""
     lines = [f"{plural(len(failed), 'interval')} could not be measured:"]
     for one in failed[:_MOST_FAILURES]:
-        times = f"--from {instant_text(one.interval.start)} --to {instant_text(one.interval.end)}"
         lines += [
             f"  {one.cluster}, {one.interval}: {one.step}: {one.reason}",
-            f"    kafka-sla run {times} --cluster {shlex.quote(one.cluster)}",
+            f"    kafka-sla run {_times(one.interval)} --cluster {shlex.quote(one.cluster)}",
         ]
-    if len(failed) > _MOST_FAILURES:
-        lines.append(f"  and {len(failed) - _MOST_FAILURES} older ones: --json lists all")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_older(failed)])
+
+
+def _unjudged_text(unjudged: Sequence[Unjudged]) -> str:
+    """The same for published time that SLAs could not be judged in."""
+    lines = [f"{plural(len(unjudged), 'interval')} could not be judged:"]
+    for one in unjudged[:_MOST_FAILURES]:
+        lines += [
+            f"  {one.sla}, {one.interval}: {one.reason}",
+            f"    kafka-sla run {_times(one.interval)} --sla {shlex.quote(one.sla)}",
+        ]
+    return "\n".join([*lines, *_older(unjudged)])
+
+
+def _times(interval: Interval) -> str:
+    return f"--from {instant_text(interval.start)} --to {instant_text(interval.end)}"
+
+
+def _older(listed: Sequence[Failure] | Sequence[Unjudged]) -> list[str]:
+    older = len(listed) - _MOST_FAILURES
+    return [f"  and {older} older ones: --json lists all"] if older > 0 else []
 
 
 def _validation_text(ledger: Ledger, clusters: Sequence[ClusterStatus]) -> str:

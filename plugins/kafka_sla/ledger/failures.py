@@ -1,4 +1,4 @@
-"""Intervals that could not be measured, and why, until they are published. Measures nothing and tries nothing again."""
+"""Intervals that could not be measured or judged, and why, until they are. Measures nothing and tries nothing again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import Column, String, Table, Text, delete, insert, select
+from sqlalchemy import Column, Connection, String, Table, Text, delete, insert, select
 
 from kafka_sla.ledger.database import Database, UtcTime
 from kafka_sla.ledger.schema import METADATA
@@ -22,6 +22,15 @@ FAILED_INTERVALS = Table(
     Column("reason", Text, nullable=False),
     Column("failed_at", UtcTime, nullable=False),
 )
+UNJUDGED_INTERVALS = Table(
+    "unjudged_intervals",
+    METADATA,
+    Column("sla", Text, primary_key=True),
+    Column("interval_start", UtcTime, primary_key=True),
+    Column("interval_end", UtcTime, primary_key=True),
+    Column("reason", Text, nullable=False),
+    Column("failed_at", UtcTime, nullable=False),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +41,16 @@ class Failure:
     interval: Interval
     step: str
     """The task that failed: `snapshot`, `prepare`, `measure`, `validate` or `publish`."""
+    reason: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """The last time that an SLA could not be judged in a published interval."""
+
+    sla: str
+    interval: Interval
     reason: str
     at: datetime
 
@@ -76,3 +95,33 @@ class Failures:
                 )
                 for row in connection.execute(rows)
             ]
+
+    def add_unjudged(self, sla: str, interval: Interval, reason: str) -> None:
+        """Keep why the SLA was not judged, in the place of what was kept of the interval before."""
+        row = {"sla": sla, "interval_start": interval.start, "interval_end": interval.end, "reason": reason}
+        t = UNJUDGED_INTERVALS.c
+        same = t.sla == sla, t.interval_start == interval.start, t.interval_end == interval.end
+        with self._database.writing("failures") as connection:
+            connection.execute(delete(UNJUDGED_INTERVALS).where(*same))
+            connection.execute(insert(UNJUDGED_INTERVALS).values(**row, failed_at=datetime.now(UTC)))
+
+    def unjudged_within(self, interval: Interval) -> list[Unjudged]:
+        """What could not be judged of time that overlaps this one, the newest time first."""
+        t = UNJUDGED_INTERVALS.c
+        rows = (
+            select(UNJUDGED_INTERVALS)
+            .where(t.interval_start < interval.end, t.interval_end > interval.start)
+            .order_by(t.interval_start.desc(), t.sla)
+        )
+        with self._database.reading() as connection:
+            return [
+                Unjudged(row.sla, Interval(row.interval_start, row.interval_end), row.reason, row.failed_at)
+                for row in connection.execute(rows)
+            ]
+
+
+def forget_unjudged(connection: Connection, sla: str, interval: Interval) -> None:
+    """The interval was judged: what failed inside it is made good."""
+    t = UNJUDGED_INTERVALS.c
+    inside = t.sla == sla, t.interval_start >= interval.start, t.interval_end <= interval.end
+    connection.execute(delete(UNJUDGED_INTERVALS).where(*inside))

@@ -34,6 +34,7 @@ from kafka_sla.ledger.exclusions import (
     exclusions_in_force,
     window_of,
 )
+from kafka_sla.ledger.failures import forget_unjudged
 from kafka_sla.ledger.schema import NOTICES, SLA_MISSES, SLA_WINDOWS
 from kafka_sla.model.entities import EVERYTHING, Interval, Miss, Sla, SlaWindow
 from kafka_sla.sla.judged_interval import JudgedInterval
@@ -97,6 +98,7 @@ class Verdicts:
             change = _replace_misses(connection, sla, interval, around, judged)
             _remember_extent(connection, change, open_until)
             exclude_windows(connection, sla.name, interval, excluded)
+            forget_unjudged(connection, sla.name, interval)
             return change
 
     def windows(self, sla: str | Sla, interval: Interval) -> tuple[SlaWindow, ...]:

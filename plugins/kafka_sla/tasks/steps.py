@@ -17,6 +17,8 @@ from airflow.sdk import TriggerRule, get_current_context, task
 from kafka_sla import errors
 from kafka_sla.airflow_versions import AirflowSkipException, not_tried_again
 from kafka_sla.config.settings import Settings
+from kafka_sla.config.store import Store
+from kafka_sla.model.entities import Interval
 from kafka_sla.tasks import assets
 from kafka_sla.tasks.connections import connection, store_of
 from kafka_sla.tasks.failures import keep_failure
@@ -112,7 +114,7 @@ def publish(plan: Plan, job: str) -> dict[str, Any]:
 @task(map_index_template="{{ task.op_kwargs['batch']['label'] }}", inlets=list(assets.TABLES))
 def evaluate(plan: Plan, batch: Batch) -> list[dict[str, Any]]:
     """Judge a batch of SLAs: red when one is missed and says `on_miss: fail`, else green, misses noted in log and XCom.
-    One that cannot be judged keeps no other from its verdict."""
+    One that cannot be judged keeps no other from its verdict, and the store why it was not."""
     from kafka_sla.pipeline import steps
 
     settings, store = frozen(plan)
@@ -121,6 +123,7 @@ def evaluate(plan: Plan, batch: Batch) -> list[dict[str, Any]]:
         if isinstance(outcome, Exception):
             log.error("%s was not judged: %s", sla, outcome)
             failed.append(outcome)
+            _keep_unjudged(store, sla, planned(plan), outcome)
             continue
         found.append(outcome)
         _say(sla, outcome)
@@ -129,6 +132,15 @@ def evaluate(plan: Plan, batch: Batch) -> list[dict[str, Any]]:
             log.warning("%s: %s", sla, note)
     _raise(plan, settings, failed, notes)
     return found
+
+
+def _keep_unjudged(store: Store, sla: str, interval: Interval, error: Exception) -> None:
+    from kafka_sla.pipeline.unjudged import keep_unjudged
+
+    try:
+        keep_unjudged(store, sla, interval, error)
+    except errors.KafkaSlaError as unkept:
+        log.error("Why %s was not judged could not be kept: %s", sla, unkept)
 
 
 def _raise(plan: Plan, settings: Settings, failed: Sequence[Exception], notes: dict[str, str]) -> None:

@@ -7,7 +7,7 @@ import multiprocessing
 import random
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +19,7 @@ from kafka_sla.errors import StoreError
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
+from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, FACTS, LOG_OFFSETS, STEADY_STATE, TABLES
 from tests.kafka_sla.loads import DAY, MINUTE, at, changed_since, load, points, span, stage
 
@@ -140,6 +141,14 @@ class TestLanding:
         assert not changed_since(ledger, "a", 0, at("10:00"))
         assert changed_since(ledger, "a", 0, at("10:01"))
 
+    def test_a_landing_reaches_from_the_first_to_the_last_row_of_all_tables(self, lake: Lake, ledger: Ledger) -> None:
+        commit = {"cluster": "a", "group": "g", "topic": "t", "partition": 0, "committed_offset": 1}
+        told = [commit | {"at": at(clock), "source": "commit_log"} for clock in ("9:00", "9:30")]
+        facts = {"log_offsets": points("10:00", "11:00"), "committed_offsets": arrow_rows(COMMITTED_OFFSETS, told)}
+        assert lake.land(facts) == {"log_offsets": 2, "committed_offsets": 2}
+        assert (changed_since(ledger, "a", 0, at("9:00")), changed_since(ledger, "a", 0, at("9:01"))) == (False, True)
+        assert ledger.ingestions.readable_seq("a") == 1
+
 
 def empty_states() -> pa.Table:
     return arrow_schema(TABLES["group_states"]).empty_table()
@@ -192,6 +201,79 @@ class TestLoads:
         lake.add_load("one", hour, files)
         ledger.publications.publish(["a"], hour, "one", 0)
         assert [lake.published(t.name, hour).num_rows for t in MEASURED] == [60, 0]
+
+    def test_of_many_rows_only_the_newest_are_summed_up(self, lake: Lake, ledger: Ledger) -> None:
+        for name, clock in (("one", "9:00"), ("two", "10:00"), ("three", "11:00")):
+            load(lake, ledger, name, Interval(at(clock), at(clock) + 60 * MINUTE))
+        slices = ledger.publications.slices(None, span("9:00", "12:00"))
+        newest = [lake.newest_slices(CONSUMER_LATENCY, slices, most) for most in (180, 179, 120, 119, 0)]
+        assert newest == [slices, slices[1:], slices[1:], slices[2:], slices[2:]]
+        assert lake.newest_slices(CONSUMER_LATENCY, [], 0) == []
+
+    def test_what_is_summed_up_is_cut_at_one_time_for_all_clusters(self, lake: Lake, ledger: Ledger) -> None:
+        load(lake, ledger, "both hours", span("9:00", "11:00"), ("a",))
+        for name, clock in (("first", "9:00"), ("second", "10:00")):
+            load(lake, ledger, name, Interval(at(clock), at(clock) + 60 * MINUTE), ("b",))
+        slices = ledger.publications.slices(None, span("9:00", "11:00"))
+        whole, second = slices[0], slices[2]
+        assert lake.newest_slices(CONSUMER_LATENCY, slices, 240) == slices
+        assert lake.newest_slices(CONSUMER_LATENCY, slices, 239) == [
+            whole._replace(interval=span("10:00", "11:00")),
+            second,
+        ]
+
+    def test_what_is_remembered_is_as_it_was_and_forgotten_after_a_dozen_other_questions(
+        self, lake: Lake, ledger: Ledger
+    ) -> None:
+        hour = span("10:00", "11:00")
+        load(lake, ledger, "one", span("10:00", "10:30"))
+        remembering = lake.remembering()
+        assert remembering.published("consumer_latency", hour).num_rows == 30
+        load(lake, ledger, "two", span("10:30", "11:00"))
+        assert [one.published("consumer_latency", hour).num_rows for one in (remembering, lake)] == [30, 60]
+        for minute in range(5):  # two questions each: which files, and their rows
+            remembering.published("consumer_latency", span(f"11:0{minute}", f"11:0{minute + 1}"), ["a"])
+        assert remembering.published("consumer_latency", hour).num_rows == 30
+        assert remembering.remembering().published("consumer_latency", hour).num_rows == 60
+        for minute in range(13):
+            remembering.published("consumer_latency", span(f"12:{minute:02}", f"12:{minute + 1:02}"), ["a"])
+        assert remembering.published("consumer_latency", hour).num_rows == 60
+
+    def test_answers_are_remembered_by_all_that_was_asked(self, lake: Lake, ledger: Ledger) -> None:
+        hour = span("10:00", "11:00")
+        load(lake, ledger, "one", hour, ("a", "b"))
+        remembering = lake.remembering()
+        asked: list[dict[str, Any]] = [
+            {},
+            {"clusters": ["a"]},
+            {"columns": ["cluster"]},
+            {"groups": ["nobody"]},
+            {"clusters": ["b"], "columns": ["cluster", "partition"]},
+        ]
+        for one in (*asked, *asked):
+            found = remembering.published("consumer_latency", hour, **one)
+            assert found.equals(lake.published("consumer_latency", hour, **one))
+
+    def test_a_file_that_is_left_out_is_nobody_s_until_it_is_asked_for_again(self, lake: Lake, ledger: Ledger) -> None:
+        hour = span("10:00", "11:00")
+        for name, half in (("one", span("10:00", "10:30")), ("two", span("10:30", "11:00"))):
+            load(lake, ledger, name, half)
+        first, second = lake.metric_files(["one", "two"], CONSUMER_LATENCY)
+        rest = lake.without([first])
+        assert minutes(rest.published("consumer_latency", hour)) == list(range(630, 660))
+        assert rest.without([second]).published("consumer_latency", hour).num_rows == 0
+        remembering = lake.remembering()
+        assert remembering.published("consumer_latency", hour).num_rows == 60
+        assert remembering.without([first]).published("consumer_latency", hour).num_rows == 30
+        assert lake.published("consumer_latency", hour).num_rows == 60
+
+    def test_the_files_of_a_load_are_its_own_and_not_those_of_one_whose_name_goes_on(
+        self, lake: Lake, ledger: Ledger
+    ) -> None:
+        for name, half in (("one", span("10:00", "10:30")), ("one more", span("10:30", "11:00"))):
+            load(lake, ledger, name, half)
+        assert [Path(file).parts[-3] for file in lake.metric_files(["one"], CONSUMER_LATENCY)] == ["one"]
+        assert lake.metric_files(["unheard of"], CONSUMER_LATENCY) == []
 
     @pytest.mark.parametrize("wrong", ["elsewhere", "gone", "columns"])
     def test_files_that_are_not_the_load_s_are_refused(self, lake: Lake, wrong: str) -> None:

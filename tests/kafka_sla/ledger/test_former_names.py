@@ -49,22 +49,24 @@ WINDOW = """INSERT INTO sla_windows VALUES ('payments', 'a', '2026-03-02 10:0{0}
     '2026-03-02 10:0{1}:00.000000', '{2}', {3}, NULL, 30000, 45000.0, 44000.0, NULL, 'billing', 'orders', 0, 1, 0, 0,
     100, 7)"""
 VERDICTS = ("good", "bad", "bad", "excused", "unknown")
+MISS = """INSERT INTO sla_misses VALUES ('{0}', '{1}', 'a', 'closed', '2026-03-02 10:01:00.000000',
+    '2026-03-02 10:03:00.000000', '2026-03-02 10:03:00.000000', 2, true, {2}, 45000.0, 44000.0, NULL,
+    '2026-03-02 10:01:00.000000', 'billing', 'orders', 0, '{{"cause": "stopped"}}')"""
 FORMER_ROWS = (
     *(WINDOW.format(m, m + 1, verdict, verdict == "bad") for m, verdict in enumerate(VERDICTS)),
-    """INSERT INTO sla_misses VALUES ('m1', 'payments', 'a', 'closed', '2026-03-02 10:01:00.000000',
-        '2026-03-02 10:03:00.000000', '2026-03-02 10:03:00.000000', 2, true, 30000, 45000.0, 44000.0, NULL,
-        '2026-03-02 10:01:00.000000', 'billing', 'orders', 0, '{"cause": "stopped"}')""",
+    MISS.format("m0", "refunds", 20_000),
+    MISS.format("m1", "payments", 30_000),
     """INSERT INTO sla_stretches VALUES ('payments', 86400000, '2026-03-02 00:00:00.000000', 1, 2, 3, 4, 5, 6, 45000.0,
         44000.0, NULL, NULL, NULL)""",
     "INSERT INTO late_runs VALUES ('a', '2026-03-02 10:05:00.000000', '2026-03-02 10:21:00.000000')",
 )
 NOTICE = """INSERT INTO notices (miss_id, kind, channel, sla, thread, start_at, known_until, notice, queued_at)
-    VALUES ('m1', 'opened', 'mail', 'payments', 'm1', '2026-03-02 10:01:00.000000', '2026-03-02 10:03:00.000000',
-    '{"miss": {"id": "m1", "sla": "payments", "cluster": "a", "start": "2026-03-02T10:01:00+00:00",
+    VALUES ('{0}', 'opened', 'mail', 'payments', '{0}', '2026-03-02 10:01:00.000000', '2026-03-02 10:03:00.000000',
+    '{{"miss": {{"id": "{0}", "sla": "payments", "cluster": "a", "start": "2026-03-02T10:01:00+00:00",
     "end": "2026-03-02T10:03:00+00:00", "opened_at": "2026-03-02T10:03:00+00:00", "bad_windows": 2, "certain": true,
     "worst_latency_ms": 45000.0, "worst_latency_low_ms": 44000.0, "worst_latency_high_ms": null,
     "worst_at": "2026-03-02T10:01:00+00:00", "worst_group": "billing", "worst_topic": "orders", "worst_partition": 0,
-    "evidence": {"cause": "stopped"}}, "run_url": null}', '2026-03-02 10:03:00.000000')"""
+    "evidence": {{"cause": "stopped"}}}}, "run_url": null}}', '2026-03-02 10:03:00.000000')"""
 
 
 @pytest.fixture
@@ -111,12 +113,14 @@ def test_a_notice_that_waits_is_sent(former: Store) -> None:
     Ledger(former).publications.slices(None, HOUR)
     engine = create_engine(former.url)
     with engine.begin() as connection:
-        connection.exec_driver_sql(NOTICE)
+        for miss in ("m1", "removed since"):
+            connection.exec_driver_sql(NOTICE.format(miss))
     engine.dispose()
 
-    (waiting,) = Ledger(former).outbox.waiting()
+    waiting, removed = Ledger(former).outbox.waiting()
     assert waiting.miss.max_latency_ms == 30_000, "the notice did not say it, the miss does"
-    assert (waiting.kind, waiting.miss.id, waiting.miss.is_certain) == ("opened", "m1", True)
+    assert (waiting.kind, waiting.miss.id, waiting.miss.is_certain, waiting.incident) == ("opened", "m1", True, "")
+    assert (removed.miss.max_latency_ms, removed.miss.for_ms) == (0, 0)
 
 
 def test_what_is_written_afterwards_stands_beside_it_and_nothing_of_the_former_tables_is_left(former: Store) -> None:

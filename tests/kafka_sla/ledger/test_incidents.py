@@ -51,6 +51,12 @@ def judged(ledger: Ledger, *misses: Miss) -> None:
         ledger.verdicts.replace(sla, DAY, [], lambda _, found=found: [found])  # type: ignore[misc]
 
 
+def removed(ledger: Ledger, name: str) -> None:
+    """A rerun finds no miss of the SLA."""
+    sla = Sla(name, "prod", Patterns(), Patterns(), 30_000, 120_000, 0.999, SteadyState(30_000))
+    ledger.verdicts.replace(sla, DAY, [], lambda _: [])
+
+
 def happened(ledger: Ledger, *misses: Miss, channel: str = "mail") -> None:
     """A run judges these misses, and queues what is new about them."""
     judged(ledger, *misses)
@@ -125,11 +131,170 @@ def test_a_miss_that_opens_later_by_the_same_cause_joins_the_incident_while_it_g
     assert (another.incident, another.is_single) == ("orders 11:00", True)
 
 
+def test_an_incident_of_which_nothing_is_open_any_more_does_not_go_on(ledger: Ledger) -> None:
+    """Another SLA's miss, of another cause, goes on meanwhile."""
+    happened(ledger, miss("clicks", "9:00", cause="group clicks"), miss("orders"))
+    delivered(ledger)
+    removed(ledger, "orders")
+    happened(ledger, miss("payments", "10:05"))
+
+    assert [notice.incident for notice in delivered(ledger)] == ["payments 10:05"]
+
+
+def test_a_miss_that_begins_where_the_reported_one_ended_is_not_what_was_reported(ledger: Ledger) -> None:
+    """The one of 10:00 was known until 10:02."""
+    happened(ledger, miss("orders"))
+    delivered(ledger)
+    judged(ledger, miss("orders", "10:02"))
+    ledger.outbox.enqueue(Notice("opened", miss("payments", "10:05")))
+
+    assert [notice.incident for notice in delivered(ledger)] == ["payments 10:05"]
+
+
+@pytest.mark.parametrize(("start", "incident"), [("33:59", "orders 10:00"), ("34:00", "payments 34:00")])
+def test_an_incident_takes_up_what_opens_within_a_day_of_its_last_opening(
+    ledger: Ledger, start: str, incident: str
+) -> None:
+    happened(ledger, miss("orders"))
+    delivered(ledger)
+    ledger.outbox.enqueue(Notice("opened", miss("payments", start)))
+
+    assert [notice.incident for notice in delivered(ledger)] == [incident]
+
+
+def test_misses_of_one_message_are_named_in_the_order_in_which_they_were_queued(ledger: Ledger) -> None:
+    happened(ledger, *(miss(name) for name in ("payments", "orders", "clicks", "refunds")))
+    sent: list[IncidentNotice] = []
+
+    ledger.incidents.deliver(sent.append, by_cause, ["clicks", "orders", "payments"])
+    happened(ledger, miss("orders", end="10:30"))
+    rest, over = delivered(ledger)
+
+    assert [slas(notice) for notice in sent] == [["payments", "orders", "clicks"]]
+    assert (slas(rest), rest.kind, rest.incident) == (["refunds"], "opened", "payments 10:00")
+    assert [left.sla for left in over.still_open] == ["payments", "clicks", "refunds"]
+
+
+def test_what_follows_in_an_incident_waits_for_what_was_first_and_nothing_else_does(ledger: Ledger) -> None:
+    happened(ledger, miss("orders"))
+    sent: list[IncidentNotice] = []
+
+    def send(notice: IncidentNotice) -> None:
+        if slas(notice) == ["orders"]:
+            raise ConnectionError("the mail server is down")
+        sent.append(notice)
+
+    for more in ((), (miss("payments", "10:05"), miss("clicks", "10:05", cause="group clicks"))):
+        happened(ledger, *more)
+        with pytest.raises(ConnectionError):
+            ledger.incidents.deliver(send, by_cause)
+
+    assert [slas(notice) for notice in sent] == [["clicks"]]
+    assert [(slas(notice), notice.incident) for notice in delivered(ledger)] == [
+        (["orders"], "orders 10:00"),
+        (["payments"], "orders 10:00"),
+    ]
+
+
+def test_a_recovery_belongs_to_the_incident_of_its_own_opening_on_its_own_channel(ledger: Ledger) -> None:
+    """Chat hears of payments alone, mail of an incident that began with orders."""
+    happened(ledger, miss("clicks", "9:00", cause="group clicks"), miss("orders"))
+    delivered(ledger)
+    for channel in ("mail", "chat"):
+        happened(ledger, miss("payments", "10:05"), channel=channel)
+    opened = delivered(ledger)
+    for channel in ("mail", "chat"):
+        happened(ledger, miss("payments", "10:05", "10:30"), channel=channel)
+    over = delivered(ledger)
+
+    for notices in (opened, over):
+        assert [(one.channel, one.incident, one.size) for one in notices] == [
+            ("mail", "orders 10:00", 2),
+            ("chat", "payments 10:05", 1),
+        ]
+        assert [[left.sla for left in one.still_open] for one in notices] == [["orders"], []]
+
+
+def test_a_miss_whose_end_a_channel_was_told_is_not_named_as_open_there(ledger: Ledger) -> None:
+    """Late facts open it again, but nobody is told of the same miss twice."""
+    for channel in ("mail", "chat"):
+        happened(ledger, miss("orders"), miss("payments"), channel=channel)
+    delivered(ledger)
+    ledger.outbox.enqueue(Notice("recovered", miss("orders", end="10:30")))
+    delivered(ledger)
+    for channel in ("mail", "chat"):
+        happened(ledger, miss("refunds", "10:40"), channel=channel)
+
+    assert [(one.channel, [left.sla for left in one.still_open]) for one in delivered(ledger)] == [
+        ("mail", ["payments"]),
+        ("chat", ["orders", "payments"]),
+    ]
+
+
+def test_a_message_names_as_open_what_was_open_by_the_messages_before_it(ledger: Ledger) -> None:
+    """Late facts open orders again, whose end is on its way: behind a message that failed."""
+    happened(ledger, miss("orders"), miss("payments"))
+    delivered(ledger)
+    ledger.outbox.enqueue(Notice("opened", miss("refunds", "10:40")))
+
+    def send(notice: IncidentNotice) -> None:
+        raise ConnectionError("the mail server is down")
+
+    with pytest.raises(ConnectionError):
+        ledger.incidents.deliver(send, by_cause)
+    ledger.outbox.enqueue(Notice("recovered", miss("orders", end="10:30")))
+
+    assert [(slas(one), [left.sla for left in one.still_open]) for one in delivered(ledger)] == [
+        (["refunds"], ["orders", "payments"]),
+        (["orders"], ["payments"]),
+    ]
+
+
+def test_a_message_counts_and_names_only_what_was_reported_before_it(ledger: Ledger) -> None:
+    happened(ledger, miss("orders"))
+    happened(ledger, miss("refunds", "10:02", cause="group refunds"))
+
+    def send(notice: IncidentNotice) -> None:
+        raise ConnectionError("the mail server is down")
+
+    with pytest.raises(ExceptionGroup):
+        ledger.incidents.deliver(send, by_cause)
+    happened(ledger, miss("payments", "10:05"))
+    sent = delivered(ledger)
+
+    assert [(slas(one), one.size, [left.sla for left in one.still_open]) for one in sent] == [
+        (["orders"], 1, []),
+        (["refunds"], 1, []),
+        (["payments"], 2, ["orders"]),
+    ]
+
+
+def test_what_was_mailed_together_is_not_what_others_heard(ledger: Ledger) -> None:
+    happened(ledger, miss("orders"), channel="chat")
+    happened(ledger, miss("payments"))
+    happened(ledger, miss("refunds"), miss("clicks"))
+    delivered(ledger)
+    happened(ledger, miss("refunds", end="10:30"))
+    delivered(ledger)
+
+    assert [other.sla for other in ledger.incidents.reported_with(miss("clicks"))] == ["payments", "refunds"]
+    assert ledger.incidents.reported_with(miss("orders")) == []
+    assert ledger.incidents.of([miss("orders"), miss("clicks")]) == {"clicks 10:00": "payments 10:00"}
+    assert ledger.incidents.of([]) == {}
+
+
+def test_a_miss_that_several_channels_heard_of_was_mailed_once(ledger: Ledger) -> None:
+    for channel in ("mail", "chat"):
+        happened(ledger, miss("orders"), miss("payments"), channel=channel)
+    delivered(ledger)
+
+    assert [other.sla for other in ledger.incidents.reported_with(miss("payments"))] == ["orders"]
+
+
 def test_a_miss_that_a_rerun_removed_is_not_named_as_still_missed(ledger: Ledger) -> None:
     happened(ledger, miss("orders"), miss("payments"))
     delivered(ledger)
-    removed = Sla("payments", "prod", Patterns(), Patterns(), 30_000, 120_000, 0.999, SteadyState(30_000))
-    ledger.verdicts.replace(removed, DAY, [], lambda _: [])
+    removed(ledger, "payments")
 
     happened(ledger, miss("orders", end="10:30"))
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from sqlalchemy import create_engine, select
+
+from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.ledger.schema import FACT_LOADS
 from tests.kafka_sla.loads import at, changed_since, span
 
 
@@ -47,3 +51,48 @@ def test_settling_forgets_landings_that_every_publication_has_seen_but_never_the
     assert ledger.ingestions.readable_seq("a") == 3
     assert changed_since(ledger, "a", 2, at("1:00"))
     assert ledger.ingestions.record("a", span("0:00", "1:00")) == 4
+
+
+def landings(store: Store) -> list[tuple[str, int, bool]]:
+    engine = create_engine(store.url)
+    with engine.connect() as connection:
+        rows = connection.execute(select(FACT_LOADS).order_by(FACT_LOADS.c.cluster, FACT_LOADS.c.seq)).all()
+    engine.dispose()
+    return [(row.cluster, row.seq, row.landed) for row in rows]
+
+
+def test_settling_leaves_what_some_publication_has_not_seen_and_what_is_under_way(store: Store, ledger: Ledger) -> None:
+    for cluster in "aaaabb":
+        ledger.ingestions.record(cluster, span("0:00", "1:00"))
+    ledger.ingestions.begin("c", span("0:00", "1:00"))
+    ledger.publications.publish(["a", "b"], span("0:00", "1:00"), "one", {"a": 2, "b": 2})
+    ledger.publications.publish(["a", "c"], span("1:00", "2:00"), "two", {"a": 3, "c": 1})
+
+    ledger.ingestions.renumber_stale(datetime.now(UTC) - timedelta(hours=1))
+
+    assert landings(store) == [("a", 3, True), ("a", 4, True), ("b", 2, True), ("c", 1, False)]
+
+
+def test_a_landing_that_was_killed_keeps_its_time_and_leaves_those_of_others_alone(
+    store: Store, ledger: Ledger
+) -> None:
+    for cluster in "ab":
+        ledger.ingestions.begin(cluster, span("1:00", "2:00"))
+    ledger.ingestions.confirm("b", 1)
+    ledger.ingestions.record("a", span("5:00", "6:00"))
+
+    ledger.ingestions.renumber_stale(datetime.now(UTC) + timedelta(hours=1))
+
+    assert landings(store) == [("a", 2, True), ("a", 3, True), ("b", 1, True)]
+    assert changed_since(ledger, "a", 2, at("1:01"))
+    assert not changed_since(ledger, "a", 2, at("1:00"))
+
+
+def test_only_the_landing_that_is_confirmed_is_readable(store: Store, ledger: Ledger) -> None:
+    for cluster in "aab":
+        ledger.ingestions.begin(cluster, span("0:00", "1:00"))
+
+    ledger.ingestions.confirm("a", 2)
+
+    assert landings(store) == [("a", 1, False), ("a", 2, True), ("b", 1, False)]
+    assert [ledger.ingestions.readable_seq(cluster) for cluster in "ab"] == [0, 0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, time
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ import pytest
 from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.outbox import Notice, NoticeKind
-from kafka_sla.model.entities import Interval, Miss, Patterns, Sla, SlaWindow, SteadyState
+from kafka_sla.model.entities import Digest, Interval, Miss, Patterns, Sla, SlaWindow, SteadyState
 from tests.kafka_sla.loads import MINUTE, at
 
 SLA = Sla("payments", "a", Patterns(), Patterns(), 30_000, 120_000, 0.999, SteadyState(30_000))
@@ -108,6 +108,46 @@ def test_the_next_miss_is_told_although_the_last_one_was_open_when_told(ledger: 
     assert ledger.outbox.enqueue(notice(id="m2", start="10:20"))
 
 
+def test_a_miss_inside_the_time_of_another_that_is_still_one_is_told(ledger: Ledger) -> None:
+    """Late facts cut the first one short, which was over when it was told, and its time falls into two misses."""
+    now_judged(ledger, miss("m1", "10:00", "10:30"), bad=("10:00", "10:30"))
+    ledger.outbox.enqueue(notice(id="m1", start="10:00", end="10:30"))
+    ledger.outbox.enqueue(notice("recovered", id="m1", start="10:00", end="10:30"))
+    now_judged(ledger, miss("m1", "10:00", "10:10"), miss("m2", "10:20"), bad=("10:00", "10:10"))
+
+    assert ledger.outbox.enqueue(notice(id="m2", start="10:20"))
+    assert [waiting.thread for waiting in ledger.outbox.waiting()] == ["m1", "m1", "m2"]
+
+
+def test_a_miss_that_only_touches_one_that_is_none_any_more_is_told(ledger: Ledger) -> None:
+    """The first was known until 10:02."""
+    ledger.outbox.enqueue(notice(id="m1", start="10:00"))
+
+    assert not ledger.outbox.enqueue(notice(id="m4", start="10:01", end="10:03"))
+    assert ledger.outbox.enqueue(notice(id="m2", start="10:02"))
+    assert ledger.outbox.enqueue(notice(id="m3", start="9:50", end="10:00"))
+    assert [waiting.thread for waiting in ledger.outbox.waiting()] == ["m1", "m2", "m3"]
+
+
+def test_two_misses_that_late_facts_made_one_go_on_in_the_thread_that_began_first(ledger: Ledger) -> None:
+    ledger.outbox.enqueue(notice(id="m2", start="10:20"))
+    ledger.outbox.enqueue(notice(id="m1", start="10:00", end="10:10"))
+    ledger.outbox.enqueue(notice("recovered", id="m3", start="9:55", end="10:30"))
+
+    assert [waiting.thread for waiting in ledger.outbox.waiting()] == ["m2", "m1", "m2"]
+
+
+def test_what_waits_is_in_the_order_in_which_it_was_queued(ledger: Ledger) -> None:
+    for name in ("payments", "orders", "refunds"):
+        ledger.outbox.enqueue(notice(id=f"miss of {name}", sla=name))
+    asked = ["orders", "payments"]
+
+    assert [waiting.miss.sla for waiting in ledger.outbox.waiting(asked)] == ["payments", "orders"]
+    sent: list[str] = []
+    ledger.outbox.deliver(lambda one: sent.append(one.miss.sla), asked)
+    assert sent == ["payments", "orders"]
+
+
 def test_another_sla_missed_at_the_same_time_is_told(ledger: Ledger) -> None:
     ledger.outbox.enqueue(notice(id="m1"))
     assert ledger.outbox.enqueue(notice(id="m2", sla="orders"))
@@ -148,6 +188,55 @@ def test_several_failures_are_raised_together(ledger: Ledger) -> None:
     with pytest.raises(ExceptionGroup, match="2 notices could not be sent") as caught:
         ledger.outbox.deliver(send)
     assert [str(error) for error in caught.value.exceptions] == ["m1", "m2"]
+
+
+def reported(ledger: Ledger, end: str, **until: str | None) -> bool:
+    """Are operators told at the run whose interval ends at `end` that these clusters are published only so far?"""
+    late = {cluster: at(clock) if clock else None for cluster, clock in until.items()}
+    calls: list[str] = []
+    assert ledger.outbox.send_late_once(late, at(end), lambda: calls.append(end)) == bool(calls)
+    return calls == [end]
+
+
+def test_a_late_cluster_is_told_again_once_some_of_it_was_published_and_an_hour_is_over(ledger: Ledger) -> None:
+    assert reported(ledger, "10:10", a="10:00")
+    assert not reported(ledger, "10:20", a="10:00")
+    assert not reported(ledger, "11:09", a="10:30")  # within an hour
+    assert not reported(ledger, "13:00", a="10:09")  # nothing was published since
+    assert reported(ledger, "13:10", a="10:10")
+    assert not reported(ledger, "14:09", a="14:00")
+    assert reported(ledger, "14:10", a="14:00")
+
+
+def test_a_cluster_of_which_nothing_was_ever_published_is_told_once(ledger: Ledger) -> None:
+    assert reported(ledger, "10:10", a=None)
+    assert not reported(ledger, "23:50", a=None)
+    assert reported(ledger, "10:20", b=None)
+    assert reported(ledger, "10:30", a=None, b=None, c=None)
+
+
+def test_an_alarm_that_could_not_be_sent_is_told_by_the_next_run(ledger: Ledger) -> None:
+    def refuse() -> None:
+        raise ConnectionRefusedError("no mail server")
+
+    with pytest.raises(ConnectionRefusedError):
+        ledger.outbox.send_late_once({"a": at("10:00")}, at("10:10"), refuse)
+    assert reported(ledger, "10:10", a="10:00")
+
+
+def test_a_digest_is_sent_to_each_recipient_once_a_period(ledger: Ledger) -> None:
+    daily, weekly = Digest("daily", "day", time(8)), Digest("weekly", "week", time(8))
+    first, second = Interval(at("0:00"), at("12:00")), Interval(at("12:00"), at("24:00"))
+    sent: list[str] = []
+
+    def send(digest: Digest, period: Interval, recipient: str) -> bool:
+        return ledger.outbox.send_digest_once(digest, period, recipient, lambda: sent.append(recipient))
+
+    assert [send(daily, first, "ann"), send(daily, first, "ann"), send(daily, first, "bob")] == [True, False, True]
+    assert [send(daily, second, "ann"), send(weekly, first, "ann")] == [True, True]
+    assert sent == ["ann", "bob", "ann", "ann"]
+    known = [ledger.outbox.digest_sent(daily, period, who) for period in (first, second) for who in ("ann", "bob")]
+    assert known == [True, True, True, False]
 
 
 def deliver_into(store: Store, file: str, start: datetime) -> None:

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.publications import Publication, Slice, visible
+from kafka_sla.ledger.publications import LoadExtent, Publication, Slice, by_load, visible
 from kafka_sla.model.entities import Interval
 from tests.kafka_sla.loads import DAY, MINUTE, at, span
 
@@ -117,6 +117,81 @@ def test_the_latest_publication_ends_at_or_before_the_asked_time(ledger: Ledger)
     assert [found and found.load_id for found in latest] == ["later", "later", "earlier", None]
 
 
+def test_of_two_publications_that_end_together_the_newer_one_is_the_latest(ledger: Ledger) -> None:
+    ledger.publications.publish(["a", "b"], span("0:00", "2:00"), "first", {"a": 3, "b": 4})
+    ledger.publications.publish(["a"], span("1:00", "2:00"), "second", 5)
+    latest = [ledger.publications.latest(cluster, at("2:00")) for cluster in "ab"]
+
+    assert [(found.load_id, found.interval, found.facts_seq) for found in latest if found] == [
+        ("second", span("1:00", "2:00"), 5),
+        ("first", span("0:00", "2:00"), 4),
+    ]
+
+
+def test_clusters_are_incomplete_until_all_of_the_interval_is_published(ledger: Ledger) -> None:
+    ledger.publications.publish(["a", "b"], span("0:00", "1:00"), "one", 0)
+    ledger.publications.publish(["a"], span("1:00", "2:00"), "two", 0)
+
+    assert ledger.publications.incomplete(["a", "b", "c"], span("0:00", "2:00")) == ["b", "c"]
+    assert ledger.publications.incomplete(["a", "b"], span("0:30", "1:01")) == ["b"]
+    assert ledger.publications.incomplete(["a", "b"], span("0:30", "1:00")) == []
+
+
+def test_loads_start_where_the_first_of_them_does_unless_one_is_not_published(ledger: Ledger) -> None:
+    ledger.publications.publish(["a", "b"], span("1:00", "2:00"), "later", 0)
+    ledger.publications.publish(["a"], span("0:00", "1:00"), "earlier", 0)
+    asked = (["later"], ["later", "earlier", "later"], ["earlier", "unheard of"], [])
+
+    assert [ledger.publications.start_of(loads) for loads in asked] == [at("1:00"), at("0:00"), None, None]
+
+
+def test_a_load_that_was_withdrawn_is_shown_no_more_and_never_again(ledger: Ledger) -> None:
+    ledger.publications.publish(["a", "b"], DAY_SPAN, "broken", 0)
+    ledger.publications.publish(["c"], DAY_SPAN, "sound", 0)
+
+    for _ in range(2):
+        ledger.publications.withdraw(["broken", "unheard of"])
+        ledger.publications.publish(["a"], DAY_SPAN, "broken", 0)
+
+    assert ledger.publications.slices(None, DAY_SPAN) == [Slice("c", DAY_SPAN, "sound")]
+    assert ledger.publications.retired_loads(DAY.replace(year=2999)) == ["broken"]
+    assert ledger.publications.known_loads(["broken", "sound", "unheard of"]) == {"broken", "sound"}
+    assert ledger.publications.known_loads([]) == set()
+
+
+def test_the_extent_of_a_load_is_where_it_was_made_visible_and_for_whom_some_of_it_is(ledger: Ledger) -> None:
+    ledger.publications.publish(["a", "b"], span("0:00", "2:00"), "both", 0)
+    ledger.publications.publish(["a"], span("1:00", "2:00"), "only a", 0)
+
+    assert ledger.publications.extents(span("0:00", "2:00")) == {
+        "both": LoadExtent(frozenset("ab"), span("0:00", "2:00"), False),
+        "only a": LoadExtent(frozenset("a"), span("1:00", "2:00"), False),
+    }
+    assert set(ledger.publications.extents(span("0:00", "1:00"))) == {"both"}
+    assert ledger.publications.extents(span("2:00", "3:00")) == {}
+
+    ledger.publications.publish(["a"], span("0:00", "2:00"), "newer", 0)
+
+    assert ledger.publications.extents(span("0:00", "1:01")) == {
+        "both": LoadExtent(frozenset("b"), span("0:00", "2:00"), True),
+        "only a": LoadExtent(frozenset(), span("1:00", "2:00"), True),
+        "newer": LoadExtent(frozenset("a"), span("0:00", "2:00"), False),
+    }
+    assert set(ledger.publications.extents(span("0:00", "1:00"))) == {"both", "newer"}
+    assert ledger.publications.extents(span("2:00", "3:00")) == {}
+
+
+def test_slices_are_all_of_a_load_when_none_of_its_clusters_and_minutes_is_missing() -> None:
+    whole = span("0:00", "2:00")
+    extent = LoadExtent(frozenset("ab"), whole, False)
+    shown = [Slice("a", whole, "one"), Slice("b", whole, "one"), Slice("a", whole, "two")]
+
+    assert extent.is_all_of(by_load(shown)["one"])
+    assert not extent.is_all_of(by_load(shown)["two"])
+    assert not extent.is_all_of([shown[0], Slice("b", span("0:00", "1:59"), "one")])
+    assert not LoadExtent(frozenset("ab"), whole, True).is_all_of(by_load(shown)["one"])
+
+
 class TestCarry:
     def test_it_is_the_end_of_what_is_published_before(self, ledger: Ledger) -> None:
         ledger.publications.publish(["a"], span("0:00", "1:00"), "one", 7)
@@ -152,3 +227,21 @@ class TestCarry:
         ledger.ingestions.record("a", span("1:00", "2:00"))
         ledger.ingestions.record("b", span("0:00", "1:00"))
         assert ledger.publications.carry("a", at("3:00")) == (at("1:00"), 0)
+
+    def test_it_is_the_end_of_a_whole_window(self, ledger: Ledger) -> None:
+        ledger.publications.publish(["a"], DAY_SPAN, "day", 7)
+        assert ledger.publications.carry("a", at("10:07"), 300_000) == (at("10:05"), 7)
+        assert ledger.publications.carry("a", at("0:04"), 300_000) is None
+
+    def test_where_nothing_of_a_publication_is_trusted_it_is_the_end_of_the_one_before(self, ledger: Ledger) -> None:
+        ledger.publications.publish(["a"], span("0:00", "1:00"), "one", 0)
+        ledger.publications.publish(["a"], span("1:00", "2:00"), "two", 0)
+        ledger.ingestions.record("a", Interval(at("1:00") + MINUTE / 2, at("1:30")))
+        assert ledger.publications.carry("a", at("3:00")) == (at("1:00"), 0)
+
+    def test_what_each_publication_had_seen_counts_for_itself(self, ledger: Ledger) -> None:
+        """The first facts landed before any was measured, the second ones after the newest."""
+        ledger.ingestions.record("a", span("0:00", "1:00"))
+        ledger.publications.publish(["a"], span("0:00", "1:00"), "one", 1)
+        ledger.publications.publish(["a"], span("1:00", "2:00"), "two", 0)
+        assert ledger.publications.carry("a", at("3:00")) == (at("1:00"), 1)

@@ -266,3 +266,20 @@ def test_a_long_time_in_which_nothing_was_bad_is_not_read_again(ledger: Ledger) 
 
     ledger.verdicts.replace(SLA, span("21:00", "21:05"), windows("21:00", "uuuuu"), count)
     assert seen == [5]
+
+
+def test_why_time_was_not_judged_is_kept_until_all_of_it_is(ledger: Ledger) -> None:
+    for sla, reason in (("payments", "a torn file"), ("orders", "a torn file"), ("payments", "a torn file, still")):
+        ledger.failures.add_unjudged(sla, span("10:00", "10:05"), reason)
+
+    for start, end in (("10:00", "10:04"), ("10:01", "10:05"), ("9:55", "10:00"), ("10:05", "10:10")):
+        put(ledger, start, end, "g")
+    assert unjudged(ledger, "10:04", "10:06") == [("orders", "a torn file"), ("payments", "a torn file, still")]
+    assert unjudged(ledger, "9:55", "10:00") == unjudged(ledger, "10:05", "10:10") == []
+
+    put(ledger, "10:00", "10:05", "ggggg")
+    assert unjudged(ledger, "0:00", "24:00") == [("orders", "a torn file")]
+
+
+def unjudged(ledger: Ledger, start: str, end: str) -> list[tuple[str, str]]:
+    return [(one.sla, one.reason) for one in ledger.failures.unjudged_within(span(start, end))]

@@ -58,6 +58,7 @@ def test_excluded_and_unknown_time_counts_neither_as_good_nor_as_bad() -> None:
         ("bg", None, "on_track"),
         ("bbggg", None, "at_risk"),
         ("bbgggggggggggggggggggg", None, "on_track"),
+        ("b" + 11 * "g", None, "on_track"),
         ("bbbg", False, "exhausted"),
         ("bb" + 22 * "g", True, "on_track"),
         ("bb" + 16 * "g" + 6 * "u", False, "on_track"),
@@ -70,6 +71,47 @@ def test_an_objective_is_not_met_only_once_it_cannot_be_or_the_period_is_over(
     found = attainment(promise(), hours(letters), START + len(letters) * HOUR)
 
     assert (found.met, found.budget) == (met, budget)
+
+
+@pytest.mark.parametrize(
+    ("letters", "budget"),
+    [
+        ("bbbbbbg", "on_track"),  # half of the budget, and no more
+        ("bbbbbbbgg", "at_risk"),
+        (9 * "b" + 9 * "g", "on_track"),  # three quarters of the budget in three quarters of the day
+        (9 * "b" + 8 * "g", "at_risk"),
+        (12 * "b", "at_risk"),  # all of it, and no more
+        (13 * "b", "exhausted"),
+    ],
+)
+def test_a_calendar_budget_is_at_risk_past_its_half_when_it_is_spent_faster_than_the_period_passes(
+    letters: str, budget: str
+) -> None:
+    assert attainment(promise(objective=0.5), hours(letters), START + len(letters) * HOUR).budget == budget
+
+
+def test_a_budget_that_is_spent_to_the_last_is_not_overspent() -> None:
+    found = attainment(promise(objective=0.5), hours(12 * "b"), START + 12 * HOUR)
+
+    assert (found.decision, found.left) == ("running", 0.0)
+
+
+@pytest.mark.parametrize(("bad_hours", "decision"), [(12, "met"), (13, "not_met")])
+def test_at_the_end_of_a_period_exactly_the_objective_is_enough(bad_hours: int, decision: str) -> None:
+    windows = hours(bad_hours * "b" + (24 - bad_hours) * "g")
+
+    assert attainment(promise(objective=0.5), windows, START + 24 * HOUR).decision == decision
+
+
+def test_what_counts_time_has_no_budget_of_records_and_the_other_way_round() -> None:
+    windows = hours("bggg", records_consumed=100, records_over_threshold=3)
+    time, records = (attainment(promise(objective_of=of), windows, START + 4 * HOUR) for of in ("time", "records"))
+
+    assert (time.budget_records, time.budget_left_records) == (None, None)
+    assert (records.budget_ms, records.budget_left_ms) == (None, None)
+    assert (round(records.budget_records or 0, 9), round(records.budget_left_records or 0, 9)) == (40.0, 28.0)
+    assert (records.records_consumed, records.records_over_threshold) == (400, 12)
+    assert (records.time_attainment, records.records_attainment) == (0.75, 0.97)
 
 
 def test_time_that_was_never_judged_is_unknown() -> None:
@@ -129,6 +171,17 @@ def test_windows_outside_the_period_or_after_the_asked_instant_are_ignored() -> 
     found = attainment(promise(), windows, START + 2 * HOUR)
 
     assert (found.good_ms, found.bad_ms) == (2 * 3_600_000, 0)
+
+
+def test_a_window_of_which_only_a_part_lies_in_the_asked_time_is_not_counted() -> None:
+    """Half an hour before each full one, so that one window crosses the start and one the end."""
+    windows = hours("bggb", START - HOUR / 2)
+
+    found = attainment_in(promise(), windows, Interval(START, START + 24 * HOUR), START + 3 * HOUR)
+    until_then = attainment_in(promise(), windows, Interval(START - HOUR / 2, START + 2.5 * HOUR))
+
+    assert (found.good_ms, found.bad_ms, found.unknown_ms) == (2 * 3_600_000, 0, 3_600_000)
+    assert (until_then.good_ms, until_then.bad_ms, until_then.at) == (2 * 3_600_000, 3_600_000, START + 2.5 * HOUR)
 
 
 def test_at_the_end_of_a_period_it_is_that_period_that_is_told() -> None:

@@ -673,3 +673,95 @@ def test_a_miss_is_over_after_half_an_hour_that_may_have_been_good() -> None:
     assert [(m.start, m.end, m.bad_windows) for m in misses(promise(), windows, WINDOW_MS)] == [
         (START, START + 16 * MINUTE, 4)
     ]
+
+
+def test_a_miss_is_not_over_while_unknown_windows_were_late_or_say_nothing_of_latency() -> None:
+    late_at_best = [window(n, "unknown", worst=40_001.0) for n in range(2, 60)]
+    silent = [replace(w, worst_latency_ms=None, worst_latency_low_ms=None) for w in late_at_best]
+    exactly = [replace(w, worst_latency_low_ms=30_000.0) for w in late_at_best]
+
+    ends = [misses(promise(), [*run("bb"), *after], WINDOW_MS)[0].end for after in (late_at_best, silent, exactly)]
+
+    assert ends == [None, None, START + 2 * MINUTE]
+
+
+@pytest.mark.parametrize("missing", ["worst_latency_ms", "worst_group", "worst_topic", "worst_partition"])
+def test_a_bad_window_has_to_say_all_of_where_and_how_late(missing: str) -> None:
+    changes: dict[str, Any] = {missing: None}
+    with pytest.raises(ValueError, match="does not say where"):
+        misses(promise(for_ms=0), [replace(window(0, "bad"), **changes)], WINDOW_MS)
+
+
+def test_the_ids_of_misses_that_stores_hold_stay() -> None:
+    (miss,) = misses(promise(), run("bb"), WINDOW_MS)
+
+    assert miss.id == "7e48f3fc34ce3acd"
+
+
+def test_what_a_window_outside_a_miss_says_of_records_that_expire_is_not_the_misss() -> None:
+    soon = [replace(w, reason=f"minute {n}") for n, w in enumerate(run("bbbgb"))]
+    (miss,) = misses(promise(), soon[1:4], WINDOW_MS)
+
+    assert expiry(miss, soon) == "minute 2"
+    assert expiry(replace(miss, end=None), soon) == "minute 4"
+    assert expiry(miss, soon[:1]) == ""
+
+
+# At the threshold
+
+
+@pytest.mark.parametrize(("low", "is_certain"), [(30_000.0, False), (30_000.5, True)])
+def test_a_bad_window_whose_low_bound_is_the_threshold_is_not_certain(low: float, is_certain: bool) -> None:
+    (found,) = judged(promise(when_uncertain="bad"), 1, [late(backlog_age_max_low_ms=low)])
+
+    assert (found.verdict, found.is_certain) == ("bad", is_certain)
+
+
+@pytest.mark.parametrize(("high", "is_certain"), [(30_000.0, True), (30_000.5, False)])
+def test_a_good_window_whose_high_bound_is_the_threshold_is_certain(high: float, is_certain: bool) -> None:
+    (found,) = judged(promise(when_uncertain="good"), 1, [latency(records_latency_max_high_ms=high)])
+
+    assert (found.verdict, found.is_certain) == ("good", is_certain)
+
+
+@pytest.mark.parametrize(("latency_ms", "verdict"), [(30_000.0, "good"), (30_000.5, "bad")])
+def test_an_estimate_of_exactly_the_threshold_is_good(latency_ms: float, verdict: Verdict) -> None:
+    row = latency(records_latency_max_ms=latency_ms, records_latency_max_high_ms=40_000.0)
+
+    assert verdicts(judged(promise(when_uncertain="estimate"), 1, [row])) == [verdict]
+
+
+@pytest.mark.parametrize("unbounded", ["records_latency_max_high_ms", "backlog_age_max_high_ms"])
+def test_a_latency_or_backlog_without_high_bound_leaves_the_partition_without_one(unbounded: str) -> None:
+    (found,) = judged(promise(when_uncertain="good"), 1, [latency(**{unbounded: None})])
+
+    assert (found.verdict, found.is_certain, found.worst_latency_high_ms) == ("good", False, None)
+
+
+def test_one_record_is_enough_to_be_unknown() -> None:
+    (timeless,) = judged(promise(), 1, [latency(unknown_latency_records=1)])
+    waiting = unread(latency(), None, cleanup_policy=None, unread_records=1)
+    (unread_one,) = judged(promise(min_time_to_expiry_ms=600_000), 1, [latency()], unread=[waiting])
+
+    assert timeless.reason == "1 of 1 partitions: pay orders-0: 1 records without a produced time"
+    assert unread_one.reason == "1 of 1 partitions: pay orders-0: when its unread records expire is not known"
+
+
+def test_a_window_without_rows_names_the_first_partition_that_is_expected() -> None:
+    (found,) = judged(promise(), 1, [], expected=[("pay", "orders", 1), ("pay", "orders", 0)])
+
+    assert (found.verdict, found.steady_partitions, found.bootstrapping_partitions, found.unknown_partitions) == (
+        "unknown",
+        0,
+        0,
+        2,
+    )
+    assert found.reason == "2 of 2 partitions: pay orders-0: no data"
+    assert (found.records_consumed, found.records_over_threshold, found.records_over_threshold_high) == (0, 0, 0)
+
+
+def test_a_latency_without_low_bound_is_not_over_the_threshold_for_certain() -> None:
+    unknown = {"backlog_age_max_low_ms": None, "records_latency_max_low_ms": None}
+    (found,) = judged(promise(when_uncertain="bad"), 1, [late(**unknown)])
+
+    assert (found.verdict, found.is_certain, found.worst_latency_low_ms) == ("bad", False, None)

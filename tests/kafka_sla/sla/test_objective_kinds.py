@@ -154,6 +154,19 @@ def test_a_rolling_budget_is_at_risk_from_four_fifths_on(bad_minutes: int, budge
     assert (found.budget, found.met) == (budget_state, met)
 
 
+def test_exactly_four_fifths_of_a_rolling_budget_are_no_risk_yet() -> None:
+    found = [after(required(0.5, "7d"), of_days=7, bad_ms=bad).budget for bad in (241_920_000, 241_920_001)]
+
+    assert found == ["on_track", "at_risk"]
+
+
+def test_records_of_unknown_time_alone_decide_nothing() -> None:
+    found = after(required(0.99, "7d", "records"), records_in_unknown_time=500)
+
+    assert (found.attainment, found.attainment_low, found.attainment_high) == (None, 0.0, 1.0)
+    assert (found.decision, found.budget, found.burn_rate) == (None, None, None)
+
+
 def test_excluded_time_earns_no_budget_in_a_rolling_period_either() -> None:
     assert after(required(0.9, "7d"), excluded_ms=2 * DAY_MS).budget_ms == pytest.approx(0.1 * 5 * DAY_MS)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import time, timedelta
 from typing import Any
 
 from kafka_sla.text.formatting import moment, plural, span
 from kafka_sla.web.queries.backfill_commands import Remediation
 from kafka_sla.web.queries.gaps import Missing, MissingTime
+
+_MIDNIGHT = time()
 
 
 def missing(found: Missing, airflow: Callable[[str], str]) -> dict[str, Any]:
@@ -18,13 +20,9 @@ def missing(found: Missing, airflow: Callable[[str], str]) -> dict[str, Any]:
         "times": [_time(one) for one in found.times],
         "omitted": found.omitted,
         "unjudged": [
-            {
-                "sla": one.sla,
-                "start": f"{one.start:%Y-%m-%d}",
-                "end": _last(one.end),
-                "days": plural((one.end - one.start).days, "day"),
-            }
+            {"sla": one.sla, "start": moment(one.start), "end": moment(one.end), "reason": one.reason}
             for one in found.unjudged
+            if one.reason
         ],
         "measure": [_remediation(one, airflow) for one in found.remediations if one.kind != "judge"],
         "judge": [_remediation(one, airflow) for one in found.remediations if one.kind == "judge"],
@@ -64,7 +62,7 @@ def _remediation(one: Remediation, airflow: Callable[[str], str]) -> dict[str, A
 
 def _title(one: Remediation) -> str:
     days = (one.end - one.start).days
-    if one.kind == "trigger":
+    if one.start.time() != _MIDNIGHT or one.end.time() != _MIDNIGHT or one.kind == "trigger":
         return f"{moment(one.start)} to {moment(one.end)}"
     if days == 1:
         return f"{one.start:%Y-%m-%d}"

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from pydantic import BaseModel, Field
 
+from kafka_sla.ledger import failures
 from kafka_sla.model.entities import Interval, floor_time
 from kafka_sla.sla.rollups import DAY_MS
 from kafka_sla.web.queries import airflow_runs, backfill_commands
@@ -33,11 +34,13 @@ class MissingTime(BaseModel):
 
 
 class Unjudged(BaseModel):
-    """Whole days that are published and that an SLA was not, or not wholly, judged in."""
+    """Published time that an SLA was not, or not wholly, judged in: whole days, or an interval in which it could not
+    be."""
 
     sla: str
     start: datetime
     end: datetime
+    reason: str | None = Field(description="why the last attempt to judge some of it failed")
 
 
 class Missing(BaseModel):
@@ -124,24 +127,51 @@ def _measuring(gaps: dict[str, list[Interval]], now: datetime) -> Iterator[Remed
 
 
 def _unjudged(context: Context, over: Interval, published: Spans) -> list[Unjudged]:
+    """Whole days without all their verdicts, and of other time that which could not be judged, in time order."""
+    names = {sla.name for sla in context.settings.slas}
+    failed = [one for one in reversed(context.ledger.failures.unjudged_within(over)) if one.sla in names]
+    found = [
+        Unjudged(sla=sla, start=span.start, end=span.end, reason=_last_reason(failed, sla, span))
+        for sla, span in _unjudged_days(context, over, published)
+    ]
+    rest = [f for f in failed if not any(f.sla == d.sla and d.start <= f.interval.start < d.end for d in found)]
+    return [*found, *_joined(rest)]
+
+
+def _joined(failed: Iterable[failures.Unjudged]) -> Iterator[Unjudged]:
+    """Intervals of an SLA that follow each other as one, with the reason of the last."""
+    last: Unjudged | None = None
+    for one in sorted(failed, key=lambda f: (f.sla, f.interval)):
+        if last and last.sla == one.sla and one.interval.start <= last.end:
+            end = max(last.end, one.interval.end)
+            last = last.model_copy(update={"end": end, "reason": one.reason})
+            continue
+        if last:
+            yield last
+        last = Unjudged(sla=one.sla, start=one.interval.start, end=one.interval.end, reason=one.reason)
+    if last:
+        yield last
+
+
+def _last_reason(failed: Sequence[failures.Unjudged], sla: str, span: Interval) -> str | None:
+    return next((one.reason for one in reversed(failed) if one.sla == sla and one.interval.overlaps(span)), None)
+
+
+def _unjudged_days(context: Context, over: Interval, published: Spans) -> Iterator[tuple[str, Interval]]:
     whole = [day for day in _days(over) if over.start <= day and day + _DAY <= over.end]
     if not whole:
-        return []
+        return
     days = [Interval(day, day + _DAY) for day in whole]
     shown = {cluster: {day.start: _length(clipped(mine, day)) for day in days} for cluster, mine in published.items()}
     judged = context.ledger.rollups.judged_by_day(
         [sla.name for sla in context.settings.slas], Interval(whole[0], whole[-1] + _DAY)
     )
     window = timedelta(milliseconds=context.settings.window_ms)
-    found = []
     for sla in context.settings.slas:
         mine = shown.get(sla.cluster, {})
         lacking = [day for day, length in mine.items() if judged[sla.name].get(day, timedelta()) + window <= length]
-        found += [
-            Unjudged(sla=sla.name, start=r.start, end=r.end)
-            for r in backfill_commands.ranges(lacking, backfill_commands.LONGEST_STORED)
-        ]
-    return found
+        for span in backfill_commands.ranges(lacking, backfill_commands.LONGEST_STORED):
+            yield sla.name, span
 
 
 def _judging(unjudged: Sequence[Unjudged]) -> Iterator[Remediation]:

@@ -133,8 +133,63 @@ def test_an_sla_that_came_later_is_judged_from_what_is_stored(context: Any) -> N
     }
 
 
+def at(day: int, clock: str) -> datetime:
+    return MARCH + (day - 1) * DAY + timedelta(hours=int(clock[:2]), minutes=int(clock[3:]))
+
+
+def test_what_could_not_be_judged_is_named_with_its_reason_and_judged_by_one_run(context: Any) -> None:
+    publish(context, "prod", days(1, 8))
+    orders, failures = "orders within 5 minutes", context.ledger.failures
+    for sla, start, end, reason in (
+        (orders, "09:00", "09:05", "a torn file"),
+        (orders, "09:05", "09:10", "another one"),
+        (orders, "11:00", "11:05", "a third one"),
+        ("no SLA any more", "09:00", "09:05", "forgotten"),
+    ):
+        failures.add_unjudged(sla, Interval(at(8, start), at(8, end)), reason)
+
+    answer = found(context, Interval(at(8, "08:00"), at(8, "11:30")))
+
+    assert [(one.sla, one.start, one.end, one.reason) for one in answer.unjudged] == [
+        (orders, at(8, "09:00"), at(8, "09:10"), "another one"),
+        (orders, at(8, "11:00"), at(8, "11:05"), "a third one"),
+    ]
+    offered = [one for one in answer.remediations if one.kind == "judge"]
+    assert [(one.start, one.end, one.slas) for one in offered] == [
+        (at(8, "09:00"), at(8, "09:10"), [orders]),
+        (at(8, "11:00"), at(8, "11:05"), [orders]),
+    ]
+
+
+def test_a_day_that_was_not_wholly_judged_is_named_once_with_the_last_reason(context: Any) -> None:
+    publish(context, "prod", days(1, 1))
+    for clock in ("09:00", "10:00"):
+        failed = Interval(at(1, clock), at(1, clock) + timedelta(minutes=5))
+        context.ledger.failures.add_unjudged("orders within 5 minutes", failed, f"torn at {clock}")
+
+    mine = [one for one in found(context, days(1, 2)).unjudged if one.sla == "orders within 5 minutes"]
+
+    assert [(one.start, one.end, one.reason) for one in mine] == [(MARCH, MARCH + DAY, "torn at 10:00")]
+
+
+def test_the_page_says_why_time_could_not_be_judged(reader: Asker, context: Any) -> None:
+    from kafka_sla.tasks.connections import store_of
+
+    ledger, sla = Ledger(store_of("kafka_sla_store")), context.settings.slas[0]
+    failed = Interval(at(2, "09:00"), at(2, "09:05"))
+    ledger.failures.add_unjudged(sla.name, failed, "no space left on <disk>")
+    page = html.unescape(reader.get("/coverage", **{"from": "2026-03-01T12:00", "to": "2026-03-02T12:00"}).text)
+    ledger.verdicts.replace(sla, failed, [], lambda _: [])
+
+    assert "<td>no space left on <disk></td>" in page
+    assert "2026-03-02 09:00:00 UTC to 2026-03-02 09:05:00 UTC" in page
+
+
 def test_every_form_offered_is_one_that_the_dag_accepts(context: Any) -> None:
     publish(context, "dr", Interval(MARCH - 90 * DAY, MARCH))
+    context.ledger.failures.add_unjudged(
+        "orders within 5 minutes", Interval(at(8, "09:00"), at(8, "09:05")), "a torn file"
+    )
 
     remediations = found(context, Interval(NOW - 100 * DAY, NOW)).remediations
 

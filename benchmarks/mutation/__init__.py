@@ -1,0 +1,1 @@
+"""Would the tests notice a wrong line? `make mutate`."""
