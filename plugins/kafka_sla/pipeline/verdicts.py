@@ -26,7 +26,7 @@ def verdicts(
     """One verdict per window of the interval on each of these SLAs, a chain's after the others; or why that one cannot
     be judged, which keeps no other from its verdicts."""
     windows = (interval.end - interval.start) // timedelta(milliseconds=settings.window_ms)
-    for batch in batches(slas, windows):
+    for batch in _batches(slas, windows):
         try:
             found = _judged(settings, batch, lake, interval)
         except Exception as error:
@@ -35,7 +35,7 @@ def verdicts(
             yield from ((sla, found[sla.name]) for sla in batch)
 
 
-def batches(slas: Sequence[Sla], windows: int) -> Iterator[list[Sla]]:
+def _batches(slas: Sequence[Sla], windows: int) -> Iterator[list[Sla]]:
     """SLAs that can be judged together, of so many windows each: of one cluster, and not too many. A chain is judged
     alone, because its latency is no partition's."""
     by_cluster: dict[str, list[Sla]] = defaultdict(list)

@@ -20,6 +20,7 @@ from kafka_sla.model.tables import SLA_MISSES, SLA_WINDOWS
 from kafka_sla.pipeline import steps
 from kafka_sla.pipeline.rollup_builder import sum_up
 from kafka_sla.reporting.report import reported
+from kafka_sla.sla.evaluate import misses
 from kafka_sla.sla.exclusion_request import exclusion_request
 from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS
 from tests.kafka_sla.ledger.test_verdicts import SLA, put, span, windows
@@ -33,7 +34,7 @@ WIDTHS = (60_000, SLOT_MS, HOUR_MS, DAY_MS)
 
 def judged(ledger: Ledger, lake: Lake, verdicts: str = "gggbbbbgggguubbbgggg") -> None:
     counted = [replace(w, records_consumed=100, records_over_threshold=7) for w in windows("10:00", verdicts)]
-    ledger.verdicts.replace(SLA, HOUR, counted, lambda found: steps.judging.misses(SLA, found, 60_000))
+    ledger.verdicts.replace(SLA, HOUR, counted, lambda found: misses(SLA, found, 60_000))
     sum_up(SLA, lake, ledger, HOUR, 60_000)
 
 
