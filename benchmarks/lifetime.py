@@ -35,7 +35,6 @@ from kafka_sla.lake.recovery import relocation
 from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS
 
-RUNS, GROUP_PARTITIONS = 2_016, 1_000
 _WIDTH = timedelta(minutes=5)
 _RUNS_A_DAY, _RUNS_A_WORKER = 288, 24
 _CONFIGURATION = f"""
@@ -110,12 +109,13 @@ def main(runs: int, group_partitions: int) -> int:
             _land(store_of(made.plan.folder), shape, Interval(intervals[0].start, intervals[-1].end))
             made.run([Interval(intervals[0].start, intervals[-1].end)])
             once = made.rows()
-    text = f"{table(_HEAD, [day.row() for day in days])}\n\n<sub>{machine()}</sub>"
+    lines = table(_HEAD, [day.row() for day in days])
+    text = f"{runs:,} runs of {group_partitions:,} group-partitions:\n\n{lines}\n\n<sub>{machine()}</sub>"
     print(text)
     wrong = [*_differences(lived, once), *_grown(days), *(["store check found damage"] if checked else [])]
     for one in wrong:
         say(one)
-    if runs == RUNS and group_partitions == GROUP_PARTITIONS and not wrong:
+    if not wrong:
         put("damage.md", "make lifetime", text)
     return int(bool(wrong))
 
