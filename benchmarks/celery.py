@@ -24,6 +24,7 @@ import psutil
 
 from benchmarks.order_day import CLUSTER, CONFIGURATION, DAY, write_files
 from benchmarks.order_reader import digest
+from benchmarks.order_stage import TABLES, import_facts
 from benchmarks.printed import put
 from benchmarks.speed_table import say, table
 from demo.airflow_client import AirflowClient
@@ -34,15 +35,12 @@ from demo.postgres import postgres
 from kafka_sla.cli.context import Workplace
 from kafka_sla.cli.local_run import Run, execute
 from kafka_sla.config.store import Store
-from kafka_sla.lake.import_files import import_committed_offsets, import_log_offsets
 from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import EVERYTHING, Connection, Interval
 
 DAG, RUNS = "kafka_sla", 6
 _WORKERS = ("worker-1", "worker-2")
 _HOUR = timedelta(hours=1)
-_TABLES = ("consumer_latency", "steady_state", "consumer_status", "non_consumed", "sla_windows", "sla_misses")
-_IMPORTS = {"log_offsets": import_log_offsets, "committed_offsets": import_committed_offsets}
 _MAIN = "from airflow.__main__ import main; main()"
 
 
@@ -56,7 +54,7 @@ def main() -> int:
         objects = stack.enter_context(object_store(folder / "objects"))
         connection = _store(databases["kafka_sla"], objects)
         store = Store.from_connection(connection)
-        _import(store, files)
+        import_facts(Lake(store), files)
         extra = _celery(stack.enter_context(_redis(folder / "redis")), databases["airflow"])
         extra |= {
             "AIRFLOW_CONN_KAFKA_SLA_STORE": _as_json(connection),
@@ -72,7 +70,7 @@ def main() -> int:
         _run(client, intervals)
         ran = {name: len(list((folder / name / "logs").rglob("attempt=*.log"))) for name in _WORKERS}
         found, expected = _rows(store), _rows(_on_disk(folder / "disk", files, intervals))
-    wrong = [f"the rows of {name} are not those of a folder" for name in _TABLES if found[name] != expected[name]]
+    wrong = [f"the rows of {name} are not those of a folder" for name in TABLES if found[name] != expected[name]]
     wrong += [f"{name} ran nothing" for name, tasks in ran.items() if not tasks]
     said = f"{RUNS} runs, {sum(ran.values())} tasks; SHA-256 of all rows: {'not equal' if wrong else 'equal'}"
     print(text := f"{table(['worker', 'tasks'], list(ran.items()))}\n\n{said}")
@@ -90,11 +88,6 @@ def _store(database: str, objects: ObjectStore) -> Connection:
 
 def _as_json(connection: Connection) -> str:
     return json.dumps({"conn_type": connection.conn_type, "extra": connection.extra})
-
-
-def _import(store: Store, files: list[tuple[str, Path]]) -> None:
-    for name, path in files:
-        _IMPORTS[name](Lake(store), path, [CLUSTER])
 
 
 @contextmanager
@@ -170,7 +163,7 @@ def _run(client: AirflowClient, intervals: list[Interval]) -> None:
 
 
 def _rows(store: Store) -> dict[str, str]:
-    return {name: digest(name, Lake(store).published(name, EVERYTHING).to_pylist()) for name in _TABLES}
+    return {name: digest(name, Lake(store).published(name, EVERYTHING).to_pylist()) for name in TABLES}
 
 
 def _on_disk(folder: Path, files: list[tuple[str, Path]], intervals: list[Interval]) -> Store:
@@ -178,7 +171,7 @@ def _on_disk(folder: Path, files: list[tuple[str, Path]], intervals: list[Interv
     folder.mkdir()
     (folder / "kafka_sla.yml").write_text(CONFIGURATION)
     place = Workplace(folder / "kafka_sla.yml", folder / "store")
-    _import(place.store, files)
+    import_facts(Lake(place.store), files)
     whole = Interval(intervals[0].start, intervals[-1].end)
     execute(place, Run(whole, (CLUSTER,), place.settings.slas, live=False))
     return place.store

@@ -45,8 +45,7 @@ class Stage:
         return Lake(store_of(self.plan.folder))
 
     def import_files(self, files: Iterable[tuple[str, Path]]) -> None:
-        for table, path in files:
-            _IMPORTS[table](self.lake, path, [CLUSTER])
+        import_facts(self.lake, files)
 
     def start(self, name: str, intervals: Sequence[Interval]) -> subprocess.Popen[bytes]:
         """A worker in a process group of its own, so that a kill takes its Spark along."""
@@ -84,6 +83,12 @@ class Stage:
     def mails(self) -> Counter[str]:
         """How often each miss was mailed as `<miss>.opened` or `<miss>.recovered`; a mail may be about several."""
         return Counter(event for mail in self.box.mails() for event in mailed(mail))
+
+
+def import_facts(lake: Lake, files: Iterable[tuple[str, Path]]) -> None:
+    """Files of facts by the table that they are of."""
+    for table, path in files:
+        _IMPORTS[table](lake, path, [CLUSTER])
 
 
 def mailed(mail: EmailMessage) -> list[str]:

@@ -14,7 +14,6 @@ from kafka_sla.errors import BadRequest, KafkaSlaError
 from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import Connection, Interval, Sla, floor_time
 from kafka_sla.pipeline import steps
-from kafka_sla.pipeline.unjudged import keep_unjudged
 from kafka_sla.spark.submit import run_spark
 from kafka_sla.text.durations import duration_text
 from kafka_sla.text.formatting import plural
@@ -93,7 +92,7 @@ def _evaluate(place: Workplace, run: Run) -> Iterator[Exception]:
 
 def _keep_unjudged(place: Workplace, name: str, interval: Interval, error: Exception) -> None:
     try:
-        keep_unjudged(place.store, name, interval, error)
+        steps.keep_unjudged(place.store, name, interval, error)
     except KafkaSlaError as unkept:
         note(f"why the SLA {name!r} was not judged could not be kept: {unkept}")
 

@@ -202,34 +202,28 @@ def _wide_row(status: SlaStatus) -> tuple[str, ...]:
 
 
 def _failures_text(failed: Sequence[Failure]) -> str:
-    """The newest of them, each with the command that takes it up again."""
-    lines = [f"{plural(len(failed), 'interval')} could not be measured:"]
-    for one in failed[:_MOST_FAILURES]:
-        lines += [
-            f"  {one.cluster}, {one.interval}: {one.step}: {one.reason}",
-            f"    kafka-sla run {_times(one.interval)} --cluster {shlex.quote(one.cluster)}",
-        ]
-    return "\n".join([*lines, *_older(failed)])
+    return _taken_up(
+        f"{plural(len(failed), 'interval')} could not be measured:",
+        [(f"{f.cluster}, {f.interval}: {f.step}: {f.reason}", f.interval, "--cluster", f.cluster) for f in failed],
+    )
 
 
 def _unjudged_text(unjudged: Sequence[Unjudged]) -> str:
-    """The same for published time that SLAs could not be judged in."""
-    lines = [f"{plural(len(unjudged), 'interval')} could not be judged:"]
-    for one in unjudged[:_MOST_FAILURES]:
-        lines += [
-            f"  {one.sla}, {one.interval}: {one.reason}",
-            f"    kafka-sla run {_times(one.interval)} --sla {shlex.quote(one.sla)}",
-        ]
-    return "\n".join([*lines, *_older(unjudged)])
+    return _taken_up(
+        f"{plural(len(unjudged), 'interval')} could not be judged:",
+        [(f"{one.sla}, {one.interval}: {one.reason}", one.interval, "--sla", one.sla) for one in unjudged],
+    )
 
 
-def _times(interval: Interval) -> str:
-    return f"--from {instant_text(interval.start)} --to {instant_text(interval.end)}"
-
-
-def _older(listed: Sequence[Failure] | Sequence[Unjudged]) -> list[str]:
-    older = len(listed) - _MOST_FAILURES
-    return [f"  and {older} older ones: --json lists all"] if older > 0 else []
+def _taken_up(head: str, listed: Sequence[tuple[str, Interval, str, str]]) -> str:
+    """The newest of them, each with the command that takes it up again: text, time, option and its value."""
+    lines = [head]
+    for text, interval, option, value in listed[:_MOST_FAILURES]:
+        times = f"--from {instant_text(interval.start)} --to {instant_text(interval.end)}"
+        lines += [f"  {text}", f"    kafka-sla run {times} {option} {shlex.quote(value)}"]
+    if (older := len(listed) - _MOST_FAILURES) > 0:
+        lines.append(f"  and {older} older ones: --json lists all")
+    return "\n".join(lines)
 
 
 def _validation_text(ledger: Ledger, clusters: Sequence[ClusterStatus]) -> str:

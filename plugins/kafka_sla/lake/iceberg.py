@@ -26,7 +26,7 @@ from kafka_sla.config.store import Store
 from kafka_sla.errors import DamagedTable, KafkaSlaError, StoreError
 from kafka_sla.files import not_written, reached
 from kafka_sla.lake.catalogs import connect, elsewhere, reached_catalog
-from kafka_sla.lake.table_layout import LOADS, MAIN, NAMESPACE, new_table, with_all_columns, with_loads
+from kafka_sla.lake.table_layout import LOADS, MAIN, NAMESPACE, location_of, new_table, with_all_columns, with_loads
 from kafka_sla.ledger.database import is_read_only, retrying, telling
 from kafka_sla.model.tables import Table
 
@@ -104,7 +104,7 @@ class Iceberg:
 
     def _open(self, table: Table) -> IcebergTable:
         catalog = self._connect()
-        name, place = (NAMESPACE, table.name), f"{self._store.warehouse}/{NAMESPACE}/{table.name}"
+        name, place = (NAMESPACE, table.name), location_of(self._store.warehouse, table)
         if is_read_only(self._store):
             return catalog.load_table(name)
         try:

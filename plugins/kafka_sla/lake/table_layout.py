@@ -59,6 +59,11 @@ def branch_of(table: Table) -> str:
     return LOADS if table.kind == "metric" else MAIN
 
 
+def location_of(warehouse: str, table: Table) -> str:
+    """Where the own files of a table lie: its metadata, not its rows."""
+    return f"{warehouse}/{NAMESPACE}/{table.name}"
+
+
 def new_table(catalog: Catalog, name: tuple[str, str], table: Table, location: str) -> IcebergTable:
     """An empty table of this contract, whose own files lie below the location."""
     schema = _schema(table)

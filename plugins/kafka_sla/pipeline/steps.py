@@ -171,8 +171,16 @@ def keep_failure(
     clusters that could be read, where there is one already."""
     job = read_job(job_path) if job_path else None
     cause = left(job.output) if job and step == "measure" else None
-    reason = cause or " ".join(str(error).split()) or type(error).__name__
-    Ledger(store).failures.add(job.clusters if job else clusters, interval, step, reason[:_LONGEST_REASON])
+    Ledger(store).failures.add(job.clusters if job else clusters, interval, step, _reason(error, cause))
+
+
+def keep_unjudged(store: Store, sla: str, interval: Interval, error: BaseException) -> None:
+    """Keep why the SLA was not judged in the interval, for `status` and the page of coverage, until it is."""
+    Ledger(store).failures.add_unjudged(sla, interval, _reason(error))
+
+
+def _reason(error: BaseException, cause: str | None = None) -> str:
+    return (cause or " ".join(str(error).split()) or type(error).__name__)[:_LONGEST_REASON]
 
 
 def evaluate(settings: Settings, store: Store, sla_name: str, interval: Interval) -> dict[str, Any]:
@@ -194,9 +202,10 @@ def evaluate_all(
     lake, ledger = Lake(store).remembering(), Ledger(store)
     judged = []
     for sla, windows in verdicts(settings, [settings.sla(name) for name in slas], lake, interval):
+        if isinstance(windows, Exception):
+            yield sla.name, windows
+            continue
         try:
-            if isinstance(windows, Exception):
-                raise windows
             yield sla.name, _kept(settings, sla, windows, lake, ledger, interval)
             judged.append(sla)
         except Exception as error:

@@ -12,7 +12,7 @@ from kafka_sla.model.entities import Interval, Sla, SlaWindow
 from kafka_sla.pipeline.chain_rows import as_measured
 from kafka_sla.pipeline.evidence_reader import measured
 from kafka_sla.pipeline.expiry import unread_rows
-from kafka_sla.sla.evaluate import judge, judge_together
+from kafka_sla.sla.evaluate import judge_together
 
 _PIECE = timedelta(days=1)
 """Longer intervals are judged piece by piece, because the rows of a piece are held in memory."""
@@ -27,12 +27,7 @@ def verdicts(
     be judged, which keeps no other from its verdicts."""
     windows = (interval.end - interval.start) // timedelta(milliseconds=settings.window_ms)
     for batch in _batches(slas, windows):
-        try:
-            found = _judged(settings, batch, lake, interval)
-        except Exception as error:
-            yield from _each(settings, batch, lake, interval, error)
-        else:
-            yield from ((sla, found[sla.name]) for sla in batch)
+        yield from _of_batch(settings, batch, lake, interval)
 
 
 def _batches(slas: Sequence[Sla], windows: int) -> Iterator[list[Sla]]:
@@ -48,18 +43,20 @@ def _batches(slas: Sequence[Sla], windows: int) -> Iterator[list[Sla]]:
     yield from ([sla] for sla in slas if sla.chain)
 
 
-def _each(
-    settings: Settings, slas: Sequence[Sla], lake: Lake, interval: Interval, error: Exception
+def _of_batch(
+    settings: Settings, batch: Sequence[Sla], lake: Lake, interval: Interval
 ) -> Iterator[tuple[Sla, list[SlaWindow] | Exception]]:
-    """Each alone, after they could not be judged together."""
-    if len(slas) == 1:
-        yield slas[0], error
-        return
-    for sla in slas:
-        try:
-            yield sla, _judged(settings, [sla], lake, interval)[sla.name]
-        except Exception as its_own:
-            yield sla, its_own
+    """Together; each alone where that fails, to find whose error it is."""
+    try:
+        found = _judged(settings, batch, lake, interval)
+    except Exception as error:
+        if len(batch) == 1:
+            yield batch[0], error
+            return
+        for sla in batch:
+            yield from _of_batch(settings, [sla], lake, interval)
+    else:
+        yield from ((sla, found[sla.name]) for sla in batch)
 
 
 def _judged(settings: Settings, slas: Sequence[Sla], lake: Lake, interval: Interval) -> dict[str, list[SlaWindow]]:
@@ -76,5 +73,4 @@ def _of_piece(settings: Settings, slas: Sequence[Sla], lake: Lake, piece: Interv
     unread = unread_rows(slas, lake, piece)
     if first.chain:
         latency, steady = as_measured(first, lake, piece, steady)
-        return {first.name: judge(first, piece, settings.window_ms, latency, steady, unread=unread)}
     return judge_together(slas, piece, settings.window_ms, latency, steady, unread=unread)

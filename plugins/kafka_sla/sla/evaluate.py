@@ -51,7 +51,7 @@ def judge_together(
     unread: pa.Table | None = None,
 ) -> dict[str, tuple[SlaWindow, ...]]:
     """The same for several SLAs of one cluster, by name, in little more time than one takes: `steady` has the rows of
-    all of them. No chains among them: the latency of each is another one.
+    all of them. A chain is alone: its latency is no partition's.
 
     Raises:
         ValueError: they are of several clusters.

@@ -135,10 +135,10 @@ def evaluate(plan: Plan, batch: Batch) -> list[dict[str, Any]]:
 
 
 def _keep_unjudged(store: Store, sla: str, interval: Interval, error: Exception) -> None:
-    from kafka_sla.pipeline.unjudged import keep_unjudged
+    from kafka_sla.pipeline import steps
 
     try:
-        keep_unjudged(store, sla, interval, error)
+        steps.keep_unjudged(store, sla, interval, error)
     except errors.KafkaSlaError as unkept:
         log.error("Why %s was not judged could not be kept: %s", sla, unkept)
 

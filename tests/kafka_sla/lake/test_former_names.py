@@ -11,10 +11,11 @@ import pytest
 
 from kafka_sla.config.store import Store
 from kafka_sla.files import write_rows
-from kafka_sla.lake.iceberg import Iceberg, connect
+from kafka_sla.lake.catalogs import connect
+from kafka_sla.lake.iceberg import Iceberg
 from kafka_sla.lake.import_files import read_rows
 from kafka_sla.lake.lake import Lake
-from kafka_sla.lake.table_layout import NAMESPACE, new_table
+from kafka_sla.lake.table_layout import NAMESPACE, location_of, new_table
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
 from kafka_sla.model.tables import COMMITTED_OFFSETS, REPLICA_FETCHES, STEADY_STATE, Column, Table
@@ -59,7 +60,7 @@ def lake(store: Store) -> Lake:
 
 def added(store: Store, table: Table, file: str) -> None:
     """As that version did: all loads of a table were on its one branch."""
-    place = f"{store.warehouse}/{NAMESPACE}/{table.name}"
+    place = location_of(store.warehouse, table)
     with new_table(connect(store), (NAMESPACE, table.name), table, place).transaction() as transaction:
         transaction.add_files([file])
 

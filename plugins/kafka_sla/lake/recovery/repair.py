@@ -25,7 +25,7 @@ from kafka_sla.lake.published_view import PublishedView
 from kafka_sla.lake.recovery.damage import Damage
 from kafka_sla.lake.recovery.relocation import MOVING, forget_interrupted, switch
 from kafka_sla.lake.staging import folder_of, parquet_below
-from kafka_sla.lake.table_layout import NAMESPACE, branch_of, new_table, with_loads
+from kafka_sla.lake.table_layout import NAMESPACE, branch_of, location_of, new_table, with_loads
 from kafka_sla.ledger.database import telling
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model import former_names
@@ -86,7 +86,7 @@ class Repair:
             catalog = own_catalog(self._store)
             forget_interrupted(catalog)
             name = (NAMESPACE, table.name + MOVING)
-            made = new_table(catalog, name, table, f"{self._store.warehouse}/{NAMESPACE}/{table.name}")
+            made = new_table(catalog, name, table, location_of(self._store.warehouse, table))
             if files:
                 with with_loads(made, table).transaction() as transaction:
                     transaction.add_files(files, check_duplicate_files=False, branch=branch_of(table))
