@@ -80,3 +80,4 @@ def test_a_chain_is_judged_beside_the_others(published: Lake) -> None:
     judged = found([chain, SLA], published)
 
     assert (kinds(judged["chain"]), len(judged["payments"])) == ({"unknown"}, 60)
+    assert {w.reason for w in judged["chain"]} == {"no data: no group and topic of this SLA has been seen"}
