@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_sla.model.entities import StatusRules
-from kafka_sla.model.tables import Column, Table
+from kafka_sla.model.tables import Table, ddl_columns
 
 _GROUP = ["cluster", "group", "window_end"]
 _SUMS = {"severity": "max", "commits": "sum", "partitions": "sum", "commits_found": "sum", "partitions_found": "sum"}
@@ -22,16 +22,16 @@ SUMS = Table(
     tuple(_GROUP),
     "window_end",
     "What the partitions of a group say together, of which some tasks know a part each.",
-    (
-        Column("cluster", "STRING", False, "cluster name of the configuration"),
-        Column("group", "STRING", False, "consumer group"),
-        Column("window_end", "TIMESTAMP", False, "end of the window, exclusive"),
-        Column("severity", "BIGINT", False, "the worst: 0 NOTFOUND, 1 OK, 2 WARNING, 3 ERROR"),
-        Column("commits", "BIGINT", False, "evaluated commits"),
-        Column("partitions", "BIGINT", False, "partitions"),
-        Column("commits_found", "BIGINT", False, "evaluated commits of the partitions that are not gone"),
-        Column("partitions_found", "BIGINT", False, "partitions that are not gone"),
-    ),
+    ddl_columns("""
+        cluster STRING NOT NULL             -- cluster name of the configuration
+        group STRING NOT NULL               -- consumer group
+        window_end TIMESTAMP NOT NULL       -- end of the window, exclusive
+        severity BIGINT NOT NULL            -- the worst: 0 NOTFOUND, 1 OK, 2 WARNING, 3 ERROR
+        commits BIGINT NOT NULL             -- evaluated commits
+        partitions BIGINT NOT NULL          -- partitions
+        commits_found BIGINT NOT NULL       -- evaluated commits of the partitions that are not gone
+        partitions_found BIGINT NOT NULL    -- partitions that are not gone
+    """),
 )
 _SEVERITY = {"NOTFOUND": 0, "OK": 1, "WARNING": 2}
 _STATUSES = ("NOTFOUND", "OK", "WARNING", "ERROR")

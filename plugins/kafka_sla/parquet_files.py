@@ -23,7 +23,7 @@ def parquet_file(path: str, dictionaries: Sequence[str] = ()) -> Iterator[pq.Par
     filesystem, inside = located(path)
     try:
         if filesystem.get_file_info(inside).type != FileType.File:
-            raise StoreError(f"{path} is not there any more: measure its interval again")
+            raise DamagedFile([path], "it is not there any more")
         with filesystem.open_input_file(inside) as source:
             metadata = pq.read_metadata(source)
             schema = metadata.schema.to_arrow_schema()

@@ -54,7 +54,7 @@ def _files(spark: SparkSession, table: Table, files: list[str], *, with_load: bo
         rows = read_by_arrow(spark, files, ddl, pa.schema([*fields, *([_LOAD_ID] if with_load else [])]))
     else:
         rows = spark.read.schema(ddl).option(_VERIFY, True).parquet(*files)
-    return rows.withColumns({name: F.expr(value) for name, value in today.items()})
+    return rows.withColumns({name: F.expr(value) for name, value in today.items()}) if today else rows
 
 
 def selected(frame: DataFrame, job: Job) -> DataFrame:

@@ -88,6 +88,8 @@ def _evaluate(place: Workplace, run: Run) -> Iterator[Exception]:
                 note(f"the SLA {name!r} was not judged: {found}")
                 _keep_unjudged(place, name, run.interval, found)
                 yield found
+            elif found["damaged_files"]:
+                note(f"{name}: its sums lack {', '.join(found['damaged_files'])}, damaged: run kafka-sla store check")
 
 
 def _keep_unjudged(place: Workplace, name: str, interval: Interval, error: Exception) -> None:

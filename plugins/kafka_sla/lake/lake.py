@@ -17,7 +17,7 @@ from pyiceberg.table import Table as IcebergTable
 from pyiceberg.table import Transaction
 
 from kafka_sla.config.store import Store
-from kafka_sla.errors import StoreError
+from kafka_sla.errors import DamagedFile, StoreError
 from kafka_sla.files import check_writable, has_rows, sync, write_days
 from kafka_sla.lake.duckdb_reader import distinct_values, empty, fact_rows, new_rows, slice_rows
 from kafka_sla.lake.iceberg import Iceberg, between, paths, planned_files
@@ -54,10 +54,22 @@ class Lake:
         check_writable(self._store.warehouse)
 
     def without(self, files: Iterable[str]) -> Lake:
-        """The same tables without these files of metrics: for who says that they are left out."""
+        """The same tables without these files: for who says that they are left out."""
         other = copy.copy(self)
         other._left_out = self._left_out.union(files)
         return other if self._remembered is None else other.remembering()
+
+    def spared(self, read: Callable[[Lake], T]) -> tuple[T, tuple[str, ...]]:
+        """What `read` makes of the tables without the files that turn out to be damaged, and which those are."""
+        lake, left_out = self, set[str]()
+        while True:
+            try:
+                return read(lake), tuple(sorted(left_out))
+            except DamagedFile as error:
+                if left_out.issuperset(error.files):
+                    raise
+                left_out.update(error.files)
+                lake = lake.without(error.files)
 
     def remembering(self) -> Lake:
         """The same tables as they are now: what was read of metrics once is not read again."""
@@ -242,7 +254,7 @@ class Lake:
             self._ledger.observed_time.add(cluster, snapshots)
 
     def _planned(self, table: Table, *wanted: str) -> list[str]:
-        return paths(self._iceberg.planned(table, *wanted))
+        return [path for path in paths(self._iceberg.planned(table, *wanted)) if path not in self._left_out]
 
     def _files_of(self, table: Table, load_ids: Sequence[str], *wanted: str) -> list[DataFile]:
         folders = tuple(self.stage_dir(load_id) + "/" for load_id in load_ids)

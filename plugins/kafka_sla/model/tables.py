@@ -51,7 +51,7 @@ class Table:
         return ", ".join(f"`{c.name}` {c.type}{'' if c.nullable else ' NOT NULL'}" for c in self.columns)
 
 
-def _columns(text: str) -> tuple[Column, ...]:
+def ddl_columns(text: str) -> tuple[Column, ...]:
     """Parse lines of `name TYPE [NOT NULL] -- comment`."""
     line = re.compile(r"(\w+)\s+([A-Z]+(?:<[^>]+>)?)( NOT NULL)?\s+-- (.+)")
     found = [line.fullmatch(row.strip()) for row in text.strip().splitlines()]
@@ -64,7 +64,7 @@ LOG_OFFSETS = Table(
     ("cluster", "topic", "partition", "at", "log_end_offset", "source"),
     "at",
     "Points of the produced timeline: every record with a smaller offset than log_end_offset was produced before `at`.",
-    _columns("""
+    ddl_columns("""
         cluster STRING NOT NULL          -- cluster name of the configuration
         topic STRING NOT NULL            -- topic
         partition INT NOT NULL           -- partition
@@ -81,7 +81,7 @@ RECORD_RANGES = Table(
     ("cluster", "topic", "partition", "at", "first_offset", "end_offset", "records", "earliest", "latest"),
     "at",
     "Ranges of offsets for which points do not suffice: timestamps run backwards there, or not every offset is a record.",
-    _columns("""
+    ddl_columns("""
         cluster STRING NOT NULL          -- cluster name of the configuration
         topic STRING NOT NULL            -- topic
         partition INT NOT NULL           -- partition
@@ -100,7 +100,7 @@ COMMITTED_OFFSETS = Table(
     ("cluster", "group", "topic", "partition", "at", "committed_offset", "source"),
     "at",
     "Points of the committed timeline: from `at` on, committed_offset is the next offset the group reads.",
-    _columns("""
+    ddl_columns("""
         cluster STRING NOT NULL          -- cluster name of the configuration
         group STRING NOT NULL            -- consumer group
         topic STRING NOT NULL            -- topic
@@ -117,7 +117,7 @@ GROUP_STATES = Table(
     ("cluster", "group", "at"),
     "at",
     "What a snapshot saw of each consumer group.",
-    _columns("""
+    ddl_columns("""
         cluster STRING NOT NULL          -- cluster name of the configuration
         group STRING NOT NULL            -- consumer group
         at TIMESTAMP NOT NULL            -- when it was seen, UTC
@@ -133,7 +133,7 @@ GROUP_MEMBERS = Table(
     ("cluster", "group", "member", "topic", "at"),
     "at",
     "What a snapshot saw of each member of a consumer group: who reads which partitions, and where it runs.",
-    _columns("""
+    ddl_columns("""
         cluster STRING NOT NULL          -- cluster name of the configuration
         group STRING NOT NULL            -- consumer group
         member STRING NOT NULL           -- id that the broker gave to the member
@@ -151,7 +151,7 @@ SHARE_LAGS = Table(
     ("cluster", "group", "topic", "partition", "at"),
     "at",
     "What a snapshot saw of each share group's partitions (KIP-932): a lag in records, never one in time.",
-    _columns("""
+    ddl_columns("""
         cluster STRING NOT NULL          -- cluster name of the configuration
         group STRING NOT NULL            -- share group
         topic STRING NOT NULL            -- topic
@@ -171,7 +171,7 @@ TOPIC_CONFIGS = Table(
     ("cluster", "topic", "at"),
     "at",
     "What a snapshot saw of each topic's configuration.",
-    _columns("""
+    ddl_columns("""
         cluster STRING NOT NULL          -- cluster name of the configuration
         topic STRING NOT NULL            -- topic
         at TIMESTAMP NOT NULL            -- when it was seen, UTC
@@ -190,7 +190,7 @@ BROKER_REQUESTS = Table(
     ("cluster", "broker", "request", "at"),
     "at",
     "Running totals of a broker's own request metrics, as its JMX exporter showed them (KIP-736).",
-    _columns("""
+    ddl_columns("""
         cluster STRING NOT NULL          -- cluster name of the configuration
         broker INT NOT NULL              -- broker id
         request STRING NOT NULL          -- Kafka's word: FetchFollower (replicas), FetchConsumer
@@ -209,7 +209,7 @@ REPLICA_FETCHES = Table(
     ("cluster", "follower", "leader", "fetcher_thread", "at"),
     "at",
     "Running totals of a follower's fetches from one leader, as the follower's JMX exporter showed them (KIP-736).",
-    _columns("""
+    ddl_columns("""
         cluster STRING NOT NULL          -- cluster name of the configuration
         follower INT NOT NULL            -- id of the broker that fetches
         leader INT NOT NULL              -- id of the broker that answers
@@ -227,7 +227,7 @@ CONSUMER_LATENCY = Table(
     ("cluster", "group", "topic", "partition", "window_start"),
     "window_start",
     "How long records waited from being produced to being read and committed, per group-partition and window (KIP-489).",
-    _columns("""
+    ddl_columns("""
         cluster STRING NOT NULL                 -- cluster name of the configuration
         group STRING NOT NULL                   -- consumer group
         topic STRING NOT NULL                   -- topic
@@ -272,7 +272,7 @@ STEADY_STATE = Table(
     ("sla", "cluster", "group", "topic", "partition", "window_start"),
     "window_start",
     "Per SLA: is the group-partition bootstrapping or steady, since when and why.",
-    _columns("""
+    ddl_columns("""
         sla STRING NOT NULL                     -- SLA whose caught_up_within, grace_period and expire_group apply
         cluster STRING NOT NULL                 -- cluster name of the configuration
         group STRING NOT NULL                   -- consumer group
@@ -297,7 +297,7 @@ CHAIN_LATENCY = Table(
     ("sla", "cluster", "stage", "window_start"),
     "window_start",
     "How long records took through several topics and groups in a row, per SLA with a chain, stage and window.",
-    _columns("""
+    ddl_columns("""
         sla STRING NOT NULL                     -- SLA with the chain
         cluster STRING NOT NULL                 -- cluster name of the configuration
         stage INT NOT NULL                      -- 0: the whole chain; 1 and on: what this stage adds
@@ -329,7 +329,7 @@ CONSUMER_STATUS = Table(
     ("cluster", "group", "topic", "partition", "window_start"),
     "window_start",
     "Is the consumer alive and keeping up, by Burrow's rules over its last commits, at each window's end.",
-    _columns("""
+    ddl_columns("""
         cluster STRING NOT NULL                 -- cluster name of the configuration
         group STRING NOT NULL                   -- consumer group
         topic STRING NOT NULL                   -- topic
@@ -358,7 +358,7 @@ NON_CONSUMED = Table(
     ("cluster", "group", "topic", "partition", "window_start"),
     "window_start",
     "Records that retention removed before the group read them, and when the next ones expire (KIP-490).",
-    _columns("""
+    ddl_columns("""
         cluster STRING NOT NULL                 -- cluster name of the configuration
         group STRING NOT NULL                   -- consumer group
         topic STRING NOT NULL                   -- topic
@@ -389,7 +389,7 @@ REPLICATION_LAG = Table(
     ("cluster", "flow", "topic", "partition", "window_start"),
     "window_start",
     "Records of a source partition that a replication flow has yet to copy, and how late it copied them (KIP-971).",
-    _columns("""
+    ddl_columns("""
         cluster STRING NOT NULL                 -- source cluster
         flow STRING NOT NULL                    -- replication flow of the configuration
         topic STRING NOT NULL                   -- topic on the source cluster
@@ -420,7 +420,7 @@ FETCH_LATENCY = Table(
     ("cluster", "leader", "follower", "window_start"),
     "window_start",
     "How long fetches from a broker take without the wait in its purgatory, per follower and for consumers (KIP-736).",
-    _columns("""
+    ddl_columns("""
         cluster STRING NOT NULL                 -- cluster name of the configuration
         leader INT NOT NULL                     -- id of the broker that answers
         follower STRING NOT NULL                -- who fetches: the id of a follower, or consumers
@@ -452,7 +452,7 @@ SLA_WINDOWS = Table(
     ("sla", "window_start"),
     "window_start",
     "The verdict on each SLA in each window.",
-    _columns("""
+    ddl_columns("""
         sla STRING NOT NULL                     -- SLA name of the configuration
         cluster STRING NOT NULL                 -- cluster name of the configuration
         window_start TIMESTAMP NOT NULL         -- start of the window, UTC
@@ -486,7 +486,7 @@ SLA_MISSES = Table(
     ("miss_id",),
     "start_at",
     "Runs of bad windows at least `for` long.",
-    _columns("""
+    ddl_columns("""
         miss_id STRING NOT NULL                 -- stable id: from the SLA and the first bad window
         sla STRING NOT NULL                     -- SLA name of the configuration
         cluster STRING NOT NULL                 -- cluster name of the configuration
@@ -517,7 +517,7 @@ EXCLUSIONS = Table(
     ("exclusion_id",),
     "start_at",
     "Time of an SLA that people excluded afterwards, and what they took back of it: a row each, never changed.",
-    _columns("""
+    ddl_columns("""
         exclusion_id STRING NOT NULL            -- id of the row
         sla STRING NOT NULL                     -- SLA name of the configuration
         cluster STRING NOT NULL                 -- cluster name of the configuration
@@ -536,7 +536,7 @@ VALIDATION_RESULTS = Table(
     ("load_id", "table_name", "expectation_id"),
     "interval_start",
     "The result of each expectation for each load, published or refused.",
-    _columns("""
+    ddl_columns("""
         load_id STRING NOT NULL                 -- the load that was validated
         interval_start TIMESTAMP NOT NULL       -- start of its interval, UTC
         interval_end TIMESTAMP NOT NULL         -- end of its interval, exclusive
@@ -556,7 +556,7 @@ QUARANTINE = Table(
     ("load_id", "table_name", "expectation_id", "row"),
     "interval_start",
     "Rows that broke an expectation, kept for inspection.",
-    _columns("""
+    ddl_columns("""
         load_id STRING NOT NULL                 -- the load that was validated
         interval_start TIMESTAMP NOT NULL       -- start of its interval, UTC
         interval_end TIMESTAMP NOT NULL         -- end of its interval, exclusive

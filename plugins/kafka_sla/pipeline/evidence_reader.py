@@ -28,7 +28,7 @@ from kafka_sla.pipeline.chain_rows import chain_evidence
 from kafka_sla.sla.compacted_history import doubted, first_commits, window_before
 from kafka_sla.sla.root_cause.context import Around
 from kafka_sla.sla.root_cause.evidence import evidence, evidence_interval
-from kafka_sla.sla.wording import late_stage
+from kafka_sla.sla.wording import lacking, late_stage
 
 
 def measured(sla: Sla, lake: Lake, interval: Interval) -> tuple[pa.Table, pa.Table]:
@@ -49,11 +49,18 @@ def _told(sla: Sla, lake: Lake, interval: Interval, steady: pa.Table) -> pa.Tabl
 
 
 def explained(settings: Settings, sla: Sla, miss: Miss, until: datetime, lake: Lake) -> Miss:
-    """The miss with its evidence from the published rows around it."""
+    """The miss with its evidence from the published rows around it; a damaged file of them costs its rows only."""
+    found, left_out = lake.spared(lambda tables: _evidence(settings, sla, miss, until, tables))
+    if left_out:
+        found |= {"damaged_files": list(left_out), "sentence": f"{found['sentence']} {lacking(left_out)}"}
+    return replace(miss, evidence=found)
+
+
+def _evidence(settings: Settings, sla: Sla, miss: Miss, until: datetime, lake: Lake) -> dict[str, Any]:
     interval = evidence_interval(miss, until)
     latency, steady = measured(sla, lake, interval)
     found = evidence(miss, latency, steady, _around(settings, sla, lake, interval))
-    return replace(miss, evidence=found | (_of_chain(settings, sla, miss, lake, found) if sla.chain else {}))
+    return found | (_of_chain(settings, sla, miss, lake, found) if sla.chain else {})
 
 
 def _of_chain(settings: Settings, sla: Sla, miss: Miss, lake: Lake, found: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from itertools import chain
 import pyarrow.compute as pc
 
 from kafka_sla.config.settings import Settings
+from kafka_sla.errors import DamagedFile
 from kafka_sla.files import bytes_of
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
@@ -30,6 +31,7 @@ from kafka_sla.model.tables import (
     RECORD_RANGES,
     TOPIC_CONFIGS,
 )
+from kafka_sla.parquet_files import verify
 from kafka_sla.pipeline.lookback import read_since
 from kafka_sla.spark.job_spec import CHAIN_MARGIN, NEXT_POLL, Carried, Job, Replay, chain_reach, measured_cluster
 
@@ -47,7 +49,7 @@ def job_for(settings: Settings, lake: Lake, ledger: Ledger, interval: Interval, 
     seqs = {name: ledger.ingestions.readable_seq(name) for name in clusters}
     replays, since = [], []
     for name in clusters:
-        carried = _carried(ledger, name, interval, settings.window_ms)
+        carried = _carried(lake, ledger, name, interval, settings.window_ms)
         replays.append(Replay(measured_cluster(settings.cluster(name)), carried))
         since.append(_since(lake, name, carried, interval, settings.window_ms))
     start = None if None in since else min(t for t in (*since, _chained_since(slas, interval)) if t)
@@ -103,15 +105,31 @@ def rules_digest(cluster: Cluster, slas: Sequence[Sla]) -> str:
     return hashlib.sha256(said.replace(*former_names.IN_DIGESTS).encode()).hexdigest()
 
 
-def _carried(ledger: Ledger, cluster: str, interval: Interval, window_ms: int) -> Carried | None:
-    """The published window that the replay may begin after."""
-    found = ledger.publications.carry(cluster, interval.start, window_ms)
-    if found is None:
-        return None
-    at, _ = found
-    window = Interval(at - timedelta(milliseconds=window_ms), at)
-    slices = ledger.publications.slices([cluster], window)
-    return Carried(at, slices[-1].load_id) if slices else None
+def _carried(lake: Lake, ledger: Ledger, cluster: str, interval: Interval, window_ms: int) -> Carried | None:
+    """The published window that the replay may begin after: that of the newest load whose files are whole."""
+    before = interval.start
+    while found := ledger.publications.carry(cluster, before, window_ms):
+        at, _ = found
+        window = Interval(at - timedelta(milliseconds=window_ms), at)
+        slices = ledger.publications.slices([cluster], window)
+        if not slices:
+            return None
+        load_id = slices[-1].load_id
+        if _is_whole(lake, load_id):
+            return Carried(at, load_id)
+        before = ledger.publications.start_of([load_id]) or window.start
+    return None
+
+
+def _is_whole(lake: Lake, load_id: str) -> bool:
+    """Can all that may be carried over be read? Histograms never are."""
+    try:
+        for table in METRICS:
+            columns = [name for name in table.names if name != "latency_histogram"]
+            verify(lake.metric_files([load_id], table), columns)
+    except DamagedFile:
+        return False
+    return True
 
 
 def _since(lake: Lake, cluster: str, carried: Carried | None, interval: Interval, window_ms: int) -> datetime | None:

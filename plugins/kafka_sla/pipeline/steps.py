@@ -186,7 +186,8 @@ def _reason(error: BaseException, cause: str | None = None) -> str:
 def evaluate(settings: Settings, store: Store, sla_name: str, interval: Interval) -> dict[str, Any]:
     """Judge one SLA in every window of the interval and replace its verdicts and the misses they touch.
 
-    Returns ids of the misses that overlap the interval by state (`open`, `recovered`) and counts of the verdicts.
+    Returns ids of the misses that overlap the interval by state (`open`, `recovered`), counts of the verdicts, and
+    which damaged files of its hours were left out (`damaged_files`).
     """
     ((_, found),) = evaluate_all(settings, store, [sla_name], interval)
     if isinstance(found, Exception):
@@ -225,7 +226,7 @@ def _kept(
         return [with_expiry(miss, around) for miss in known]
 
     ledger.verdicts.replace(sla, interval, windows, judge_misses, looks_back(sla))
-    sum_up(sla, lake, ledger, interval, settings.window_ms)
+    left_out = sum_up(sla, lake, ledger, interval, settings.window_ms)
     touching = [miss for miss in ledger.verdicts.misses(sla, interval) if not miss.exclusion]
     counted = Counter(w.verdict for w in windows)
     return {
@@ -233,6 +234,7 @@ def _kept(
         "open": [m.id for m in touching if m.end is None],
         "recovered": [m.id for m in touching if m.end is not None],
         **{verdict: counted[verdict] for verdict in get_args(Verdict)},
+        "damaged_files": list(left_out),
     }
 
 

@@ -188,7 +188,7 @@ def packed_histogram(histogram: Mapping[int, int]) -> bytes:
     """Buckets and counts, compressed; the inverse of `unpacked_histogram`."""
     buckets = np.array(sorted(histogram), dtype="<u2")
     counts = np.array([histogram[int(bucket)] for bucket in buckets], dtype="<u8")
-    return zlib.compress(buckets.tobytes() + counts.tobytes(), 1)
+    return zlib.compress(buckets.tobytes() + counts.tobytes(), zlib.Z_BEST_SPEED)
 
 
 def unpacked_histogram(packed: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -208,7 +208,7 @@ def packed_cells(cells: Mapping[PartitionKey, float]) -> bytes:
         places[group, topic].append(partition)
     head = json.dumps([[group, topic, numbers] for (group, topic), numbers in places.items()]).encode()
     values = np.array([cells[place] for place in sorted(cells)], dtype="<f4")
-    return zlib.compress(len(head).to_bytes(4, "little") + head + values.tobytes(), 1)
+    return zlib.compress(len(head).to_bytes(4, "little") + head + values.tobytes(), zlib.Z_BEST_SPEED)
 
 
 def unpacked_cells(packed: bytes) -> tuple[bytes, NDArray[np.float32]]:

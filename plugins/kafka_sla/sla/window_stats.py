@@ -167,7 +167,7 @@ _OURS = """
     cluster = getvariable('cluster') AND window_start >= getvariable('start') AND window_start < getvariable('end')"""
 
 _PAIRS = f"""
-    SELECT DISTINCT "group", topic FROM latency_rows WHERE {_OURS} UNION SELECT "group", topic FROM named
+    SELECT "group", topic FROM latency_rows WHERE {_OURS} UNION SELECT "group", topic FROM named
 """
 
 # Numbers are given in the order of names: among equally bad partitions the first one wins, in any engine and order.

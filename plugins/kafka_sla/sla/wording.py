@@ -170,6 +170,11 @@ def violation(miss: Miss) -> str:
     return f"worst latency {span(miss.worst_latency_ms)}, threshold {span(miss.max_latency_ms)}"
 
 
+def lacking(files: Sequence[str]) -> str:
+    """What evidence does not take into account."""
+    return f"{plural(len(files), 'damaged file')} of that time could not be read: run kafka-sla store check."
+
+
 def late(miss: Miss) -> bool:
     """Was its worst latency above the threshold, or did only unread records expire too soon?"""
     return miss.worst_latency_ms > miss.max_latency_ms

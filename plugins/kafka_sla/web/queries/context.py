@@ -18,7 +18,7 @@ from kafka_sla.airflow_versions import AirflowNotFoundException, conf
 from kafka_sla.config.settings import STORE_CONNECTION, Settings, load_settings
 from kafka_sla.config.sla_files import changes_of
 from kafka_sla.config.store import Store
-from kafka_sla.errors import ConnectionMissing, DamagedFile, SettingsError
+from kafka_sla.errors import ConnectionMissing, SettingsError
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Connection
@@ -40,11 +40,9 @@ class Context:
 
     def spared(self, read: Callable[[Lake], T]) -> T:
         """What `read` makes of the tables, without the files that turn out to be damaged: they cost their own rows."""
-        try:
-            return read(self.lake)
-        except DamagedFile as error:
-            self.damaged.extend(sorted(set(error.files) - set(self.damaged)))
-            return read(self.lake.without(error.files))
+        found, left_out = self.lake.spared(read)
+        self.damaged.extend(sorted(set(left_out) - set(self.damaged)))
+        return found
 
 
 def open_context(request: Request) -> Context:
