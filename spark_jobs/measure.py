@@ -51,6 +51,16 @@ _AT_ONCE = 2
 """Metrics made side by side: most of a small interval's time is spent planning, by one thread a query."""
 
 
+def measured(job: Job, spark: SparkSession) -> dict[str, int]:
+    """Run the job, and leave the cause beside it when it fails; answers the number of rows staged per table."""
+    failures.clear(job.output)
+    try:
+        return main(job, spark)
+    except BaseException as error:
+        failures.leave(job.output, error)
+        raise
+
+
 def main(job: Job, spark: SparkSession) -> dict[str, int]:
     """Run the job; returns the number of rows staged per table."""
     spark.conf.set("spark.sql.session.timeZone", "UTC")
@@ -160,11 +170,6 @@ if __name__ == "__main__":
     began = datetime.now(UTC)
     Thread(target=suites.load, daemon=True).start()
     session = SparkSession.builder.appName(f"kafka_sla {asked.interval}").getOrCreate()
-    failures.clear(asked.output)
-    try:
-        staged = main(asked, session)
-    except BaseException as error:
-        failures.leave(asked.output, error)
-        raise
+    staged = measured(asked, session)
     print(f"staged {staged} for {asked.interval} in {(datetime.now(UTC) - began).total_seconds():.1f} s")
     session.stop()

@@ -19,6 +19,7 @@ from demo.broker import Cluster
 from demo.flows import Flow, steady
 from demo.load import Load
 from demo.mailbox import Mailbox, mailbox
+from demo.standing_spark import standing_spark
 from kafka_sla.config.store import Store
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
@@ -165,9 +166,14 @@ def repeated(world: World, opened: Run, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.fixture(scope="module")
-def recovered(world: World, repeated: Any) -> Run:
-    """A run over the interval in which the consumer comes back; another cluster cannot be reached in it."""
-    return world.run(**form_of(world.good, notify="always", clusters=["real", "gone"]))
+def recovered(world: World, repeated: Any, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run over the interval in which the consumer comes back, on a standing Spark; another cluster cannot be reached
+    in it."""
+    with standing_spark(tmp_path_factory.mktemp("standing")) as spark, pytest.MonkeyPatch.context() as patch:
+        spark.wait()
+        patch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(spark.connection))
+        patch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")  # as its client sets it for the whole process
+        return world.run(**form_of(world.good, notify="always", clusters=["real", "gone"]))
 
 
 def test_a_missed_sla_fails_its_own_task_and_the_run_and_everybody_is_told(world: World, opened: Run) -> None:

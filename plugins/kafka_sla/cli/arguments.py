@@ -46,6 +46,7 @@ def parser() -> argparse.ArgumentParser:
     _import(_command(commands, "import", "bring facts from CSV or Parquet files"))
     _run(_command(commands, "run", "measure, publish and judge an interval, without Airflow"))
     _sample(_command(commands, "sample", "poll committed offsets between runs, where the commit log may not be read"))
+    _spark_server(_command(commands, "spark-server", "run a Spark that stands by for measuring, until it is stopped"))
     _status(_command(commands, "status", "show what is published, the state of each SLA, and the last validation"))
     _misses(_command(commands, "misses", "show misses with their evidence"))
     _exclusions(_command(commands, "exclusions", "exclude past time of an SLA, with a reason, or take that back"))
@@ -116,6 +117,13 @@ def _sample(command: argparse.ArgumentParser) -> None:
     command.add_argument("--land-every", type=_duration, default=60_000, metavar="TIME", help="between batches (1m)")
     command.add_argument("--for", dest="lasting", type=_duration, metavar="TIME", help="end by itself after this time")
     _json(command, "rows landed")
+
+
+def _spark_server(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--port", type=int, default=15002, help="where it listens (15002)")
+    command.add_argument("--address", default="127.0.0.1", help="on which address (127.0.0.1)")
+    command.add_argument("--master", default="local[*]", metavar="URL", help="the master of its application (local[*])")
+    command.add_argument("--driver-memory", default="2g", metavar="SIZE", help="memory of its JVM (2g)")
 
 
 def _import(command: argparse.ArgumentParser) -> None:

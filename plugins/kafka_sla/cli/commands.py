@@ -112,6 +112,12 @@ def _sample(place: Workplace, asked: argparse.Namespace) -> int:
     return 0
 
 
+def _spark_server(place: Workplace, asked: argparse.Namespace) -> int:
+    from kafka_sla.spark.server import become_server
+
+    become_server(asked.port, address=asked.address, memory=asked.driver_memory, master=asked.master)
+
+
 def _status(place: Workplace, asked: argparse.Namespace) -> int:
     from kafka_sla.cli.status import cluster_status, status_values
     from kafka_sla.cli.status_text import status_text
@@ -205,6 +211,7 @@ COMMANDS = {
     "import": _import,
     "run": _run,
     "sample": _sample,
+    "spark-server": _spark_server,
     "status": _status,
     "misses": _misses,
     "exclusions": _exclusions,

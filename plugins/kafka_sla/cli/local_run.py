@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from kafka_sla.errors import BadRequest, KafkaSlaError
 from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import Connection, Interval, Sla, floor_time
 from kafka_sla.pipeline import steps
-from kafka_sla.spark.submit import run_spark
+from kafka_sla.spark.submit import REMOTE, run_spark
 from kafka_sla.text.durations import duration_text
 from kafka_sla.text.formatting import plural
 from kafka_sla.text.timestamps import instant_text
@@ -109,13 +110,23 @@ def _measure(place: Workplace, run: Run, piece: Interval) -> None:
     with _kept(place, run.clusters, piece, "prepare"), step(f"prepare {piece}"):
         job = steps.prepare(place.settings, place.store, piece, run.clusters)
     with _kept(place, run.clusters, piece, "measure", job), step(f"measure {piece} with Spark"):
-        run_spark(job, memory=run.memory)
+        _measured(job, run.memory)
     with _kept(place, run.clusters, piece, "validate", job), step(f"validate {piece}"):
         found = steps.validate(place.store, job)
     for text in found["notes"]:
         note(text)
     with _kept(place, run.clusters, piece, "publish", job), step(f"publish {piece}"):
         steps.publish(place.store, job)
+
+
+def _measured(job: str, memory: str) -> None:
+    """By the standing Spark that the environment names, else by one that starts for it."""
+    if not (url := os.environ.get(REMOTE)):
+        run_spark(job, memory=memory)
+        return
+    from kafka_sla.spark_jobs.standing import measure_standing
+
+    measure_standing(url, job, {})
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafka_sla.spark.class_archive import archive_options
 from kafka_sla.spark.job_spec import read_job
 
-_ALWAYS = {
+ALWAYS = {
     "spark.log.level": "WARN",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.session.timeZone": "UTC",
@@ -27,4 +27,4 @@ def spark_conf(job_path: str, *, local_driver: bool) -> dict[str, str]:
     """Settings that fit the job. `local_driver`: the driver starts on this machine, whose class archive it may use."""
     small = read_job(job_path).input_bytes < SMALL_BYTES
     options = " ".join(filter(None, [_SMALL_JVM if small else "", archive_options() if local_driver else ""]))
-    return _ALWAYS | ({"spark.driver.extraJavaOptions": options} if options else {}) | (INTERPRETED if small else {})
+    return ALWAYS | ({"spark.driver.extraJavaOptions": options} if options else {}) | (INTERPRETED if small else {})

@@ -21,9 +21,13 @@ from kafka_sla.spark.processes import end
 _HERE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 
 
+REMOTE = "SPARK_REMOTE"
+"""Spark's own environment variable: the `sc://host:port` of a standing Spark."""
+
+
 def run_spark(job_path: str, *, memory: str = "2g") -> None:
     """Measure a job with local Spark. SparkFailed names the cause, and where all that Spark printed is."""
-    _need_java()
+    need_java()
     with tempfile.TemporaryFile(prefix="kafka_sla-spark-") as output:
         command = [*_ending_with_us(), *_command(job_path, memory)]
         spark = subprocess.Popen(command, env=_environment(job_path), stdout=output, stderr=output)
@@ -52,7 +56,7 @@ def _kept(printed: bytes) -> Path:
     return Path(log)
 
 
-def _need_java() -> None:
+def need_java() -> None:
     home = os.environ.get("JAVA_HOME")
     if not (home and (Path(home) / "bin" / "java").exists()) and not shutil.which("java"):
         raise SparkFailed("Spark needs Java 17, and there is none on the path: install it, or set JAVA_HOME")

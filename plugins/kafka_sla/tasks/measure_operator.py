@@ -1,14 +1,17 @@
-"""The measuring task: spark-submit through an Airflow connection. Knows Spark's settings, not what is measured."""
+"""The measuring task: spark-submit, or a standing Spark, by an Airflow connection. Knows Spark's settings, not what is
+measured."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import psutil
+from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Context
 
@@ -21,33 +24,57 @@ from kafka_sla.tasks.connections import connection, store_of
 from kafka_sla.tasks.failures import keep_failure
 
 CONNECTION = "spark_default"
+STANDING = "spark_connect"
+"""Type of a connection to a standing Spark."""
 POOL = "KAFKA_SLA_SPARK_POOL"
 """Environment variable: the Airflow pool whose slots bound how many Spark applications of all DAGs run at once."""
 
 
 class MeasureOperator(SparkSubmitOperator):
-    """spark-submit with this project's code, which is zipped where the task runs: any worker will do. `store`: the
-    connection of the store whose warehouse holds the job."""
+    """spark-submit with this project's code, which is zipped where the task runs: any worker will do. Where the
+    connection is one of Spark Connect, the task measures on that server. `store`: the connection of the store whose
+    warehouse holds the job."""
 
     template_fields = (*SparkSubmitOperator.template_fields, "store")
 
     def __init__(self, *, store: str, **arguments: Any) -> None:
         super().__init__(**arguments)
         self.store = store
+        self._end: Callable[[], Any] | None = None
 
     def execute(self, context: Context) -> None:
+        store_of(self.store)
+        spark = connection(self._conn_id)
+        if spark.conn_type == STANDING:
+            self._measure_standing(spark)
+        else:
+            self._submit(spark, context)
+
+    def _measure_standing(self, spark: Connection) -> None:
+        from kafka_sla.spark_jobs.standing import measure_standing
+
+        *_, job = self.application_args or [""]
+        own = {name: str(value) for name, value in spark.extra.items() if name.startswith("spark.sql.")}
+        staged = measure_standing(SparkConnectHook(self._conn_id).get_connection_url(), job, own, self._remember)
+        self.log.info("Staged %s", staged)
+
+    def _remember(self, end: Callable[[], Any]) -> None:
+        self._end = end
+
+    def _submit(self, spark: Connection, context: Context) -> None:
         self.application = str(application())
         self.py_files = str(code_zip())
-        store_of(self.store)
         *_, job = self.application_args or [""]
-        spark = connection(self._conn_id)
         self.env_vars = client_environment(spark, job)
         own = {name: str(value) for name, value in spark.extra.items() if name.startswith("spark.")}
         self.conf = {**spark_conf(job, local_driver=self.env_vars is not None), **(self.conf or {}), **own}
         super().execute(context)
 
     def on_kill(self) -> None:
-        """Airflow kills spark-submit only, and its Python processes would go on until they miss it."""
+        """Airflow kills spark-submit only, and its Python processes would go on until they miss it; a standing Spark
+        hears of nothing."""
+        if self._end:
+            self._end()
         mine = [child for child in psutil.Process().children() if self.application in child.cmdline()]
         for child in mine:
             end(child)
