@@ -1,7 +1,8 @@
-"""# kafka_sla: did Kafka's consumers meet their SLAs in the last five minutes?
+"""# kafka_sla: did Kafka's consumers meet their SLAs in the last minutes?
 
-**Makes** every metric table, `sla_windows` and `sla_misses` for the interval, and one mail when a miss opens and one
-when it recovers. **Read by** the pages, reports, `kafka-sla export`, and the recipients of the mails.
+**Makes** every metric table, `sla_windows` and `sla_misses` for its interval (`interval` in the configuration), and one
+mail when a miss opens and one when it recovers. **Read by** the pages, reports, `kafka-sla export`, and the recipients
+of the mails.
 
 **Each run**: `plan` decides what to measure, `snapshot` reads each cluster, `prepare` lists the files, `measure` is one
 Spark application for all metrics, `validate` stops a bad load, `publish` shows the whole interval at once, `evaluate`
@@ -32,14 +33,15 @@ from kafka_sla.tasks.dag_config import configuration_path, menu
 from kafka_sla.tasks.deadlines import late_alert
 from kafka_sla.tasks.flow import DEFAULTS, sla_flow
 from kafka_sla.tasks.trigger_form import form, runbook
+from kafka_sla.text.durations import duration_text
 
 MENU = menu(configuration_path(__file__))
 
 with DAG(
     dag_id="kafka_sla",
     dag_display_name="Kafka SLAs",
-    description="Latency of Kafka consumers against their SLAs, every five minutes",
-    schedule=CronDataIntervalTimetable("*/5 * * * *", timezone="UTC"),
+    description=f"Latency of Kafka consumers against their SLAs, every {duration_text(MENU.interval_ms)}",
+    schedule=CronDataIntervalTimetable(f"*/{MENU.interval_ms // 60_000} * * * *", timezone="UTC"),
     start_date=datetime(2020, 1, 1, tzinfo=UTC),
     catchup=False,
     max_active_runs=3,
@@ -49,4 +51,4 @@ with DAG(
     doc_md=runbook(__doc__, MENU),
     tags=["kafka", "sla"],
 ):
-    sla_flow(every=timedelta(minutes=5), watches=True)
+    sla_flow(every=timedelta(milliseconds=MENU.interval_ms), watches=True)

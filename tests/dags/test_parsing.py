@@ -27,23 +27,36 @@ def test_all_dags_survive_serialization(parsed: Any) -> None:
         assert sorted(copy.task_ids) == sorted(dag.task_ids)
 
 
-def test_intervals_are_five_minutes_a_day_and_an_hour_long(parsed: Any) -> None:
+def seconds_of(dag: Any) -> float | None:
+    """How long the interval of a run by hand is."""
     from airflow.serialization.encoders import coerce_to_core_timetable
     from pendulum import datetime
 
-    lengths = {
-        name: (
-            i := coerce_to_core_timetable(dag.timetable).infer_manual_data_interval(run_after=datetime(2026, 11, 21, 3))
-        )
-        and (i.end - i.start).total_seconds()
-        for name, dag in parsed.dags.items()
-    }
-    assert lengths == {
+    asked = coerce_to_core_timetable(dag.timetable).infer_manual_data_interval(run_after=datetime(2026, 11, 21, 3))
+    return asked and (asked.end - asked.start).total_seconds()
+
+
+def test_intervals_are_five_minutes_a_day_and_an_hour_long(parsed: Any) -> None:
+    assert {name: seconds_of(dag) for name, dag in parsed.dags.items()} == {
         "kafka_sla": 300,
         "kafka_sla_history": 86_400,
         "kafka_sla_report": 3_600,
         "kafka_sla_sample": 900,
     }
+
+
+@pytest.mark.parametrize(("interval", "seconds"), [("1m", 60), ("15m", 900)])
+def test_the_configuration_says_how_often_is_measured(
+    airflow_database: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interval: str, seconds: int
+) -> None:
+    from airflow.dag_processing.dagbag import DagBag
+
+    (tmp_path / "kafka_sla.yml").write_text(f"clusters: {{prod-eu.payments: {{}}}}\ninterval: {interval}\n")
+    monkeypatch.setenv("KAFKA_SLA_CONFIG", str(tmp_path / "kafka_sla.yml"))
+    dag = DagBag(dag_folder=str(DAGS)).dags["kafka_sla"]
+
+    assert dag.description == f"Latency of Kafka consumers against their SLAs, every {interval}"
+    assert seconds_of(dag) == seconds
 
 
 def test_nothing_is_caught_up_by_itself(parsed: Any) -> None:

@@ -24,7 +24,10 @@ SECRET_ADDRESS = re.compile(r"://[^/\s:]*:[^/\s@]*@")
 _SECRET_KEY = re.compile(
     r"pass(word|wd|phrase)?$|pwd|secret|token|api_?key|private_?key|credential|jaas", re.IGNORECASE
 )
-_SCHEDULE_MS = 300_000
+_SLOT_MS = 300_000
+_MINUTE_MS = 60_000
+_INTERVALS = (1, 2, 5, 10, 15)
+"""Minutes."""
 _DAY_MS = 86_400_000
 _ANY_PERIOD_DAYS = 365
 """Where the period itself is wrong, which the schema says."""
@@ -123,11 +126,17 @@ def did_you_mean(name: str, known: Any) -> str:
 
 
 def _window_rules(values: dict[str, Any], window: int) -> Iterator[Found]:
-    if _SCHEDULE_MS % window or window % 1000:
+    if _SLOT_MS % window or window % 1000:
         yield (
             ("window",),
             f"{duration_text(window)!r} does not divide 5m; allowed: whole seconds that do, such as 10s, 30s, 1m, 5m",
         )
+    interval = valid(parse_duration, values.get("interval")) or _SLOT_MS
+    allowed = [minutes * _MINUTE_MS for minutes in _INTERVALS if not minutes * _MINUTE_MS % window]
+    if interval not in allowed and not _SLOT_MS % window:
+        asked, width = duration_text(interval), duration_text(window)
+        texts = ", ".join(map(duration_text, allowed))
+        yield ("interval",), f"{asked!r} cannot be scheduled with windows of {width}; allowed: {texts}"
     offset_lookups = _mapping(values.get("offset_lookups"))
     floor = valid(parse_duration, offset_lookups.get("min_gap")) or 250
     if floor > (valid(parse_duration, offset_lookups.get("max_gap")) or window):

@@ -320,7 +320,10 @@ class Document(Section):
         default=None, description="A mail when the measuring itself is late; default: no mail."
     )
     window: Duration = _written(
-        "1m", description="Width of the windows that metrics and verdicts are made for; divides 5m."
+        "1m", description="Width of the windows that metrics and verdicts are made for; divides 5m and the interval."
+    )
+    interval: Duration = _written(
+        "5m", description="How often the DAG kafka_sla measures, each time what was since then: 1m, 2m, 5m, 10m or 15m."
     )
     base_url: WebAddress | None = Field(
         default=None, description="Airflow UI, for links in mails; default: Airflow's own setting."

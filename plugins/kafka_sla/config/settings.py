@@ -49,6 +49,9 @@ STORE_CONNECTION = "kafka_sla_store"
 """Airflow connection of the store, unless the configuration names another one."""
 
 
+USUAL_INTERVAL_MS = 300_000
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that the configuration file says, valid and with defaults filled in."""
@@ -57,6 +60,8 @@ class Settings:
     slas: tuple[Sla, ...] = ()
     digests: tuple[Digest, ...] = ()
     window_ms: int = 60_000
+    interval_ms: int = USUAL_INTERVAL_MS
+    """How often the DAG `kafka_sla` measures."""
     base_url: str | None = None
     smtp_connection: str | None = "smtp_default"
     store_connection: str = STORE_CONNECTION
@@ -122,6 +127,7 @@ def _settings(values: dict[str, Any]) -> Settings:
         slas=tuple(_sla(keys, clusters[0].name, runbooks) for keys in slas),
         digests=tuple(_digest(keys) for keys in document.digests),
         window_ms=document.window,
+        interval_ms=document.interval,
         base_url=document.base_url and document.base_url.rstrip("/"),
         smtp_connection=document.smtp_connection,
         store_connection=document.store_connection,

@@ -27,6 +27,7 @@ from kafka_sla.lake.staging import folder_of
 from kafka_sla.lake.table_layout import LOADS
 from kafka_sla.lake.table_maintenance import MaintenanceResult, TableMaintenance
 from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.ledger.observed_time import VOUCHED
 from kafka_sla.ledger.publications import Slice
 from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
 from kafka_sla.model.entities import Interval
@@ -86,9 +87,12 @@ class Lake:
             self._ledger.advance()
         return added
 
-    def land(self, facts: Mapping[str, pa.Table], interval: Interval | None = None) -> dict[str, int]:
+    def land(
+        self, facts: Mapping[str, pa.Table], interval: Interval | None = None, vouched: timedelta = VOUCHED
+    ) -> dict[str, int]:
         """Append facts of several tables and record the landing of each cluster that got new rows; answers new rows per
-        table. `interval` is the time that the landing may change; without it, the time of the new rows."""
+        table. `interval` is the time that the landing may change; without it, the time of the new rows. `vouched`: the
+        longest time that a snapshot of states speaks for."""
         new = {name: self._not_there(TABLES[name], _fitting(TABLES[name], rows)) for name, rows in facts.items()}
         spans = {cluster: interval or span for cluster, span in _spans(new).items()}
         landings = {cluster: self._ledger.ingestions.begin(cluster, span) for cluster, span in sorted(spans.items())}
@@ -96,7 +100,7 @@ class Lake:
         for cluster, seq in landings.items():
             self._ledger.ingestions.confirm(cluster, seq)
         for cluster, snapshots in _snapshots(facts.get(GROUP_STATES.name)).items():
-            self._ledger.observed_time.add(cluster, snapshots)
+            self._ledger.observed_time.add(cluster, snapshots, vouched)
         if landings:
             self._ledger.advance()
         return landed

@@ -13,7 +13,7 @@ from kafka_sla.ledger.schema import METADATA
 from kafka_sla.model.entities import Interval
 
 VOUCHED = timedelta(minutes=10)
-"""A snapshot speaks for the time since the one before, but for so long at most: two runs of five minutes."""
+"""A snapshot speaks for the time since the one before, but for so long at most: two runs of the usual interval."""
 
 OBSERVED_TIME = Table(
     "observed_time",
@@ -30,9 +30,9 @@ class ObservedTime:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, cluster: str, snapshots: Iterable[datetime]) -> None:
+    def add(self, cluster: str, snapshots: Iterable[datetime], vouched: timedelta = VOUCHED) -> None:
         """Add the time that these snapshots speak for; adding it twice, or in any order, comes out the same."""
-        new = merged(Interval(at - VOUCHED, at) for at in snapshots)
+        new = merged(Interval(at - vouched, at) for at in snapshots)
         if not new:
             return
         with self._database.writing(f"observed {cluster}") as connection:

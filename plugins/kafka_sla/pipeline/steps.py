@@ -23,6 +23,7 @@ from kafka_sla.lake.staging import keep_unreadable, staged, staged_files
 from kafka_sla.ledger.burn_notices import BurnMessage, BurnNotice
 from kafka_sla.ledger.incidents import IncidentNotice
 from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.ledger.observed_time import VOUCHED
 from kafka_sla.ledger.outbox import ASSET, MAIL, Notice
 from kafka_sla.model.entities import Connection, Interval, Miss, Notifier, Sla, SlaWindow, Verdict, Webhook
 from kafka_sla.model.tables import (
@@ -116,7 +117,8 @@ def snapshot(
         told = scraped.notes
     keep_unreadable(store, cluster_name, interval, found.unreadable_commits)
     lake = Lake(store)
-    landed = lake.land({table.name: rows for table, rows in facts.items()}, interval)
+    vouched = max(VOUCHED, 2 * timedelta(milliseconds=settings.interval_ms))
+    landed = lake.land({table.name: rows for table, rows in facts.items()}, interval, vouched)
     # On their own: commits of before the interval, from behind a transaction open until now, change what is before it.
     landed |= {"commits": lake.land({COMMITTED_OFFSETS.name: found.commits})[COMMITTED_OFFSETS.name]}
     return {

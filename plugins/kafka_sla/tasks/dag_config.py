@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafka_sla.config.settings import Settings, load_settings
+from kafka_sla.config.settings import USUAL_INTERVAL_MS, Settings, load_settings
 from kafka_sla.errors import SettingsError
 
 VARIABLE = "KAFKA_SLA_CONFIG"
@@ -21,6 +21,11 @@ class Menu:
     digests: tuple[str, ...] = ()
     problem: str | None = None
     settings: Settings | None = None
+
+    @property
+    def interval_ms(self) -> int:
+        """How often the watching DAG measures; the default where the configuration cannot be read."""
+        return self.settings.interval_ms if self.settings else USUAL_INTERVAL_MS
 
 
 def configuration_path(dag_file: str) -> Path:

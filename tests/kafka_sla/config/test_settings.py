@@ -528,3 +528,24 @@ def test_alerts_on_burn_rates_are_off_and_their_floor_is_what_the_objective_coun
         (1.0, "ticket", 10),
     ]
     assert own.burn_pairs == (BurnPair(3.0, 86_400_000, 7_200_000, "ticket", 600_000),)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("interval: 7m", "'7m' cannot be scheduled with windows of 1m; allowed: 1m, 2m, 5m, 10m, 15m"),
+        ("window: 5m\ninterval: 2m", "'2m' cannot be scheduled with windows of 5m; allowed: 5m, 10m, 15m"),
+    ],
+)
+def test_an_interval_that_cannot_be_scheduled_is_refused(tmp_path: Path, text: str, problem: str) -> None:
+    path = tmp_path / "kafka_sla.yml"
+    path.write_text(f"clusters: {{prod: {{}}}}\n{text}\n")
+    with pytest.raises(SettingsError, match=re.escape(f"interval: {problem}")):
+        load_settings(path)
+
+
+def test_an_interval_is_five_minutes_unless_the_file_says_otherwise(tmp_path: Path) -> None:
+    path = tmp_path / "kafka_sla.yml"
+    for text, interval_ms in (("", 300_000), ("interval: 1m\n", 60_000)):
+        path.write_text(f"clusters: {{prod: {{}}}}\n{text}")
+        assert load_settings(path).interval_ms == interval_ms

@@ -96,7 +96,7 @@ def _commits(scope: SnapshotScope, live: bool, now: Now) -> Commits | None:
         remedy = sample if isinstance(error, LookupsRefused) else f"grant READ on topic {TOPIC}, or {sample}"
         scope.notes.append(
             f"the commit log {TOPIC} may not be read ({words_of(error)}): committed offsets are known from snapshots of"
-            f" now only, at five-minute steps instead of at every commit; {remedy}"
+            f" now only, once a run instead of at every commit; {remedy}"
         )
         return None
     if strange := commits.unreadable.num_rows:

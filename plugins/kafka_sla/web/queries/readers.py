@@ -21,7 +21,7 @@ from kafka_sla.web.queries.schemas import GroupMember, LeadingBroker, Readers
 from kafka_sla.web.queries.series import unpacked
 
 RECENT = timedelta(minutes=15)
-"""How old the newest snapshot may be: one is taken every five minutes."""
+"""How old the newest snapshot may be, if it is not older than three intervals."""
 _NOBODY = -1
 _MEMBER_COLUMNS = ("group", "member", "topic", "at", "client", "host", "partitions")
 
@@ -41,7 +41,8 @@ class _Lateness:
 def readers(context: Context, sla: Sla, until: datetime) -> Readers:
     """As the newest snapshot before `until` saw them; latencies are of the newest slot, hour or day that is kept."""
     late = _lateness(context, sla, until)
-    seen = Interval(until - RECENT, until)
+    recent = max(RECENT, 3 * timedelta(milliseconds=context.settings.interval_ms))
+    seen = Interval(until - recent, until)
     rows = context.spared(lambda lake: lake.read_facts(GROUP_MEMBERS, seen, [sla.cluster], _MEMBER_COLUMNS))
     newest = _newest(_matching(rows, "group", sla.groups), ["group"])
     members = sorted(
