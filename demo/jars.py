@@ -223,7 +223,7 @@ def _ivy_jar() -> Path:
 
 
 def fetch_all(sets: Sequence[JarSet] = (KAFKA, MIRROR, EXPORTER), progress: Say = say) -> None:
-    """Those of these sets that are not there yet: the first one alone, because somebody waits for it; then all others."""
+    """Those of these sets that are not there yet: the first one alone, as somebody waits for it; then all others."""
     missing = [jars for jars in sets if not jars_folder(jars).is_dir()]
     if missing:
         names, size_mb = ", ".join(jars.name for jars in missing), sum(jars.size_mb for jars in missing)

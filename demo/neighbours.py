@@ -39,7 +39,7 @@ class Neighbours:
     """Once they run."""
 
     def start_mirror(self, stack: ExitStack) -> None:
-        """Start the cluster that is copied to, and what copies from the source, which must run, until the stack ends."""
+        """Until the stack ends, run the cluster that is copied to and what copies from the source, which must run."""
         stack.enter_context(self.backup)
         stack.enter_context(Mirror({"demo": self.source, "backup": self.backup}, [Flow("demo", "backup", "orders")]))
 
