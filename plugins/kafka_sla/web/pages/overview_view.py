@@ -89,7 +89,7 @@ def standing(row: SlaStatus) -> Standing:
 
 def shown(view: View, rows: Sequence[SlaStatus], link: Link, draw: Draw) -> dict[str, Any]:
     """The chips with their counts, the lists of SLAs, and what is folded. `draw` gives those that are listed curves."""
-    found = [row for row in rows if _has_words(row, view.search)]
+    found = [row for row in rows if _has_words(row, view.search)] if view.search else list(rows)
     listed = sorted((row for row in found if view.state in ("", standing(row))), key=_ORDERS[view.sort])
     folding = not (view.unfolded or view.state or view.search or len(listed) <= FEW)
     drawn = {row.name: row for row in draw([row for row in listed if not folding or standing(row) != "met"])}
