@@ -11,7 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from tests.browser.airflow_web import AirflowWeb
-from tests.browser.conftest import WEEKLY, Opened
+from tests.browser.conftest import WAIT_MS, WEEKLY, Opened
 
 ORDERS = "/kafka-sla/slas/orders within 5 minutes"
 MISS = "the open miss"
@@ -56,6 +56,21 @@ CONTRAST = """() => {
 }"""
 
 
+# What reaches out of the window, or of the card that it is in; and cells that lie on others.
+CUT = """() => {
+    const out = document.documentElement.scrollWidth > innerWidth ? ["the page"] : [];
+    for (const cell of document.querySelectorAll(".slas td, .slas th, .slas td > *")) {
+        const [mine, card] = [cell.getBoundingClientRect(), cell.closest(".card").getBoundingClientRect()];
+        const next = cell.nextElementSibling && cell.nextElementSibling.getBoundingClientRect();
+        const on = cell.matches("td") && next && next.top < mine.bottom - 1 && next.left < mine.right - 1;
+        const seen = mine.width && mine.right > 0;
+        const beside = on && next.width && next.top >= mine.top && next.left >= mine.left;
+        if (seen && (mine.right > card.right || beside)) out.push(cell.outerHTML.slice(0, 80));
+    }
+    return [...new Set(out)].slice(0, 5);
+}"""
+
+
 def shown(opened: Opened, path: str, **how: bool) -> Any:
     """The page; that of the open miss by way of the list, which knows its address."""
     if path != MISS:
@@ -96,6 +111,21 @@ def test_a_page_fits_a_phone(opened: Opened, path: str) -> None:
 def span(page: Any) -> list[str]:
     asked = parse_qs(urlsplit(page.url).query)
     return asked.get("from", []) + asked.get("to", [])
+
+
+@pytest.mark.parametrize("width", [390, 1240, 1440])
+@pytest.mark.parametrize("query", ["", "?by=team", "?all=true"])
+def test_the_overview_of_300_slas_fits(chromium: Any, company: AirflowWeb, width: int, query: str) -> None:
+    context = chromium.new_context(viewport={"width": width, "height": 900})
+    context.set_default_timeout(WAIT_MS)
+    context.add_cookies([{"name": "_token", "value": company.token("viewer"), "url": company.address}])
+    page = context.new_page()
+    page.goto(f"{company.address}/kafka-sla/{query}")
+
+    cut = page.evaluate(CUT)
+    context.close()
+
+    assert cut == []
 
 
 def test_dragging_over_a_chart_zooms_to_an_address_of_its_own(opened: Opened) -> None:
