@@ -184,7 +184,7 @@ def test_times_are_in_the_zone_that_airflow_is_set_to(opened: Opened, zone: str,
 
     assert first.inner_text().startswith(start)
     assert first.get_attribute("title").startswith("2026-03-01 10:00:00 UTC, ")
-    assert "2026-03-01T10:00" == page.locator("form.filter input[name=from]").input_value()
+    assert "2026-03-01T10:00" == page.locator("form[method=get] input[name=from]").input_value()
 
 
 def test_an_open_overview_refreshes_itself(opened: Opened) -> None:
@@ -207,8 +207,8 @@ def test_figures_are_also_a_table(opened: Opened) -> None:
 def test_the_calendar_control_shows_any_period(opened: Opened) -> None:
     page = opened(ORDERS)
 
-    page.locator("form.filter input[name=from]").fill("2026-03-01T10:00")
-    page.locator("form.filter input[name=to]").fill("2026-03-01T12:00")
+    page.locator("form[method=get] input[name=from]").fill("2026-03-01T10:00")
+    page.locator("form[method=get] input[name=to]").fill("2026-03-01T12:00")
     page.get_by_role("button", name="Show").click()
     page.wait_for_url("**from=2026-03-01**")
     page.wait_for_selector('.charts[data-ready="yes"]')
