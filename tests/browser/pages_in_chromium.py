@@ -65,7 +65,8 @@ CUT = """() => {
         const on = cell.matches("td") && next && next.top < mine.bottom - 1 && next.left < mine.right - 1;
         const seen = mine.width && mine.right > 0;
         const beside = on && next.width && next.top >= mine.top && next.left >= mine.left;
-        if (seen && (mine.right > card.right || beside)) out.push(cell.outerHTML.slice(0, 80));
+        const spills = !cell.matches("td, th") && mine.right > cell.parentElement.getBoundingClientRect().right + 1;
+        if (seen && (mine.right > card.right || beside || spills)) out.push(cell.outerHTML.slice(0, 80));
     }
     return [...new Set(out)].slice(0, 5);
 }"""
