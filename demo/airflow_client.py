@@ -6,7 +6,7 @@ import json
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -57,6 +57,11 @@ class AirflowClient:
         """Start a run with this form; returns its id."""
         run = self._ask("POST", f"/api/v2/dags/{dag_id}/dagRuns", {"logical_date": None, "conf": conf})
         return str(run["dag_run_id"])
+
+    def connect(self, name: str, connection: Mapping[str, Any]) -> None:
+        """Make a connection; its `extra` is a mapping."""
+        body = {**connection, "connection_id": name, "extra": json.dumps(connection["extra"])}
+        self._ask("POST", "/api/v2/connections", body)
 
     def set_slots(self, pool: str, slots: int) -> None:
         """How many tasks of a pool may run at once."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-FIRST_FIGURES_SECONDS, OPENED_SECONDS, RECOVERED_SECONDS = 25, 82, 170
+FIRST_FIGURES_SECONDS, OPENED_SECONDS, RECOVERED_SECONDS = 20, 82, 170
 """When the traffic is measured: for the first time, once misses are open, and once one of them is over."""
 _STOPS, _RETURNS = 30, 135
 

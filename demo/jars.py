@@ -223,13 +223,15 @@ def _ivy_jar() -> Path:
 
 
 def fetch_all(sets: Sequence[JarSet] = (KAFKA, MIRROR, EXPORTER), progress: Say = say) -> None:
-    """Those of these sets that are not there yet, all at once."""
+    """Those of these sets that are not there yet: the first one alone, as somebody waits for it; then all others."""
     missing = [jars for jars in sets if not jars_folder(jars).is_dir()]
     if missing:
         names, size_mb = ", ".join(jars.name for jars in missing), sum(jars.size_mb for jars in missing)
         progress(f"fetching the jars of {names} ({size_mb} MB, once)")
+        first, *others = missing
+        fetch_jars(lambda text: None, first)
         with ThreadPoolExecutor() as threads:
-            list(threads.map(lambda jars: fetch_jars(lambda text: None, jars), missing))
+            list(threads.map(lambda jars: fetch_jars(lambda text: None, jars), others))
 
 
 if __name__ == "__main__":

@@ -23,34 +23,40 @@ from demo.warm_up import create_topic
 
 SLOW_BROKER, SLOW_SECONDS = 0, 0.08
 _NEEDED_BYTES = 6 * 1024**3
-"""Memory that must be free for the cluster of the slow broker: Airflow and Spark come on top of it."""
+"""Memory that must be free at the start for the cluster of the slow broker: Airflow and Spark come on top of it."""
 _TOPIC = "telemetry"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Neighbours:
-    """Clusters by the names that demo/kafka_sla.yml gives them; `brokers` is None where the machine is too small."""
+    """Clusters by the names that demo/kafka_sla.yml gives them."""
 
     source: Cluster
     backup: Cluster
-    brokers: MeasuredCluster | None
+    roomy: bool
+    """The machine has room for the brokers."""
+    brokers: MeasuredCluster | None = None
+    """Once they run."""
 
-    def start(self, stack: ExitStack) -> None:
-        """Start them until the stack ends, and the mirror that copies from the source, which must run."""
+    def start_mirror(self, stack: ExitStack) -> None:
+        """Until the stack ends, run the cluster that is copied to and what copies from the source, which must run."""
         stack.enter_context(self.backup)
         stack.enter_context(Mirror({"demo": self.source, "backup": self.backup}, [Flow("demo", "backup", "orders")]))
-        if self.brokers:
-            stack.enter_context(self.brokers)
-            self.brokers.links.slow(SLOW_BROKER, frozenset(), SLOW_SECONDS)
-            create_topic(AdminClient({**self.brokers.client()}), NewTopic(_TOPIC, 3, 3))
-            stack.enter_context(Trickle(self.brokers.client(), _TOPIC, 3, records_per_second=50))
+
+    def start_brokers(self, stack: ExitStack) -> dict[str, dict[str, Any]]:
+        """Start the cluster of the slow broker until the stack ends; returns the Airflow connection to it.
+
+        Its ports are chosen here: another process may take a port that is chosen and not listened on.
+        """
+        self.brokers = stack.enter_context(MeasuredCluster())
+        self.brokers.links.slow(SLOW_BROKER, frozenset(), SLOW_SECONDS)
+        create_topic(AdminClient({**self.brokers.client()}), NewTopic(_TOPIC, 3, 3))
+        stack.enter_context(Trickle(self.brokers.client(), _TOPIC, 3, records_per_second=50))
+        return {"kafka_brokers": _connection(self.brokers)}
 
     def connections(self) -> dict[str, dict[str, Any]]:
-        """Airflow connections to them."""
-        clusters: dict[str, Cluster] = {"kafka_backup": self.backup}
-        if self.brokers:
-            clusters["kafka_brokers"] = self.brokers
-        return {name: {"conn_type": "kafka", "extra": cluster.client()} for name, cluster in clusters.items()}
+        """Airflow connections to those whose address is known before they run."""
+        return {"kafka_backup": _connection(self.backup)}
 
     def configuration(self, template: Path, path: Path) -> Path:
         """The demonstration's configuration with what only a running cluster knows, written to `path`."""
@@ -64,6 +70,9 @@ class Neighbours:
 
 
 def neighbours_of(source: Cluster) -> Neighbours:
-    """Their addresses are known; nothing runs yet."""
-    is_small = psutil.virtual_memory().available < _NEEDED_BYTES
-    return Neighbours(source, Cluster(), None if is_small else MeasuredCluster())
+    """The address of the one that is copied to is known; nothing runs yet."""
+    return Neighbours(source, Cluster(), psutil.virtual_memory().available >= _NEEDED_BYTES)
+
+
+def _connection(cluster: Cluster) -> dict[str, Any]:
+    return {"conn_type": "kafka", "extra": cluster.client()}

@@ -11,7 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from tests.browser.airflow_web import AirflowWeb
-from tests.browser.conftest import WEEKLY, Opened
+from tests.browser.conftest import WAIT_MS, WEEKLY, Opened
 
 ORDERS = "/kafka-sla/slas/orders within 5 minutes"
 MISS = "the open miss"
@@ -56,6 +56,22 @@ CONTRAST = """() => {
 }"""
 
 
+# What reaches out of the window, or of the card that it is in; and cells that lie on others.
+CUT = """() => {
+    const out = document.documentElement.scrollWidth > innerWidth ? ["the page"] : [];
+    for (const cell of document.querySelectorAll(".slas td, .slas th, .slas td > *")) {
+        const [mine, card] = [cell.getBoundingClientRect(), cell.closest(".card").getBoundingClientRect()];
+        const next = cell.nextElementSibling && cell.nextElementSibling.getBoundingClientRect();
+        const on = cell.matches("td") && next && next.top < mine.bottom - 1 && next.left < mine.right - 1;
+        const seen = mine.width && mine.right > 0;
+        const beside = on && next.width && next.top >= mine.top && next.left >= mine.left;
+        const spills = !cell.matches("td, th") && mine.right > cell.parentElement.getBoundingClientRect().right + 1;
+        if (seen && (mine.right > card.right || beside || spills)) out.push(cell.outerHTML.slice(0, 80));
+    }
+    return [...new Set(out)].slice(0, 5);
+}"""
+
+
 def shown(opened: Opened, path: str, **how: bool) -> Any:
     """The page; that of the open miss by way of the list, which knows its address."""
     if path != MISS:
@@ -96,6 +112,21 @@ def test_a_page_fits_a_phone(opened: Opened, path: str) -> None:
 def span(page: Any) -> list[str]:
     asked = parse_qs(urlsplit(page.url).query)
     return asked.get("from", []) + asked.get("to", [])
+
+
+@pytest.mark.parametrize("width", [390, 1240, 1440])
+@pytest.mark.parametrize("query", ["", "?by=team", "?all=true"])
+def test_the_overview_of_300_slas_fits(chromium: Any, company: AirflowWeb, width: int, query: str) -> None:
+    context = chromium.new_context(viewport={"width": width, "height": 900})
+    context.set_default_timeout(WAIT_MS)
+    context.add_cookies([{"name": "_token", "value": company.token("viewer"), "url": company.address}])
+    page = context.new_page()
+    page.goto(f"{company.address}/kafka-sla/{query}")
+
+    cut = page.evaluate(CUT)
+    context.close()
+
+    assert cut == []
 
 
 def test_dragging_over_a_chart_zooms_to_an_address_of_its_own(opened: Opened) -> None:
@@ -154,7 +185,7 @@ def test_times_are_in_the_zone_that_airflow_is_set_to(opened: Opened, zone: str,
 
     assert first.inner_text().startswith(start)
     assert first.get_attribute("title").startswith("2026-03-01 10:00:00 UTC, ")
-    assert "2026-03-01T10:00" == page.locator("input[name=from]").input_value()
+    assert "2026-03-01T10:00" == page.locator("form[method=get] input[name=from]").input_value()
 
 
 def test_an_open_overview_refreshes_itself(opened: Opened) -> None:
@@ -177,8 +208,8 @@ def test_figures_are_also_a_table(opened: Opened) -> None:
 def test_the_calendar_control_shows_any_period(opened: Opened) -> None:
     page = opened(ORDERS)
 
-    page.locator("input[name=from]").fill("2026-03-01T10:00")
-    page.locator("input[name=to]").fill("2026-03-01T12:00")
+    page.locator("form[method=get] input[name=from]").fill("2026-03-01T10:00")
+    page.locator("form[method=get] input[name=to]").fill("2026-03-01T12:00")
     page.get_by_role("button", name="Show").click()
     page.wait_for_url("**from=2026-03-01**")
     page.wait_for_selector('.charts[data-ready="yes"]')

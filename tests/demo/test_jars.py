@@ -37,7 +37,7 @@ def test_a_machine_without_java_is_told_so(tmp_path: Path, monkeypatch: pytest.M
         fetch_jars(progress=lambda text: None)
 
 
-def test_sets_are_fetched_at_once_and_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sets_are_fetched_and_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     java = tmp_path / "home" / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text(_TAKES_A_JAR)

@@ -39,6 +39,7 @@ from kafka_sla.sla.wording import (
     worst,
 )
 from kafka_sla.text.formatting import UNKNOWN, burn, moment, plural, share, span
+from kafka_sla.text.natural_order import natural
 from kafka_sla.text.timestamps import instant_text
 
 WIDTH = 100
@@ -46,7 +47,7 @@ WIDTH = 100
 _MOST_FAILURES = 5
 _NONE: Mapping[str, CatchUp] = {}
 _NO_CHAINS: Mapping[str, ChainState] = {}
-_ORDER = ("missed", "exhausted", "at risk", "unknown", "on track")
+_ORDER = ("exhausted", "at risk", "unknown", "on track")
 
 
 def status_text(
@@ -63,7 +64,7 @@ def status_text(
     clusters = cluster_status(settings, ledger) if clusters is None else clusters
     parts = [_clusters_text(clusters)]
     if settings.slas:
-        found = sorted(sla_status(settings, ledger, clusters), key=lambda s: (_ORDER.index(_state(s)), s.sla.name))
+        found = sorted(sla_status(settings, ledger, clusters), key=lambda s: (_needs_attention(s), natural(s.sla.name)))
         parts.append(_wide_text(found) if wide else _slas_text(found))
         paces = [catch_ups[s.sla.name] for s in found if s.sla.name in catch_ups]
         behind = [one for one in paces if one.state != "caught_up"]
@@ -119,7 +120,7 @@ def _clusters_text(clusters: Sequence[ClusterStatus]) -> str:
 
 
 def _slas_text(slas: Sequence[SlaStatus]) -> str:
-    header = ("SLA", "state", "attainment", "objective", "budget left", "burn rate", "threshold")
+    header = ("SLA", "misses", "budget", "attainment", "objective", "budget left", "burn rate", "threshold")
     rows = [_sla_row(status) for status in slas]
     others = [max(len(row[i]) for row in (header, *rows)) for i in range(1, len(header))]
     room = max(20, WIDTH - sum(others) - 2 * len(others))
@@ -144,12 +145,16 @@ def _sla_row(status: SlaStatus) -> tuple[str, ...]:
     figures = (UNKNOWN, UNKNOWN, UNKNOWN)
     if found:
         figures = (share(found.attainment), budget_left(found), burn(found.burn_rate))
-    return (sla.name, _state(status), figures[0], share(sla.objective), *figures[1:], span(status.max_latency_ms))
+    misses = f"{status.open_misses} open" if status.open_misses else ""
+    objective, threshold = share(sla.objective), span(status.max_latency_ms)
+    return (sla.name, misses, _budget(status), figures[0], objective, *figures[1:], threshold)
 
 
-def _state(status: SlaStatus) -> str:
-    if status.open_misses:
-        return "missed"
+def _needs_attention(status: SlaStatus) -> int:
+    return -1 if status.open_misses else _ORDER.index(_budget(status))
+
+
+def _budget(status: SlaStatus) -> str:
     budget = status.attainment.budget if status.attainment else None
     return budget.replace("_", " ") if budget else "unknown"
 

@@ -171,7 +171,7 @@ class Publications:
         """Where the first interval of these loads starts; None unless all of them are published."""
         rows = select(PUBLICATIONS.c.load_id, PUBLICATIONS.c.interval_start).where(PUBLICATIONS.c.load_id.in_(load_ids))
         with self._database.reading() as connection:
-            starts = {row.load_id: row.interval_start for row in connection.execute(rows)}
+            starts = {row.load_id: row.interval_start for row in connection.execute(rows).all()}
         return min(starts.values()) if starts and len(starts) == len(set(load_ids)) else None
 
     def withdraw(self, load_ids: Collection[str]) -> None:

@@ -54,7 +54,7 @@ class Queries:
         columns = select(t.window_end, t.verdict, t.reason, t.worst_latency_ms, t.max_latency_ms)
         with self._database.reading() as connection:
             if since:
-                found = {row[-1]: Newest(*row[:-1]) for row in connection.execute(_recent(columns, slas, since))}
+                found = {row[-1]: Newest(*row[:-1]) for row in connection.execute(_recent(columns, slas, since)).all()}
             for sla in [sla for sla in slas if sla not in found]:
                 last = columns.where(t.sla == sla).order_by(t.window_start.desc()).limit(1)
                 if row := connection.execute(last).first():
@@ -66,7 +66,7 @@ class Queries:
         t = SLA_WINDOWS.c
         rows = select(t.sla, func.min(t.window_start), func.max(t.window_end)).group_by(t.sla)
         with self._database.reading() as connection:
-            return {name: Interval(start, end) for name, start, end in connection.execute(rows)}
+            return {name: Interval(start, end) for name, start, end in connection.execute(rows).all()}
 
     def sla_of_miss(self, miss_id: str) -> tuple[str, datetime] | None:
         """Which SLA a miss broke and when it started."""
@@ -92,7 +92,7 @@ class Queries:
         inside = and_(t.interval_start >= interval.start, t.interval_start < interval.end, t.success == false())
         rows = select(VALIDATION_RESULTS).where(inside).order_by(t.interval_start.desc(), t.table_name).limit(at_most)
         with self._database.reading() as connection:
-            return [dict(row._mapping) for row in connection.execute(rows)]
+            return [dict(row._mapping) for row in connection.execute(rows).all()]
 
     def quarantined_rows(self, load_id: str, expectation_id: str, at_most: int) -> list[str]:
         """Rows of a load that broke an expectation, as JSON."""
@@ -106,14 +106,14 @@ class Queries:
         t = PUBLICATIONS.c
         with self._database.reading() as connection:
             rows = select(t.cluster, func.min(t.interval_start)).group_by(t.cluster)
-            return {row[0]: row[1] for row in connection.execute(rows)}
+            return {row[0]: row[1] for row in connection.execute(rows).all()}
 
     def last_published(self) -> dict[str, datetime]:
         """The newest end of a publication of each cluster that has one."""
         t = PUBLICATIONS.c
         with self._database.reading() as connection:
             rows = select(t.cluster, func.max(t.interval_end)).group_by(t.cluster)
-            return {row[0]: row[1] for row in connection.execute(rows)}
+            return {row[0]: row[1] for row in connection.execute(rows).all()}
 
     def publications(self, interval: Interval) -> list[Published]:
         """The publications that overlap the interval."""
@@ -124,7 +124,7 @@ class Queries:
         with self._database.reading() as connection:
             return [
                 Published(row.cluster, Interval(row.interval_start, row.interval_end), row.published_at)
-                for row in connection.execute(rows)
+                for row in connection.execute(rows).all()
             ]
 
 

@@ -14,7 +14,6 @@ from sqlalchemy import (
     Double,
     LargeBinary,
     Row,
-    RowMapping,
     Select,
     Table,
     Text,
@@ -87,6 +86,7 @@ ROLLUP_DETAILS = Table(
     Column("cells", LargeBinary, nullable=False),
 )
 _BOTH = (SLA_ROLLUPS, ROLLUP_DETAILS)
+_COLUMNS = SLA_ROLLUPS.c.keys()
 _NUMBERS = (*SUMMED, "worst_latency_ms", "worst_latency_low_ms", "worst_latency_high_ms", "max_latency_ms")
 
 _SINCE_KEPT = {
@@ -132,7 +132,7 @@ class Rollups:
             _put(connection, sla, HOUR_MS, interval, hours)
             for day in {floor_time(hour, DAY_MS) for hour in _starts(interval, HOUR_MS)}:
                 span = Interval(day, day + timedelta(milliseconds=DAY_MS))
-                known = [_whole(row) for row in connection.execute(_rows(sla, HOUR_MS, span))]
+                known = [_whole(row) for row in connection.execute(_rows(sla, HOUR_MS, span)).all()]
                 _put(connection, sla, DAY_MS, span, _grouped(known, DAY_MS))
             _forget_old(connection, sla)
 
@@ -159,7 +159,7 @@ class Rollups:
     def read(self, sla: str, width_ms: int, interval: Interval) -> list[Packed]:
         """The rollups of this width that start in the interval, in time order."""
         with self._database.reading() as connection:
-            return [_packed(row) for row in connection.execute(_rows(sla, width_ms, interval))]
+            return [_packed(row) for row in connection.execute(_rows(sla, width_ms, interval)).all()]
 
     def whole(self, sla: str, width_ms: int, interval: Interval) -> list[Rollup]:
         """The same, unpacked."""
@@ -188,7 +188,7 @@ class Rollups:
         )
         found: dict[str, list[tuple[Any, ...]]] = {sla: [] for sla in slas}
         with self._database.reading() as connection:
-            for sla, start, worst_ms, threshold_ms in connection.execute(rows.order_by(t.sla, t.start_at)):
+            for sla, start, worst_ms, threshold_ms in connection.execute(rows.order_by(t.sla, t.start_at)).all():
                 found[sla].append((start, worst_ms, threshold_ms))
         return found
 
@@ -196,7 +196,7 @@ class Rollups:
         """As `read`, without histograms and cells."""
         rows = select(SLA_ROLLUPS).where(_of(SLA_ROLLUPS, [sla], width_ms, interval))
         with self._database.reading() as connection:
-            return [_numbers(row) for row in connection.execute(rows.order_by(SLA_ROLLUPS.c.start_at))]
+            return [_numbers(row) for row in connection.execute(rows.order_by(SLA_ROLLUPS.c.start_at)).all()]
 
     def judged_by_day(self, slas: Sequence[str], interval: Interval) -> dict[str, dict[datetime, timedelta]]:
         """How much of each day of the interval these SLAs were judged in."""
@@ -205,7 +205,7 @@ class Rollups:
         rows = select(t.sla, t.start_at, judged).where(_of(SLA_ROLLUPS, slas, DAY_MS, interval))
         found: dict[str, dict[datetime, timedelta]] = {sla: {} for sla in slas}
         with self._database.reading() as connection:
-            for row in connection.execute(rows):
+            for row in connection.execute(rows).all():
                 found[row.sla][row.start_at] = timedelta(milliseconds=row.judged_ms)
         return found
 
@@ -215,7 +215,7 @@ class Rollups:
         totals = [func.sum(cast(_SINCE_KEPT.get(name, t[name]), Double)).label(name) for name in SUMMED]
         rows = select(t.sla, *totals).where(_of(SLA_ROLLUPS, slas, width_ms, interval)).group_by(t.sla)
         with self._database.reading() as connection:
-            return {row[0]: Sums(*map(int, row[1:])) for row in connection.execute(rows)}
+            return {row[0]: Sums(*map(int, row[1:])) for row in connection.execute(rows).all()}
 
 
 def recount(
@@ -316,20 +316,26 @@ def _packed(row: Row[Any]) -> Packed:
 
 
 def _numbers(row: Row[Any]) -> Rollup:
-    value = row._mapping
-    span = Interval(value["start_at"], value["start_at"] + timedelta(milliseconds=value["width_ms"]))
-    measured = RecordStats(value["all_consumed"], value["all_produced"])
-    return Rollup(span, **{name: value[name] for name in _NUMBERS} | _widest(value), measured=measured)
-
-
-def _widest(value: RowMapping) -> dict[str, int]:
-    """What `_SINCE_KEPT` says of one row."""
-    widest = {
-        "records_over_threshold_low": 0,
-        "records_over_threshold_high": value["records_consumed"],
-        "records_in_unknown_time": (value["all_consumed"] or 0) if value["unknown_ms"] else 0,
-    }
-    return {name: number for name, number in widest.items() if value[name] is None}
+    """By place, in the order of the table's columns: a page makes a thousand of them."""
+    _, width_ms, start, good, bad, excluded, unknown, consumed, late, low, high, doubtful, *rest = row[: len(_COLUMNS)]
+    worst, worst_low, worst_high, threshold, all_consumed, all_produced = rest
+    return Rollup(
+        Interval(start, start + timedelta(milliseconds=width_ms)),
+        good,
+        bad,
+        excluded,
+        unknown,
+        consumed,
+        late,
+        0 if low is None else low,  # here and below, what `_SINCE_KEPT` says
+        consumed if high is None else high,
+        doubtful if doubtful is not None else (all_consumed or 0) if unknown else 0,
+        worst,
+        worst_low,
+        worst_high,
+        threshold,
+        RecordStats(all_consumed, all_produced),
+    )
 
 
 def _whole(row: Row[Any]) -> Rollup:

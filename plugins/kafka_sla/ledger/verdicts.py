@@ -108,7 +108,7 @@ class Verdicts:
             SLA_WINDOWS.c.window_start >= interval.start, SLA_WINDOWS.c.window_start < interval.end
         )
         with self._database.reading() as connection:
-            return tuple(window_of(row) for row in connection.execute(rows))
+            return tuple(window_of(row) for row in connection.execute(rows).all())
 
     def sums(self, sla: str | Sla, interval: Interval) -> Sums:
         """The windows that are inside the interval, added up by the database: a year of them is half a million."""
@@ -123,7 +123,7 @@ class Verdicts:
         rows = select(t.sla, t.verdict, seconds, *_RECORDS).where(t.sla.in_(slas), inside).group_by(t.sla, t.verdict)
         found: dict[str, list[Sums]] = {sla: [] for sla in slas}
         with self._database.reading() as connection:
-            for row in connection.execute(rows):
+            for row in connection.execute(rows).all():
                 found[row.sla].append(_sums(row))
         return {sla: added(parts) for sla, parts in found.items()}
 

@@ -24,6 +24,7 @@ from kafka_sla.sla.burn import Burn
 from kafka_sla.sla.root_cause.shared_cause import common_words, shared_cause
 from kafka_sla.sla.wording import alerted_above
 from kafka_sla.text.formatting import count, plural, span
+from kafka_sla.text.natural_order import natural
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ def _rest(message: BurnMessage) -> str:
 
 
 def _ordered(slas: Mapping[str, Sla], notices: Sequence[BurnNotice]) -> list[BurnNotice]:
-    return sorted(notices, key=lambda n: (_team(slas, n.burn.sla), n.burn.sla, n.burn.start))
+    return sorted(notices, key=lambda n: (natural(_team(slas, n.burn.sla)), natural(n.burn.sla), n.burn.start))
 
 
 def _team(slas: Mapping[str, Sla], name: str) -> str:

@@ -18,6 +18,7 @@ from kafka_sla.notifications.miss_email import clock_time, message_id
 from kafka_sla.reporting.templates import render, visible
 from kafka_sla.sla.root_cause.shared_cause import common_words, shared_cause
 from kafka_sla.text.formatting import count, plural
+from kafka_sla.text.natural_order import natural
 
 _NO_TEAM = "without a team"
 
@@ -94,7 +95,7 @@ def subject(notice: IncidentNotice) -> str:
 def team_counts(slas: Mapping[str, Sla], names: Sequence[str]) -> str:
     """`team Billing (300), team Shop (200)`, the one with the most SLAs first."""
     counted = Counter(_team(slas, name) for name in names)
-    ordered = sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
+    ordered = sorted(counted.items(), key=lambda pair: (-pair[1], natural(pair[0])))
     return ", ".join(f"{f'team {team}' if team else _NO_TEAM} ({count(number)})" for team, number in ordered)
 
 
@@ -109,7 +110,7 @@ def _rest(notice: IncidentNotice) -> str:
 
 
 def _ordered(slas: Mapping[str, Sla], notices: Sequence[Notice]) -> list[Notice]:
-    return sorted(notices, key=lambda n: (_team(slas, n.miss.sla), n.miss.sla, n.miss.start))
+    return sorted(notices, key=lambda n: (natural(_team(slas, n.miss.sla)), natural(n.miss.sla), n.miss.start))
 
 
 def _team(slas: Mapping[str, Sla], name: str) -> str:

@@ -18,6 +18,7 @@ from kafka_sla.sla.catch_up import CatchUp
 from kafka_sla.sla.periods import period_until
 from kafka_sla.sla.wording import budget, budget_left
 from kafka_sla.text.formatting import count, plural, span
+from kafka_sla.text.natural_order import natural
 from kafka_sla.text.periods import the_period
 from kafka_sla.text.timestamps import instant_text
 
@@ -132,11 +133,12 @@ def cost(sla: Sla, miss: Miss, windows: Sequence[SlaWindow], period: Attainment 
 
 def also_missed(miss: Miss, others: Sequence[Miss]) -> str:
     """Other SLAs that were missed at the same time, the nearest first: of the same group, topic or cluster."""
-    near = sorted((_distance(miss, other), other.sla) for other in others if _distance(miss, other) is not None)
+    found = [(distance, other.sla) for other in others if (distance := _distance(miss, other)) is not None]
+    near = sorted(found, key=lambda one: (one[0], natural(one[1])))
     if not near:
         return ""
     words = ("same group", "same topic", "same cluster")
-    named = [f"{name} ({words[distance or 0]})" for distance, name in near[:_NAMED]]
+    named = [f"{name} ({words[distance]})" for distance, name in near[:_NAMED]]
     more = len(near) - len(named)
     return ", ".join(named) + (f", and {count(more)} more" if more else "")
 

@@ -22,6 +22,7 @@ from kafka_sla.notifications.webhook_formats import (
     slack_message,
     triggered,
 )
+from kafka_sla.text.natural_order import natural
 from kafka_sla.text.timestamps import instant_text
 
 _SEVERITIES = {"page": ("critical", "P1"), "ticket": ("warning", "P3")}
@@ -50,7 +51,7 @@ def _pagerduty(event: BurnEvent, secret: str) -> Call:
         "timestamp": instant_text(first.start),
         "custom_details": {
             "cause": event.sentence or event.cause,
-            "teams": sorted({burn.team for burn in event.burns if burn.team}),
+            "teams": sorted({burn.team for burn in event.burns if burn.team}, key=natural),
             "burns": [_line(burn) for burn in event.burns],
             "still_burning": [burn.sla for burn in event.still_burning],
         },

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from kafka_sla.model.entities import WebhookFormat
 from kafka_sla.notifications.webhook_event import ReportedMiss, WebhookEvent, as_json
 from kafka_sla.text.formatting import count
+from kafka_sla.text.natural_order import natural
 from kafka_sla.text.timestamps import instant_text
 
 SLACK_TEXT, _SLACK_HEADER, SLACK_BLOCKS = 2_900, 150, 48
@@ -88,7 +89,7 @@ def pagerduty(event: WebhookEvent, secret: str) -> Call:
         "class": first.cause,
         "custom_details": {
             "cause": first.sentence,
-            "teams": sorted({miss.team for miss in event.misses if miss.team}),
+            "teams": sorted({miss.team for miss in event.misses if miss.team}, key=natural),
             "misses": [_line(miss) for miss in event.misses],
             "still_open": [miss.sla for miss in event.still_open],
         },

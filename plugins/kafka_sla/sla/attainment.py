@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -32,11 +32,11 @@ class Attainment:
     rolling: bool
     sums: Sums
     """Its `unknown_ms` is the time judged unknown, or never judged: the rest from the start of the period to `at`."""
+    counted: Counted = field(init=False, repr=False, compare=False)
+    """What the objective counts; nearly every figure asks for it."""
 
-    @property
-    def counted(self) -> Counted:
-        """What the objective counts."""
-        return KINDS[self.objective_of].counted(self.sums)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "counted", KINDS[self.objective_of].counted(self.sums))
 
     @property
     def attainment(self) -> float | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from functools import lru_cache
+from operator import attrgetter, sub
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,10 +76,11 @@ class Rollup:
 
     @property
     def sums(self) -> Sums:
-        return Sums(*(getattr(self, name) for name in SUMMED))
+        return Sums(*_SUMMED_OF(self))
 
 
 SUMMED = tuple(one.name for one in fields(Sums))
+_SUMMED_OF = attrgetter(*SUMMED)
 """What of a rollup is a sum of its windows."""
 
 
@@ -133,14 +135,12 @@ def _at_most_late(window: SlaWindow) -> int:
 
 def added(parts: Iterable[Sums]) -> Sums:
     """Sums of spans that do not overlap as one."""
-    return Sums(
-        *map(sum, zip(*(tuple(getattr(part, name) for name in SUMMED) for part in (Sums(), *parts)), strict=True))
-    )
+    return Sums(*map(sum, zip(*map(_SUMMED_OF, (Sums(), *parts)), strict=True)))
 
 
 def less(whole: Sums, part: Sums) -> Sums:
     """What is left of the whole without that part."""
-    return Sums(*(getattr(whole, name) - getattr(part, name) for name in SUMMED))
+    return Sums(*map(sub, _SUMMED_OF(whole), _SUMMED_OF(part)))
 
 
 def judged(span: Interval, windows: Sequence[SlaWindow], measured: RecordStats) -> Rollup:

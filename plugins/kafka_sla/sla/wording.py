@@ -209,15 +209,24 @@ def duration(miss: Miss) -> str:
 
 def catching_up(found: CatchUp) -> str:
     """When it will have caught up and what that rests on: `in 12 min to 15 min at the pace of the last 15 min`."""
+    return f"{caught_up_in(found)}{_rests_on(found)}"
+
+
+def caught_up_because(found: CatchUp) -> str:
+    """What `caught_up_in` rests on, where both stand apart: `at the pace of the last 15 min`; empty for nothing."""
+    return _rests_on(found).lstrip(" :;")
+
+
+def _rests_on(found: CatchUp) -> str:
     if found.state == "caught_up":
-        return f"{caught_up_in(found)}{_bootstrapping(found)}"
+        return _bootstrapping(found)
     if found.state == "unknown":
-        return f"{caught_up_in(found)}: {_not_known(found)}{_bootstrapping(found)}"
+        return f": {_not_known(found)}{_bootstrapping(found)}"
     slowest = found.slowest
     pace = f" at the pace of the last {span(slowest.measured_ms)}" if slowest else ""
     grows = f", its lag grows by {rate(-slowest.pace)}" if slowest and slowest.pace and slowest.pace < 0 else ""
     more = f"; {_not_known(found)}" if found.unknown else ""
-    return f"{caught_up_in(found)}{pace}{grows}{more}{_bootstrapping(found)}"
+    return f"{pace}{grows}{more}{_bootstrapping(found)}"
 
 
 def caught_up_in(found: CatchUp) -> str:

@@ -13,7 +13,7 @@ from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.entities import Patterns, Sla, SteadyState
 from kafka_sla.model.tables import CONSUMER_LATENCY, STEADY_STATE
 from kafka_sla.sla.catch_up import LATENCY_COLUMNS, STEADY_COLUMNS, CatchUp, behind, catch_ups
-from kafka_sla.sla.wording import catching_up
+from kafka_sla.sla.wording import catching_up, caught_up_because, caught_up_in
 
 NOW = datetime(2026, 3, 2, 10, tzinfo=UTC)
 GROUP, TOPIC = "billing.alerts-authorised-v2", "payments"
@@ -72,6 +72,7 @@ def test_an_exact_lag_that_falls_evenly_gives_one_time() -> None:
     assert (one.state, one.in_ms, one.in_low_ms, one.in_high_ms) == ("catching_up", 720_000, 720_000, 720_000)
     assert one.slowest and one.slowest.pace == pytest.approx(100 / 60)
     assert catching_up(one) == "in 12 min at the pace of the last 14 min"
+    assert (caught_up_in(one), caught_up_because(one)) == ("in 12 min", "at the pace of the last 14 min")
 
 
 def test_a_pace_that_changes_gives_the_times_of_its_fastest_and_slowest() -> None:
@@ -148,6 +149,7 @@ def test_what_cannot_be_known_is_said() -> None:
         f"{GROUP} {TOPIC}-1: no log end offset; 1 of 3 partitions bootstrapping"
     )
     assert catching_up(found([])) == f"not known: no data for group {GROUP}, topic {TOPIC}"
+    assert caught_up_because(found([])) == f"no data for group {GROUP}, topic {TOPIC}"
 
 
 def test_a_lag_that_was_just_seen_first_has_no_pace_yet() -> None:

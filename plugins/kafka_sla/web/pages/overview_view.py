@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, get_args
 from fastapi import Depends, Query
 
 from kafka_sla.sla.wording import share_of_budget_left
+from kafka_sla.text.natural_order import NaturalKey, natural
 from kafka_sla.web.api.params import Chosen, Filter
 from kafka_sla.web.pages import view_models
 from kafka_sla.web.queries.schemas import SlaStatus
@@ -88,7 +89,7 @@ def standing(row: SlaStatus) -> Standing:
 
 def shown(view: View, rows: Sequence[SlaStatus], link: Link, draw: Draw) -> dict[str, Any]:
     """The chips with their counts, the lists of SLAs, and what is folded. `draw` gives those that are listed curves."""
-    found = [row for row in rows if _has_words(row, view.search)]
+    found = [row for row in rows if _has_words(row, view.search)] if view.search else list(rows)
     listed = sorted((row for row in found if view.state in ("", standing(row))), key=_ORDERS[view.sort])
     folding = not (view.unfolded or view.state or view.search or len(listed) <= FEW)
     drawn = {row.name: row for row in draw([row for row in listed if not folding or standing(row) != "met"])}
@@ -129,7 +130,7 @@ def _grouped(view: View, rows: Sequence[SlaStatus]) -> list[tuple[str | None, li
     """By team, the one that needs attention most first; or one list."""
     if not view.by:
         return [(None, list(rows))]
-    teams = [(team, list(mine)) for team, mine in groupby(sorted(rows, key=_team), key=_team)]
+    teams = [(team, list(mine)) for team, mine in groupby(sorted(rows, key=_by_team), key=_team)]
     return sorted(teams, key=lambda one: min(map(_ORDERS["attention"], one[1])))
 
 
@@ -148,12 +149,16 @@ def _teams(rows: Sequence[SlaStatus], link: Link) -> list[dict[str, Any]]:
     named = [row for row in rows if row.team]
     return [
         {"name": team, "href": link(f"/teams/{team}"), "counts": counts(list(mine))}
-        for team, mine in groupby(sorted(named, key=_team), key=_team)
+        for team, mine in groupby(sorted(named, key=_by_team), key=_team)
     ]
 
 
 def _team(row: SlaStatus) -> str:
     return row.team
+
+
+def _by_team(row: SlaStatus) -> NaturalKey:
+    return natural(row.team)
 
 
 def _has_words(row: SlaStatus, search: str) -> bool:
@@ -167,8 +172,8 @@ def _left(row: SlaStatus) -> float:
 
 
 _ORDERS: dict[str, Callable[[SlaStatus], tuple[Any, ...]]] = {
-    "attention": lambda row: (STANDINGS.index(standing(row)), _left(row), row.name),
-    "budget": lambda row: (_left(row), row.name),
-    "burn": lambda row: (-(row.period.burn_rate or 0.0) if row.period else 0.0, row.name),
-    "name": lambda row: (row.name.casefold(),),
+    "attention": lambda row: (STANDINGS.index(standing(row)), _left(row), natural(row.name)),
+    "budget": lambda row: (_left(row), natural(row.name)),
+    "burn": lambda row: (-(row.period.burn_rate or 0.0) if row.period else 0.0, natural(row.name)),
+    "name": lambda row: (natural(row.name),),
 }

@@ -10,6 +10,7 @@ from kafka_sla.config.settings import Settings
 from kafka_sla.model.entities import Sla
 from kafka_sla.text.formatting import moment, plural, span
 from kafka_sla.text.name_patterns import plain_names, selected
+from kafka_sla.text.natural_order import natural
 from kafka_sla.web.pages.view_models import Link
 from kafka_sla.web.queries.schemas import GroupMember, LeadingBroker, Readers, ReplicationStatus
 
@@ -117,7 +118,7 @@ def leading(
             "href": link("/brokers", cluster=cluster, broker=broker),
             "slas": [
                 {"name": name, "href": link(f"/slas/{name}"), "partitions": plural(number, "partition")}
-                for name, number in sorted(names[broker].items())
+                for name, number in sorted(names[broker].items(), key=lambda one: natural(one[0]))
             ],
         }
         for broker, count in sorted(partitions.items())

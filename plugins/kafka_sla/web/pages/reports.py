@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from kafka_sla.reporting import archive
 from kafka_sla.reporting.archive import Archived
 from kafka_sla.text.formatting import moment
+from kafka_sla.text.natural_order import natural
 from kafka_sla.web.api.params import RequestContext
 from kafka_sla.web.pages.response import Page, RequestPage
 from kafka_sla.web.queries.backfill_commands import dag_trigger
@@ -49,8 +50,8 @@ def reports_page(context: RequestContext, page: RequestPage, digest: Named = "",
         title="Reports",
         reports=[_told(one, page) for one in found[:SHOWN]],
         all_reports=len(found),
-        digests=sorted({one.title for one in _found(context)}),
-        teams=sorted({digest.team for digest in context.settings.digests} - {""}),
+        digests=sorted({one.title for one in _found(context)}, key=natural),
+        teams=sorted({digest.team for digest in context.settings.digests} - {""}, key=natural),
         digest=digest,
         team=team,
         dag=DAG,

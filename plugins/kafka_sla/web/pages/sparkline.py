@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
@@ -17,10 +19,15 @@ _TOP = 100.0
 
 def sparkline(found: Sparkline) -> dict[str, Any]:
     """Lines of known hours, dots above the threshold, hours without data, and all of it in words."""
-    step = WIDTH / len(found.worst_latency_ms)
+    return _drawn(tuple(found.worst_latency_ms), tuple(found.threshold_ms))
+
+
+@lru_cache(maxsize=2_000)  # of an overview that refreshes itself only few curves have changed
+def _drawn(worst_ms: tuple[float | None, ...], threshold_ms: tuple[int, ...]) -> dict[str, Any]:
+    step = WIDTH / len(worst_ms)
     points = [
         (i, None if worst is None else (round((i + 0.5) * step, 1), _height(worst / threshold)))
-        for i, (worst, threshold) in enumerate(zip(found.worst_latency_ms, found.threshold_ms, strict=True))
+        for i, (worst, threshold) in enumerate(zip(worst_ms, threshold_ms, strict=True))
     ]
     runs = [(known, list(mine)) for known, mine in groupby(points, key=lambda p: p[1] is not None)]
     lines = [" ".join(f"{x},{y}" for _, (x, y) in mine) for known, mine in runs if known]  # type: ignore[misc]
@@ -33,7 +40,7 @@ def sparkline(found: Sparkline) -> dict[str, Any]:
         "lines": lines,
         "gaps": gaps,
         "dots": dots,
-        "text": _text(found),
+        "text": _text(worst_ms, threshold_ms),
     }
 
 
@@ -44,8 +51,8 @@ def _height(times: float) -> float:
     return round(max(2.0, THRESHOLD_AT - (THRESHOLD_AT - 2) * math.log(times) / math.log(_TOP)), 1)
 
 
-def _text(found: Sparkline) -> str:
-    judged = zip(found.worst_latency_ms, found.threshold_ms, strict=True)
+def _text(worst_ms: Sequence[float | None], threshold_ms: Sequence[int]) -> str:
+    judged = zip(worst_ms, threshold_ms, strict=True)
     known = [(worst, threshold) for worst, threshold in judged if worst is not None]
     if not known:
         return "no data for the last 24 hours"
@@ -53,5 +60,5 @@ def _text(found: Sparkline) -> str:
     limit = ", then ".join(span(ms) for ms, _ in groupby(threshold for _, threshold in known))
     text = f"worst latency of the last 24 hours {span(max(known)[0])}, threshold {limit}"
     text += f", above it in {late} of {len(known)} hours" if late else ", never above it"
-    missing = len(found.worst_latency_ms) - len(known)
+    missing = len(worst_ms) - len(known)
     return text + (f", no data for {missing} hours" if missing else "")

@@ -14,6 +14,7 @@ from kafka_sla.sla.attainment import Attainment
 from kafka_sla.sla.wording import attained, budget, budget_left, limits
 from kafka_sla.text.formatting import UNKNOWN, count, moment, share, span
 from kafka_sla.text.name_patterns import written
+from kafka_sla.text.natural_order import natural
 from kafka_sla.text.periods import rolling_days
 from kafka_sla.web.pages.sparkline import sparkline
 from kafka_sla.web.queries.context import Context
@@ -64,8 +65,8 @@ def choices(settings: Settings) -> dict[str, list[str]]:
     """What the filters offer: groups as the configuration writes them, names and patterns."""
     return {
         "clusters": [cluster.name for cluster in settings.clusters],
-        "teams": sorted({sla.team for sla in settings.slas if sla.team}),
-        "groups": sorted({name for sla in settings.slas for name in written(sla.groups)}),
+        "teams": sorted({sla.team for sla in settings.slas if sla.team}, key=natural),
+        "groups": sorted({name for sla in settings.slas for name in written(sla.groups)}, key=natural),
         "slas": [sla.name for sla in settings.slas],
     }
 

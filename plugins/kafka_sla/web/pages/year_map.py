@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -34,7 +33,9 @@ def year_map(context: Context, sla: Sla) -> dict[str, Any]:
     monday = today - timedelta(days=today.weekday(), weeks=WEEKS - 1)
     known = context.ledger.rollups.numbers(sla.name, DAY_MS, Interval(monday, today + _DAY))
     by_day = {rollup.span.start: rollup for rollup in known}
-    cells = [_cell(sla, day.start, monday, by_day) for day in Interval(monday, today + _DAY).windows(DAY_MS)]
+    cells = [
+        _cell(sla, monday, number, by_day.get(monday + number * _DAY)) for number in range((today - monday).days + 1)
+    ]
     return {
         "width": WEEKS * CELL,
         "height": 7 * CELL,
@@ -45,22 +46,21 @@ def year_map(context: Context, sla: Sla) -> dict[str, Any]:
     }
 
 
-def _cell(sla: Sla, day: datetime, monday: datetime, known: Mapping[datetime, Rollup]) -> dict[str, Any]:
-    week, weekday = divmod((day - monday).days, 7)
-    rollup = known.get(day, Rollup(Interval(day, day + _DAY)))
+def _cell(sla: Sla, monday: datetime, number: int, rollup: Rollup | None) -> dict[str, Any]:
+    day, (week, weekday) = monday + number * _DAY, divmod(number, 7)
+    good = KINDS[sla.objective_of].counted(rollup.sums).good_share if rollup else None
     return {
         "x": week * CELL,
         "y": weekday * CELL,
-        "level": _level(sla, rollup),
-        "text": f"{day:%Y-%m-%d}: {_figures(sla, rollup)}",
+        "level": _level(sla, rollup, good) if rollup else "never",
+        "text": f"{day:%Y-%m-%d}: {_figures(rollup, good) if rollup else LEVELS['never']}",
         "from": f"{day:%Y-%m-%dT%H:%M}",
         "to": f"{day + _DAY:%Y-%m-%dT%H:%M}",
-        "leads": rollup.bad_ms > 0,
+        "leads": rollup is not None and rollup.bad_ms > 0,
     }
 
 
-def _level(sla: Sla, day: Rollup) -> str:
-    good = KINDS[sla.objective_of].counted(day.sums).good_share
+def _level(sla: Sla, day: Rollup, good: float | None) -> str:
     if good is None:
         return (
             "never"
@@ -73,8 +73,7 @@ def _level(sla: Sla, day: Rollup) -> str:
     return "good" if not bad else "slight" if bad <= 1 - sla.objective else "below"
 
 
-def _figures(sla: Sla, day: Rollup) -> str:
-    good = KINDS[sla.objective_of].counted(day.sums).good_share
+def _figures(day: Rollup, good: float | None) -> str:
     words = [f"{share(good)} attained"] if good is not None else []
     words += [f"{span(day.bad_ms)} bad"] if day.bad_ms else []
     words += [f"worst latency {span(day.worst_latency_ms)}"] if day.worst_latency_ms is not None else []

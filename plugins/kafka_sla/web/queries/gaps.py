@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from kafka_sla.ledger import failures
 from kafka_sla.model.entities import Interval, floor_time
 from kafka_sla.sla.rollups import DAY_MS
+from kafka_sla.text.natural_order import natural
 from kafka_sla.web.queries import airflow_runs, backfill_commands
 from kafka_sla.web.queries.backfill_commands import Remediation
 from kafka_sla.web.queries.context import Context
@@ -141,7 +142,7 @@ def _unjudged(context: Context, over: Interval, published: Spans) -> list[Unjudg
 def _joined(failed: Iterable[failures.Unjudged]) -> Iterator[Unjudged]:
     """Intervals of an SLA that follow each other as one, with the reason of the last."""
     last: Unjudged | None = None
-    for one in sorted(failed, key=lambda f: (f.sla, f.interval)):
+    for one in sorted(failed, key=lambda f: (natural(f.sla), f.interval)):
         if last and last.sla == one.sla and one.interval.start <= last.end:
             end = max(last.end, one.interval.end)
             last = last.model_copy(update={"end": end, "reason": one.reason})

@@ -15,6 +15,7 @@ from kafka_sla.ledger.rollups import SLOTS_KEPT
 from kafka_sla.model.entities import Interval, Sla, ceil_time, epoch_ms, floor_time
 from kafka_sla.model.tables import CONSUMER_STATUS, FETCH_LATENCY, NON_CONSUMED, REPLICATION_LAG, Table
 from kafka_sla.sla.rollups import HOUR_MS, SLOT_MS
+from kafka_sla.text.natural_order import natural
 from kafka_sla.web.queries.context import Context
 from kafka_sla.web.queries.schemas import BrokerPairLatency, ReplicationStatus, StatusLine, StatusRow, Unread
 
@@ -48,7 +49,9 @@ def status_lines(context: Context, sla: Sla, span: Interval, step_ms: int) -> St
         line = lines.setdefault(f"{row['group']} {row['topic']}", [None] * (last - first + 1))
         line[row["step"] - first] = STATUSES[row["worst"]]
     steps = [step * step_ms for step in range(first, last + 1)]
-    told = [StatusRow(name=name, statuses=line) for name, line in sorted(lines.items())]
+    told = [
+        StatusRow(name=name, statuses=line) for name, line in sorted(lines.items(), key=lambda one: natural(one[0]))
+    ]
     covered_from = min((row["covered_from"] for row in rows), default=span.start)
     return StatusLine(
         sla=sla.name, start=span.start, end=span.end, covered_from=covered_from, step_ms=step_ms, at_ms=steps, rows=told

@@ -14,6 +14,7 @@ from kafka_sla.sla.burn import Burn
 from kafka_sla.sla.rollups import HOUR_MS
 from kafka_sla.text.formatting import moment, span
 from kafka_sla.text.name_patterns import written
+from kafka_sla.text.natural_order import natural
 from kafka_sla.web.queries import schemas
 from kafka_sla.web.queries.context import Context
 from kafka_sla.web.queries.schemas import SlaStatus, Sparkline, State
@@ -45,7 +46,7 @@ def overview(context: Context, slas: Sequence[Sla]) -> list[SlaStatus]:
         )
         for sla in slas
     ]
-    return sorted(rows, key=lambda row: (_ORDER[row.state], row.name))
+    return sorted(rows, key=lambda row: (_ORDER[row.state], natural(row.name)))
 
 
 def with_curves(context: Context, rows: Sequence[SlaStatus]) -> list[SlaStatus]:

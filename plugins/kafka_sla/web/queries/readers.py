@@ -16,6 +16,7 @@ from kafka_sla.model.entities import Interval, Patterns, Sla, floor_time
 from kafka_sla.model.tables import GROUP_MEMBERS, TOPIC_CONFIGS
 from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, PartitionKey
 from kafka_sla.text.name_patterns import selected
+from kafka_sla.text.natural_order import natural
 from kafka_sla.web.queries.context import Context
 from kafka_sla.web.queries.schemas import GroupMember, LeadingBroker, Readers
 from kafka_sla.web.queries.series import unpacked
@@ -46,7 +47,8 @@ def readers(context: Context, sla: Sla, until: datetime) -> Readers:
     rows = context.spared(lambda lake: lake.read_facts(GROUP_MEMBERS, seen, [sla.cluster], _MEMBER_COLUMNS))
     newest = _newest(_matching(rows, "group", sla.groups), ["group"])
     members = sorted(
-        _members(sla, newest, late), key=lambda one: (one.group, -(one.worst_latency_ms or -1), one.client)
+        _members(sla, newest, late),
+        key=lambda one: (natural(one.group), -(one.worst_latency_ms or -1), natural(one.client)),
     )
     read = {(row["group"], row["topic"], partition) for row in newest for partition in row["partitions"]}
     groups = {member.group for member in members}
@@ -56,7 +58,7 @@ def readers(context: Context, sla: Sla, until: datetime) -> Readers:
         latency_from=late.start,
         members=members,
         brokers=_brokers(context, sla, seen, late),
-        not_assigned=sorted(_name(key) for key in late.worst if key[0] in groups and key not in read),
+        not_assigned=sorted((_name(key) for key in late.worst if key[0] in groups and key not in read), key=natural),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -140,3 +141,22 @@ def test_the_page_of_an_sla_draws_how_its_budget_went(company: Asker, number: in
     assert heights == sorted(heights), "a budget is only spent"
     assert heights[0] == 0
     assert ("burn-down overspent" in text) == overspent
+
+
+def test_teams_and_slas_with_numbers_are_listed_by_their_numbers(
+    reader: Asker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = (10, 9, 1, 2, 11)
+    entries = "".join(f"  - {{name: sla {n}, group: g{n}, topic: t, team: team {n}}}\n" for n in numbers)
+    config = tmp_path / "kafka_sla.yml"
+    config.write_text(f"clusters: {{prod: {{}}}}\ndefaults: {{cluster: prod, max_latency: 1m}}\nslas:\n{entries}")
+    monkeypatch.setenv("KAFKA_SLA_CONFIG", str(config))
+
+    text = page(reader, by="team")
+    groups = re.findall(r'<tr class="group"><th [^>]*><a [^>]*>([^<]+)</a>', text)
+    offered = re.findall(r"<option[^>]*>(team [^<]+)</option>", text)
+    slas = re.findall(r'<td class="name"><a [^>]*><b>([^<]+)</b>', page(reader))
+
+    in_order = sorted(numbers)
+    assert [f"team {n}" for n in in_order] == groups == offered
+    assert [f"sla {n}" for n in in_order] == slas

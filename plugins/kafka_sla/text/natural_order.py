@@ -1,0 +1,17 @@
+"""The order in which people expect names: team 2 before team 10, whatever the case. Knows no SLA and no locale."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TypeAlias
+
+NaturalKey: TypeAlias = tuple[tuple[str | int, ...], str]
+_NUMBERS = re.compile(r"([0-9]+)")
+
+
+@lru_cache(maxsize=20_000)
+def natural(name: str) -> NaturalKey:
+    """The key to sort names by: numbers in them count by their value. Different names have different keys."""
+    words = _NUMBERS.split(name.casefold())  # text and numbers take turns, so that like is compared with like
+    return tuple(int(word) if place % 2 else word for place, word in enumerate(words)), name
