@@ -28,6 +28,7 @@ from demo.mailbox import mailbox
 from demo.neighbours import Neighbours, neighbours_of
 from demo.outcome import Outcome
 from demo.postgres import postgres
+from demo.standing_spark import StandingSpark, standing_spark
 from kafka_sla.config.env_connections import environment_connection
 from kafka_sla.config.settings import Settings, load_settings
 from kafka_sla.config.store import Store
@@ -71,11 +72,12 @@ def _play(once: bool) -> int:
         cluster = Cluster(folder=FOLDER / "kafka", properties=_EXPIRE_SOON)
         neighbours = neighbours_of(cluster)
         configuration = neighbours.configuration(CONFIGURATION, FOLDER / CONFIGURATION.name)
-        say("starting Postgres, a mailbox and Airflow")
+        say("starting Spark, Postgres, a mailbox and Airflow")
+        spark = stack.enter_context(standing_spark(FOLDER))
         databases = stack.enter_context(postgres(FOLDER / "postgres"))
         box = stack.enter_context(mailbox(FOLDER / "mail"))
         store = Store(str(FOLDER / "warehouse"), databases["kafka_sla"])
-        connections = _connections(cluster, neighbours, store, box.port)
+        connections = _connections(cluster, neighbours, store, box.port, spark)
         environment = connections | _CALM | {"KAFKA_SLA_CONFIG": str(configuration)}
         if once:  # only the runs that are triggered below
             environment["AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE"] = "False"
@@ -86,6 +88,7 @@ def _play(once: bool) -> int:
         say(f"traffic runs: {len(FLOWS)} topics, {len(FLOWS)} consumer groups")
         neighbours.start_mirror(brokers)
         client.wait_until_healthy(say=say)
+        spark.wait()
         client.unpause(DAG)
         say(f"Airflow is up: {_login(client)}")
         first = _first_round(client, load, load_settings(configuration).window_ms)
@@ -104,12 +107,14 @@ def _play(once: bool) -> int:
     return 1 if surprises else 0
 
 
-def _connections(cluster: Cluster, neighbours: Neighbours, store: Store, mail_port: int) -> dict[str, str]:
+def _connections(
+    cluster: Cluster, neighbours: Neighbours, store: Store, mail_port: int, spark: StandingSpark
+) -> dict[str, str]:
     """The connections that configuration and DAG name, as environment variables."""
     mail = {"from_email": "kafka-sla@example.com", "disable_ssl": True, "disable_tls": True}
     named: dict[str, dict[str, Any]] = {
         "kafka_demo": {"conn_type": "kafka", "extra": cluster.client()},
-        "spark_default": {"conn_type": "spark", "host": "local[2]"},
+        "spark_default": spark.connection,
         "smtp_default": {"conn_type": "smtp", "host": "127.0.0.1", "port": mail_port, "extra": mail},
         "kafka_sla_store": {
             "conn_type": "generic",

@@ -39,7 +39,7 @@ class StandingSpark:
         return {"conn_type": "spark_connect", "host": "localhost", "port": self.port}
 
     def wait(self) -> None:
-        """Until it answers; RuntimeError with what it said when it does not."""
+        """Until it answers; TimeoutError with what it said when it does not."""
         deadline = time.monotonic() + _PATIENCE_S
         while self.process.poll() is None and time.monotonic() < deadline:
             try:
@@ -47,7 +47,7 @@ class StandingSpark:
                 return
             except OSError:
                 time.sleep(0.1)
-        raise RuntimeError(f"Spark does not stand by: {self.log.read_text()[-3_000:]}")
+        raise TimeoutError(f"Spark does not stand by: {self.log.read_text()[-3_000:]}")
 
 
 @contextmanager
