@@ -1,0 +1,154 @@
+"""Spark drivers that run elsewhere while their task waits in no worker: a real YARN, and a real triggerer."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from kafka_sla.config.store import Store
+from kafka_sla.lake.import_files import import_committed_offsets, import_log_offsets
+from kafka_sla.lake.lake import Lake
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.model.entities import Interval
+from kafka_sla.spark import submission
+from kafka_sla.spark.submission import Submission
+from tests.airflow_home import ROOT
+from tests.dags.conftest import DAGS
+from tests.dags.test_sampling import triggerer, wait_until
+from tests.dags.yarn_cluster import Yarn, yarn_cluster
+
+HOUR = Interval(datetime(2026, 11, 1, 10, tzinfo=UTC), datetime(2026, 11, 1, 11, tzinfo=UTC))
+CONFIGURATION = """
+clusters: {old: {}}
+slas: [{name: orders, cluster: old, group: keeps-up, topic: orders, max_latency: 5m}]
+"""
+_DRIVER = """
+import sys, time
+from pathlib import Path
+from kafka_sla.spark.submission import Submission
+
+with Submission(sys.argv[1], sys.argv[2]).reported():
+    while not Path(sys.argv[1], "work-is-done").exists():
+        time.sleep(0.1)
+"""
+
+
+@dataclass(frozen=True)
+class World:
+    """Imported facts of an hour, and an Airflow whose Spark is that of the connection."""
+
+    store: Store
+    patch: pytest.MonkeyPatch
+
+    def run(self, spark: dict[str, Any]) -> dict[str, str]:
+        """The states of the tasks of a run over the hour."""
+        from airflow.dag_processing.dagbag import DagBag
+
+        self.patch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(spark))
+        form = {"from": HOUR.start.isoformat(), "to": HOUR.end.isoformat(), "facts": "stored"}
+        dag = DagBag(dag_folder=str(DAGS / "kafka_sla_history.py")).dags["kafka_sla_history"]
+        return {task.task_id: str(task.state) for task in dag.test(run_conf=form).get_task_instances()}
+
+    def published(self) -> list[list[dict[str, Any]]]:
+        return [Lake(self.store).published(name, HOUR).to_pylist() for name in ("consumer_latency", "steady_state")]
+
+
+@pytest.fixture
+def world(airflow_database: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    (tmp_path / "kafka_sla.yml").write_text(CONFIGURATION)
+    monkeypatch.setenv("KAFKA_SLA_CONFIG", str(tmp_path / "kafka_sla.yml"))
+    monkeypatch.setenv("KAFKA_SLA_STORE", str(tmp_path / "store"))
+    store = Store.embedded(tmp_path / "store")
+    minutes = [HOUR.start + timedelta(minutes=m) for m in range(60)]
+    log, commits = tmp_path / "log.csv", tmp_path / "commits.csv"
+    log.write_text(
+        "cluster,topic,partition,at,log_start_offset,log_end_offset,source\n"
+        + "".join(f"old,orders,0,{at:%FT%TZ},0,{60 * m},exporter\n" for m, at in enumerate(minutes))
+    )
+    commits.write_text(
+        "cluster,group,topic,partition,at,committed_offset,source\n"
+        + "".join(f"old,keeps-up,orders,0,{at:%FT%TZ},{60 * m},commit_log\n" for m, at in enumerate(minutes))
+    )
+    import_log_offsets(Lake(store), log, ["old"])
+    import_committed_offsets(Lake(store), commits, ["old"])
+    return World(store, monkeypatch)
+
+
+@pytest.fixture
+def yarn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Yarn]:
+    """A YARN that workers know as one usually does: by Hadoop's configuration and a spark-submit on the path."""
+    with yarn_cluster(tmp_path / "yarn") as started:
+        monkeypatch.setenv("HADOOP_CONF_DIR", str(started.configuration))
+        monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+        monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+        yield started
+
+
+def test_yarn_measures_what_local_spark_measures_and_says_why_it_could_not(world: World, yarn: Yarn) -> None:
+    on_yarn, rows = world.run(yarn.connection), world.published()
+    here = world.run({"conn_type": "spark", "host": "local[2]"})
+
+    assert (on_yarn["measure"], on_yarn["watcher"], here["watcher"]) == ("success", "success", "success")
+    assert rows[0]
+    assert world.published() == rows
+
+    for path in Path(world.store.warehouse).rglob("facts/**/*.parquet"):
+        path.write_bytes(b"overwritten")
+    tasks = world.run(yarn.connection)
+
+    assert tasks["measure"] == "failed"
+    (failure,) = Ledger(world.store).failures.within(HOUR)
+    assert (failure.step, "parquet" in failure.reason) == ("measure", True)
+
+
+def test_an_application_whose_driver_is_killed_fails_its_task(world: World, yarn: Yarn) -> None:
+    world.patch.setattr(submission, "SILENT_AFTER", timedelta(seconds=20))
+    killer = subprocess.Popen([sys.executable, "-c", _KILLER, str(yarn.folder)], cwd=ROOT)
+    try:
+        tasks = world.run(yarn.connection)
+    finally:
+        killer.kill()
+        killer.wait()
+
+    assert tasks["measure"] == "failed"
+    (failure,) = Ledger(world.store).failures.within(HOUR)
+    assert failure.reason.startswith("application_")
+    assert "has left no sign of life for 20 s" in failure.reason
+    wait_until(lambda: not drivers_of(yarn))
+
+
+_KILLER = """
+import signal, sys, time
+import psutil
+
+def drivers():
+    for process in psutil.process_iter(["cmdline"]):
+        words = process.info["cmdline"] or []
+        if "--submission" in words and "python" in words[0] and sys.argv[1] in process.environ().get("PWD", ""):
+            yield process
+
+while not (found := list(drivers())):
+    time.sleep(0.2)
+time.sleep(2)
+for process in found:
+    process.kill()
+"""
+
+
+def drivers_of(yarn: Yarn) -> list[psutil.Process]:
+    """Processes in YARN's containers."""
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        if any(str(yarn.folder / "local") in word for word in process.info["cmdline"] or []):
+            found.append(process)
+    return found
