@@ -57,6 +57,7 @@ class World:
         self.patch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(spark))
         form = {"from": HOUR.start.isoformat(), "to": HOUR.end.isoformat(), "facts": "stored"}
         dag = DagBag(dag_folder=str(DAGS / "kafka_sla_history.py")).dags["kafka_sla_history"]
+        dag.get_task("measure").retries = 0
         return {task.task_id: str(task.state) for task in dag.test(run_conf=form).get_task_instances()}
 
     def published(self) -> list[list[dict[str, Any]]]:
