@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,6 +23,7 @@ from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval
 from kafka_sla.spark import submission
 from kafka_sla.spark.submission import Submission
+from kafka_sla.tasks.driver_trigger import DriverTrigger
 from tests.airflow_home import ROOT
 from tests.dags.conftest import DAGS
 from tests.dags.test_sampling import triggerer, wait_until
@@ -60,8 +62,56 @@ class World:
         dag.get_task("measure").retries = 0
         return {task.task_id: str(task.state) for task in dag.test(run_conf=form).get_task_instances()}
 
+    def wait_for(self, submission: Submission) -> None:
+        """A task `measure` is left to its trigger, as the worker leaves it."""
+        from airflow.dag_processing.dagbag import DagBag
+        from airflow.models.trigger import Trigger
+        from airflow.utils.session import create_session
+
+        future = {"from": "2999-01-01T00:00:00+00:00", "to": "2999-01-02T00:00:00+00:00"}  # so that no task runs
+        DagBag(dag_folder=str(DAGS / "kafka_sla_history.py")).dags["kafka_sla_history"].test(run_conf=future)
+        soon = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+        trigger = DriverTrigger(
+            store="kafka_sla_store",
+            output=submission.output,
+            submission=submission.id,
+            name="application_1",
+            begin_by=soon,
+            until=soon,
+        )
+        with create_session() as session:
+            session.add(row := Trigger.from_object(trigger))
+            session.flush()
+            number = row.id
+        self.change_measure(state="deferred", trigger_id=number, next_method="ended")
+
+    def measure(self) -> Any:
+        """The newest task of that name."""
+        from airflow.utils.session import create_session
+
+        with create_session() as session:
+            session.expire_on_commit = False
+            return session.scalars(_newest_measure()).first()
+
+    def change_measure(self, **changes: Any) -> None:
+        """As Airflow's own processes change it."""
+        from airflow.utils.session import create_session
+
+        with create_session() as session:
+            task = session.scalars(_newest_measure()).first()
+            for name, value in changes.items():
+                setattr(task, name, value)
+
     def published(self) -> list[list[dict[str, Any]]]:
         return [Lake(self.store).published(name, HOUR).to_pylist() for name in ("consumer_latency", "steady_state")]
+
+
+def _newest_measure() -> Any:
+    from airflow.models.taskinstance import TaskInstance
+    from sqlalchemy import select
+
+    mine = TaskInstance.dag_id == "kafka_sla_history", TaskInstance.task_id == "measure"
+    return select(TaskInstance).where(*mine).order_by(TaskInstance.id.desc())
 
 
 @pytest.fixture
@@ -146,10 +196,54 @@ for process in found:
 """
 
 
-def drivers_of(yarn: Yarn) -> list[psutil.Process]:
+def drivers_of(yarn: Yarn) -> list[int]:
     """Processes in YARN's containers."""
-    found = []
-    for process in psutil.process_iter(["cmdline"]):
-        if any(str(yarn.folder / "local") in word for word in process.info["cmdline"] or []):
-            found.append(process)
-    return found
+    of_yarn = str(yarn.folder / "local")
+    return [
+        process.pid
+        for process in psutil.process_iter(["cmdline"])
+        if any(of_yarn in word for word in process.info["cmdline"] or [])
+    ]
+
+
+def test_a_triggerer_that_is_killed_keeps_no_driver_from_being_heard(world: World) -> None:
+    with driver(submission := Submission.new(f"{world.store.warehouse}/staging/1")) as process:
+        world.wait_for(submission)
+        with triggerer():
+            wait_until(lambda: world.measure().state == "deferred" and is_waited_for(submission))
+
+        Path(submission.output, "work-is-done").touch()
+        assert process.wait(600) == 0
+        with triggerer():
+            wait_until(lambda: world.measure().state != "deferred")
+
+    assert world.measure().state == "scheduled"
+    assert "'event': ''" in str(world.measure().next_kwargs)
+
+
+def test_a_driver_ends_when_its_task_is_cleared(world: World) -> None:
+    with driver(submission := Submission.new(f"{world.store.warehouse}/staging/1")) as process:
+        world.wait_for(submission)
+        with triggerer():
+            wait_until(lambda: is_waited_for(submission))
+            world.change_measure(state=None, trigger_id=None)
+
+            assert process.wait(600) == 1
+
+
+@contextmanager
+def driver(submission: Submission) -> Iterator[subprocess.Popen[bytes]]:
+    """One that does nothing but leave its signs until it is let go, in the `with` block; nobody waits for it yet."""
+    process = subprocess.Popen([sys.executable, "-c", _DRIVER, submission.output, submission.id], cwd=ROOT)
+    try:
+        wait_until(lambda: submission.sign() is not None)
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def is_waited_for(submission: Submission) -> bool:
+    """Whether a trigger has said so since the submission was made."""
+    made, waits = (Path(submission.output, name) for name in ("submitted.txt", f"waits-{submission.id}.txt"))
+    return waits.stat().st_mtime > made.stat().st_mtime

@@ -72,7 +72,7 @@ def yarn_cluster(folder: Path) -> Iterator[Yarn]:
         "yarn.nodemanager.resource.memory-mb": "8192",
         "yarn.nodemanager.resource.cpu-vcores": "8",
         "yarn.nodemanager.vmem-check-enabled": "false",
-        "yarn.nodemanager.disk-health-checker.enable": "false",
+        "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "100",
         "yarn.nodemanager.delete.debug-delay-sec": "3600",
         "yarn.scheduler.minimum-allocation-mb": "256",
     }

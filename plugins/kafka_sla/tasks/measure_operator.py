@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import psutil
+from airflow.providers.apache.spark.hooks import spark_submit
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Context
@@ -53,11 +54,7 @@ class MeasureOperator(SparkSubmitOperator):
         self.application = str(application())
         self.py_files = str(code_zip())
         store_of(self.store)
-        if _in_cluster_mode(spark := connection(self._conn_id)) and _is_local_or_standalone(spark):
-            raise SettingsError(
-                f"the connection {self._conn_id!r} says deploy-mode cluster, in which Spark runs Python on YARN and"
-                " Kubernetes only: leave it out, and the driver runs where the task runs"
-            )
+        _check(spark := connection(self._conn_id))
         *_, job = self.application_args or [""]
         self.env_vars = client_environment(spark, job)
         own = {name: str(value) for name, value in spark.extra.items() if name.startswith("spark.")}
@@ -121,6 +118,19 @@ def measure(job: str, store: str) -> MeasureOperator:
         durable=False,  # a retry starts anew: it overwrites its own folder only, and YARN's cluster mode refuses True
         execution_timeout=_LONGEST,
     )
+
+
+def _check(spark: Connection) -> None:
+    if _in_cluster_mode(spark) and _is_local_or_standalone(spark):
+        raise SettingsError(
+            f"the connection {spark.id!r} says deploy-mode cluster, in which Spark runs Python on YARN and Kubernetes"
+            " only: leave it out, and the driver runs where the task runs"
+        )
+    if "k8s://" in f"{spark.conn_type}://{spark.host}" and not getattr(spark_submit, "kube_client", None):
+        raise SettingsError(
+            f"the connection {spark.id!r} names a Kubernetes, for which workers need Airflow's provider of it:"
+            " pip install apache-airflow-providers-cncf-kubernetes"
+        )
 
 
 def _in_cluster_mode(spark: Connection) -> bool:
