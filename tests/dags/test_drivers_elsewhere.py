@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -164,12 +165,10 @@ def test_yarn_measures_what_local_spark_measures_and_says_why_it_could_not(world
 
 def test_an_application_whose_driver_is_killed_fails_its_task(world: World, yarn: Yarn) -> None:
     world.patch.setattr(submission, "SILENT_AFTER", timedelta(seconds=20))
-    killer = subprocess.Popen([sys.executable, "-c", _KILLER, str(yarn.folder)], cwd=ROOT)
-    try:
+    with ThreadPoolExecutor(1) as somebody:
+        killing = somebody.submit(kill_the_driver, world, yarn)
         tasks = world.run(yarn.connection)
-    finally:
-        killer.kill()
-        killer.wait()
+        killing.result()
 
     assert tasks["measure"] == "failed"
     (failure,) = Ledger(world.store).failures.within(HOUR)
@@ -178,22 +177,11 @@ def test_an_application_whose_driver_is_killed_fails_its_task(world: World, yarn
     wait_until(lambda: not drivers_of(yarn))
 
 
-_KILLER = """
-import signal, sys, time
-import psutil
-
-def drivers():
-    for process in psutil.process_iter(["cmdline"]):
-        words = process.info["cmdline"] or []
-        if "--submission" in words and "python" in words[0] and sys.argv[1] in process.environ().get("PWD", ""):
-            yield process
-
-while not (found := list(drivers())):
-    time.sleep(0.2)
-time.sleep(2)
-for process in found:
-    process.kill()
-"""
+def kill_the_driver(world: World, yarn: Yarn) -> None:
+    """As a node that runs out of memory does, once it has begun."""
+    wait_until(lambda: any(Path(world.store.warehouse).rglob("driver-*.txt")))
+    for process in map(psutil.Process, drivers_of(yarn)):
+        process.kill()
 
 
 def drivers_of(yarn: Yarn) -> list[int]:
