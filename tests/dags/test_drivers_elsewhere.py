@@ -136,13 +136,13 @@ def world(airflow_database: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     return World(store, monkeypatch)
 
 
-@pytest.fixture
-def yarn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Yarn]:
+@pytest.fixture(scope="module")
+def yarn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yarn]:
     """A YARN that workers know as one usually does: by Hadoop's configuration and a spark-submit on the path."""
-    with yarn_cluster(tmp_path / "yarn") as started:
-        monkeypatch.setenv("HADOOP_CONF_DIR", str(started.configuration))
-        monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
-        monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    with yarn_cluster(tmp_path_factory.mktemp("yarn")) as started, pytest.MonkeyPatch.context() as environment:
+        environment.setenv("HADOOP_CONF_DIR", str(started.configuration))
+        environment.setenv("PYSPARK_PYTHON", sys.executable)
+        environment.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
         yield started
 
 
