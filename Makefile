@@ -9,7 +9,7 @@ TYPED := plugins/kafka_sla demo
 SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: alerts help setup check format docs test wheel release demo history compatibility order truth checkpoint chains brokers speed browser pictures pages faults damage lifetime mutate audit constraints simulate planted matrix celery burn suggest clean
+.PHONY: alerts help setup check format docs test wheel release demo history compatibility order truth checkpoint chains brokers speed browser pictures pages faults damage lifetime mutate audit constraints simulate planted matrix celery trino burn suggest clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -125,6 +125,10 @@ celery: setup ## an Airflow with CeleryExecutor whose two workers share no folde
 	@command -v "$${REDIS:-redis-server}" >/dev/null || { echo "Redis is needed: apt-get install redis-server, or make celery REDIS=/path/to/redis-server"; exit 1; }
 	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt apache-airflow-providers-celery 'celery<5.7' redis
 	@$(BIN)/python -m benchmarks.celery
+
+trino: setup ## a Trino that is unpacked already reads the tables; TRINO=/path/to/trino-server-476 TRINO_JAVA=/path/to/java
+	@test -d "$(TRINO)/plugin/iceberg" || { echo "Trino is needed: unpack io.trino:trino-server from Maven Central (0.8 GB), then make trino TRINO=/path/to/it; TRINO_JAVA names the Java that it wants"; exit 1; }
+	$(BIN)/pytest tests/kafka_sla/lake/tables_in_trino.py $(PYTEST)
 
 burn: $(EDITABLE) ## alerts on burn rates over a year of 1,000 SLAs, against Prometheus and against the truth (10 minutes)
 	@$(BIN)/python -m benchmarks.burn

@@ -106,6 +106,19 @@ ICEBERG_REST = JarSet(
     with_tests=("iceberg-core",),
 )
 """The server by which Iceberg tests its own clients, beside the jars of Spark: Hadoop, Jackson and Avro are there."""
+YARN = JarSet(
+    "Hadoop YARN 3.4.2",
+    "yarn-3.4.2",
+    "KAFKA_SLA_YARN_JARS",
+    47,
+    (
+        ("org.apache.hadoop", "hadoop-client-minicluster", "3.4.2"),
+        *(("org.bouncycastle", f"bc{part}-jdk18on", "1.78.1") for part in ("pkix", "prov", "util")),
+        ("javax.xml.bind", "jaxb-api", "2.3.1"),
+    ),
+    alone=True,
+)
+"""The servers of YARN, beside the jars of Spark, which hold Hadoop's clients of the same version."""
 
 
 class JarsMissing(RuntimeError):

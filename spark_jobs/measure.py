@@ -1,6 +1,6 @@
 """The Spark application of one load: measure, stage the tables, validate what was staged.
 
-    spark-submit measure.py --job job.json
+    spark-submit measure.py --job job.json [--submission ID]
 
 Everything is written below the job's output folder, one sub-folder a table, and stays invisible until the pipeline
 publishes it. A second run of the same job overwrites its own folder only. Knows no catalog and no SQL database.
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from threading import Thread
@@ -35,6 +36,7 @@ from kafka_sla.model.tables import (
 )
 from kafka_sla.spark import failures
 from kafka_sla.spark.job_spec import Job, read_job
+from kafka_sla.spark.submission import Submission
 from kafka_sla.spark_jobs import consumer_status, group_status
 from kafka_sla.spark_jobs.events.frames import carried, events, read, selected
 from kafka_sla.spark_jobs.events.task_ranges import indexes
@@ -51,11 +53,13 @@ _AT_ONCE = 2
 """Metrics made side by side: most of a small interval's time is spent planning, by one thread a query."""
 
 
-def measured(job: Job, spark: SparkSession) -> dict[str, int]:
-    """Run the job, and leave the cause beside it when it fails; answers the number of rows staged per table."""
-    failures.clear(job.output)
+def measured(job: Job, started: Callable[[], SparkSession]) -> dict[str, int]:
+    """Start Spark and run the job, and leave the cause beside it when that fails; answers the number of rows staged per
+    table."""
     try:
-        return main(job, spark)
+        session = started()
+        failures.clear(job.output)
+        return main(job, session)
     except BaseException as error:
         failures.leave(job.output, error)
         raise
@@ -158,18 +162,24 @@ def _validate(spark: SparkSession, job: Job, log: DataFrame, committed: DataFram
     return {VALIDATION_RESULTS.name: len(outcome.results), QUARANTINE.name: len(outcome.quarantine)}
 
 
-def _arguments(arguments: Sequence[str] | None = None) -> Job:
+def _arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     object_stores.from_environment()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--job", required=True, type=read_job, help="path of the job file that the pipeline wrote")
-    return parser.parse_args(arguments).job  # type: ignore[no-any-return]
+    parser.add_argument("--submission", help="id of a submission that somebody waits for elsewhere")
+    return parser.parse_args(arguments)
+
+
+def _run(job: Job) -> None:
+    began = datetime.now(UTC)
+    Thread(target=suites.load, daemon=True).start()
+    builder = SparkSession.builder.appName(f"kafka_sla {job.interval}")
+    staged = measured(job, builder.getOrCreate)
+    print(f"staged {staged} for {job.interval} in {(datetime.now(UTC) - began).total_seconds():.1f} s")
+    builder.getOrCreate().stop()
 
 
 if __name__ == "__main__":
-    asked = _arguments()
-    began = datetime.now(UTC)
-    Thread(target=suites.load, daemon=True).start()
-    session = SparkSession.builder.appName(f"kafka_sla {asked.interval}").getOrCreate()
-    staged = measured(asked, session)
-    print(f"staged {staged} for {asked.interval} in {(datetime.now(UTC) - began).total_seconds():.1f} s")
-    session.stop()
+    given = _arguments()
+    with Submission(given.job.output, given.submission).reported() if given.submission else nullcontext():
+        _run(given.job)

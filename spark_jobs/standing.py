@@ -53,7 +53,7 @@ def measure_standing(
             with _ending(session):
                 for name, value in settings.items():
                     session.conf.set(name, value)
-                return measured(job, session)
+                return measured(job, lambda: session)
         except SparkConnectException as error:
             raise SparkFailed(f"Spark at {_place(url)} failed: {cause_in(str(error))}") from error
 

@@ -11,6 +11,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 SHARES = (
     ("tests/dags/test_backfill.py",),  # an Airflow with all its processes
+    ("tests/dags/test_drivers_elsewhere.py",),  # a YARN
     ("tests/dags/",),  # an Airflow database and a broker
     ("tests/spark_jobs/", "tests/expectations/", "tests/kafka_sla/validation/"),  # a Spark session
     ("tests/kafka_sla/sources/", "tests/demo/"),  # brokers of every kind

@@ -11,6 +11,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from kafka_sla.errors import ConnectionMissing, SettingsError
 from kafka_sla.model.entities import Connection
 
+_OF_KAFKA = '{"conn_type": "kafka", "extra": {"bootstrap.servers": "host:9092"}} or as a URI such as kafka://host:9092'
+_OF_MAIL = '{"conn_type": "smtp", "host": "mail.example.com", "port": 587, "extra": {"from_email": "sla@example.com"}}'
+
 
 def environment_connection(conn_id: str, environ: Mapping[str, str] = os.environ) -> Connection:
     """The connection that AIRFLOW_CONN_<ID> holds, as JSON or as a URI."""
@@ -19,7 +22,7 @@ def environment_connection(conn_id: str, environ: Mapping[str, str] = os.environ
     if not text:
         raise ConnectionMissing(
             f"the connection {conn_id!r} is not defined here: set the environment variable {variable}, as JSON"
-            ' such as {"conn_type": "kafka", "extra": {"bootstrap.servers": "host:9092"}} or as a URI such as kafka://host:9092'
+            f" such as {_OF_MAIL if conn_id.startswith('smtp') else _OF_KAFKA}"
         )
     try:
         return _from_json(conn_id, json.loads(text)) if text.startswith("{") else _from_uri(conn_id, text)

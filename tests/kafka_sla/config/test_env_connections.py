@@ -68,3 +68,12 @@ def test_a_connection_that_cannot_be_read_says_how_to_write_it_and_keeps_its_sec
         read(text)
     assert "AIRFLOW_CONN_KAFKA_PROD holds no connection: write JSON" in str(caught.value)
     assert "hunter2" not in str(caught.value) and caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    ("conn_id", "example"), [("smtp_default", '"host": "mail.'), ("kafka_prod", "bootstrap.servers")]
+)
+def test_a_connection_that_is_missing_is_shown_by_an_example_of_its_kind(conn_id: str, example: str) -> None:
+    with pytest.raises(ConnectionMissing, match=f"AIRFLOW_CONN_{conn_id.upper()}, as JSON such as") as caught:
+        environment_connection(conn_id, {})
+    assert example in str(caught.value)

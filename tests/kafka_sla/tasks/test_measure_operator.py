@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import json
 import sys
+from pathlib import Path
 
 import pytest
 
+from kafka_sla.errors import SettingsError
 from kafka_sla.model.entities import Connection
-from kafka_sla.tasks.measure_operator import client_environment
+from kafka_sla.tasks.measure_operator import client_environment, measure
 
 JOB = "/warehouse/staging/4f1c/job.json"
 
@@ -30,6 +33,7 @@ def test_a_driver_that_runs_here_gets_this_python(spark: Connection) -> None:
     [
         Connection("spark_default", conn_type="yarn"),
         Connection("spark_default", conn_type="spark", host="k8s://https://cluster"),
+        Connection("spark_default", conn_type="spark", host="k8s://https://cluster", port=6443),
         Connection("spark_default", conn_type="spark", host="spark://master:7077", extra={"deploy-mode": "cluster"}),
     ],
 )
@@ -43,3 +47,25 @@ def test_only_a_local_driver_listens_on_loopback() -> None:
 
     assert local is not None and local["SPARK_LOCAL_IP"] == "127.0.0.1"
     assert remote is not None and "SPARK_LOCAL_IP" not in remote
+
+
+CLUSTER_MODE = {"deploy-mode": "cluster"}
+
+
+@pytest.mark.parametrize(
+    ("master", "extra", "said"),
+    [
+        ("spark://master:7077", CLUSTER_MODE, "Spark runs Python on YARN and Kubernetes only: leave it out"),
+        ("local[2]", CLUSTER_MODE, "Spark runs Python on YARN and Kubernetes only: leave it out"),
+        ("k8s://https://cluster", {}, "pip install apache-airflow-providers-cncf-kubernetes"),
+    ],
+)
+def test_masters_that_cannot_run_it_are_refused(
+    master: str, extra: dict[str, str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark = {"conn_type": "spark", "host": master, "extra": extra}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(spark))
+    monkeypatch.setenv("KAFKA_SLA_STORE", str(tmp_path))
+
+    with pytest.raises(SettingsError, match=said):
+        measure(JOB, "kafka_sla_store").execute({})
