@@ -18,6 +18,8 @@ from demo.broker import free_ports
 from kafka_sla.spark.processes import end
 
 _PATIENCE_S = 180
+_SOON = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For a server that ends before it pays to optimise its code."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,11 @@ def standing_spark(
     port = port or free_ports(1)[0]
     words = ["spark-server", "--port", str(port), "--master", "local[2]", "--driver-memory", memory]
     command = [sys.executable, "-c", "import sys; from kafka_sla.cli.main import main; sys.exit(main())", *words]
+    own = {"PYSPARK_PYTHON": str(python or sys.executable), "JDK_JAVA_OPTIONS": _SOON}
     log = folder / f"spark-{port}.log"
     with (
         log.open("w") as said,
-        subprocess.Popen(
-            command, env=os.environ | {"PYSPARK_PYTHON": str(python or sys.executable)}, stdout=said, stderr=said
-        ) as server,
+        subprocess.Popen(command, env=os.environ | own, stdout=said, stderr=said) as server,
     ):
         try:
             yield StandingSpark(port, server, log)
