@@ -1,7 +1,8 @@
-"""From the end of a five-minute interval to the mail that says an SLA was missed in it, everything on this machine.
+"""From the end of an interval to the mail that says an SLA was missed in it, everything on this machine.
 
 A real broker whose groups commit every ten seconds, a real Airflow that runs the DAG by its schedule, a real mailbox.
 One group stops committing; Postgres, Airflow, Spark, Kafka and the traffic share the processors, as on a small server.
+Once with a Spark that starts for each interval, and with one that stands by, at five minutes and at one.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -26,17 +28,20 @@ from demo.airflow_server import airflow
 from demo.broker import Cluster, archive_classes
 from demo.mailbox import Mailbox, mailbox
 from demo.postgres import postgres
+from demo.standing_spark import standing_spark
 from demo.warm_up import create_topic
 from kafka_sla.config.settings import load_settings
 from kafka_sla.config.store import Store
 from kafka_sla.model.entities import floor_time
 
 _DAG = "kafka_sla"
-_RUN = timedelta(minutes=5)
+_RUNS_BEFORE = 3
+"""Runs in steady operation before the one that counts, where an interval is short."""
 _PARTITIONS, _BEAT_SECONDS, _RECORDS = 100, 10, 10
 _BEATS_BEFORE = 1_800 // _BEAT_SECONDS
 _LATE = "group-0"
 _CONFIGURATION = f"""
+interval: INTERVAL
 clusters: {{prod: {{connection: kafka_prod}}}}
 defaults: {{cluster: prod, max_latency: 30s, for: 1m, recipients: [on-call@example.com]}}
 slas:
@@ -45,37 +50,80 @@ slas:
 """
 
 
+@dataclass(frozen=True, slots=True)
+class _Case:
+    name: str
+    minutes: int
+    stands_by: bool
+
+    @property
+    def width(self) -> timedelta:
+        return timedelta(minutes=self.minutes)
+
+
+_CASES = (
+    _Case("starts for each interval, 5 minutes", 5, stands_by=False),
+    _Case("stands by, 5 minutes", 5, stands_by=True),
+    _Case("stands by, 1 minute", 1, stands_by=True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Delay:
+    """How long the mail took, what each task had done by then, and how many runs were not done when it came."""
+
+    seconds: float
+    tasks: list[tuple[str, ...]]
+    unfinished: int
+
+
 def delay(group_partitions: int = 1_000) -> str:
-    """When the mail comes, and what each step had done by then."""
+    """When the mail comes in each case, and what each step of the last one had done by then."""
     archive_classes()
+    found = [(case, _measured(case, group_partitions)) for case in _CASES]
+    rows = [(case.name, seconds(one.seconds), one.unfinished) for case, one in found]
+    return (
+        f"{group_partitions:,} group-partitions:\n\n"
+        + table(["Spark, interval", "the mail came after the interval's end", "runs not done then"], rows)
+        + f"\n\nOf the last:\n\n{table(['task', 'began, s after the end', 'ended', 'took'], found[-1][1].tasks)}"
+    )
+
+
+def _measured(case: _Case, group_partitions: int) -> _Delay:
     topics = max(2, group_partitions // _PARTITIONS)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kafka_sla-mail-")))
+        spark = stack.enter_context(standing_spark(folder)) if case.stands_by else None
         cluster = stack.enter_context(Cluster(folder=folder / "kafka"))
         databases = stack.enter_context(postgres(folder / "postgres"))
         box = stack.enter_context(mailbox(folder / "mail"))
         traffic = stack.enter_context(_Traffic(cluster.client(), topics))
-        environment = _environment(folder, cluster, Store(str(folder / "warehouse"), databases["kafka_sla"]), box)
-        say("starting Airflow")
+        store = Store(str(folder / "warehouse"), databases["kafka_sla"])
+        master = spark.connection if spark else {"conn_type": "spark", "host": "local[*]"}
+        environment = _environment(folder, cluster, store, box, case, master)
+        say(f"{case.name}: starting Airflow")
         client = stack.enter_context(airflow(folder / "airflow", databases["airflow"], environment))
         client.wait_until_healthy(600)
-        end = _next_interval(client, traffic)
+        if spark:
+            spark.wait()
+        end = _next_interval(client, traffic, case)
         mailed = _first_mail(client, box, end)
-        return _told(client, end, mailed, topics * _PARTITIONS)
+        unfinished = sum(state in ("queued", "running") for state in client.runs(_DAG).values())
+        return _Delay((mailed - end).total_seconds(), _tasks(client, end), unfinished)
 
 
-def _next_interval(client: AirflowClient, traffic: _Traffic) -> datetime:
-    """Let a whole interval pass in which the late group stops after a minute; answers its end."""
-    earliest = datetime.now(UTC) + timedelta(minutes=1)
-    start = floor_time(earliest, 300_000) + _RUN
-    traffic.stops_at = start.timestamp() + 60
-    say(f"the interval that counts is {start:%H:%M} to {start + _RUN:%H:%M}")
+def _next_interval(client: AirflowClient, traffic: _Traffic, case: _Case) -> datetime:
+    """Let an interval pass in which the late group stops; answers its end."""
+    earliest = datetime.now(UTC) + (_RUNS_BEFORE * case.width if case.minutes == 1 else timedelta(minutes=1))
+    start = floor_time(earliest, case.minutes * 60_000) + case.width
+    traffic.stops_at = start.timestamp() + (60 if case.minutes > 1 else 0)
+    say(f"the interval that counts is {start:%H:%M} to {start + case.width:%H:%M}")
     client.unpause(_DAG)
-    while datetime.now(UTC) < start + _RUN:
+    while datetime.now(UTC) < start + case.width:
         traffic.check()
         client.alive()
         time.sleep(0.2)
-    return start + _RUN
+    return start + case.width
 
 
 def _first_mail(client: AirflowClient, box: Mailbox, end: datetime) -> datetime:
@@ -89,7 +137,7 @@ def _first_mail(client: AirflowClient, box: Mailbox, end: datetime) -> datetime:
     return at
 
 
-def _told(client: AirflowClient, end: datetime, mailed: datetime, group_partitions: int) -> str:
+def _tasks(client: AirflowClient, end: datetime) -> list[tuple[str, ...]]:
     run_id = client.run_of(_DAG, end)
     if run_id is None:
         raise LookupError(f"the mail came, but no run of {_DAG} has the interval that ends at {end}")
@@ -100,18 +148,9 @@ def _told(client: AirflowClient, end: datetime, mailed: datetime, group_partitio
     for task in tasks:
         began, over = (datetime.fromisoformat(task[key]) for key in ("start_date", "end_date"))
         name = task["task_id"] + (f" [{task['rendered_map_index']}]" if task.get("rendered_map_index") else "")
-        rows.append(
-            (
-                name,
-                f"{(began - end).total_seconds():.1f}",
-                f"{(over - end).total_seconds():.1f}",
-                f"{(over - began).total_seconds():.1f}",
-            )
-        )
-    return (
-        f"{group_partitions:,} group-partitions: the mail came **{seconds((mailed - end).total_seconds())}** after the"
-        " end of the interval.\n\n" + table(["task", "began, s after the end", "ended", "took"], rows)
-    )
+        times = ((began - end), (over - end), (over - began))
+        rows.append((name, *(f"{one.total_seconds():.1f}" for one in times)))
+    return rows
 
 
 class _Traffic:
@@ -178,15 +217,17 @@ class _Traffic:
                 one.result(60)
 
 
-def _environment(folder: Path, cluster: Cluster, store: Store, box: Mailbox) -> dict[str, str]:
+def _environment(
+    folder: Path, cluster: Cluster, store: Store, box: Mailbox, case: _Case, master: dict[str, Any]
+) -> dict[str, str]:
     configuration = folder / "kafka_sla.yml"
-    configuration.write_text(_CONFIGURATION)
+    configuration.write_text(_CONFIGURATION.replace("INTERVAL", f"{case.minutes}m"))
     load_settings(configuration)  # a mistake in it should not be found after ten minutes
     mail = {"from_email": "kafka-sla@example.com", "disable_ssl": True, "disable_tls": True}
     stored = {"warehouse": store.warehouse, "database_url": store.database_url}
     named: Mapping[str, dict[str, Any]] = {
         "kafka_prod": {"conn_type": "kafka", "extra": cluster.client()},
-        "spark_default": {"conn_type": "spark", "host": "local[*]"},
+        "spark_default": master,
         "smtp_default": {"conn_type": "smtp", "host": "127.0.0.1", "port": box.port, "extra": mail},
         "kafka_sla_store": {"conn_type": "generic", "extra": stored},
     }

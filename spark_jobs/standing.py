@@ -7,7 +7,7 @@ that it had; two at once never share one, because they would see each other's vi
 from __future__ import annotations
 
 import fcntl
-import getpass
+import os
 import platform
 import socket
 import uuid
@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pyspark
-from pyspark.errors.exceptions.connect import SparkConnectException
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.connect.client.retries import DefaultPolicy
 
@@ -48,13 +48,13 @@ def measure_standing(
     Thread(target=suites.load, daemon=True).start()
     with _own_slot() as slot:
         try:
-            session = _session(url, slot)
+            session = _session(url, slot, settings)
             began(session.interruptAll)
             with _ending(session):
                 for name, value in settings.items():
                     session.conf.set(name, value)
                 return measured(job, lambda: session)
-        except SparkConnectException as error:
+        except PySparkException as error:
             raise SparkFailed(f"Spark at {_place(url)} failed: {cause_in(str(error))}") from error
 
 
@@ -110,17 +110,17 @@ def _own_slot() -> Iterator[int]:
     raise SparkFailed(f"{_MOST_AT_ONCE} jobs are being measured at once from here: wait for one of them")
 
 
-def _session(url: str, slot: int) -> Any:
-    """The session of this machine, user, code and slot; what a killed process left running in it is ended."""
+def _session(url: str, slot: int, settings: dict[str, str]) -> Any:
+    """The session of this machine, user, code, settings and slot; what a killed process left running in it is ended."""
     code = code_zip()
-    holder = f"{platform.node()} {getpass.getuser()} {code.stem} {slot}"
+    holder = f"{platform.node()} {os.getuid()} {code.stem} {sorted(settings.items())} {slot}"
     for nth in range(_MOST_ENDED):
         own = uuid.uuid5(uuid.NAMESPACE_URL, f"{holder} {nth}")
         session = SparkSession.builder.remote(f"{url.rstrip(';')}{_parameters(url, own)}").create()
         session.client.set_retry_policies([DefaultPolicy(max_retries=5, max_backoff=5_000)])
         try:
             session.interruptAll()
-        except SparkConnectException as error:
+        except PySparkException as error:
             if _ENDED in str(error):  # it was not used for long
                 continue
             raise

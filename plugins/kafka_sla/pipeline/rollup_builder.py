@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from kafka_sla.lake.lake import Lake
 from kafka_sla.lake.sla_stats import measured_spans
+from kafka_sla.lake.staging import load_of
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval, Sla, SlaWindow, floor_time
 from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, RecordStats, Rollup, judged
@@ -37,8 +38,9 @@ def _measured(
     """What was published, by the start of each span, and the damaged files that it lacks. Of a load that lost a file
     what the others hold would be too little: its spans are as they were added up before, if they were."""
     found, left_out = lake.spared(lambda tables: measured_spans(tables, ledger, sla, hours, width_ms, window_ms))
-    for slice_ in ledger.publications.slices([sla.cluster], hours) if left_out else ():
-        if any(path.startswith(f"{lake.stage_dir(slice_.load_id)}/") for path in left_out):
+    loads = set(map(load_of, left_out))
+    for slice_ in ledger.publications.slices([sla.cluster], hours) if loads else ():
+        if slice_.load_id in loads:
             touched = Interval(floor_time(slice_.interval.start, width_ms), slice_.interval.end)
             found = {at: stats for at, stats in found.items() if not touched.start <= at < touched.end}
             found |= {one.span.start: one.measured for one in ledger.rollups.whole(sla.name, width_ms, touched)}

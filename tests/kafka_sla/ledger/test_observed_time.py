@@ -56,3 +56,10 @@ def test_clusters_are_observed_each_for_itself(lake: Lake, ledger: Ledger) -> No
 
     assert {"b": [span("11:50", "12:00")]} == ledger.observed_time.spans(["b", "c"], WHOLE)
     assert {} == ledger.observed_time.spans(["a", "b"], span("20:00", "21:00"))
+
+
+def test_snapshots_of_longer_intervals_speak_for_longer(lake: Lake, ledger: Ledger) -> None:
+    for look in ("10:00", "10:15", "10:30"):
+        lake.land({GROUP_STATES.name: seen([look])}, vouched=timedelta(minutes=30))
+
+    assert {"a": [span("9:30", "10:30")]} == ledger.observed_time.spans(["a"], WHOLE)
