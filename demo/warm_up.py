@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 _NAME = "warm-up"
+_ONE_TRY_SECONDS = 15
 _COMMITTING = {"group.id": _NAME, "enable.auto.commit": "false", "socket.timeout.ms": "5000", "log_level": 0}
 """A request that a starting broker never answers is asked again, and does not take all the time there is. The admin
 client can commit, too, but ends the process now and then when such an answer comes late."""
@@ -34,12 +35,25 @@ def warm_up(client: dict[str, str], seconds: float = 90) -> None:
 
 def create_topic(admin: AdminClient, topic: NewTopic, seconds: float = 30) -> None:
     """Create a topic and wait until brokers tell its leaders: for a moment after its creation they do not know it."""
-    admin.create_topics([topic])[topic.topic].result(seconds)
     deadline = time.monotonic() + seconds
+    while not _is_created(admin, topic) and time.monotonic() < deadline:
+        continue
     while not _has_leaders(admin, topic):
         if time.monotonic() > deadline:
             raise TimeoutError(f"the topic {topic.topic} has no leaders after {seconds:.0f} s")
         time.sleep(0.02)
+
+
+def _is_created(admin: AdminClient, topic: NewTopic) -> bool:
+    """A client that asked before there was a controller may wait for one until it gives up, and is told at once then."""
+    try:
+        admin.create_topics([topic], request_timeout=_ONE_TRY_SECONDS)[topic.topic].result()
+    except KafkaException as error:
+        code = error.args[0].code()
+        if code not in (KafkaError.TOPIC_ALREADY_EXISTS, KafkaError._TIMED_OUT):
+            raise
+        return code == KafkaError.TOPIC_ALREADY_EXISTS
+    return True
 
 
 def _has_leaders(admin: AdminClient, topic: NewTopic) -> bool:

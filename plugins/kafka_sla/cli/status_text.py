@@ -120,7 +120,7 @@ def _clusters_text(clusters: Sequence[ClusterStatus]) -> str:
 
 
 def _slas_text(slas: Sequence[SlaStatus]) -> str:
-    header = ("SLA", "misses", "budget", "attainment", "objective", "budget left", "burn rate", "threshold")
+    header = ("SLA", "open", "budget", "attainment", "budget left", "burn", "threshold")
     rows = [_sla_row(status) for status in slas]
     others = [max(len(row[i]) for row in (header, *rows)) for i in range(1, len(header))]
     room = max(20, WIDTH - sum(others) - 2 * len(others))
@@ -145,9 +145,9 @@ def _sla_row(status: SlaStatus) -> tuple[str, ...]:
     figures = (UNKNOWN, UNKNOWN, UNKNOWN)
     if found:
         figures = (share(found.attainment), budget_left(found), burn(found.burn_rate))
-    misses = f"{status.open_misses} open" if status.open_misses else ""
-    objective, threshold = share(sla.objective), span(status.max_latency_ms)
-    return (sla.name, misses, _budget(status), figures[0], objective, *figures[1:], threshold)
+    attainment, threshold = f"{figures[0]} of {share(sla.objective)}", span(status.max_latency_ms)
+    misses = str(status.open_misses) if status.open_misses else ""
+    return (sla.name, misses, _budget(status), attainment, *figures[1:], threshold)
 
 
 def _needs_attention(status: SlaStatus) -> int:

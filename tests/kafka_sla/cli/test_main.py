@@ -306,7 +306,7 @@ def test_every_command_has_json_but_those_whose_output_has_a_format_of_its_own()
 
     commands = subcommands(parser())
     grouped = {"store", "exclusions"}
-    assert without(commands) == {"schema", "completion", "export", "export-slo", "import-slo"} | grouped
+    assert without(commands) == {"schema", "completion", "export", "export-slo", "import-slo", "spark-server"} | grouped
     assert [without(subcommands(commands[name])) for name in sorted(grouped)] == [set(), set()]
 
 
