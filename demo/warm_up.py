@@ -45,14 +45,14 @@ def create_topic(admin: AdminClient, topic: NewTopic, seconds: float = 30) -> No
 
 
 def _is_created(admin: AdminClient, topic: NewTopic) -> bool:
-    """A client that asked before there was a controller may wait for one until it gives up, and is told at once then."""
+    """A client that asked before there was a controller may wait in vain, and is told at once when it asks again."""
     try:
         admin.create_topics([topic], request_timeout=_ONE_TRY_SECONDS)[topic.topic].result()
     except KafkaException as error:
         code = error.args[0].code()
         if code not in (KafkaError.TOPIC_ALREADY_EXISTS, KafkaError._TIMED_OUT):
             raise
-        return code == KafkaError.TOPIC_ALREADY_EXISTS
+        return bool(code == KafkaError.TOPIC_ALREADY_EXISTS)
     return True
 
 
