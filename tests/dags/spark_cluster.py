@@ -67,7 +67,7 @@ def _wait_for_worker(address: str, processes: list[subprocess.Popen[bytes]], sec
             with _OPEN(address, timeout=5) as answer:
                 if json.load(answer)["aliveworkers"] == 1:
                     return
-        except OSError:
-            pass  # not listening yet
+        except (OSError, ValueError):
+            pass  # not listening yet, or nothing behind it yet
         time.sleep(0.3)
     raise TimeoutError(f"no worker joined the Spark master within {seconds:.0f} s")

@@ -113,7 +113,7 @@ def _wait_for_node(yarn: Yarn, processes: list[subprocess.Popen[bytes]]) -> None
             with _OPEN(f"{yarn.address}/ws/v1/cluster/metrics", timeout=5) as answer:
                 if json.load(answer)["activeNodes"] == 1:
                     return
-        except OSError:
-            pass  # not listening yet
+        except (OSError, ValueError):
+            pass  # not listening yet, or nothing behind it yet
         time.sleep(0.3)
     raise TimeoutError(f"no node joined YARN within {_STARTS_WITHIN} s")
