@@ -19,11 +19,11 @@ from aiosmtpd.controller import Controller
 from sqlalchemy import create_engine, make_url, text
 
 from benchmarks.faults_grid import Grid, Outcome
+from demo.imported_history import import_history
 from demo.mailbox import Mailbox
 from demo.postgres import interrupted, postgres
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
-from kafka_sla.lake.import_files import import_committed_offsets, import_log_offsets
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Cluster, Connection, Interval, Patterns, Sla, SteadyState
@@ -32,7 +32,7 @@ from kafka_sla.spark.submit import run_spark
 
 OVER = Interval(datetime(2026, 11, 1, 10, tzinfo=UTC), datetime(2026, 11, 1, 10, 30, tzinfo=UTC))
 _MINUTE = timedelta(minutes=1)
-_STOPPED = range(10, 20)
+_STOPPED = Interval(OVER.start + 5 * _MINUTE, OVER.start + 15 * _MINUTE)
 _TABLES = ("consumer_latency", "steady_state", "sla_windows", "sla_misses")
 
 Before = Callable[[str], None]
@@ -207,27 +207,7 @@ def _store(folder: Path, url: str, name: str) -> Store:
     address = make_url(url).set(database=name).render_as_string(hide_password=False)
     store = Store(str(folder / name / "warehouse"), address)
     Path(store.warehouse).mkdir(parents=True)
-    _import(Lake(store), folder / name)
+    minutes = [OVER.start + number * _MINUTE for number in range(-5, 31)]
+    import_history(Lake(store), folder / name, minutes, {"keeps-up": None, "stops": _STOPPED})
     Ledger(store).verdicts.misses()  # makes its tables
     return store
-
-
-def _import(lake: Lake, folder: Path) -> None:
-    """A record a second; both groups commit every minute, one of them not while it is stopped."""
-    minutes = [OVER.start - 5 * _MINUTE + number * _MINUTE for number in range(36)]
-    log, commits = folder / "log.csv", folder / "commits.csv"
-    log.write_text(
-        "cluster,topic,partition,at,log_start_offset,log_end_offset,source\n"
-        + "".join(f"old,orders,0,{at:%FT%TZ},0,{60 * number},exporter\n" for number, at in enumerate(minutes))
-    )
-    commits.write_text(
-        "cluster,group,topic,partition,at,committed_offset,source\n"
-        + "".join(
-            f"old,{group},orders,0,{at:%FT%TZ},{60 * number},commit_log\n"
-            for number, at in enumerate(minutes)
-            for group in ("keeps-up", "stops")
-            if group == "keeps-up" or number not in _STOPPED
-        )
-    )
-    import_log_offsets(lake, log, ["old"])
-    import_committed_offsets(lake, commits, ["old"])

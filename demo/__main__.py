@@ -42,7 +42,6 @@ _EXPIRE_SOON = {"log.retention.check.interval.ms": "5000"}
 """Kafka looks for expired records every five minutes by itself; here one topic keeps them for seconds."""
 _CALM = {"AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "300"}
 """Airflow parses every DAG each 30 seconds by itself, with a sixth of a core; nobody edits them here."""
-_SCHEDULED_WITHIN_S = 10
 _BEGAN = time.monotonic()
 
 
@@ -90,9 +89,7 @@ def _play(once: bool) -> int:
         neighbours.start_mirror(brokers)
         client.wait_until_healthy(say=say)
         spark.wait()
-        client.unpause(DAG)
-        if not once:
-            _remove_scheduled(client)
+        (client.unpause if once else client.unpause_alone)(DAG)
         say(f"Airflow is up: {_login(client)}")
         first = _first_round(client, load, load_settings(configuration).window_ms)
         if neighbours.roomy:
@@ -129,17 +126,6 @@ def _connections(
 
 def _in_environment(named: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     return {f"AIRFLOW_CONN_{name.upper()}": json.dumps(connection) for name, connection in named.items()}
-
-
-def _remove_scheduled(client: AirflowClient) -> None:
-    """The run of the minutes before, which Airflow makes at once: there was no traffic then, and it would be first."""
-    deadline = time.monotonic() + _SCHEDULED_WITHIN_S
-    while time.monotonic() < deadline:
-        if runs := client.runs(DAG):
-            for name in runs:
-                client.remove(DAG, name)
-            return
-        time.sleep(0.5)
 
 
 def _first_round(client: AirflowClient, load: Load, window_ms: int) -> Interval:

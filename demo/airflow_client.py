@@ -12,6 +12,8 @@ from datetime import datetime
 from typing import Any
 
 _PARTS = ("metadatabase", "scheduler", "dag_processor", "triggerer")
+_POOL, _SLOTS = "default_pool", 128
+"""Airflow's own pool, and how many tasks of it may run at once by default."""
 _WORD_SECONDS = 15
 _ENDED = ("success", "failed", "upstream_failed", "skipped", "removed")
 # never through a proxy: everything is on this machine
@@ -53,6 +55,16 @@ class AirflowClient:
         """Let a DAG run, as soon as Airflow has parsed it."""
         self._poll(lambda: self._is_unpaused(dag_id), seconds, f"Airflow did not find the DAG {dag_id}")
 
+    def unpause_alone(self, dag_id: str, seconds: float = 120) -> None:
+        """Without the run of the interval before, which Airflow makes at once and nobody here asks for."""
+        self.set_slots(_POOL, 0)
+        self.unpause(dag_id)
+        self._poll(lambda: bool(self.runs(dag_id)), seconds, f"Airflow makes no run of {dag_id}")
+        for run_id in self.runs(dag_id):
+            self.fail(dag_id, run_id)
+            self._ask("DELETE", f"/api/v2/dags/{dag_id}/dagRuns/{run_id}")
+        self.set_slots(_POOL, _SLOTS)
+
     def trigger(self, dag_id: str, conf: dict[str, Any]) -> str:
         """Start a run with this form; returns its id."""
         run = self._ask("POST", f"/api/v2/dags/{dag_id}/dagRuns", {"logical_date": None, "conf": conf})
@@ -70,11 +82,6 @@ class AirflowClient:
     def fail(self, dag_id: str, run_id: str) -> None:
         """End a run and its tasks as failed."""
         self._ask("PATCH", f"/api/v2/dags/{dag_id}/dagRuns/{run_id}?update_mask=state", {"state": "failed"})
-
-    def remove(self, dag_id: str, run_id: str) -> None:
-        """End a run, and let nobody see it."""
-        self.fail(dag_id, run_id)
-        self._ask("DELETE", f"/api/v2/dags/{dag_id}/dagRuns/{run_id}")
 
     def runs(self, dag_id: str) -> dict[str, str]:
         """States of the DAG's runs by id, of the newest hundred."""

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from demo.broker import free_ports
 from kafka_sla.spark.class_archive import archive_options
+from tests.dags.joined import wait_until_joined
 
 JAVA_OPTIONS = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {archive_options()}"
 """Of processes that end before it pays to optimise them: the cluster's own, and its executors."""
 _DEPLOY = "org.apache.spark.deploy"
-_OPEN = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
+_JOINS_WITHIN = 180
 
 
 @contextmanager
@@ -30,7 +28,7 @@ def spark_cluster(folder: Path) -> Iterator[dict[str, object]]:
     try:
         worker = ("--cores", "2", "--memory", "1g", "--webui-port", str(worker_ui), "--work-dir", str(folder / "work"))
         processes.append(_start(folder, f"{_DEPLOY}.worker.Worker", *worker, f"spark://127.0.0.1:{port}"))
-        _wait_for_worker(f"http://127.0.0.1:{master_ui}/json/", processes)
+        wait_until_joined(f"http://127.0.0.1:{master_ui}/json/", "aliveworkers", processes, _JOINS_WITHIN)
         extra = {"spark.executor.extraJavaOptions": JAVA_OPTIONS}
         yield {"conn_type": "spark", "host": "spark://127.0.0.1", "port": port, "extra": extra}
     finally:
@@ -57,17 +55,3 @@ def _start(folder: Path, name: str, *arguments: str) -> subprocess.Popen[bytes]:
             stdout=log,
             stderr=subprocess.STDOUT,
         )
-
-
-def _wait_for_worker(address: str, processes: list[subprocess.Popen[bytes]], seconds: float = 180) -> None:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        assert all(process.poll() is None for process in processes), "a Spark process ended; its log is in the folder"
-        try:
-            with _OPEN(address, timeout=5) as answer:
-                if json.load(answer)["aliveworkers"] == 1:
-                    return
-        except (OSError, ValueError):
-            pass  # not listening yet, or nothing behind it yet
-        time.sleep(0.3)
-    raise TimeoutError(f"no worker joined the Spark master within {seconds:.0f} s")

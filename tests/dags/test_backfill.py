@@ -20,10 +20,10 @@ from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 from demo.airflow_client import AirflowClient
 from demo.airflow_server import airflow
 from demo.broker import Cluster
+from demo.imported_history import import_history
 from demo.mailbox import Mailbox, mailbox
 from demo.postgres import postgres, with_login
 from kafka_sla.config.store import Store
-from kafka_sla.lake.import_files import import_committed_offsets, import_log_offsets
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval
@@ -60,18 +60,6 @@ class World:
     commands: set[str]
     """Command lines of all processes so far."""
     secrets: list[str]
-
-    def unpause(self, dag_id: str) -> None:
-        """Without the run of last night, which Airflow starts then and nobody here asks for."""
-        self.client.set_slots("default_pool", 0)
-        self.client.unpause(dag_id)
-        deadline = time.monotonic() + 600
-        while not (nightly := self.client.runs(dag_id)):
-            assert time.monotonic() < deadline, f"Airflow starts no run of {dag_id}"
-            time.sleep(0.5)
-        for run in nightly:
-            self.client.fail(dag_id, run)
-        self.client.set_slots("default_pool", 128)
 
     def backfill(self, dag_id: str, first: str, last: str, *more: str) -> None:
         """What a person types; must work at the first try."""
@@ -115,7 +103,8 @@ def world(kafka_sasl: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
         mailbox(folder / "mail", authenticator=authenticate, auth_require_tls=False, auth_required=True) as box,
     ):
         store = Store(str(folder / "warehouse"), with_login(databases["kafka_sla"], "sla", planted.POSTGRES))
-        import_history(store, folder)
+        minutes = [DAYS.start + timedelta(minutes=m) for m in range(2 * 24 * 60)]
+        import_history(Lake(store), folder, minutes, {"keeps-up": None, "stops": STOPPED})
         found = connections(kafka_sasl, store, box, folder / "events")
         environment = {
             "KAFKA_SLA_CONFIG": str(folder / "kafka_sla.yml"),
@@ -166,29 +155,8 @@ def authenticate(_: SMTP, __: Session, ___: Envelope, ____: str, data: LoginPass
     return AuthResult(success=data.password == planted.SMTP.encode(), handled=False)
 
 
-def import_history(store: Store, folder: Path) -> None:
-    """One record a second; both groups commit every minute, one of them not while it is stopped."""
-    minutes = [DAYS.start + timedelta(minutes=m) for m in range(2 * 24 * 60)]
-    log, commits = folder / "log.csv", folder / "commits.csv"
-    log.write_text(
-        "cluster,topic,partition,at,log_start_offset,log_end_offset,source\n"
-        + "".join(f"old,orders,0,{at:%FT%TZ},0,{60 * m},exporter\n" for m, at in enumerate(minutes))
-    )
-    commits.write_text(
-        "cluster,group,topic,partition,at,committed_offset,source\n"
-        + "".join(
-            f"old,{group},orders,0,{at:%FT%TZ},{60 * m},commit_log\n"
-            for m, at in enumerate(minutes)
-            for group in ("keeps-up", "stops")
-            if group == "keeps-up" or not STOPPED.start <= at < STOPPED.end
-        )
-    )
-    import_log_offsets(Lake(store), log, ["old"])
-    import_committed_offsets(Lake(store), commits, ["old"])
-
-
 def test_days_that_have_passed_are_backfilled_at_the_first_try_and_twice_with_the_same_tables(world: World) -> None:
-    world.unpause("kafka_sla_history")
+    world.client.unpause_alone("kafka_sla_history")
     world.backfill("kafka_sla_history", "2026-11-01", "2026-11-02")
     first = world.ended("kafka_sla_history")
     once = world.published()

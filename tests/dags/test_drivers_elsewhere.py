@@ -17,8 +17,8 @@ from typing import Any
 import psutil
 import pytest
 
+from demo.imported_history import import_history
 from kafka_sla.config.store import Store
-from kafka_sla.lake.import_files import import_committed_offsets, import_log_offsets
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval
@@ -122,17 +122,7 @@ def world(airflow_database: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("KAFKA_SLA_STORE", str(tmp_path / "store"))
     store = Store.embedded(tmp_path / "store")
     minutes = [HOUR.start + timedelta(minutes=m) for m in range(60)]
-    log, commits = tmp_path / "log.csv", tmp_path / "commits.csv"
-    log.write_text(
-        "cluster,topic,partition,at,log_start_offset,log_end_offset,source\n"
-        + "".join(f"old,orders,0,{at:%FT%TZ},0,{60 * m},exporter\n" for m, at in enumerate(minutes))
-    )
-    commits.write_text(
-        "cluster,group,topic,partition,at,committed_offset,source\n"
-        + "".join(f"old,keeps-up,orders,0,{at:%FT%TZ},{60 * m},commit_log\n" for m, at in enumerate(minutes))
-    )
-    import_log_offsets(Lake(store), log, ["old"])
-    import_committed_offsets(Lake(store), commits, ["old"])
+    import_history(Lake(store), tmp_path, minutes, {"keeps-up": None})
     return World(store, monkeypatch)
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,10 +14,10 @@ import pyspark
 
 from demo.broker import free_ports
 from demo.jars import YARN, fetch_jars, java
+from tests.dags.joined import wait_until_joined
 
 _JARS = Path(pyspark.__file__).parent / "jars"
 _SERVER = "org.apache.hadoop.yarn.server"
-_OPEN = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 _MAINS = ("resourcemanager.ResourceManager", "nodemanager.NodeManager")
 _STARTS_WITHIN = 300
 
@@ -81,7 +78,7 @@ def yarn_cluster(folder: Path) -> Iterator[Yarn]:
     processes = [_start(folder, configuration, f"{_SERVER}.{name}") for name in _MAINS]
     try:
         yarn = Yarn(f"http://127.0.0.1:{web}", configuration, folder)
-        _wait_for_node(yarn, processes)
+        wait_until_joined(f"{yarn.address}/ws/v1/cluster/metrics", "activeNodes", processes, _STARTS_WITHIN)
         yield yarn
     finally:
         for process in reversed(processes):
@@ -103,17 +100,3 @@ def _start(folder: Path, configuration: Path, name: str) -> subprocess.Popen[byt
     with (folder / f"{name}.log").open("wb") as log:
         command = [java(), *options, "-cp", classes, name]
         return subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
-
-
-def _wait_for_node(yarn: Yarn, processes: list[subprocess.Popen[bytes]]) -> None:
-    deadline = time.monotonic() + _STARTS_WITHIN
-    while time.monotonic() < deadline:
-        assert all(process.poll() is None for process in processes), "YARN ended; its log is in the folder"
-        try:
-            with _OPEN(f"{yarn.address}/ws/v1/cluster/metrics", timeout=5) as answer:
-                if json.load(answer)["activeNodes"] == 1:
-                    return
-        except (OSError, ValueError):
-            pass  # not listening yet, or nothing behind it yet
-        time.sleep(0.3)
-    raise TimeoutError(f"no node joined YARN within {_STARTS_WITHIN} s")

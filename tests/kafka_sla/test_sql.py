@@ -40,7 +40,7 @@ def test_no_variable_of_python_is_taken_for_a_table() -> None:
 
 
 def test_a_file_that_is_gone_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
-    with database() as db, pytest.raises(StoreError, match=r"gone\.parquet cannot be read"):
+    with database() as db, pytest.raises(StoreError, match=r"gone\.parquet cannot be read.+`kafka-sla store check`"):
         db.add_files("files", [str(tmp_path / "gone.parquet")])
 
 

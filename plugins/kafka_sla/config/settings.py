@@ -49,9 +49,6 @@ STORE_CONNECTION = "kafka_sla_store"
 """Airflow connection of the store, unless the configuration names another one."""
 
 
-USUAL_INTERVAL_MS = 300_000
-
-
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that the configuration file says, valid and with defaults filled in."""
@@ -60,7 +57,7 @@ class Settings:
     slas: tuple[Sla, ...] = ()
     digests: tuple[Digest, ...] = ()
     window_ms: int = 60_000
-    interval_ms: int = USUAL_INTERVAL_MS
+    interval_ms: int = 300_000
     """How often the DAG `kafka_sla` measures."""
     base_url: str | None = None
     smtp_connection: str | None = "smtp_default"

@@ -164,7 +164,7 @@ class Rollups:
     def whole(self, sla: str, width_ms: int, interval: Interval) -> list[Rollup]:
         """The same, unpacked."""
         with self._database.reading() as connection:
-            return [_whole(row) for row in connection.execute(_rows(sla, width_ms, interval))]
+            return [_whole(row) for row in connection.execute(_rows(sla, width_ms, interval)).all()]
 
     def newest_slots(self, slas: Sequence[str], since: datetime | None = None) -> dict[str, Packed]:
         """The newest slot of five minutes of each SLA that has one; those that start `since` then come in one query."""

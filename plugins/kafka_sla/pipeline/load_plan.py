@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import cache, partial
 from itertools import chain
 
 import pyarrow.compute as pc
@@ -48,8 +49,9 @@ def job_for(settings: Settings, lake: Lake, ledger: Ledger, interval: Interval, 
         ledger.rule_versions.adopt(name, rules_digest(settings.cluster(name), slas))
     seqs = {name: ledger.ingestions.readable_seq(name) for name in clusters}
     replays, since = [], []
+    is_whole = cache(partial(_is_whole, lake))  # of several clusters most have one load
     for name in clusters:
-        carried = _carried(lake, ledger, name, interval, settings.window_ms)
+        carried = _carried(ledger, name, interval, settings.window_ms, is_whole)
         replays.append(Replay(measured_cluster(settings.cluster(name)), carried))
         since.append(_since(lake, name, carried, interval, settings.window_ms))
     start = None if None in since else min(t for t in (*since, _chained_since(slas, interval)) if t)
@@ -105,7 +107,9 @@ def rules_digest(cluster: Cluster, slas: Sequence[Sla]) -> str:
     return hashlib.sha256(said.replace(*former_names.IN_DIGESTS).encode()).hexdigest()
 
 
-def _carried(lake: Lake, ledger: Ledger, cluster: str, interval: Interval, window_ms: int) -> Carried | None:
+def _carried(
+    ledger: Ledger, cluster: str, interval: Interval, window_ms: int, is_whole: Callable[[str], bool]
+) -> Carried | None:
     """The published window that the replay may begin after: that of the newest load whose files are whole."""
     before = interval.start
     while found := ledger.publications.carry(cluster, before, window_ms):
@@ -115,7 +119,7 @@ def _carried(lake: Lake, ledger: Ledger, cluster: str, interval: Interval, windo
         if not slices:
             return None
         load_id = slices[-1].load_id
-        if _is_whole(lake, load_id):
+        if is_whole(load_id):
             return Carried(at, load_id)
         before = ledger.publications.start_of([load_id]) or window.start
     return None

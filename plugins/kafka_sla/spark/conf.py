@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from kafka_sla.spark.class_archive import archive_options
 from kafka_sla.spark.job_spec import read_job
 
@@ -21,6 +23,13 @@ INTERPRETED = {
 """Some ten thousand rows are done before Java code for them is compiled, let alone optimised."""
 _SMALL_JVM = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 SMALL_BYTES = 1_500_000
+HERE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+"""Of a driver that nobody on another machine must reach."""
+
+
+def conf_options(conf: Mapping[str, str]) -> list[str]:
+    """The settings as spark-submit takes them."""
+    return [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
 
 
 def spark_conf(job_path: str, *, local_driver: bool) -> dict[str, str]:

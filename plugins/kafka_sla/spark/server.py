@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from kafka_sla.errors import SparkFailed
 from kafka_sla.spark.class_archive import archive_options
-from kafka_sla.spark.conf import ALWAYS
+from kafka_sla.spark.conf import ALWAYS, HERE, conf_options
 from kafka_sla.spark.package_zip import package_folder
 from kafka_sla.spark.submit import REMOTE, need_java
 
@@ -21,29 +21,6 @@ _KEPT = "24h"
 """How long a session is kept that nobody uses: an interval measured once a day finds its own again."""
 
 
-def server_command(port: int, *, address: str = "127.0.0.1", memory: str = "2g", master: str = "local[*]") -> list[str]:
-    """What starts it in the foreground; it ends when it is told to."""
-    conf = ALWAYS | {
-        "spark.connect.grpc.binding.address": address,
-        "spark.connect.grpc.binding.port": str(port),
-        "spark.connect.session.manager.defaultSessionTimeout": _KEPT,
-    }
-    if master.startswith("local"):
-        conf |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-    if options := archive_options():
-        conf |= {"spark.driver.extraJavaOptions": options}
-    given = [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
-    submit = package_folder("pyspark") / "bin" / "spark-submit"
-    own = ["--name", "kafka_sla", "--master", master, "--driver-memory", memory, "--class", _CLASS]
-    return [str(submit), *own, *given, "spark-internal"]
-
-
-def server_environment() -> dict[str, str]:
-    """This Python for the server's tasks."""
-    own = {"PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable), "SPARK_LOCAL_IP": "127.0.0.1"}
-    return {name: value for name, value in os.environ.items() if name != REMOTE} | own
-
-
 def become_server(port: int, *, address: str, memory: str, master: str) -> NoReturn:
     """Go on as the server: whoever ends this process ends it."""
     need_java()
@@ -52,8 +29,34 @@ def become_server(port: int, *, address: str, memory: str, master: str) -> NoRet
             f"whoever reaches {address}:{port} could run code here: set {TOKEN} to a secret, and give it to the Airflow"
             " connection as its password"
         )
-    command = server_command(port, address=address, memory=memory, master=master)
-    os.execve(command[0], command, server_environment())  # noqa: S606
+    command = _command(port, address, memory, master)
+    os.execve(command[0], command, _environment(master))  # noqa: S606
+
+
+def _command(port: int, address: str, memory: str, master: str) -> list[str]:
+    conf = ALWAYS | {
+        "spark.connect.grpc.binding.address": address,
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.connect.session.manager.defaultSessionTimeout": _KEPT,
+    }
+    if _is_local(master):
+        conf |= HERE
+    if options := archive_options():
+        conf |= {"spark.driver.extraJavaOptions": options}
+    submit = package_folder("pyspark") / "bin" / "spark-submit"
+    own = ["--name", "kafka_sla", "--master", master, "--driver-memory", memory, "--class", _CLASS]
+    return [str(submit), *own, *conf_options(conf), "spark-internal"]
+
+
+def _environment(master: str) -> dict[str, str]:
+    """This Python for the server's tasks."""
+    own = {"PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable)}
+    own |= {"SPARK_LOCAL_IP": "127.0.0.1"} if _is_local(master) else {}
+    return {name: value for name, value in os.environ.items() if name != REMOTE} | own
+
+
+def _is_local(master: str) -> bool:
+    return master.startswith("local")
 
 
 def _is_loopback(address: str) -> bool:

@@ -13,13 +13,10 @@ import psutil
 
 from kafka_sla import object_stores
 from kafka_sla.errors import SparkFailed
-from kafka_sla.spark.conf import spark_conf
+from kafka_sla.spark.conf import HERE, conf_options, spark_conf
 from kafka_sla.spark.failures import cause_in
 from kafka_sla.spark.package_zip import PACKAGES, application, package_folder
 from kafka_sla.spark.processes import end
-
-_HERE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-
 
 REMOTE = "SPARK_REMOTE"
 """Spark's own environment variable: the `sc://host:port` of a standing Spark."""
@@ -64,11 +61,7 @@ def need_java() -> None:
 
 def _command(job_path: str, memory: str) -> list[str]:
     submit = package_folder("pyspark") / "bin" / "spark-submit"
-    conf = [
-        part
-        for key, value in (spark_conf(job_path, local_driver=True) | _HERE).items()
-        for part in ("--conf", f"{key}={value}")
-    ]
+    conf = conf_options(spark_conf(job_path, local_driver=True) | HERE)
     job = [str(application()), "--job", job_path]
     return [str(submit), "--master", "local[*]", "--driver-memory", memory, *conf, *job]
 

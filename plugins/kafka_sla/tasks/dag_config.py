@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafka_sla.config.settings import USUAL_INTERVAL_MS, Settings, load_settings
+from kafka_sla.config.settings import Settings, load_settings
 from kafka_sla.errors import SettingsError
 
 VARIABLE = "KAFKA_SLA_CONFIG"
@@ -25,7 +25,7 @@ class Menu:
     @property
     def interval_ms(self) -> int:
         """How often the watching DAG measures; the default where the configuration cannot be read."""
-        return self.settings.interval_ms if self.settings else USUAL_INTERVAL_MS
+        return (self.settings or Settings(clusters=())).interval_ms
 
 
 def configuration_path(dag_file: str) -> Path:

@@ -54,7 +54,8 @@ def trino(catalog: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[st
     (folder / "config.properties").write_text("\n".join(f"{name}={value}" for name, value in settings.items()))
     own = [f"-Dnode.data-dir={folder}", f"-Dconfig={folder}/config.properties", "-cp", f"{TRINO}/lib/*"]
     with (folder / "trino.log").open("wb") as log:
-        server = subprocess.Popen([JAVA, *_OPTIONS, *own, "io.trino.server.TrinoServer"], stdout=log, stderr=log)
+        command = [JAVA, *_OPTIONS, *own, "io.trino.server.TrinoServer"]
+        server = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
     try:
         _wait(server, address := f"http://127.0.0.1:{port}", folder / "trino.log")
         yield address

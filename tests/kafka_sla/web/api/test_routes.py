@@ -96,7 +96,8 @@ def test_an_sla_says_when_it_will_have_caught_up_and_its_page_says_the_same(read
     assert late["behind"] > 0
     assert late["slowest"]["lag"] >= late["slowest"]["lag_low"] > 0
     page = html.unescape(reader.get(f"/slas/{ORDERS}").text)
-    assert "Caught up: " in page and late["text"].split(", ")[-1] in page
+    when, _, because = late["text"].partition(" at the pace ")
+    assert f"Caught up: {when}" in page and f"At the pace {because}" in page
     assert (prompt["state"], prompt["text"]) == ("caught_up", "caught up")
     assert (gone["state"], gone["reason"]) == ("unknown", "no data for topic clicks")
     assert "Caught up: not known" in reader.get("/slas/search index").text
