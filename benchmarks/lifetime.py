@@ -32,10 +32,10 @@ from kafka_sla.config.store import Store
 from kafka_sla.files import bytes_of, files_below
 from kafka_sla.lake.lake import Lake
 from kafka_sla.lake.recovery import relocation
-from kafka_sla.model.entities import Interval
+from kafka_sla.model.entities import EVERYTHING, Interval
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS
 
-_WIDTH = timedelta(minutes=5)
+_WIDTH, _DAY = timedelta(minutes=5), timedelta(days=1)
 _RUNS_A_DAY, _RUNS_A_WORKER = 288, 24
 _CONFIGURATION = f"""
 clusters: {{{CLUSTER}: {{}}, eu-west: {{}}}}
@@ -101,18 +101,19 @@ def main(runs: int, group_partitions: int) -> int:
     intervals = [Interval(START + n * _WIDTH, START + (n + 1) * _WIDTH) for n in range(runs)]
     with tempfile.TemporaryDirectory(prefix="kafka_sla-long-life-") as name:
         folder = Path(name)
-        with _stage(folder / "life", intervals) as made:
-            days = list(_lived(made, shape, intervals))
-            checked = kafka_sla(["--store", str(made.plan.folder / "store"), "store", "check"])
-            lived = made.rows()
-        with _stage(folder / "once", intervals) as made:
-            _land(store_of(made.plan.folder), shape, Interval(intervals[0].start, intervals[-1].end))
-            made.run([Interval(intervals[0].start, intervals[-1].end)])
-            once = made.rows()
+        with _stage(folder / "life", intervals) as lived:
+            days = list(_lived(lived, shape, intervals))
+            checked = kafka_sla(["--store", str(lived.plan.folder / "store"), "store", "check"])
+        whole = Interval(intervals[0].start, intervals[-1].end)
+        with _stage(folder / "once", intervals) as once:
+            for day in whole.pieces(_DAY):
+                _land(store_of(once.plan.folder), shape, day)
+            once.run([whole])
+        lost = list(_differences(lived.lake, once.lake, whole))
     lines = table(_HEAD, [day.row() for day in days])
     text = f"{runs:,} runs of {group_partitions:,} group-partitions:\n\n{lines}\n\n<sub>{machine()}</sub>"
     print(text)
-    wrong = [*_differences(lived, once), *_grown(days), *(["store check found damage"] if checked else [])]
+    wrong = [*lost, *_grown(days), *(["store check found damage"] if checked else [])]
     for one in wrong:
         say(one)
     if not wrong:
@@ -124,8 +125,8 @@ def main(runs: int, group_partitions: int) -> int:
 def _stage(folder: Path, intervals: Sequence[Interval]) -> Iterator[Stage]:
     """A store that an older version wrote, moved here, and a mailbox."""
     folder.mkdir()
-    (folder / "kafka_sla.yml").write_text(_CONFIGURATION)
     older_store.unpack(folder)
+    (folder / "kafka_sla.yml").write_text(_CONFIGURATION)  # in the place of the older store's own
     (folder / older_store.FOLDER).rename(folder / "store")
     relocation.move(store_of(folder))
     with mailbox(folder / "mail") as box:
@@ -213,10 +214,19 @@ def _day(made: Stage, runs: int, kills: int, most: Sample, run_seconds: float) -
     return Day(runs, kills, most, temporary, len(there), bytes_of(there), database, run_seconds)
 
 
-def _differences(lived: dict[str, list[bytes]], once: dict[str, list[bytes]]) -> Iterator[str]:
+def _differences(lived: Lake, once: Lake, whole: Interval) -> Iterator[str]:
+    """A day at a time: all of a week would not fit into memory."""
+    before, after = Interval(EVERYTHING.start, whole.start), Interval(whole.end, EVERYTHING.end)
     for name in TABLES:
-        if lost := set(once[name]) ^ set(lived[name]):
-            yield f"{name}: {len(lost)} rows differ from those of one run, such as {min(lost)!r}"
+        rows = 0
+        for day in (before, *whole.pieces(_DAY), after):
+            one, other = once.published(name, day), lived.published(name, day)
+            rows += one.num_rows if whole.covers(day) else 0
+            if not other.equals(one):
+                yield f"{name}: {other.num_rows:,} rows of {day} are not the {one.num_rows:,} of one run"
+        say(f"{name}: {rows:,} rows")
+        if not rows:
+            yield f"{name}: one run has no rows, so there was nothing to lose"
 
 
 def _grown(days: Sequence[Day]) -> Iterator[str]:

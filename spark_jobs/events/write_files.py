@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_sla.files import batches_of, files_below, make_parent, remove_files
-from kafka_sla.model.arrow_schemas import arrow_schema
+from kafka_sla.model.arrow_schemas import arrow_schema, of_load
 from kafka_sla.model.tables import Table
 from kafka_sla.object_stores import located, reaching
 from kafka_sla.parquet_files import WRITING
@@ -40,10 +40,7 @@ class Target:
 
     def labelled(self, table: Table, rows: pa.Table) -> pa.Table:
         """The rows in the contract's columns, and the load that they belong to."""
-        start = pa.scalar(self.interval_start, pa.timestamp("us", "UTC"))
-        rows = rows.select(list(table.names)).cast(arrow_schema(table))
-        rows = rows.append_column("interval_start", pa.repeat(start, rows.num_rows))
-        return rows.append_column("load_id", pa.repeat(pa.scalar(self.load_id), rows.num_rows))
+        return of_load(table, rows, self.load_id, self.interval_start)
 
 
 def writing(target: Target, measured: TaskTables) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -18,20 +18,18 @@ from pyiceberg.table import Transaction
 
 from kafka_sla.config.store import Store
 from kafka_sla.errors import DamagedFile, StoreError
-from kafka_sla.files import check_writable, has_rows, sync, write_days
+from kafka_sla.files import check_writable, write_days
 from kafka_sla.lake.duckdb_reader import distinct_values, empty, fact_rows, new_rows, slice_rows
 from kafka_sla.lake.iceberg import Iceberg, between, paths, planned_files
-from kafka_sla.lake.load_sums import sums_of_load
-from kafka_sla.lake.published_view import PublishedView
+from kafka_sla.lake.loads import Loads
 from kafka_sla.lake.staging import folder_of
-from kafka_sla.lake.table_layout import LOADS
 from kafka_sla.lake.table_maintenance import MaintenanceResult, TableMaintenance
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.observed_time import VOUCHED
 from kafka_sla.ledger.publications import Slice
 from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
 from kafka_sla.model.entities import Interval
-from kafka_sla.model.tables import GROUP_STATES, METRICS, TABLES, Table
+from kafka_sla.model.tables import GROUP_STATES, TABLES, Table
 
 _MICROSECOND = timedelta(microseconds=1)
 _MOST_REMEMBERED = 12
@@ -46,6 +44,7 @@ class Lake:
         self._store = store
         self._ledger = Ledger(store)
         self._iceberg = Iceberg(store, self._ledger.open)
+        self._loads = Loads(store, self._iceberg, self._ledger)
         self._left_out: frozenset[str] = frozenset()
         self._remembered: dict[Any, Any] | None = None
 
@@ -129,26 +128,12 @@ class Lake:
     def add_load(self, load_id: str, interval: Interval, files: Mapping[str, Sequence[str]]) -> list[str]:
         """Add a load's staged files to their tables, and keep what they add up to; nobody sees them until the load is
         published. Safe to repeat. Answers which tables have rows of it."""
-        with_rows = {name: [path for path in staged if has_rows(path)] for name, staged in files.items()}
-        for name, staged in with_rows.items():
-            if strangers := [path for path in staged if not path.startswith(self.stage_dir(load_id) + "/")]:
-                raise StoreError(f"load {load_id}: {strangers[0]} is not in its folder {self.stage_dir(load_id)}")
-            try:
-                if staged:
-                    self._add_files(TABLES[name], interval, staged)
-            except ValueError as error:
-                raise StoreError(
-                    f"load {load_id} of {interval}: {name} does not take its staged files: {error}. Measure it again"
-                ) from error
-        self._ledger.load_sums.put(load_id, sums_of_load(load_id, interval, with_rows))
-        return [name for name, staged in with_rows.items() if staged]
+        return self._loads.add(load_id, interval, files)
 
     def show(self, interval: Interval, names: Collection[str]) -> None:
         """Show other engines, which read the tables as Iceberg has them, what is published of the interval. `names`:
         tables that have rows of the newest load; unless it replaces another one, there is nothing to do in others."""
-        alone = len(self._ledger.publications.extents(interval)) == 1
-        tables = [table for table in METRICS if table.name in names or not alone]
-        PublishedView(self._store, self._iceberg, self._ledger).update(interval, tables)
+        self._loads.show(interval, names)
 
     def metric_files(self, load_ids: Sequence[str], table: Table) -> list[str]:
         """The files of these loads, published or not."""
@@ -284,17 +269,6 @@ class Lake:
             return int(new.num_rows)
 
         return self._iceberg.commit(table, change)
-
-    def _add_files(self, table: Table, interval: Interval, staged: Sequence[str]) -> None:
-        def change(current: IcebergTable, transaction: Transaction) -> None:
-            same = between("interval_start", interval.start, interval.start, inclusive=True)
-            there = set(paths(planned_files(current, same, branch=LOADS)))
-            if new := [path for path in staged if path not in there]:
-                for path in new:
-                    sync(path)
-                transaction.add_files(new, check_duplicate_files=False, branch=LOADS)
-
-        self._iceberg.commit(table, change)
 
 
 def _fitting(table: Table, rows: pa.Table) -> pa.Table:

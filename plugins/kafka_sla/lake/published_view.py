@@ -15,7 +15,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-import pyarrow as pa
 from pyiceberg.io.pyarrow import parquet_file_to_data_file
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table as IcebergTable
@@ -29,6 +28,7 @@ from kafka_sla.lake.staging import load_of
 from kafka_sla.lake.table_layout import LOADS, MAIN
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.publications import LoadExtent, Slice, by_load
+from kafka_sla.model.arrow_schemas import of_load
 from kafka_sla.model.entities import EVERYTHING, Interval
 from kafka_sla.model.tables import METRICS, Table
 
@@ -111,11 +111,7 @@ class PublishedView:
             rows = slice_rows(table, paths(staged), visible, table.names)
             if not rows.num_rows:
                 return {}
-            start = pa.scalar(_start_of(staged[0]), pa.timestamp("us", "UTC"))
-            labels = {"interval_start": start, "load_id": pa.scalar(load_id)}
-            for name, value in labels.items():
-                rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
-            write_rows(path, rows)
+            write_rows(path, of_load(table, rows, load_id, _start_of(staged[0])))
         return {path: parquet_file_to_data_file(current.io, current.metadata, path)}
 
 

@@ -18,6 +18,7 @@ from kafka_sla.config.store import Store
 from kafka_sla.files import files_below, write_days
 from kafka_sla.lake.duckdb_reader import distinct_rows
 from kafka_sla.lake.iceberg import Iceberg, paths, planned_files, replace_files
+from kafka_sla.lake.load_merging import LoadMerging
 from kafka_sla.lake.published_view import PublishedView
 from kafka_sla.lake.sweep import Sweep
 from kafka_sla.lake.table_layout import LOADS, MAIN
@@ -32,6 +33,7 @@ _SMALL_FILES = 8
 class MaintenanceResult:
     """What one maintenance did."""
 
+    merged_loads: int
     dropped_loads: int
     compacted_files: int
     expired_snapshots: int
@@ -53,17 +55,19 @@ class TableMaintenance:
     unmissed: datetime
 
     def run(self) -> MaintenanceResult:
-        """Show what is published, drop loads, compact facts, expire snapshots, sweep files: in this order; each may be
-        killed and repeated."""
+        """Show what is published, merge and drop loads, compact facts, expire snapshots, sweep files: in this order;
+        each may be killed and repeated."""
         self.ledger.ingestions.renumber_stale(self.abandoned)
         PublishedView(self.store, self.iceberg, self.ledger).update()
+        merged = LoadMerging(self.store, self.iceberg, self.ledger).run(self.readers_gone)
         dead = self._dead_loads()
         dropped = sum(self._drop(table, dead) for table in METRICS)
         self.ledger.load_sums.drop(dead)
         compacted = sum(self._compact(table) for table in FACTS)
         expired = sum(self._expire(table) for table in (*FACTS, *METRICS))
+        self._forget()
         self.ledger.advance()
-        return MaintenanceResult(len(dead) if dropped else 0, compacted, expired, *self._sweep())
+        return MaintenanceResult(merged, len(dead) if dropped else 0, compacted, expired, *self._sweep())
 
     def _dead_loads(self) -> set[str]:
         staged = self._staged_loads()
@@ -71,6 +75,11 @@ class TableMaintenance:
         return set(self.ledger.publications.retired_loads(self.readers_gone)) & set(staged) | {
             load_id for load_id in unpublished if staged[load_id] < self.abandoned
         }
+
+    def _forget(self) -> None:
+        """Loads whose files are gone, and that their expectations held."""
+        staged = self._staged_loads()
+        self.ledger.validations.forget_held(self.ledger.publications.forget_retired(self.unmissed, staged))
 
     def _staged_loads(self) -> dict[str, datetime]:
         """Loads that have a folder, and when it was last written to."""

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from kafka_sla.ledger.ingestions import landings_after
 from kafka_sla.ledger.schema import PUBLICATIONS, RETIRED_LOADS
 from kafka_sla.ledger.store_identity import StoreDatabase
-from kafka_sla.model.entities import Interval, floor_time
+from kafka_sla.model.entities import EVERYTHING, Interval, floor_time
 
 _EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
 
@@ -38,6 +38,7 @@ class Publication:
     load_id: str
     facts_seq: int
     """Newest landing of facts that the load had seen."""
+    published_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def visible(
     publications: Iterable[Publication], interval: Interval | None = None
 ) -> list[tuple[Interval, Publication]]:
     """Who is visible when, in time order: a sweep over the bounds of the publications of one cluster."""
-    clipped = [(span, p) for p in publications if (span := _clip(p.interval, interval))]
+    clipped = [(span, p) for p in publications if (span := p.interval.within(interval or EVERYTHING))]
     bounds = sorted({at for span, _ in clipped for at in (span.start, span.end)})
     waiting = sorted(clipped, key=lambda c: c[0].start, reverse=True)
     active: list[tuple[int, datetime, Publication]] = []
@@ -82,12 +83,6 @@ def visible(
         if active:
             _extend(found, Interval(start, end), active[0][2])
     return found
-
-
-def _clip(span: Interval, interval: Interval | None) -> Interval | None:
-    if interval is None:
-        return span
-    return Interval(max(span.start, interval.start), min(span.end, interval.end)) if span.overlaps(interval) else None
 
 
 def _extend(found: list[tuple[Interval, Publication]], span: Interval, publication: Publication) -> None:
@@ -127,6 +122,30 @@ class Publications:
                 )
                 _retire_hidden(connection, cluster, interval, now)
         self._database.advance()
+
+    def merge(self, slices: Sequence[Slice], load_id: str) -> bool:
+        """Show a load that holds the rows of these slices, which follow each other in each cluster, in their place;
+        False when anything else is published there by now. It is trusted no further than they were."""
+        span = Interval(min(s.interval.start for s in slices), max(s.interval.end for s in slices))
+        clusters, now = sorted({s.cluster for s in slices}), datetime.now(UTC)
+        with self._database.writing("publications") as connection:
+            shown = {c: visible(rows, span) for c, rows in _overlapping(connection, clusters, span).items()}
+            if {Slice(c, part, p.load_id) for c, parts in shown.items() for part, p in parts} != set(slices):
+                return False
+            for cluster, parts in shown.items():
+                connection.execute(
+                    insert(PUBLICATIONS).values(
+                        cluster=cluster,
+                        interval_start=span.start,
+                        interval_end=span.end,
+                        load_id=load_id,
+                        facts_seq=_seen_by_all(parts, landings_after(connection, cluster, 0)),
+                        published_at=max(publication.published_at for _, publication in parts),
+                    )
+                )
+                _retire_hidden(connection, cluster, span, now)
+        self._database.advance()
+        return True
 
     def slices(self, clusters: Sequence[str] | None, interval: Interval) -> list[Slice]:
         """The visible slices of the interval, by cluster and time; None: of all clusters."""
@@ -212,6 +231,15 @@ class Publications:
         with self._database.reading() as connection:
             return sorted(connection.execute(gone).scalars())
 
+    def forget_retired(self, before: datetime, but: Collection[str]) -> list[str]:
+        """Forget loads of which nothing has been visible since `before`, except these; answers which."""
+        gone = sorted(set(self.retired_loads(before)) - set(but))
+        with self._database.writing("publications") as connection:
+            if gone:  # one statement each: there may be more than one can name
+                mine = delete(RETIRED_LOADS).where(RETIRED_LOADS.c.load_id == bindparam("gone"))
+                connection.execute(mine, [{"gone": load_id} for load_id in gone])
+        return gone
+
     def known_loads(self, load_ids: Sequence[str]) -> set[str]:
         """Those of these loads that were ever published."""
         with self._database.reading() as connection:
@@ -227,11 +255,22 @@ def _was_published(connection: Connection, load_id: str, cluster: str) -> bool:
 
 
 def _known_loads(connection: Connection, load_ids: Sequence[str]) -> set[str]:
-    return {
-        row.load_id
-        for table in (PUBLICATIONS, RETIRED_LOADS)
-        for row in connection.execute(select(table.c.load_id).where(table.c.load_id.in_(load_ids)))
-    }
+    """Of all, as there may be more of these than a statement can name."""
+    known = (connection.execute(select(table.c.load_id)).scalars() for table in (PUBLICATIONS, RETIRED_LOADS))
+    return set(load_ids).intersection(itertools.chain.from_iterable(known))
+
+
+def _seen_by_all(parts: Sequence[tuple[Interval, Publication]], landings: Sequence[tuple[int, datetime]]) -> int:
+    """The newest landing of facts that one load instead of these may claim to have seen: no landing up to it changed
+    what was measured before it."""
+    newest = max(publication.facts_seq for _, publication in parts)
+    unseen = (
+        seq
+        for seq, since in landings
+        for part, publication in parts
+        if publication.facts_seq < seq <= newest and since < part.end
+    )
+    return min(unseen, default=newest + 1) - 1
 
 
 def _retire_hidden(connection: Connection, cluster: str, interval: Interval, now: datetime) -> None:
@@ -272,5 +311,5 @@ def _overlapping(
 
 def _rows(result: Iterable[Sequence[object]]) -> Iterator[Publication]:
     for row in result:
-        seq, cluster, start, end, load_id, facts_seq, _ = row
-        yield Publication(seq, cluster, Interval(start, end), load_id, facts_seq)  # type: ignore[arg-type]
+        seq, cluster, start, end, load_id, facts_seq, published_at = row
+        yield Publication(seq, cluster, Interval(start, end), load_id, facts_seq, published_at)  # type: ignore[arg-type]

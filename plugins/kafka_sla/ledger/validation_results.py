@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Table, delete, insert, select
+from sqlalchemy import Table, and_, bindparam, delete, insert, select
 
 from kafka_sla.ledger.database import Database
 from kafka_sla.ledger.schema import QUARANTINE, VALIDATION_RESULTS
@@ -31,6 +32,37 @@ class ValidationResults:
                 connection.execute(delete(table).where(table.c.load_id.in_(loads)))
                 if rows:
                     connection.execute(insert(table), _distinct(tables.TABLES[table.name], rows))
+
+    def merge(self, load_ids: Collection[str], load_id: str, interval: Interval) -> None:
+        """Say once of the load that was made of these what held in each of them. What did not stays as it is."""
+        t = VALIDATION_RESULTS.c
+        held = and_(t.load_id.in_(load_ids), t.success)
+        with self._database.writing("validation") as connection:
+            columns = (t.table_name, t.expectation_id, t.expectation, t.severity)
+            found = connection.execute(select(*columns).where(held).order_by(t.interval_start)).all()
+            counts = Counter(row[:2] for row in found)
+            connection.execute(delete(VALIDATION_RESULTS).where(held))
+            rows = [
+                {
+                    "load_id": load_id,
+                    "interval_start": interval.start,
+                    "interval_end": interval.end,
+                    "success": True,
+                    "observed": f"held in {counts[row[:2]]} of {len(load_ids)} loads",
+                    **row._mapping,
+                }
+                for row in found
+            ]
+            if rows:
+                connection.execute(insert(VALIDATION_RESULTS), _distinct(tables.VALIDATION_RESULTS, rows))
+
+    def forget_held(self, load_ids: Collection[str]) -> None:
+        """Forget what held in these loads, of which nothing is left."""
+        t = VALIDATION_RESULTS.c
+        with self._database.writing("validation") as connection:
+            if load_ids:  # one statement each: there may be more than one can name
+                mine = delete(VALIDATION_RESULTS).where(t.load_id == bindparam("gone"), t.success)
+                connection.execute(mine, [{"gone": one} for one in load_ids])
 
     def results(self, interval: Interval) -> list[dict[str, Any]]:
         """What was said of the loads whose interval overlaps this one."""

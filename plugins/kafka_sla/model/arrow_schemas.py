@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -37,3 +38,11 @@ def arrow_columns(table: Table, columns: Mapping[str, Any]) -> pa.Table:
 def arrow_rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     """Rows (one mapping each, missing nullable columns are null) as an Arrow table that fits the contract."""
     return pa.Table.from_pylist([dict(row) for row in rows], arrow_schema(table))
+
+
+def of_load(table: Table, rows: pa.Table, load_id: str, interval_start: datetime) -> pa.Table:
+    """The rows of a metric in the contract's columns, and the load that they belong to."""
+    start = pa.scalar(interval_start, pa.timestamp("us", "UTC"))
+    rows = rows.select(list(table.names)).cast(arrow_schema(table))
+    rows = rows.append_column("interval_start", pa.repeat(start, rows.num_rows))
+    return rows.append_column("load_id", pa.repeat(pa.scalar(load_id), rows.num_rows))

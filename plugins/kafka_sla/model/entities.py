@@ -39,6 +39,10 @@ class Interval:
     def covers(self, other: Interval) -> bool:
         return self.start <= other.start and other.end <= self.end
 
+    def within(self, other: Interval) -> Interval | None:
+        """What of it lies in the other one."""
+        return Interval(max(self.start, other.start), min(self.end, other.end)) if self.overlaps(other) else None
+
     def windows(self, width_ms: int) -> Iterator[Interval]:
         """Epoch-aligned windows of `width_ms` that begin inside this interval."""
         width = timedelta(milliseconds=width_ms)

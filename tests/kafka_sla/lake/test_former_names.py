@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,10 +16,13 @@ from kafka_sla.lake.catalogs import connect
 from kafka_sla.lake.iceberg import Iceberg
 from kafka_sla.lake.import_files import read_rows
 from kafka_sla.lake.lake import Lake
+from kafka_sla.lake.recovery.damage import Damage, Inspection
+from kafka_sla.lake.recovery.relocation import move
+from kafka_sla.lake.recovery.repair import Repair
 from kafka_sla.lake.table_layout import NAMESPACE, location_of, new_table
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
-from kafka_sla.model.tables import COMMITTED_OFFSETS, REPLICA_FETCHES, STEADY_STATE, Column, Table
+from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, REPLICA_FETCHES, STEADY_STATE, Column, Table
 from tests.kafka_sla.loads import at, load, span, stage
 
 HOUR = span("10:00", "11:00")
@@ -49,7 +53,9 @@ def lake(store: Store) -> Lake:
     facts = f"{store.warehouse}/facts/replica_fetches/before.parquet"
     write_rows(facts, fetches(former(REPLICA_FETCHES), "10:00"))
     added(store, former(REPLICA_FETCHES), facts)
-    (load_file,) = stage(lake, "old", span("10:00", "10:02"))[STEADY_STATE.name]
+    staged = stage(lake, "old", span("10:00", "10:02"))
+    Path(staged[CONSUMER_LATENCY.name][0]).unlink()
+    (load_file,) = staged[STEADY_STATE.name]
     rows = pq.ParquetFile(load_file).read()
     rows = rows.set_column(rows.column_names.index("reason"), "reason", pa.array(["grace_over"] * rows.num_rows))
     pq.write_table(rows.rename_columns([FORMER.get(name, name) for name in rows.column_names]), load_file)
@@ -87,6 +93,31 @@ def test_other_readers_of_iceberg_see_one_column_too(lake: Lake, store: Store) -
     rows = Iceberg(store, Ledger(store).open).table(REPLICA_FETCHES).scan().to_arrow()
     assert rows.column_names == list(REPLICA_FETCHES.names)
     assert rows["fetcher_thread"].to_pylist() == [3, 3]
+
+
+def test_a_store_of_both_versions_is_moved(lake: Lake, store: Store, tmp_path: Path) -> None:
+    load(lake, Ledger(store), "new", span("10:02", "10:04"))
+    lake.append_facts(REPLICA_FETCHES, fetches(REPLICA_FETCHES, "10:01"))
+    before = [lake.published(STEADY_STATE.name, HOUR), lake.read_facts(REPLICA_FETCHES, HOUR)]
+    there = replace(store, warehouse=str(tmp_path / "there"))
+    shutil.copytree(store.warehouse, there.warehouse)
+
+    assert move(there).files == 5
+    moved = Lake(there)
+    assert [moved.published(STEADY_STATE.name, HOUR), moved.read_facts(REPLICA_FETCHES, HOUR)] == before
+    by_others = Iceberg(there, Ledger(there).open).table(REPLICA_FETCHES).scan().to_arrow()
+    assert by_others["fetcher_thread"].to_pylist() == [3, 3]
+
+
+def test_a_table_of_both_versions_is_made_anew(lake: Lake, store: Store) -> None:
+    load(lake, Ledger(store), "new", span("10:02", "10:04"))
+    before = lake.published(STEADY_STATE.name, HOUR)
+    Path(Iceberg(store, Ledger(store).open).table(STEADY_STATE).metadata_location).write_text("{}")
+
+    for _ in range(2):
+        Repair(store).tables([Damage("catalog", STEADY_STATE.name, "", STEADY_STATE.name)])
+        assert Lake(store).published(STEADY_STATE.name, HOUR) == before
+    assert list(Inspection(store).damages()) == []
 
 
 def test_a_position_under_the_former_source_is_not_landed_again(store: Store) -> None:

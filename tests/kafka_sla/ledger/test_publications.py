@@ -16,7 +16,7 @@ DAY_SPAN = span("0:00", "24:00")
 
 
 def publication(seq: int, interval: Interval) -> Publication:
-    return Publication(seq, "a", interval, f"load {seq}", 0)
+    return Publication(seq, "a", interval, f"load {seq}", 0, interval.end)
 
 
 def minute_by_minute(publications: list[Publication], interval: Interval) -> list[tuple[Interval, Publication]]:

@@ -3,13 +3,14 @@ data files where these are now. Knows no row."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
 from pyiceberg.catalog.noop import NoopCatalog
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
+from pyiceberg.manifest import DataFile
 from pyiceberg.serializers import FromInputFile, ToOutputFile
 from pyiceberg.table import StaticTable
 from pyiceberg.table.metadata import TableMetadata
@@ -21,9 +22,12 @@ from kafka_sla.errors import StoreError
 from kafka_sla.files import reached
 from kafka_sla.lake.catalogs import elsewhere, own_catalog
 from kafka_sla.lake.durable_io import DurableFileIO
-from kafka_sla.lake.iceberg import planned_files
+from kafka_sla.lake.iceberg import paths, planned_files
+from kafka_sla.lake.table_layout import MAIN
 from kafka_sla.ledger.database import telling
 
+_FILE_PATH = 1
+"""Position of the path in a data file."""
 MOVING = "_moving"
 """What the name of a table ends in until it takes the place of the old one."""
 
@@ -51,8 +55,8 @@ def _move(store: Store, catalog: SqlCatalog, metadata_location: str) -> int:
     moved = _Moved(root, store)
     metadata = FromInputFile.table_metadata(moved.new_input(metadata_location))
     table = StaticTable((namespace, name), metadata, metadata_location, moved, NoopCatalog(name))
-    branches = {name: [moved.here(f.file_path) for f in planned_files(table, branch=name)] for name in metadata.refs}
-    files = sorted({path for paths in branches.values() for path in paths})
+    branches = {name: moved.files_here(planned_files(table, branch=name)) for name in metadata.refs}
+    files = sorted({path for files in branches.values() for path in paths(files)})
     if missing := [path for path in files if not moved.new_input(path).exists()]:
         raise StoreError(
             f"{missing[0]} is not there, as {len(missing)} of {len(files)} files of {name}: copy all of {root} to"
@@ -68,7 +72,7 @@ def _anew(
     namespace: str,
     name: str,
     metadata: TableMetadata,
-    branches: Mapping[str, list[str]],
+    branches: Mapping[str, Sequence[DataFile]],
 ) -> str:
     """The table with these files on its branches and no history, beside the old one; answers where its metadata is."""
     location = f"{store.warehouse}/{namespace}/{name}"
@@ -87,9 +91,10 @@ def _anew(
     written = DurableFileIO(catalog.properties).new_output(f"{location}/metadata/00000-{uuid4()}.metadata.json")
     ToOutputFile.table_metadata(empty, written)
     table = catalog.register_table((namespace, name + MOVING), written.location)
-    for branch, files in branches.items():
-        with table.transaction() as transaction:
-            transaction.add_files(files, check_duplicate_files=False, branch=branch)
+    for branch in sorted(branches, key=lambda one: one != MAIN):  # without a snapshot there may be but `main`
+        with table.transaction() as transaction, transaction.update_snapshot(branch=branch).fast_append() as snapshot:
+            for file in branches[branch]:
+                snapshot.append_data_file(file)
     return table.metadata_location
 
 
@@ -122,6 +127,12 @@ class _Moved(PyArrowFileIO):
     def here(self, location: str) -> str:
         inside = location.startswith(f"{self._root}/")
         return self._warehouse + location.removeprefix(self._root) if inside else location
+
+    def files_here(self, files: Sequence[DataFile]) -> list[DataFile]:
+        """The files with their paths of now. What is known of them stays: a footer may have a column's former name."""
+        for file in files:
+            file[_FILE_PATH] = self.here(file.file_path)
+        return list(files)
 
     def new_input(self, location: str) -> PyArrowFile:
         return super().new_input(self.here(location))

@@ -1,0 +1,155 @@
+"""Many small loads of a day become one: what is published of them is written anew, and published in their place. No row
+changes; a year of five-minute runs is some hundred loads, not a hundred thousand.
+
+The loads that were merged are retired like any others that newer ones replaced: who reads them goes on reading, and
+maintenance drops them in time.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import pyarrow as pa
+from pyiceberg.manifest import DataFile
+
+from kafka_sla.config.store import Store
+from kafka_sla.errors import DamagedFile
+from kafka_sla.files import write_parts
+from kafka_sla.lake.duckdb_reader import slice_rows
+from kafka_sla.lake.iceberg import Iceberg, between
+from kafka_sla.lake.loads import Loads
+from kafka_sla.lake.staging import folder_of, load_of
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.ledger.publications import Slice
+from kafka_sla.model.arrow_schemas import arrow_schema, of_load
+from kafka_sla.model.entities import EVERYTHING, Interval, ceil_time, floor_time
+from kafka_sla.model.tables import METRICS, Table
+from kafka_sla.sla.rollups import DAY_MS, HOUR_MS
+
+FEWEST = 8
+"""Loads that follow each other: fewer stay as they are."""
+_MOST_ROWS = 10_000_000
+"""Of one table, in one load."""
+_MOST_DAYS = 31
+"""At once: a store of an older version has many, and the next maintenance goes on."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadMerging:
+    """The merging of one store's loads."""
+
+    store: Store
+    iceberg: Iceberg
+    ledger: Ledger
+
+    def run(self, before: datetime) -> int:
+        """Merge the loads of days that ended before then, the oldest first; answers how many there were. A day with a
+        damaged file stays as it is, until that is repaired."""
+        merged: list[int] = []
+        for slices in self._days(before):
+            merged.append(sum(self._merge(batch) for batch in self._batches(slices)))
+            if sum(map(bool, merged)) == _MOST_DAYS:
+                break
+        return sum(merged)
+
+    def _days(self, before: datetime) -> Iterator[list[Slice]]:
+        """What is published of loads that lie within one day, by day."""
+        extents = self.ledger.publications.extents(EVERYTHING)
+        days: dict[datetime, list[Slice]] = defaultdict(list)
+        for one in self.ledger.publications.slices(None, EVERYTHING):
+            day = floor_time(one.interval.start, DAY_MS)
+            extent = extents[one.load_id].interval
+            if extent.start >= day and extent.end <= ceil_time(one.interval.end, DAY_MS) <= before:
+                days[day].append(one)
+        return (days[day] for day in sorted(days) if any(map(_many, _runs(days[day], {}))))
+
+    def _batches(self, slices: Sequence[Slice]) -> Iterator[list[Slice]]:
+        """What is worth being one load: no gap, no more rows than one should have; clusters together where they cover
+        the same time."""
+        hull = Interval(min(s.interval.start for s in slices), max(s.interval.end for s in slices))
+        rows = _rows_of_loads(self._files(hull, {s.load_id for s in slices}))
+        same: dict[Interval, list[Slice]] = defaultdict(list)
+        for batch in _runs(slices, rows):
+            same[Interval(batch[0].interval.start, batch[-1].interval.end)] += batch
+        return (batch for batch in same.values() if _many(batch))
+
+    def _files(self, span: Interval, load_ids: set[str]) -> dict[Table, list[DataFile]]:
+        near = between("interval_start", span.start, span.end)
+        return {
+            table: [f for f in self.iceberg.planned(table, near) if load_of(f.file_path) in load_ids]
+            for table in METRICS
+        }
+
+    def _merge(self, slices: Sequence[Slice]) -> int:
+        """Make one load of these slices, and publish it unless something else was published there meanwhile."""
+        span = Interval(min(s.interval.start for s in slices), max(s.interval.end for s in slices))
+        load_ids = {s.load_id for s in slices}
+        merged = uuid.uuid4().hex
+        try:
+            written = {
+                table.name: [self._write(table, files, slices, span, merged)]
+                for table, files in self._files(span, load_ids).items()
+                if files
+            }
+        except DamagedFile as error:
+            log.warning("%s stays %d loads: %s", span, len(load_ids), error)
+            return 0
+        loads = Loads(self.store, self.iceberg, self.ledger)
+        names = loads.add(merged, span, written)
+        if not self.ledger.publications.merge(slices, merged):
+            return 0
+        self.ledger.validations.merge(load_ids, merged, span)
+        loads.show(span, names)
+        return len(load_ids)
+
+    def _write(
+        self, table: Table, files: Sequence[DataFile], slices: Sequence[Slice], span: Interval, merged: str
+    ) -> str:
+        """One file with what these slices show, an hour after the other, each by key."""
+        path = f"{folder_of(self.store, merged, table)}/merged.parquet"
+
+        def hours() -> Iterator[pa.Table]:
+            for hour in Interval(floor_time(span.start, HOUR_MS), span.end).windows(HOUR_MS):
+                shown = [s._replace(interval=part) for s in slices if (part := s.interval.within(hour))]
+                of_hour = {s.load_id for s in shown}
+                paths = [file.file_path for file in files if load_of(file.file_path) in of_hour]
+                yield of_load(table, slice_rows(table, paths, shown, table.names), merged, span.start)
+
+        write_parts(path, of_load(table, arrow_schema(table).empty_table(), merged, span.start).schema, hours())
+        return path
+
+
+def _rows_of_loads(files: Mapping[Table, Sequence[DataFile]]) -> dict[str, int]:
+    """How many rows each load has in the table where it has most."""
+    most: dict[str, int] = defaultdict(int)
+    for of_table in files.values():
+        rows: dict[str, int] = defaultdict(int)
+        for file in of_table:
+            rows[load_of(file.file_path)] += file.record_count
+        for load_id, count in rows.items():
+            most[load_id] = max(most[load_id], count)
+    return most
+
+
+def _many(slices: Sequence[Slice]) -> bool:
+    return len({one.load_id for one in slices}) >= FEWEST
+
+
+def _runs(slices: Sequence[Slice], rows: Mapping[str, int]) -> Iterator[list[Slice]]:
+    """The slices of each cluster that follow each other without a gap, cut before they have too many rows."""
+    run: list[Slice] = []
+    for one in sorted(slices):
+        follows = run and (run[-1].cluster, run[-1].interval.end) == (one.cluster, one.interval.start)
+        if run and not (follows and sum(rows.get(i, 0) for i in {s.load_id for s in (*run, one)}) <= _MOST_ROWS):
+            yield run
+            run = []
+        run.append(one)
+    if run:
+        yield run
