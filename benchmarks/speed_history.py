@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from kafka_sla.cli.local_run import Run, execute
 from kafka_sla.config.store import Store
 from kafka_sla.files import bytes_of, files_below, write_rows
 from kafka_sla.lake.lake import Lake
+from kafka_sla.lake.table_maintenance import MaintenanceResult
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, LOG_OFFSETS, METRICS
@@ -31,7 +32,7 @@ _HOUR = Interval(START, START + timedelta(hours=1))
 
 
 def day(intervals: int = 288, group_partitions: int = 1_000) -> str:
-    """A day of five-minute runs, before and after its night."""
+    """A day of five-minute runs, before and after the nights that tidy it."""
     shape = Shape(group_partitions)
     with tempfile.TemporaryDirectory(prefix="kafka_sla-history-") as folder:
         measured = _measured(workplace(Path(folder, "measured")), shape)
@@ -42,24 +43,27 @@ def day(intervals: int = 288, group_partitions: int = 1_000) -> str:
                 _store(store, shape, START + number * _RUN, measured)
         before, read_before = _inventory(store), _read_seconds(store, intervals)
         with timed("settling", spent):
-            settled = Lake(store).maintain(
-                datetime.now(UTC) + timedelta(days=2), grace_period=timedelta(days=1), orphan_age=timedelta(days=1)
-            )
+            nights = [Lake(store).maintain(datetime.now(UTC) + timedelta(days=days)) for days in (2, 4, 6)]
         after, read_after = _inventory(store), _read_seconds(store, intervals)
     rows = [
         (kind, f"{before[kind][0]:,}", megabytes(before[kind][1]), f"{after[kind][0]:,}", megabytes(after[kind][1]))
         for kind in sorted(before)
     ]
-    head = ["what", "files", "bytes", "files after the night", "bytes after the night"]
+    head = ["what", "files", "bytes", "files after the nights", "bytes after the nights"]
     return (
         f"{intervals} five-minute runs of {group_partitions:,} group-partitions. Storing one takes"
-        f" {seconds(spent[f'storing {intervals} runs'] / intervals)} besides Spark; settling took"
-        f" {seconds(spent['settling'])}: {settled.compacted_files:,} files of facts became one a day and table,"
-        f" {settled.expired_snapshots:,} snapshots of tables were forgotten,"
-        f" {settled.trashed_files:,} files went to the trash."
+        f" {seconds(spent[f'storing {intervals} runs'] / intervals)} besides Spark; three nights of settling took"
+        f" {seconds(spent['settling'])}: {_all(nights, 'merged_loads')} loads became one,"
+        f" {_all(nights, 'compacted_files')} files of facts became one a day and table,"
+        f" {_all(nights, 'expired_snapshots')} snapshots of tables were forgotten,"
+        f" {_all(nights, 'trashed_files')} files went to the trash."
         " Reading an hour of `consumer_latency`:"
         f" {seconds(read_before)} before, {seconds(read_after)} after.\n\n" + table(head, rows)
     )
+
+
+def _all(nights: Sequence[MaintenanceResult], what: str) -> str:
+    return f"{sum(getattr(night, what) for night in nights):,}"
 
 
 def _measured(place: Workplace, shape: Shape) -> dict[str, pa.Table]:

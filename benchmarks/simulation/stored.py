@@ -54,7 +54,7 @@ def stored(world: World, known: Facts, into: Path, whole: kernel.Made) -> Iterat
     for number in runs.rng.permutation(len(intervals)).tolist():
         runs.run(intervals[number], runs.settings)
     if runs.rng.random() < 0.5:
-        Lake(runs.store).maintain(datetime.now(UTC) + timedelta(days=400 * int(runs.rng.integers(0, 2))))
+        Lake(runs.store).maintain(datetime.now(UTC) + timedelta(days=400 * int(runs.rng.integers(0, 2))), fewest=2)
     if runs.land(late):
         for interval in intervals:
             runs.run(interval, runs.settings)

@@ -18,8 +18,6 @@ from kafka_sla.errors import StoreError
 from kafka_sla.object_stores import located
 from kafka_sla.parquet_files import WRITING, batches, parquet_file
 
-_ROW_GROUP = 65_536
-"""Rows whose statistics are kept together: who looks for an hour, or for a group, leaves out the others."""
 _WITH_FOLDERS = ("local", "hdfs")
 """File systems that have folders and rename files. In an object store a name leads to a whole object or to none."""
 
@@ -38,17 +36,6 @@ def write_rows(path: str, rows: pa.Table) -> None:
     """Write one Parquet file that Spark, DuckDB and Iceberg read alike. It is there as a whole or not at all: whoever
     reads the file that it replaces goes on reading that one, and a full disk leaves no half of one."""
     _write(path, lambda target: pq.write_table(rows, target, **WRITING))
-
-
-def write_parts(path: str, schema: pa.Schema, parts: Iterable[pa.Table]) -> None:
-    """The same of rows that come in parts, of which one is held at a time: each begins a row group."""
-
-    def content(target: pa.NativeFile) -> None:
-        with pq.ParquetWriter(target, schema, **WRITING) as writer:
-            for rows in parts:
-                writer.write_table(rows, row_group_size=_ROW_GROUP)
-
-    _write(path, content)
 
 
 def _write(path: str, content: Callable[[pa.NativeFile], None]) -> None:

@@ -21,6 +21,7 @@ from kafka_sla.errors import DamagedFile, StoreError
 from kafka_sla.files import check_writable, write_days
 from kafka_sla.lake.duckdb_reader import distinct_values, empty, fact_rows, new_rows, slice_rows
 from kafka_sla.lake.iceberg import Iceberg, between, paths, planned_files
+from kafka_sla.lake.load_merging import FEWEST
 from kafka_sla.lake.loads import Loads
 from kafka_sla.lake.staging import folder_of
 from kafka_sla.lake.table_maintenance import MaintenanceResult, TableMaintenance
@@ -212,15 +213,16 @@ class Lake:
         grace_period: timedelta = timedelta(days=1),
         orphan_age: timedelta = timedelta(days=1),
         trash_age: timedelta = timedelta(days=7),
+        fewest: int = FEWEST,
     ) -> MaintenanceResult:
-        """Tidy up: see `table_maintenance`."""
+        """Tidy up: see `table_maintenance`. `fewest`: so many loads of a day, or more, become one."""
         now = now or datetime.now(UTC)
         self._ledger.open(True)
         self._ledger.verify()
         if not self._ledger.observed_time.is_known():
             self._observe_all()
         maintenance = TableMaintenance(
-            self._store, self._iceberg, self._ledger, now, now - grace_period, now - orphan_age, now - trash_age
+            self._store, self._iceberg, self._ledger, now, now - grace_period, now - orphan_age, now - trash_age, fewest
         )
         return maintenance.run()
 

@@ -14,25 +14,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import pyarrow as pa
 from pyiceberg.manifest import DataFile
 
 from kafka_sla.config.store import Store
 from kafka_sla.errors import DamagedFile
-from kafka_sla.files import write_parts
+from kafka_sla.files import write_rows
 from kafka_sla.lake.duckdb_reader import slice_rows
 from kafka_sla.lake.iceberg import Iceberg, between
 from kafka_sla.lake.loads import Loads
 from kafka_sla.lake.staging import folder_of, load_of
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.publications import Slice
-from kafka_sla.model.arrow_schemas import arrow_schema, of_load
+from kafka_sla.model.arrow_schemas import of_load
 from kafka_sla.model.entities import EVERYTHING, Interval, ceil_time, floor_time
 from kafka_sla.model.tables import METRICS, Table
 from kafka_sla.sla.rollups import DAY_MS, HOUR_MS
 
 FEWEST = 8
-"""Loads that follow each other: fewer stay as they are."""
+"""Loads that follow each other: fewer stay as they are, unless one asks otherwise."""
 _MOST_ROWS = 10_000_000
 """Of one table, in one load."""
 _MOST_DAYS = 31
@@ -48,6 +47,7 @@ class LoadMerging:
     store: Store
     iceberg: Iceberg
     ledger: Ledger
+    fewest: int = FEWEST
 
     def run(self, before: datetime) -> int:
         """Merge the loads of days that ended before then, the oldest first; answers how many there were. A day with a
@@ -68,20 +68,24 @@ class LoadMerging:
             extent = extents[one.load_id].interval
             if extent.start >= day and extent.end <= ceil_time(one.interval.end, DAY_MS) <= before:
                 days[day].append(one)
-        return (days[day] for day in sorted(days) if any(map(_many, _runs(days[day], {}))))
+        return (days[day] for day in sorted(days) if any(map(self._many, _runs(days[day], {}))))
 
     def _batches(self, slices: Sequence[Slice]) -> Iterator[list[Slice]]:
         """What is worth being one load: no gap, no more rows than one should have; clusters together where they cover
         the same time."""
-        hull = Interval(min(s.interval.start for s in slices), max(s.interval.end for s in slices))
-        rows = _rows_of_loads(self._files(hull, {s.load_id for s in slices}))
+        end = max(s.interval.end for s in slices)
+        rows = _rows_of_loads(self._files({s.load_id for s in slices}, end))
         same: dict[Interval, list[Slice]] = defaultdict(list)
         for batch in _runs(slices, rows):
             same[Interval(batch[0].interval.start, batch[-1].interval.end)] += batch
-        return (batch for batch in same.values() if _many(batch))
+        return (batch for batch in same.values() if self._many(batch))
 
-    def _files(self, span: Interval, load_ids: set[str]) -> dict[Table, list[DataFile]]:
-        near = between("interval_start", span.start, span.end)
+    def _many(self, slices: Sequence[Slice]) -> bool:
+        return len({one.load_id for one in slices}) >= self.fewest
+
+    def _files(self, load_ids: set[str], end: datetime) -> dict[Table, list[DataFile]]:
+        """The files of these loads, which may begin before what is shown of them does."""
+        near = between("interval_start", self.ledger.publications.start_of(sorted(load_ids)), end)
         return {
             table: [f for f in self.iceberg.planned(table, near) if load_of(f.file_path) in load_ids]
             for table in METRICS
@@ -94,8 +98,8 @@ class LoadMerging:
         merged = uuid.uuid4().hex
         try:
             written = {
-                table.name: [self._write(table, files, slices, span, merged)]
-                for table, files in self._files(span, load_ids).items()
+                table.name: self._write(table, files, slices, span, merged)
+                for table, files in self._files(load_ids, span.end).items()
                 if files
             }
         except DamagedFile as error:
@@ -111,19 +115,17 @@ class LoadMerging:
 
     def _write(
         self, table: Table, files: Sequence[DataFile], slices: Sequence[Slice], span: Interval, merged: str
-    ) -> str:
-        """One file with what these slices show, an hour after the other, each by key."""
-        path = f"{folder_of(self.store, merged, table)}/merged.parquet"
-
-        def hours() -> Iterator[pa.Table]:
-            for hour in Interval(floor_time(span.start, HOUR_MS), span.end).windows(HOUR_MS):
-                shown = [s._replace(interval=part) for s in slices if (part := s.interval.within(hour))]
-                of_hour = {s.load_id for s in shown}
-                paths = [file.file_path for file in files if load_of(file.file_path) in of_hour]
-                yield of_load(table, slice_rows(table, paths, shown, table.names), merged, span.start)
-
-        write_parts(path, of_load(table, arrow_schema(table).empty_table(), merged, span.start).schema, hours())
-        return path
+    ) -> list[str]:
+        """A file for each hour of what these slices show: who reads an hour reads nothing else."""
+        written = []
+        for hour in Interval(floor_time(span.start, HOUR_MS), span.end).windows(HOUR_MS):
+            shown = [s._replace(interval=part) for s in slices if (part := s.interval.within(hour))]
+            of_hour = {s.load_id for s in shown}
+            paths = [file.file_path for file in files if load_of(file.file_path) in of_hour]
+            if (rows := slice_rows(table, paths, shown, table.names)).num_rows:
+                written.append(f"{folder_of(self.store, merged, table)}/{hour.start:%H}.parquet")
+                write_rows(written[-1], of_load(table, rows, merged, span.start))
+        return written
 
 
 def _rows_of_loads(files: Mapping[Table, Sequence[DataFile]]) -> dict[str, int]:
@@ -136,10 +138,6 @@ def _rows_of_loads(files: Mapping[Table, Sequence[DataFile]]) -> dict[str, int]:
         for load_id, count in rows.items():
             most[load_id] = max(most[load_id], count)
     return most
-
-
-def _many(slices: Sequence[Slice]) -> bool:
-    return len({one.load_id for one in slices}) >= FEWEST
 
 
 def _runs(slices: Sequence[Slice], rows: Mapping[str, int]) -> Iterator[list[Slice]]:

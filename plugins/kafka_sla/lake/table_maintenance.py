@@ -53,13 +53,15 @@ class TableMaintenance:
     readers_gone: datetime
     abandoned: datetime
     unmissed: datetime
+    fewest: int
+    """Loads of a day that become one."""
 
     def run(self) -> MaintenanceResult:
         """Show what is published, merge and drop loads, compact facts, expire snapshots, sweep files: in this order;
         each may be killed and repeated."""
         self.ledger.ingestions.renumber_stale(self.abandoned)
         PublishedView(self.store, self.iceberg, self.ledger).update()
-        merged = LoadMerging(self.store, self.iceberg, self.ledger).run(self.readers_gone)
+        merged = LoadMerging(self.store, self.iceberg, self.ledger, self.fewest).run(self.readers_gone)
         dead = self._dead_loads()
         dropped = sum(self._drop(table, dead) for table in METRICS)
         self.ledger.load_sums.drop(dead)

@@ -22,13 +22,15 @@ from kafka_sla.ledger.load_sums import Piece
 from kafka_sla.model.entities import EVERYTHING, Interval
 from kafka_sla.model.tables import CONSUMER_LATENCY, NON_CONSUMED, STEADY_STATE
 from kafka_sla.sla.rollups import DAY_MS
-from tests.kafka_sla.loads import DAY, load, span, write
+from tests.kafka_sla.loads import DAY, at, load, span, write
 
 NAMES = (CONSUMER_LATENCY.name, STEADY_STATE.name)
 WHOLE_DAY = span("0:00", "24:00")
 DAYS = timedelta(days=1, minutes=1)
 CLUSTERS = ("a", "b")
 BOTH, ALONE = "b0" * 16, "a0" * 16
+FILES = 8
+"""Of two tables and two loads, each of two hours."""
 
 
 def pieces(start: str, end: str, minutes: int = 5) -> Iterator[Interval]:
@@ -79,7 +81,7 @@ def test_rows_are_the_same_in_fewer_files(store: Store, a_day: Lake, ledger: Led
         a_day.maintain(datetime.now(UTC) + later * DAYS)
     assert rows_of(Lake(store)) == before
     assert by_others(store) == others
-    assert len(files_below(f"{store.warehouse}/staging")) == 4
+    assert len(files_below(f"{store.warehouse}/staging")) == FILES
     assert files_below(f"{store.warehouse}/published") == {}, "nothing is shown in part any more"
 
 
@@ -145,7 +147,7 @@ def test_killed_before_it_is_published_it_begins_anew(
     for later in (2, 4, 6):
         a_day.maintain(datetime.now(UTC) + later * DAYS)
     assert rows_of(a_day) == before
-    assert len(files_below(f"{store.warehouse}/staging")) == 4
+    assert len(files_below(f"{store.warehouse}/staging")) == FILES
 
 
 def test_killed_before_others_see_it_they_see_it_next_time(
@@ -160,7 +162,7 @@ def test_killed_before_others_see_it_they_see_it_next_time(
     for later in (1, 2, 3):
         a_day.maintain(datetime.now(UTC) + later * DAYS)
     assert by_others(store) == others
-    assert len(files_below(f"{store.warehouse}/staging")) == 4
+    assert len(files_below(f"{store.warehouse}/staging")) == FILES
 
 
 def test_a_damaged_file_leaves_its_day_as_it_is(a_day: Lake, ledger: Ledger, caplog: pytest.LogCaptureFixture) -> None:
@@ -179,10 +181,12 @@ def test_more_rows_than_one_load_should_have_make_several(
     store: Store, a_day: Lake, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = rows_of(a_day)
-    monkeypatch.setattr("kafka_sla.lake.load_merging._MOST_ROWS", 160)
-    a_day.maintain()
+    monkeypatch.setattr("kafka_sla.lake.load_merging._MOST_ROWS", 100)
+    a_day.maintain(fewest=2)
     assert rows_of(a_day) == before
-    assert max(rows_in(path) for path in merged_files(store)) <= 160
+    loads = {path.parts[-3] for path in merged_files(store)}
+    assert 2 < len(loads) < 10
+    assert max(sum(rows_in(path) for path in merged_files(store) if one in path.parts) for one in loads) <= 100
 
 
 def rows_in(path: Path) -> int:
@@ -190,18 +194,16 @@ def rows_in(path: Path) -> int:
 
 
 def merged_files(store: Store) -> list[Path]:
-    return sorted(Path(store.warehouse).glob("staging/*/consumer_latency/merged.parquet"))
+    return sorted(Path(store.warehouse).glob("staging/*/consumer_latency/[0-9][0-9].parquet"))
 
 
-def test_row_groups_tell_hours_apart(store: Store, lake: Lake, ledger: Ledger) -> None:
+def test_who_reads_an_hour_reads_one_file(lake: Lake, ledger: Ledger) -> None:
     for one in pieces("0:00", "6:00", 40):
         load(lake, ledger, identifier(one), one)
     lake.maintain()
-    (path,) = merged_files(store)
-    metadata = pq.read_metadata(path)
-    column = metadata.schema.to_arrow_schema().get_field_index("window_start")
-    spans = [metadata.row_group(n).column(column).statistics for n in range(metadata.num_row_groups)]
-    assert [s.min.hour for s in spans] == [s.max.hour for s in spans] == list(range(6))
+    hour = span("3:00", "4:00")
+    files = lake.published_files(CONSUMER_LATENCY, ledger.publications.slices(None, hour))
+    assert [pq.read_table(path)["window_start"].to_pylist()[::59] for path in files] == [[hour.start, at("3:59")]]
 
 
 @pytest.mark.parametrize("late", [None, "4:00", "11:00"])

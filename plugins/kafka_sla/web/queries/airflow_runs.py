@@ -31,18 +31,43 @@ def pieces(context: Context, cluster: str, span: Interval, airflow: Callable[[st
     """The published pieces of a span, the newest first, each with the run that computed it, where one is known."""
     found = [one for one in context.ledger.queries.publications(span) if one.cluster == cluster]
     newest = sorted(found, key=lambda one: one.interval, reverse=True)[:SHOWN]
-    return {
-        "all": len(found),
-        "shown": [
+    shown = [row for one in newest for row in _rows(one, span, airflow)]
+    return {"all": len(found), "shown": shown[:SHOWN]}
+
+
+def _rows(one: Published, span: Interval, airflow: Callable[[str], str]) -> list[dict[str, Any]]:
+    """The piece with its run; of one that maintenance made of many the runs that measured what was asked for of it."""
+    run = _run_of(one, airflow)
+    part = one.interval.within(span)
+    if run is None and part and (runs := _succeeded(part)):
+        return [
             {
-                "start": moment(one.interval.start),
-                "end": moment(one.interval.end),
-                "at": moment(one.published_at),
-                "run": _run_of(one, airflow),
+                "start": moment(_plain(found.data_interval_start)),
+                "end": moment(_plain(found.data_interval_end)),
+                "at": moment(_plain(found.end_date)),
+                "run": _link(found, airflow),
             }
-            for one in newest
-        ],
-    }
+            for found in runs
+        ]
+    start, end = moment(one.interval.start), moment(one.interval.end)
+    return [{"start": start, "end": end, "at": moment(one.published_at), "run": run}]
+
+
+def _succeeded(span: Interval) -> list[Any]:
+    """The newest runs that measured some of this time by their data interval, where several did."""
+    wanted = (
+        select(DagRun)
+        .where(
+            DagRun.dag_id.in_(DAGS),
+            DagRun.state == "success",
+            DagRun.data_interval_start < span.end,
+            DagRun.data_interval_end > span.start,
+        )
+        .order_by(DagRun.data_interval_start.desc())
+        .limit(SHOWN)
+    )
+    with create_session() as session:
+        return [run for run in session.scalars(wanted) if not (run.conf or {}).get("from")]
 
 
 def unfinished(span: Interval) -> tuple[list[Interval], list[Interval]]:
@@ -125,9 +150,13 @@ def _run_of(one: Published, airflow: Callable[[str], str]) -> dict[str, str] | N
         )
         for run in _newest_first(session.scalars(running)):
             if _interval(run) == one.interval:
-                href = airflow(f"/dags/{run.dag_id}/runs/{run.run_id}")
-                return {"id": run.run_id, "dag": run.dag_id, "state": str(run.state), "href": href}
+                return _link(run, airflow)
     return None
+
+
+def _link(run: Any, airflow: Callable[[str], str]) -> dict[str, str]:
+    href = airflow(f"/dags/{run.dag_id}/runs/{run.run_id}")
+    return {"id": run.run_id, "dag": run.dag_id, "state": str(run.state), "href": href}
 
 
 def _newest_first(runs: Iterable[Any]) -> list[Any]:

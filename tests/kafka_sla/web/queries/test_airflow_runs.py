@@ -71,6 +71,31 @@ def test_a_piece_links_to_the_run_that_published_it(reader: Asker) -> None:
     assert "kafka_sla: other" not in page
 
 
+@pytest.fixture
+def without_its_run(piece: Any) -> Iterator[None]:
+    """The run that published the piece is none that measured just this time: maintenance made it of several pieces."""
+    from airflow.models.dagrun import DagRun
+    from airflow.utils.session import create_session
+    from sqlalchemy import update
+
+    asked = update(DagRun).where(DagRun.run_id == "asked+for")
+    with create_session() as session:
+        session.execute(asked.values(start_date=piece.published_at + timedelta(days=1)))
+    yield
+    with create_session() as session:
+        session.execute(asked.values(start_date=piece.published_at - timedelta(minutes=1)))
+
+
+@pytest.mark.usefixtures("without_its_run")
+def test_a_piece_that_was_made_of_many_links_to_the_runs_that_measured_them(reader: Asker, piece: Any) -> None:
+    page = html.unescape(reader.get(f"/slas/{PAYMENTS}").text)
+
+    assert '<a href="/dags/kafka_sla/runs/other" data-airflow>kafka_sla: other</a>' in page
+    assert "kafka_sla: asked" not in page
+    ended = piece.interval.start + timedelta(hours=1)
+    assert f'<td class="time">{ended:%Y-%m-%d %H:%M:%S} UTC</td>' in page
+
+
 def test_the_tab_of_a_run_shows_what_it_judged(reader: Asker, piece: Any) -> None:
     whole = reader.get("/dags/kafka_sla/runs/asked%2Bfor").text
     part = reader.get("/dags/kafka_sla/runs/other").text
