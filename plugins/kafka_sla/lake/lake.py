@@ -30,7 +30,7 @@ from kafka_sla.ledger.observed_time import VOUCHED
 from kafka_sla.ledger.publications import Slice
 from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
 from kafka_sla.model.entities import Interval
-from kafka_sla.model.tables import GROUP_STATES, TABLES, Table
+from kafka_sla.model.tables import GROUP_STATES, METRICS, TABLES, Table
 
 _MICROSECOND = timedelta(microseconds=1)
 _MOST_REMEMBERED = 12
@@ -53,6 +53,11 @@ class Lake:
         """StoreError at once where only reading is possible, for who has much to do before it writes."""
         self._ledger.check_writable()
         check_writable(self._store.warehouse)
+
+    def make_tables(self) -> None:
+        """Make the tables of metrics that nobody has used yet: who reads one while it writes to the database cannot."""
+        for table in METRICS:
+            self._iceberg.table(table)
 
     def without(self, files: Iterable[str]) -> Lake:
         """The same tables without these files: for who says that they are left out."""
@@ -136,10 +141,12 @@ class Lake:
         tables that have rows of the newest load; unless it replaces another one, there is nothing to do in others."""
         self._loads.show(interval, names)
 
-    def metric_files(self, load_ids: Sequence[str], table: Table) -> list[str]:
-        """The files of these loads, published or not."""
-        loads = between("interval_start", self._ledger.publications.start_of(load_ids), None)
-        return paths(self._files_of(table, load_ids, loads))
+    def metric_files(self, load_ids: Sequence[str], table: Table, within: Interval | None = None) -> list[str]:
+        """The files of these loads, published or not; only those that may have rows of a time, or all."""
+        wanted = [between("interval_start", self._ledger.publications.start_of(load_ids), None)]
+        if within:
+            wanted.append(between(table.time, within.start, within.end))
+        return paths(self._files_of(table, load_ids, *wanted))
 
     def published_files(self, table: Table, slices: Sequence[Slice]) -> list[str]:
         """Files that hold the rows of these slices; each may also hold rows of other clusters and times."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache, partial
@@ -31,6 +31,7 @@ from kafka_sla.model.tables import (
     METRICS,
     RECORD_RANGES,
     TOPIC_CONFIGS,
+    Table,
 )
 from kafka_sla.parquet_files import verify
 from kafka_sla.pipeline.lookback import read_since
@@ -38,12 +39,14 @@ from kafka_sla.spark.job_spec import CHAIN_MARGIN, NEXT_POLL, Carried, Job, Repl
 
 _MARGIN = timedelta(minutes=15)
 """Points kept before the oldest unread record: the nearest poll, and a slope to prolong, lie within it."""
+_WIDEST_WINDOW = timedelta(minutes=5)
 _LAST_SEEN = timedelta(hours=1)
 """How far back states, configurations and broker totals are read, so that the ones before the interval are known."""
 
 
 def job_for(settings: Settings, lake: Lake, ledger: Ledger, interval: Interval, clusters: Sequence[str]) -> Job:
     """The job that measures `interval` for these clusters."""
+    lake.make_tables()
     slas = tuple(s for s in settings.slas if s.cluster in clusters)
     for name in clusters:
         ledger.rule_versions.adopt(name, rules_digest(settings.cluster(name), slas))
@@ -60,7 +63,8 @@ def job_for(settings: Settings, lake: Lake, ledger: Ledger, interval: Interval, 
         t.name: lake.fact_files(t, _from(t.name, start, replays, slas, interval), _until(t.name, interval))
         for t in FACTS
     }
-    carry = {t.name: lake.metric_files([r.carried.load_id for r in replays if r.carried], t) for t in METRICS}
+    carried_over = dict.fromkeys(r.carried for r in replays if r.carried)
+    carry = {t.name: _once(chain.from_iterable(_carry_files(lake, t, one) for one in carried_over)) for t in METRICS}
     files = chain.from_iterable([*facts.values(), *carry.values()])
     return Job(
         load_id=load_id,
@@ -108,7 +112,7 @@ def rules_digest(cluster: Cluster, slas: Sequence[Sla]) -> str:
 
 
 def _carried(
-    ledger: Ledger, cluster: str, interval: Interval, window_ms: int, is_whole: Callable[[str], bool]
+    ledger: Ledger, cluster: str, interval: Interval, window_ms: int, is_whole: Callable[[Carried], bool]
 ) -> Carried | None:
     """The published window that the replay may begin after: that of the newest load whose files are whole."""
     before = interval.start
@@ -118,19 +122,28 @@ def _carried(
         slices = ledger.publications.slices([cluster], window)
         if not slices:
             return None
-        load_id = slices[-1].load_id
-        if is_whole(load_id):
-            return Carried(at, load_id)
-        before = ledger.publications.start_of([load_id]) or window.start
+        carried = Carried(at, slices[-1].load_id)
+        if is_whole(carried):
+            return carried
+        before = ledger.publications.start_of([carried.load_id]) or window.start
     return None
 
 
-def _is_whole(lake: Lake, load_id: str) -> bool:
+def _carry_files(lake: Lake, table: Table, carried: Carried) -> list[str]:
+    """The files that may hold the carried rows: a load of a whole day has one for each hour."""
+    return lake.metric_files([carried.load_id], table, Interval(carried.at - _WIDEST_WINDOW, carried.at))
+
+
+def _once(paths: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(paths))
+
+
+def _is_whole(lake: Lake, carried: Carried) -> bool:
     """Can all that may be carried over be read? Histograms never are."""
     try:
         for table in METRICS:
             columns = [name for name in table.names if name != "latency_histogram"]
-            verify(lake.metric_files([load_id], table), columns)
+            verify(_carry_files(lake, table, carried), columns)
     except DamagedFile:
         return False
     return True
