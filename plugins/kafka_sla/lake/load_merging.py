@@ -17,12 +17,12 @@ from datetime import datetime
 from pyiceberg.manifest import DataFile
 
 from kafka_sla.config.store import Store
-from kafka_sla.errors import DamagedFile
 from kafka_sla.files import write_rows
 from kafka_sla.lake.duckdb_reader import slice_rows
+from kafka_sla.lake.file_damage import holds_rows, problem_of
 from kafka_sla.lake.iceberg import Iceberg, between
 from kafka_sla.lake.loads import Loads
-from kafka_sla.lake.staging import folder_of, load_of
+from kafka_sla.lake.staging import folder_of, load_of, parquet_below, table_of
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.publications import Slice
 from kafka_sla.model.arrow_schemas import of_load
@@ -95,16 +95,12 @@ class LoadMerging:
         """Make one load of these slices, and publish it unless something else was published there meanwhile."""
         span = Interval(min(s.interval.start for s in slices), max(s.interval.end for s in slices))
         load_ids = {s.load_id for s in slices}
-        merged = uuid.uuid4().hex
-        try:
-            written = {
-                table.name: self._write(table, files, slices, span, merged)
-                for table, files in self._files(load_ids, span.end).items()
-                if files
-            }
-        except DamagedFile as error:
-            log.warning("%s stays %d loads: %s", span, len(load_ids), error)
+        files = self._files(load_ids, span.end)
+        if wrong := self._wrong(load_ids, files):
+            log.warning("%s stays %d loads: %s; run kafka-sla store check", span, len(load_ids), wrong)
             return 0
+        merged = uuid.uuid4().hex
+        written = {t.name: self._write(t, of_table, slices, span, merged) for t, of_table in files.items() if of_table}
         loads = Loads(self.store, self.iceberg, self.ledger)
         names = loads.add(merged, span, written)
         if not self.ledger.publications.merge(slices, merged):
@@ -112,6 +108,18 @@ class LoadMerging:
         self.ledger.validations.merge(load_ids, merged, span)
         loads.show(span, names)
         return len(load_ids)
+
+    def _wrong(self, load_ids: set[str], files: Mapping[Table, Sequence[DataFile]]) -> str | None:
+        """What is damaged, or named by no table: once it was left out of a copy, nobody would find it any more."""
+        known = {file.file_path: file for of_table in files.values() for file in of_table}
+        for path, file in sorted(known.items()):
+            if problem := problem_of(file):
+                return f"{path} {problem}"
+        for load_id in sorted(load_ids):
+            for path in parquet_below(folder_of(self.store, load_id)):
+                if path not in known and table_of(path) in METRICS and holds_rows(path):
+                    return f"no table names {path}"
+        return None
 
     def _write(
         self, table: Table, files: Sequence[DataFile], slices: Sequence[Slice], span: Interval, merged: str

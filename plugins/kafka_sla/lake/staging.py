@@ -9,7 +9,7 @@ from kafka_sla.errors import StoreError
 from kafka_sla.files import files_below, write_rows
 from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.entities import Interval, epoch_ms
-from kafka_sla.model.tables import Table
+from kafka_sla.model.tables import TABLES, Table
 from kafka_sla.parquet_files import batches, parquet_file
 
 
@@ -22,6 +22,11 @@ def folder_of(store: Store, load_id: str, table: Table | None = None) -> str:
 def load_of(path: str) -> str:
     """The load of a file that lies in such a folder."""
     return path.rsplit("/", 3)[1]
+
+
+def table_of(path: str) -> Table | None:
+    """The table of a file that lies in such a folder; None where that is none."""
+    return TABLES.get(path.rsplit("/", 2)[1])
 
 
 def parquet_below(folder: str) -> list[str]:

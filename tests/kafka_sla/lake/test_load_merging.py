@@ -177,6 +177,20 @@ def test_a_damaged_file_leaves_its_day_as_it_is(a_day: Lake, ledger: Ledger, cap
     assert broken in loads_of(ledger)
 
 
+def test_a_file_that_no_table_names_leaves_its_day_as_it_is(
+    a_day: Lake, ledger: Ledger, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What was published without one of its files can be measured again as long as somebody can find that."""
+    torn = identifier(span("0:20", "0:30"))
+    (path,) = Path(a_day.stage_dir(torn)).glob("consumer_latency/*.parquet")
+    path.with_name("part-00001.parquet").write_bytes(path.read_bytes())
+    with caplog.at_level(logging.WARNING):
+        assert a_day.maintain().merged_loads == 8, "what follows the gap"
+    assert "no table names" in caplog.text
+    assert "part-00001.parquet" in caplog.text
+    assert torn in loads_of(ledger)
+
+
 def test_more_rows_than_one_load_should_have_make_several(
     store: Store, a_day: Lake, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:

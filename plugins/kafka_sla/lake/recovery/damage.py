@@ -11,8 +11,8 @@ from typing import Any, Literal
 from pyiceberg.manifest import DataFile
 
 from kafka_sla.config.store import Store
-from kafka_sla.errors import DamagedFile, DamagedTable, StoreError
-from kafka_sla.files import has_rows
+from kafka_sla.errors import DamagedTable
+from kafka_sla.lake.file_damage import holds_rows, problem_of
 from kafka_sla.lake.iceberg import Iceberg, paths
 from kafka_sla.lake.staging import folder_of, load_of, parquet_below
 from kafka_sla.lake.table_layout import MAIN
@@ -20,7 +20,6 @@ from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.publications import Slice, by_load
 from kafka_sla.model.entities import EVERYTHING, Interval
 from kafka_sla.model.tables import FACTS, METRICS, Table
-from kafka_sla.parquet_files import batches, parquet_file
 from kafka_sla.sla.rollups import DAY_MS, Sums
 
 Kind = Literal["catalog", "facts", "metrics", "load", "sums"]
@@ -81,7 +80,7 @@ class Inspection:
         for file in files:
             self.files += 1
             self.rows += file.record_count
-            if problem := _problem(file):
+            if problem := problem_of(file):
                 yield self._damage(table, file, problem)
 
     def _damage(self, table: Table, file: DataFile, problem: str) -> Damage:
@@ -101,7 +100,7 @@ class Inspection:
         """Loads that are published and whose files no table names."""
         for load_id, slices in sorted(self._shown.items()):
             staged = [path for table in METRICS for path in parquet_below(folder_of(self._store, load_id, table))]
-            missing = [path for path in staged if path not in known and _holds_rows(path)]
+            missing = [path for path in staged if path not in known and holds_rows(path)]
             if missing:
                 problem = f"load {load_id} is published, and no table names {len(missing)} of its files"
                 yield Damage("load", load_id, problem, "", *_reach(slices), load_id=load_id)
@@ -123,27 +122,6 @@ def _holds(added_up: Sums, windows: Sums) -> bool:
         "records_in_unknown_time": max(added_up.records_in_unknown_time, windows.records_in_unknown_time),
     }
     return added_up == replace(windows, **wide)
-
-
-def _problem(file: DataFile) -> str | None:
-    """What is wrong with a data file; None when every page is as it was written."""
-    path, rows = file.file_path, 0
-    try:
-        with parquet_file(path) as opened:
-            for batch in batches(opened):
-                rows += batch.num_rows
-    except DamagedFile as error:
-        return f"cannot be read ({error.reason})"
-    except StoreError as error:
-        return "is missing" if "is not there" in str(error) else str(error)
-    return None if rows == file.record_count else f"holds {rows} rows, and its table knows {file.record_count}"
-
-
-def _holds_rows(path: str) -> bool:
-    try:
-        return has_rows(path)
-    except DamagedFile:
-        return True
 
 
 def _reach(slices: list[Slice]) -> tuple[Interval | None, tuple[str, ...]]:
