@@ -1,5 +1,6 @@
 """Many small loads of a day become one: what is published of them is written anew, and published in their place. No row
-changes; a year of five-minute runs is some hundred loads, not a hundred thousand.
+changes; a year of five-minute runs is some hundred loads, not a hundred thousand, also where no nightly run measures
+the days anew.
 
 The loads that were merged are retired like any others that newer ones replaced: who reads them goes on reading, and
 maintenance drops them in time.
@@ -34,7 +35,7 @@ FEWEST = 8
 """Loads that follow each other: fewer stay as they are, unless one asks otherwise."""
 _MOST_ROWS = 10_000_000
 """Of one table, in one load."""
-_MOST_DAYS = 31
+_MOST_DAYS = 7
 """At once: a store of an older version has many, and the next maintenance goes on."""
 
 log = logging.getLogger(__name__)
