@@ -203,4 +203,4 @@ def test_a_hundred_loads_are_read_the_same_before_and_after(tmp_path: Path) -> N
     lake.maintain(now() + 3 * DAYS)
     after = lake.published("consumer_latency", span("0:00", "24:00"))
     assert after.equals(before)
-    assert len(lake.published_files(CONSUMER_LATENCY, ledger.publications.slices(["a"], span("0:00", "24:00")))) == 1
+    assert len(lake.published_files(CONSUMER_LATENCY, ledger.publications.slices(["a"], span("0:00", "24:00")))) == 9
