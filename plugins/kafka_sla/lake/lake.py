@@ -29,7 +29,7 @@ from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.observed_time import VOUCHED
 from kafka_sla.ledger.publications import Slice
 from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
-from kafka_sla.model.entities import Interval
+from kafka_sla.model.entities import Interval, hull
 from kafka_sla.model.tables import GROUP_STATES, METRICS, TABLES, Table
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -156,10 +156,10 @@ class Lake:
         return self._once((table.name, *slices), lambda: self._planned_of(table, slices)) if slices else []
 
     def _planned_of(self, table: Table, slices: Sequence[Slice]) -> list[DataFile]:
-        start, end = min(s.interval.start for s in slices), max(s.interval.end for s in slices)
+        shown = hull(s.interval for s in slices)
         load_ids = sorted({s.load_id for s in slices})
-        loads = between("interval_start", self._ledger.publications.start_of(load_ids), end)
-        return self._files_of(table, load_ids, loads, between(table.time, start, end))
+        loads = between("interval_start", self._ledger.publications.start_of(load_ids), shown.end)
+        return self._files_of(table, load_ids, loads, between(table.time, shown.start, shown.end))
 
     def newest_slices(self, table: Table, slices: Sequence[Slice], most_rows: int) -> list[Slice]:
         """What of these slices may be summed up within so many rows: all, or the newest part of them, cut at one time

@@ -27,7 +27,7 @@ from kafka_sla.lake.staging import folder_of, load_of, parquet_below, table_of
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.publications import Slice
 from kafka_sla.model.arrow_schemas import of_load
-from kafka_sla.model.entities import EVERYTHING, Interval, ceil_time, floor_time
+from kafka_sla.model.entities import EVERYTHING, Interval, ceil_time, floor_time, hull
 from kafka_sla.model.tables import METRICS, Table
 from kafka_sla.sla.rollups import DAY_MS, HOUR_MS
 
@@ -37,6 +37,8 @@ _MOST_ROWS = 10_000_000
 """Of one table, in one load."""
 _MOST_DAYS = 7
 """At once: a store of an older version has many, and the next maintenance goes on."""
+
+_Files = Mapping[Table, Sequence[DataFile]]
 
 log = logging.getLogger(__name__)
 
@@ -48,14 +50,15 @@ class LoadMerging:
     store: Store
     iceberg: Iceberg
     ledger: Ledger
-    fewest: int = FEWEST
+    fewest: int
 
     def run(self, before: datetime) -> int:
         """Merge the loads of days that ended before then, the oldest first; answers how many there were. A day with a
         damaged file stays as it is, until that is repaired."""
         merged: list[int] = []
         for slices in self._days(before):
-            merged.append(sum(self._merge(batch) for batch in self._batches(slices)))
+            files = self._files(slices)
+            merged.append(sum(self._merge(batch, files) for batch in self._batches(slices, _rows_of_loads(files))))
             if sum(map(bool, merged)) == _MOST_DAYS:
                 break
         return sum(merged)
@@ -71,11 +74,9 @@ class LoadMerging:
                 days[day].append(one)
         return (days[day] for day in sorted(days) if any(map(self._many, _runs(days[day], {}))))
 
-    def _batches(self, slices: Sequence[Slice]) -> Iterator[list[Slice]]:
+    def _batches(self, slices: Sequence[Slice], rows: Mapping[str, int]) -> Iterator[list[Slice]]:
         """What is worth being one load: no gap, no more rows than one should have; clusters together where they cover
         the same time."""
-        end = max(s.interval.end for s in slices)
-        rows = _rows_of_loads(self._files({s.load_id for s in slices}, end))
         same: dict[Interval, list[Slice]] = defaultdict(list)
         for batch in _runs(slices, rows):
             same[Interval(batch[0].interval.start, batch[-1].interval.end)] += batch
@@ -84,19 +85,16 @@ class LoadMerging:
     def _many(self, slices: Sequence[Slice]) -> bool:
         return len({one.load_id for one in slices}) >= self.fewest
 
-    def _files(self, load_ids: set[str], end: datetime) -> dict[Table, list[DataFile]]:
+    def _files(self, slices: Sequence[Slice]) -> _Files:
         """The files of these loads, which may begin before what is shown of them does."""
+        load_ids, end = {s.load_id for s in slices}, max(s.interval.end for s in slices)
         near = between("interval_start", self.ledger.publications.start_of(sorted(load_ids)), end)
-        return {
-            table: [f for f in self.iceberg.planned(table, near) if load_of(f.file_path) in load_ids]
-            for table in METRICS
-        }
+        return _of_loads({table: self.iceberg.planned(table, near) for table in METRICS}, load_ids)
 
-    def _merge(self, slices: Sequence[Slice]) -> int:
+    def _merge(self, slices: Sequence[Slice], of_day: _Files) -> int:
         """Make one load of these slices, and publish it unless something else was published there meanwhile."""
-        span = Interval(min(s.interval.start for s in slices), max(s.interval.end for s in slices))
-        load_ids = {s.load_id for s in slices}
-        files = self._files(load_ids, span.end)
+        span, load_ids = hull(s.interval for s in slices), {s.load_id for s in slices}
+        files = _of_loads(of_day, load_ids)
         if wrong := self._wrong(load_ids, files):
             log.warning("%s stays %d loads: %s; run kafka-sla store check", span, len(load_ids), wrong)
             return 0
@@ -110,7 +108,7 @@ class LoadMerging:
         loads.show(span, names)
         return len(load_ids)
 
-    def _wrong(self, load_ids: set[str], files: Mapping[Table, Sequence[DataFile]]) -> str | None:
+    def _wrong(self, load_ids: set[str], files: _Files) -> str | None:
         """What is damaged, or named by no table: once it was left out of a copy, nobody would find it any more."""
         known = {file.file_path: file for of_table in files.values() for file in of_table}
         for path, file in sorted(known.items()):
@@ -137,7 +135,11 @@ class LoadMerging:
         return written
 
 
-def _rows_of_loads(files: Mapping[Table, Sequence[DataFile]]) -> dict[str, int]:
+def _of_loads(files: _Files, load_ids: set[str]) -> dict[Table, list[DataFile]]:
+    return {table: [file for file in of if load_of(file.file_path) in load_ids] for table, of in files.items()}
+
+
+def _rows_of_loads(files: _Files) -> dict[str, int]:
     """How many rows each load has in the table where it has most."""
     most: dict[str, int] = defaultdict(int)
     for of_table in files.values():

@@ -29,7 +29,7 @@ from kafka_sla.lake.table_layout import LOADS, MAIN
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.publications import LoadExtent, Slice, by_load
 from kafka_sla.model.arrow_schemas import of_load
-from kafka_sla.model.entities import EVERYTHING, Interval
+from kafka_sla.model.entities import EVERYTHING, Interval, hull
 from kafka_sla.model.tables import METRICS, Table
 
 _AT_ONCE = 4
@@ -79,8 +79,7 @@ class PublishedView:
         shown: Mapping[str, DataFile],
     ) -> dict[str, DataFile]:
         """The files that show what is published of these loads."""
-        hull = Interval(min(e.interval.start for e in extents.values()), max(e.interval.end for e in extents.values()))
-        slices = by_load(self.ledger.publications.slices(None, hull))
+        slices = by_load(self.ledger.publications.slices(None, hull(e.interval for e in extents.values())))
         staged: dict[str, list[DataFile]] = defaultdict(list)
         for file in planned_files(current, near, branch=LOADS):
             staged[_load_of(file)].append(file)

@@ -7,7 +7,7 @@ import os
 import sqlite3
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,9 +20,11 @@ from sqlalchemy import (
     Column,
     Connection,
     DateTime,
+    Delete,
     Dialect,
     Engine,
     MetaData,
+    bindparam,
     create_engine,
     event,
     func,
@@ -179,6 +181,12 @@ class Database:
                     f" it lacks the column {column.name}, which must have a value; see docs/how-to/upgrade.md"
                 )
         return added
+
+
+def delete_each(connection: Connection, rows: Delete, column: Column[Any], values: Iterable[str]) -> None:
+    """Delete those of the rows that have one of the values, be they more than a statement can name."""
+    if asked := [{"value": value} for value in values]:
+        connection.execute(rows.where(column == bindparam("value")), asked)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sqlalchemy import BigInteger, Column, Connection, LargeBinary, String, Table, Text, and_, delete, func, insert, or_
 from sqlalchemy import select as selected
 
-from kafka_sla.ledger.database import Database, UtcTime
+from kafka_sla.ledger.database import Database, UtcTime, delete_each
 from kafka_sla.ledger.rollups import SLOTS_KEPT
 from kafka_sla.ledger.schema import METADATA
 from kafka_sla.model.entities import Interval
@@ -86,7 +86,7 @@ class LoadSums:
     def drop(self, load_ids: Collection[str]) -> None:
         """Forget what these loads add up to."""
         with self._database.writing("load sums") as connection:
-            connection.execute(delete(LOAD_SUMS).where(LOAD_SUMS.c.load_id.in_(load_ids)))
+            delete_each(connection, delete(LOAD_SUMS), LOAD_SUMS.c.load_id, load_ids)
 
 
 def _ranges(pieces: Collection[Piece]) -> list[tuple[int, Interval]]:

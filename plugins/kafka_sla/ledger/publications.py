@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from sqlalchemy import Connection, bindparam, delete, insert, select
+from sqlalchemy import Connection, delete, insert, select
 
+from kafka_sla.ledger.database import delete_each
 from kafka_sla.ledger.ingestions import landings_after
 from kafka_sla.ledger.schema import PUBLICATIONS, RETIRED_LOADS
 from kafka_sla.ledger.store_identity import StoreDatabase
-from kafka_sla.model.entities import EVERYTHING, Interval, floor_time
+from kafka_sla.model.entities import EVERYTHING, Interval, floor_time, hull
 
 _EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
 
@@ -110,40 +111,21 @@ class Publications:
                 if _was_published(connection, load_id, cluster):
                     continue
                 seq = facts_seq if isinstance(facts_seq, int) else facts_seq[cluster]
-                connection.execute(
-                    insert(PUBLICATIONS).values(
-                        cluster=cluster,
-                        interval_start=interval.start,
-                        interval_end=interval.end,
-                        load_id=load_id,
-                        facts_seq=seq,
-                        published_at=now,
-                    )
-                )
-                _retire_hidden(connection, cluster, interval, now)
+                _show(connection, cluster, interval, load_id, seq, now)
         self._database.advance()
 
     def merge(self, slices: Sequence[Slice], load_id: str) -> bool:
         """Show a load that holds the rows of these slices, which follow each other in each cluster, in their place;
         False when anything else is published there by now. It is trusted no further than they were."""
-        span = Interval(min(s.interval.start for s in slices), max(s.interval.end for s in slices))
-        clusters, now = sorted({s.cluster for s in slices}), datetime.now(UTC)
+        span = hull(s.interval for s in slices)
+        clusters = sorted({s.cluster for s in slices})
         with self._database.writing("publications") as connection:
             shown = {c: visible(rows, span) for c, rows in _overlapping(connection, clusters, span).items()}
             if {Slice(c, part, p.load_id) for c, parts in shown.items() for part, p in parts} != set(slices):
                 return False
             for cluster, parts in shown.items():
-                connection.execute(
-                    insert(PUBLICATIONS).values(
-                        cluster=cluster,
-                        interval_start=span.start,
-                        interval_end=span.end,
-                        load_id=load_id,
-                        facts_seq=_seen_by_all(parts, landings_after(connection, cluster, 0)),
-                        published_at=max(publication.published_at for _, publication in parts),
-                    )
-                )
-                _retire_hidden(connection, cluster, span, now)
+                seen = _seen_by_all(parts, landings_after(connection, cluster, 0))
+                _show(connection, cluster, span, load_id, seen, max(p.published_at for _, p in parts))
         self._database.advance()
         return True
 
@@ -235,9 +217,7 @@ class Publications:
         """Forget loads of which nothing has been visible since `before`, except these; answers which."""
         gone = sorted(set(self.retired_loads(before)) - set(but))
         with self._database.writing("publications") as connection:
-            if gone:  # one statement each: there may be more than one can name
-                mine = delete(RETIRED_LOADS).where(RETIRED_LOADS.c.load_id == bindparam("gone"))
-                connection.execute(mine, [{"gone": load_id} for load_id in gone])
+            delete_each(connection, delete(RETIRED_LOADS), RETIRED_LOADS.c.load_id, gone)
         return gone
 
     def known_loads(self, load_ids: Sequence[str]) -> set[str]:
@@ -273,11 +253,27 @@ def _seen_by_all(parts: Sequence[tuple[Interval, Publication]], landings: Sequen
     return min(unseen, default=newest + 1) - 1
 
 
+def _show(
+    connection: Connection, cluster: str, interval: Interval, load_id: str, facts_seq: int, published_at: datetime
+) -> None:
+    """Make the load the newest one there, and retire those that it hides."""
+    connection.execute(
+        insert(PUBLICATIONS).values(
+            cluster=cluster,
+            interval_start=interval.start,
+            interval_end=interval.end,
+            load_id=load_id,
+            facts_seq=facts_seq,
+            published_at=published_at,
+        )
+    )
+    _retire_hidden(connection, cluster, interval, datetime.now(UTC))
+
+
 def _retire_hidden(connection: Connection, cluster: str, interval: Interval, now: datetime) -> None:
     """Delete publications of which newer ones leave nothing visible; remember when, for those still reading them."""
     touched = _overlapping(connection, [cluster], interval)[cluster]
-    reach = Interval(min(p.interval.start for p in touched), max(p.interval.end for p in touched))
-    around = _overlapping(connection, [cluster], reach)[cluster]
+    around = _overlapping(connection, [cluster], hull(p.interval for p in touched))[cluster]
     seen = {publication.seq for _, publication in visible(around)}
     hidden = [p for p in touched if p.seq not in seen]
     if hidden:

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Table, and_, bindparam, delete, insert, select
+from sqlalchemy import Table, and_, delete, insert, select
 
-from kafka_sla.ledger.database import Database
+from kafka_sla.ledger.database import Database, delete_each
 from kafka_sla.ledger.schema import QUARANTINE, VALIDATION_RESULTS
 from kafka_sla.model import tables
 from kafka_sla.model.entities import Interval
@@ -60,9 +60,7 @@ class ValidationResults:
         """Forget what held in these loads, of which nothing is left."""
         t = VALIDATION_RESULTS.c
         with self._database.writing("validation") as connection:
-            if load_ids:  # one statement each: there may be more than one can name
-                mine = delete(VALIDATION_RESULTS).where(t.load_id == bindparam("gone"), t.success)
-                connection.execute(mine, [{"gone": one} for one in load_ids])
+            delete_each(connection, delete(VALIDATION_RESULTS).where(t.success), t.load_id, load_ids)
 
     def results(self, interval: Interval) -> list[dict[str, Any]]:
         """What was said of the loads whose interval overlaps this one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
 from typing import Any, Literal
@@ -69,6 +69,12 @@ MOST = 2**63 - 1
 """The largest number that any store here keeps: sums that are larger are cut off there, or unknown."""
 EVERYTHING = Interval(datetime(1970, 1, 1, tzinfo=UTC), datetime(9998, 1, 1, tzinfo=UTC))
 """All the time that rows may have."""
+
+
+def hull(intervals: Iterable[Interval]) -> Interval:
+    """The shortest interval that covers all of these, of which there must be one."""
+    found = list(intervals)
+    return Interval(min(one.start for one in found), max(one.end for one in found))
 
 
 def floor_time(at: datetime, width_ms: int) -> datetime:

@@ -37,8 +37,8 @@ def pieces(start: str, end: str, minutes: int = 5) -> Iterator[Interval]:
     return span(start, end).pieces(timedelta(minutes=minutes))
 
 
-def identifier(interval: Interval, again: str = "") -> str:
-    return f"{interval.start:%d%H%M}{again}".ljust(32, "0")
+def identifier(interval: Interval) -> str:
+    return f"{interval.start:%d%H%M}".ljust(32, "0")
 
 
 @pytest.fixture
@@ -255,7 +255,7 @@ def test_sums_are_the_same_and_fewer(store: Store, lake: Lake, ledger: Ledger) -
     before = [totals(lake, ledger, NON_CONSUMED, one, "SELECT * FROM totals", 10**9) for one in spans]
     assert lake.maintain().merged_loads == 24
     assert [totals(lake, ledger, NON_CONSUMED, one, "SELECT * FROM totals", 10**9) for one in spans] == before
-    assert [len({piece.load_id for piece in ledger.load_sums.read(NON_CONSUMED.name, day_pieces(ledger))})] == [1]
+    assert len({piece.load_id for piece in ledger.load_sums.read(NON_CONSUMED.name, day_pieces(ledger))}) == 1
 
 
 def day_pieces(ledger: Ledger) -> list[Piece]:

@@ -13,9 +13,7 @@ from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.tables import CONSUMER_LATENCY, STEADY_STATE
 from kafka_sla.pipeline import steps
 from kafka_sla.spark.job_spec import Job, read_job
-from tests.kafka_sla.loads import at, load, span
-
-MINUTE = span("00:00", "00:01").end - span("00:00", "00:01").start
+from tests.kafka_sla.loads import MINUTE, at, load, span
 
 
 def measured_again(tmp_path: Path, store: Store, start: str, end: str) -> Job:

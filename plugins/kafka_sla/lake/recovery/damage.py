@@ -18,7 +18,7 @@ from kafka_sla.lake.staging import folder_of, load_of, parquet_below
 from kafka_sla.lake.table_layout import MAIN
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.publications import Slice, by_load
-from kafka_sla.model.entities import EVERYTHING, Interval
+from kafka_sla.model.entities import EVERYTHING, Interval, hull
 from kafka_sla.model.tables import FACTS, METRICS, Table
 from kafka_sla.sla.rollups import DAY_MS, Sums
 
@@ -127,8 +127,7 @@ def _holds(added_up: Sums, windows: Sums) -> bool:
 def _reach(slices: list[Slice]) -> tuple[Interval | None, tuple[str, ...]]:
     if not slices:
         return None, ()
-    span = Interval(min(s.interval.start for s in slices), max(s.interval.end for s in slices))
-    return span, tuple(sorted({s.cluster for s in slices}))
+    return hull(s.interval for s in slices), tuple(sorted({s.cluster for s in slices}))
 
 
 def _day(partition: Any) -> Interval | None:
