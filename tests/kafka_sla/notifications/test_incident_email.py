@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import re
 import signal
+import traceback
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -135,6 +136,15 @@ def notified(settings: Settings, store: Store, smtp: Connection) -> None:
     steps.notify(settings, store, [sla.name for sla in settings.slas], INTERVAL, smtp, RUN)
 
 
+def notified_or_said(said: Path, settings: Settings, store: Store, smtp: Connection) -> None:
+    """In a process of its own, whose errors would be lost among the lines of the mail server."""
+    try:
+        notified(settings, store, smtp)
+    except BaseException:
+        said.write_text(traceback.format_exc())
+        raise
+
+
 class DeadlyMailbox(Mailbox):
     """Kills the process that sends, once it has taken its second mail."""
 
@@ -159,13 +169,17 @@ def test_misses_of_slow_brokers_are_one_mail_a_team_also_when_the_sender_is_kill
 
     box = DeadlyMailbox()
     with serving(box) as server:
-        sender = multiprocessing.get_context("spawn").Process(target=notified, args=(settings, store, server))
+        said = tmp_path / "said.txt"
+        sender = multiprocessing.get_context("spawn").Process(
+            target=notified_or_said, args=(said, settings, store, server)
+        )
         sender.start()
         box.victim = sender.pid
         sender.join()
         box.victim = None
         notified(settings, store, server)
         opened = {str(found["Message-ID"]): found for found in map(read, box.mails)}
+        assert not said.exists(), said.read_text()
         assert sender.exitcode == -signal.SIGKILL
         assert len(box.mails) - len(opened) == 1, "the mail that the killed one could not mark came again"
 

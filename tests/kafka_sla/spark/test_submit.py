@@ -73,10 +73,17 @@ def with_driver(started: psutil.Process) -> list[psutil.Process]:
     """Its children, once the Python driver is among them."""
     while True:
         family = started.children(recursive=True)
-        if any("python" in process.name() for process in family):
+        if any(runs_python(process) for process in family):
             return family
         assert started.is_running() and started.status() != psutil.STATUS_ZOMBIE
         time.sleep(0.1)
+
+
+def runs_python(process: psutil.Process) -> bool:
+    try:
+        return "python" in process.name()
+    except psutil.NoSuchProcess:  # one of the scripts that start Java, which has ended since it was listed
+        return False
 
 
 def job(folder: Path) -> Job:
