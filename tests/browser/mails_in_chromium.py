@@ -36,6 +36,20 @@ MEDIA: dict[str, dict[str, Any]] = {
     "paper of a dark screen": {"media": "print", "color_scheme": "dark"},
 }
 
+PAPER = {"light": (255, 255, 255), "dark": (33, 36, 40)}
+CORNERS = """
+async () => {
+  const seen = [...document.images].filter((image) => image.offsetHeight > 0)
+  await Promise.all(seen.map((image) => image.decode()))
+  return seen.map((image) => {
+    const canvas = document.createElement("canvas").getContext("2d")
+    canvas.drawImage(image, 0, 0)
+    return [...canvas.getImageData(2, 2, 1, 1).data].slice(0, 3)
+  })
+}
+"""
+"""Red, green and blue of a corner of each picture that is seen."""
+
 
 def told(kind: NoticeKind, folder: Path) -> str:
     return mail_page(compose(promise(), Notice(kind, miss(), "https://airflow.example.com/run"), hour(), SENDER))
@@ -85,6 +99,19 @@ def test_all_text_can_be_read(chromium: Any, tmp_path: Path, kind: str, media: s
 
     assert [] == page.evaluate(CONTRAST)
     assert [] == findings(page)
+    page.close()
+
+
+@pytest.mark.parametrize("media", MEDIA)
+@pytest.mark.parametrize("kind", ["missed", "digest", "report"])
+def test_its_plot_is_the_one_for_the_screen_that_shows_it(chromium: Any, tmp_path: Path, kind: str, media: str) -> None:
+    page = chromium.new_page(viewport={"width": 720, "height": 900})
+    page.emulate_media(**MEDIA[media])
+
+    page.set_content(WRITTEN[kind](tmp_path))
+
+    corners = {tuple(corner) for corner in page.evaluate(CORNERS)}
+    assert corners == {PAPER["dark" if media == "dark" else "light"]}
     page.close()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from email.message import EmailMessage
 from functools import partial
@@ -14,12 +14,11 @@ from kafka_sla.ledger.outbox import Notice
 from kafka_sla.model.entities import Sla, SlaWindow
 from kafka_sla.notifications.mail_policy import POLICY
 from kafka_sla.notifications.miss_context import Surroundings, also_missed, commands, cost, links
-from kafka_sla.reporting.charts import DARK, LIGHT, latency_plot
+from kafka_sla.reporting.charts import latency_plots
 from kafka_sla.reporting.templates import render, visible
 from kafka_sla.sla.wording import catching_up, violation
 from kafka_sla.text.formatting import moment, span
 
-_PALETTES = {"light": LIGHT, "dark": DARK}
 _NOTHING = Surroundings()
 _PLOT_SIZE = (5.6, 3.2)
 """Small, so that its words can still be read when a phone shows it."""
@@ -44,31 +43,23 @@ def compose(
     message["X-Kafka-Sla-Miss"] = notice.miss.id
     message.set_content(render("notifications/miss.txt.j2", told))
     own = message_id(thread, notice.kind, sender)[1:-1]
-    plots = {name: f"plot-{name}.{own}" for name in _PALETTES} if windows else {}
-    message.add_alternative(render("notifications/miss.html.j2", told, pictures=_inline(plots)), subtype="html")
-    for name, plot_id in plots.items():
-        _, page = message.iter_parts()
-        plot = latency_plot(sla, windows, [notice.miss], size=_PLOT_SIZE, palette=_PALETTES[name])
-        page.add_related(plot, "image", "png", cid=f"<{plot_id}>", filename=f"latency-{name}.png", disposition="inline")
+    plots = latency_plots(sla, windows, [notice.miss], size=_PLOT_SIZE)
+    ids = {name: f"plot-{name}.{own}" for name in plots}
+    pictures = {name: f"cid:{plot_id}" for name, plot_id in ids.items()}
+    message.add_alternative(render("notifications/miss.html.j2", told, pictures=pictures), subtype="html")
+    _, page = message.iter_parts()
+    for name, plot in plots.items():
+        page.add_related(
+            plot, "image", "png", cid=f"<{ids[name]}>", filename=f"latency-{name}.png", disposition="inline"
+        )
     return message
 
 
 def miss_page(sla: Sla, notice: Notice, windows: Sequence[SlaWindow], around: Surroundings) -> str:
     """The same as one HTML file, with its pictures inside: for whoever writes the post-mortem."""
-    plots = (
-        {
-            name: latency_plot(sla, windows, [notice.miss], size=_PLOT_SIZE, palette=palette)
-            for name, palette in _PALETTES.items()
-        }
-        if windows
-        else {}
-    )
+    plots = latency_plots(sla, windows, [notice.miss], size=_PLOT_SIZE)
     pictures = {name: f"data:image/png;base64,{b64encode(png).decode()}" for name, png in plots.items()}
     return render("notifications/miss.html.j2", _told(sla, notice, windows, around), pictures=pictures)
-
-
-def _inline(plots: Mapping[str, str]) -> dict[str, str]:
-    return {name: f"cid:{plot_id}" for name, plot_id in plots.items()}
 
 
 def _told(sla: Sla, notice: Notice, windows: Sequence[SlaWindow], around: Surroundings) -> dict[str, Any]:

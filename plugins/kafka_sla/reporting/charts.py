@@ -79,6 +79,8 @@ DARK = Palette(
 )
 
 
+PALETTES = {"light": LIGHT, "dark": DARK}
+"""By the name that mails and pages give the screens they are for."""
 _LEVEL_DASHES: tuple[Any, ...] = ((0, (1, 2)), _DASHES, "solid")
 """Lines of proposed thresholds, the smallest first."""
 
@@ -105,6 +107,15 @@ def latency_plot(
     _label(axes, windows, palette)
     _legend(figure, sla, windows, misses, palette)
     return _png(figure)
+
+
+def latency_plots(
+    sla: Sla, windows: Sequence[SlaWindow], misses: Sequence[Miss] = (), *, size: tuple[float, float] = (8.0, 3.0)
+) -> dict[str, bytes]:
+    """`latency_plot` once for each of `PALETTES`, by name; nothing where there are no windows."""
+    if not windows:
+        return {}
+    return {name: latency_plot(sla, windows, misses, size=size, palette=each) for name, each in PALETTES.items()}
 
 
 def proposal_plot(

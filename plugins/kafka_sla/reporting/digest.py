@@ -13,7 +13,7 @@ from typing import Any
 
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Digest, Interval, Sla
-from kafka_sla.reporting.charts import latency_plot
+from kafka_sla.reporting.charts import latency_plots
 from kafka_sla.reporting.digest_schedule import last_instant, period_name, period_of
 from kafka_sla.reporting.report import MANY, Outcome, ReportedSla, quality, reported
 from kafka_sla.sla.attainment import Attainment, attainment_of
@@ -33,16 +33,17 @@ class Told:
 
     values: dict[str, Any]
     plots: tuple[tuple[str, bytes], ...]
-    """Key that `values["slas"]` refers to, and PNG bytes."""
+    """Key that `plots` of `values["slas"]` refer to, and PNG bytes."""
 
 
 def tell(ledger: Ledger, digest: Digest, slas: Sequence[Sla], period: Interval) -> Told:
     """What the ledger holds of these SLAs in the period; the gravest first."""
     found = [_of_sla(ledger, digest, sla, period) for sla in slas]
-    found.sort(key=lambda row: _GRAVITY[row[0]["sla"].outcome])
-    shown = [(f"plot-{n}", plot) for n, (_, plot) in enumerate(found) if plot][:PLOTS]
-    keys = {key for key, _ in shown}
-    rows = [values | {"plot": key if (key := f"plot-{n}") in keys else None} for n, (values, _) in enumerate(found)]
+    found.sort(key=lambda row: _GRAVITY[row["sla"].outcome])
+    judged = [row["sla"] for row in found if row["sla"].windows]
+    plots = {one.sla.name: latency_plots(one.sla, one.windows, one.counted, size=_SIZE) for one in judged[:PLOTS]}
+    keys = {name: {screen: f"plot-{n}-{screen}" for screen in drawn} for n, (name, drawn) in enumerate(plots.items())}
+    rows = [row | {"plots": keys.get(row["sla"].sla.name, {})} for row in found]
     outcomes = Counter(row["sla"].outcome for row in rows)
     name = period_name(digest, period)
     values = {
@@ -58,17 +59,17 @@ def tell(ledger: Ledger, digest: Digest, slas: Sequence[Sla], period: Interval) 
         "changes": [row["change"] for row in rows if row["change"]],
         "gaps": [row["gap"] for row in rows if row["gap"]],
         "exclusions": [text for row in rows for text in row["exclusions"]],
-        "plots_left_out": sum(1 for _, plot in found if plot) - len(shown),
+        "plots_left_out": len(judged) - len(plots),
     }
-    return Told(values, tuple((key, plot) for key, plot in shown if plot))
+    return Told(values, tuple((keys[name][screen], png) for name in plots for screen, png in plots[name].items()))
 
 
-def _of_sla(ledger: Ledger, digest: Digest, sla: Sla, period: Interval) -> tuple[dict[str, Any], bytes | None]:
+def _of_sla(ledger: Ledger, digest: Digest, sla: Sla, period: Interval) -> dict[str, Any]:
     one = reported(ledger, sla, period, last_instant(digest, sla, period))
     before = period_of(digest, period.start - timedelta(microseconds=1))
     past = attainment_of(sla, before, before.end, ledger.verdicts.sums(sla, before))
     misses = sum(not miss.exclusion for miss in ledger.verdicts.misses(sla, before))
-    values = {
+    return {
         "sla": one,
         "change": _change(digest, sla, one.within, past, len(one.counted), misses),
         "notes": ledger.triage.notes(one.misses),
@@ -77,8 +78,6 @@ def _of_sla(ledger: Ledger, digest: Digest, sla: Sla, period: Interval) -> tuple
         "trend": _trend(one.within.attainment, past.attainment),
         "burns": ledger.burns.of([sla.name], period) if sla.burn_pairs else [],
     }
-    plot = latency_plot(sla, one.windows, one.counted, size=_SIZE) if one.windows else None
-    return values, plot
 
 
 def _change(digest: Digest, sla: Sla, now: Attainment, past: Attainment, misses: int, before: int) -> str | None:

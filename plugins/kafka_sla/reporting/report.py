@@ -13,7 +13,7 @@ from typing import Any, Literal
 from kafka_sla.files import write_text
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval, Miss, Sla, SlaWindow, Verdict
-from kafka_sla.reporting.charts import latency_plot
+from kafka_sla.reporting.charts import latency_plots
 from kafka_sla.reporting.templates import render
 from kafka_sla.sla.attainment import Attainment, attainment_in, attainment_of
 from kafka_sla.sla.periods import period_around, period_until
@@ -107,7 +107,7 @@ def html_report(interval: Interval, slas: Sequence[ReportedSla], validation: Seq
     values = {
         "interval": interval,
         "length_ms": _ms(interval),
-        "slas": [(one, _plot(one)) for one in slas],
+        "slas": [(one, _plots(one)) for one in slas],
         "outcomes": Counter(one.outcome for one in slas),
         "quality": quality(validation),
         "many": MANY,
@@ -115,8 +115,10 @@ def html_report(interval: Interval, slas: Sequence[ReportedSla], validation: Seq
     return render("reporting/report.html.j2", values)
 
 
-def _plot(one: ReportedSla) -> str | None:
-    return b64encode(latency_plot(one.sla, one.windows, one.counted)).decode() if one.windows else None
+def _plots(one: ReportedSla) -> dict[str, str]:
+    """Its plot for light and for dark screens, as text; nothing where nothing was judged."""
+    plots = latency_plots(one.sla, one.windows, one.counted)
+    return {name: b64encode(plot).decode() for name, plot in plots.items()}
 
 
 def quality(validation: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

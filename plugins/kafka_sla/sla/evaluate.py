@@ -122,8 +122,8 @@ def _verdict(sla: Sla, row: WindowFigures, planned: str) -> tuple[Verdict, str, 
         return "unknown", unknown, False
     if row.steady:
         return "good", "", row.certain_within == row.steady
-    of = "at least one group of the chain" if sla.chain else f"all {row.bootstrapping} partitions"
-    return "excluded", f"bootstrapping: {of}", False
+    all_of_it = f"all {row.bootstrapping:,} partitions" if row.bootstrapping > 1 else "the only partition"
+    return "excluded", f"bootstrapping: {'at least one group of the chain' if sla.chain else all_of_it}", False
 
 
 def _expiry(row: WindowFigures) -> str:

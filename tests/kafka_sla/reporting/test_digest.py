@@ -14,7 +14,7 @@ from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Digest, Interval, Sla, SlaWindow
 from kafka_sla.notifications.digest_email import digest_mail, digest_page
-from kafka_sla.reporting.digest import tell
+from kafka_sla.reporting.digest import PLOTS, tell
 from kafka_sla.reporting.digest_schedule import due_at, period_name, period_of, periods_due
 from kafka_sla.sla.evaluate import misses
 from kafka_sla.sla.wording import budget, budget_left
@@ -144,17 +144,33 @@ def test_page_and_mail_hold_the_same_pictures_and_nothing_from_outside(ledger: L
     page = digest_page(told)
     mail = digest_mail(weekly(), period, told, ["lead@example.com"], "SLA <sla@example.com>")
 
-    assert page.count('src="data:image/png;base64,') == 1 and "http" not in page
+    assert page.count('src="data:image/png;base64,') == 2 and "http" not in page
     assert [p.get_content_type() for p in mail.walk()] == [
         "multipart/alternative",
         "text/plain",
         "multipart/related",
         "text/html",
         "image/png",
+        "image/png",
     ]
-    (picture,) = (p for p in mail.walk() if p.get_content_type() == "image/png")
+    light, dark = (p for p in mail.walk() if p.get_content_type() == "image/png")
+    assert light.get_content() != dark.get_content()
     html = mail.get_body(("html",))
-    assert html is not None and f'src="cid:{picture["Content-ID"][1:-1]}"' in html.get_content()
+    assert html is not None
+    for picture in (light, dark):
+        assert f'src="cid:{picture["Content-ID"][1:-1]}"' in html.get_content()
+
+
+def test_of_many_slas_those_in_trouble_are_plotted(ledger: Ledger) -> None:
+    slas = [promise(name=f"shop.orders-{n:03}") for n in range(40)]
+    for n, sla in enumerate(slas):
+        judged(ledger, sla, as_if=(lambda window: window) if n in (17, 33) else kept)
+
+    told = tell(ledger, weekly(), slas, period_of(weekly(), START))
+
+    plotted = [row["sla"].sla.name for row in told.values["slas"] if row["plots"]]
+    assert plotted[:2] == ["shop.orders-017", "shop.orders-033"]
+    assert (len(plotted), len(told.plots), told.values["plots_left_out"]) == (PLOTS, 2 * PLOTS, 40 - PLOTS)
 
 
 def test_hostile_names_are_shown_and_do_nothing(ledger: Ledger) -> None:

@@ -36,7 +36,7 @@ class Words(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
-        if tag not in ("meta", "img"):
+        if tag not in ("meta", "img", "source"):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -111,9 +111,11 @@ def test_it_says_what_was_promised_attained_and_missed_and_why() -> None:
 def test_the_plot_is_inside_the_file_and_nothing_is_loaded_from_elsewhere() -> None:
     page = html_report(HOUR, [one(hour(), (miss(),))], [])
 
-    (picture,) = re.findall(r'src="data:image/png;base64,([^"]+)"', page)
-    assert b64decode(picture).startswith(b"\x89PNG")
-    assert not re.findall(r'(?:src|href)="(?!data:|#)', page)
+    pictures = re.findall(r'(src|srcset)="data:image/png;base64,([^"]+)"', page)
+    assert [name for name, _ in pictures] == ["srcset", "src"], "for dark screens, and for all others and paper"
+    assert all(b64decode(picture).startswith(b"\x89PNG") for _, picture in pictures)
+    assert pictures[0][1] != pictures[1][1]
+    assert not re.findall(r'(?:src|srcset|href)="(?!data:|#)', page)
     assert "default-src 'none'" in page
 
 

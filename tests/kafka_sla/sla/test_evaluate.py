@@ -275,7 +275,7 @@ def test_bootstrapping_partitions_cannot_make_a_window_bad() -> None:
 def test_a_window_with_nothing_but_bootstrapping_partitions_is_excluded() -> None:
     (found,) = judged(promise(), 1, [late()], [state(late(), throughout=False, state="bootstrapping")])
 
-    assert (found.verdict, found.reason, found.is_certain) == ("excluded", "bootstrapping: all 1 partitions", False)
+    assert (found.verdict, found.reason, found.is_certain) == ("excluded", "bootstrapping: the only partition", False)
 
 
 def test_weekly_maintenance_excuses_its_hours_by_the_clock_of_its_time_zone() -> None:
