@@ -144,10 +144,14 @@ def _judged(met: int, missed: int) -> str:
     if not met + missed:
         return "No SLA could be judged."
     if not missed:
-        return f"All {met} SLAs were met." if met > 1 else "The SLA was met."
+        return f"{_all(met)} met."
     if not met:
-        return f"All {missed} SLAs were missed." if missed > 1 else "The SLA was missed."
+        return f"{_all(missed)} missed."
     return f"{met} of {met + missed} SLAs {_were(met)} met, {missed} {_were(missed)} missed."
+
+
+def _all(number: int) -> str:
+    return {1: "The SLA was", 2: "Both SLAs were"}.get(number, f"All {number} SLAs were")
 
 
 def _were(number: int) -> str:
