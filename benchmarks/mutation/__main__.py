@@ -27,6 +27,10 @@ Explained = Mapping[tuple[str, str], str]
 """Why nothing can notice a mutant, by its module and its diff."""
 
 
+_WORTH_KEEPING = 200
+"""Mutants of all modules whose table goes into the page."""
+
+
 @dataclass(frozen=True, slots=True)
 class Module:
     path: str
@@ -52,7 +56,7 @@ def main() -> int:
     drawn = f", drawn by seed {asked.seed}" if len(chosen) < len(whole) else ""
     found = f"{len(chosen):,} of {len(whole):,} mutants{drawn}.\n\n{_report(modules, chosen, survivors, explained)}"
     print(found)
-    if not asked.only:
+    if not asked.only and len(chosen) >= _WORTH_KEEPING:
         put("mutation.md", "make mutate", found)
     stale = explained.keys() - {(one.module, one.diff) for one in whole}
     return _said([one for one in survivors if (one.module, one.diff) not in explained], sorted(stale))

@@ -90,7 +90,7 @@ def counted(events: LogStartEvents, window: int) -> Counted:
     alone = was_polled & ~e.carried & ~compared
     sums = [np.cumsum(np.append(0, values)) for values in (*lost, compared, alone)]
     totals = [
-        np.cumsum(np.append(0, values + np.where(was_polled & e.carried, np.maximum(known, 0), 0)))
+        np.cumsum(np.append(0, values + np.where(was_polled, np.maximum(known, 0), 0)))
         for values, known in zip(lost, (e.lost_low, e.lost_high), strict=True)
     ]
     at = np.flatnonzero(e.kind == WINDOW)

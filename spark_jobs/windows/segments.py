@@ -197,8 +197,7 @@ def _measure(chunk: Chunk, step: Steps, commit: Ints, start: Ints, stop: Ints) -
     negative = found.low > consumed
     if len(t.ranges):
         negative = np.where(t.ranges.read(found.range), first > consumed, negative)
-    first = np.minimum(first, consumed)
-    last = np.minimum(t.estimate(epoch, middle(stop - 1), found), consumed)
+    last = t.estimate(epoch, middle(stop - 1), found)
     latest_production = np.minimum(found.high, consumed)
     first, last = _between(first, last, found.low, latest_production, stop - start)
     low = (

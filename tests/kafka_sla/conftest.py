@@ -1,13 +1,16 @@
-"""An empty store for each test that asks for one, in SQLite and in Postgres."""
+"""An empty store for each test that asks for one, in SQLite and in Postgres. Rows that a query puts into no order come
+from SQLite in the opposite of the usual one."""
 
 from __future__ import annotations
 
 import itertools
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, make_url, text
+from sqlalchemy import Engine, create_engine, event, make_url, text
 
 from demo.postgres import postgres
 from kafka_sla.config.store import Store
@@ -15,6 +18,19 @@ from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 
 _NUMBERS = itertools.count(1)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_order_by_chance() -> Iterator[None]:
+    """What depends on an order that no query asks for fails."""
+
+    def reverse(connection: Any, _: Any) -> None:
+        if isinstance(connection, sqlite3.Connection):
+            connection.execute("PRAGMA reverse_unordered_selects = ON")
+
+    event.listen(Engine, "connect", reverse)
+    yield
+    event.remove(Engine, "connect", reverse)
 
 
 @pytest.fixture(scope="session")
