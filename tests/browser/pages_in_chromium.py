@@ -185,7 +185,40 @@ def test_times_are_in_the_zone_that_airflow_is_set_to(opened: Opened, zone: str,
 
     assert first.inner_text().startswith(start)
     assert first.get_attribute("title").startswith("2026-03-01 10:00:00 UTC, ")
-    assert "2026-03-01T10:00" == page.locator("form[method=get] input[name=from]").input_value()
+    field = page.locator("form[method=get]").get_by_label("From (")
+    assert start.replace(" ", "T") == field.input_value()
+    assert "2026-03-01 10:00 UTC" == field.get_attribute("title")
+
+    page.get_by_role("button", name="Show").click()
+    page.wait_for_url("**from=2026-03-01T10%3A00&to=2026-03-01T12%3A00**")
+
+
+@pytest.mark.parametrize(
+    ("zone", "written", "sent"),
+    [
+        ("Europe/Berlin", "2026-03-29T01:59", "2026-03-29T00:59"),
+        ("Europe/Berlin", "2026-03-29T03:00", "2026-03-29T01:00"),
+        ("Europe/Berlin", "2026-10-25T03:00", "2026-10-25T02:00"),
+        ("America/St_Johns", "2026-07-01T00:00", "2026-07-01T02:30"),
+        ("Pacific/Kiritimati", "2026-01-01T05:00", "2025-12-31T15:00"),
+        ("UTC", "2026-03-29T02:30", "2026-03-29T02:30"),
+    ],
+)
+def test_a_time_is_written_as_its_reader_has_it_and_sent_as_utc(
+    opened: Opened, zone: str, written: str, sent: str
+) -> None:
+    page = opened(f"{ORDERS}?from=2026-03-01T10:00&to=2026-03-01T12:00")
+    page.evaluate("(zone) => localStorage.setItem('timezone', JSON.stringify(zone))", zone)
+    page.reload()
+
+    fields = page.get_by_label("From (").all()
+    for field in fields:
+        field.evaluate("(field, text) => { field.value = text; field.dispatchEvent(new Event('input')); }", written)
+
+    assert [sent] * len(fields) == [
+        field.evaluate("(field) => new FormData(field.form).get('from')") for field in fields
+    ]
+    assert len(fields) == 2, "of the period, and of what is excluded afterwards"
 
 
 def test_an_open_overview_refreshes_itself(opened: Opened) -> None:
@@ -208,8 +241,8 @@ def test_figures_are_also_a_table(opened: Opened) -> None:
 def test_the_calendar_control_shows_any_period(opened: Opened) -> None:
     page = opened(ORDERS)
 
-    page.locator("form[method=get] input[name=from]").fill("2026-03-01T10:00")
-    page.locator("form[method=get] input[name=to]").fill("2026-03-01T12:00")
+    page.locator("form[method=get]").get_by_label("From (UTC)").fill("2026-03-01T10:00")
+    page.locator("form[method=get]").get_by_label("To (UTC)").fill("2026-03-01T12:00")
     page.get_by_role("button", name="Show").click()
     page.wait_for_url("**from=2026-03-01**")
     page.wait_for_selector('.charts[data-ready="yes"]')

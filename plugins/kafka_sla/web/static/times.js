@@ -1,4 +1,4 @@
-// Times as their reader has them: in the time zone that Airflow's pages are set to, else the browser's; UTC and the distance from now are in the title.
+// Times as their reader has them: in the time zone that Airflow's pages are set to, else the browser's; UTC and the distance from now are in the title. Without JavaScript all is UTC, and says so.
 "use strict";
 window.kafkaSla = window.kafkaSla || {};
 (() => {
@@ -37,6 +37,26 @@ window.kafkaSla = window.kafkaSla || {};
     }
   };
 
+  // What clocks of the zone show as if it were UTC, and the instant at which they show it: across a change of the clock the nearest one.
+  const shown = (at) => Date.parse(`${clock.format(at).replace(" ", "T")}Z`);
+  const instant = (wanted) => { let at = wanted; for (let tries = 0; tries < 2; tries++) at += wanted - shown(at); return at; };
+  const minute = (ms) => new Date(ms).toISOString().slice(0, 16);
+
+  // A field for a time is sent as UTC, and shows the time of its reader.
+  const translate = (field) => {
+    const sent = document.createElement("input"), label = field.labels[0].firstChild, utc = Date.parse(`${field.value}Z`);
+    Object.assign(sent, { type: "hidden", name: field.name, value: field.value });
+    field.removeAttribute("name");
+    field.autocomplete = "off";
+    field.value = minute(shown(utc));
+    label.data = label.data.replace("UTC", short(utc));
+    field.after(sent);
+    const follow = () => { sent.value = field.value && minute(instant(Date.parse(`${field.value}Z`))); field.title = `${sent.value.replace("T", " ")} UTC`; };
+    field.addEventListener("input", follow);
+    follow();
+  };
+
   window.kafkaSla.times = { zone, local: (ms) => local(new Date(ms)), localize };
   localize(document.body);
+  document.querySelectorAll("input[type=datetime-local]").forEach(translate);
 })();
