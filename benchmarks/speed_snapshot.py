@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import statistics
 import subprocess
 import tempfile
 import time
@@ -15,12 +16,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import psutil
 import pyarrow as pa
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from benchmarks.speed_table import median_seconds, megabytes, say, seconds, table
+from benchmarks.speed_table import megabytes, say, seconds, table
 from benchmarks.speed_wire import CountedBroker, Wire
 from demo.broker import Cluster as Broker
 from demo.broker import archive_classes, free_ports
@@ -29,8 +31,9 @@ from demo.warm_up import create_topic
 from kafka_sla.model.entities import Cluster, Connection, Interval, OffsetLookups, Patterns, floor_time
 from kafka_sla.sources.kafka.snapshot import Snapshot, snapshot
 
-EXPORTER = "KAFKA_SLA_BENCHMARK_EXPORTER"
-"""Environment variable: the command of a Prometheus exporter; {bootstrap} and {port} are filled in."""
+EXPORTERS = "KAFKA_SLA_BENCHMARK_EXPORTERS"
+"""Environment variable: commands of Prometheus exporters, with `;` between them; {bootstrap} and {port} are filled in.
+"""
 _TOOLS = JarSet(
     f"the command-line tools of Apache Kafka {KAFKA_VERSION}",
     f"kafka-tools-{KAFKA_VERSION}",
@@ -60,25 +63,47 @@ class Size:
         return self.topics * _PARTITIONS * self.groups
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What one way of asking took, seconds: the median of some times."""
+
+    name: str
+    wall: float
+    processor: float
+    """Of whoever asks; brokers are not counted."""
+
+
 def compare(group_partitions: int = 10_000) -> str:
-    """Our snapshot, the consumer-groups tool and, where its command is given, an exporter on one cluster."""
+    """Our snapshot, the consumer-groups tool and the exporters whose commands are given, on one cluster."""
     size = Size(10, max(1, group_partitions // (10 * _PARTITIONS)))
     with crowded(size, Broker()) as broker:
-        rows = [_row("kafka_sla: snapshot", lambda: _look(broker.bootstrap))]
+        rows = [_row("kafka_sla: snapshot", lambda: _look(broker.bootstrap), time.process_time)]
+        for command in filter(None, map(str.strip, os.environ.get(EXPORTERS, "").split(";"))):
+            with _exporter(command, broker) as (address, process):
+                rows.append(_row(f"{_program(command)}: one scrape", _scraper(address), lambda: _spent(process)))
         jars = _tool_jars()
-        rows.append(_row("kafka-consumer-groups --describe --all-groups", lambda: _tool(jars, broker)))
-        rows.append(_row("of which to start its JVM (--version)", lambda: _tool(jars, broker, "--version")))
-        if command := os.environ.get(EXPORTER):
-            with _exporter(command, broker) as address:
-                rows.append(_row(f"exporter: {Path(shlex.split(command)[0]).name}, one scrape", _scraper(address)))
+        for said, words in (
+            ("kafka-consumer-groups --describe --all-groups", ()),
+            ("of which to start its JVM (--version)", ("--version",)),
+        ):
+            rows.append(_row(said, lambda words=words: _tool(jars, broker, *words), _spent_by_children))
         produce(broker.client(), size)
         said = "kafka_sla: snapshot after a record came to every partition, whose times it looks up"
-        rows.append(_row(said, lambda: _look(broker.bootstrap)))
-    ours = rows[0][1]
-    cells = [(name, seconds(took), "1" if took == ours else f"{took / ours:.1f}") for name, took in rows]
+        rows.append(_row(said, lambda: _look(broker.bootstrap), time.process_time))
+    ours = rows[0]
+    cells = [
+        (
+            row.name,
+            seconds(row.wall),
+            f"{row.wall / ours.wall:.1f}",
+            seconds(row.processor),
+            f"{row.processor / ours.processor:.1f}",
+        )
+        for row in rows
+    ]
     return f"{size.group_partitions:,} group-partitions: {size.topics} topics of {_PARTITIONS} partitions, " + (
         f"{size.groups} groups on each; median of {_TIMES}, the tool's with its start.\n\n"
-        + table(["what is asked", "time", "times ours"], cells)
+        + table(["what is asked", "time", "times ours", "processor time", "times ours"], cells)
     )
 
 
@@ -151,11 +176,33 @@ def produce(client: dict[str, str], size: Size) -> None:
     producer.flush(60)
 
 
-def _row(name: str, run: Callable[[], object]) -> tuple[str, float]:
+def _row(name: str, run: Callable[[], object], spent: Callable[[], float]) -> Asked:
+    """`spent`: processor time so far of whoever asks."""
     run()  # what is loaded once is not what is asked for
-    took = median_seconds(run, _TIMES)
-    say(f"{name}: {took:.3f} s")
-    return name, took
+    walls, processors = [], []
+    for _ in range(_TIMES):
+        began, before = time.monotonic(), spent()
+        run()
+        walls.append(time.monotonic() - began)
+        processors.append(spent() - before)
+    found = Asked(name, statistics.median(walls), statistics.median(processors))
+    say(f"{name}: {found.wall:.3f} s, {found.processor:.3f} s of processor time")
+    return found
+
+
+def _spent(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+def _spent_by_children() -> float:
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+def _program(command: str) -> str:
+    """The name of what `env NAME=value … program --option` starts."""
+    return next(Path(word).name for word in shlex.split(command) if "=" not in word and word != "env")
 
 
 def _look(bootstrap: str) -> Snapshot:
@@ -190,14 +237,14 @@ def _tool(jars: str, broker: Broker, *asked: str) -> None:
 
 
 @contextmanager
-def _exporter(command: str, broker: Broker) -> Iterator[str]:
+def _exporter(command: str, broker: Broker) -> Iterator[tuple[str, psutil.Process]]:
     (port,) = free_ports(1)
     words = [w.format(bootstrap=broker.bootstrap, port=port) for w in shlex.split(command)]
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         address = f"http://127.0.0.1:{port}/metrics"
         _wait(address, process)
-        yield address
+        yield address, psutil.Process(process.pid)
     finally:
         process.terminate()
         process.wait()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import platform
-import statistics
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -44,16 +43,6 @@ def timed(what: str, into: dict[str, float]) -> Iterator[None]:
     took = time.monotonic() - began
     into[what] = into.get(what, 0.0) + took
     say(f"{what}: {took:.1f} s")
-
-
-def median_seconds(run: Callable[[], object], times: int) -> float:
-    """The median of so many runs."""
-    took = []
-    for _ in range(times):
-        began = time.monotonic()
-        run()
-        took.append(time.monotonic() - began)
-    return statistics.median(took)
 
 
 def machine() -> str:

@@ -96,10 +96,9 @@ def _new_lives(chunk: Chunk, gp: Ints) -> tuple[Ints, Ints]:
     """Group-partitions whose topic was created again, and when: no position of before counts from then on."""
     t = chunk.timeline
     later = np.flatnonzero(~begins(t.epoch_partition))
-    lives = [(gp[chunk.gp_partition[gp] == t.epoch_partition[epoch]], t.epoch_at[epoch]) for epoch in later.tolist()]
-    if not lives:
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    return np.concatenate([own for own, _ in lives]), np.repeat([at for _, at in lives], [len(own) for own, _ in lives])
+    own = [gp[chunk.gp_partition[gp] == place] for place in t.epoch_partition[later].tolist()]
+    count = np.array([len(each) for each in own], dtype=np.int64)
+    return np.concatenate([gp[:0], *own]), np.repeat(t.epoch_at[later], count)
 
 
 def _polls(chunk: Chunk, gp: Ints, job: Job) -> tuple[Ints, Ints]:

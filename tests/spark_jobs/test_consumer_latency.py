@@ -295,6 +295,14 @@ def test_an_impossible_position_is_no_sign_of_a_topic_created_again(measure: Mea
     assert {(state["reason"], state["since"]) for row in rows for state in row["states"]} == {("caught_up", at(5))}
 
 
+def test_of_a_range_that_was_read_what_was_produced_after_its_commit_is_negative_and_the_rest_is_not(
+    measure: Measure,
+) -> None:
+    (row,) = measure([point(0, 0)], [commit(1, 0), commit(30, 100)], ranges=[read(55, 0, 100, 10, 110)])
+    assert (row["records_consumed"], row["negative_latency_records"]) == (100, 80)
+    assert (row["records_latency_max_ms"], sum(row["latency_histogram"].values())) == (20_000.0, 20)
+
+
 def test_a_range_that_was_read_and_may_be_younger_than_its_commit_is_consumed_as_a_whole(measure: Measure) -> None:
     (row,) = measure([point(0, 0)], [commit(1, 0), commit(30, 100)], ranges=[read(55, 0, 100, 10, 40)])
     assert (row["records_consumed"], row["records_latency_max_high_ms"]) == (100, 20_000.0)

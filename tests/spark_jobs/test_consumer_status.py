@@ -74,6 +74,7 @@ SCENES = [
     scene("end offset known late", [(60 * i, 10) for i in range(5)], [(200, 50)]),
     scene("one single commit", [(30, 10)], LAGGING),
     scene("beyond the end", [(0, 10), (60, 60), (120, 70)], [(0, 50), (100, 60), (170, 65)]),
+    scene("deleted in the millisecond of a commit", [(0, 10), (60, None), (60, 20)], LAGGING),
     scene("deleted and back", [(0, 10), (60, 20), (130, None), (300, 5), (330, 6)], LAGGING),
     polls("polled while it moves", [(60 * i, 10 * i) for i in range(5)], LAGGING),
     polls("polled while it stands", [(60 * i, 10 + 10 * (i > 0)) for i in range(20)], LAGGING),
@@ -85,6 +86,7 @@ SCENES = [
         ]
     ),
     scene("expires", [(0, 1), (30, 2)], [(0, 1), (30, 50)], cluster="short"),
+    scene("returns just in time", [(0, 1), (600, 2), (630, 3)], [(0, 1), (30, 50)], cluster="short"),
     scene("expires and returns", [(0, 1), (30, 2), (900, 3), (930, 4)], [(0, 1), (30, 50)], cluster="short"),
     merged(
         [
@@ -257,6 +259,10 @@ def test_a_deleted_offset_ends_the_rows_and_what_was_before_it_is_forgotten(seen
     assert (seen["deleted and back", 360]["commit_offsets"], seen["deleted and back", 360]["complete"]) == ([5, 6], 0.2)
 
 
+def test_a_deletion_comes_after_a_commit_of_its_millisecond(seen: Seen) -> None:
+    assert [now for name, now in seen if name == "deleted in the millisecond of a commit"] == [60]
+
+
 def test_where_only_polls_tell_a_new_position_is_a_commit_and_the_same_one_is_none(seen: Seen) -> None:
     moving, still = seen["polled while it moves", 300], seen["polled while it stands", 1_200]
     assert (moving["commit_offsets"], moving["polled_only"]) == ([0, 10, 20, 30, 40], True)
@@ -286,6 +292,10 @@ def test_a_group_that_returns_is_judged_by_what_it_commits_from_then_on(seen: Se
 def test_a_group_is_gone_only_when_it_is_silent_for_longer_than_expire_group(seen: Seen) -> None:
     names = ("silent for as long as allowed", "silent for just too long")
     assert [seen[name, 660]["status"] for name in names] == ["STOPPED", "NOTFOUND"]
+
+
+def test_a_silence_of_exactly_expire_group_is_none(seen: Seen) -> None:
+    assert seen["returns just in time", 660]["commit_offsets"] == [1, 2, 3]
 
 
 def test_commits_before_a_long_silence_count_no_more_though_polls_saw_the_group(seen: Seen) -> None:

@@ -96,6 +96,7 @@ def wild(chance: random.Random, topic: str) -> tuple[Scene, dict[int, int]]:
     return scene(topic, commits, polls), truth  # type: ignore[arg-type]
 
 
+_NOTHING_WAITS = {"records_lag": 0, "backlog_age_ms": 0.0, "backlog_age_high_ms": 0.0}
 WILD = {f"wild {i}": wild(random.Random(i), f"wild {i}") for i in range(20)}
 SCENES = [
     scene("standing", [(0, 100)], still(0, 150)),
@@ -122,7 +123,15 @@ SCENES = [
     scene("kept nearly for all time", [(0, 100)], still(0, 150), retention_ms=NEVER_MS - 1),
     scene("configured almost an hour before", [(0, 100)], still(0, 150), seconds=360 - 3_600),
     (*scene("never configured", [(0, 100)], still(0, 150))[:2], [], scene("never configured", [(0, 100)], [])[3]),
+    (*(all_read := scene("all read", [(0, 100)], []))[:3], [row | _NOTHING_WAITS for row in all_read[3]]),
     scene("never polled", [(0, 100)], []),
+    scene(
+        "a commit within the second of a poll",
+        [(0, 100), (209.5, 140), (209.8, 170)],
+        [(30, 0), (210, 0), (270, 160)],
+        cluster="listed",
+        group="promised",
+    ),
     scene("chosen", [(0, 100)], still(0, 150), cluster="listed", group="wanted"),
     scene("chosen", [(0, 100)], still(0, 150), cluster="listed", group="other"),
     scene("nobody", [(0, 100)], still(0, 150), cluster="listed", group="wanted"),
@@ -219,8 +228,16 @@ def test_totals_are_sums_of_both_bounds(seen: Seen) -> None:
     assert [totals(seen["several moves", m]) for m in (1, 2, 3, 9)] == [(0, 0), (50, 50), (80, 80), (80, 80)]
 
 
-def test_what_was_committed_just_before_a_look_may_have_been_held_at_it(seen: Seen) -> None:
+def test_what_was_committed_just_before_a_look_may_have_been_held_at_it(seen: Seen, rows: list[Row]) -> None:
     assert bounds(seen["commit within the second of a poll", 4]) == (0, 60)
+    first = [row for row in rows if row["topic"] == "a commit within the second of a poll"]
+    assert first[0] == rows[0], "the first of all group-partitions is counted as all others are"
+    assert bounds(first[4]) == (0, 60)
+
+
+def test_where_nothing_waits_nothing_expires(seen: Seen) -> None:
+    row = seen["all read", 3]
+    assert (row["unread_records"], row["oldest_unread_at"], row["unread_expires_at"]) == (0, None, None)
 
 
 def test_windows_without_a_look_to_compare_have_no_counts_and_say_so(seen: Seen) -> None:
@@ -289,7 +306,8 @@ def test_it_is_measured_where_groups_are_listed_or_slas_exist(
 
 def test_the_list_of_a_topic_chooses_its_groups_and_other_topics_count_for_slas(rows: list[Row]) -> None:
     counted = {(row["topic"], row["group"]) for row in rows if row["cluster"] == "listed"}
-    assert counted == {("chosen", "wanted"), ("free", "promised")}
+    others = {("a commit within the second of a poll", "promised")}
+    assert counted == {("chosen", "wanted"), ("free", "promised"), *others}
 
 
 @pytest.mark.parametrize("topic", sorted(WILD))

@@ -61,10 +61,11 @@ class Incidents:
     def of(self, misses: Sequence[Miss]) -> dict[str, str]:
         """The incident under which each miss was mailed, by id; those that were not are not there."""
         t = NOTICES.c
-        rows = select(t.miss_id, t.incident).where(t.miss_id.in_([miss.id for miss in misses]), t.incident.is_not(None))
+        mailed = t.miss_id.in_([miss.id for miss in misses]), t.incident.is_not(None), t.channel == MAIL
         with self._database.reading() as connection:
-            found = connection.execute(rows.where(t.channel == MAIL).order_by(t.seq))
-            return {row.miss_id: row.incident for row in found}
+            return {
+                row.miss_id: row.incident for row in connection.execute(select(t.miss_id, t.incident).where(*mailed))
+            }
 
     def reported_with(self, miss: Miss) -> list[Miss]:
         """Other misses, as they were when they were mailed, of the incident under which this one was."""

@@ -119,6 +119,15 @@ class TestFacts:
         with pytest.raises(StoreError, match=r"rows for log_offsets do not fit its columns: .* 'at' with null values"):
             lake.append_facts(LOG_OFFSETS, timeless)
 
+    def test_facts_of_a_file_that_is_left_out_are_nobody_s(self, lake: Lake) -> None:
+        hour = span("10:00", "11:00")
+        for clock in ("10:10", "10:40"):
+            lake.append_facts(LOG_OFFSETS, points(clock))
+        first, second = lake.fact_files(LOG_OFFSETS, hour.start, hour.end)
+        rest = lake.without([first])
+        assert rest.fact_files(LOG_OFFSETS, hour.start, hour.end) == [second]
+        assert (lake.read_facts(LOG_OFFSETS, hour).num_rows, rest.read_facts(LOG_OFFSETS, hour).num_rows) == (2, 1)
+
 
 class TestLanding:
     def test_new_rows_are_a_landing_of_their_cluster(self, lake: Lake, ledger: Ledger) -> None:

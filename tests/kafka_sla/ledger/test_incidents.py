@@ -196,6 +196,36 @@ def test_what_follows_in_an_incident_waits_for_what_was_first_and_nothing_else_d
     ]
 
 
+def test_a_channel_waits_for_no_other(ledger: Ledger) -> None:
+    for channel in ("mail", "chat"):
+        happened(ledger, miss("orders"), channel=channel)
+        happened(ledger, miss("orders", end="10:30"), channel=channel)
+    sent: list[IncidentNotice] = []
+
+    def send(notice: IncidentNotice) -> None:
+        if notice.channel == "mail":
+            raise ConnectionError("the mail server is down")
+        sent.append(notice)
+
+    with pytest.raises(ConnectionError):
+        ledger.incidents.deliver(send, by_cause)
+
+    assert [(notice.channel, notice.kind) for notice in sent] == [("chat", "opened"), ("chat", "recovered")]
+
+
+def test_what_was_queued_before_an_incident_is_no_part_of_it(ledger: Ledger) -> None:
+    happened(ledger, miss("orders"), miss("payments", "10:05"))
+    sent: list[IncidentNotice] = []
+
+    ledger.incidents.deliver(sent.append, by_cause, ["payments"])
+    sent += delivered(ledger)
+
+    assert [(slas(notice), notice.incident, notice.size) for notice in sent] == [
+        (["payments"], "payments 10:05", 1),
+        (["orders"], "orders 10:00", 1),
+    ]
+
+
 def test_a_recovery_belongs_to_the_incident_of_its_own_opening_on_its_own_channel(ledger: Ledger) -> None:
     """Chat hears of payments alone, mail of an incident that began with orders."""
     happened(ledger, miss("clicks", "9:00", cause="group clicks"), miss("orders"))

@@ -378,6 +378,12 @@ def test_rows_of_other_clusters_slas_groups_topics_and_times_are_ignored() -> No
     assert (found.verdict, found.steady_partitions) == ("good", 1)
 
 
+def test_a_name_that_is_spelled_out_and_excluded_is_not_missed() -> None:
+    sla = promise(groups=Patterns(("pay", r"audit\-log"), exclude=(r"audit-.*",)))
+
+    assert verdicts(judged(sla, 1, [latency()])) == ["good"]
+
+
 def test_excluded_groups_are_no_part_of_the_promise() -> None:
     sla = promise(groups=Patterns(("pay.*",), exclude=("pay-test",)))
 

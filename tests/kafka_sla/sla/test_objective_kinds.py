@@ -116,6 +116,8 @@ def test_as_in_slo_generator_the_burn_rate_is_the_error_share_over_the_allowed_o
     [
         (50, 40, 90, 0, "met"),
         (150, 120, 190, 0, "not_met"),
+        (50, 40, 100, 0, "met"),  # at worst exactly the objective
+        (150, 100, 190, 0, "undecided"),  # at best exactly the objective
         (50, 40, 130, 0, "undecided"),
         (120, 60, 130, 0, "undecided"),
         (50, 40, 90, 500, "undecided"),  # all records of unknown time may have been late

@@ -6,6 +6,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -71,11 +72,12 @@ def tracks_of(
 ) -> dict[Reader, Track]:
     """The tracks of these commits: the number of each one's reader, its time and its position, in the log's order."""
     order = np.argsort(of, kind="stable")
-    parts = np.split(order, np.flatnonzero(np.diff(of[order])) + 1)
+    ordered = of[order]
+    begins = np.flatnonzero(np.diff(ordered, prepend=-1))
+    moments, places = array("q", times[order].tobytes()), array("q", positions[order].tobytes())
     return {
-        readers[of[part[0]]]: Track(array("q", times[part].tobytes()), array("q", positions[part].tobytes()))
-        for part in parts
-        if len(part)
+        readers[number]: Track(moments[begin:end], places[begin:end])
+        for number, (begin, end) in zip(ordered[begins].tolist(), pairwise([*begins.tolist(), len(of)]), strict=True)
     }
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
-from kafka_sla.sources.kafka.committed_positions import Reader, Track
+from kafka_sla.sources.kafka.committed_positions import Reader, Step, Track
 from kafka_sla.sources.kafka.offset_search import Search
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 from kafka_sla.sources.kafka.record_sampling import OffsetSpan
@@ -13,6 +13,7 @@ from kafka_sla.sources.kafka.record_sampling import OffsetSpan
 
 def windows_read(
     tracks: Mapping[Reader, Track],
+    rewinds: Iterable[Step],
     searches: Mapping[TopicPartition, Search],
     ends: Mapping[TopicPartition, int],
     begin: int,
@@ -25,22 +26,27 @@ def windows_read(
     when it was looked at; and, when it is the `first` look, what lay before these and was still to be read.
 
     A window's offsets go from its first record to its end, and to what was read by then although it bears a later time.
+    `rewinds`: every rewind and beginning of [begin, stop).
     """
     readers: dict[TopicPartition, list[Track]] = {}
     for reader, track in tracks.items():
         if reader.tp in searches:
             readers.setdefault(reader.tp, []).append(track)
+    back: dict[TopicPartition, list[int]] = {}
+    for step in rewinds:
+        back.setdefault(step.reader.tp, []).append(step.position)
     earliest = begin // width * width - width
     for tp, of_tp in sorted(readers.items()):
         positions = [track.at(begin) for track in of_tp] if first else []
-        positions += [position for track in of_tp for _, position in track.falls_back(begin, stop)]
+        positions += back.get(tp, [])
         boundary = searches[tp].offset_at(earliest)
         position = min((at for at in positions if at is not None), default=boundary)
         if boundary is not None and position is not None and position < boundary:
             yield OffsetSpan(tp, begin, 0, position, boundary, boundary)
+        farthest = max(track.highest for track in of_tp)
         bounds = [(at, searches[tp].offset_at(at)) for at in range(earliest, stop + width, width)]
         for (left, offset), (right, next_offset) in pairwise(bounds):
-            if offset is None or next_offset is None:
+            if offset is None or next_offset is None or max(next_offset, farthest) <= offset:
                 continue
             commits = tuple(found for track in of_tp if (found := track.last(left, right)))
             reached = max((position for _, position in commits), default=0)

@@ -5,7 +5,7 @@ Knows requests and searches, not tables. Works through long intervals hour by ho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -61,11 +61,11 @@ def produced_points(looking: Looking, start: int, end: int) -> Iterator[Produced
         for search in searches.values():
             search.grid(begin, stop)
         budget = _run(looking, searches, looking.per_slice)
-        steps = _lagging(looking, searches, begin, stop, first=begin == start)
+        rewinds = list(falls_back(looking.tracks, begin, stop))
+        steps = _lagging(looking, searches, rewinds, begin, stop, first=begin == start)
         budget = _run(looking, searches, budget)
-        spans = list(
-            windows_read(looking.tracks, searches, ends, begin, stop, looking.rule.window_ms, first=begin == start)
-        )
+        width, first = looking.rule.window_ms, begin == start
+        spans = list(windows_read(looking.tracks, rewinds, searches, ends, begin, stop, width, first=first))
         looking.ranges += looking.contents.of(spans, budget)
         starts = looking.offsets.starts()
         exact = looking.times.at((tp, max(at, starts.get(tp, 0))) for (_, tp), _, at in steps)
@@ -130,7 +130,9 @@ def _within(wanted: Mapping[TopicPartition, Mapping[int, int]], budget: int) -> 
     return dict(asked)
 
 
-def _lagging(looking: Looking, searches: Searches, begin: int, stop: int, *, first: bool) -> list[Step]:
+def _lagging(
+    looking: Looking, searches: Searches, rewinds: Iterable[Step], begin: int, stop: int, *, first: bool
+) -> list[Step]:
     """Positions that lay more than a window back at a window's end; sets the searches to look at the backlogs' past.
 
     The past is looked at from the interval's start, and from each rewind or beginning. Later moments need no look of
@@ -151,7 +153,7 @@ def _lagging(looking: Looking, searches: Searches, begin: int, stop: int, *, fir
     for step in lagging:
         if first and step.at == begin:
             searches[step.reader.tp].look_back(step.position, begin)
-    for step in falls_back(looking.tracks, begin, stop):
+    for step in rewinds:
         moment = step.at // width * width
         if step.reader.tp in searches and _behind(searches, step, moment):
             searches[step.reader.tp].look_back(step.position, moment)

@@ -9,6 +9,7 @@ length + 1).
 
 from __future__ import annotations
 
+from functools import lru_cache
 from struct import Struct, error
 from typing import NamedTuple
 
@@ -40,12 +41,21 @@ def commit_key(key: bytes) -> tuple[str, str, int] | None:
     try:
         if _SHORT.unpack_from(key)[0] not in _COMMIT_KEYS:
             return None
-        group, at = _text(key, 2)
-        topic, at = _text(key, at)
-        (partition,) = _INT.unpack(key[at:])
+        group, topic = _group_and_topic(key[: -_INT.size])
+        (partition,) = _INT.unpack_from(key, len(key) - _INT.size)
     except error as broken:
         raise ValueError(f"the key of {len(key)} bytes is laid out like that of no commit") from broken
     return group, topic, partition
+
+
+@lru_cache(10_000)
+def _group_and_topic(data: bytes) -> tuple[str, str]:
+    """What a key holds before the partition: the same for all partitions that a group reads of a topic."""
+    group, at = _text(data, 2)
+    topic, at = _text(data, at)
+    if at != len(data):
+        raise error("names of another length")
+    return group, topic
 
 
 def _text(data: bytes, at: int) -> tuple[str, int]:
