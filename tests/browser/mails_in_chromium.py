@@ -19,14 +19,13 @@ from kafka_sla.notifications.late_run_email import LateRun, late_mail
 from kafka_sla.notifications.miss_email import compose
 from kafka_sla.reporting.digest import tell
 from kafka_sla.reporting.digest_schedule import period_of
-from kafka_sla.reporting.report import html_report
 from tests.browser.pages_in_chromium import CONTRAST, findings
 from tests.browser.picture_world import mail_page
 from tests.kafka_sla.notifications.incidents import RUN, slas, slow
 from tests.kafka_sla.notifications.misses import START, hour, miss, promise
 from tests.kafka_sla.notifications.test_digest_delivery import settings
 from tests.kafka_sla.reporting.test_digest import judged
-from tests.kafka_sla.reporting.test_report import HOUR, one
+from tests.kafka_sla.reporting.test_report import written
 
 SENDER = "sla@example.com"
 MEDIA: dict[str, dict[str, Any]] = {
@@ -85,7 +84,7 @@ WRITTEN = {
     "recovered": lambda folder: told("recovered", folder),
     "late": late,
     "digest": digest,
-    "report": lambda folder: html_report(HOUR, [one(hour(), (miss(),))], []),
+    "report": written,
 }
 
 

@@ -6,9 +6,11 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
     Double,
     Row,
@@ -36,9 +38,27 @@ from kafka_sla.ledger.exclusions import (
 )
 from kafka_sla.ledger.failures import forget_unjudged
 from kafka_sla.ledger.schema import NOTICES, SLA_MISSES, SLA_WINDOWS
-from kafka_sla.model.entities import EVERYTHING, Interval, Miss, Sla, SlaWindow
+from kafka_sla.model.entities import EVERYTHING, Interval, Miss, Sla, SlaWindow, Verdict
 from kafka_sla.sla.judged_interval import JudgedInterval
 from kafka_sla.sla.rollups import Sums, added
+
+
+class JudgedTime(NamedTuple):
+    """Windows of one SLA that have the same verdict for the same reason."""
+
+    verdict: Verdict
+    reason: str
+    excluded_afterwards: bool
+    ms: int
+    worst_latency_ms: float | None
+
+
+class AppliedThreshold(NamedTuple):
+    """What windows of one SLA were judged by, ms."""
+
+    max_latency_ms: int
+    min_time_to_expiry_ms: int | None
+
 
 JudgeMisses = Callable[[Sequence[SlaWindow]], Sequence[Miss]]
 """From windows in time order to misses; windows that are not there count as unknown ones."""
@@ -119,13 +139,43 @@ class Verdicts:
         """The same for several SLAs at once."""
         t = SLA_WINDOWS.c
         seconds = func.sum(extract("epoch", t.window_end) - extract("epoch", t.window_start)).label("seconds")
-        inside = and_(t.window_start >= interval.start, t.window_start < interval.end, t.window_end <= interval.end)
-        rows = select(t.sla, t.verdict, seconds, *_RECORDS).where(t.sla.in_(slas), inside).group_by(t.sla, t.verdict)
+        rows = select(t.sla, t.verdict, seconds, *_RECORDS).where(t.sla.in_(slas), _inside(interval))
+        rows = rows.group_by(t.sla, t.verdict)
         found: dict[str, list[Sums]] = {sla: [] for sla in slas}
         with self._database.reading() as connection:
             for row in connection.execute(rows).all():
                 found[row.sla].append(_sums(row))
         return {sla: added(parts) for sla, parts in found.items()}
+
+    def judged_time(self, sla: str, interval: Interval) -> list[JudgedTime]:
+        """The same by verdict and reason, with the worst latency of each, the most time first."""
+        t, excluded = SLA_WINDOWS.c, SLA_WINDOWS.c.judged_verdict.is_not(None).label("excluded_afterwards")
+        seconds = func.sum(extract("epoch", t.window_end) - extract("epoch", t.window_start)).label("seconds")
+        worst = func.max(t.worst_latency_ms).label("worst_latency_ms")
+        rows = select(t.verdict, t.reason, excluded, seconds, worst).where(t.sla == sla, _inside(interval))
+        with self._database.reading() as connection:
+            found = connection.execute(rows.group_by(t.verdict, t.reason, excluded)).all()
+        times = (
+            JudgedTime(
+                row.verdict,
+                row.reason or "",
+                bool(row.excluded_afterwards),
+                round(1000 * row.seconds),
+                row.worst_latency_ms,
+            )
+            for row in found
+        )
+        return sorted(times, key=lambda time: (-time.ms, time.verdict, time.reason))
+
+    def thresholds(self, sla: str, interval: Interval) -> list[AppliedThreshold]:
+        """What its windows were judged by, in time order, each as often as it came into force."""
+        columns = SLA_WINDOWS.c.max_latency_ms, SLA_WINDOWS.c.min_time_to_expiry_ms
+        rows = select(*columns).where(SLA_WINDOWS.c.sla == sla, _inside(interval))
+        with self._database.reading() as connection:
+            applied = connection.execute(rows.distinct()).all()
+            if len(applied) > 1:  # which is rare: then every window is looked at
+                applied = connection.execute(rows.order_by(SLA_WINDOWS.c.window_start)).all()
+        return [AppliedThreshold(*found) for found, _ in groupby(map(tuple, applied))]
 
     def counted_windows(
         self, slas: Sequence[str], interval: Interval, width_ms: int
@@ -204,6 +254,11 @@ def _sums(row: Row[Any]) -> Sums:
         return Sums(**time, records_in_unknown_time=int(row.records_consumed))
     records = {c.name: int(row._mapping[c.name]) for c in _RECORDS} if row.verdict in ("good", "bad") else {}
     return Sums(**time, **records)
+
+
+def _inside(interval: Interval) -> ColumnElement[bool]:
+    t = SLA_WINDOWS.c
+    return and_(t.window_start >= interval.start, t.window_start < interval.end, t.window_end <= interval.end)
 
 
 def _windows(sla: str) -> Select[Any]:

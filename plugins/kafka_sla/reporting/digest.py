@@ -40,8 +40,8 @@ def tell(ledger: Ledger, digest: Digest, slas: Sequence[Sla], period: Interval) 
     """What the ledger holds of these SLAs in the period; the gravest first."""
     found = [_of_sla(ledger, digest, sla, period) for sla in slas]
     found.sort(key=lambda row: _GRAVITY[row["sla"].outcome])
-    judged = [row["sla"] for row in found if row["sla"].windows]
-    plots = {one.sla.name: latency_plots(one.sla, one.windows, one.counted, size=_SIZE) for one in judged[:PLOTS]}
+    judged = [row["sla"] for row in found if row["sla"].judged]
+    plots = {one.sla.name: _plots(ledger, one) for one in judged[:PLOTS]}
     keys = {name: {screen: f"plot-{n}-{screen}" for screen in drawn} for n, (name, drawn) in enumerate(plots.items())}
     rows = [row | {"plots": keys.get(row["sla"].sla.name, {})} for row in found]
     outcomes = Counter(row["sla"].outcome for row in rows)
@@ -80,6 +80,10 @@ def _of_sla(ledger: Ledger, digest: Digest, sla: Sla, period: Interval) -> dict[
     }
 
 
+def _plots(ledger: Ledger, one: ReportedSla) -> dict[str, bytes]:
+    return latency_plots(one.sla, ledger.verdicts.windows(one.sla, one.interval), one.counted, size=_SIZE)
+
+
 def _change(digest: Digest, sla: Sla, now: Attainment, past: Attainment, misses: int, before: int) -> str | None:
     """What is worth a sentence; None when the two periods are alike, or one of them is unknown."""
     if now.attainment is None or past.attainment is None:
@@ -102,9 +106,9 @@ def _gap(digest: Digest, one: ReportedSla) -> str | None:
     if not unknown:
         return None
     why: Counter[str] = Counter()
-    for window in one.windows:
-        if window.verdict == "unknown":
-            why[window.reason or "no data"] += (window.window.end - window.window.start) // timedelta(milliseconds=1)
+    for time in one.judged:
+        if time.verdict == "unknown":
+            why[time.reason or "no data"] += time.ms
     why["never measured"] = unknown - sum(why.values())
     told = ", ".join(f"{span(ms)} {reason}" for reason, ms in why.most_common(3) if ms)
     return f"{one.sla.name}: nothing is known about {span(unknown)} of the {digest.every} ({told})."
@@ -113,9 +117,9 @@ def _gap(digest: Digest, one: ReportedSla) -> str | None:
 def _exclusions(one: ReportedSla) -> list[str]:
     """What people excluded afterwards, the longest first: `payments: 2 h excluded afterwards by ada: load test.`"""
     excluded = Counter[str]()
-    for window in one.windows:
-        if window.judged_verdict:
-            excluded[window.reason] += (window.window.end - window.window.start) // timedelta(milliseconds=1)
+    for time in one.judged:
+        if time.excluded_afterwards:
+            excluded[time.reason] += time.ms
     return [f"{one.sla.name}: {span(ms)} {reason}." for reason, ms in excluded.most_common()]
 
 

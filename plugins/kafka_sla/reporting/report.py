@@ -12,41 +12,39 @@ from typing import Any, Literal
 
 from kafka_sla.files import write_text
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.model.entities import Interval, Miss, Sla, SlaWindow, Verdict
+from kafka_sla.ledger.verdicts import JudgedTime
+from kafka_sla.model.entities import Interval, Miss, Sla, Verdict
 from kafka_sla.reporting.charts import latency_plots
 from kafka_sla.reporting.templates import render
-from kafka_sla.sla.attainment import Attainment, attainment_in, attainment_of
+from kafka_sla.sla.attainment import Attainment, attainment_of
 from kafka_sla.sla.periods import period_around, period_until
-from kafka_sla.sla.wording import limits
+from kafka_sla.sla.wording import limits_of
 from kafka_sla.text.formatting import moment
 
 Outcome = Literal["met", "missed", "excluded", "unknown"]
 VERDICTS: tuple[Verdict, ...] = ("good", "bad", "excluded", "unknown")
+Plots = Mapping[str, bytes]
+"""One SLA's plot for light and for dark screens, by that name."""
 MANY = 20
 """Misses and broken expectations told one by one; of more only the number is said, and the command that lists them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportedSla:
-    """One SLA in the reported interval, and in its own period until the interval's end."""
+    """One SLA in the reported interval, and in its own period until the interval's end. Keeps no windows: hundreds of
+    SLAs have millions of them in a month."""
 
     sla: Sla
     interval: Interval
-    windows: tuple[SlaWindow, ...]
+    judged: tuple[JudgedTime, ...]
     misses: tuple[Miss, ...]
+    within: Attainment
     period: Attainment
-
-    @property
-    def within(self) -> Attainment:
-        return attainment_in(self.sla, self.windows, self.interval)
-
-    @property
-    def limits(self) -> str:
-        return limits(self.windows, self.sla)
+    limits: str
 
     @property
     def worst_latency_ms(self) -> float | None:
-        return max((w.worst_latency_ms for w in self.windows if w.worst_latency_ms is not None), default=None)
+        return max((t.worst_latency_ms for t in self.judged if t.worst_latency_ms is not None), default=None)
 
     @property
     def parts(self) -> list[tuple[Verdict, int, float]]:
@@ -58,9 +56,9 @@ class ReportedSla:
     def reasons(self) -> list[tuple[str, str, int]]:
         """Why time was excluded or unknown, the longest first: verdict, reason, how long."""
         lengths: Counter[tuple[str, str]] = Counter()
-        for window in self.windows:
-            if window.reason and window.verdict != "bad":
-                lengths[window.verdict, window.reason] += _ms(window.window)
+        for time in self.judged:
+            if time.reason and time.verdict != "bad":
+                lengths[time.verdict, time.reason] += time.ms
         return [(verdict, reason, ms) for (verdict, reason), ms in lengths.most_common(5)]
 
     @property
@@ -71,7 +69,7 @@ class ReportedSla:
     @property
     def outcome(self) -> Outcome:
         """Missed when a miss touches the interval; kept when something is known and none does."""
-        verdicts = {w.verdict for w in self.windows}
+        verdicts = {time.verdict for time in self.judged}
         if self.counted:
             return "missed"
         if verdicts & {"good", "bad"}:
@@ -81,44 +79,42 @@ class ReportedSla:
 
 def write_report(path: Path, ledger: Ledger, slas: Sequence[Sla], interval: Interval) -> Path:
     """Write the report of these SLAs from what the ledger holds, and answer where it is."""
-    page = html_report(
-        interval, [reported(ledger, sla, interval) for sla in slas], ledger.validations.results(interval)
-    )
-    write_text(str(path.absolute()), page)
+    found = []
+    for sla in slas:
+        one = reported(ledger, sla, interval)
+        found.append((one, latency_plots(sla, ledger.verdicts.windows(sla, interval), one.counted)))
+    write_text(str(path.absolute()), html_report(interval, found, ledger.validations.results(interval)))
     return path
 
 
 def reported(ledger: Ledger, sla: Sla, interval: Interval, last: datetime | None = None) -> ReportedSla:
     """What the ledger holds of one SLA; `last`: an instant of the calendar period to report, else its end decides."""
     period = period_around(sla, last, interval.end) if last else period_until(sla, interval.end)
-    windows, until = ledger.verdicts.windows(sla, interval), min(interval.end, period.end)
-    sums = ledger.verdicts.sums(sla, Interval(period.start, until))
+    until, verdicts = min(interval.end, period.end), ledger.verdicts
     return ReportedSla(
         sla,
         interval,
-        windows,
-        tuple(ledger.verdicts.misses(sla, interval)),
-        attainment_of(sla, period, until, sums),
+        tuple(verdicts.judged_time(sla.name, interval)),
+        tuple(verdicts.misses(sla, interval)),
+        attainment_of(sla, interval, interval.end, verdicts.sums(sla, interval)),
+        attainment_of(sla, period, until, verdicts.sums(sla, Interval(period.start, until))),
+        limits_of(verdicts.thresholds(sla.name, interval), sla),
     )
 
 
-def html_report(interval: Interval, slas: Sequence[ReportedSla], validation: Sequence[Mapping[str, Any]]) -> str:
+def html_report(
+    interval: Interval, slas: Sequence[tuple[ReportedSla, Plots]], validation: Sequence[Mapping[str, Any]]
+) -> str:
     """The page: a summary of all SLAs, each with its plot and misses, and what validation said of the data."""
     values = {
         "interval": interval,
         "length_ms": _ms(interval),
-        "slas": [(one, _plots(one)) for one in slas],
-        "outcomes": Counter(one.outcome for one in slas),
+        "slas": [(one, {name: b64encode(plot).decode() for name, plot in plots.items()}) for one, plots in slas],
+        "outcomes": Counter(one.outcome for one, _ in slas),
         "quality": quality(validation),
         "many": MANY,
     }
     return render("reporting/report.html.j2", values)
-
-
-def _plots(one: ReportedSla) -> dict[str, str]:
-    """Its plot for light and for dark screens, as text; nothing where nothing was judged."""
-    plots = latency_plots(one.sla, one.windows, one.counted)
-    return {name: b64encode(plot).decode() for name, plot in plots.items()}
 
 
 def quality(validation: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -17,7 +17,17 @@ from kafka_sla.text.formatting import latency, moment, plural, rate, share, span
 from kafka_sla.text.periods import any_period
 
 
-def limit(of: Sla | SlaWindow | Miss) -> str:
+class Limited(Protocol):
+    """Whatever was judged by a threshold, ms."""
+
+    @property
+    def max_latency_ms(self) -> int: ...
+
+    @property
+    def min_time_to_expiry_ms(self) -> int | None: ...
+
+
+def limit(of: Limited) -> str:
     """The threshold, for tables and captions: `30 s`, `30 s, 2 d before expiry`."""
     expiry = f", {span(of.min_time_to_expiry_ms)} before expiry" if of.min_time_to_expiry_ms else ""
     return span(of.max_latency_ms) + expiry
@@ -26,7 +36,12 @@ def limit(of: Sla | SlaWindow | Miss) -> str:
 def limits(windows: Iterable[SlaWindow], sla: Sla) -> str:
     """The thresholds that these windows were judged by, in time order; of an SLA without any, the configured one."""
     ordered = sorted(windows, key=lambda window: window.window)
-    return ", then ".join(text for text, _ in groupby(map(limit, ordered))) or limit(sla)
+    return limits_of(ordered, sla)
+
+
+def limits_of(applied: Iterable[Limited], sla: Sla) -> str:
+    """The same of what is in time order."""
+    return ", then ".join(text for text, _ in groupby(map(limit, applied))) or limit(sla)
 
 
 def requirement(of: Sla | Miss) -> str:

@@ -58,6 +58,22 @@ def assert_sums_agree(ledger: Ledger) -> None:
             ]
 
 
+def test_judged_time_by_reason_tells_what_was_excluded_afterwards(ledger: Ledger, lake: Lake) -> None:
+    judged(ledger, lake)
+    exclude(ledger, "10:02", "10:05")
+
+    found = ledger.verdicts.judged_time(SLA.name, HOUR)
+
+    assert [(time.verdict, time.reason, time.excluded_afterwards, time.ms // 60_000) for time in found] == [
+        ("good", "", False, 10),
+        ("bad", "", False, 5),
+        ("excluded", "excluded afterwards by ada: load test", True, 3),
+        ("unknown", "no data", False, 2),
+    ]
+    assert [time.worst_latency_ms for time in found] == [None, 45_000.0, 45_000.0, None]
+    assert sum(time.ms for time in ledger.verdicts.judged_time(SLA.name, span("10:03", "10:05"))) == 2 * 60_000
+
+
 def test_excluded_time_leaves_attainment_and_comes_back_byte_for_byte(ledger: Ledger, lake: Lake) -> None:
     judged(ledger, lake)
     before, sums = everything(ledger), ledger.verdicts.sums(SLA, HOUR)

@@ -89,6 +89,19 @@ def test_the_database_adds_judged_time_up(ledger: Ledger) -> None:
     assert ledger.verdicts.sums(SLA, span("11:00", "12:00")) == Sums()
 
 
+def test_thresholds_are_told_in_time_order_as_often_as_they_came_into_force(ledger: Ledger) -> None:
+    for start, end, threshold in (("10:00", "10:03", 30), ("10:03", "10:05", 5), ("10:05", "10:09", 30)):
+        found = windows(start, "g" * 3, replace(SLA, max_latency_ms=threshold * 1_000))
+        ledger.verdicts.replace(SLA, span(start, end), found, judge)
+
+    def thresholds(start: str, end: str) -> list[int]:
+        return [one.max_latency_ms for one in ledger.verdicts.thresholds(SLA.name, span(start, end))]
+
+    assert thresholds("10:00", "11:00") == [30_000, 5_000, 30_000]
+    assert thresholds("10:05", "10:07") == [30_000]
+    assert thresholds("12:00", "13:00") == []
+
+
 def test_exactly_the_interval_is_replaced(ledger: Ledger) -> None:
     put(ledger, "10:00", "10:05", "ggggg")
     put(ledger, "10:02", "10:04", "u.")

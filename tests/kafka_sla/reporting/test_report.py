@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from base64 import b64decode
+from dataclasses import replace
 from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,9 +17,7 @@ from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval, Miss, SlaWindow
 from kafka_sla.reporting.report import ReportedSla, html_report, reported, write_report
-from kafka_sla.sla.attainment import attainment_in
 from kafka_sla.sla.evaluate import misses
-from kafka_sla.sla.periods import period_until
 from tests.kafka_sla.notifications.misses import START, hour, miss, promise
 
 HOUR = Interval(START, START + timedelta(hours=1))
@@ -48,14 +48,28 @@ class Words(HTMLParser):
 
 
 def one(windows: list[SlaWindow], found: tuple[Miss, ...] = (), **changes: Any) -> ReportedSla:
+    """What is reported of a ledger that holds these."""
     sla = promise(**changes)
-    return ReportedSla(
-        sla, HOUR, tuple(windows), found, attainment_in(sla, windows, period_until(sla, HOUR.end), HOUR.end)
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = Ledger(Store.embedded(Path(folder)))
+        ledger.verdicts.replace(
+            sla,
+            HOUR,
+            [replace(window, sla=sla.name) for window in windows],
+            lambda _: [replace(miss, sla=sla.name) for miss in found],
+        )
+        return reported(ledger, sla, HOUR)
 
 
 def told(*slas: ReportedSla, validation: tuple[dict[str, Any], ...] = ()) -> str:
-    return Words(html_report(HOUR, slas, validation)).text
+    return Words(html_report(HOUR, [(sla, {}) for sla in slas], validation)).text
+
+
+def written(folder: Path) -> str:
+    """The report of the story, with its plot."""
+    ledger, sla = Ledger(Store.embedded(folder / "store")), promise()
+    ledger.verdicts.replace(sla, HOUR, hour(), lambda around: misses(sla, around, 60_000))
+    return write_report(folder / "report.html", ledger, [sla], HOUR).read_text()
 
 
 def result(number: int = 0, success: bool = True, severity: str = "warning", **changes: Any) -> dict[str, Any]:
@@ -108,8 +122,8 @@ def test_it_says_what_was_promised_attained_and_missed_and_why() -> None:
     assert "excluded maintenance: broker upgrade 3 min unknown no data for group payments 2 min" in text
 
 
-def test_the_plot_is_inside_the_file_and_nothing_is_loaded_from_elsewhere() -> None:
-    page = html_report(HOUR, [one(hour(), (miss(),))], [])
+def test_the_plot_is_inside_the_file_and_nothing_is_loaded_from_elsewhere(tmp_path: Path) -> None:
+    page = written(tmp_path)
 
     pictures = re.findall(r'(src|srcset)="data:image/png;base64,([^"]+)"', page)
     assert [name for name, _ in pictures] == ["srcset", "src"], "for dark screens, and for all others and paper"
@@ -176,7 +190,8 @@ def test_hostile_names_are_shown_and_do_nothing() -> None:
     found = miss(worst_group=HOSTILE, worst_topic=HOSTILE, evidence={**miss().evidence, "sentence": HOSTILE})
     broken = result(1, False, expectation=HOSTILE, observed=HOSTILE, table_name=HOSTILE, severity=HOSTILE)
 
-    page = html_report(HOUR, [one(windows, (found,), name=HOSTILE, description=HOSTILE, team=HOSTILE)], [broken])
+    sla = one(windows, (found,), name=HOSTILE, description=HOSTILE, team=HOSTILE)
+    page = html_report(HOUR, [(sla, {"light": b"png", "dark": b"png"})], [broken])
 
     words = Words(page)
     assert "script" not in words.tags
@@ -203,7 +218,8 @@ def test_the_calendar_period_reaches_back_before_the_interval(tmp_path: Path) ->
 
     found = reported(ledger, sla, HOUR)
 
-    assert (len(found.windows), found.within.good_ms, found.period.good_ms) == (60, 34 * 60_000, 94 * 60_000)
+    assert (found.within.good_ms, found.period.good_ms) == (34 * 60_000, 94 * 60_000)
+    assert sum(time.ms for time in found.judged) == 60 * 60_000
 
 
 def test_an_interval_longer_than_the_period_keeps_its_own_windows(tmp_path: Path) -> None:
@@ -212,4 +228,10 @@ def test_an_interval_longer_than_the_period_keeps_its_own_windows(tmp_path: Path
 
     found = reported(ledger, sla, Interval(START, START + timedelta(days=3)))
 
-    assert (len(found.windows), found.period.good_ms) == (60, 0)
+    assert (sum(time.ms for time in found.judged), found.period.good_ms) == (60 * 60_000, 0)
+
+
+def test_thresholds_that_changed_are_told_as_often_as_they_did() -> None:
+    windows = [replace(window, max_latency_ms=5_000 if 20 <= n < 40 else 30_000) for n, window in enumerate(hour())]
+
+    assert one(windows).limits == "30 s, then 5 s, then 30 s"
