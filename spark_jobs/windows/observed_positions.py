@@ -136,7 +136,7 @@ def _in_the_order_of_commits(at: Ints, offset: Ints, start: Ints) -> Ints:
     it stood at the higher one: the two change places."""
     at_1, at_2 = earlier(at, start), earlier(at, start, 2)
     offset_1, offset_2 = earlier(offset, start), earlier(offset, start, 2)
-    inside = np.append(start[1:] == start[:-1], False) if len(start) else start > NONE
+    inside = ~np.roll(start == np.arange(len(start)), -1)  # the next one is of the same group-partition
     next_at = np.where(inside, np.roll(at, -1), NONE)
     next_offset = np.where(inside, np.roll(offset, -1), NONE)
     known = (offset != NONE) & (offset_1 != NONE)

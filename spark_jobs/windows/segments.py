@@ -30,7 +30,7 @@ class Steps:
     horizon: Ints
     """End of the commit's window: only points up to it may answer."""
     reach: Ints
-    """The first offset that it may have consumed, though it was removed since."""
+    """Where it was `overtaken`, the first offset that it may have consumed, though it was removed since."""
     begin: Ints
     """First offset that the commit consumed (never below the log start); equals `end` where it consumed nothing."""
     end: Ints
@@ -109,7 +109,7 @@ def steps(chunk: Chunk, window_us: int) -> Steps:
         chunk.at,
         epoch,
         horizon,
-        np.where(overtaken, previous, 0),
+        previous,
         begin,
         end,
         before,

@@ -93,6 +93,11 @@ def test_records_produced_after_their_commit_are_negative_and_in_no_latency(meas
     assert (row["records_latency_max_ms"], row["latency_histogram"]) == (None, {})
 
 
+def test_records_that_may_be_as_old_as_their_commit_are_not_negative(measure: Measure) -> None:
+    (row,) = measure([point(0, 0), point(20, 50), point(40, 100)], [commit(1, 0), commit(20, 60)])
+    assert (row["records_consumed"], row["negative_latency_records"]) == (60, 0)
+
+
 def test_records_that_no_point_tells_a_time_of_are_unknown_and_not_instant(measure: Measure) -> None:
     (row,) = measure([], [commit(1, 0), commit(20, 100)])
     assert (row["unknown_latency_records"], row["records_consumed"]) == (100, 100)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_sla.model.entities import Cluster, Interval, Patterns, Sla
+from kafka_sla.model.entities import Cluster, Interval, Patterns, Sla, epoch_ms
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, NON_CONSUMED, TOPIC_CONFIGS
 from kafka_sla.spark.job_spec import Job, Replay
 from kafka_sla.spark_jobs.non_consumed import METRIC
@@ -121,6 +121,7 @@ SCENES = [
     scene("kept for all time", [(0, 100)], still(0, 150), retention_ms=2**63 - 1),
     scene("about to expire", [(0, 100)], still(0, 150), retention_ms=60_000),
     scene("kept nearly for all time", [(0, 100)], still(0, 150), retention_ms=NEVER_MS - 1),
+    scene("kept until no calendar goes on", [(0, 100)], still(0, 150), retention_ms=NEVER_MS - epoch_ms(at(240))),
     scene("configured almost an hour before", [(0, 100)], still(0, 150), seconds=360 - 3_600),
     (*scene("never configured", [(0, 100)], still(0, 150))[:2], [], scene("never configured", [(0, 100)], [])[3]),
     (*(all_read := scene("all read", [(0, 100)], []))[:3], [row | _NOTHING_WAITS for row in all_read[3]]),
@@ -263,6 +264,7 @@ def test_unread_records_expire_no_sooner_than_the_oldest_of_them_outlives_retent
     assert seen["kept for ever", 3]["unread_expires_at"] is None
     assert seen["kept for all time", 3]["unread_expires_at"] is None
     assert seen["kept nearly for all time", 3]["unread_expires_at"] is None
+    assert seen["kept until no calendar goes on", 3]["unread_expires_at"] is None
     due = seen["about to expire", 3]
     assert (due["unread_expires_at"], due["unread_expires_in_ms"]) == (at(190), 0)
 

@@ -67,6 +67,16 @@ def test_of_a_compacted_topic_old_records_may_be_gone(measure: Measure, policy: 
     assert (latency["high"] < latency["max_high"]) == (policy == "delete")
 
 
+@pytest.mark.parametrize(("later", "low"), [(0, 29_000), (0.001, 0)])
+def test_a_bracket_of_more_than_a_minute_may_have_lost_its_records_to_compaction(
+    measure: Measure, later: float, low: float
+) -> None:
+    points = [point(0, 0), point(30, 100), point(80, 200)]
+    commits = [commit(59, 0), commit(60 + later, 100), commit(80, 200)]
+    row = measure(points, commits, 0, 120, facts={TOPIC_CONFIGS: [config(5, "compact")]})[1]
+    assert row["records_latency_max_low_ms"] == low
+
+
 def test_recent_records_of_a_compacted_topic_are_there(measure: Measure) -> None:
     points = [*flow(600), *(point(t, t // 10, log_start_offset=0) for t in (540, 600, 660))]
     commits = [commit(530, 52), commit(550, 54), commit(570, 56)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -194,6 +195,34 @@ def test_what_follows_in_an_incident_waits_for_what_was_first_and_nothing_else_d
         (["orders"], "orders 10:00"),
         (["payments"], "orders 10:00"),
     ]
+
+
+def test_what_ends_and_what_begins_in_one_run_are_two_messages(ledger: Ledger) -> None:
+    happened(ledger, miss("orders"))
+    delivered(ledger)
+
+    happened(ledger, miss("orders", end="10:30"), miss("payments", "10:40"))
+
+    assert [(notice.kind, slas(notice)) for notice in delivered(ledger)] == [
+        ("recovered", ["orders"]),
+        ("opened", ["payments"]),
+    ]
+
+
+@pytest.mark.parametrize("store", ["postgres"], indirect=True)
+def test_who_sends_a_message_keeps_nobody_from_sending_the_next(ledger: Ledger) -> None:
+    happened(ledger, miss("orders"), miss("clicks", cause="group clicks"))
+    sent: list[IncidentNotice] = []
+
+    with ThreadPoolExecutor(1) as other:
+
+        def send(notice: IncidentNotice) -> None:
+            other.submit(ledger.incidents.deliver, sent.append, by_cause).result(timeout=60)
+            sent.append(notice)
+
+        ledger.incidents.deliver(send, by_cause)
+
+    assert [slas(notice) for notice in sent] == [["clicks"], ["orders"]]
 
 
 def test_a_channel_waits_for_no_other(ledger: Ledger) -> None:

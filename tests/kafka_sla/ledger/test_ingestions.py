@@ -34,6 +34,15 @@ def test_nobody_has_seen_a_landing_until_it_is_confirmed(ledger: Ledger) -> None
     assert ledger.ingestions.readable_seq("a") == second
 
 
+def test_a_landing_under_way_holds_back_its_own_cluster_alone(ledger: Ledger) -> None:
+    for cluster in "ab":
+        ledger.ingestions.begin(cluster, span("0:00", "1:00"))
+    ledger.ingestions.record("c", span("0:00", "1:00"))
+    ledger.ingestions.confirm("a", 1)
+
+    assert [ledger.ingestions.readable_seq(cluster) for cluster in "abc"] == [1, 0, 1]
+
+
 def test_a_landing_that_was_killed_counts_as_new_once_settled(ledger: Ledger) -> None:
     ledger.ingestions.begin("a", span("0:00", "1:00"))
     ledger.ingestions.renumber_stale(datetime.now(UTC) - timedelta(hours=1))
