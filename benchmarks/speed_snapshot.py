@@ -206,8 +206,8 @@ def _program(command: str) -> str:
 
 
 def _look(bootstrap: str) -> Snapshot:
-    """One live snapshot of the current five minutes."""
-    start = floor_time(datetime.now(UTC), 5 * _WINDOW_MS)
+    """One live snapshot of the five minutes that end with the current one: as many windows at whatever time."""
+    start = floor_time(datetime.now(UTC), _WINDOW_MS) - timedelta(minutes=4)
     everything = Patterns(("group-.*",)), Patterns(("topic-.*",))
     return snapshot(
         Cluster("crowded", "broker"),
