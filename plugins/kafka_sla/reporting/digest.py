@@ -13,16 +13,14 @@ from typing import Any
 
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Digest, Interval, Sla
-from kafka_sla.reporting.charts import latency_plots
 from kafka_sla.reporting.digest_schedule import last_instant, period_name, period_of
-from kafka_sla.reporting.report import MANY, Outcome, ReportedSla, quality, reported
+from kafka_sla.reporting.report import MANY, ReportedSla, gravity, plots_of, quality, reported
 from kafka_sla.sla.attainment import Attainment, attainment_of
 from kafka_sla.text.formatting import plural, share, span
 
 PLOTS = 6
 """SLAs that are plotted, those in trouble first: a mail with more pictures is not read, and cut by mail readers."""
 _SIZE = (6.2, 2.6)
-_GRAVITY: dict[Outcome, int] = {"missed": 0, "unknown": 1, "excluded": 2, "met": 3}
 _WORSE = 0.00001
 """Change of attainment below which nothing is said of it: what `share` does not show."""
 
@@ -39,9 +37,9 @@ class Told:
 def tell(ledger: Ledger, digest: Digest, slas: Sequence[Sla], period: Interval) -> Told:
     """What the ledger holds of these SLAs in the period; the gravest first."""
     found = [_of_sla(ledger, digest, sla, period) for sla in slas]
-    found.sort(key=lambda row: _GRAVITY[row["sla"].outcome])
+    found.sort(key=lambda row: gravity(row["sla"]))
     judged = [row["sla"] for row in found if row["sla"].judged]
-    plots = {one.sla.name: _plots(ledger, one) for one in judged[:PLOTS]}
+    plots = plots_of(ledger, judged, PLOTS, _SIZE)
     keys = {name: {screen: f"plot-{n}-{screen}" for screen in drawn} for n, (name, drawn) in enumerate(plots.items())}
     rows = [row | {"plots": keys.get(row["sla"].sla.name, {})} for row in found]
     outcomes = Counter(row["sla"].outcome for row in rows)
@@ -78,10 +76,6 @@ def _of_sla(ledger: Ledger, digest: Digest, sla: Sla, period: Interval) -> dict[
         "trend": _trend(one.within.attainment, past.attainment),
         "burns": ledger.burns.of([sla.name], period) if sla.burn_pairs else [],
     }
-
-
-def _plots(ledger: Ledger, one: ReportedSla) -> dict[str, bytes]:
-    return latency_plots(one.sla, ledger.verdicts.windows(one.sla, one.interval), one.counted, size=_SIZE)
 
 
 def _change(digest: Digest, sla: Sla, now: Attainment, past: Attainment, misses: int, before: int) -> str | None:

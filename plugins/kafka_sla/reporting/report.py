@@ -27,6 +27,9 @@ Plots = Mapping[str, bytes]
 """One SLA's plot for light and for dark screens, by that name."""
 MANY = 20
 """Misses and broken expectations told one by one; of more only the number is said, and the command that lists them."""
+_MOST_PLOTS = 20
+"""SLAs that are plotted, those in trouble first: more take minutes to draw and megabytes to send."""
+_GRAVITY: dict[Outcome, int] = {"missed": 0, "unknown": 1, "excluded": 2, "met": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +82,29 @@ class ReportedSla:
 
 def write_report(path: Path, ledger: Ledger, slas: Sequence[Sla], interval: Interval) -> Path:
     """Write the report of these SLAs from what the ledger holds, and answer where it is."""
-    found = []
-    for sla in slas:
-        one = reported(ledger, sla, interval)
-        found.append((one, latency_plots(sla, ledger.verdicts.windows(sla, interval), one.counted)))
-    write_text(str(path.absolute()), html_report(interval, found, ledger.validations.results(interval)))
+    found = [reported(ledger, sla, interval) for sla in slas]
+    plots = plots_of(ledger, found, _MOST_PLOTS)
+    page = html_report(
+        interval, [(one, plots.get(one.sla.name, {})) for one in found], ledger.validations.results(interval)
+    )
+    write_text(str(path.absolute()), page)
     return path
+
+
+def gravity(one: ReportedSla) -> int:
+    """For sorting: who is in trouble comes first."""
+    return _GRAVITY[one.outcome]
+
+
+def plots_of(
+    ledger: Ledger, slas: Sequence[ReportedSla], at_most: int, size: tuple[float, float] = (8.0, 3.0)
+) -> dict[str, Plots]:
+    """Plots of so many of these SLAs, by name: of those in trouble first, of none of which nothing was judged."""
+    judged = sorted((one for one in slas if one.judged), key=gravity)[:at_most]
+    return {
+        one.sla.name: latency_plots(one.sla, ledger.verdicts.windows(one.sla, one.interval), one.counted, size=size)
+        for one in judged
+    }
 
 
 def reported(ledger: Ledger, sla: Sla, interval: Interval, last: datetime | None = None) -> ReportedSla:

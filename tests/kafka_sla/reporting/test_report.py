@@ -133,6 +133,20 @@ def test_the_plot_is_inside_the_file_and_nothing_is_loaded_from_elsewhere(tmp_pa
     assert "default-src 'none'" in page
 
 
+def test_of_very_many_slas_those_in_trouble_are_plotted(tmp_path: Path) -> None:
+    ledger = Ledger(Store.embedded(tmp_path / "store"))
+    slas = [promise(name=f"shop.orders-{n:03}") for n in range(25)]
+    for n, sla in enumerate(slas):
+        windows = [replace(w, sla=sla.name) for w in (hour() if n == 24 else only("good"))]
+        ledger.verdicts.replace(sla, HOUR, windows, lambda around, sla=sla: misses(sla, around, 60_000))  # type: ignore[misc]
+
+    page = write_report(tmp_path / "report.html", ledger, slas, HOUR).read_text()
+
+    assert page.count("<picture>") == 20
+    assert page.count("Only the SLAs in most trouble are plotted here") == 5
+    assert 'alt="Latency of shop.orders-024' in page
+
+
 @pytest.mark.parametrize(
     ("windows", "found", "outcome"),
     [
