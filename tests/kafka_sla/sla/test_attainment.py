@@ -96,6 +96,12 @@ def test_a_budget_that_is_spent_to_the_last_is_not_overspent() -> None:
     assert (found.decision, found.left) == ("running", 0.0)
 
 
+def test_of_a_period_that_begins_now_nothing_is_known() -> None:
+    found = attainment_in(promise(), [], Interval(START, START + 24 * HOUR), START)
+
+    assert (found.coverage, found.unknown_ms, found.decision) == (0.0, 0, None)
+
+
 @pytest.mark.parametrize(("bad_hours", "decision"), [(12, "met"), (13, "not_met")])
 def test_at_the_end_of_a_period_exactly_the_objective_is_enough(bad_hours: int, decision: str) -> None:
     windows = hours(bad_hours * "b" + (24 - bad_hours) * "g")

@@ -276,6 +276,25 @@ def test_a_window_with_nothing_but_bootstrapping_partitions_is_excluded() -> Non
     (found,) = judged(promise(), 1, [late()], [state(late(), throughout=False, state="bootstrapping")])
 
     assert (found.verdict, found.reason, found.is_certain) == ("excluded", "bootstrapping: the only partition", False)
+    assert (found.records_over_threshold_low, found.records_over_threshold_high) == (0, 0)
+
+
+def test_the_worst_partition_is_a_steady_one() -> None:
+    rows = [latency(), late(partition=1)]
+
+    (found,) = judged(promise(), 1, rows, [state(rows[0]), state(rows[1], throughout=False, state="bootstrapping")])
+
+    assert (found.verdict, found.worst_latency_ms, found.worst_partition) == ("good", 1_000.0, 0)
+
+
+def test_bounds_that_allow_both_are_told_as_they_are() -> None:
+    row = late(backlog_age_max_low_ms=29_949.0, backlog_age_max_high_ms=31_049.0)
+
+    (found,) = judged(promise(when_uncertain="unknown"), 1, [row])
+
+    assert found.reason.endswith("the bounds of its latency, 29.9 s to 31.0 s, allow both")
+    row = late(backlog_age_max_low_ms=29_999.9, backlog_age_max_high_ms=31_049.0)
+    assert "30.0 s to 31.0 s" in judged(promise(when_uncertain="unknown"), 1, [row])[0].reason
 
 
 def test_weekly_maintenance_excuses_its_hours_by_the_clock_of_its_time_zone() -> None:
@@ -584,6 +603,14 @@ def test_slas_of_two_clusters_are_not_judged_together() -> None:
 
 
 # Misses
+
+
+def test_a_window_whose_latency_is_unknown_is_never_the_worst() -> None:
+    unknown = [replace(window(minute, "bad"), worst_latency_ms=None) for minute in (0, 2)]
+
+    (miss,) = misses(promise(), [unknown[0], window(1, "bad", worst=0.5), unknown[1]], WINDOW_MS)
+
+    assert (miss.worst_latency_ms, miss.worst_at) == (0.5, START + MINUTE)
 
 
 def test_bad_windows_for_long_enough_are_a_miss_that_closes_with_the_first_good_one() -> None:
