@@ -100,6 +100,11 @@ _NOTHING_WAITS = {"records_lag": 0, "backlog_age_ms": 0.0, "backlog_age_high_ms"
 WILD = {f"wild {i}": wild(random.Random(i), f"wild {i}") for i in range(20)}
 SCENES = [
     scene("standing", [(0, 100)], still(0, 150)),
+    (
+        (between := scene("looked up between polls", [(0, 100)], still(0, 150)))[0],
+        [*between[1], point(200, 9_000, topic="looked up between polls", source="list_offsets")],
+        *between[2:],
+    ),
     scene("moving", [(0, 100), (190, 120), (210, 130)], still(0, 150)),
     scene("ahead", [(0, 400)], still(0, 150)),
     scene("behind from the start", [(0, 100)], still(120, 150)),
@@ -181,6 +186,7 @@ def totals(row: Row) -> tuple[int | None, int | None]:
     ("topic", "minute", "found"),
     [
         ("standing", 3, (50, 50)),
+        ("looked up between polls", 3, (50, 50)),
         ("moving", 3, (20, 50)),
         ("ahead", 3, (0, 0)),
         ("behind from the start", 3, (30, 30)),

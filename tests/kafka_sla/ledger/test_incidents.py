@@ -248,11 +248,14 @@ def test_what_was_queued_before_an_incident_is_no_part_of_it(ledger: Ledger) -> 
 
     ledger.incidents.deliver(sent.append, by_cause, ["payments"])
     sent += delivered(ledger)
+    happened(ledger, miss("refunds", "10:10"))
+    sent += delivered(ledger)
 
     assert [(slas(notice), notice.incident, notice.size) for notice in sent] == [
         (["payments"], "payments 10:05", 1),
         (["orders"], "orders 10:00", 1),
-    ]
+        (["refunds"], "orders 10:00", 2),
+    ], "of two that go on, what follows joins the older one"
 
 
 def test_a_recovery_belongs_to_the_incident_of_its_own_opening_on_its_own_channel(ledger: Ledger) -> None:
