@@ -139,9 +139,9 @@ def html_report(
 
 def quality(validation: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """How many expectations held, of which loads, and the ones that did not: the gravest and newest first."""
-    gravity = {"critical": 0, "warning": 1, "info": 2}
+    ranks = {"critical": 0, "warning": 1, "info": 2}
     broken = sorted((r for r in validation if not r["success"]), key=lambda r: r["interval_start"], reverse=True)
-    broken.sort(key=lambda r: gravity.get(r["severity"], 3))
+    broken.sort(key=lambda r: ranks.get(r["severity"], 3))
     return {
         "all": len(validation),
         "held": len(validation) - len(broken),
