@@ -10,9 +10,11 @@ import fcntl
 import os
 import platform
 import socket
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
@@ -125,9 +127,18 @@ def _session(url: str, slot: int, settings: dict[str, str]) -> Any:
                 continue
             raise
         check_versions(session.version, pyspark.__version__)
-        session.addArtifacts(str(code), pyfile=True)
+        _send(session, code)
         return session
     raise SparkFailed(f"Spark at {_place(url)} ended {_MOST_ENDED} sessions of this machine: start it again")
+
+
+def _send(session: Any, code: Path) -> None:
+    """Give the server the code; this process goes on importing, and its children too, what is installed here."""
+    before = list(sys.path)
+    try:
+        session.addArtifacts(str(code), pyfile=True)
+    finally:
+        sys.path[:] = before  # Spark puts the zip, which has no templates, before all that is installed
 
 
 def _parameters(url: str, session_id: uuid.UUID) -> str:

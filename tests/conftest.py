@@ -35,9 +35,11 @@ def pytest_unconfigure() -> None:
 
 
 def _own_settings() -> dict[str, str]:
-    """The configuration, store and connections that this process is told of, but for the home that all tests share."""
+    """The configuration, store and connections that this process is told of, but for the home that all tests share,
+    and the zips that it imports from: its children would import from them first."""
     names = (name for name in os.environ if name.startswith(("KAFKA_SLA_", "AIRFLOW_CONN_")))
-    return {name: os.environ[name] for name in names if name != "KAFKA_SLA_TEST_HOME"}
+    zips = {path: "imported from" for path in sys.path if path.endswith(".zip")}
+    return zips | {name: os.environ[name] for name in names if name != "KAFKA_SLA_TEST_HOME"}
 
 
 _AT_FIRST = _own_settings()
@@ -45,7 +47,7 @@ _AT_FIRST = _own_settings()
 
 @pytest.fixture(scope="module", autouse=True)
 def own_environment() -> Iterator[None]:
-    """No module leaves a configuration, a store or a connection to the next one of its process."""
+    """No module leaves a configuration, a store, a connection or a zip to the next one of its process."""
     yield
     assert _own_settings() == _AT_FIRST
 

@@ -40,6 +40,16 @@ class OnlyInZips:
 
 sys.meta_path.insert(0, OnlyInZips())
 """
+_RUN = """
+import sys
+
+from kafka_sla.cli.main import main
+
+before = list(sys.path)
+code = main()
+assert sys.path == before, "what this process and its children import next comes from elsewhere"
+sys.exit(code)
+"""
 TIMES = ["--from", f"{EPOCH:%Y-%m-%dT%H:%MZ}", "--to", f"{EPOCH + timedelta(minutes=10):%Y-%m-%dT%H:%MZ}"]
 
 
@@ -94,7 +104,7 @@ def places(folder: Path) -> list[str]:
 
 
 def begun(place: Path, remote: str | None) -> subprocess.Popen[str]:
-    words = [sys.executable, "-c", "import sys; from kafka_sla.cli.main import main; sys.exit(main())"]
+    words = [sys.executable, "-c", _RUN]
     own = {"SPARK_REMOTE": remote} if remote else {}
     return subprocess.Popen(
         [*words, *places(place), "run", *TIMES], env=os.environ | own, stderr=subprocess.PIPE, text=True
