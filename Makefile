@@ -95,8 +95,8 @@ planted: setup ## which of the bugs of benchmarks/simulation/planted.toml are fo
 	@$(BIN)/python -m benchmarks.simulation $(SEEDS) --planted
 
 LIFE ?= 2016 1000
-lifetime: setup ## a week of runs on one store, with kills and nightly tidying: what grows, what is lost? (hours); LIFE='60 100' is small
-	@$(BIN)/python -m benchmarks.lifetime $(LIFE)
+lifetime: setup ## a week of runs on one store, with kills and nightly tidying: what grows, what is lost? (hours); LIFE='60 100' is small, FOLDER=… goes on after an interruption
+	@$(BIN)/python -m benchmarks.lifetime $(LIFE) $(FOLDER)
 
 checkpoint: setup ## the checkpoint folder of a real Kafka query of Spark, as the tests keep it (about 1 minute)
 	@$(BIN)/python -m benchmarks.checkpoint tests/kafka_sla/sources/checkpoint
@@ -118,12 +118,13 @@ chromium: setup
 	@command -v "$${CHROMIUM:-chromium}" >/dev/null || { echo "Chromium is needed: apt-get install chromium, or make $(MAKECMDGOALS) CHROMIUM=/path/to/chromium"; exit 1; }
 	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt playwright axe-playwright-python
 
-matrix: setup wheel ## the wheel under each Airflow, Python and Spark, as a table (an hour, 6 GB of disk); ONLY=3.1.8 for one Airflow
+matrix: setup wheel ## the wheel under each Airflow, Python and Spark, as a table (an hour; Python 3.11 to 3.13 on the PATH); ONLY=3.1.8 for one Airflow
 	@$(BIN)/python -m benchmarks.matrix $(ONLY)
 
 celery: setup ## an Airflow with CeleryExecutor whose two workers share no folder (10 minutes); needs redis-server
 	@command -v "$${REDIS:-redis-server}" >/dev/null || { echo "Redis is needed: apt-get install redis-server, or make celery REDIS=/path/to/redis-server"; exit 1; }
-	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt apache-airflow-providers-celery 'celery<5.7' redis
+	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt \
+		apache-airflow-providers-celery 'celery<5.7' redis apache-airflow-providers-git
 	@$(BIN)/python -m benchmarks.celery
 
 trino: setup ## a Trino that is unpacked already reads the tables; TRINO=/path/to/trino-server-476 TRINO_JAVA=/path/to/java

@@ -1,7 +1,8 @@
 """`python -m benchmarks.celery`: an Airflow with CeleryExecutor whose two workers share no folder, on real facts.
 
 Redis (`redis-server` on the PATH, or REDIS=…) carries the tasks, Postgres the databases, an S3-compatible server the
-warehouse. Each worker has a home, a copy of the DAGs and a folder for temporary files that the other does not know.
+warehouse, and a DAG bundle from Git the DAGs with their configuration: nothing else names a file of it. Each worker has
+a home, a clone of the bundle and a folder for temporary files that the other does not know.
 Some runs are triggered at once; prints which worker ran how many of their tasks, and fails when one did none, or when
 the rows are not those of a folder on this machine.
 """
@@ -48,7 +49,6 @@ def main() -> int:
     intervals = [Interval(DAY.start + n * _HOUR, DAY.start + (n + 1) * _HOUR) for n in range(RUNS)]
     with tempfile.TemporaryDirectory(prefix="kafka_sla-celery-") as name, ExitStack() as stack:
         folder = Path(name)
-        (folder / "kafka_sla.yml").write_text(CONFIGURATION)
         files = write_files(folder / "facts")
         databases = stack.enter_context(postgres(folder / "postgres"))
         objects = stack.enter_context(object_store(folder / "objects"))
@@ -56,16 +56,14 @@ def main() -> int:
         store = Store.from_connection(connection)
         import_facts(Lake(store), files)
         extra = _celery(stack.enter_context(_redis(folder / "redis")), databases["airflow"])
-        extra |= {
-            "AIRFLOW_CONN_KAFKA_SLA_STORE": _as_json(connection),
-            "KAFKA_SLA_CONFIG": str(folder / "kafka_sla.yml"),
-        }
+        extra |= {"AIRFLOW_CONN_KAFKA_SLA_STORE": _as_json(connection), **_bundle(folder / "repository")}
         extra |= {"AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"})}
         client = stack.enter_context(airflow(folder / "airflow", databases["airflow"], extra))
         for worker in _WORKERS:
             stack.enter_context(_worker(worker, folder, client, extra))
         say("workers started")
         client.wait_until_healthy(600, say=say)
+        client.set_variable("payments.limit", "60s")
         client.unpause(DAG, 600)
         _run(client, intervals)
         ran = {name: len(list((folder / name / "logs").rglob("attempt=*.log"))) for name in _WORKERS}
@@ -116,20 +114,31 @@ def _celery(broker: str, database: str) -> dict[str, str]:
     }
 
 
+def _bundle(folder: Path) -> dict[str, str]:
+    """A repository with the DAGs and their configuration, as a team's own, and the setting that names it."""
+    shutil.copytree(ROOT / "dags", folder / "team" / "dags", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "team" / "dags" / "kafka_sla.yml").write_text(
+        CONFIGURATION.replace("max_latency: 60s", 'max_latency: "${var:payments.limit}"')
+    )
+    author = ["-c", "user.name=data-platform", "-c", "user.email=data-platform@example.com"]
+    for command in (["init", "--quiet", "--initial-branch", "main"], ["add", "."], ["commit", "--quiet", "-m", "DAGs"]):
+        subprocess.run(["git", *author, *command], cwd=folder, check=True)
+    kwargs = {"repo_url": str(folder), "tracking_ref": "main", "subdir": "team/dags"}
+    bundle = {"name": "data-platform", "classpath": "airflow.providers.git.bundles.git.GitDagBundle", "kwargs": kwargs}
+    return {"AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST": json.dumps([bundle])}
+
+
 @contextmanager
 def _worker(name: str, folder: Path, client: AirflowClient, extra: Mapping[str, str]) -> Iterator[None]:
     """A worker that knows its own folder and, of the others, addresses only."""
     home = folder / name
     (home / "tmp").mkdir(parents=True)
-    shutil.copytree(ROOT / "dags", home / "dags")
-    shutil.copy(folder / "kafka_sla.yml", home / "dags" / "kafka_sla.yml")
     (port,) = free_ports(1)
     environment = os.environ | {
         **extra,
         "AIRFLOW_HOME": str(home),
         "HOME": str(home),
         "TMPDIR": str(home / "tmp"),
-        "KAFKA_SLA_CONFIG": str(home / "dags" / "kafka_sla.yml"),
         "NO_PROXY": "127.0.0.1,localhost",
         "GX_ANALYTICS_ENABLED": "false",
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",

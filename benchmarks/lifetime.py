@@ -1,24 +1,27 @@
-"""`python -m benchmarks.lifetime RUNS GROUP_PARTITIONS`: what grows while one store lives long, and what is lost?
+"""`python -m benchmarks.lifetime RUNS GROUP_PARTITIONS [FOLDER]`: what grows while one store lives long, what is lost?
 
 Five-minute runs one after the other on one store, begun as a store that commit 61366d2 wrote: facts land before each
 run, every two hours the worker is killed with SIGKILL in the middle of a step and begins anew, every day the tables are
 tidied, once with a clock that stands two days back. Prints what worker and store hold after each day, and fails when a
 row differs from those of one run over everything, when a file is damaged, or when something grows that should not.
+With a FOLDER a life that was interrupted goes on where it was.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psutil
+from pydantic import TypeAdapter
 
 from benchmarks.order_stage import TABLES, Stage, kill
 from benchmarks.order_worker import Journal, Plan, store_of
@@ -55,6 +58,9 @@ class Sample:
 
     rss: int
     descriptors: int
+
+
+_NOTHING = Sample(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,21 +103,51 @@ _HEAD = (
 )
 
 
-def main(runs: int, group_partitions: int) -> int:
+@dataclass(slots=True)
+class Life:
+    """How far a life got."""
+
+    runs: int = 0
+    kills: int = 0
+    seconds: float = 0
+    """That the day took so far."""
+    most: Sample = _NOTHING
+    """That was held on the day."""
+    days: list[Day] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, path: Path) -> Life:
+        return _LIFE.validate_json(path.read_bytes()) if path.exists() else cls()
+
+    def keep(self, path: Path) -> None:
+        part = path.with_suffix(".part")
+        part.write_bytes(_LIFE.dump_json(self))
+        part.replace(path)
+
+
+_LIFE = TypeAdapter(Life)
+
+
+def main(runs: int, group_partitions: int, folder: Path | None) -> int:
     """Live so long; 1 when something was lost or grew."""
+    with nullcontext(folder) if folder else tempfile.TemporaryDirectory(prefix="kafka_sla-long-life-") as place:
+        return _main(runs, group_partitions, Path(place).resolve())
+
+
+def _main(runs: int, group_partitions: int, folder: Path) -> int:
     shape = Shape(group_partitions)
     intervals = [Interval(START + n * _WIDTH, START + (n + 1) * _WIDTH) for n in range(runs)]
-    with tempfile.TemporaryDirectory(prefix="kafka_sla-long-life-") as name:
-        folder = Path(name)
-        with _stage(folder / "life", intervals) as lived:
-            days = list(_lived(lived, shape, intervals))
-            checked = kafka_sla(["--store", str(lived.plan.folder / "store"), "store", "check"])
-        whole = Interval(intervals[0].start, intervals[-1].end)
-        with _stage(folder / "once", intervals) as once:
-            for day in whole.pieces(_DAY):
-                _land(store_of(once.plan.folder), shape, day)
-            once.run([whole])
-        lost = list(_differences(lived.lake, once.lake, whole))
+    (folder / "tmp").mkdir(parents=True, exist_ok=True)
+    os.environ["TMPDIR"] = tempfile.tempdir = str(folder / "tmp")  # nobody else leaves anything there
+    with _stage(folder / "life", intervals) as lived:
+        days = _lived(lived, shape, intervals)
+        checked = kafka_sla(["--store", str(lived.plan.folder / "store"), "store", "check"])
+    whole = Interval(intervals[0].start, intervals[-1].end)
+    with _stage(folder / "once", intervals) as once:
+        for day in whole.pieces(_DAY):
+            _land(store_of(once.plan.folder), shape, day)
+        once.run([whole])
+    lost = list(_differences(lived.lake, once.lake, whole))
     lines = table(_HEAD, [day.row() for day in days])
     text = f"{runs:,} runs of {group_partitions:,} group-partitions:\n\n{lines}\n\n<sub>{machine()}</sub>"
     print(text)
@@ -125,12 +161,13 @@ def main(runs: int, group_partitions: int) -> int:
 
 @contextmanager
 def _stage(folder: Path, intervals: Sequence[Interval]) -> Iterator[Stage]:
-    """A store that an older version wrote, moved here, and a mailbox."""
-    folder.mkdir()
-    older_store.unpack(folder)
-    (folder / "kafka_sla.yml").write_text(_CONFIGURATION)  # in the place of the older store's own
-    (folder / older_store.FOLDER).rename(folder / "store")
-    relocation.move(store_of(folder))
+    """A store that an older version wrote, moved here, and a mailbox; or the one that is there, as it was left."""
+    folder.mkdir(exist_ok=True)
+    if not (folder / "store").exists():
+        older_store.unpack(folder)
+        (folder / "kafka_sla.yml").write_text(_CONFIGURATION)  # in the place of the older store's own
+        (folder / older_store.FOLDER).rename(folder / "store")
+        relocation.move(store_of(folder))
     with mailbox(folder / "mail") as box:
         yield Stage(Plan(folder, tuple(intervals), box.port, None, "life", checked=False), box)
 
@@ -140,22 +177,25 @@ def _land(store: Store, shape: Shape, interval: Interval) -> None:
     Lake(store).land(facts, interval)
 
 
-def _lived(made: Stage, shape: Shape, intervals: Sequence[Interval]) -> Iterator[Day]:
-    """Each day, lived."""
-    lots, kills = random.Random(8), 0  # noqa: S311
-    store = store_of(made.plan.folder)
-    for first in range(0, len(intervals), _RUNS_A_DAY):
-        today = intervals[first : first + _RUNS_A_DAY]
-        began, most = time.monotonic(), Sample(0, 0)
-        for at in range(0, len(today), _RUNS_A_WORKER):
-            some = today[at : at + _RUNS_A_WORKER]
-            for interval in some:
-                _land(store, shape, interval)
-            kills += _killed(made, some, lots)
-            most = _larger(most, _worked(made, some))
-        took = (time.monotonic() - began) / len(today)
-        _tidied(store, back=first == _RUNS_A_DAY)
-        yield _day(made, first + len(today), kills, most, took)
+def _lived(made: Stage, shape: Shape, intervals: Sequence[Interval]) -> list[Day]:
+    """All days, each worker's two hours kept when they are done."""
+    store, kept = store_of(made.plan.folder), made.plan.folder / "life.json"
+    life = Life.of(kept)
+    while life.runs < len(intervals):
+        began, some = time.monotonic(), intervals[life.runs : life.runs + _RUNS_A_WORKER]
+        for interval in some:
+            _land(store, shape, interval)
+        life.kills += _killed(made, some, random.Random(life.runs))  # noqa: S311
+        life.most = _larger(life.most, _worked(made, some))
+        life.runs += len(some)
+        life.seconds += time.monotonic() - began
+        if life.runs % _RUNS_A_DAY == 0 or life.runs == len(intervals):
+            _tidied(store, back=len(life.days) == 1)
+            life.days.append(_day(made, life))
+            life.seconds, life.most = 0, _NOTHING
+        life.keep(kept)
+        say(f"{life.runs:,} runs")
+    return life.days
 
 
 def _killed(made: Stage, some: Sequence[Interval], lots: random.Random) -> int:
@@ -173,10 +213,13 @@ def _killed(made: Stage, some: Sequence[Interval], lots: random.Random) -> int:
 
 def _worked(made: Stage, some: Sequence[Interval]) -> Sample:
     """Work to the end; the most that the worker and what it started held at once."""
-    worker, most = made.start("life", some), Sample(0, 0)
-    while worker.poll() is None:
-        most = _larger(most, _held(worker.pid))
-        time.sleep(0.5)
+    worker, most = made.start("life", some), _NOTHING
+    try:
+        while worker.poll() is None:
+            most = _larger(most, _held(worker.pid))
+            time.sleep(0.5)
+    finally:
+        kill(worker)
     if worker.returncode:
         raise RuntimeError((made.plan.folder / "life.log").read_text()[-3_000:])
     return most
@@ -190,7 +233,7 @@ def _held(pid: int) -> Sample:
             rss += process.memory_info().rss
             descriptors += process.num_fds()
     except psutil.NoSuchProcess:  # it has just ended
-        return Sample(0, 0)
+        return _NOTHING
     return Sample(rss, descriptors)
 
 
@@ -207,13 +250,14 @@ def _tidied(store: Store, *, back: bool) -> None:
     lake.maintain(now + timedelta(seconds=5), grace_period=soon, orphan_age=soon, trash_age=soon)
 
 
-def _day(made: Stage, runs: int, kills: int, most: Sample, run_seconds: float) -> Day:
+def _day(made: Stage, life: Life) -> Day:
     folder = made.plan.folder / "store"
     there = [path for path in files_below(str(folder / "warehouse")) if "/trash/" not in path]
     database = sum(path.stat().st_size for path in folder.glob("kafka_sla.db*"))
-    temporary = len([path for path in Path(tempfile.gettempdir()).glob("*kafka_sla*") if path != folder.parents[1]])
-    say(f"{runs:,} runs")
-    return Day(runs, kills, most, temporary, len(there), bytes_of(there), database, run_seconds)
+    temporary = len(list(Path(tempfile.gettempdir()).glob("*kafka_sla*")))
+    runs_today = life.runs - (life.days[-1].runs if life.days else 0)
+    size, took = bytes_of(there), life.seconds / runs_today
+    return Day(life.runs, life.kills, life.most, temporary, len(there), size, database, took)
 
 
 def _differences(lived: Lake, once: Lake, whole: Interval) -> Iterator[str]:
@@ -248,4 +292,4 @@ def _grown(days: Sequence[Day]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]) if sys.argv[3:] else None))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -17,10 +18,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from benchmarks.printed import put
+from benchmarks.speed_table import machine, say, table
 from kafka_sla.text.timestamps import instant_text
 
 ROOT = Path(__file__).resolve().parents[1]
 WORK = ROOT / ".work" / "matrix"
+SHOWN = 16
+"""Characters of a hash."""
 EXPORTED = ("consumer_latency", "consumer_status", "steady_state", "sla_windows", "sla_misses")
 CONFIG = """\
 clusters: {eu-west: {}}
@@ -59,38 +64,55 @@ class Cell:
     def program(self) -> str:
         return str(self.folder / "bin" / "python")
 
+    @property
+    def run(self) -> Path:
+        """Where its run is; what it said stays there."""
+        return self.folder.with_name(f"{self.folder.name}-run")
+
 
 CELLS = (
-    Cell("3.1.8", "3.11", None),
-    Cell("3.1.8", "3.12", "4.0.4"),
-    Cell("3.2.2", "3.13", "4.2.0"),
-    Cell("3.3.2", "3.11", "4.1.3"),
-    Cell("3.3.2", "3.13", "4.2.0"),
+    Cell("3.1.8", "3.11", "4.0.4"),
+    Cell("3.1.8", "3.12", "4.1.3"),
+    Cell("3.1.8", "3.13", "4.2.0"),
+    Cell("3.2.2", "3.11", "4.1.3"),
+    Cell("3.2.2", "3.12", "4.2.0"),
+    Cell("3.2.2", "3.13", "4.0.4"),
+    Cell("3.3.2", "3.11", "4.2.0"),
+    Cell("3.3.2", "3.12", "4.0.4"),
+    Cell("3.3.2", "3.13", "4.1.3"),
+    Cell("3.3.2", "3.13", None),
 )
+"""Each two of an Airflow, a Python and a Spark meet in one of them."""
+_HEAD = ("Airflow", "Python", "Spark", "installed in", "packages", "MB", "conflicts", "DAGs parse", "rows (SHA-256)")
 
 
 def main(cells: Sequence[Cell]) -> int:
     """Print the table; 1 when a cell failed or the hashes of two cells differ."""
-    print("| Airflow | Python | Spark | installed in | packages | MB | conflicts | DAGs parse | rows (SHA-256) |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    hashes = {found for cell in cells if (found := _row(cell))}
-    return int(len(hashes) > 1 or "failed" in hashes)
+    rows = [_row(cell) for cell in cells]
+    text = f"{table(_HEAD, rows)}\n\n<sub>{machine()}</sub>"
+    print(text)
+    hashes = {row[-1] for row in rows} - {"-"}
+    wrong = len(hashes) > 1 or any(cell.startswith("failed") for row in rows for cell in row)
+    if not wrong and cells == CELLS:
+        put("compatibility.md", "make matrix", text)
+    return int(wrong)
 
 
-def _row(cell: Cell) -> str | None:
-    """Print the row of a cell; answers the hash of its exported rows, None where it has no Spark."""
+def _row(cell: Cell) -> tuple[str, ...]:
+    """What a cell is and what works there; its environment, of more than a gigabyte, is removed."""
     began = time.monotonic()
     install(cell, next((ROOT / "dist").glob("*.whl")))
     took = time.monotonic() - began
     packages = len(list(cell.folder.glob("lib/python*/site-packages/*.dist-info")))
     megabytes = sum(path.stat().st_size for path in cell.folder.rglob("*") if path.is_file()) // 1_000_000
-    rows = measured(cell) if cell.spark else None
-    print(
-        f"| {cell.airflow} | {cell.python} | {cell.spark or '-'} | {took:.0f} s | {packages} | {megabytes:,} |"
-        f" {conflicts(cell)} | {parsed(cell)} | {rows[:16] if rows else '-'} |",
-        flush=True,
+    rows = measured(cell.folder / "bin", cell.run)[:SHOWN] if cell.spark else "-"
+    found = (
+        *(cell.airflow, cell.python, cell.spark or "none", f"{took:.0f} s", f"{packages}", f"{megabytes:,}"),
+        *(conflicts(cell), parsed(cell), rows),
     )
-    return rows
+    shutil.rmtree(cell.folder)
+    say(" | ".join(found))
+    return found
 
 
 def install(cell: Cell, wheel: Path) -> None:
@@ -102,16 +124,16 @@ def install(cell: Cell, wheel: Path) -> None:
 
 
 def conflicts(cell: Cell) -> str:
-    """`none`, or the first conflict."""
+    """`none`, or what failed."""
     done = subprocess.run([_UV, "pip", "check", "--python", cell.program], capture_output=True, text=True, check=False)
-    return "none" if done.returncode == 0 else done.stderr.strip().splitlines()[-1]
+    return "none" if done.returncode == 0 else f"failed: {done.stderr.strip().splitlines()[-1]}"
 
 
 def parsed(cell: Cell) -> str:
     """Do the DAG files parse and the pages import, without what only workers need?"""
     done = subprocess.run(
         [cell.program, "-W", "ignore", "-c", _PARSE, str(ROOT / "dags")],
-        env=_environment(cell),
+        env=_environment(cell.folder),
         capture_output=True,
         text=True,
         check=False,
@@ -123,18 +145,17 @@ def parsed(cell: Cell) -> str:
     return f"failed: {wrong[0]}" if wrong else f"{found['dags']} in {found['s']:.1f} s"
 
 
-def measured(cell: Cell) -> str:
-    """The hash of what a run over imported facts exports, or `failed`; its output is beside the environment."""
-    place = cell.folder.with_name(f"{cell.folder.name}-run")
+def measured(programs: Path, place: Path) -> str:
+    """The hash of what a run over imported facts exports, or `failed`; what was said is in the folder `place`."""
     place.mkdir(parents=True, exist_ok=True)
     write_facts(place)
     span = ("--from", instant_text(_START), "--to", instant_text(_START + timedelta(minutes=10)))
     steps = [("import", "--log-offsets", "log.csv", "--committed-offsets", "commits.csv"), ("run", *span)]
     steps += [("export", table, *span, "--output", f"{table}.csv") for table in EXPORTED]
     with (place / "output.log").open("w") as log:
-        command = str(cell.folder / "bin" / "kafka-sla")
+        command = str(programs / "kafka-sla")
         for step in steps:
-            if subprocess.run([command, *step], cwd=place, env=_environment(cell), stdout=log, stderr=log).returncode:
+            if subprocess.run([command, *step], cwd=place, env=_environment(place), stdout=log, stderr=log).returncode:
                 return "failed"
     return hashlib.sha256(b"".join((place / f"{table}.csv").read_bytes() for table in EXPORTED)).hexdigest()
 
@@ -156,12 +177,12 @@ def _stamp(seconds: float) -> str:
     return instant_text(_START + timedelta(seconds=seconds))
 
 
-def _environment(cell: Cell) -> dict[str, str]:
-    """None of this project's own variables; Airflow's home is the cell's."""
+def _environment(folder: Path) -> dict[str, str]:
+    """None of this project's own variables; Airflow's home is in the folder."""
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "KAFKA_SLA", "PYTHON"))
     }
-    return kept | {"AIRFLOW_HOME": str(cell.folder / "airflow"), "AIRFLOW__CORE__LOAD_EXAMPLES": "False"}
+    return kept | {"AIRFLOW_HOME": str(folder / "airflow"), "AIRFLOW__CORE__LOAD_EXAMPLES": "False"}
 
 
 _UV = str(Path(sys.executable).with_name("uv"))
@@ -172,4 +193,4 @@ def _uv(*arguments: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main([cell for cell in CELLS if not sys.argv[1:] or cell.airflow in sys.argv[1:]]))
+    sys.exit(main(tuple(cell for cell in CELLS if not sys.argv[1:] or cell.airflow in sys.argv[1:])))

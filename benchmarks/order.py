@@ -20,6 +20,7 @@ from benchmarks.order_day import CONFIGURATION, DAY, write_files
 from benchmarks.order_kills import Killer, Kills
 from benchmarks.order_stage import Stage, seen, stage
 from benchmarks.order_table import Outcome, complaints, head, kill_table, line
+from demo.object_store import ObjectStore, object_store
 from kafka_sla.model.entities import Interval
 
 _BEGAN = time.monotonic()
@@ -53,6 +54,12 @@ def main(hours: int, runs: int, kills: int, only: Sequence[str]) -> int:
             found.append(replace(outcome, more_mails=True))
         if kills and (not only or "kills" in only):
             found.append(_outcome(folder, files, f"{kills} kills", every, _killed(kills, every, landed), found[0]))
+        if not only or "S3" in only:
+            with object_store(folder / "objects") as there:
+                plain, killed = lambda made, _: made.run(every), _killed(kills, every, landed)
+                found.append(_outcome(folder, files, f"{hours} runs, on S3", every, plain, found[0], there))
+                if kills:
+                    found.append(_outcome(folder, files, f"{kills} kills, on S3", every, killed, found[0], there))
         for one in landed:
             print(kill_table(one))
     wrong = complaints(found)
@@ -67,11 +74,18 @@ def _parts(hours: int, count: int) -> list[Interval]:
 
 
 def _outcome(
-    folder: Path, files: Files, title: str, intervals: Sequence[Interval], act: Act, first: Outcome | None = None
+    folder: Path,
+    files: Files,
+    title: str,
+    intervals: Sequence[Interval],
+    act: Act,
+    first: Outcome | None = None,
+    objects: ObjectStore | None = None,
 ) -> Outcome:
     """Act out one variant, print its line and say what it left; `first`: what it is compared with."""
     began = time.monotonic()
-    with stage(folder / title.replace(" ", "-").replace(",", ""), CONFIGURATION, intervals) as made:
+    own = folder / title.replace(" ", "-").replace(",", "").lower()
+    with stage(own, CONFIGURATION, intervals, objects=objects) as made:
         made.import_files(files)
         act(made, files)
         made.mark_complete()

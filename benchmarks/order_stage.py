@@ -23,6 +23,7 @@ from benchmarks.order_day import CLUSTER
 from benchmarks.order_reader import canonical, seen_now
 from benchmarks.order_worker import Plan, store_of
 from demo.mailbox import Mailbox, mailbox
+from demo.object_store import BUCKET, ObjectStore
 from kafka_sla.lake.import_files import import_committed_offsets, import_log_offsets
 from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import EVERYTHING, Interval
@@ -115,10 +116,21 @@ class SlowMailbox(Mailbox):
 
 @contextmanager
 def stage(
-    folder: Path, configuration: str, intervals: Sequence[Interval], *, broker: str | None = None, checked: bool = False
+    folder: Path,
+    configuration: str,
+    intervals: Sequence[Interval],
+    *,
+    broker: str | None = None,
+    checked: bool = False,
+    objects: ObjectStore | None = None,
 ) -> Iterator[Stage]:
-    """A new variant; at its end the reader has written what it saw to `seen.json`."""
+    """A new variant, with its warehouse in the object store if there is one; at its end the reader has written what it
+    saw to `seen.json`."""
     folder.mkdir(parents=True)
+    if objects:
+        extra = {"warehouse": f"s3://{BUCKET}/{folder.name}/warehouse", **objects.properties}
+        store = {"conn_type": "sqlite", "host": str(folder / "kafka_sla.db"), "extra": extra}
+        (folder / "store.json").write_text(json.dumps(store))
     (folder / "kafka_sla.yml").write_text(configuration)
     with mailbox(folder / "mail", SlowMailbox) as box:
         made = Stage(Plan(folder, tuple(intervals), box.port, broker, "reader", checked), box)

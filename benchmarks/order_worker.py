@@ -58,7 +58,11 @@ def read_plan(path: Path) -> Plan:
 
 
 def store_of(folder: Path) -> Store:
-    return Store.embedded(folder / "store")
+    """The one whose connection `store.json` holds, or one in the folder itself."""
+    named = folder / "store.json"
+    if not named.exists():
+        return Store.embedded(folder / "store")
+    return Store.from_connection(Connection("kafka_sla_store", **json.loads(named.read_text())))
 
 
 def settings_of(folder: Path) -> Settings:

@@ -19,6 +19,7 @@ from benchmarks import (
     speed_recompute,
     speed_sample,
     speed_scale,
+    speed_slas,
     speed_snapshot,
 )
 from benchmarks.printed import PAGES, put
@@ -35,6 +36,7 @@ _ASKED: dict[str, tuple[str, Callable[[], str]]] = {
     "history": ("speed.md", speed_history.day),
     "wire": ("scale.md", speed_snapshot.wire),
     "scale": ("scale.md", speed_scale.interval),
+    "slas": ("scale.md", speed_slas.grown),
     "sample": ("speed.md", speed_sample.cost),
 }
 """By name: the page that the answer stands in, and what answers."""

@@ -75,6 +75,10 @@ class AirflowClient:
         body = {**connection, "connection_id": name, "extra": json.dumps(connection["extra"])}
         self._ask("POST", "/api/v2/connections", body)
 
+    def set_variable(self, name: str, value: str) -> None:
+        """Add a variable that is not there, as under Admin > Variables."""
+        self._ask("POST", "/api/v2/variables", {"key": name, "value": value})
+
     def set_slots(self, pool: str, slots: int) -> None:
         """How many tasks of a pool may run at once."""
         self._ask("PATCH", f"/api/v2/pools/{pool}?update_mask=slots", {"name": pool, "slots": slots})

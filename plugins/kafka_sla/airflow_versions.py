@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowNotFoundException, AirflowSkipException, conf
+from airflow.sdk import Variable
 from airflow.sdk.definitions.deadline import DeadlineAlert
 
 try:
@@ -32,7 +33,14 @@ __all__ = [
     "conf",
     "deadline",
     "not_tried_again",
+    "variable",
 ]
+
+
+def variable(name: str) -> str | None:
+    """The value of an Airflow variable; None when there is none of that name."""
+    found = Variable.get(name, default=None)
+    return None if found is None else str(found)
 
 
 def not_tried_again(exceptions: Sequence[type[Exception]], reason: str) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
@@ -11,6 +10,7 @@ from zoneinfo import ZoneInfo
 from kafka_sla.config.burn_pairs import burn_rules
 from kafka_sla.config.chains import chain_rules, chained
 from kafka_sla.config.field_types import valid
+from kafka_sla.config.secret_words import SECRET_ADDRESS, SECRET_KEY
 from kafka_sla.config.yaml_lines import KeyPath
 from kafka_sla.model import former_names
 from kafka_sla.text.durations import duration_text, parse_duration
@@ -20,10 +20,6 @@ from kafka_sla.text.timestamps import parse_instant
 
 Found = tuple[KeyPath, str]
 """Where, and what is wrong with what is allowed."""
-SECRET_ADDRESS = re.compile(r"://[^/\s:]*:[^/\s@]*@")
-_SECRET_KEY = re.compile(
-    r"pass(word|wd|phrase)?$|pwd|secret|token|api_?key|private_?key|credential|jaas", re.IGNORECASE
-)
 _SLOT_MS = 300_000
 _MINUTE_MS = 60_000
 _INTERVALS = (1, 2, 5, 10, 15)
@@ -109,7 +105,7 @@ def secrets(value: Any, path: KeyPath = ()) -> Iterator[Found]:
     for key, inner in items:
         plain = isinstance(inner, str | int | float) and not isinstance(inner, bool) and "{{" not in str(inner)
         public = str(key).endswith(("conn_id", "connection")) or key in former_names.YAML_KEYS
-        named = isinstance(key, str) and _SECRET_KEY.search(key) and not public
+        named = isinstance(key, str) and SECRET_KEY.search(key) and not public
         if plain and (named or SECRET_ADDRESS.search(str(inner))):
             yield (
                 (*path, key),

@@ -29,6 +29,7 @@ from kafka_sla.config.field_types import (
     TopicName,
     WebAddress,
 )
+from kafka_sla.config.references import REFERENCE
 from kafka_sla.model.entities import WebhookFormat
 
 
@@ -361,7 +362,25 @@ SECTIONS: dict[tuple[str, ...], type[Section]] = {
 """Which model rules at which key path; * stands for any index or name."""
 
 
+_NARROW = ("boolean", "integer", "number")
+"""Types of which not any text is a value."""
+
+
 def json_schema() -> dict[str, Any]:
     """JSON Schema of the configuration file, for editors."""
-    schema = Document.model_json_schema(by_alias=True)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "kafka_sla"}
+    schema = {**_or_reference(Document.model_json_schema(by_alias=True)), "title": "kafka_sla"}
+    schema["$defs"]["Reference"] = {"type": "string", "pattern": REFERENCE.pattern}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def _or_reference(schema: Any) -> Any:
+    """Wherever not any text is allowed, a reference to a variable is, too; names of keys cannot be one."""
+    if isinstance(schema, list):
+        return [_or_reference(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {key: value if key == "propertyNames" else _or_reference(value) for key, value in schema.items()}
+    if kept.get("type") in _NARROW or (kept.get("type") == "string" and kept.keys() & {"pattern", "enum"}):
+        about = {key: kept.pop(key) for key in ("title", "description", "default") if key in kept}
+        return {**about, "anyOf": [kept, {"$ref": "#/$defs/Reference"}]}
+    return kept

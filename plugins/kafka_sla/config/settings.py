@@ -14,6 +14,7 @@ from kafka_sla.config.burn_pairs import burn_pairs
 from kafka_sla.config.chains import stages_of
 from kafka_sla.config.maintenance import parse_maintenance
 from kafka_sla.config.problems import mistakes, report
+from kafka_sla.config.references import Variable, environment_variable
 from kafka_sla.config.rules import did_you_mean, merged_slas
 from kafka_sla.config.schema import (
     ClusterKeys,
@@ -88,11 +89,11 @@ class Settings:
         return known[name]
 
 
-def load_settings(path: str | Path) -> Settings:
+def load_settings(path: str | Path, variable: Variable = environment_variable) -> Settings:
     """Read a configuration file and the SLA files beside it. SettingsError lists every mistake with file, line, key,
-    value and what is allowed."""
+    value and what is allowed. `variable`: how Airflow variables are asked for."""
     try:
-        file = read_configuration(Path(path))
+        file = read_configuration(Path(path), variable)
     except OSError as error:
         raise SettingsError(f"cannot read the configuration {path}: {error.strerror}; name the file to read") from error
     if wrong := mistakes(file):

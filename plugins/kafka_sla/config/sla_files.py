@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from kafka_sla.config.references import Variable, environment_variable
 from kafka_sla.config.rules import merged_slas
 from kafka_sla.config.yaml_lines import Mistake, YamlFile, read_yaml
 
@@ -15,11 +16,11 @@ FOLDER = "slas.d"
 _KEYS = ("slas", "defaults")
 
 
-def read_configuration(path: Path) -> YamlFile:
+def read_configuration(path: Path, variable: Variable = environment_variable) -> YamlFile:
     """The configuration and the SLAs of all teams; OSError when one of the files cannot be read."""
-    file = read_yaml(path)
+    file = read_yaml(path, variable)
     for team in team_files(path):
-        part, name = read_yaml(team), f"{FOLDER}/{team.name}"
+        part, name = read_yaml(team, variable), f"{FOLDER}/{team.name}"
         file.mistakes += [Mistake(m.line, m.path, m.text, name) for m in [*part.mistakes, *_misplaced(part)]]
         if isinstance(file.values, dict) and isinstance(part.values, dict):
             _append(file, part, name)

@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
+
+from kafka_sla.config.references import Variable, environment_variable, resolved
 
 KeyPath = tuple[str | int, ...]
 
@@ -33,6 +35,8 @@ class YamlFile:
     mistakes: list[Mistake] = field(default_factory=list)
     parts: list[tuple[int, str]] = field(default_factory=list)
     """Other files that SLAs came from, in their order: the index of the first one, and the file's name."""
+    variable: Variable = environment_variable
+    """How Airflow variables are asked for that values refer to."""
 
     def mistake(self, path: KeyPath, text: str) -> Mistake:
         """The mistake at a key path, by file and line."""
@@ -75,9 +79,12 @@ for _kind, (_pattern, _first) in _PLAIN.items():
     )
 
 
-def read_yaml(path: Path) -> YamlFile:
-    """Read one YAML file. Syntax mistakes land in `mistakes`, never in an exception; OSError when it cannot be read."""
-    found = YamlFile()
+def read_yaml(path: Path, variable: Variable = environment_variable) -> YamlFile:
+    """Read one YAML file. Syntax mistakes land in `mistakes`, never in an exception; OSError when it cannot be read.
+
+    Values may refer to variables: what stands without quotes is read as if the variable's value stood there.
+    """
+    found = YamlFile(variable=variable)
     try:
         node = yaml.compose(path.read_text("utf-8"), _Loader)
         found.values = _value(node, (), found, set()) if node else None
@@ -102,7 +109,7 @@ def _value(node: yaml.Node, path: KeyPath, found: YamlFile, parents: set[int]) -
     if isinstance(node, yaml.SequenceNode):
         inside = parents | {id(node)}
         return [_value(item, (*path, i), found, inside) for i, item in enumerate(node.value)]
-    return _scalar(node, path, found)
+    return _scalar(cast(yaml.ScalarNode, node), path, found)
 
 
 def _mapping(node: yaml.MappingNode, path: KeyPath, found: YamlFile, parents: set[int]) -> dict[str, Any]:
@@ -129,15 +136,31 @@ def _merged(value: Any) -> Iterator[dict[str, Any]]:
             yield part
 
 
-def _scalar(node: yaml.Node, path: KeyPath, found: YamlFile) -> Any:
+def _scalar(node: yaml.ScalarNode, path: KeyPath, found: YamlFile) -> Any:
     text, kind = str(node.value), node.tag.removeprefix(_TAG)
     if kind == "str":
-        return text
+        try:
+            value = resolved(text, found.variable)
+        except LookupError as error:
+            return _wrong(found, node, path, str(error))
+        return value if value == text or node.style else _plain(value)
     if kind not in ("bool", "int", "float", "null") or not re.fullmatch(_PLAIN[kind][0], text):
         _wrong(found, node, path, f"tag {node.tag!r} is not allowed here; put the value in quotes")
         return text
+    return _typed(text, kind)
+
+
+def _plain(text: str) -> Any:
+    """What the text means without quotes."""
+    kinds = (kind for kind in ("bool", "int", "float", "null") if re.fullmatch(_PLAIN[kind][0], text))
+    return _typed(text, next(kinds, "str"))
+
+
+def _typed(text: str, kind: str) -> Any:
     if kind == "null":
         return None
+    if kind == "str":
+        return text
     return text.lower() == "true" if kind == "bool" else int(text) if kind == "int" else float(text)
 
 

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from kafka_sla.airflow_versions import variable
 from kafka_sla.config.settings import Settings, load_settings
 from kafka_sla.errors import SettingsError
 
@@ -36,7 +37,7 @@ def configuration_path(dag_file: str) -> Path:
 def menu(path: Path) -> Menu:
     """Names for the form, read each time the DAG file is parsed (a few milliseconds)."""
     try:
-        settings = load_settings(path)
+        settings = load_settings(path, variable)
     except SettingsError as error:
         return Menu(problem=str(error))
     return Menu(

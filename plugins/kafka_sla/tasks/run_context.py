@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from airflow.sdk import get_current_context
 
-from kafka_sla.airflow_versions import conf
+from kafka_sla.airflow_versions import conf, variable
 from kafka_sla.config.settings import Settings, load_settings
 from kafka_sla.config.store import Store
 from kafka_sla.errors import BadRequest
@@ -49,7 +49,7 @@ def read_settings() -> tuple[Settings, Frozen]:
     """The configuration file as it is now, kept in the store for the run's other tasks; for its first task only."""
     from kafka_sla.ledger.ledger import Ledger
 
-    settings = load_settings(configuration_path(get_current_context()["dag"].fileloc))
+    settings = load_settings(configuration_path(get_current_context()["dag"].fileloc), variable)
     store = settings.store_connection
     return settings, Frozen(store=store, configuration=Ledger(store_of(store)).configurations.freeze(settings))
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 from airflow.sdk import Connection as AirflowConnection
 from fastapi import Request
 
-from kafka_sla.airflow_versions import AirflowNotFoundException, conf
+from kafka_sla.airflow_versions import AirflowNotFoundException, conf, variable
 from kafka_sla.config.settings import STORE_CONNECTION, Settings, load_settings
 from kafka_sla.config.sla_files import changes_of
 from kafka_sla.config.store import Store
@@ -59,7 +59,7 @@ def _current_settings() -> Settings:
     """Those of the file; where the web server has none, as with DAG bundles, those of the newest run."""
     path = _configuration()
     try:
-        return _settings(path, changes_of(path))
+        return _of_file(path)
     except FileNotFoundError as error:
         with suppress(ConnectionMissing):
             if found := _opened(_store(STORE_CONNECTION))[0].configurations.newest():
@@ -81,10 +81,25 @@ def _configuration() -> Path:
     return Path(os.environ.get("KAFKA_SLA_CONFIG") or Path(conf.get("core", "dags_folder")) / "kafka_sla.yml")
 
 
+def _of_file(path: Path) -> Settings:
+    """Read anew when a file, or an Airflow variable that it refers to, has changed."""
+    settings, asked = _settings(path, changed := changes_of(path))
+    if any(variable(name) != value for name, value in asked.items()):
+        _settings.cache_clear()
+        settings, _ = _settings(path, changed)
+    return settings
+
+
 @lru_cache(maxsize=2)
-def _settings(path: Path, changed: tuple[int, ...]) -> Settings:
-    """Read anew when a file has changed."""
-    return load_settings(path)
+def _settings(path: Path, changed: tuple[int, ...]) -> tuple[Settings, dict[str, str | None]]:
+    """The settings, and the Airflow variables that they were read with."""
+    asked: dict[str, str | None] = {}
+
+    def remembered(name: str) -> str | None:
+        asked[name] = variable(name)
+        return asked[name]
+
+    return load_settings(path, remembered), asked
 
 
 @lru_cache(maxsize=2)
