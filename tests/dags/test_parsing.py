@@ -109,6 +109,15 @@ def test_parsing_imports_nothing_heavy(name: str) -> None:
     assert found.stdout.splitlines()[-1] == "[]"
 
 
+def test_pages_import_nothing_that_only_workers_install() -> None:
+    code = (
+        "import sys; import tests.airflow_home; import kafka_sla.web.app;"
+        "print([m for m in ('great_expectations', 'matplotlib') if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert found.stdout.splitlines()[-1] == "[]"
+
+
 def test_below_a_path_prefix_the_menu_leads_there() -> None:
     code = "from kafka_sla_plugin import KafkaSlaPlugin as p; print(*[view['href'] for view in p.external_views])"
     answer = subprocess.run(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from email.message import EmailMessage
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -14,7 +15,6 @@ from kafka_sla.ledger.outbox import Notice
 from kafka_sla.model.entities import Sla, SlaWindow
 from kafka_sla.notifications.mail_policy import POLICY
 from kafka_sla.notifications.miss_context import Surroundings, also_missed, commands, cost, links
-from kafka_sla.reporting.charts import latency_plots
 from kafka_sla.reporting.templates import render, visible
 from kafka_sla.sla.wording import catching_up, violation
 from kafka_sla.text.formatting import moment, span
@@ -43,7 +43,7 @@ def compose(
     message["X-Kafka-Sla-Miss"] = notice.miss.id
     message.set_content(render("notifications/miss.txt.j2", told))
     own = message_id(thread, notice.kind, sender)[1:-1]
-    plots = latency_plots(sla, windows, [notice.miss], size=_PLOT_SIZE)
+    plots = _plots(sla, notice, windows)
     ids = {name: f"plot-{name}.{own}" for name in plots}
     pictures = {name: f"cid:{plot_id}" for name, plot_id in ids.items()}
     message.add_alternative(render("notifications/miss.html.j2", told, pictures=pictures), subtype="html")
@@ -56,10 +56,17 @@ def compose(
 
 
 def miss_page(sla: Sla, notice: Notice, windows: Sequence[SlaWindow], around: Surroundings) -> str:
-    """The same as one HTML file, with its pictures inside: for whoever writes the post-mortem."""
-    plots = latency_plots(sla, windows, [notice.miss], size=_PLOT_SIZE)
+    """The same as one HTML file, with its pictures inside: for whoever writes the post-mortem. Without matplotlib, which
+    a web server does not need, it has none."""
+    plots = _plots(sla, notice, windows) if find_spec("matplotlib") else {}
     pictures = {name: f"data:image/png;base64,{b64encode(png).decode()}" for name, png in plots.items()}
     return render("notifications/miss.html.j2", _told(sla, notice, windows, around), pictures=pictures)
+
+
+def _plots(sla: Sla, notice: Notice, windows: Sequence[SlaWindow]) -> Mapping[str, bytes]:
+    from kafka_sla.reporting.charts import latency_plots
+
+    return latency_plots(sla, windows, [notice.miss], size=_PLOT_SIZE)
 
 
 def _told(sla: Sla, notice: Notice, windows: Sequence[SlaWindow], around: Surroundings) -> dict[str, Any]:

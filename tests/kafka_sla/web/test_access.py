@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,30 @@ def test_readers_get_an_answer(reader: Asker, path: str) -> None:
 
     assert 200 == answer.status_code, answer.text[:500]
     assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+@pytest.fixture
+def no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the extra `worker` installs is not there, as where only a web server runs."""
+    for name in ["great_expectations", "matplotlib", *sys.modules]:
+        if name.partition(".")[0] in ("great_expectations", "matplotlib"):
+            monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, "kafka_sla.reporting.charts", raising=False)
+
+
+@pytest.mark.usefixtures("no_worker")
+@pytest.mark.parametrize("path", [path for path in routes() if "nothing" not in path])
+def test_a_web_server_needs_nothing_that_only_workers_install(reader: Asker, path: str) -> None:
+    assert reader.get(path).status_code < 500
+
+
+@pytest.mark.usefixtures("no_worker")
+def test_without_matplotlib_an_exported_miss_has_no_plot(reader: Asker) -> None:
+    (miss,) = reader.json("/api/v1/misses", state="open")
+    answer = reader.get(f"/misses/{miss['id']}/document")
+
+    assert answer.status_code == 200
+    assert "<img" not in answer.text and miss["sla"] in answer.text
 
 
 @pytest.mark.parametrize("path", routes())
