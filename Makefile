@@ -118,7 +118,7 @@ chromium: setup
 	@command -v "$${CHROMIUM:-chromium}" >/dev/null || { echo "Chromium is needed: apt-get install chromium, or make $(MAKECMDGOALS) CHROMIUM=/path/to/chromium"; exit 1; }
 	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt playwright axe-playwright-python
 
-matrix: setup wheel ## the wheel under each Airflow, Python and Spark, as a table (an hour; Python 3.11 to 3.13 on the PATH); ONLY=3.1.8 for one Airflow
+matrix: setup wheel ## the wheel under each Airflow, Python and Spark, as a table (10 minutes, Python 3.11 to 3.13 on the PATH); ONLY=3.1.8 for one Airflow
 	@$(BIN)/python -m benchmarks.matrix $(ONLY)
 
 celery: setup ## an Airflow with CeleryExecutor whose two workers share no folder (10 minutes); needs redis-server

@@ -56,8 +56,8 @@ def compose(
 
 
 def miss_page(sla: Sla, notice: Notice, windows: Sequence[SlaWindow], around: Surroundings) -> str:
-    """The same as one HTML file, with its pictures inside: for whoever writes the post-mortem. Without matplotlib, which
-    a web server does not need, it has none."""
+    """The same as one HTML file, with its pictures inside, for whoever writes the post-mortem. It has none without
+    matplotlib, which a web server does not need."""
     plots = _plots(sla, notice, windows) if find_spec("matplotlib") else {}
     pictures = {name: f"data:image/png;base64,{b64encode(png).decode()}" for name, png in plots.items()}
     return render("notifications/miss.html.j2", _told(sla, notice, windows, around), pictures=pictures)
