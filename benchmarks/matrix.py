@@ -40,7 +40,7 @@ try:
     from airflow.dag_processing.dagbag import DagBag
 except ImportError:
     from airflow.models.dagbag import DagBag
-bag = DagBag(sys.argv[1], include_examples=False)
+bag = DagBag(sys.argv[1])
 seconds = time.monotonic() - began
 import kafka_sla.web.app
 heavy = [name for name in ("pyspark", "great_expectations", "matplotlib") if name in sys.modules]

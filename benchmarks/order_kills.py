@@ -68,7 +68,8 @@ class Killer:
                 elif worker.wait():
                     raise RuntimeError((self._folder / "killed.log").read_text()[-3000:])
                 else:  # all is done before all kills are: some runs are cleared
-                    self._clear(self._lots.sample(list(self._intervals), max(1, len(self._intervals) // 3)))
+                    # two at least, because some kills aim at a later one than the first
+                    self._clear(self._lots.sample(list(self._intervals), max(2, len(self._intervals) // 3)))
             finally:
                 kill(worker)
         return self.kills

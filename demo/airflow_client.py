@@ -75,6 +75,10 @@ class AirflowClient:
         body = {**connection, "connection_id": name, "extra": json.dumps(connection["extra"])}
         self._ask("POST", "/api/v2/connections", body)
 
+    def states(self) -> dict[str, str]:
+        """The state of each SLA, as this project's pages show it in Airflow's web server."""
+        return {sla["name"]: sla["state"] for sla in self._ask("GET", "/kafka-sla/api/v1/slas")}
+
     def set_variable(self, name: str, value: str) -> None:
         """Add a variable that is not there, as under Admin > Variables."""
         self._ask("POST", "/api/v2/variables", {"key": name, "value": value})
@@ -175,13 +179,13 @@ class AirflowClient:
             return False
         return True
 
-    def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+    def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
         self.alive()
         if self._token is None:
             self._token = self.token()
         return self._send(method, path, body, {"Authorization": f"Bearer {self._token}"})
 
-    def _send(self, method: str, path: str, body: Any, headers: dict[str, str]) -> dict[str, Any]:
+    def _send(self, method: str, path: str, body: Any, headers: dict[str, str]) -> Any:
         data = json.dumps(body).encode() if body is not None else None
         request = urllib.request.Request(
             self.address + path,
@@ -190,4 +194,4 @@ class AirflowClient:
             method=method,
         )
         with _OPEN(request, timeout=30) as answer:
-            return dict(json.loads(answer.read() or b"{}"))  # what was deleted answers nothing
+            return json.loads(answer.read() or b"{}")  # what was deleted answers nothing
