@@ -6,11 +6,13 @@ from __future__ import annotations
 import itertools
 import sqlite3
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import Engine, create_engine, event, make_url, text
+from sqlalchemy.pool import NullPool
 
 from demo.postgres import postgres
 from kafka_sla.config.store import Store
@@ -18,6 +20,7 @@ from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 
 _NUMBERS = itertools.count(1)
+_SEND_AWAY = text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = :name")
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -40,11 +43,14 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """One of each database; the warehouse is a folder."""
     if request.param == "sqlite":
-        return Store.embedded(tmp_path)
-    return Store(str(tmp_path / "warehouse"), _empty_database(request.getfixturevalue("postgres_url")))
+        yield Store.embedded(tmp_path)
+        return
+    server = request.getfixturevalue("postgres_url")
+    with _empty_database(server) as url:
+        yield Store(str(tmp_path / "warehouse"), url)
 
 
 @pytest.fixture
@@ -59,10 +65,14 @@ def lake(store: Store, ledger: Ledger) -> Lake:
     return Lake(store)
 
 
-def _empty_database(url: str) -> str:
+@contextmanager
+def _empty_database(server: str) -> Iterator[str]:
+    """Its address. Whoever is connected to it in the end is sent away: pools that nobody has collected yet would hold
+    connections until the server has none left for the tests to come."""
     name = f"test_{next(_NUMBERS)}"
-    engine = create_engine(url, isolation_level="AUTOCOMMIT")
+    engine = create_engine(server, isolation_level="AUTOCOMMIT", poolclass=NullPool)
     with engine.connect() as connection:
         connection.execute(text(f"CREATE DATABASE {name}"))
-    engine.dispose()
-    return make_url(url).set(database=name).render_as_string(hide_password=False)
+    yield make_url(server).set(database=name).render_as_string(hide_password=False)
+    with engine.connect() as connection:
+        connection.execute(_SEND_AWAY, {"name": name})
