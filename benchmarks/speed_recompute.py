@@ -115,11 +115,11 @@ def recompute(shape: Shape, count: float) -> Measured:
         commits = store_facts(place, shape, count)
         fact_bytes = bytes_of(files_below(f"{place.store.warehouse}/facts"))
         interval = Interval(START, START + timedelta(days=count))
-        began, processor = time.monotonic(), _busy()
+        began, processor = time.monotonic(), busy()
         words = io.StringIO()
         with redirect_stderr(words):
             execute(place, Run(interval, (CLUSTER,), place.settings.slas, live=False))
-        took, used = time.monotonic() - began, _busy() - processor
+        took, used = time.monotonic() - began, busy() - processor
         say(f"{commits:,} commits in {took:.1f} s")
         steps: dict[str, float] = {}
         for name, spent in _STEP.findall(words.getvalue()):
@@ -149,7 +149,7 @@ def store_facts(place: Workplace, shape: Shape, count: float) -> int:
     return commits
 
 
-def _busy() -> float:
+def busy() -> float:
     """Of the machine, because Spark's workers end without anybody's waiting for them, who could count their time."""
     idle = ("idle", "iowait", "guest", "guest_nice")  # what guests take is in the others, too
     return float(sum(spent for name, spent in psutil.cpu_times()._asdict().items() if name not in idle))

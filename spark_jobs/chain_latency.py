@@ -62,7 +62,7 @@ def _of_chains(job: Job) -> Job:
     since = job.interval.start - chain_reach(job.slas) - CHAIN_MARGIN
     replays = tuple(_replay(replay, slas, since) for replay in job.replays)
     carry = {CONSUMER_LATENCY.name: job.carry.get(CONSUMER_LATENCY.name, [])}
-    return replace(job, slas=slas, replays=replays, carry=carry)
+    return replace(job, slas=slas, replays=replays, carry=carry, older={})
 
 
 def _replay(replay: Replay, slas: tuple[MeasuredSla, ...], since: datetime) -> Replay:
@@ -72,7 +72,8 @@ def _replay(replay: Replay, slas: tuple[MeasuredSla, ...], since: datetime) -> R
         return Patterns(tuple(pattern for sla in own for pattern in names(sla).include))
 
     cluster = replace(replay.cluster, groups=patterns(lambda s: s.groups), topics=patterns(lambda s: s.topics))
-    return replace(replay, cluster=cluster, commits_since=min(since, replay.carried.at if replay.carried else since))
+    since = min(since, replay.carried.at if replay.carried else since)
+    return replace(replay, cluster=cluster, commits_since=since, anew=())
 
 
 def following(job: Job) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -103,10 +103,12 @@ def _new_lives(chunk: Chunk, gp: Ints) -> tuple[Ints, Ints]:
 
 def _polls(chunk: Chunk, gp: Ints, job: Job) -> tuple[Ints, Ints]:
     """Of each poll of a group's partition, after those that the published rows know: group-partition and point."""
-    since = {r.cluster.name: epoch_ms(r.carried.at) * 1_000 for r in job.replays if r.carried}
+    replays = {replay.cluster.name: replay for replay in job.replays}
     first = np.searchsorted(chunk.points.place, chunk.gp_partition[gp], side="left")
     count = np.searchsorted(chunk.points.place, chunk.gp_partition[gp], side="right") - first
-    begun = np.array([since.get(name, -FAR) for name in chunk.keys["cluster"].to_pylist()], dtype=np.int64)
+    places = zip(chunk.keys["cluster"].to_pylist(), chunk.keys["topic"].to_pylist(), strict=True)
+    carried = [replays[cluster].carried_of(topic) for cluster, topic in places]
+    begun = np.array([epoch_ms(one.at) * 1_000 if one else -FAR for one in carried], dtype=np.int64)
     of = np.repeat(gp, count)
     point = np.repeat(first - (np.cumsum(count) - count), count) + np.arange(count.sum())
     new = (chunk.points.log_start[point] != NONE) & (chunk.points.at[point] > begun[of])

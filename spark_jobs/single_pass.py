@@ -10,15 +10,13 @@ import pyarrow as pa
 
 from kafka_sla.model.entities import MeasuredSla, epoch_ms
 from kafka_sla.model.tables import CONSUMER_LATENCY, NON_CONSUMED, STEADY_STATE, Table
-from kafka_sla.spark.job_spec import Job
+from kafka_sla.spark.job_spec import Job, longest_expiry
 from kafka_sla.spark_jobs import consumer_latency, consumer_status, group_status, non_consumed, steady_state
 from kafka_sla.spark_jobs.events.chunks import Chunk, Room, chunks
 from kafka_sla.spark_jobs.events.sort import in_order
 from kafka_sla.spark_jobs.numeric.arrays import Ints
 from kafka_sla.spark_jobs.windows.segments import segments, steps
 from kafka_sla.spark_jobs.windows.window_grid import JobSpan, alive, ends, rows
-
-_WEEK_MS = 7 * 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +30,7 @@ class MeasuredChunk:
 def scope_of(job: Job) -> JobSpan:
     """What the job measures."""
     start, end = (epoch_ms(at) * 1_000 for at in (job.interval.start, job.interval.end))
-    expire = max([sla.steady_state.expire_group_ms for sla in job.slas], default=_WEEK_MS)
-    return JobSpan(start, end, job.window_ms * 1_000, expire * 1_000)
+    return JobSpan(start, end, job.window_ms * 1_000, longest_expiry(job.slas) * 1_000)
 
 
 def tables(job: Job) -> Callable[[Iterable[pa.RecordBatch]], Iterator[dict[Table, pa.Table]]]:

@@ -78,6 +78,8 @@ def failures(made: World, watched: Plan, known: Facts, into: Path, wide: list[Wi
         yield from verdicts.verdicts(made, slas[made.seed // 6 % len(slas)], whole, seen, true)
     if made.seed % 4 == 1:
         yield from rows_agree.same(whole, cuts.in_pieces(made, landed, into), "in pieces")
+    if made.seed % 8 == 5:
+        yield from rows_agree.same(*cuts.with_an_sla_added(made, landed, into), "with an SLA added")
     if made.seed % 300 == 157:
         yield from stored(made, known, into, _of_one(whole, slas[2].name))
     if made.seed % 6 == 5:

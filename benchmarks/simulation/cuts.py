@@ -1,8 +1,10 @@
-"""The same facts measured otherwise: in pieces that carry over, in another order, some twice. Knows no truth."""
+"""The same facts measured otherwise: in pieces that carry over, with an SLA that comes later, in another order, some
+twice. Knows no truth."""
 
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ from benchmarks.simulation.facts import Facts
 from benchmarks.simulation.making import generator
 from benchmarks.simulation.slas import slas_of
 from benchmarks.simulation.world import World
+from kafka_sla.model.entities import Patterns
 from kafka_sla.model.tables import COMMITTED_OFFSETS
 
 
@@ -27,6 +30,21 @@ def in_pieces(world: World, known: kernel.Files, into: Path) -> kernel.Made:
         carry = kernel.between(parts[-1], start - world.window_ms, start) if parts and parts[-1] else None
         parts.append(kernel.measured(into, known, start, end, world.window_ms, slas_of(world), carry=carry))
     return kernel.joined(parts)
+
+
+def with_an_sla_added(world: World, known: kernel.Files, into: Path) -> tuple[kernel.Made, kernel.Made]:
+    """Rows since an SLA over one group was added at some window: by a run that replays all facts from the beginning,
+    and by one that carries over what it need not replay."""
+    rng = generator(world.seed, "added")
+    *old, new = slas_of(world)
+    group = str(rng.choice(sorted({reader.group for reader in world.readers})))
+    new = replace(new, groups=Patterns((group,)))
+    border = world.start + int(rng.integers(1, (world.end - world.start) // world.window_ms)) * world.window_ms
+    before = kernel.measured(into, known, world.start, border, world.window_ms, tuple(old))
+    carry = kernel.between(before, border - world.window_ms, border)
+    topics = {reader.partition.topic for reader in world.readers if reader.group == group}
+    how = (into, known, border, world.end, world.window_ms, (*old, new))
+    return kernel.measured(*how), kernel.measured(*how, carry, tuple(sorted(topics)))
 
 
 def shuffled(world: World, known: Facts, into: Path) -> kernel.Made:

@@ -50,9 +50,10 @@ def measured(
     window_ms: int,
     slas: tuple[Sla, ...],
     carry: Made | None = None,
+    anew: tuple[str, ...] = (),
 ) -> Made:
-    """All rows of an interval; `carry`: rows whose last window ends at its start."""
-    return made(job(into, known, start, end, window_ms, slas, carry))
+    """All rows of an interval; `carry`: rows whose last window ends at its start, of all topics but those `anew`."""
+    return made(job(into, known, start, end, window_ms, slas, carry, anew=anew))
 
 
 def job(
@@ -64,11 +65,11 @@ def job(
     slas: tuple[Sla, ...],
     carry: Made | None = None,
     output: str = "",
+    anew: tuple[str, ...] = (),
 ) -> Job:
     """The job that measures an interval of these facts."""
-    replay = Replay(
-        measured_cluster(Cluster(CLUSTER, None)), Carried(at(start), _BEFORE) if carry is not None else None
-    )
+    carry_over = Carried(at(start), _BEFORE) if carry is not None else None
+    replay = Replay(measured_cluster(Cluster(CLUSTER, None)), carry_over, anew=anew)
     carried = files(into, {table: _of_load(rows) for table, rows in (carry or {}).items()}).paths
     given = known if isinstance(known, Files) else files(into, known)
     span = Interval(at(start), at(end))

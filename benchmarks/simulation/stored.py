@@ -45,7 +45,7 @@ _SLA = 2
 
 def stored(world: World, known: Facts, into: Path, whole: kernel.Made) -> Iterator[Failure]:
     """What is published in the end is what one interval over all facts gives, verdicts included."""
-    runs = _Runs(world, into)
+    runs = Runs(world, into)
     first, late = runs.divided(known)
     runs.land(first)
     intervals = runs.intervals()
@@ -95,7 +95,9 @@ def killed_after(writes: int) -> Iterator[None]:
         yield
 
 
-class _Runs:
+class Runs:
+    """The runs of one world, each by the settings that it is given."""
+
     def __init__(self, world: World, into: Path) -> None:
         self.world, self.rng = world, generator(world.seed, "runs")
         is_older = older_than_this(world.seed)

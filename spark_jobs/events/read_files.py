@@ -6,7 +6,7 @@ Knows the tables that a job reads and which of their rows it measures with; no m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -64,30 +64,37 @@ BlockReader = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some row groups of a file: every `of`-th one from `nth` on."""
+    """Some row groups of a file: every `of`-th one from `nth` on, or one of a file of `Job.older`."""
 
     table: str
     path: str
     nth: int = 0
     of: int = 1
+    older: int | None = None
+
+    def of_file(self, groups: int) -> list[int]:
+        """Which of its so many row groups these are."""
+        return list(range(self.nth, groups, self.of)) if self.older is None else [self.older]
 
 
 def shares(job: Job, share_bytes: int) -> list[list[Part]]:
     """The job's files in shares of about so many bytes: large files are divided, small ones are read together."""
-    files = [(table, path) for table in FACTS for path in job.facts.get(table, [])]
-    files += [(table, path) for table in PUBLISHED for path in job.carry.get(table, [])]
+    files = [Part(table, path) for table in FACTS for path in job.facts.get(table, [])]
+    files += [Part(table, path) for table in PUBLISHED for path in job.carry.get(table, [])]
+    parts = list(zip(files, sizes_of([one.path for one in files]), strict=True))
+    parts += [(Part(t, one.path, older=one.group), one.size) for t in FACTS for one in job.older.get(t, [])]
     found: list[list[Part]] = []
     room = 0
-    for (table, path), size in zip(files, sizes_of([path for _, path in files]), strict=True):
-        parts = 1 + size // share_bytes
-        if parts > 1:
-            found += [[Part(table, path, nth, parts)] for nth in range(parts)]
+    for part, size in parts:
+        of = 1 + size // share_bytes if part.older is None else 1
+        if of > 1:
+            found += [[replace(part, nth=nth, of=of)] for nth in range(of)]
             room = 0
         elif size <= room:
-            found[-1].append(Part(table, path))
+            found[-1].append(part)
             room -= size
         else:
-            found.append([Part(table, path)])
+            found.append([part])
             room = share_bytes - size
     return found
 
@@ -99,7 +106,7 @@ def reading(job: Job, parts: list[list[Part]], tasks: int) -> BlockReader:
         for share in given(batches):
             for part in parts[share]:
                 for rows in _read(part):
-                    yield blocks_of(KINDS[part.table], _events(job, part.table, rows), tasks)
+                    yield blocks_of(KINDS[part.table], _events(job, part, rows), tasks)
 
     return reaching([job.output], run)
 
@@ -108,7 +115,7 @@ def _read(part: Part) -> Iterator[pa.Table]:
     """Rows of a part in batches, names as dictionaries; a file of an older version lacks what came since."""
     with parquet_file(part.path, ("cluster", "topic", "group", "source")) as file:
         there = set(file.schema_arrow.names)
-        groups = list(range(part.nth, file.num_row_groups, part.of))
+        groups = part.of_file(file.num_row_groups)
         columns = [name for name in _COLUMNS[part.table] if name in there]
         size = _BATCH_PUBLISHED if part.table in PUBLISHED else _BATCH_ROWS
         for batch in batches(file, columns, size, groups):
@@ -124,8 +131,9 @@ def _whole(table: str, rows: pa.Table) -> pa.Table:
     return rows
 
 
-def _events(job: Job, table: str, rows: pa.Table) -> pa.Table:
+def _events(job: Job, part: Part, rows: pa.Table) -> pa.Table:
     """What the job measures with of these rows, in the layout of their kind."""
+    table, is_older = part.table, part.older is not None
     layout = LAYOUTS[KINDS[table]]
     if table in PUBLISHED:  # of a long load one window is wanted
         rows = rows.filter(pa.array(_of_carry_over(job, rows)))
@@ -145,7 +153,7 @@ def _events(job: Job, table: str, rows: pa.Table) -> pa.Table:
     found = pa.table([_cast(columns[field.name], field.type) for field in fields], schema=pa.schema(fields))
     if table in PUBLISHED:
         return found
-    wanted = _of_interval(job, rows, columns)
+    wanted = _of_interval(job, rows, columns, is_older)
     if "offset" in found.column_names and table != COMMITTED_OFFSETS.name:
         wanted &= ~_impossible(found)
     return found if wanted.all() else found.filter(pa.array(wanted))
@@ -277,9 +285,10 @@ _COLUMNS = {
 """What is read of the files."""
 
 
-def _of_interval(job: Job, rows: pa.Table, columns: dict[str, Any]) -> Bools:
+def _of_interval(job: Job, rows: pa.Table, columns: dict[str, Any], is_older: bool) -> Bools:
     """Facts up to the interval's end, and polls of the log somewhat later: they tell what cannot have been in it. Of
-    commits those from each cluster's carry-over on."""
+    commits those from each cluster's carry-over on, all of topics that are replayed anew, and of older files only
+    these."""
     at: Ints = columns["at"].to_numpy()
     end = epoch_ms(job.interval.end) * 1_000
     later = columns["polled"] if "log_start" in columns else "topic_id" in columns
@@ -288,10 +297,12 @@ def _of_interval(job: Job, rows: pa.Table, columns: dict[str, Any]) -> Bools:
         wanted = (at < end) | ((at == end) & ~columns["certain"])
     found = np.zeros(rows.num_rows, dtype=np.bool_)
     for replay in job.replays:
-        one = _selected(replay, rows)
+        since = np.ones(rows.num_rows, dtype=np.bool_)
         if replay.carried and "certain" in columns:
-            one &= at >= epoch_ms(replay.commits_since or replay.carried.at) * 1_000
-        found |= one
+            since = at >= epoch_ms(replay.commits_since or replay.carried.at) * 1_000
+        if is_older or replay.anew:
+            since = _is(rows, "topic", replay.anew.__contains__) | (since & (not is_older))
+        found |= since & _selected(replay, rows)
     return wanted & found
 
 
@@ -302,7 +313,8 @@ def _of_carry_over(job: Job, rows: pa.Table) -> Bools:
     for replay in job.replays:
         if replay.carried:
             own = pc.equal(rows["load_id"], replay.carried.load_id).to_numpy()
-            found |= own & (end == epoch_ms(replay.carried.at) * 1_000) & _selected(replay, rows)
+            own &= (end == epoch_ms(replay.carried.at) * 1_000) & _selected(replay, rows)
+            found |= own & ~_is(rows, "topic", replay.anew.__contains__) if replay.anew else own
     return found
 
 

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, delete, insert, select
 
 from kafka_sla.ledger.database import delete_each
 from kafka_sla.ledger.ingestions import landings_after
-from kafka_sla.ledger.schema import PUBLICATIONS, RETIRED_LOADS
+from kafka_sla.ledger.schema import PUBLICATIONS, RETIRED_LOADS, SLA_RULES
 from kafka_sla.ledger.store_identity import StoreDatabase
 from kafka_sla.model.entities import EVERYTHING, Interval, floor_time, hull
 
@@ -124,7 +124,9 @@ class Publications:
             if {Slice(c, part, p.load_id) for c, parts in shown.items() for part, p in parts} != set(slices):
                 return False
             for cluster, parts in shown.items():
-                seen = _seen_by_all(parts, landings_after(connection, cluster, 0))
+                rules = select(SLA_RULES.c.since_seq).where(SLA_RULES.c.cluster == cluster)
+                adopted = [(seq, _EARLIEST) for seq in connection.execute(rules).scalars()]
+                seen = _seen_by_all(parts, [*landings_after(connection, cluster, 0), *adopted])
                 _show(connection, cluster, span, load_id, seen, max(p.published_at for _, p in parts))
         self._database.advance()
         return True
@@ -241,8 +243,8 @@ def _known_loads(connection: Connection, load_ids: Sequence[str]) -> set[str]:
 
 
 def _seen_by_all(parts: Sequence[tuple[Interval, Publication]], landings: Sequence[tuple[int, datetime]]) -> int:
-    """The newest landing of facts that one load instead of these may claim to have seen: no landing up to it changed
-    what was measured before it."""
+    """The newest landing of facts, or of an SLA's rules, that one load instead of these may claim to have seen: no
+    landing up to it changed what was measured before it."""
     newest = max(publication.facts_seq for _, publication in parts)
     unseen = (
         seq

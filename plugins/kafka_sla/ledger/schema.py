@@ -107,6 +107,14 @@ RETIRED_LOADS = Table(
     Column("interval_start", UtcTime),
     Column("interval_end", UtcTime),
 )
+SLA_RULES = Table(
+    "sla_rules",
+    METADATA,
+    Column("cluster", Text, primary_key=True),
+    Column("sla", Text, primary_key=True),
+    Column("digest", Text, nullable=False),
+    Column("since_seq", BigInteger, nullable=False),
+)
 FACT_LOADS = Table(
     "fact_loads",
     METADATA,

@@ -1,7 +1,8 @@
 """What one load must read: which facts, from when on, and which published rows it carries over. Starts no Spark.
 
 Rows that were published for the window before stand for all facts before it, as long as nothing older has landed since
-and the rules of the steady state are the same. Otherwise the facts are replayed from the beginning.
+and the rules of the steady state are the same. Otherwise the facts are replayed from the beginning: all of them, or
+those of the topics of an SLA that is new or has other rules.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from kafka_sla.config.settings import Settings
 from kafka_sla.errors import DamagedFile
 from kafka_sla.files import bytes_of
 from kafka_sla.lake.lake import Lake
+from kafka_sla.ledger.configurations import Rules
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model import former_names
 from kafka_sla.model.entities import Cluster, Interval, Patterns, Sla
@@ -35,7 +37,17 @@ from kafka_sla.model.tables import (
 )
 from kafka_sla.parquet_files import verify
 from kafka_sla.pipeline.lookback import read_since
-from kafka_sla.spark.job_spec import CHAIN_MARGIN, NEXT_POLL, Carried, Job, Replay, chain_reach, measured_cluster
+from kafka_sla.pipeline.unknown_slas import older_facts, topics_of
+from kafka_sla.spark.job_spec import (
+    CHAIN_MARGIN,
+    NEXT_POLL,
+    Carried,
+    Job,
+    Replay,
+    chain_reach,
+    longest_expiry,
+    measured_cluster,
+)
 
 _MARGIN = timedelta(minutes=15)
 """Points kept before the oldest unread record: the nearest poll, and a slope to prolong, lie within it."""
@@ -48,14 +60,14 @@ def job_for(settings: Settings, lake: Lake, ledger: Ledger, interval: Interval, 
     """The job that measures `interval` for these clusters."""
     lake.make_tables()
     slas = tuple(s for s in settings.slas if s.cluster in clusters)
-    for name in clusters:
-        ledger.rule_versions.adopt(name, rules_digest(settings.cluster(name), slas))
-    seqs = {name: ledger.ingestions.readable_seq(name) for name in clusters}
+    seqs = {name: _adopted(ledger, name, rules_of(settings.cluster(name), slas)) for name in clusters}
     replays, since = [], []
     is_whole = cache(partial(_is_whole, lake))  # of several clusters most have one load
     for name in clusters:
-        carried = _carried(ledger, name, interval, settings.window_ms, is_whole)
-        replays.append(Replay(measured_cluster(settings.cluster(name)), carried))
+        carried, unknown = _carried(ledger, name, interval, settings.window_ms, is_whole)
+        new = [sla for sla in slas if sla.cluster == name and sla.name in unknown]
+        anew = topics_of(new, lake, name, carried, interval, settings.window_ms) if carried else ()
+        replays.append(Replay(measured_cluster(settings.cluster(name)), carried, anew=anew))
         since.append(_since(lake, name, carried, interval, settings.window_ms))
     start = None if None in since else min(t for t in (*since, _chained_since(slas, interval)) if t)
     load_id = uuid.uuid4().hex
@@ -66,6 +78,8 @@ def job_for(settings: Settings, lake: Lake, ledger: Ledger, interval: Interval, 
     carried_over = dict.fromkeys(r.carried for r in replays if r.carried)
     carry = {t.name: _once(chain.from_iterable(_carry_files(lake, t, one) for one in carried_over)) for t in METRICS}
     files = chain.from_iterable([*facts.values(), *carry.values()])
+    anew_by_cluster = {replay.cluster.name: replay.anew for replay in replays}
+    older = older_facts(lake, anew_by_cluster, facts, interval.end + NEXT_POLL)
     return Job(
         load_id=load_id,
         interval=interval,
@@ -76,7 +90,8 @@ def job_for(settings: Settings, lake: Lake, ledger: Ledger, interval: Interval, 
         carry=carry,
         output=lake.stage_dir(load_id),
         facts_seq=seqs,
-        input_bytes=bytes_of(files),
+        input_bytes=bytes_of(files) + sum(one.size for groups in older.values() for one in groups),
+        older=older,
     )
 
 
@@ -102,31 +117,50 @@ def replay_of(settings: Settings, lake: Lake, interval: Interval, cluster: str, 
     )
 
 
-def rules_digest(cluster: Cluster, slas: Sequence[Sla]) -> str:
-    """Changes when anything that is carried over may come out differently: steady states, evaluated commits, totals."""
+def rules_of(cluster: Cluster, slas: Sequence[Sla]) -> Rules:
+    """Digests that change when anything that is carried over may come out differently: steady states, evaluated
+    commits, totals."""
     own = sorted((s for s in slas if s.cluster == cluster.name), key=lambda s: s.name)
     rules = [(s.name, s.groups, s.topics, s.max_latency_ms, s.steady_state) for s in own]
     status = (cluster.status.commits, cluster.status.expire_group_ms)
-    said = repr((rules, status, sorted(cluster.non_consumed_offsets_groups)))
-    return hashlib.sha256(said.replace(*former_names.IN_DIGESTS).encode()).hexdigest()
+    counted = sorted(cluster.non_consumed_offsets_groups)
+    expire = longest_expiry([sla.measured for sla in own])
+    return Rules(
+        _digest((rules, status, counted)), _digest((status, counted, expire)), {of[0]: _digest(of) for of in rules}
+    )
+
+
+def _digest(rules: object) -> str:
+    return hashlib.sha256(repr(rules).replace(*former_names.IN_DIGESTS).encode()).hexdigest()
+
+
+def _adopted(ledger: Ledger, cluster: str, rules: Rules) -> int:
+    """Measure by these rules; answers the newest landing of facts that is readable under them."""
+    adopt = partial(ledger.rule_versions.adopt, cluster, rules)
+    adopt()
+    seq = ledger.ingestions.readable_seq(cluster)
+    while adopt():  # a run by another configuration came between
+        seq = ledger.ingestions.readable_seq(cluster)
+    return seq
 
 
 def _carried(
     ledger: Ledger, cluster: str, interval: Interval, window_ms: int, is_whole: Callable[[Carried], bool]
-) -> Carried | None:
-    """The published window that the replay may begin after: that of the newest load whose files are whole."""
+) -> tuple[Carried | None, frozenset[str]]:
+    """The published window that the replay may begin after, that of the newest load whose files are whole; and the SLAs
+    that it does not know."""
     before = interval.start
     while found := ledger.publications.carry(cluster, before, window_ms):
-        at, _ = found
+        at, facts_seq = found
         window = Interval(at - timedelta(milliseconds=window_ms), at)
         slices = ledger.publications.slices([cluster], window)
         if not slices:
-            return None
+            break
         carried = Carried(at, slices[-1].load_id)
         if is_whole(carried):
-            return carried
+            return carried, ledger.rule_versions.unknown_to(cluster, facts_seq)
         before = ledger.publications.start_of([carried.load_id]) or window.start
-    return None
+    return None, frozenset()
 
 
 def _carry_files(lake: Lake, table: Table, carried: Carried) -> list[str]:

@@ -6,7 +6,7 @@ The file names no recipient, notifier, connection or address: whoever reads the 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING
@@ -55,6 +55,14 @@ CHAIN_MARGIN = timedelta(minutes=15)
 """Points kept before the time that records of a chain are followed through: the nearest poll lies within it."""
 
 
+_WEEK_MS = 7 * 86_400_000
+
+
+def longest_expiry(slas: Iterable[MeasuredSla]) -> int:
+    """After so many ms without a commit a group-partition that lags has no rows any more, whichever SLAs cover it."""
+    return max((sla.steady_state.expire_group_ms for sla in slas), default=_WEEK_MS)
+
+
 def chain_reach(slas: Iterable[MeasuredSla]) -> timedelta:
     """How far before an interval facts of these SLAs are read; none without a chain."""
     return max((sla.chain_reach for sla in slas if sla.chain), default=timedelta(0))
@@ -76,6 +84,21 @@ class Replay:
     carried: Carried | None
     commits_since: datetime | None = None
     """Commits are read from then on, earlier than the carried rows; None: from these on."""
+    anew: tuple[str, ...] = ()
+    """Topics that are replayed from the beginning all the same, because the carried rows do not know an SLA of them."""
+
+    def carried_of(self, topic: str) -> Carried | None:
+        """The rows that stand for what was before of this topic."""
+        return None if topic in self.anew else self.carried
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """One row group of a Parquet file, and its bytes."""
+
+    path: str
+    group: int
+    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +120,9 @@ class Job:
     facts_seq: dict[str, int]
     """Newest landing of facts per cluster that these files contain."""
     input_bytes: int
-    """Size of all these files."""
+    """Size of all that is read of these files."""
+    older: dict[str, list[RowGroup]] = field(default_factory=dict)
+    """Facts of before those of `facts`, of which only topics that are replayed `anew` are read."""
 
     @property
     def clusters(self) -> tuple[str, ...]:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from kafka_sla.config.settings import load_settings
+from kafka_sla.config.settings import Settings, load_settings
 from kafka_sla.config.store import Store
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.model.tables import CONSUMER_LATENCY, STEADY_STATE
+from kafka_sla.model.arrow_schemas import arrow_rows
+from kafka_sla.model.entities import Cluster, Patterns, Sla, SteadyState
+from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, LOG_OFFSETS, STEADY_STATE, Table
+from kafka_sla.parquet_files import parquet_file
 from kafka_sla.pipeline import steps
-from kafka_sla.spark.job_spec import Job, read_job
+from kafka_sla.spark.job_spec import Carried, Job, read_job
 from tests.kafka_sla.loads import MINUTE, at, load, span
 
 
@@ -51,3 +56,42 @@ def test_only_the_hour_that_is_carried_over_must_be_whole(
     Path(first).write_bytes(b"torn")
     assert measured_again(tmp_path, store, "9:30", "9:40").replays[0].carried
     assert measured_again(tmp_path, store, "8:30", "8:40").replays[0].carried is None
+
+
+def test_of_an_sla_that_is_added_the_topics_are_replayed_and_all_else_is_carried_over(
+    tmp_path: Path, store: Store, lake: Lake, ledger: Ledger
+) -> None:
+    covered = Sla("orders", "a", Patterns(("payments",)), Patterns(), 30_000, 0, 0.99, SteadyState(30_000))
+    elsewhere = replace(covered, name="elsewhere", groups=Patterns(("nobody",)))
+    without = Settings((Cluster("a", None),), (elsewhere,))
+    for topic in ("orders", "bills"):
+        for clock in ("7:00", "9:05"):
+            lake.land({table.name: rows for table, rows in facts(topic, clock).items()})
+    steps.prepare(without, store, span("8:00", "9:00"), ["a"])  # which rules are in force is known from here on
+    load(lake, ledger, "before", span("8:00", "9:00"))
+
+    job = read_job(steps.prepare(replace(without, slas=(covered, elsewhere)), store, span("9:00", "9:10"), ["a"]))
+    later = read_job(steps.prepare(without, store, span("9:00", "9:10"), ["a"]))
+
+    (replay,) = job.replays
+    assert replay.carried == later.replays[0].carried == Carried(at("9:00"), "before")
+    assert (replay.anew, later.replays[0].anew, later.older) == (("orders",), (), {})
+    assert job.facts == later.facts
+    (older,) = job.older[COMMITTED_OFFSETS.name]
+    assert topics_in(older.path) == {"orders"}
+    assert older.path not in job.facts[COMMITTED_OFFSETS.name]
+
+
+def facts(topic: str, clock: str) -> dict[Table, pa.Table]:
+    """A commit of a group on a topic, and the log end then."""
+    place = {"cluster": "a", "topic": topic, "partition": 0, "at": at(clock)}
+    commit = place | {"group": "payments" if topic == "orders" else "billing", "committed_offset": 7}
+    return {
+        COMMITTED_OFFSETS: arrow_rows(COMMITTED_OFFSETS, [commit | {"source": "commit_log"}]),
+        LOG_OFFSETS: arrow_rows(LOG_OFFSETS, [place | {"log_end_offset": 9, "source": "snapshot"}]),
+    }
+
+
+def topics_in(path: str) -> set[str]:
+    with parquet_file(path) as file:
+        return set(file.read(["topic"])["topic"].to_pylist())
