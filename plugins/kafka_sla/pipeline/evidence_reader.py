@@ -52,8 +52,8 @@ ROWS_AT_ONCE = 2_000_000
 """So many rows of latency are held to judge by, and as many of each of their SLAs: of a thousand group-partitions a day
 is one piece, of two million each window."""
 _MANY_ROWS = 200_000
-"""Of a cluster: where there are so many, a miss is explained by those of its worst group, and late partitions are counted
-piece by piece."""
+"""Of a cluster: where there are so many, a miss is explained by those of its worst group, and late partitions are
+counted piece by piece."""
 
 
 def measured(sla: Sla, lake: Lake, interval: Interval) -> tuple[pa.Table, pa.Table]:
