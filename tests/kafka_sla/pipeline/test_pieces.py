@@ -36,6 +36,7 @@ def store(tmp_path: Path) -> Store:
     store = Store.embedded(tmp_path)
     lake, ledger = Lake(store), Ledger(store)
     ledger.open(writing=True)
+    lake.make_tables()
     for number, interval in enumerate(LOADS):
         files = {
             table.name: [write(lake, f"load{number}", interval, table, list(rows))]
