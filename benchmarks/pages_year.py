@@ -27,7 +27,8 @@ from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.rollups import SLA_ROLLUPS, SLOTS_KEPT, WINDOWS_KEPT
 from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import CONSUMER_LATENCY, GROUP_STATES
-from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, packed_cells, packed_histogram
+from kafka_sla.sla.cells import cells_of, packed_cells
+from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, packed_histogram
 
 SLAS, PARTITIONS, GROUPS = 300, 34, 1_000
 """Each SLA has its own group and topic of so many partitions."""
@@ -155,7 +156,8 @@ def _details(width: int, start: datetime, end: datetime) -> Iterator[tuple[objec
 def _packed(dice: np.random.Generator, sla: int) -> tuple[bytes, bytes]:
     middle = int(dice.normal(400, 10))
     histogram = {middle + i: int(1e5 * np.exp(-((i / 25) ** 2))) + 1 for i in range(-60, 60)}
-    cells = {(f"group-{sla:03}", f"topic-{sla:03}", p): float(dice.lognormal(8, 0.5)) for p in range(PARTITIONS)}
+    worst = dice.lognormal(8, 0.5, PARTITIONS)
+    cells = cells_of([(f"group-{sla:03}", f"topic-{sla:03}", np.arange(PARTITIONS), worst)])
     return packed_histogram(histogram), packed_cells(cells)
 
 

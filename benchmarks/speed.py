@@ -1,8 +1,8 @@
 """`python -m benchmarks.speed [what …]`: how fast is it, beside what? One table a question, into docs/reference/.
 
 Without names all are answered, in the order below. Each answer replaces the one between its markers in the page, and is
-printed. Sizes are the ones that the promises are about; KAFKA_SLA_BENCHMARK_DAYS shortens the longest. Knows the
-questions only.
+printed. Sizes are the ones that the promises are about; KAFKA_SLA_BENCHMARK_DAYS shortens the longest, and
+KAFKA_SLA_BENCHMARK_GROUP_PARTITIONS=10000,100000 that of the cluster. Knows the questions only.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from benchmarks import (
+    speed_cluster,
     speed_history,
     speed_mail,
     speed_merge,
@@ -27,6 +28,7 @@ from benchmarks.printed import PAGES, put
 from benchmarks.speed_table import machine, say
 
 _DAYS = float(os.environ.get("KAFKA_SLA_BENCHMARK_DAYS", "30"))
+_SIZES = tuple(map(int, os.environ.get("KAFKA_SLA_BENCHMARK_GROUP_PARTITIONS", "10000,100000,1000000").split(",")))
 _ASKED: dict[str, tuple[str, Callable[[], str]]] = {
     "snapshot": ("speed.md", speed_snapshot.compare),
     "merge": ("speed.md", speed_merge.compare),
@@ -38,6 +40,7 @@ _ASKED: dict[str, tuple[str, Callable[[], str]]] = {
     "history": ("speed.md", speed_history.day),
     "wire": ("scale.md", speed_snapshot.wire),
     "scale": ("scale.md", speed_scale.interval),
+    "cluster": ("scale.md", lambda: speed_cluster.interval(_SIZES)),
     "slas": ("scale.md", speed_slas.grown),
     "sample": ("speed.md", speed_sample.cost),
 }

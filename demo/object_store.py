@@ -26,6 +26,9 @@ class ObjectStore:
     """A server that runs."""
 
     endpoint: str
+    metrics: str
+    """Where it tells Prometheus what it did."""
+    pid: int
 
     @property
     def properties(self) -> dict[str, str]:
@@ -48,7 +51,7 @@ class ObjectStore:
 @contextmanager
 def object_store(folder: Path) -> Iterator[ObjectStore]:
     """A server that keeps its data in the folder, inside the `with` block."""
-    master, master_grpc, volume, volume_grpc, filer, filer_grpc, s3, s3_grpc = free_ports(8)
+    master, master_grpc, volume, volume_grpc, filer, filer_grpc, s3, s3_grpc, metrics = free_ports(9)
     folder.mkdir(parents=True, exist_ok=True)
     login = dict(zip(("accessKey", "secretKey"), _LOGIN, strict=True))
     identity = {"name": "kafka-sla", "credentials": [login], "actions": ["Admin", "Read", "List", "Write"]}
@@ -69,6 +72,7 @@ def object_store(folder: Path) -> Iterator[ObjectStore]:
         "s3.port.grpc": s3_grpc,
         "s3.port.iceberg": 0,
         "s3.port.lance": 0,
+        "metricsPort": metrics,
         "master.telemetry": "false",
         "s3.config": folder / "s3.json",
     }
@@ -76,7 +80,7 @@ def object_store(folder: Path) -> Iterator[ObjectStore]:
     with (folder / "server.log").open("wb") as log:
         server = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
     try:
-        store = ObjectStore(f"http://127.0.0.1:{s3}")
+        store = ObjectStore(f"http://127.0.0.1:{s3}", f"http://127.0.0.1:{metrics}/metrics", server.pid)
         _make_bucket(store, server)
         yield store
     finally:

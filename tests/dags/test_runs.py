@@ -19,13 +19,13 @@ from demo.broker import Cluster
 from demo.flows import Flow, steady
 from demo.load import Load
 from demo.mailbox import Mailbox, mailbox
+from demo.spark_cluster import spark_cluster
 from demo.standing_spark import standing_spark
 from kafka_sla.config.store import Store
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval, floor_time
 from tests.dags.conftest import DAGS
-from tests.dags.spark_cluster import spark_cluster
 
 WINDOW = timedelta(seconds=5)
 STOPS, FIRST_LOOK, RETURNS, SECOND_LOOK = 6, 28, 30, 48
@@ -159,8 +159,8 @@ def break_once_read(world: World) -> None:
 def repeated(world: World, opened: Run, tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Any, Any]:
     """The interval once more, on a Spark cluster by another connection only; what was published before and after."""
     before = published(world.store, world.bad)
-    with spark_cluster(tmp_path_factory.mktemp("spark")) as master, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(master))
+    with spark_cluster(tmp_path_factory.mktemp("spark")) as spark, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(spark.connection))
         again = world.run(**form_of(world.bad, notify="always"))
     return again, before, published(world.store, world.bad)
 

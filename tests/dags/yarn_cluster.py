@@ -14,7 +14,7 @@ import pyspark
 
 from demo.broker import free_ports
 from demo.jars import YARN, fetch_jars, java
-from tests.dags.joined import wait_until_joined
+from demo.joined import wait_until_joined
 
 _JARS = Path(pyspark.__file__).parent / "jars"
 _SERVER = "org.apache.hadoop.yarn.server"

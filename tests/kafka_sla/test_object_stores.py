@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from demo.object_store import BUCKET, ObjectStore, object_store
+from demo.spark_cluster import spark_cluster
 from kafka_sla import object_stores
 from kafka_sla.cli.main import main
 from kafka_sla.config.settings import load_settings
@@ -25,7 +26,6 @@ from kafka_sla.model.entities import Connection, Interval
 from kafka_sla.model.tables import CONSUMER_LATENCY, LOG_OFFSETS
 from kafka_sla.pipeline import steps
 from kafka_sla.text.timestamps import instant_text
-from tests.dags.spark_cluster import spark_cluster
 from tests.kafka_sla.loads import points, span
 
 START = datetime(2026, 11, 1, 8, tzinfo=UTC)
@@ -169,7 +169,7 @@ def test_executors_of_a_spark_cluster_need_nothing_but_their_tasks(
     connection = connection_to(server, tmp_path)
     with spark_cluster(tmp_path) as spark:  # it starts before the connection is there
         monkeypatch.setenv("AIRFLOW_CONN_KAFKA_SLA_STORE", as_json(connection))
-        monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(spark))
+        monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(spark.connection))
         assert main(["import", "--log-offsets", "log.csv", "--committed-offsets", "commits.csv"]) == 0
         store = Store.from_connection(connection)
         job = steps.prepare(load_settings("kafka_sla.yml"), store, TEN_MINUTES, ["eu-west"])

@@ -57,13 +57,17 @@ def slice_rows(
     slices: Sequence[tuple[str, Interval, str]],
     names: Sequence[str],
     groups: Collection[str] | None = None,
+    *,
+    in_order: bool = True,
 ) -> pa.Table:
-    """The rows of each slice (cluster, interval, load id), by key; of these consumer groups, or of all."""
+    """The rows of each slice (cluster, interval, load id), by key or in no order; of these consumer groups, or of
+    all."""
     if groups is not None and not groups:
         return empty(table, names)
     values = {f"group_{number}": name for number, name in enumerate(sorted(groups or ()))}
     of_groups = "" if groups is None else f'WHERE files."group" IN ({", ".join(f"${name}" for name in values)})'
-    tail = f"{shown(table.time)} {of_groups} ORDER BY {quoted(table.key, 'files.')}"
+    order = f"ORDER BY {quoted(table.key, 'files.')}" if in_order else ""
+    tail = f"{shown(table.time)} {of_groups} {order}"
     return _rows(table, files, names, tail, values, slices=_slice_table(slices))
 
 
@@ -96,10 +100,13 @@ def quoted_name(name: str) -> str:
 
 
 @contextmanager
-def opened(table: Table, files: Sequence[str], slices: Sequence[tuple[str, Interval, str]]) -> Iterator[Sql]:
-    """A database with the views `files` and `slices`, for who sums up rows instead of reading them."""
+def opened(
+    table: Table, files: Sequence[str], slices: Sequence[tuple[str, Interval, str]], *, verified: bool = False
+) -> Iterator[Sql]:
+    """A database with the views `files` and `slices`, for who sums up rows instead of reading them. `verified`:
+    checksums of pages are looked at."""
     with database(slices=_slice_table(slices)) as db:
-        _add(db, table, files)
+        _add(db, table, files, verified=verified)
         yield db
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -35,6 +35,8 @@ from kafka_sla.model.tables import GROUP_STATES, METRICS, TABLES, Table
 _MICROSECOND = timedelta(microseconds=1)
 _MOST_REMEMBERED = 12
 """Answers: of one interval, evaluating the SLAs of a cluster asks for fewer."""
+_LARGEST_REMEMBERED = 64_000_000
+"""Bytes of an answer; a larger one is a piece of what is too much to hold."""
 T = TypeVar("T")
 
 
@@ -175,6 +177,22 @@ class Lake:
             kept = more
         return list(slices)
 
+    def in_pieces(
+        self, table: Table, interval: Interval, cluster: str, step_ms: int, most_rows: int
+    ) -> Iterator[Interval]:
+        """The interval in pieces of whole steps, a step each, or as many as have about so many published rows, taken to
+        be spread evenly."""
+        slices = self._ledger.publications.slices([cluster], interval)
+        step, shown = timedelta(milliseconds=step_ms), sum((_length(s) for s in slices), timedelta())
+        rows, whole = self.rows_shown(table, interval, cluster), -((interval.start - interval.end) // step)
+        steps = int(most_rows * (shown / step) / rows) if rows else whole
+        return interval.pieces(min(max(1, steps), whole) * step)
+
+    def rows_shown(self, table: Table, interval: Interval, cluster: str) -> int:
+        """At most so many rows are published of the cluster: those of all files that hold one."""
+        slices = self._ledger.publications.slices([cluster], interval)
+        return sum(file.record_count for file in self._published(table, slices))
+
     # reading
 
     def published(
@@ -184,18 +202,28 @@ class Lake:
         clusters: Sequence[str] | None = None,
         columns: Sequence[str] | None = None,
         groups: Collection[str] | None = None,
+        *,
+        in_order: bool = True,
     ) -> pa.Table:
         """Rows of any table whose time is in the interval, by key; of metrics the published ones. None: all clusters,
-        all columns, all consumer groups (only some: of metrics alone)."""
+        all columns, all consumer groups (only some: of metrics alone). Not `in_order`: a metric's rows as they come,
+        which spares the time and memory of sorting many."""
         table = TABLES[name]
         if table.kind == "fact":
             return self.read_facts(table, interval, clusters, columns)
         if table.kind == "metric":
             names = columns or table.names
-            wanted = (name, interval, tuple(clusters or ()), None if groups is None else tuple(sorted(groups)))
+            slices = self._ledger.publications.slices
+            wanted = (
+                name,
+                interval,
+                tuple(clusters or ()),
+                None if groups is None else tuple(sorted(groups)),
+                in_order,
+            )
             return self._once(
                 wanted,
-                lambda: self.read(table, self._ledger.publications.slices(clusters, interval), names, groups),
+                lambda: self.read(table, slices(clusters, interval), names, groups, in_order=in_order),
                 lambda known: set(names) <= set(known.column_names),
             ).select(list(names))
         rows = self._ledger.declared_rows(table, interval, clusters)
@@ -207,11 +235,14 @@ class Lake:
         slices: Sequence[Slice],
         columns: Sequence[str] | None = None,
         groups: Collection[str] | None = None,
+        *,
+        in_order: bool = True,
     ) -> pa.Table:
-        """The rows of a metric table that these slices show, by key; of these consumer groups, or of all."""
+        """The rows of a metric table that these slices show, by key or as they come; of these consumer groups, or of
+        all."""
         names = columns or table.names
         files = self.published_files(table, slices)
-        return slice_rows(table, files, slices, names, groups) if files else empty(table, names)
+        return slice_rows(table, files, slices, names, groups, in_order=in_order) if files else empty(table, names)
 
     def maintain(
         self,
@@ -241,7 +272,10 @@ class Lake:
         if wanted not in self._remembered or not is_enough(self._remembered[wanted]):
             while len(self._remembered) >= _MOST_REMEMBERED:
                 del self._remembered[next(iter(self._remembered))]
-            self._remembered[wanted] = read()
+            found = read()
+            if isinstance(found, pa.Table) and found.nbytes > _LARGEST_REMEMBERED:
+                return found
+            self._remembered[wanted] = found
         return self._remembered[wanted]  # type: ignore[no-any-return]
 
     def _observe_all(self) -> None:
@@ -294,6 +328,10 @@ def _extent(table: Table, rows: pa.Table) -> tuple[datetime, datetime]:
     """The first and the last time of the rows."""
     bounds = pc.min_max(rows[table.time]).as_py()
     return bounds["min"], bounds["max"]
+
+
+def _length(one: Slice) -> timedelta:
+    return one.interval.end - one.interval.start
 
 
 def _end(one: Slice) -> datetime:

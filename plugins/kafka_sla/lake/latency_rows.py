@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from kafka_sla.lake.duckdb_reader import opened, quoted, shown
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.publications import Slice
-from kafka_sla.model.entities import Patterns
+from kafka_sla.model.entities import Interval, Patterns
 from kafka_sla.model.tables import COMMITTED_OFFSETS, COMPACTED, CONSUMER_LATENCY
 from kafka_sla.parquet_files import verify
 from kafka_sla.sla.wanted_rows import pair_table
@@ -39,13 +39,15 @@ def latency_by_pair(
             yield from _by_pair(db.arrow(_ROWS))
 
 
-def compacted_commits(lake: Lake, slices: Sequence[Slice]) -> pa.Table:
+def compacted_commits(lake: Lake, cluster: str, interval: Interval) -> pa.Table:
     """The commits before which compaction may have removed others, and what else is known of the same instants."""
-    files = lake.fact_files(COMMITTED_OFFSETS, None, max(s.interval.end for s in slices))
-    if not files:
-        return pa.table({"group": pa.array([], pa.string()), "topic": pa.array([], pa.string())})
-    with opened(COMMITTED_OFFSETS, files, []) as db:
-        return db.arrow(_COMPACTED, compacted=COMPACTED, cluster=slices[0].cluster)
+    files = lake.fact_files(COMMITTED_OFFSETS, interval.start, interval.end)
+    values = {"compacted": COMPACTED, "cluster": cluster, "start_at": interval.start, "end_at": interval.end}
+    if files:
+        with opened(COMMITTED_OFFSETS, files, [], verified=True) as db:
+            if db.rows(f"SELECT 1 {_OURS} AND source = $compacted LIMIT 1", **values):  # mostly, statistics deny it
+                return db.arrow(_COMPACTED, **values)
+    return pa.table({"group": pa.array([], pa.string()), "topic": pa.array([], pa.string())})
 
 
 def _batches(db: Sql, groups: Patterns, topics: Patterns) -> Iterator[list[Pair]]:
@@ -78,8 +80,9 @@ _ROWS = f"""
     SEMI JOIN pairs ON pairs."group" = files."group" AND pairs.topic = files.topic
     ORDER BY files."group", files.topic, partition, window_start
 """
-_COMPACTED = """
-    WITH ours AS (SELECT * FROM files WHERE cluster = $cluster)
+_OURS = 'FROM files WHERE cluster = $cluster AND "at" >= $start_at AND "at" < $end_at'
+_COMPACTED = f"""
+    WITH ours AS (SELECT * {_OURS})
     SELECT cluster, "group", topic, partition, "at", source FROM ours
     SEMI JOIN (SELECT * FROM ours WHERE source = $compacted) AS lost USING ("group", topic, partition, "at")
     ORDER BY "group", topic

@@ -31,6 +31,7 @@ from sqlalchemy import (
 from kafka_sla.ledger.database import Database, UtcTime
 from kafka_sla.ledger.schema import METADATA
 from kafka_sla.model.entities import EVERYTHING, Interval, SlaWindow, floor_time
+from kafka_sla.sla.cells import packed_cells, unpacked_cells
 from kafka_sla.sla.rollups import (
     DAY_MS,
     HOUR_MS,
@@ -41,10 +42,7 @@ from kafka_sla.sla.rollups import (
     Sums,
     judged,
     merged,
-    packed_cells,
     packed_histogram,
-    places,
-    unpacked_cells,
     unpacked_histogram,
 )
 
@@ -341,13 +339,12 @@ def _numbers(row: Row[Any]) -> Rollup:
 def _whole(row: Row[Any]) -> Rollup:
     packed = _packed(row)
     buckets, counts = unpacked_histogram(packed.histogram)
-    head, worst = unpacked_cells(packed.cells)
     known = packed.rollup.measured
     measured = RecordStats(
         known.records_consumed,
         known.records_produced,
         dict(zip(buckets.tolist(), counts.tolist(), strict=True)),
-        dict(zip(places(head), worst.tolist(), strict=True)),
+        unpacked_cells(packed.cells),
     )
     return Rollup(packed.rollup.span, **{name: getattr(packed.rollup, name) for name in _NUMBERS}, measured=measured)
 

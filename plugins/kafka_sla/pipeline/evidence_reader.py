@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 
 from kafka_sla.config.settings import Settings
 from kafka_sla.lake.lake import Lake
+from kafka_sla.lake.latency_rows import compacted_commits
 from kafka_sla.model.entities import Interval, Miss, Sla
 from kafka_sla.model.tables import (
-    COMMITTED_OFFSETS,
     CONSUMER_LATENCY,
     CONSUMER_STATUS,
     FETCH_LATENCY,
@@ -30,21 +30,49 @@ from kafka_sla.sla.root_cause.context import Around
 from kafka_sla.sla.root_cause.evidence import evidence, evidence_interval
 from kafka_sla.sla.wording import lacking, late_stage
 
+_JUDGED = (
+    "cluster",
+    "group",
+    "topic",
+    "partition",
+    "window_start",
+    "records_consumed",
+    "records_latency_max_ms",
+    "records_latency_max_low_ms",
+    "records_latency_max_high_ms",
+    "unknown_latency_records",
+    "backlog_age_max_ms",
+    "backlog_age_max_low_ms",
+    "backlog_age_max_high_ms",
+    "unknown_reason",
+)
+_STATES = tuple(name for name in STEADY_STATE.names if name != "rewound_from")
+_EXPLAINING = tuple(name for name in CONSUMER_LATENCY.names if name != "latency_histogram")
+ROWS_AT_ONCE = 2_000_000
+"""So many rows of latency are held to judge by, and as many of each of their SLAs: of a thousand group-partitions a day
+is one piece, of two million each window."""
+_MANY_ROWS = 200_000
+"""Of a cluster: where there are so many, a miss is explained by those of its worst group, and late partitions are
+counted piece by piece."""
+
 
 def measured(sla: Sla, lake: Lake, interval: Interval) -> tuple[pa.Table, pa.Table]:
-    """The published latency, without the histograms that no verdict needs, and the steady states."""
-    columns = [name for name in CONSUMER_LATENCY.names if name != "latency_histogram"]
-    latency = lake.published(CONSUMER_LATENCY.name, interval, [sla.cluster], columns)
-    steady = lake.published(STEADY_STATE.name, interval, [sla.cluster])
-    return latency, _told(sla, lake, interval, steady)
+    """The published latency, without the histograms that no verdict needs, and the steady states, in no order."""
+    latency = lake.published(CONSUMER_LATENCY.name, interval, [sla.cluster], _JUDGED, in_order=False)
+    return latency, _told(sla, lake, interval)
 
 
-def _told(sla: Sla, lake: Lake, interval: Interval, steady: pa.Table) -> pa.Table:
+def _told(sla: Sla, lake: Lake, interval: Interval) -> pa.Table:
     """The steady states, those that nobody knows as unknown."""
+
+    def states(of: Interval) -> pa.Table:
+        return lake.published(STEADY_STATE.name, of, [sla.cluster], _STATES, in_order=False)
+
+    steady = states(interval)
     if before := window_before(steady):
-        steady = pa.concat_tables([lake.published(STEADY_STATE.name, before, [sla.cluster]), steady])
-    if first := first_commits(steady):
-        steady = doubted(steady, lake.read_facts(COMMITTED_OFFSETS, first, [sla.cluster]))
+        steady = pa.concat_tables([states(before), steady])
+    if (first := first_commits(steady)) and (lost := compacted_commits(lake, sla.cluster, first)).num_rows:
+        steady = doubted(steady, lost)
     return steady.filter(pc.greater_equal(steady["window_start"], pa.scalar(interval.start)))
 
 
@@ -58,8 +86,13 @@ def explained(settings: Settings, sla: Sla, miss: Miss, until: datetime, lake: L
 
 def _evidence(settings: Settings, sla: Sla, miss: Miss, until: datetime, lake: Lake) -> dict[str, Any]:
     interval = evidence_interval(miss, until)
-    latency, steady = measured(sla, lake, interval)
-    found = evidence(miss, latency, steady, _around(settings, sla, lake, interval))
+    few = lake.rows_shown(CONSUMER_LATENCY, interval, sla.cluster) < _MANY_ROWS
+    groups = None if few or miss.worst_group is None else [miss.worst_group]
+    latency = lake.published(CONSUMER_LATENCY.name, interval, [sla.cluster], _EXPLAINING, groups)
+    during = Interval(miss.start, interval.end)
+    pieces = lake.in_pieces(CONSUMER_LATENCY, during, sla.cluster, settings.window_ms, ROWS_AT_ONCE)
+    judged = [(latency, _told(sla, lake, during))] if few else (measured(sla, lake, piece) for piece in pieces)
+    found = evidence(miss, latency, judged, _around(settings, sla, lake, interval, groups))
     return found | (_of_chain(settings, sla, miss, lake, found) if sla.chain else {})
 
 
@@ -69,17 +102,18 @@ def _of_chain(settings: Settings, sla: Sla, miss: Miss, lake: Lake, found: Mappi
     return of_chain and of_chain | {"sentence": f"{late_stage(of_chain)} {found['sentence']}"}
 
 
-def _around(settings: Settings, sla: Sla, lake: Lake, interval: Interval) -> Around:
-    """What else was published of that time; None for what the configuration does not ask for."""
+def _around(settings: Settings, sla: Sla, lake: Lake, interval: Interval, groups: Collection[str] | None) -> Around:
+    """What else was published of that time, of these groups or of all; None for what the configuration does not ask
+    for."""
 
-    def rows(table: Table, clusters: Sequence[str]) -> pa.Table:
-        return lake.published(table.name, interval, clusters)
+    def rows(table: Table, clusters: Sequence[str], of: Collection[str] | None = None) -> pa.Table:
+        return lake.published(table.name, interval, clusters, groups=of)
 
     own = [sla.cluster]
     sources = [c.name for c in settings.clusters if any(flow.target == sla.cluster for flow in c.replication)]
     return Around(
-        status=rows(CONSUMER_STATUS, own),
-        lost=rows(NON_CONSUMED, own),
+        status=rows(CONSUMER_STATUS, own, groups),
+        lost=rows(NON_CONSUMED, own, groups),
         brokers=rows(FETCH_LATENCY, own) if settings.cluster(sla.cluster).jmx_exporters else None,
         replication=rows(REPLICATION_LAG, sources) if sources else None,
         groups=rows(GROUP_STATES, own),

@@ -128,7 +128,8 @@ def suggestions(
     rules = dict(zip(THRESHOLDS_MS, suppose(of_thresholds), strict=True))
     job = replay_of(settings, lake, span, wanted.cluster, wanted.topics)
     states = SteadySpans(job, list(dict.fromkeys(sla.steady_state for sla in rules.values())))
-    prefix, compacted = wanted.cluster if len(names) > 1 else "", compacted_commits(lake, slices)
+    stored = Interval(EVERYTHING.start, max(s.interval.end for s in slices))
+    prefix, compacted = wanted.cluster if len(names) > 1 else "", compacted_commits(lake, wanted.cluster, stored)
     place = _Place(
         wanted.cluster, prefix, span, settings, lake.remembering(), suppose, defaults, rules, states, compacted, taken
     )

@@ -9,8 +9,9 @@ from datetime import timedelta
 from kafka_sla.config.settings import Settings
 from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import Interval, Sla, SlaWindow
+from kafka_sla.model.tables import CONSUMER_LATENCY
 from kafka_sla.pipeline.chain_rows import as_measured
-from kafka_sla.pipeline.evidence_reader import measured
+from kafka_sla.pipeline.evidence_reader import ROWS_AT_ONCE, measured
 from kafka_sla.pipeline.expiry import unread_rows
 from kafka_sla.sla.evaluate import judge_together
 
@@ -61,10 +62,16 @@ def _of_batch(
 
 def _judged(settings: Settings, slas: Sequence[Sla], lake: Lake, interval: Interval) -> dict[str, list[SlaWindow]]:
     found: dict[str, list[SlaWindow]] = defaultdict(list)
-    for piece in interval.pieces(_PIECE):
+    for piece in _pieces(settings, slas[0].cluster, lake, interval):
         for name, windows in _of_piece(settings, slas, lake, piece).items():
             found[name] += windows
     return found
+
+
+def _pieces(settings: Settings, cluster: str, lake: Lake, interval: Interval) -> Iterator[Interval]:
+    """No verdict depends on where an interval begins."""
+    for day in interval.pieces(_PIECE):
+        yield from lake.in_pieces(CONSUMER_LATENCY, day, cluster, settings.window_ms, ROWS_AT_ONCE)
 
 
 def _of_piece(settings: Settings, slas: Sequence[Sla], lake: Lake, piece: Interval) -> dict[str, tuple[SlaWindow, ...]]:

@@ -43,13 +43,13 @@ def _caught_up(steady: pa.Table) -> pa.ChunkedArray:
 
 
 def doubted(steady: pa.Table, commits: pa.Table) -> pa.Table:
-    """The rows of `steady_state`, with null for steady where it is not known. `commits`: facts of `first_commits`."""
+    """The rows of `steady_state`, with null for steady where it is not known. `commits`: facts of `first_commits`, at
+    least those of instants of which a commit was compacted."""
     with database(steady=steady, commits=commits) as db:
         found = db.arrow(_DOUBTED, reason=REASON, compacted=COMPACTED)
-    return found.select(list(STEADY_STATE.names)).cast(_NULLABLE)
+    contract = arrow_schema(STEADY_STATE)
+    return found.cast(pa.schema([contract.field(name).with_nullable(True) for name in found.column_names]))
 
-
-_NULLABLE = pa.schema([field.with_nullable(True) for field in arrow_schema(STEADY_STATE)])
 
 # How a bootstrapping began that ended in its window, the row before tells; without one it began in the window.
 _DOUBTED = """

@@ -3,23 +3,20 @@ knows no store and no page."""
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
-from functools import lru_cache
 from operator import attrgetter, sub
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kafka_sla.model.entities import MOST, Interval, SlaWindow, Verdict, ceil_time, floor_time
+from kafka_sla.sla.cells import NO_CELLS, Cells, worst_cells
 
 SLOT_MS, HOUR_MS, DAY_MS = 300_000, 3_600_000, 86_400_000
-PartitionKey = tuple[str, str, int]
-"""Group, topic, partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +44,8 @@ class RecordStats:
     records_produced: int | None = None
     histogram: Mapping[int, int] = field(default_factory=dict)
     """Records per logarithmic bucket of `consumer_latency.latency_histogram`."""
-    cells: Mapping[PartitionKey, float] = field(default_factory=dict)
-    """Largest latency or backlog age per partition, in milliseconds."""
+    cells: Cells = field(default_factory=lambda: NO_CELLS)
+    """Largest latency or backlog age per partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,14 +170,14 @@ def merged(span: Interval, parts: Sequence[Rollup]) -> Rollup:
 
 def _merged_measures(parts: Sequence[RecordStats]) -> RecordStats:
     histogram: dict[int, int] = defaultdict(int)
-    cells: dict[PartitionKey, float] = {}
     for part in parts:
         for bucket, records in part.histogram.items():
             histogram[bucket] = min(histogram[bucket] + records, MOST)
-        for place, worst in part.cells.items():
-            cells[place] = max(worst, cells.get(place, worst))
     return RecordStats(
-        _sum([p.records_consumed for p in parts]), _sum([p.records_produced for p in parts]), dict(histogram), cells
+        _sum([p.records_consumed for p in parts]),
+        _sum([p.records_produced for p in parts]),
+        dict(histogram),
+        worst_cells([p.cells for p in parts]),
     )
 
 
@@ -199,29 +196,6 @@ def unpacked_histogram(packed: bytes) -> tuple[NDArray[np.int64], NDArray[np.int
         np.frombuffer(raw, "<u2", length).astype(np.int64),
         np.frombuffer(raw, "<u8", length, offset=2 * length).astype(np.int64),
     )
-
-
-def packed_cells(cells: Mapping[PartitionKey, float]) -> bytes:
-    """Worst latencies by partition, compressed; the inverse of `unpacked_cells`."""
-    places: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for group, topic, partition in sorted(cells):
-        places[group, topic].append(partition)
-    head = json.dumps([[group, topic, numbers] for (group, topic), numbers in places.items()]).encode()
-    values = np.array([cells[place] for place in sorted(cells)], dtype="<f4")
-    return zlib.compress(len(head).to_bytes(4, "little") + head + values.tobytes(), zlib.Z_BEST_SPEED)
-
-
-def unpacked_cells(packed: bytes) -> tuple[bytes, NDArray[np.float32]]:
-    """The partitions as they were packed, to be read by `places`, and the worst latency of each."""
-    raw = zlib.decompress(packed)
-    end = 4 + int.from_bytes(raw[:4], "little")
-    return raw[4:end], np.frombuffer(raw, "<f4", offset=end)
-
-
-@lru_cache(maxsize=1024)
-def places(head: bytes) -> tuple[PartitionKey, ...]:
-    """The partitions of packed cells; the hours of an SLA mostly have the same, so they are read once."""
-    return tuple((group, topic, number) for group, topic, numbers in json.loads(head) for number in numbers)
 
 
 def _sum(values: Sequence[int | None]) -> int | None:

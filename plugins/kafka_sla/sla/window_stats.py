@@ -109,8 +109,8 @@ def _load(
     expected: Sequence[Partition],
     names: Sequence[Names],
 ) -> None:
-    """Make the tables `windows`, `slas` (numbered), `pairs` (group, topic of each), `partitions` (numbered)
-    and the view `judged`."""
+    """Make the tables `windows`, `slas` (numbered), `pairs` (group, topic of each, numbered), `expected` (their
+    partitions that are) and the views `seen` and `judged`."""
     db.add(
         windows=pa.table({"start": pa.array([one.start for one in windows], pa.timestamp("us", "UTC"))}),
         slas=_numbered(slas, names),
@@ -119,9 +119,9 @@ def _load(
         named=_expected(expected),
     )
     db.set(cluster=slas[0].cluster, start=interval.start, end=interval.end)
-    seen = [(row["group"], row["topic"]) for row in db.rows(_PAIRS)]
-    db.add(pairs=_pairs([wanted_pairs(sla, seen) for sla in slas]))
-    for statement in (_PARTITIONS, _JUDGED):
+    seen = [(row["group"], row["topic"]) for row in db.rows(_PAIRS_SEEN)]
+    db.add(wanted=_pairs([wanted_pairs(sla, seen) for sla in slas]))
+    for statement in (_PAIRS, _EXPECTED, _SEEN, _JUDGED):
         db.run(statement)
 
 
@@ -157,48 +157,54 @@ def _with_missing(row: WindowFigures, missing: dict[str, Any] | None) -> WindowF
         return row
     return row._replace(
         unknown_because="no data",
-        unknown_group=missing["group"],
-        unknown_topic=missing["topic"],
-        unknown_partition=missing["partition"],
+        unknown_group=missing["place"]["group"],
+        unknown_topic=missing["place"]["topic"],
+        unknown_partition=missing["place"]["partition"],
     )
 
 
 _OURS = """
     cluster = getvariable('cluster') AND window_start >= getvariable('start') AND window_start < getvariable('end')"""
 
-_PAIRS = f"""
+_PAIRS_SEEN = f"""
     SELECT "group", topic FROM latency_rows WHERE {_OURS} UNION SELECT "group", topic FROM named
 """
 
 # Numbers are given in the order of names: among equally bad partitions the first one wins, in any engine and order.
-_PARTITIONS = f"""
-    CREATE TEMP TABLE partitions AS
-    SELECT row_number() OVER (ORDER BY sla_number, "group", topic, partition)::INT AS id,
-        * EXCLUDE (wanted_groups, wanted_topics), list_contains(wanted_groups, "group") AS wanted_group,
-        list_contains(wanted_topics, topic) AS wanted_topic
-    FROM (
-        SELECT sla_number, "group", topic, partition, bool_or(named) AS named FROM (
-            SELECT DISTINCT "group", topic, partition, false AS named FROM latency_rows WHERE {_OURS}
-            UNION ALL SELECT "group", topic, partition, true FROM named
-        ) AS named_or_seen JOIN pairs USING ("group", topic) GROUP BY ALL
-    ) JOIN slas USING (sla_number)
+_PAIRS = """
+    CREATE TEMP TABLE pairs AS
+    SELECT (dense_rank() OVER (ORDER BY "group", topic))::BIGINT << 32 AS first_id, sla_number, "group", topic,
+        list_contains(wanted_groups, "group") AS wanted_group, list_contains(wanted_topics, topic) AS wanted_topic
+    FROM wanted JOIN slas USING (sla_number)
+"""
+
+_EXPECTED = """
+    CREATE TEMP TABLE expected AS
+    SELECT DISTINCT sla_number, first_id + partition AS id, "group", topic, partition
+    FROM named JOIN pairs USING ("group", topic)
+"""
+
+_SEEN = f"""
+    CREATE TEMP VIEW seen AS
+    SELECT sla_number, first_id + partition AS id, window_start AS start, latency_rows.*, wanted_group, wanted_topic
+    FROM latency_rows JOIN pairs USING ("group", topic) WHERE {_OURS}
 """
 
 _JUDGED = f"""
     CREATE TEMP VIEW judged AS
     WITH latency AS (
-        SELECT window_start AS start, * FROM latency_rows JOIN partitions USING ("group", topic, partition)
-        WHERE {_OURS}
+        SELECT seen.*, threshold, expires_within, when_uncertain,
+            (sla_number, id) IN (SELECT (sla_number, id) FROM expected) AS named FROM seen JOIN slas USING (sla_number)
     ), state AS (
-        SELECT id, window_start AS start, steady_whole_window, records_over_threshold, reason AS state_reason,
-            records_over_threshold_low, records_over_threshold_high
-        FROM steady_rows JOIN partitions USING (sla, "group", topic, partition)
+        SELECT sla_number, first_id + partition AS id, window_start AS start, steady_whole_window,
+            records_over_threshold, reason AS state_reason, records_over_threshold_low, records_over_threshold_high
+        FROM steady_rows JOIN slas USING (sla) JOIN pairs USING (sla_number, "group", topic)
         WHERE {_OURS}
     ), unread AS (
-        SELECT id, window_start AS start, unread_expires_in_ms AS expires_ms,
+        SELECT sla_number, first_id + partition AS id, window_start AS start, unread_expires_in_ms AS expires_ms,
             unread_records > 0 AND cleanup_policy IS NULL AS lasts_unknown,
             epoch_ms(oldest_unread_at) + retention_ms - epoch_ms(window_end) AS expires_about_ms
-        FROM unread_rows JOIN partitions USING ("group", topic, partition) WHERE {_OURS}
+        FROM unread_rows JOIN pairs USING ("group", topic) WHERE {_OURS}
     ), bounded AS (
         SELECT *, coalesce(low_ms > threshold, false) AS surely_over,
             coalesce(high_ms <= threshold, false) AS surely_within FROM (
@@ -224,7 +230,7 @@ _JUDGED = f"""
                              coalesce(printf('%.1f s', high_ms / 1000), 'any time'))
                  WHEN steady_whole_window AND expires_within IS NOT NULL AND coalesce(lasts_unknown, true)
                  THEN 'when its unread records expire is not known' END AS why
-        FROM bounded LEFT JOIN state USING (id, start) LEFT JOIN unread USING (id, start)
+        FROM bounded LEFT JOIN state USING (sla_number, id, start) LEFT JOIN unread USING (sla_number, id, start)
     ), compared AS (
         SELECT *, steady AND latency_ms IS NOT NULL AND (surely_over OR CASE when_uncertain
                 WHEN 'bad' THEN NOT surely_within WHEN 'estimate' THEN latency_ms > threshold
@@ -239,6 +245,17 @@ def _absent(names: str) -> str:
     """Those of the SLA's names that are not among the names of this kind that were seen; NULL where none is absent."""
     seen = f"coalesce(seen_{names}, []::VARCHAR[])"
     return f"nullif([name FOR name IN wanted_{names} IF NOT list_contains({seen}, name)], []::VARCHAR[])"
+
+
+def _partition(place: str) -> str:
+    return f"({place} & 4294967295)::INT"
+
+
+def _pair(name: str, place: str) -> str:
+    """The join of the pair that a place is in."""
+    return (
+        f"LEFT JOIN pairs {name} ON {name}.sla_number = requested.sla_number AND {name}.first_id = {place} >> 32 << 32"
+    )
 
 
 _SUMS = f"""
@@ -263,7 +280,7 @@ _SUMS = f"""
         FROM judged GROUP BY sla_number, start
     ), requested AS (
         SELECT sla_number, start, wanted_groups, wanted_topics,
-            (SELECT count(*) FROM partitions WHERE named AND partitions.sla_number = slas.sla_number) AS partitions
+            (SELECT count(*) FROM expected WHERE expected.sla_number = slas.sla_number) AS partitions
         FROM slas CROSS JOIN windows
     )
     SELECT requested.partitions + coalesce(unrequested, 0) AS expected, coalesce(seen, 0) AS seen,
@@ -274,22 +291,18 @@ _SUMS = f"""
         least(coalesce(records_over_threshold_low, 0), {MOST})::BIGINT AS records_over_threshold_low,
         least(coalesce(records_over_threshold_high, 0), {MOST})::BIGINT AS records_over_threshold_high,
         worst.latency_ms AS worst_ms, worst.low_ms AS worst_low_ms, worst.high_ms AS worst_high_ms,
-        w."group" AS worst_group, w.topic AS worst_topic, w.partition AS worst_partition,
+        w."group" AS worst_group, w.topic AS worst_topic, {_partition("-worst.id")} AS worst_partition,
         expiring.in_ms AS expires_in_ms, expiring.is_certain AS expires_certainly,
-        e."group" AS expiring_group, e.topic AS expiring_topic, e.partition AS expiring_partition,
+        e."group" AS expiring_group, e.topic AS expiring_topic, {_partition("expiring.id")} AS expiring_partition,
         unknown.why AS unknown_because, u."group" AS unknown_group, u.topic AS unknown_topic,
-        u.partition AS unknown_partition,
+        {_partition("unknown.id")} AS unknown_partition,
         {_absent("groups")} AS absent_groups, {_absent("topics")} AS absent_topics
     FROM requested LEFT JOIN sums USING (sla_number, start)
-    LEFT JOIN partitions w ON w.id = -worst.id LEFT JOIN partitions u ON u.id = unknown.id
-    LEFT JOIN partitions e ON e.id = expiring.id
+    {_pair("w", "-worst.id")} {_pair("u", "unknown.id")} {_pair("e", "expiring.id")}
     ORDER BY sla_number, start
 """
 
 _MISSING = """
-    SELECT sla_number, start, "group", topic, partition FROM (
-        SELECT windows.start, min(id) AS id FROM windows JOIN partitions ON named
-        ANTI JOIN judged ON judged.start = windows.start AND judged.id = partitions.id
-        GROUP BY sla_number, windows.start
-    ) JOIN partitions USING (id)
+    SELECT sla_number, start, arg_min({"group": "group", topic: topic, partition: partition}, id) AS place
+    FROM windows CROSS JOIN expected ANTI JOIN seen USING (sla_number, id, start) GROUP BY sla_number, start
 """

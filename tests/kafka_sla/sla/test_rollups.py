@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_sla.model.entities import MOST, Interval, SlaWindow, Verdict
+from kafka_sla.sla.cells import NO_CELLS, Cells, cells_of, packed_cells, places, unpacked_cells, worst_cells
 from kafka_sla.sla.rollups import (
     DAY_MS,
     HOUR_MS,
@@ -20,11 +21,8 @@ from kafka_sla.sla.rollups import (
     judged,
     less,
     merged,
-    packed_cells,
     packed_histogram,
-    places,
     sums_of,
-    unpacked_cells,
     unpacked_histogram,
     whole_spans,
 )
@@ -129,7 +127,7 @@ def test_windows_of_a_span_give_their_sums_the_worst_of_them_and_the_last_thresh
         window(1, "bad", **worst(3.0, 4.0, 6.0), max_latency_ms=20_000),
         window(2, "unknown", **worst(None, None, None), max_latency_ms=30_000),
     ]
-    stats = RecordStats(7, 8, {1: 2}, {("g", "t", 0): 1.0})
+    stats = RecordStats(7, 8, {1: 2}, cells_of([("g", "t", [0], [1.0])]))
 
     assert judged(HOUR, windows, stats) == Rollup(
         HOUR,
@@ -170,14 +168,14 @@ def test_parts_that_follow_each_other_are_one_and_keep_the_worst_of_each_partiti
             *range(1, 10),
             **worst(1.0, 5.0, 9.0),
             max_latency_ms=10_000,
-            measured=RecordStats(1, 2, {5: 1, 6: 2}, {("g", "t", 0): 4.0, ("g", "t", 1): 1.0}),
+            measured=RecordStats(1, 2, {5: 1, 6: 2}, cells_of([("g", "t", [0, 1], [4.0, 1.0])])),
         ),
         Rollup(
             HOUR,
             *range(10, 100, 10),
             **worst(2.0, 4.0, 8.0),
             max_latency_ms=20_000,
-            measured=RecordStats(10, 20, {6: 30}, {("g", "t", 0): 3.0, ("g", "t", 2): 7.0}),
+            measured=RecordStats(10, 20, {6: 30}, cells_of([("g", "t", [0, 2], [3.0, 7.0])])),
         ),
         Rollup(HOUR, max_latency_ms=None),
     ]
@@ -187,7 +185,7 @@ def test_parts_that_follow_each_other_are_one_and_keep_the_worst_of_each_partiti
         *range(11, 110, 11),
         **worst(2.0, 5.0, 9.0),
         max_latency_ms=20_000,
-        measured=RecordStats(11, 22, {5: 1, 6: 32}, {("g", "t", 0): 4.0, ("g", "t", 1): 1.0, ("g", "t", 2): 7.0}),
+        measured=RecordStats(11, 22, {5: 1, 6: 32}, cells_of([("g", "t", [0, 1, 2], [4.0, 1.0, 7.0])])),
     )
 
 
@@ -202,8 +200,25 @@ def test_nothing_that_is_known_is_none_and_counts_end_at_the_greatest_number_of_
 
 def test_histograms_and_cells_come_out_of_the_store_as_they_went_in() -> None:
     buckets, counts = unpacked_histogram(packed_histogram({900: 2, 0: 1, 65_535: 3}))
-    cells = {("g", "t", 1): 2.5, ("g", "t", 0): 1.5, ("f", "s", 7): 0.25}
-    head, values = unpacked_cells(packed_cells(cells))
+    cells = unpacked_cells(packed_cells(cells_of([("g", "t", [0, 1], [1.5, 2.5]), ("f", "s", [7], [0.25])])))
 
     assert (buckets.tolist(), counts.tolist()) == ([0, 900, 65_535], [1, 2, 3])
-    assert dict(zip(places(head), values.tolist(), strict=True)) == cells
+    assert by_place(cells) == {("f", "s", 7): 0.25, ("g", "t", 0): 1.5, ("g", "t", 1): 2.5}
+    assert unpacked_cells(packed_cells(NO_CELLS)) == NO_CELLS == cells_of([])
+
+
+def by_place(cells: Cells) -> dict[tuple[str, str, int], float]:
+    return dict(zip(places(cells.head), cells.worst.tolist(), strict=True))
+
+
+def test_cells_of_spans_with_other_partitions_keep_all_of_them_in_order() -> None:
+    spans = [
+        cells_of([("b", "t", [1, 3], [1.0, 9.0]), ("a", "t", [0], [2.0])]),
+        NO_CELLS,
+        cells_of([("a", "t", [0], [5.0]), ("b", "s", [0], [4.0]), ("b", "t", [0, 3], [7.0, 8.0])]),
+    ]
+    whole = {("a", "t", 0): 5.0, ("b", "s", 0): 4.0, ("b", "t", 0): 7.0, ("b", "t", 1): 1.0, ("b", "t", 3): 9.0}
+
+    assert by_place(worst_cells(spans)) == whole
+    assert list(by_place(worst_cells(spans))) == list(whole)
+    assert worst_cells(spans) == worst_cells([spans[2], worst_cells(spans[:2])])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
@@ -32,13 +32,16 @@ YOUNG = 0.25
 _NOTHING = Around()
 
 
-def evidence(miss: Miss, latency: pa.Table, steady: pa.Table, around: Around = _NOTHING) -> dict[str, Any]:
+def evidence(
+    miss: Miss, latency: pa.Table, judged: Iterable[tuple[pa.Table, pa.Table]], around: Around = _NOTHING
+) -> dict[str, Any]:
     """JSON-able figures, the `cause` that they show and a `sentence` for people.
 
-    `latency`, `steady` and `around` are published rows of `evidence_interval`. Rates `during` are those of the
-    build-up: from the time when the backlog was last young until the worst window. What was before that is usual.
+    `latency` and `around` are published rows of `evidence_interval`, at least those of the worst group. `judged`: the
+    rows of all partitions in the time of the miss, latency and steady states, in pieces. Rates `during` are those of
+    the build-up: from the time when the backlog was last young until the worst window. What was before that is usual.
     """
-    late = late_partitions(miss, latency, steady)
+    late = late_partitions(miss, judged)
     partitions = worst_partitions(miss, latency, late)
     sums = window_sums(miss, latency, partitions)
     inside = [w for w in sums if w.start >= miss.start]
@@ -48,8 +51,8 @@ def evidence(miss: Miss, latency: pa.Table, steady: pa.Table, around: Around = _
     found = Evidence(
         group=miss.worst_group,
         topic=miss.worst_topic,
-        late_partitions=len(late),
-        partitions=tuple(f"{p.group} {p.topic}-{p.partition}" for p in late[:10]),
+        late_partitions=late.num_rows,
+        partitions=tuple("{group} {topic}-{partition}".format(**row) for row in late.slice(0, 10).to_pylist()),
         produce_rate_before=rates.produce_before,
         produce_rate_during=rates.produce_during,
         consume_rate_before=rates.consume_before,

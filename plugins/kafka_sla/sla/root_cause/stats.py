@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -12,15 +12,6 @@ import pyarrow as pa
 from kafka_sla.model.entities import FOREVER, MOST, Miss
 from kafka_sla.sla.wanted_rows import latency_sql
 from kafka_sla.sql import database
-
-
-@dataclass(frozen=True, slots=True)
-class Late:
-    """A steady partition above the threshold in the miss."""
-
-    group: str
-    topic: str
-    partition: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +66,9 @@ class Rewind:
     """Start of the window in which it first did."""
 
 
-def late_partitions(miss: Miss, latency: pa.Table, steady: pa.Table) -> list[Late]:
-    """The worst first."""
+def late_partitions(miss: Miss, judged: Iterable[tuple[pa.Table, pa.Table]]) -> pa.Table:
+    """Group, topic and number of the steady partitions above the threshold in the miss, the worst first; there may be a
+    million. `judged`: latency and steady states of its time, in pieces."""
     values = {
         "cluster": miss.cluster,
         "sla": miss.sla,
@@ -84,14 +76,18 @@ def late_partitions(miss: Miss, latency: pa.Table, steady: pa.Table) -> list[Lat
         "end": miss.end or FOREVER,
         "threshold": miss.max_latency_ms,
     }
-    found = fetched(_LATE, values, latency=latency, steady=steady)
-    return [Late(row["group"], row["topic"], row["partition"]) for row in found]
+    parts = []
+    for latency, steady in judged:
+        with database(latency=latency, steady=steady) as db:
+            parts.append(db.arrow(_LATE, **values))
+    with database(late=pa.concat_tables(parts)) as db:
+        return db.arrow(_WORST_FIRST)
 
 
-def worst_partitions(miss: Miss, latency: pa.Table, late: Sequence[Late]) -> list[int]:
+def worst_partitions(miss: Miss, latency: pa.Table, late: pa.Table) -> list[int]:
     """The late partitions of the worst group and topic; all of them where none was late, but records may expire."""
-    found = [p.partition for p in late if (p.group, p.topic) == (miss.worst_group, miss.worst_topic)]
-    return found or [row["partition"] for row in fetched(_PARTITIONS, _scope(miss, []), latency=latency)]
+    found = fetched(_LATE_OF_PAIR, _scope(miss, []), late=late)
+    return [row["partition"] for row in found or fetched(_PARTITIONS, _scope(miss, []), latency=latency)]
 
 
 def window_sums(miss: Miss, latency: pa.Table, partitions: Sequence[int]) -> list[WindowSum]:
@@ -162,8 +158,15 @@ _LATE = f"""
     FROM latency JOIN steady USING (cluster, "group", topic, partition, window_start)
     WHERE cluster = $cluster AND sla = $sla AND steady_whole_window AND window_start >= $start AND window_start < $end
         AND {latency_sql()} > $threshold
-    GROUP BY ALL ORDER BY worst_latency_ms DESC, "group", topic, partition
+    GROUP BY ALL
 """
+
+_WORST_FIRST = """
+    SELECT "group", topic, partition FROM late GROUP BY ALL
+    ORDER BY max(worst_latency_ms) DESC, "group", topic, partition
+"""
+
+_LATE_OF_PAIR = 'SELECT partition FROM late WHERE "group" = $group AND topic = $topic'
 
 _PARTITIONS = """
     SELECT DISTINCT partition FROM latency
@@ -199,10 +202,10 @@ _RATES = f"""
             1000.0 * sum(records_consumed) / sum(width_ms) AS consume_rate
         FROM steps WHERE window_start <= $worst_at GROUP BY ALL
     )
-    SELECT sum(produce_rate) FILTER (early) AS produce_before,
-        sum(produce_rate) FILTER (NOT early) AS produce_during,
-        sum(consume_rate) FILTER (early) AS consume_before,
-        sum(consume_rate) FILTER (NOT early) AS consume_during
+    SELECT fsum(produce_rate) FILTER (early) AS produce_before,
+        fsum(produce_rate) FILTER (NOT early) AS produce_during,
+        fsum(consume_rate) FILTER (early) AS consume_before,
+        fsum(consume_rate) FILTER (NOT early) AS consume_during
     FROM rates
 """
 

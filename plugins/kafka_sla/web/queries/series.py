@@ -16,16 +16,14 @@ from numpy.typing import NDArray
 from kafka_sla.lake.sla_stats import measured_spans
 from kafka_sla.ledger.rollups import SLOTS_KEPT, WINDOWS_KEPT, Packed
 from kafka_sla.model.entities import Interval, Sla, SlaWindow, epoch_ms, floor_time
+from kafka_sla.sla.cells import Cells, PartitionKey, places, unpacked_cells
 from kafka_sla.sla.rollups import (
     DAY_MS,
     HOUR_MS,
     SLOT_MS,
-    PartitionKey,
     RecordStats,
     Rollup,
     judged,
-    places,
-    unpacked_cells,
     unpacked_histogram,
 )
 from kafka_sla.web.queries.context import Context
@@ -120,12 +118,13 @@ def step_ms(interval: Interval, width_ms: int, at_most: int) -> int:
 
 def unpacked(packed: Packed) -> Piece:
     """A stored rollup as a piece."""
+    return Piece(
+        packed.rollup, lambda: unpacked_histogram(packed.histogram), lambda: _named(unpacked_cells(packed.cells))
+    )
 
-    def cells() -> tuple[tuple[PartitionKey, ...], NDArray[np.float32]]:
-        head, worst = unpacked_cells(packed.cells)
-        return places(head), worst
 
-    return Piece(packed.rollup, lambda: unpacked_histogram(packed.histogram), cells)
+def _named(cells: Cells) -> tuple[tuple[PartitionKey, ...], NDArray[np.float32]]:
+    return places(cells.head), cells.worst
 
 
 def _from_windows(context: Context, sla: Sla, interval: Interval, step_ms: int, window_ms: int) -> list[Piece]:
@@ -145,5 +144,5 @@ def _made(rollup: Rollup) -> Piece:
     return Piece(
         rollup,
         lambda: (np.array(list(histogram), dtype=np.int64), np.array(list(histogram.values()), dtype=np.int64)),
-        lambda: (tuple(cells), np.array(list(cells.values()), dtype=np.float32)),
+        lambda: _named(cells),
     )

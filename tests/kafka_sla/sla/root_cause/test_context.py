@@ -102,7 +102,7 @@ def told(flowing: tuple[list[Row], list[Row]], patience_ms: int = SLA.max_latenc
     """Of a miss from the seventh minute on."""
     latency, steady = arrow_rows(CONSUMER_LATENCY, flowing[0]), arrow_rows(STEADY_STATE, flowing[1])
     miss = missed(6, len(flowing[0]), worst=9, max_latency_ms=patience_ms)
-    return evidence(miss, latency, steady, Around(**around))
+    return evidence(miss, latency, [(latency, steady)], Around(**around))
 
 
 def test_a_group_without_members_is_told_from_one_that_hangs() -> None:

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pyarrow as pa
-
 from kafka_sla.model.arrow_schemas import arrow_rows
 from kafka_sla.model.entities import Interval, Miss, Patterns, Sla, SteadyState
 from kafka_sla.model.tables import CONSUMER_LATENCY, STEADY_STATE
@@ -94,8 +92,8 @@ def flow(
 
 def told(miss: Miss, *flows: tuple[list[dict[str, Any]], list[dict[str, Any]]]) -> dict[str, Any]:
     rows, states = ([row for flow in flows for row in flow[i]] for i in (0, 1))
-    tables: tuple[pa.Table, pa.Table] = arrow_rows(CONSUMER_LATENCY, rows), arrow_rows(STEADY_STATE, states)
-    return evidence(miss, *tables)
+    latency, steady = arrow_rows(CONSUMER_LATENCY, rows), arrow_rows(STEADY_STATE, states)
+    return evidence(miss, latency, [(latency, steady)])
 
 
 def test_a_consumer_that_commits_nothing_while_records_wait_has_stopped() -> None:

@@ -1,0 +1,117 @@
+"""Histograms of published rows added up by span. Arrow reads them, because it verifies their pages while it does, and
+they are most of what a table holds: for DuckDB they would have to be read once more. Knows no SLA."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kafka_sla.ledger.publications import Slice
+from kafka_sla.model.entities import MOST, Interval
+from kafka_sla.parquet_files import batches, parquet_file
+
+_NAMES = ("cluster", "load_id", "group", "topic")
+_COLUMNS = (*_NAMES, "window_start", "latency_histogram")
+_TIME = pa.timestamp("us", "UTC")
+_ROWS_AT_ONCE = 16_384
+"""Each may have hundreds of buckets."""
+_HALF, _EXACT = 2**31, 2**53
+"""Sums of floats are exact below; larger counts are added up in halves."""
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Sums = dict[int, tuple[Ints, Ints]]
+"""By start of a span, in ms: what is below `_HALF` of the count of each bucket, and how many halves."""
+
+
+def histogram_sums(
+    files: Sequence[str],
+    slices: Sequence[Slice],
+    pairs: Collection[tuple[str, str]],
+    interval: Interval,
+    width_ms: int,
+    row_groups: Mapping[str, Sequence[int]],
+) -> dict[datetime, dict[int, int]]:
+    """Records by bucket, by the start of each span of the interval, of the rows that these slices show of these groups
+    and topics. `row_groups`: by file those that may hold some; of others all are read."""
+    shown = [one._replace(interval=part) for one in slices if (part := one.interval.within(interval))]
+    sums: Sums = {}
+    for path in files:
+        with parquet_file(path, _NAMES) as file:
+            for batch in batches(file, _COLUMNS, _ROWS_AT_ONCE, row_groups.get(path)):
+                _add(sums, batch, _shown(batch, shown) & _of_pairs(batch, pairs), width_ms)
+    return {datetime.fromtimestamp(start / 1000, UTC): dict(_counts(*halves)) for start, halves in sums.items()}
+
+
+def _shown(batch: pa.RecordBatch, slices: Sequence[Slice]) -> Flags:
+    found = np.zeros(batch.num_rows, dtype=bool)
+    at = batch["window_start"].cast(_TIME)
+    loads = set(pc.unique(batch["load_id"]).to_pylist())
+    for one in (one for one in slices if one.load_id in loads):
+        of_load = pc.and_(pc.equal(batch["load_id"], one.load_id), pc.equal(batch["cluster"], one.cluster))
+        start, end = (pa.scalar(bound, _TIME) for bound in (one.interval.start, one.interval.end))
+        inside = pc.and_(pc.greater_equal(at, start), pc.less(at, end))
+        found |= pc.and_(of_load, inside).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _of_pairs(batch: pa.RecordBatch, pairs: Collection[tuple[str, str]]) -> Flags:
+    (groups, of_group), (topics, of_topic) = map(_coded, (batch["group"], batch["topic"]))
+    there, index = np.unique(of_group * len(topics) + of_topic, return_inverse=True)
+    wanted = [(groups[code // len(topics)], topics[code % len(topics)]) in pairs for code in there.tolist()]
+    return np.array(wanted, dtype=bool)[index]
+
+
+def _coded(names: pa.Array) -> tuple[list[str], Ints]:
+    coded = names if pa.types.is_dictionary(names.type) else names.dictionary_encode()
+    return coded.dictionary.to_pylist(), coded.indices.to_numpy().astype(np.int64)
+
+
+def _add(sums: Sums, batch: pa.RecordBatch, wanted: Flags, width_ms: int) -> None:
+    at_ms = batch["window_start"].cast(_TIME).cast(pa.int64()).to_numpy() // 1000
+    starts, span = np.unique(at_ms[wanted] // width_ms * width_ms, return_inverse=True)
+    of_row = np.full(batch.num_rows, -1)
+    of_row[wanted] = span
+    histogram = batch["latency_histogram"]
+    offsets = histogram.offsets.to_numpy()
+    entries = slice(offsets[0], offsets[-1])
+    bucket, count = histogram.keys.to_numpy()[entries], histogram.items.to_numpy()[entries]
+    of_entry = np.repeat(of_row, np.diff(offsets))
+    if not wanted.all():
+        mine = of_entry >= 0
+        of_entry, bucket, count = of_entry[mine], bucket[mine], count[mine]
+    if len(bucket):
+        for start, low, high in zip(starts.tolist(), *_added(of_entry, bucket, count, len(starts)), strict=True):
+            known = sums.get(start, (low[:0], high[:0]))
+            sums[start] = _longer(known[0], low), _longer(known[1], high)
+
+
+def _added(of_entry: Ints, bucket: NDArray[np.int32], count: Ints, spans: int) -> tuple[Ints, Ints]:
+    """Both halves by span and bucket."""
+    width = int(bucket.max()) + 1
+    place = of_entry * width + bucket
+
+    def summed(part: Ints) -> Ints:
+        found: Ints = np.bincount(place, part, spans * width).astype(np.int64).reshape(spans, width)
+        return found
+
+    if int(count.max()) * len(count) < _EXACT:
+        return summed(count), np.zeros((spans, width), dtype=np.int64)
+    return summed(count % _HALF), summed(count // _HALF)
+
+
+def _longer(one: Ints, other: Ints) -> Ints:
+    """The sum of both, as long as the longer one."""
+    found = np.zeros(max(len(one), len(other)), dtype=np.int64)
+    found[: len(one)] += one
+    found[: len(other)] += other
+    return found
+
+
+def _counts(low: Ints, high: Ints) -> Iterator[tuple[int, int]]:
+    for bucket in np.flatnonzero(low + high).tolist():
+        yield bucket, min(int(high[bucket]) * _HALF + int(low[bucket]), MOST)
