@@ -85,7 +85,8 @@ class Reader:
         """The end of a structure; tags are what newer brokers may add."""
         for _ in range(self._varint() if self._flexible else 0):
             self._varint()
-            self._at += self._varint()
+            size = self._varint()
+            self._at += size
 
     def rows(self, before: Fields, after: Fields = (), *, text: bool = False) -> Rows:
         """A list of rows: some numbers, a text that nobody needs if there is one, and numbers again.
