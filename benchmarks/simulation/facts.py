@@ -17,7 +17,7 @@ from benchmarks.simulation.world import CLUSTER, Commit, Life, Partition, Reader
 from kafka_sla.model.tables import COMMITTED_OFFSETS, COMPACTED, LOG_OFFSETS, RECORD_RANGES, TOPIC_CONFIGS, Table
 from kafka_sla.sources.kafka import fact_rows
 from kafka_sla.sources.kafka.committed_positions import Reader as Follower
-from kafka_sla.sources.kafka.committed_positions import Track
+from kafka_sla.sources.kafka.committed_positions import ReaderNumbers, Track, Tracks
 from kafka_sla.sources.kafka.fact_rows import Row, fact_table
 from kafka_sla.sources.kafka.offset_search import Rule
 from kafka_sla.sources.kafka.produced_timeline import Looking, produced_points
@@ -135,7 +135,7 @@ def _looked_up(world: World, plan: Plan, run: Run) -> tuple[list[Row], list[Row]
     return points, list(fact_rows.ranges(looking.ranges))
 
 
-def _tracks(world: World, plan: Plan, run: Run, broker: Broker) -> dict[Follower, Track]:
+def _tracks(world: World, plan: Plan, run: Run, broker: Broker) -> Tracks:
     found: dict[Follower, Track] = {}
     for reader in world.readers:
         tp = TopicPartition(reader.partition.topic, reader.partition.number)
@@ -150,4 +150,4 @@ def _tracks(world: World, plan: Plan, run: Run, broker: Broker) -> dict[Follower
             track.add(0, standing.offset)
         if len(track.times):
             found[Follower(reader.group, tp)] = track
-    return found
+    return Tracks.named(ReaderNumbers(), found)

@@ -1,15 +1,13 @@
 """Records of `__consumer_offsets` as committed offsets, and the positions they tell. Pure: knows no requests.
 
-Keys repeat and are decoded once each; values are decoded all together, when all are there.
+The names in keys repeat and are decoded once each; all else is decoded for many records at once.
 """
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +17,9 @@ import pyarrow.compute as pc
 from kafka_sla.model.arrow_schemas import arrow_columns, arrow_schema
 from kafka_sla.model.entities import Patterns
 from kafka_sla.model.tables import BEYOND_LOG_END, COMMITTED_OFFSETS, COMPACTED, Column, Table
-from kafka_sla.sources.kafka.committed_positions import DELETED, Reader, Track, tracks_of
-from kafka_sla.sources.kafka.protocol.offset_commit_format import commit_key, commit_values
-from kafka_sla.sources.kafka.protocol.record_batches import Record
+from kafka_sla.sources.kafka.committed_positions import DELETED, ReaderNumbers, Tracks, numbered
+from kafka_sla.sources.kafka.protocol.offset_commit_format import commit_keys, commit_names, commit_values
+from kafka_sla.sources.kafka.protocol.record_batches import Ints, Records
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 
 UNREADABLE = Table(
@@ -38,19 +36,21 @@ UNREADABLE = Table(
     ),
 )
 _NOT_WANTED, _UNREADABLE = -2, -1
+_PARTITION_BYTES = 4
+_Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Commits:
     """The commits of an interval, and what they tell of their readers."""
 
+    tracks: Tracks
     offsets: pa.Table = field(default_factory=arrow_schema(COMMITTED_OFFSETS).empty_table)
     """Rows of `committed_offsets`, in the order of the log."""
     unreadable: pa.Table = field(default_factory=arrow_schema(UNREADABLE).empty_table)
     """Records that are laid out like no commit that is known."""
-    tracks: dict[Reader, Track] = field(default_factory=dict)
-    later: frozenset[Reader] = frozenset()
-    """Readers that committed after the interval too."""
+    later: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    """Numbers of the readers that committed after the interval too."""
     groups: frozenset[str] = frozenset()
     """Who has a position, as far as the log tells, also after the interval."""
     lost: int = 0
@@ -70,89 +70,125 @@ class Commits:
         return replace(self, offsets=rows)
 
 
+class _Decoded(NamedTuple):
+    """Commits as columns."""
+
+    of: Ints
+    """Number of the reader; negative where the key cannot be read."""
+    appended: Ints
+    at: Ints
+    offset: Ints
+    deleted: _Flags
+    fits: _Flags
+    """The value, if there is one, is one that is known."""
+    behind_gap: _Flags
+
+
 class CommitRecords:
     """Collects the records of wanted groups and topics; a key that cannot be read is wanted, to be set aside."""
 
-    def __init__(self, groups: Patterns, topics: Patterns) -> None:
-        self._group_wanted, self._topic_wanted = cache(groups.matches), cache(topics.matches)
-        self._known: dict[bytes, tuple[int, bytes]] = {}
-        """Number of the reader of each raw key, and the key in the one copy that is kept."""
-        self._readers: dict[Reader, int] = {}
-        self._of, self._times, self._behind_gap = array("q"), array("q"), array("b")
-        self._keys: list[bytes] = []
-        self._values: list[bytes | None] = []
+    def __init__(self, numbers: ReaderNumbers, groups: Patterns, topics: Patterns) -> None:
+        self._numbers, self._groups, self._topics = numbers, groups, topics
+        self._known: dict[bytes, int] = {}
+        """Number of group and topic of each raw key without its partition."""
+        self._decoded = [_Decoded(*np.empty((4, 0), np.int64), *np.empty((3, 0), np.bool_))]
+        self._strange: list[tuple[bytes, bytes | None, int]] = []
 
-    def add(self, record: Record, *, behind_gap: bool = False) -> None:
-        """Keep a record that has a key; `behind_gap`: compaction removed records of this log before it."""
-        if record.key is None:
-            return
-        number, key = self._known.get(record.key) or self._learn(record.key)
-        if number != _NOT_WANTED:
-            self._of.append(number)
-            self._keys.append(key)
-            self._values.append(record.value)
-            self._times.append(record.timestamp)
-            self._behind_gap.append(behind_gap)
+    def add(self, records: Records, behind_gap: _Flags) -> None:
+        """Keep the records that have a key; `behind_gap`: compaction removed records of this log before one."""
+        has_key = records.key_size >= 0
+        records, behind_gap = records.only(has_key), behind_gap[has_key]
+        of = self._readers(records)
+        wanted = of != _NOT_WANTED
+        records, of, behind_gap = records.only(wanted), of[wanted], behind_gap[wanted]
+        deleted = records.value_size < 0
+        told = commit_values(np.frombuffer(records.data, np.uint8), records.value_at, records.value_size)
+        at = np.where(deleted, records.timestamp, told.at_ms)
+        decoded = _Decoded(of, records.timestamp, at, told.offset, deleted, deleted | told.fits, behind_gap)
+        self._decoded.append(decoded)
+        for place in np.flatnonzero((of < 0) | ~decoded.fits).tolist():
+            key, value = _bytes(records, place)
+            self._strange.append((key, value, int(records.timestamp[place])))
 
-    def _learn(self, key: bytes) -> tuple[int, bytes]:
-        self._known[key] = self._number(key), key
-        return self._known[key]
+    def _readers(self, records: Records) -> Ints:
+        """The number of each record's reader."""
+        data = records.data
+        may_be, partition = commit_keys(np.frombuffer(data, np.uint8), records.key_at, records.key_size)
+        heads = zip(
+            records.key_at.tolist(), (records.key_at + records.key_size - _PARTITION_BYTES).tolist(), strict=True
+        )
+        known = self._known
+        pairs = np.array(
+            [
+                _NOT_WANTED
+                if not named
+                else pair
+                if (pair := known.get(data[at:end])) is not None
+                else self._learn(data[at:end])
+                for named, (at, end) in zip(may_be.tolist(), heads, strict=True)
+            ],
+            np.int64,
+        )
+        return np.where(pairs < 0, pairs, numbered(pairs, partition))
 
-    def _number(self, key: bytes) -> int:
+    def _learn(self, head: bytes) -> int:
+        self._known[head] = self._pair(head)
+        return self._known[head]
+
+    def _pair(self, head: bytes) -> int:
         try:
-            named = commit_key(key)
+            group, topic = commit_names(head)
         except ValueError:
             return _UNREADABLE
-        if named is None or not (self._group_wanted(named[0]) and self._topic_wanted(named[1])):
-            return _NOT_WANTED
-        return self._readers.setdefault(Reader(named[0], TopicPartition(*named[1:])), len(self._readers))
+        wanted = self._groups.matches(group) and self._topics.matches(topic)
+        return self._numbers.pair(group, topic) if wanted else _NOT_WANTED
 
     def decoded(self, cluster: str, end: int, held_back: int = 0) -> Commits:
         """All that was collected; what was appended at `end` (ms) or later tells of readers only."""
-        readers, of, times = list(self._readers), np.array(self._of, np.int64), np.array(self._times, np.int64)
-        values = pa.array(self._values, pa.binary())
-        deleted = values.is_null().to_numpy(zero_copy_only=False)
-        told = commit_values(values)
-        readable, inside = (of >= 0) & (deleted | told.fits), times < end
-        kept, strange = np.flatnonzero(readable & inside), np.flatnonzero(~readable & inside)
-        standing = _last(of, np.flatnonzero(readable))
-        first = _last(of, kept[::-1])
-        lost = first[np.array(self._behind_gap, np.bool_)[first]]
+        all_of = _Decoded(*map(np.concatenate, zip(*self._decoded, strict=True)))
+        readable, inside = (all_of.of >= 0) & all_of.fits, all_of.appended < end
+        kept = np.flatnonzero(readable & inside)
+        of, deleted, offset = all_of.of[kept], all_of.deleted[kept], all_of.offset[kept]
+        standing = _last(all_of.of, np.flatnonzero(readable))
+        first = _last(all_of.of, kept[::-1])
+        lost = first[all_of.behind_gap[first]]
         rows = {
-            **_names(readers, of[kept]),
+            **self._numbers.columns(of),
             "cluster": pa.repeat(cluster, len(kept)),
-            "at": pa.array(np.where(deleted, times, told.at_ms)[kept] * 1_000),
-            "committed_offset": pa.array(told.offset[kept], mask=deleted[kept]),
+            "at": pa.array(all_of.at[kept] * 1_000),
+            "committed_offset": pa.array(offset, mask=deleted),
             "source": pa.array(["commit_log", COMPACTED]).take(pa.array(np.isin(kept, lost).astype(np.int8))),
         }
-        set_aside = {
-            "cluster": pa.repeat(cluster, len(strange)),
-            "key": pa.array([self._keys[n] for n in strange], pa.binary()),
-            "value": values.take(pa.array(strange)),
-            "appended_at": pa.array(times[strange] * 1_000),
-        }
         return Commits(
+            Tracks.of_commits(self._numbers, of, all_of.appended[kept], np.where(deleted, DELETED, offset)),
             arrow_columns(COMMITTED_OFFSETS, rows),
-            arrow_columns(UNREADABLE, set_aside),
-            tracks_of(readers, of[kept], times[kept], np.where(deleted, DELETED, told.offset)[kept]),
-            frozenset(readers[n] for n in np.unique(of[~inside & (of >= 0)])),
-            frozenset(readers[n].group for n in of[standing[~deleted[standing]]]),
+            _set_aside(cluster, [one for one in self._strange if one[2] < end]),
+            np.unique(all_of.of[~inside & (all_of.of >= 0)]),
+            self._numbers.groups(all_of.of[standing[~all_of.deleted[standing]]]),
             len(lost),
             held_back,
         )
 
 
-def _last(of: npt.NDArray[np.int64], places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _bytes(records: Records, place: int) -> tuple[bytes, bytes | None]:
+    """Key and value of one record."""
+    key_at, key_size, value_at, value_size = (int(column[place]) for column in records[3:])
+    value = None if value_size < 0 else records.data[value_at : value_at + value_size]
+    return records.data[key_at : key_at + key_size], value
+
+
+def _set_aside(cluster: str, strange: list[tuple[bytes, bytes | None, int]]) -> pa.Table:
+    keys, values, times = zip(*strange, strict=True) if strange else ((), (), ())
+    columns = {
+        "cluster": pa.repeat(cluster, len(strange)),
+        "key": pa.array(keys, pa.binary()),
+        "value": pa.array(values, pa.binary()),
+        "appended_at": pa.array([time_ms * 1_000 for time_ms in times], pa.int64()),
+    }
+    return arrow_columns(UNREADABLE, columns)
+
+
+def _last(of: Ints, places: Ints) -> Ints:
     """Of these places, the last one of each reader."""
     _, last = np.unique(of[places][::-1], return_index=True)
     return places[::-1][last]
-
-
-def _names(readers: list[Reader], of: npt.NDArray[np.int64]) -> dict[str, Any]:
-    named = pa.array(of)
-    columns = zip(*((reader.group, *reader.tp) for reader in readers), strict=True) if readers else ((), (), ())
-    kinds = (pa.string(), pa.string(), pa.int32())
-    return {
-        name: pa.array(column, kind).take(named)
-        for name, column, kind in zip(("group", "topic", "partition"), columns, kinds, strict=True)
-    }

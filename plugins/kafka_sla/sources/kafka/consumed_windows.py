@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from kafka_sla.sources.kafka.committed_positions import Reader, Step, Track
+import numpy as np
+
+from kafka_sla.sources.kafka.committed_positions import DELETED, Steps, Tracks
 from kafka_sla.sources.kafka.offset_search import Search
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 from kafka_sla.sources.kafka.record_sampling import OffsetSpan
 
+_NONE = np.iinfo(np.int64).max
+
 
 def windows_read(
-    tracks: Mapping[Reader, Track],
-    rewinds: Iterable[Step],
+    tracks: Tracks,
+    rewinds: Steps,
     searches: Mapping[TopicPartition, Search],
     ends: Mapping[TopicPartition, int],
     begin: int,
@@ -28,27 +32,35 @@ def windows_read(
     A window's offsets go from its first record to its end, and to what was read by then although it bears a later time.
     `rewinds`: every rewind and beginning of [begin, stop).
     """
-    readers: dict[TopicPartition, list[Track]] = {}
-    for reader, track in tracks.items():
-        if reader.tp in searches:
-            readers.setdefault(reader.tp, []).append(track)
-    back: dict[TopicPartition, list[int]] = {}
-    for step in rewinds:
-        back.setdefault(step.reader.tp, []).append(step.position)
+    if not len(tracks.readers):
+        return
+    partitions, which = tracks.numbers.partitions(tracks.readers)
+    lowest = np.full(len(partitions), _NONE)
+    np.minimum.at(lowest, which[rewinds.reader], rewinds.position)
+    if first:
+        standing = tracks.at([begin])[:, 0]
+        np.minimum.at(lowest, which, np.where(standing == DELETED, _NONE, standing))
+    farthest = np.zeros(len(partitions), np.int64)
+    np.maximum.at(farthest, which, tracks.highest)
     earliest = begin // width * width - width
-    for tp, of_tp in sorted(readers.items()):
-        positions = [track.at(begin) for track in of_tp] if first else []
-        positions += back.get(tp, [])
-        boundary = searches[tp].offset_at(earliest)
-        position = min((at for at in positions if at is not None), default=boundary)
-        if boundary is not None and position is not None and position < boundary:
-            yield OffsetSpan(tp, begin, 0, position, boundary, boundary)
-        farthest = max(track.highest for track in of_tp)
-        bounds = [(at, searches[tp].offset_at(at)) for at in range(earliest, stop + width, width)]
-        for (left, offset), (right, next_offset) in pairwise(bounds):
-            if offset is None or next_offset is None or max(next_offset, farthest) <= offset:
+    edges = [*range(earliest, stop + width, width)]
+    times, positions = tracks.last(edges[:-1], edges[1:])
+    readers = np.argsort(which, kind="stable")
+    of_partition = np.searchsorted(which[readers], np.arange(len(partitions) + 1))
+    for place, tp in enumerate(partitions):
+        search = searches.get(tp)
+        boundary = search.offset_at(earliest) if search else None
+        if search is None:
+            continue
+        if boundary is not None and lowest[place] < boundary:
+            yield OffsetSpan(tp, begin, 0, int(lowest[place]), boundary, boundary)
+        bounds = [(at, search.offset_at(at)) for at in edges]
+        mine = readers[of_partition[place] : of_partition[place + 1]]
+        for window, ((left, offset), (right, next_offset)) in enumerate(pairwise(bounds)):
+            if offset is None or next_offset is None or max(next_offset, farthest[place]) <= offset:
                 continue
-            commits = tuple(found for track in of_tp if (found := track.last(left, right)))
+            there = mine[positions[mine, window] != DELETED]
+            commits = tuple(zip(times[there, window].tolist(), positions[there, window].tolist(), strict=True))
             reached = max((position for _, position in commits), default=0)
             # One more, which may be the oldest unread record: where times run backwards, it may belong to the window.
             end = min(ends[tp], max(next_offset, reached) + 1)

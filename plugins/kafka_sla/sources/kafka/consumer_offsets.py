@@ -1,4 +1,4 @@
-"""The log of commits, `__consumer_offsets`, read from its brokers. Joins no group, decodes no record.
+"""The log of commits, `__consumer_offsets`, read from its brokers. Joins no group, knows no commit's layout.
 
 Only committed records are read: an aborted transaction's commits never counted.
 """
@@ -9,14 +9,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from kafka.errors import KafkaError, NoError, OffsetOutOfRangeError, for_code
 
 from kafka_sla.model.entities import Patterns
 from kafka_sla.sources.kafka.commit_records import CommitRecords, Commits
+from kafka_sla.sources.kafka.committed_positions import ReaderNumbers
 from kafka_sla.sources.kafka.protocol.client import TAKE_OVER_S, Client
 from kafka_sla.sources.kafka.protocol.fetch import FetchPosition, fetched
 from kafka_sla.sources.kafka.protocol.list_offsets import Offsets
-from kafka_sla.sources.kafka.protocol.record_batches import Batch, Record, read_batches, read_records, told_batches
+from kafka_sla.sources.kafka.protocol.record_batches import (
+    Batch,
+    Record,
+    read_batches,
+    read_columns,
+    read_records,
+    told_batches,
+)
 from kafka_sla.sources.kafka.protocol.topics import Topic, TopicPartition, read_topic
 
 TOPIC = "__consumer_offsets"
@@ -27,7 +36,16 @@ class LookupsRefused(KafkaError):  # type: ignore[misc]
     """The brokers do not say where in the log a time begins."""
 
 
-def read_commits(client: Client, groups: Patterns, topics: Patterns, start: int, end: int, *, to_now: bool) -> Commits:
+def read_commits(
+    client: Client,
+    numbers: ReaderNumbers,
+    groups: Patterns,
+    topics: Patterns,
+    start: int,
+    end: int,
+    *,
+    to_now: bool,
+) -> Commits:
     """All commits with `start` ≤ time < `end` (ms). `to_now` also looks at who committed later, without keeping it.
 
     Raises the broker's AuthorizationError when the log may not be read, and its UnknownTopicOrPartitionError where it
@@ -38,7 +56,7 @@ def read_commits(client: Client, groups: Patterns, topics: Patterns, start: int,
     spans = _spans(offsets, start, end, to_now)
     starts = offsets.starts()
     gaps = {tp: _Gaps(0 if begin == starts.get(tp) else begin) for tp, (begin, _) in spans.items()}
-    records, held_back = CommitRecords(groups, topics), 0
+    records, held_back = CommitRecords(numbers, groups, topics), 0
     pauses = list(TAKE_OVER_S)
     while spans:
         places = [FetchPosition(log.leaders[tp.partition], tp, at) for tp, (at, _) in spans.items()]
@@ -113,19 +131,22 @@ class _Gaps:
 
 def _take(partition: Any, at: int, start: int, records: CommitRecords, gaps: _Gaps) -> int | None:
     """Adds what one answer holds; returns the offset to go on from, None at the end of what may be read."""
-    data = partition.records or b""
-    going_on = None
+    data, going_on = partition.records or b"", None
     for batch in read_batches(data):
         gaps.look(batch)
         going_on = batch.last_offset + 1
-    for record in committed_records(data, partition.aborted_transactions or []):
-        if record.offset >= at and record.timestamp >= start:
-            records.add(record, behind_gap=gaps.first is not None and record.offset >= gaps.first)
+    found = read_columns(_committed(data, partition.aborted_transactions or []))
+    found = found.only((found.offset >= at) & (found.timestamp >= start))
+    records.add(found, np.zeros(len(found.offset), np.bool_) if gaps.first is None else found.offset >= gaps.first)
     return going_on
 
 
 def committed_records(data: bytes, aborted: list[Any]) -> Iterator[Record]:
     """The records of all batches but those of aborted transactions and the markers that end transactions."""
-    for batch, counts in told_batches(data, [(entry.first_offset, entry.producer_id) for entry in aborted]):
-        if counts:
-            yield from read_records(batch)
+    for batch in _committed(data, aborted):
+        yield from read_records(batch)
+
+
+def _committed(data: bytes, aborted: list[Any]) -> Iterator[Batch]:
+    told = told_batches(data, [(entry.first_offset, entry.producer_id) for entry in aborted])
+    return (batch for batch, counts in told if counts)

@@ -46,12 +46,6 @@ def ranges(told: Iterable[SampledRange]) -> Iterator[Row]:
         yield *tp, at, *found
 
 
-def committed_seen(offsets: Mapping[str, Mapping[TopicPartition, int]], at: int) -> Iterator[Row]:
-    for group, positions in offsets.items():
-        for tp, offset in positions.items():
-            yield group, *tp, at, offset, SNAPSHOT
-
-
 def groups_seen(groups: Iterable[Group], members: Mapping[str, Sequence[Member]], at: int) -> Iterator[Row]:
     for group in groups:
         known = members.get(group.name)

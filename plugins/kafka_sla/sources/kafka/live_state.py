@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+import numpy as np
 from kafka.errors import AuthorizationError, UnknownTopicOrPartitionError
 
 from kafka_sla.model.entities import epoch_ms
 from kafka_sla.sources.kafka import fact_rows
 from kafka_sla.sources.kafka.commit_records import Commits
-from kafka_sla.sources.kafka.committed_positions import Reader
+from kafka_sla.sources.kafka.committed_positions import Ints, Tracks, positions_of
 from kafka_sla.sources.kafka.consumer_offsets import TOPIC, LookupsRefused, read_commits
 from kafka_sla.sources.kafka.fact_rows import Row
 from kafka_sla.sources.kafka.protocol.client import TAKE_OVER_S
@@ -31,8 +32,11 @@ class Now:
     shares: list[Row] = field(default_factory=list)
     listed: frozenset[str] = frozenset()
     configs: list[Row] = field(default_factory=list)
-    committed: list[Row] = field(default_factory=list)
-    positions: dict[Reader, int] = field(default_factory=dict)
+    committed_at: int = 0
+    """When the positions were seen (ms)."""
+    readers: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    """Numbers of those that have a position."""
+    positions: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
 
 def seen(scope: SnapshotScope, live: bool) -> tuple[Now, Commits | None]:
@@ -69,6 +73,7 @@ def _observe(scope: SnapshotScope) -> Now:
     ends = scope.offsets.ends()
     ends_at = now_ms()
     scope.notes.extend([*committed.notes, *unread])
+    readers, positions = positions_of(scope.numbers, committed.by_topic())
     return Now(
         ends=list(fact_rows.ends_seen(ends, starts, ends_at)),
         groups=list(fact_rows.groups_seen(groups, members, committed_at)),
@@ -76,8 +81,9 @@ def _observe(scope: SnapshotScope) -> Now:
         shares=list(fact_rows.shares_seen(lags, ends, ends_at)),
         listed=frozenset(group.name for group in groups),
         configs=list(fact_rows.topics_seen(scope.topics, scope.configs, ends_at)),
-        committed=list(fact_rows.committed_seen(committed.offsets, committed_at)),
-        positions={Reader(group, tp): at for group, seen in committed.offsets.items() for tp, at in seen.items()},
+        committed_at=committed_at,
+        readers=readers,
+        positions=positions,
     )
 
 
@@ -88,10 +94,10 @@ def _commits(scope: SnapshotScope, live: bool, now: Now) -> Commits | None:
     """
     end = epoch_ms(scope.interval.end)
     try:
-        commits = read_commits(scope.client, scope.groups, scope.matching, scope.since, end, to_now=live)
+        commits = read_commits(scope.client, scope.numbers, scope.groups, scope.matching, scope.since, end, to_now=live)
     except (AuthorizationError, LookupsRefused, UnknownTopicOrPartitionError) as error:
-        if isinstance(error, UnknownTopicOrPartitionError) and not now.positions:
-            return Commits()
+        if isinstance(error, UnknownTopicOrPartitionError) and not len(now.positions):
+            return Commits(Tracks.named(scope.numbers, {}))
         sample = "give the cluster sample_every"
         remedy = sample if isinstance(error, LookupsRefused) else f"grant READ on topic {TOPIC}, or {sample}"
         scope.notes.append(

@@ -5,11 +5,13 @@ Knows requests and searches, not tables. Works through long intervals hour by ho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kafka_sla.sources.kafka.committed_positions import Reader, Step, Track, falls_back, positions_at
+import numpy as np
+
+from kafka_sla.sources.kafka.committed_positions import DELETED, Ints, Steps, Tracks
 from kafka_sla.sources.kafka.consumed_windows import windows_read
 from kafka_sla.sources.kafka.offset_search import Point, Rule, Search
 from kafka_sla.sources.kafka.protocol.list_offsets import Asked, Offsets
@@ -19,6 +21,8 @@ from kafka_sla.sources.kafka.record_sampling import Contents, SampledRange
 from kafka_sla.sources.kafka.transaction_markers import before_markers, transactional_topics
 
 _SLICE_MS = 3_600_000
+_UNKNOWN, _NOT_THERE = -1, -2
+"""In the place of a log end offset: it is not known, or the partition does not answer."""
 
 Progress = Callable[[str], None]
 Searches = dict[TopicPartition, Search]
@@ -43,7 +47,7 @@ class Looking:
     now: int
     """When the pass began (ms): what Kafka has no record after yet is known until then only."""
     compacted: Callable[[str], bool]
-    tracks: Mapping[Reader, Track]
+    tracks: Tracks
     progress: Progress
     contents: Contents
     unfinished: int = field(default=0)
@@ -51,24 +55,29 @@ class Looking:
     ranges: list[SampledRange] = field(default_factory=list)
     """Where points do not suffice, filled while points are told."""
 
+    @property
+    def read(self) -> set[TopicPartition]:
+        """The partitions that somebody reads."""
+        return set(self.tracks.numbers.partitions(self.tracks.readers)[0])
+
 
 def produced_points(looking: Looking, start: int, end: int) -> Iterator[Produced]:
     """All true points for [start, end] (ms): window boundaries, where traffic bends, lagging readers' positions."""
-    read = {reader.tp for reader in looking.tracks}
+    read = looking.read
     for begin, stop in _slices(start, end):
         ends = looking.offsets.ends()
         searches = {tp: Search(looking.rule, log_end) for tp, log_end in ends.items()}
         for search in searches.values():
             search.grid(begin, stop)
         budget = _run(looking, searches, looking.per_slice)
-        rewinds = list(falls_back(looking.tracks, begin, stop))
-        steps = _lagging(looking, searches, rewinds, begin, stop, first=begin == start)
+        rewinds = looking.tracks.falls_back(begin, stop)
+        lagging = _lagging(looking, searches, rewinds, begin, stop, first=begin == start)
         budget = _run(looking, searches, budget)
         width, first = looking.rule.window_ms, begin == start
         spans = list(windows_read(looking.tracks, rewinds, searches, ends, begin, stop, width, first=first))
         looking.ranges += looking.contents.of(spans, budget)
         starts = looking.offsets.starts()
-        exact = looking.times.at((tp, max(at, starts.get(tp, 0))) for (_, tp), _, at in steps)
+        exact = looking.times.at((tp, max(position, starts.get(tp, 0))) for tp, position in lagging)
         of_readers: dict[TopicPartition, list[Point]] = {}
         for (tp, _), found in exact.items():
             if tp in looking.contents.disordered:
@@ -131,8 +140,8 @@ def _within(wanted: Mapping[TopicPartition, Mapping[int, int]], budget: int) -> 
 
 
 def _lagging(
-    looking: Looking, searches: Searches, rewinds: Iterable[Step], begin: int, stop: int, *, first: bool
-) -> list[Step]:
+    looking: Looking, searches: Searches, rewinds: Steps, begin: int, stop: int, *, first: bool
+) -> list[tuple[TopicPartition, int]]:
     """Positions that lay more than a window back at a window's end; sets the searches to look at the backlogs' past.
 
     The past is looked at from the interval's start, and from each rewind or beginning. Later moments need no look of
@@ -143,26 +152,45 @@ def _lagging(
     for search in searches.values():
         search.examine(begin - width)
     _run(looking, searches, len(searches))
-    late = {tp: search.offset_at(moments[-1] - width) for tp, search in searches.items()}  # offsets grow with time
-    tracks = {
-        reader: track
-        for reader, track in looking.tracks.items()
-        if reader.tp in late and ((offset := late[reader.tp]) is None or track.lowest < offset)
-    }
-    lagging = [step for step in positions_at(tracks, moments) if _behind(searches, step, step.at - width)]
-    for step in lagging:
-        if first and step.at == begin:
-            searches[step.reader.tp].look_back(step.position, begin)
-    for step in rewinds:
-        moment = step.at // width * width
-        if step.reader.tp in searches and _behind(searches, step, moment):
-            searches[step.reader.tp].look_back(step.position, moment)
-    return lagging
+    partitions, which = looking.tracks.numbers.partitions(looking.tracks.readers)
+    late = _offsets(searches, partitions, [moments[-1] - width])[which, 0]  # offsets grow with time
+    may_lag = (late == _UNKNOWN) | (looking.tracks.lowest < late)
+    positions, read = looking.tracks.only(may_lag).at(moments), which[may_lag]
+    offsets = np.full((len(partitions), len(moments)), _NOT_THERE)
+    late_ones = np.unique(read)
+    offsets[late_ones] = _offsets(searches, [partitions[one] for one in late_ones], [at - width for at in moments])
+    behind = (positions != DELETED) & (positions < offsets[read])
+    lagging = [
+        (partitions[read[reader]], int(positions[reader, at]), moments[at])
+        for reader, at in np.argwhere(behind).tolist()
+    ]
+    for tp, position, at in lagging:
+        if first and at == begin:
+            searches[tp].look_back(position, begin)
+    _look_back_from(rewinds, which, partitions, searches, width)
+    return [(tp, position) for tp, position, _ in lagging]
 
 
-def _behind(searches: Searches, step: Step, moment: int) -> bool:
-    offset = searches[step.reader.tp].offset_at(moment)
-    return offset is not None and step.position < offset
+def _look_back_from(
+    steps: Steps, which: Ints, partitions: Sequence[TopicPartition], searches: Searches, width: int
+) -> None:
+    """Look at the backlogs' past from the window in which each step was taken."""
+    moments, places = np.unique(steps.at // width * width, return_inverse=True)
+    known = _offsets(searches, partitions, moments.tolist())[which[steps.reader], places] if len(moments) else moments
+    for step in np.flatnonzero(steps.position < known).tolist():
+        tp = partitions[which[steps.reader[step]]]
+        searches[tp].look_back(int(steps.position[step]), int(moments[places[step]]))
+
+
+def _offsets(searches: Searches, partitions: Sequence[TopicPartition], moments: Sequence[int]) -> Ints:
+    """Log end offsets of partitions at moments, as far as answers tell."""
+    return np.array([_offsets_at(searches.get(tp), moments) for tp in partitions], np.int64).reshape(-1, len(moments))
+
+
+def _offsets_at(search: Search | None, moments: Sequence[int]) -> list[int]:
+    if search is None:
+        return [_NOT_THERE] * len(moments)
+    return [_UNKNOWN if (offset := search.offset_at(at)) is None else offset for at in moments]
 
 
 def _true(looking: Looking, tp: TopicPartition, points: list[Point]) -> Iterator[Point]:

@@ -23,7 +23,7 @@ from kafka_sla.model.tables import (
 )
 from kafka_sla.sources.kafka import fact_rows
 from kafka_sla.sources.kafka.commit_records import Commits
-from kafka_sla.sources.kafka.committed_positions import Reader, Track, beyond_end
+from kafka_sla.sources.kafka.committed_positions import Reader, Tracks, beyond_end
 from kafka_sla.sources.kafka.external_positions import kept_rows, kept_tracks, standing
 from kafka_sla.sources.kafka.fact_rows import Row, fact_table
 from kafka_sla.sources.kafka.live_state import now_ms, seen
@@ -36,7 +36,7 @@ from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 from kafka_sla.sources.kafka.record_sampling import Contents
 from kafka_sla.sources.kafka.snapshot_scope import SnapshotScope, scope_of
 from kafka_sla.sources.kafka.transaction_markers import ends_of_records
-from kafka_sla.sources.kafka.unchanged_positions import proven, tracks, unchanged
+from kafka_sla.sources.kafka.unchanged_positions import positions_seen, tracks, unchanged
 
 LOOK_BACK = timedelta(hours=1)
 """How long before an interval its commits are read too, where nothing is known, so that the last one before it is."""
@@ -119,17 +119,13 @@ def _read(
     progress(f"{len(scope.topics)} topics, {len(now.groups)} groups, {len(now.positions)} committed offsets")
     there = scope.offsets.ends()  # after the commits: what lies beyond was no position
     without_times = scope.offsets.find_without_times(there)
-    still = unchanged(scope.since, now, commits, there)
+    still = unchanged(now, commits)
     times = RecordTimes(scope.client, scope.topics)
     elsewhere = kept_tracks(kept, there)
-    rows = [
-        *proven(now.committed, still),
-        *still,
-        *kept_rows(kept, there, epoch_ms(scope.interval.start - LOOK_BACK)),
-    ]
+    rows = [*kept_rows(kept, there, epoch_ms(scope.interval.start - LOOK_BACK))]
     if live:
         rows += standing(elsewhere, epoch_ms(scope.interval.start), began)
-    followed = tracks(now, commits, still) | elsewhere
+    followed = tracks(now, commits, still, scope.since, scope.numbers) | Tracks.named(scope.numbers, elsewhere)
     beyond = beyond_end(followed, there)
     contents = Contents(scope.client, scope.offsets.leader, rule.min_gap_ms)
     looking = Looking(
@@ -137,11 +133,12 @@ def _read(
     )
     points = produced_points(looking, epoch_ms(scope.interval.start), epoch_ms(scope.interval.end))
     found = list(fact_rows.produced(points))
-    known = (commits or Commits()).marked({reader.tp: end for reader, end in beyond.items()})
+    known = (commits or Commits(followed)).marked({reader.tp: end for reader, (_, end) in beyond.items()})
+    seen_now = positions_seen(cluster, now, still, scope.since, scope.numbers, there)
     return Snapshot(
         log_offsets=fact_table(LOG_OFFSETS, cluster, [*_ends_of_records(looking, now.ends), *found]),
         record_ranges=fact_table(RECORD_RANGES, cluster, fact_rows.ranges(looking.ranges)),
-        committed_offsets=fact_table(COMMITTED_OFFSETS, cluster, rows),
+        committed_offsets=pa.concat_tables([seen_now, fact_table(COMMITTED_OFFSETS, cluster, rows)]),
         commits=known.offsets,
         unreadable_commits=known.unreadable,
         group_states=fact_table(GROUP_STATES, cluster, now.groups),
@@ -150,7 +147,7 @@ def _read(
         topic_configs=fact_table(TOPIC_CONFIGS, cluster, now.configs),
         notes=(
             *scope.notes,
-            *_beyond_end(beyond, followed),
+            *_beyond_end(beyond),
             *scope.offsets.notes(),
             *_without_times(without_times),
             *times.notes(),
@@ -164,19 +161,19 @@ def _read(
 def _ends_of_records(looking: Looking, rows: list[Row]) -> Iterator[Row]:
     """The ends that were seen, before the markers of transactions where groups read."""
     ends = {(TopicPartition(topic, partition), end) for topic, partition, _, _, end, _ in rows}
-    told = ends_of_records(looking.times, {reader.tp for reader in looking.tracks}, ends)
+    told = ends_of_records(looking.times, looking.read, ends)
     for topic, partition, at, start, end, source in rows:
         yield topic, partition, at, start, told[TopicPartition(topic, partition), end], source
 
 
-def _beyond_end(beyond: Mapping[Reader, int], tracks: Mapping[Reader, Track]) -> list[str]:
+def _beyond_end(beyond: Mapping[Reader, tuple[int, int]]) -> list[str]:
     """In words, with an example."""
     if not beyond:
         return []
-    reader, end = min(beyond.items())
+    reader, (highest, end) = min(beyond.items())
     return [
         f"{len(beyond)} readers committed offsets beyond the log end: these are no positions, and where the readers"
-        f" stand is unknown until they commit others (for instance {tracks[reader].highest} of group {reader.group!r}"
+        f" stand is unknown until they commit others (for instance {highest} of group {reader.group!r}"
         f" in {reader.tp.topic}-{reader.tp.partition}, which ends at {end}); reset their offsets"
     ]
 

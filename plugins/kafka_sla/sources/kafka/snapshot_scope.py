@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kafka_sla.model.entities import Interval, Patterns
+from kafka_sla.sources.kafka.committed_positions import ReaderNumbers
 from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.protocol.list_offsets import Offsets
 from kafka_sla.sources.kafka.protocol.topics import Topic, TopicConfig, read_configs, read_topics
@@ -23,6 +24,7 @@ class SnapshotScope:
     topics: Mapping[str, Topic]
     configs: Mapping[str, TopicConfig]
     offsets: Offsets
+    numbers: ReaderNumbers
     notes: list[str]
     since: int
     """From when on commits are read (ms)."""
@@ -41,4 +43,5 @@ def scope_of(client: Client, interval: Interval, groups: Patterns, matching: Pat
         notes.append(
             "no topic matches, or none may be seen: correct the configuration, or grant DESCRIBE on the topics"
         )
-    return SnapshotScope(client, interval, groups, matching, topics, configs, Offsets(client, topics), notes, since)
+    offsets, numbers = Offsets(client, topics), ReaderNumbers()
+    return SnapshotScope(client, interval, groups, matching, topics, configs, offsets, numbers, notes, since)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import random
 import struct
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kafka_sla.model.entities import Patterns, epoch_ms
 from kafka_sla.sources.kafka.commit_records import CommitRecords
-from kafka_sla.sources.kafka.protocol.record_batches import Record
+from kafka_sla.sources.kafka.committed_positions import ReaderNumbers
+from kafka_sla.sources.kafka.protocol.record_batches import Records
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 
 APPENDED = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
@@ -42,12 +44,22 @@ def _value(version: int, offset: int = 42, metadata: str = "", tags: bytes = b"\
     return head + text + struct.pack(">q", COMMITTED_MS) + tail
 
 
+def _columns(records: Sequence[tuple[bytes, bytes | None]]) -> Records:
+    """Records laid out behind each other, all appended at the same time."""
+    data, places = b"", []
+    for key, value in records:
+        places.append(
+            (0, epoch_ms(APPENDED), len(data), len(key), len(data + key), -1 if value is None else len(value))
+        )
+        data += key + (value or b"")
+    return Records(data, *np.array(places, np.int64).reshape(-1, 6).T)
+
+
 def _decode(
     *records: tuple[bytes, bytes | None], lost: bool = False, log_ends: Mapping[TopicPartition, int] | None = None
 ) -> tuple[list[dict[str, Any]], int]:
-    collected = CommitRecords(Patterns(), Patterns())
-    for key, value in records:
-        collected.add(Record(0, epoch_ms(APPENDED), key, value), behind_gap=lost)
+    collected = CommitRecords(ReaderNumbers(), Patterns(), Patterns())
+    collected.add(_columns(records), np.full(len(records), lost))
     commits = collected.decoded("prod", epoch_ms(APPENDED) + 1).marked(log_ends or {})
     return commits.offsets.to_pylist(), commits.unreadable.num_rows
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from kafka.errors import KafkaError
 
 from kafka_sla.sources.kafka.protocol.client import Ask, Client
-from kafka_sla.sources.kafka.protocol.groups import ALL_TOPICS, MANY_GROUPS, Group, of_many
+from kafka_sla.sources.kafka.protocol.groups import ALL_TOPICS, Group
 from kafka_sla.sources.kafka.protocol.kafka_python import OffsetFetchRequest
 from kafka_sla.sources.kafka.protocol.list_offsets import Offsets
+from kafka_sla.sources.kafka.protocol.partition_messages import MANY_GROUPS, offset_fetch
 from kafka_sla.sources.kafka.protocol.topics import Topic
 
 _SAMPLE = "give the cluster sample_every: bounds are then about as wide as one poll"
@@ -40,7 +41,7 @@ def committed_offsets(client: Client, groups: Sequence[Group]) -> Finding:
     if newest < MANY_GROUPS:
         return Finding(True, f"committed offsets are answered for one group at a time (OffsetFetch {newest})", cost)
     if groups:
-        (answer,) = client.ask([Ask(groups[0].coordinator, of_many([groups[0].name]))])
+        (answer,) = client.ask([Ask(groups[0].coordinator, offset_fetch([groups[0].name]))])
         if isinstance(answer, KafkaError) or any(group.error_code == 35 for group in answer.groups):
             return Finding(True, f"brokers announce OffsetFetch {newest} and do not answer it", cost)
     return Finding(True, "committed offsets are answered for many groups at once")

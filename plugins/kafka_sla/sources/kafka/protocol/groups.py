@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from kafka.errors import (
     CoordinatorLoadInProgressError,
     CoordinatorNotAvailableError,
@@ -23,14 +25,13 @@ from kafka_sla.model.entities import Patterns
 from kafka_sla.sources.kafka.protocol.client import TAKE_OVER_S, Ask, Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
 from kafka_sla.sources.kafka.protocol.kafka_python import ListGroupsRequest, OffsetFetchRequest
-from kafka_sla.sources.kafka.protocol.topics import TopicPartition
+from kafka_sla.sources.kafka.protocol.partition_messages import MANY_GROUPS, GroupOffsets, of_one, offset_fetch
 from kafka_sla.text.name_patterns import plain_names
 
 _MOVING = (NotCoordinatorError, CoordinatorLoadInProgressError, CoordinatorNotAvailableError)
-_OfGroup = OffsetFetchRequest.OffsetFetchRequestGroup
 _GROUPS_PER_REQUEST = 500
-MANY_GROUPS, ALL_TOPICS = 8, 2
-"""Versions of OffsetFetch: from the first on it takes many groups, from the second on a group without its topics."""
+ALL_TOPICS = 2
+"""The version of OffsetFetch from which on it takes a group without its topics."""
 _NOT_SPOKEN = (UnsupportedVersionError, IncompatibleBrokerVersion, KafkaConnectionError)
 """What brokers do that say they know a version and do not: answer so, or hang up."""
 
@@ -49,12 +50,22 @@ class Group:
         return self.type != "share"
 
 
+Offsets = list[tuple[str, npt.NDArray[np.int32], npt.NDArray[np.int64]]]
+"""Of some topics: numbers of partitions, and the next offset to read in each."""
+
+
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """Next offset to read per group and partition, and a note for what could not be read."""
+    """Next offsets to read by group, and a note for what could not be read."""
 
-    offsets: dict[str, dict[TopicPartition, int]]
+    offsets: dict[str, Offsets]
     notes: list[str]
+
+    def by_topic(self) -> Iterator[tuple[str, str, npt.NDArray[np.int32], npt.NDArray[np.int64]]]:
+        """Group, topic, numbers of partitions, and the next offset to read in each."""
+        for group, of_topics in self.offsets.items():
+            for of_topic in of_topics:
+                yield group, *of_topic
 
 
 def list_groups(client: Client, wanted: Patterns) -> list[Group]:
@@ -107,9 +118,7 @@ def see_groups(client: Client, wanted: Patterns, topics: Patterns) -> tuple[list
     return [seen[name] for name in sorted(seen)], committed
 
 
-def _unlisted(
-    client: Client, names: Sequence[str], topics: Patterns
-) -> Iterator[tuple[Group, dict[TopicPartition, int]]]:
+def _unlisted(client: Client, names: Sequence[str], topics: Patterns) -> Iterator[tuple[Group, Offsets]]:
     """Those of the named groups that no broker lists and one knows positions of: some services list running groups
     only. All are asked, for the request that finds a coordinator may create a topic."""
     for node in client.brokers if names else ():
@@ -124,7 +133,7 @@ def read_committed(client: Client, groups: Sequence[Group], topics: Patterns) ->
 
     A group whose coordinator moves is asked again after looking where it went; any other error costs only that group.
     """
-    offsets: dict[str, dict[TopicPartition, int]] = {}
+    offsets: dict[str, Offsets] = {}
     failed: dict[str, KafkaError] = {}
     waiting = _fetch(client, [group for group in groups if group.commits], topics, offsets, failed)
     for pause_s in TAKE_OVER_S:
@@ -141,7 +150,7 @@ def _fetch(
     client: Client,
     groups: Sequence[Group],
     topics: Patterns,
-    offsets: dict[str, dict[TopicPartition, int]],
+    offsets: dict[str, Offsets],
     failed: dict[str, KafkaError],
 ) -> list[Group]:
     """Adds what the coordinators answer to `offsets` or `failed`; returns the groups whose coordinator moves."""
@@ -161,7 +170,7 @@ def _answers(client: Client, groups: Sequence[Group]) -> Iterator[tuple[str, Any
     alone = {group.name: group for group in groups}
     if client.versions(OffsetFetchRequest)[1] >= MANY_GROUPS:
         requests = by_coordinator(groups)
-        asks = [Ask(node, of_many(names)) for node, names in requests]
+        asks = [Ask(node, offset_fetch(names)) for node, names in requests]
         for (_, names), answer in zip(requests, client.ask(asks), strict=True):
             if isinstance(answer, _NOT_SPOKEN):
                 continue
@@ -177,25 +186,18 @@ def _parts(answer: Any) -> dict[str, Any]:
     return {group.group_id: group for group in answer.groups}
 
 
-def of_many(names: Sequence[str]) -> Any:
-    """The request for what several groups have committed."""
-    wanted = [_OfGroup(group_id=name, topics=None) for name in names]
-    return OffsetFetchRequest(groups=wanted, min_version=MANY_GROUPS, max_version=MANY_GROUPS)
-
-
 def _of_one(name: str) -> Any:
     return OffsetFetchRequest(group_id=name, topics=None, min_version=ALL_TOPICS, max_version=MANY_GROUPS - 1)
 
 
-def _positions(group: Any, topics: Patterns, matching: dict[str, bool]) -> dict[TopicPartition, int]:
-    found = {}
-    for topic in group.topics:
-        if topic.name not in matching:
-            matching[topic.name] = topics.matches(topic.name)
-        if matching[topic.name]:
-            for partition in topic.partitions:
-                if partition.committed_offset >= 0 and not partition.error_code:
-                    found[TopicPartition(topic.name, partition.partition_index)] = int(partition.committed_offset)
+def _positions(group: Any, topics: Patterns, matching: dict[str, bool]) -> Offsets:
+    found = []
+    for topic, rows in (group if isinstance(group, GroupOffsets) else of_one(group)).topics:
+        if topic not in matching:
+            matching[topic] = topics.matches(topic)
+        known = (rows["offset"] >= 0) & (rows["error"] == 0)
+        if matching[topic] and known.any():
+            found.append((topic, rows["partition"][known], rows["offset"][known]))
     return found
 
 

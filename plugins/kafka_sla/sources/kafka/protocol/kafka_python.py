@@ -6,6 +6,8 @@ The JSON files in `messages` are Apache Kafka 4.3.1's own message definitions wi
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from struct import Struct, error
 from typing import Any
 
 from kafka.net.manager import KafkaConnectionManager
@@ -42,7 +44,9 @@ __all__ = [
     "SaslHandshakeRequest",
     "SaslHandshakeResponse",
     "ShareGroupDescribeRequest",
+    "WithoutObjects",
 ]
+_SIZE = Struct(">i")
 
 
 def _message(name: str) -> Any:
@@ -59,3 +63,61 @@ ShareGroupDescribeResponse = _message("ShareGroupDescribeResponse")
 DescribeShareGroupOffsetsRequest = _message("DescribeShareGroupOffsetsRequest")
 """Start offset of each share-partition, and since KIP-1226 its lag."""
 DescribeShareGroupOffsetsResponse = _message("DescribeShareGroupOffsetsResponse")
+
+
+class WithoutObjects:
+    """A request of the library whose body is made, and whose answer is read, without its objects for each partition.
+
+    Everything else, from the version that is spoken to the header, is the library's.
+    """
+
+    def __init__(
+        self, message: Any, encode: Callable[[int], bytes] | None, decode: Callable[[int, memoryview], Any]
+    ) -> None:
+        """`encode` gives the body for a version; None: the library does. `decode` takes a version and a body."""
+        self._message, self._encode, self._decode = message, encode, decode
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._message, name)
+
+    @property
+    def API_VERSION(self) -> int | None:  # noqa: N802  (the library's name)
+        version: int | None = self._message.API_VERSION
+        return version
+
+    @API_VERSION.setter
+    def API_VERSION(self, version: int) -> None:  # noqa: N802
+        self._message.API_VERSION = version
+
+    def encode(self, **named: bool) -> bytes:
+        """As it is sent: framed, and with its header."""
+        if self._encode is None:
+            return bytes(self._message.encode(**named))
+        version = self._message.API_VERSION
+        header = self._message.header.encode(flexible=self._message.flexible_version_q(version))
+        data: bytes = header + self._encode(version)
+        return _SIZE.pack(len(data)) + data
+
+    @property
+    def header(self) -> _Awaited:
+        """What the library keeps until the answer comes."""
+        return _Awaited(self._message.header, self._decode)
+
+
+class _Awaited:
+    """A sent request, and in the place of its answer's class what reads it."""
+
+    def __init__(self, header: Any, decode: Callable[[int, memoryview], Any]) -> None:
+        self.correlation_id, self.api_key = header.correlation_id, header.request_api_key
+        self.api_version = header.request_api_version
+        self.parse_header, self._decode = header.get_response_class().parse_header, decode
+
+    def get_response_class(self) -> _Awaited:
+        return self
+
+    def decode(self, data: Any) -> Any:
+        """`data`: the library's buffer, read as far as the header's end. Raises what the library expects."""
+        try:
+            return self._decode(self.api_version, memoryview(data)[data.tell() :])
+        except IndexError as beyond:
+            raise error("the answer ends too early") from beyond

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from kafka.errors import (
     BrokerResponseError,
     IncompatibleBrokerVersion,
@@ -22,17 +23,17 @@ from kafka.errors import (
 
 from kafka_sla.sources.kafka.protocol.client import TAKE_OVER_S, Ask, Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
-from kafka_sla.sources.kafka.protocol.kafka_python import IsolationLevel, ListOffsetsRequest, OffsetSpec
+from kafka_sla.sources.kafka.protocol.kafka_python import OffsetSpec
+from kafka_sla.sources.kafka.protocol.partition_messages import list_offsets
 from kafka_sla.sources.kafka.protocol.topics import Topic, TopicPartition, read_topic
-
-_Topic = ListOffsetsRequest.ListOffsetsTopic
-_Partition = _Topic.ListOffsetsPartition
 
 NO_TIMES = (UnsupportedVersionError, UnsupportedForMessageFormatError, IncompatibleBrokerVersion, InvalidRequestError)
 """What brokers answer that cannot look up by time; where a log starts and ends they may know all the same."""
 
 Asked = dict[TopicPartition, Sequence[int]]
 Answers = dict[TopicPartition, dict[int, "Found"]]
+_Batch = dict[str, dict[int, tuple[TopicPartition, int]]]
+"""What one request asks: by topic and number of the partition, that partition and a time."""
 
 
 class Found(NamedTuple):
@@ -139,24 +140,27 @@ class Offsets:
         """Adds to `answers`; returns the last error of each partition that had one."""
         batches = self._batches(waiting)
         errors: dict[TopicPartition, KafkaError] = {}
-        for (_, asked), answer in zip(batches, self._client.ask([_request(*batch) for batch in batches]), strict=True):
+        asks = [Ask(node, _request(asked)) for node, asked in batches]
+        for (_, asked), answer in zip(batches, self._client.ask(asks), strict=True):
             if isinstance(answer, KafkaError):
-                errors |= dict.fromkeys(asked, answer)
+                errors |= dict.fromkeys((tp for of_topic in asked.values() for tp, _ in of_topic.values()), answer)
                 continue
-            for topic in answer.topics:
-                for partition in topic.partitions:
-                    tp = TopicPartition(topic.name, partition.partition_index)
-                    if partition.error_code:
-                        errors[tp] = for_code(partition.error_code)()
+            for topic, rows in answer.topics:
+                of_topic = asked[topic]
+                for partition, error, timestamp, offset, *_ in rows.tolist():
+                    tp, time_ms = of_topic[partition]
+                    if error:
+                        errors[tp] = for_code(error)()
                     else:
-                        answers.setdefault(tp, {})[asked[tp]] = Found(partition.offset, partition.timestamp)
+                        answers.setdefault(tp, {})[time_ms] = Found(offset, timestamp)
         return errors
 
-    def _batches(self, waiting: Asked) -> list[tuple[int, dict[TopicPartition, int]]]:
-        batches: dict[tuple[int, int], dict[TopicPartition, int]] = {}
+    def _batches(self, waiting: Asked) -> list[tuple[int, _Batch]]:
+        batches: dict[tuple[int, int], _Batch] = {}
         for tp, asked in waiting.items():
             for index, time_ms in enumerate(asked):
-                batches.setdefault((self._leaders[tp], index), {})[tp] = time_ms
+                of_leader = batches.setdefault((self._leaders[tp], index), {})
+                of_leader.setdefault(tp.topic, {})[tp.partition] = tp, time_ms
         return [(node, asked) for (node, _), asked in batches.items()]
 
     def _find_leaders(self, moving: Iterable[TopicPartition], pause_s: float) -> None:
@@ -179,15 +183,10 @@ class Offsets:
         self._example.setdefault(cause, tp)
 
 
-def _request(node: int, asked: Mapping[TopicPartition, int]) -> Ask:
-    topics: dict[str, list[Any]] = {}
-    for tp, time_ms in asked.items():
-        topics.setdefault(tp.topic, []).append(_Partition(partition_index=tp.partition, timestamp=time_ms))
-    return Ask(
-        node,
-        ListOffsetsRequest(
-            replica_id=-1,
-            isolation_level=int(IsolationLevel.READ_UNCOMMITTED),
-            topics=[_Topic(name=name, partitions=partitions) for name, partitions in topics.items()],
-        ),
+def _request(asked: _Batch) -> Any:
+    return list_offsets(
+        {
+            topic: (np.fromiter(of_topic, np.int64), np.array([time_ms for _, time_ms in of_topic.values()], np.int64))
+            for topic, of_topic in asked.items()
+        }
     )

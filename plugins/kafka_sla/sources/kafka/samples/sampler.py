@@ -59,7 +59,11 @@ class Sampler:
             committed = read_committed(self._client, self._groups, self._cluster.topics)
             self._committed.add(
                 now_ms(),
-                {Reader(group, tp): at for group, seen in committed.offsets.items() for tp, at in seen.items()},
+                {
+                    Reader(group, TopicPartition(topic, partition)): at
+                    for group, topic, partitions, offsets in committed.by_topic()
+                    for partition, at in zip(partitions.tolist(), offsets.tolist(), strict=True)
+                },
             )
             ends: dict[TopicPartition, int] = self._offsets.ends()
             self._ends.add(now_ms(), ends)
