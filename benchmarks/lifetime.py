@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -185,11 +186,14 @@ def _lived(made: Stage, shape: Shape, intervals: Sequence[Interval]) -> list[Day
         began, some = time.monotonic(), intervals[life.runs : life.runs + _RUNS_A_WORKER]
         for interval in some:
             _land(store, shape, interval)
-        life.kills += _killed(made, some, random.Random(life.runs))  # noqa: S311
-        life.most = _larger(life.most, _worked(made, some))
+        left = intervals[max(0, life.runs - _RUNS_A_WORKER) : life.runs]  # by who was killed last
+        _worked(made, life, [*left, *some], random.Random(life.runs))  # noqa: S311
         life.runs += len(some)
+        ends = life.runs % _RUNS_A_DAY == 0 or life.runs == len(intervals)
+        if ends:
+            _worked(made, life, some)
         life.seconds += time.monotonic() - began
-        if life.runs % _RUNS_A_DAY == 0 or life.runs == len(intervals):
+        if ends:
             _tidied(store, back=len(life.days) == 1)
             life.days.append(_day(made, life))
             life.seconds, life.most = 0, _NOTHING
@@ -198,31 +202,23 @@ def _lived(made: Stage, shape: Shape, intervals: Sequence[Interval]) -> list[Day
     return life.days
 
 
-def _killed(made: Stage, some: Sequence[Interval], lots: random.Random) -> int:
-    """Begin, and be killed somewhere in the middle; 1 when the kill came in time."""
-    worker = made.start("life", some)
-    wanted, deadline = lots.choice(some[1:]), time.monotonic() + 3_600
-    while worker.poll() is None and not Journal.of(made.plan.folder, wanted).path.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    time.sleep(lots.uniform(0, 2))
-    alive = worker.poll() is None
-    kill(worker)
-    return int(alive)
-
-
-def _worked(made: Stage, some: Sequence[Interval]) -> Sample:
-    """Work to the end; the most that the worker and what it started held at once."""
-    worker, most = made.start("life", some), _NOTHING
+def _worked(made: Stage, life: Life, some: Sequence[Interval], lots: random.Random | None = None) -> None:
+    """Work to the end; with lots be killed somewhere in the middle of the last two hours. Kept of it: whether the kill
+    came in time, and the most that the worker and what it started held at once."""
+    worker, deadline = made.start("life", some), time.monotonic() + 3_600
+    wanted = Journal.of(made.plan.folder, lots.choice(some[1 - _RUNS_A_WORKER :])).path if lots else None
     try:
-        while worker.poll() is None:
-            most = _larger(most, _held(worker.pid))
+        while worker.poll() is None and not (wanted and wanted.exists()):
+            assert time.monotonic() < deadline
+            life.most = _larger(life.most, _held(worker.pid))
             time.sleep(0.5)
+        if lots:
+            time.sleep(lots.uniform(0, 2))
+            life.kills += worker.poll() is None
     finally:
         kill(worker)
-    if worker.returncode:
+    if worker.returncode not in ((0, -signal.SIGKILL) if lots else (0,)):
         raise RuntimeError((made.plan.folder / "life.log").read_text()[-3_000:])
-    return most
 
 
 def _held(pid: int) -> Sample:

@@ -136,7 +136,11 @@ class Worker:
         return measure.main(read_job(done["prepare"]), self._spark(done["prepare"]))
 
     def _evaluate(self, interval: Interval, done: dict[str, Any]) -> Any:
-        return [steps.evaluate(self.settings, self.store, sla.name, interval) for sla in self.settings.slas]
+        names = [sla.name for sla in self.settings.slas]
+        found = [outcome for _, outcome in steps.evaluate_all(self.settings, self.store, names, interval)]
+        if errors := [outcome for outcome in found if isinstance(outcome, Exception)]:
+            raise ExceptionGroup(f"{len(errors)} SLAs could not be judged", errors)
+        return found
 
     def _notify(self, interval: Interval, done: dict[str, Any]) -> Any:
         extra = {"disable_ssl": True, "disable_tls": True, "from_email": "sla@example.com"}

@@ -8,6 +8,8 @@ status 1 when a survivor is not explained in explained.toml, or an explanation f
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import random
 import re
 import sys
@@ -27,8 +29,9 @@ Explained = Mapping[tuple[str, str], str]
 """Why nothing can notice a mutant, by its module and its diff."""
 
 
-_WORTH_KEEPING = 200
+_WORTH_KEEPING = 150
 """Mutants of all modules whose table goes into the page."""
+_TIMED = ROOT / ".cache" / "mutation.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +127,30 @@ def _left(outcomes: Iterator[tuple[int, Outcome]], mutants: Sequence[Mutant]) ->
 
 
 def _seconds(place: Bench, modules: Sequence[Module]) -> dict[str, Mapping[str, float]]:
-    """How long each test of each module takes, by its id; they must pass without any mutant."""
+    """How long each test of each module takes, by its id; they must pass without any mutant, the slow ones before they
+    are needed."""
     files, whole = sorted({file for module in modules for file in module.tests}), modules[0]
-    found: dict[str, Mapping[str, float]] = {}
-    for number, outcome in place.outcomes(Trial(whole.path, whole.text, (file,), {}) for file in files):
+    timed = _timed()
+    found = {file: timed.get(_version(file), {}) for file in files}
+    for number, outcome in place.outcomes(Trial(whole.path, whole.text, (file,), found[file]) for file in files):
         if outcome.killed:
             raise SystemExit(f"{files[number]} fails without any mutant:\n{outcome.said}")
         place.import_libraries()
-        found[files[number]] = outcome.seconds
+        found[files[number]] = {**found[files[number]], **outcome.seconds}
         say(f"{files[number]} takes {sum(outcome.seconds.values()):.1f} s")
+    _TIMED.parent.mkdir(exist_ok=True)
+    _TIMED.write_text(json.dumps(timed | {_version(file): found[file] for file in files}))
     return {one.path: {name: s for file in one.tests for name, s in found[file].items()} for one in modules}
+
+
+def _timed() -> dict[str, dict[str, float]]:
+    """How long tests took the last time, by the version of their file: the slow ones need not be timed again."""
+    return json.loads(_TIMED.read_text()) if _TIMED.exists() else {}
+
+
+def _version(tests: str) -> str:
+    """A file of tests, or one test of it, as it is now."""
+    return f"{tests} {hashlib.sha256((ROOT / tests.partition('::')[0]).read_bytes()).hexdigest()}"
 
 
 def _report(modules: Sequence[Module], chosen: Sequence[Mutant], survivors: Sequence[Mutant], known: Explained) -> str:

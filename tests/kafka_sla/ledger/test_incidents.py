@@ -277,6 +277,18 @@ def test_a_recovery_belongs_to_the_incident_of_its_own_opening_on_its_own_channe
         assert [[left.sla for left in one.still_open] for one in notices] == [["orders"], []]
 
 
+def test_two_that_recover_in_one_run_are_each_of_their_own_incident(ledger: Ledger) -> None:
+    happened(ledger, miss("clicks", cause="group clicks"), miss("orders"))
+    delivered(ledger)
+
+    happened(ledger, miss("clicks", end="10:30", cause="group clicks"), miss("orders", end="10:30"))
+
+    assert [(notice.incident, slas(notice)) for notice in delivered(ledger)] == [
+        ("clicks 10:00", ["clicks"]),
+        ("orders 10:00", ["orders"]),
+    ]
+
+
 def test_a_miss_whose_end_a_channel_was_told_is_not_named_as_open_there(ledger: Ledger) -> None:
     """Late facts open it again, but nobody is told of the same miss twice."""
     for channel in ("mail", "chat"):
