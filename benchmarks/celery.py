@@ -33,7 +33,7 @@ from demo.airflow_server import ROOT, airflow
 from demo.broker import free_ports
 from demo.object_store import BUCKET, ObjectStore, object_store
 from demo.postgres import postgres
-from kafka_sla.cli.context import Workplace
+from kafka_sla.cli.console.context import Workplace
 from kafka_sla.cli.local_run import Run, execute
 from kafka_sla.config.store import Store
 from kafka_sla.lake.lake import Lake

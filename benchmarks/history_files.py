@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 
 from kafka_sla.config.store import Store
-from kafka_sla.lake.export_files import write_file
+from kafka_sla.lake.files.export_files import write_file
 from kafka_sla.lake.import_files import import_committed_offsets, import_log_offsets
 from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import EVERYTHING, Interval

@@ -27,8 +27,8 @@ from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.rollups import SLA_ROLLUPS, SLOTS_KEPT, WINDOWS_KEPT
 from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import CONSUMER_LATENCY, GROUP_STATES
-from kafka_sla.sla.cells import cells_of, packed_cells
 from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, packed_histogram
+from kafka_sla.sla.windows.cells import cells_of, packed_cells
 
 SLAS, PARTITIONS, GROUPS = 300, 34, 1_000
 """Each SLA has its own group and topic of so many partitions."""

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from benchmarks.speed_facts import CLUSTER, START, Shape, committed_offsets, log_offsets
 from benchmarks.speed_recompute import store_facts, workplace
 from benchmarks.speed_table import megabytes, say, seconds, table, timed
-from kafka_sla.cli.context import Workplace
+from kafka_sla.cli.console.context import Workplace
 from kafka_sla.cli.local_run import Run, execute
 from kafka_sla.config.store import Store
 from kafka_sla.files import bytes_of, files_below, write_rows

@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.speed_facts import CLUSTER, START, Shape
 from benchmarks.speed_recompute import CONFIGURATION, busy, store_facts, workplace
 from benchmarks.speed_table import say, seconds, table
-from kafka_sla.cli.context import Workplace
+from kafka_sla.cli.console.context import Workplace
 from kafka_sla.cli.local_run import Run, execute
 from kafka_sla.model.entities import Interval
 

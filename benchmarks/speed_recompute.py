@@ -17,7 +17,7 @@ import psutil
 from benchmarks.speed_facts import CLUSTER, START, Shape, committed_offsets, days, log_offsets
 from benchmarks.speed_plot import Line, plot
 from benchmarks.speed_table import megabytes, say, seconds, table
-from kafka_sla.cli.context import Workplace
+from kafka_sla.cli.console.context import Workplace
 from kafka_sla.cli.local_run import Run, execute
 from kafka_sla.files import bytes_of, files_below
 from kafka_sla.lake.lake import Lake

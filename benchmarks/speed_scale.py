@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.speed_facts import CLUSTER, START, Shape, committed_offsets, log_offsets
 from benchmarks.speed_recompute import workplace
 from benchmarks.speed_table import megabytes, say, seconds, table
-from kafka_sla.cli.context import Workplace
+from kafka_sla.cli.console.context import Workplace
 from kafka_sla.files import files_below
 from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import Interval

@@ -17,7 +17,7 @@ import yaml
 
 from benchmarks.speed_facts import CLUSTER, START, Shape, committed_offsets, log_offsets
 from benchmarks.speed_table import say, seconds, table
-from kafka_sla.cli.context import Workplace
+from kafka_sla.cli.console.context import Workplace
 from kafka_sla.config.settings import load_settings
 from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import Interval

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kafka_sla.cli.results import aligned
+from kafka_sla.cli.console.results import aligned
 from kafka_sla.config.store import Store
 from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import Interval

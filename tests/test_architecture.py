@@ -56,7 +56,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "prometheus_client": ("kafka_sla.sources.jmx_exporters", "tests"),
     "pyiceberg": ("kafka_sla.lake", "kafka_sla.object_stores", "tests"),
     "pyspark": ("kafka_sla.spark_jobs", "kafka_sla.validation", "benchmarks", "tests"),
-    "requests": ("kafka_sla.lake.catalogs", "kafka_sla.notifications.webhook", "kafka_sla.sources", "tests"),
+    "requests": ("kafka_sla.lake.catalogs", "kafka_sla.notifications.webhooks.webhook", "kafka_sla.sources", "tests"),
     "smtplib": ("kafka_sla.notifications.smtp", "tests"),
 }
 """The one door to each outside world: package → who may import it."""
@@ -165,13 +165,13 @@ def test_a_package_is_entered_without_loading_its_modules() -> None:
     assert [m for m, path in inits.items() if len(ast.parse(path.read_text()).body) > 1] == []
 
 
-def test_a_room_holds_three_to_fifteen_modules() -> None:
+def test_a_room_holds_two_to_fifteen_modules() -> None:
     rooms: dict[str, int] = {}
     for module, path in modules().items():
         if module.startswith("kafka_sla.") and path.name != "__init__.py":
             rooms[_folder(module)] = rooms.get(_folder(module), 0) + 1
 
-    assert {room: size for room, size in rooms.items() if not 2 <= size <= 22} == {}
+    assert {room: size for room, size in rooms.items() if not 2 <= size <= 15} == {}
 
 
 def test_no_two_modules_import_each_other() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafka_sla.cli.arguments import parser
+from kafka_sla.cli.console.arguments import parser
 from kafka_sla.config.settings import load_settings
 from kafka_sla.sla.root_cause.context import Surroundings
 from kafka_sla.sla.root_cause.evidence import Evidence

@@ -19,10 +19,10 @@ from kafka_sla.sources.kafka import fact_rows
 from kafka_sla.sources.kafka.committed_positions import Reader as Follower
 from kafka_sla.sources.kafka.committed_positions import ReaderNumbers, Track, Tracks
 from kafka_sla.sources.kafka.fact_rows import Row, fact_table
-from kafka_sla.sources.kafka.offset_search import Rule
 from kafka_sla.sources.kafka.produced_timeline import Looking, produced_points
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 from kafka_sla.sources.kafka.record_sampling import Contents
+from kafka_sla.sources.kafka.timeline.offset_search import Rule
 
 Facts = dict[Table, pa.Table]
 _BEFORE_MS = 3_600_000

@@ -28,9 +28,9 @@ from benchmarks.simulation.world import CLUSTER, World
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
 from kafka_sla.lake.lake import Lake
-from kafka_sla.ledger.burn_notices import BurnNotice
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.outbox import Notice
+from kafka_sla.ledger.notices.burn_notices import BurnNotice
+from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.model.entities import Cluster, Interval, SteadyState, epoch_ms
 from kafka_sla.model.tables import CONSUMER_LATENCY, STEADY_STATE
 from kafka_sla.pipeline import steps

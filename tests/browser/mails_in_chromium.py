@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from kafka_sla.config.store import Store
-from kafka_sla.ledger.incidents import IncidentNotice
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.outbox import Notice, NoticeKind
+from kafka_sla.ledger.notices.incidents import IncidentNotice
+from kafka_sla.ledger.notices.outbox import Notice, NoticeKind
 from kafka_sla.model.entities import Digest, FreshnessAlert, Interval
 from kafka_sla.notifications.digest_email import digest_page
 from kafka_sla.notifications.incident_email import compose as compose_several

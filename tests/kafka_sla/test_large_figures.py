@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_sla.cli.context import Workplace
+from kafka_sla.cli.console.context import Workplace
 from kafka_sla.cli.local_run import Run, judge
 from kafka_sla.cli.main import main
 from kafka_sla.lake.lake import Lake

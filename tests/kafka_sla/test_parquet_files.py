@@ -16,7 +16,7 @@ import pytest
 from kafka_sla.config.store import Store
 from kafka_sla.errors import BadImport, DamagedFile, KafkaSlaError
 from kafka_sla.files import batches_of, columns_of, write_rows
-from kafka_sla.lake.export_files import write_stream
+from kafka_sla.lake.files.export_files import write_stream
 from kafka_sla.lake.import_files import read_rows
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger

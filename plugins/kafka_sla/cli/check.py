@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from kafka_sla.cli.context import Workplace
+from kafka_sla.cli.console.context import Workplace
 from kafka_sla.config.env_connections import environment_connection
 from kafka_sla.errors import KafkaSlaError
 from kafka_sla.model.entities import Cluster
@@ -177,7 +177,7 @@ def _mail(place: Workplace) -> Checked:
 
 def _webhook(place: Workplace, conn_id: str) -> Checked:
     """Nothing is sent: a receiver would raise an alarm."""
-    from kafka_sla.notifications.webhook import check
+    from kafka_sla.notifications.webhooks.webhook import check
 
     try:
         check(place.login(conn_id))

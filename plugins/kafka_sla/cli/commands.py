@@ -9,13 +9,13 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from kafka_sla.cli.requested import check_output, interval_of
-from kafka_sla.cli.results import show, show_json
+from kafka_sla.cli.console.requested import check_output, interval_of
+from kafka_sla.cli.console.results import show, show_json
 from kafka_sla.errors import BadRequest
 from kafka_sla.model.entities import EVERYTHING, Interval
 
 if TYPE_CHECKING:
-    from kafka_sla.cli.context import Workplace
+    from kafka_sla.cli.console.context import Workplace
 
 
 def _check(place: Workplace, asked: argparse.Namespace) -> int:
@@ -50,8 +50,8 @@ def _init(place: Workplace, asked: argparse.Namespace) -> int:
 
 
 def _completion(place: Workplace, asked: argparse.Namespace) -> int:
-    from kafka_sla.cli.arguments import parser
     from kafka_sla.cli.completion import script
+    from kafka_sla.cli.console.arguments import parser
 
     print(script(parser()))
     return 0
@@ -67,7 +67,7 @@ def _schema(place: Workplace, asked: argparse.Namespace) -> int:
 def _import(place: Workplace, asked: argparse.Namespace) -> int:
     if not asked.log_offsets and not asked.committed_offsets:
         raise BadRequest("nothing to import: name files with --log-offsets or --committed-offsets")
-    from kafka_sla.cli.progress import step
+    from kafka_sla.cli.console.progress import step
     from kafka_sla.lake.import_files import import_committed_offsets, import_log_offsets
     from kafka_sla.lake.lake import Lake
 
@@ -122,7 +122,7 @@ def _status(place: Workplace, asked: argparse.Namespace) -> int:
     from kafka_sla.cli.status import cluster_status, status_values
     from kafka_sla.cli.status_text import status_text
     from kafka_sla.lake.lake import Lake
-    from kafka_sla.lake.pace_rows import published_catch_ups
+    from kafka_sla.lake.queries.pace_rows import published_catch_ups
     from kafka_sla.ledger.ledger import Ledger
     from kafka_sla.pipeline.chain_rows import newest_chains
 

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafka_sla.cli.context import Workplace
-from kafka_sla.cli.requested import check_output, interval_of
-from kafka_sla.cli.results import show
+from kafka_sla.cli.console.context import Workplace
+from kafka_sla.cli.console.requested import check_output, interval_of
+from kafka_sla.cli.console.results import show
 from kafka_sla.errors import BadRequest
 
 if TYPE_CHECKING:
-    from kafka_sla.lake.export_files import Format
+    from kafka_sla.lake.files.export_files import Format
 
 
 def report(place: Workplace, asked: argparse.Namespace) -> int:
@@ -47,10 +47,10 @@ def digest(place: Workplace, asked: argparse.Namespace) -> int:
 
 
 def export(place: Workplace, asked: argparse.Namespace) -> int:
-    from kafka_sla.cli.progress import note
-    from kafka_sla.lake.aggregate import rolled_up
-    from kafka_sla.lake.export_files import write_file, write_stream
+    from kafka_sla.cli.console.progress import note
+    from kafka_sla.lake.files.export_files import write_file, write_stream
     from kafka_sla.lake.lake import Lake
+    from kafka_sla.lake.queries.aggregate import rolled_up
 
     target, form = asked.output, _form(asked)
     _check(asked, form)
@@ -87,8 +87,8 @@ def export_slo(place: Workplace, asked: argparse.Namespace) -> int:
     """Write the SLAs of the configuration; 1 when one of them does not fit."""
     import yaml
 
-    from kafka_sla.cli.progress import note
-    from kafka_sla.config.openslo_export import export_slos
+    from kafka_sla.cli.console.progress import note
+    from kafka_sla.config.openslo.exported_documents import export_slos
 
     settings = place.settings
     wanted = [settings.sla(name).name for name in asked.sla] or [sla.name for sla in settings.slas]
@@ -107,8 +107,8 @@ def import_slo(place: Workplace, asked: argparse.Namespace) -> int:
     """Print the SLAs of OpenSLO documents as entries of a configuration; 1 when one of them does not fit."""
     import yaml
 
-    from kafka_sla.cli.progress import note
-    from kafka_sla.config.openslo_import import import_slos
+    from kafka_sla.cli.console.progress import note
+    from kafka_sla.config.openslo.imported_documents import import_slos
 
     slas: list[dict[str, Any]] = []
     unfit = 0

@@ -8,9 +8,9 @@ import getpass
 from dataclasses import asdict
 from datetime import UTC, datetime
 
-from kafka_sla.cli.context import Workplace
-from kafka_sla.cli.requested import interval_of
-from kafka_sla.cli.results import aligned, show
+from kafka_sla.cli.console.context import Workplace
+from kafka_sla.cli.console.requested import interval_of
+from kafka_sla.cli.console.results import aligned, show
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Exclusion
 from kafka_sla.sla.exclusion_request import exclusion_request

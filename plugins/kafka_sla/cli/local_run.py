@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from kafka_sla.cli.context import Workplace
-from kafka_sla.cli.progress import note, step
+from kafka_sla.cli.console.context import Workplace
+from kafka_sla.cli.console.progress import note, step
 from kafka_sla.config.settings import Settings
 from kafka_sla.errors import BadRequest, KafkaSlaError
 from kafka_sla.lake.lake import Lake

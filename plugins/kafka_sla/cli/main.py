@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from kafka_sla.cli.arguments import parser
+from kafka_sla.cli.console.arguments import parser
 from kafka_sla.errors import BadRequest, ConnectionMissing, KafkaSlaError, SettingsError
 
 _MISUSE = (SettingsError, ConnectionMissing, BadRequest)
@@ -21,9 +21,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(
         signal.SIGTERM, signal.default_int_handler
     )  # what ends at Ctrl-C ends when a supervisor stops it, too
-    from kafka_sla.cli import progress
     from kafka_sla.cli.commands import COMMANDS
-    from kafka_sla.cli.context import Workplace
+    from kafka_sla.cli.console import progress
+    from kafka_sla.cli.console.context import Workplace
 
     progress.QUIET.set(getattr(asked, "quiet", False))
     place = Workplace(getattr(asked, "config", None), getattr(asked, "store", None))

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from kafka_sla.cli.context import Workplace
-from kafka_sla.cli.progress import note
+from kafka_sla.cli.console.context import Workplace
+from kafka_sla.cli.console.progress import note
 from kafka_sla.errors import BadRequest
 from kafka_sla.lake.lake import Lake
 from kafka_sla.pipeline.sampling import Pace, sample

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from kafka_sla.cli.results import aligned
+from kafka_sla.cli.console.results import aligned
 from kafka_sla.cli.status import (
     ClusterStatus,
     SlaStatus,

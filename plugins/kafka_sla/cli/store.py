@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from kafka_sla.cli import local_run
-from kafka_sla.cli.context import Workplace
-from kafka_sla.cli.progress import step
-from kafka_sla.cli.results import show, show_json
+from kafka_sla.cli.console.context import Workplace
+from kafka_sla.cli.console.progress import step
+from kafka_sla.cli.console.results import show, show_json
 from kafka_sla.config.env_connections import environment_connection
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store

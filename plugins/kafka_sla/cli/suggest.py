@@ -10,10 +10,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafka_sla.cli.context import Workplace
-from kafka_sla.cli.progress import note, step
-from kafka_sla.cli.requested import check_output, interval_of
-from kafka_sla.cli.results import aligned, show_json
+from kafka_sla.cli.console.context import Workplace
+from kafka_sla.cli.console.progress import note, step
+from kafka_sla.cli.console.requested import check_output, interval_of
+from kafka_sla.cli.console.results import aligned, show_json
 from kafka_sla.errors import BadRequest
 from kafka_sla.model.entities import Interval, Miss, Patterns
 from kafka_sla.text.durations import duration_text

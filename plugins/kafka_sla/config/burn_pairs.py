@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from kafka_sla.config.field_types import valid
+from kafka_sla.config.reading.yaml_lines import KeyPath
 from kafka_sla.config.schema import BurnPairKeys, SlaKeys
-from kafka_sla.config.yaml_lines import KeyPath
 from kafka_sla.model.entities import BurnPair
 from kafka_sla.text.durations import duration_text, parse_duration, parse_objective
 from kafka_sla.text.periods import parse_period, shortest_days

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from kafka_sla.config.reading.yaml_lines import KeyPath
 from kafka_sla.config.schema import StageKeys
-from kafka_sla.config.yaml_lines import KeyPath
 from kafka_sla.model.entities import Stage
 
 

@@ -9,10 +9,10 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from kafka_sla.config.cluster_rules import broken_clusters
+from kafka_sla.config.reading.secret_words import SECRET_ADDRESS
+from kafka_sla.config.reading.yaml_lines import KeyPath, Mistake, YamlFile
 from kafka_sla.config.rules import Found, broken_rules, did_you_mean, secrets
 from kafka_sla.config.schema import SECTIONS, Document, Section
-from kafka_sla.config.secret_words import SECRET_ADDRESS
-from kafka_sla.config.yaml_lines import KeyPath, Mistake, YamlFile
 from kafka_sla.model import former_names
 
 _WORDS = {

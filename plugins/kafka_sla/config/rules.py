@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 from kafka_sla.config.burn_pairs import burn_rules
 from kafka_sla.config.chains import chain_rules, chained
 from kafka_sla.config.field_types import valid
-from kafka_sla.config.secret_words import SECRET_ADDRESS, SECRET_KEY
-from kafka_sla.config.yaml_lines import KeyPath
+from kafka_sla.config.reading.secret_words import SECRET_ADDRESS, SECRET_KEY
+from kafka_sla.config.reading.yaml_lines import KeyPath
 from kafka_sla.model import former_names
 from kafka_sla.text.durations import duration_text, parse_duration
 from kafka_sla.text.name_patterns import is_exact, parse_patterns

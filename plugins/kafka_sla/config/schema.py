@@ -29,7 +29,7 @@ from kafka_sla.config.field_types import (
     TopicName,
     WebAddress,
 )
-from kafka_sla.config.references import REFERENCE
+from kafka_sla.config.reading.references import REFERENCE
 from kafka_sla.model.entities import WebhookFormat
 
 

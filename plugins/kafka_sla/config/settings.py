@@ -14,7 +14,7 @@ from kafka_sla.config.burn_pairs import burn_pairs
 from kafka_sla.config.chains import stages_of
 from kafka_sla.config.maintenance import parse_maintenance
 from kafka_sla.config.problems import mistakes, report
-from kafka_sla.config.references import Variable, environment_variable
+from kafka_sla.config.reading.references import Variable, environment_variable
 from kafka_sla.config.rules import did_you_mean, merged_slas
 from kafka_sla.config.schema import (
     ClusterKeys,

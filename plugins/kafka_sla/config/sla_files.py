@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kafka_sla.config.references import Variable, environment_variable
+from kafka_sla.config.reading.references import Variable, environment_variable
+from kafka_sla.config.reading.yaml_lines import Mistake, YamlFile, read_yaml
 from kafka_sla.config.rules import merged_slas
-from kafka_sla.config.yaml_lines import Mistake, YamlFile, read_yaml
 
 FOLDER = "slas.d"
 _KEYS = ("slas", "defaults")

@@ -27,7 +27,7 @@ from kafka_sla.errors import DamagedTable, KafkaSlaError, StoreError
 from kafka_sla.files import not_written, reached
 from kafka_sla.lake.catalogs import connect, elsewhere, reached_catalog
 from kafka_sla.lake.table_layout import LOADS, MAIN, NAMESPACE, location_of, new_table, with_all_columns, with_loads
-from kafka_sla.ledger.database import is_read_only, retrying, telling
+from kafka_sla.ledger.storage.database import is_read_only, retrying, telling
 from kafka_sla.model.tables import Table
 
 _MOST_PLANS, _MOST_FILES = 20, 500

@@ -20,7 +20,7 @@ from pyiceberg.manifest import DataFile
 from kafka_sla.config.store import Store
 from kafka_sla.files import write_rows
 from kafka_sla.lake.duckdb_reader import slice_rows
-from kafka_sla.lake.file_damage import holds_rows, problem_of
+from kafka_sla.lake.files.file_damage import holds_rows, problem_of
 from kafka_sla.lake.iceberg import Iceberg, between
 from kafka_sla.lake.loads import Loads
 from kafka_sla.lake.staging import folder_of, load_of, parquet_below, table_of

@@ -26,7 +26,7 @@ from pyiceberg.types import (
 )
 from sqlalchemy.exc import OperationalError
 
-from kafka_sla.ledger.database import retrying
+from kafka_sla.ledger.storage.database import retrying
 from kafka_sla.model import former_names
 from kafka_sla.model.tables import Column, Table
 

@@ -11,8 +11,8 @@ from typing import Any
 from pydantic import TypeAdapter
 from sqlalchemy import Connection, Row, delete, insert, or_, select, update
 
-from kafka_sla.ledger.database import Database
-from kafka_sla.ledger.schema import BURN_NOTICES, SLA_BURNS
+from kafka_sla.ledger.storage.database import Database
+from kafka_sla.ledger.storage.schema import BURN_NOTICES, SLA_BURNS
 from kafka_sla.model.entities import Interval
 from kafka_sla.sla.burn import Burn
 

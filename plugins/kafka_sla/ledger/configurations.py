@@ -15,9 +15,9 @@ from sqlalchemy import Column, Connection, String, Table, Text, delete, func, in
 
 from kafka_sla.config.settings import Settings
 from kafka_sla.errors import StoreError
-from kafka_sla.ledger.database import Database, UtcTime
 from kafka_sla.ledger.ingestions import Ingestions
-from kafka_sla.ledger.schema import METADATA, SLA_RULES
+from kafka_sla.ledger.storage.database import Database, UtcTime
+from kafka_sla.ledger.storage.schema import METADATA, SLA_RULES
 from kafka_sla.model.entities import EVERYTHING, Interval
 
 CONFIGURATIONS = Table(

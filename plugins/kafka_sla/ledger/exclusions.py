@@ -12,9 +12,9 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, exists, func, insert, null, or_, select, update
 
 from kafka_sla.errors import BadRequest
-from kafka_sla.ledger.database import Database
 from kafka_sla.ledger.rollups import recount
-from kafka_sla.ledger.schema import EXCLUSIONS, SLA_MISSES, SLA_WINDOWS
+from kafka_sla.ledger.storage.database import Database
+from kafka_sla.ledger.storage.schema import EXCLUSIONS, SLA_MISSES, SLA_WINDOWS
 from kafka_sla.model.entities import EVERYTHING, Exclusion, Interval, Miss, SlaWindow
 from kafka_sla.sla.exclusion_request import ExclusionRequest, check_length
 from kafka_sla.text.formatting import moment

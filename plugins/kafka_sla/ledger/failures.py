@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Column, Connection, String, Table, Text, delete, insert, select
 
-from kafka_sla.ledger.database import Database, UtcTime
-from kafka_sla.ledger.schema import METADATA
+from kafka_sla.ledger.storage.database import Database, UtcTime
+from kafka_sla.ledger.storage.schema import METADATA
 from kafka_sla.model.entities import Interval
 
 FAILED_INTERVALS = Table(

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, update
 
-from kafka_sla.ledger.database import Database
-from kafka_sla.ledger.schema import FACT_LOADS, PUBLICATIONS
+from kafka_sla.ledger.storage.database import Database
+from kafka_sla.ledger.storage.schema import FACT_LOADS, PUBLICATIONS
 from kafka_sla.model.entities import Interval
 
 

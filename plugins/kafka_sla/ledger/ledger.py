@@ -8,21 +8,21 @@ from typing import Any
 from sqlalchemy import select
 
 from kafka_sla.config.store import Store
-from kafka_sla.ledger.burn_notices import BurnNotices
 from kafka_sla.ledger.burns import Burns
 from kafka_sla.ledger.configurations import Configurations, RuleVersions
 from kafka_sla.ledger.exclusions import Exclusions
 from kafka_sla.ledger.failures import Failures
-from kafka_sla.ledger.incidents import Incidents
 from kafka_sla.ledger.ingestions import Ingestions
 from kafka_sla.ledger.load_sums import LoadSums
+from kafka_sla.ledger.notices.burn_notices import BurnNotices
+from kafka_sla.ledger.notices.incidents import Incidents
+from kafka_sla.ledger.notices.outbox import Outbox
 from kafka_sla.ledger.observed_time import ObservedTime
-from kafka_sla.ledger.outbox import Outbox
 from kafka_sla.ledger.publications import Publications
 from kafka_sla.ledger.queries import Queries
 from kafka_sla.ledger.rollups import Rollups
-from kafka_sla.ledger.schema import DECLARED
-from kafka_sla.ledger.store_identity import StoreDatabase
+from kafka_sla.ledger.storage.schema import DECLARED
+from kafka_sla.ledger.storage.store_identity import StoreDatabase
 from kafka_sla.ledger.triage import Triage
 from kafka_sla.ledger.validation_results import ValidationResults
 from kafka_sla.ledger.verdicts import Verdicts

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from sqlalchemy import BigInteger, Column, Connection, LargeBinary, String, Table, Text, and_, delete, func, insert, or_
 from sqlalchemy import select as selected
 
-from kafka_sla.ledger.database import Database, UtcTime, delete_each
 from kafka_sla.ledger.rollups import SLOTS_KEPT
-from kafka_sla.ledger.schema import METADATA
+from kafka_sla.ledger.storage.database import Database, UtcTime, delete_each
+from kafka_sla.ledger.storage.schema import METADATA
 from kafka_sla.model.entities import Interval
 from kafka_sla.sla.rollups import SLOT_MS
 

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, delete, insert, select
 
-from kafka_sla.ledger.database import delete_each
 from kafka_sla.ledger.ingestions import landings_after
-from kafka_sla.ledger.schema import PUBLICATIONS, RETIRED_LOADS, SLA_RULES
-from kafka_sla.ledger.store_identity import StoreDatabase
+from kafka_sla.ledger.storage.database import delete_each
+from kafka_sla.ledger.storage.schema import PUBLICATIONS, RETIRED_LOADS, SLA_RULES
+from kafka_sla.ledger.storage.store_identity import StoreDatabase
 from kafka_sla.model.entities import EVERYTHING, Interval, floor_time, hull
 
 _EARLIEST = datetime(1, 1, 1, tzinfo=UTC)

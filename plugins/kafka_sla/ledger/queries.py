@@ -10,8 +10,8 @@ from typing import Any
 
 from sqlalchemy import Index, Select, and_, false, func, select
 
-from kafka_sla.ledger.database import Database
-from kafka_sla.ledger.schema import PUBLICATIONS, QUARANTINE, SLA_MISSES, SLA_WINDOWS, VALIDATION_RESULTS
+from kafka_sla.ledger.storage.database import Database
+from kafka_sla.ledger.storage.schema import PUBLICATIONS, QUARANTINE, SLA_MISSES, SLA_WINDOWS, VALIDATION_RESULTS
 from kafka_sla.model.entities import Interval
 
 Index(

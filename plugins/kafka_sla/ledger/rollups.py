@@ -28,10 +28,9 @@ from sqlalchemy import (
     update,
 )
 
-from kafka_sla.ledger.database import Database, UtcTime
-from kafka_sla.ledger.schema import METADATA
+from kafka_sla.ledger.storage.database import Database, UtcTime
+from kafka_sla.ledger.storage.schema import METADATA
 from kafka_sla.model.entities import EVERYTHING, Interval, SlaWindow, floor_time
-from kafka_sla.sla.cells import packed_cells, unpacked_cells
 from kafka_sla.sla.rollups import (
     DAY_MS,
     HOUR_MS,
@@ -45,6 +44,7 @@ from kafka_sla.sla.rollups import (
     packed_histogram,
     unpacked_histogram,
 )
+from kafka_sla.sla.windows.cells import packed_cells, unpacked_cells
 
 SLOTS_KEPT = timedelta(days=8)
 """How far before the newest slot the slots of five minutes are kept: a week, and a day to look back from."""

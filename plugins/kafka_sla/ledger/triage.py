@@ -9,8 +9,8 @@ from typing import Literal
 
 from sqlalchemy import BigInteger, Column, Integer, String, Table, Text, insert, select
 
-from kafka_sla.ledger.database import Database, UtcTime
-from kafka_sla.ledger.schema import METADATA
+from kafka_sla.ledger.storage.database import Database, UtcTime
+from kafka_sla.ledger.storage.schema import METADATA
 from kafka_sla.model.entities import Miss
 
 NoteKind = Literal["acknowledged", "comment"]

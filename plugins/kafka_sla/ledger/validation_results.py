@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlalchemy import Table, and_, delete, insert, select
 
-from kafka_sla.ledger.database import Database, delete_each
-from kafka_sla.ledger.schema import QUARANTINE, VALIDATION_RESULTS
+from kafka_sla.ledger.storage.database import Database, delete_each
+from kafka_sla.ledger.storage.schema import QUARANTINE, VALIDATION_RESULTS
 from kafka_sla.model import tables
 from kafka_sla.model.entities import Interval
 

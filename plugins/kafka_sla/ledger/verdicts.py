@@ -27,7 +27,6 @@ from sqlalchemy import (
     update,
 )
 
-from kafka_sla.ledger.database import Database
 from kafka_sla.ledger.exclusions import (
     JUDGED,
     WINDOW_FIELDS,
@@ -37,7 +36,8 @@ from kafka_sla.ledger.exclusions import (
     window_of,
 )
 from kafka_sla.ledger.failures import forget_unjudged
-from kafka_sla.ledger.schema import NOTICES, SLA_MISSES, SLA_WINDOWS
+from kafka_sla.ledger.storage.database import Database
+from kafka_sla.ledger.storage.schema import NOTICES, SLA_MISSES, SLA_WINDOWS
 from kafka_sla.model.entities import EVERYTHING, Interval, Miss, Sla, SlaWindow, Verdict
 from kafka_sla.sla.judged_interval import JudgedInterval
 from kafka_sla.sla.rollups import Sums, added

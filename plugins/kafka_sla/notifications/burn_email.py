@@ -7,7 +7,7 @@ from email.message import EmailMessage
 from typing import Any
 from urllib.parse import urlsplit
 
-from kafka_sla.ledger.burn_notices import BurnNotice
+from kafka_sla.ledger.notices.burn_notices import BurnNotice
 from kafka_sla.model.entities import Sla
 from kafka_sla.notifications.mail_policy import POLICY
 from kafka_sla.notifications.miss_context import sla_url

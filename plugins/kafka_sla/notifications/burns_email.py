@@ -10,7 +10,7 @@ from email.message import EmailMessage
 from functools import partial
 from typing import Any
 
-from kafka_sla.ledger.burn_notices import BurnMessage, BurnNotice
+from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice
 from kafka_sla.model.entities import Sla
 from kafka_sla.notifications.burn_email import burn_message_id
 from kafka_sla.notifications.incident_causes import as_miss

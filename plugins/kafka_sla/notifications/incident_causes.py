@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import sha256
 
-from kafka_sla.ledger.burn_notices import BurnNotice
-from kafka_sla.ledger.outbox import Notice
+from kafka_sla.ledger.notices.burn_notices import BurnNotice
+from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.model.entities import Miss
 from kafka_sla.sla.root_cause.shared_cause import shared_causes
 

@@ -9,8 +9,8 @@ from email.message import EmailMessage
 from functools import partial
 from typing import Any
 
-from kafka_sla.ledger.incidents import IncidentNotice
-from kafka_sla.ledger.outbox import Notice
+from kafka_sla.ledger.notices.incidents import IncidentNotice
+from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.model.entities import Miss, Sla
 from kafka_sla.notifications.mail_policy import POLICY
 from kafka_sla.notifications.miss_context import incident_links, miss_url

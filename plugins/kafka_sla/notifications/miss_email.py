@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from kafka_sla.ledger.outbox import Notice
+from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.model.entities import Sla, SlaWindow
 from kafka_sla.notifications.mail_policy import POLICY
 from kafka_sla.notifications.miss_context import Surroundings, also_missed, commands, cost, links

@@ -11,8 +11,8 @@ from email.message import EmailMessage
 from email.utils import formatdate
 
 from kafka_sla.errors import MailRefused
-from kafka_sla.ledger.incidents import IncidentNotice
-from kafka_sla.ledger.outbox import Notice
+from kafka_sla.ledger.notices.incidents import IncidentNotice
+from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.model.entities import Connection, Sla, SlaWindow
 from kafka_sla.notifications import incident_email
 from kafka_sla.notifications.miss_context import Surroundings

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 
-from kafka_sla.ledger.burn_notices import BurnNotice
 from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.ledger.notices.burn_notices import BurnNotice
 from kafka_sla.model.entities import Interval, Miss, Sla
 from kafka_sla.pipeline.judged_time import lookbacks
 from kafka_sla.sla import burn

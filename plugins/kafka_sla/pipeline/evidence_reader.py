@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from kafka_sla.config.settings import Settings
 from kafka_sla.lake.lake import Lake
-from kafka_sla.lake.latency_rows import compacted_commits
+from kafka_sla.lake.queries.latency_rows import compacted_commits
 from kafka_sla.model.entities import Interval, Miss, Sla
 from kafka_sla.model.tables import (
     CONSUMER_LATENCY,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
 from kafka_sla.lake.lake import Lake
-from kafka_sla.lake.sla_stats import measured_spans
+from kafka_sla.lake.queries.sla_stats import measured_spans
 from kafka_sla.lake.staging import load_of
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval, Sla, SlaWindow, floor_time

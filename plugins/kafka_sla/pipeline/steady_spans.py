@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kafka_sla.lake.latency_rows import Pair
+from kafka_sla.lake.queries.latency_rows import Pair
 from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.entities import SteadyState
 from kafka_sla.model.tables import STEADY_STATE

@@ -18,13 +18,13 @@ from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
 from kafka_sla.errors import ValidationFailed
 from kafka_sla.lake.lake import Lake
-from kafka_sla.lake.pace_rows import published_catch_ups
+from kafka_sla.lake.queries.pace_rows import published_catch_ups
 from kafka_sla.lake.staging import keep_unreadable, staged, staged_files
-from kafka_sla.ledger.burn_notices import BurnMessage, BurnNotice
-from kafka_sla.ledger.incidents import IncidentNotice
 from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice
+from kafka_sla.ledger.notices.incidents import IncidentNotice
+from kafka_sla.ledger.notices.outbox import ASSET, MAIL, Notice
 from kafka_sla.ledger.observed_time import VOUCHED
-from kafka_sla.ledger.outbox import ASSET, MAIL, Notice
 from kafka_sla.model.entities import Connection, Interval, Miss, Notifier, Sla, SlaWindow, Verdict, Webhook
 from kafka_sla.model.tables import (
     BROKER_REQUESTS,
@@ -258,10 +258,10 @@ def notify(
     gives the connections of webhooks; without it they wait, too.
     """
     from kafka_sla.notifications import smtp as mail
-    from kafka_sla.notifications import webhook
     from kafka_sla.notifications.incident_causes import name_causes
     from kafka_sla.notifications.miss_context import surroundings
-    from kafka_sla.notifications.webhook_event import event_of
+    from kafka_sla.notifications.webhooks import webhook
+    from kafka_sla.notifications.webhooks.event import event_of
 
     ledger, lake = Ledger(store), Lake(store).remembering()
     known = {sla.name: sla for sla in settings.slas}
@@ -309,11 +309,11 @@ def _deliver_burns(
     login: Login | None,
 ) -> int:
     from kafka_sla.notifications import smtp as mail
-    from kafka_sla.notifications import webhook
     from kafka_sla.notifications.burn_email import burn_mail
-    from kafka_sla.notifications.burn_event import burn_event_of
     from kafka_sla.notifications.burns_email import burns_mail
     from kafka_sla.notifications.incident_causes import name_burn_causes
+    from kafka_sla.notifications.webhooks import webhook
+    from kafka_sla.notifications.webhooks.burn_event import burn_event_of
 
     known = {sla.name: sla for sla in settings.slas}
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.suggested_slas import entry, sla_name
 from kafka_sla.lake.lake import Lake
-from kafka_sla.lake.latency_rows import Pair, compacted_commits, latency_by_pair
+from kafka_sla.lake.queries.latency_rows import Pair, compacted_commits, latency_by_pair
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.publications import Slice
 from kafka_sla.model.entities import (

@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_sla.model.entities import Interval, Sla, epoch_ms
-from kafka_sla.sla.wanted_rows import wanted_pairs
+from kafka_sla.sla.windows.wanted_rows import wanted_pairs
 from kafka_sla.sql import database
 from kafka_sla.text.name_patterns import plain_names
 

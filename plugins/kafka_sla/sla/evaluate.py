@@ -10,7 +10,7 @@ from datetime import timedelta
 import pyarrow as pa
 
 from kafka_sla.model.entities import Interval, Miss, Patterns, Sla, SlaWindow, Verdict, epoch_ms
-from kafka_sla.sla.window_stats import Names, Partition, WindowFigures, window_figures
+from kafka_sla.sla.windows.window_stats import Names, Partition, WindowFigures, window_figures
 from kafka_sla.text.formatting import span
 
 _OVER_AFTER = timedelta(minutes=30)

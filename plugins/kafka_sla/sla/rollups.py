@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafka_sla.model.entities import MOST, Interval, SlaWindow, Verdict, ceil_time, floor_time
-from kafka_sla.sla.cells import NO_CELLS, Cells, worst_cells
+from kafka_sla.sla.windows.cells import NO_CELLS, Cells, worst_cells
 
 SLOT_MS, HOUR_MS, DAY_MS = 300_000, 3_600_000, 86_400_000
 

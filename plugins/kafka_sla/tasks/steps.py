@@ -19,8 +19,8 @@ from kafka_sla.airflow_versions import AirflowSkipException, not_tried_again
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
 from kafka_sla.model.entities import Interval
-from kafka_sla.tasks import assets
 from kafka_sla.tasks.connections import connection, store_of
+from kafka_sla.tasks.events import assets
 from kafka_sla.tasks.failures import keep_failure
 from kafka_sla.tasks.run_context import frozen, read_settings, request_of_run, run_url
 from kafka_sla.tasks.run_plan import Batch, Plan, batches, is_live, planned
@@ -157,8 +157,8 @@ def _raise(plan: Plan, settings: Settings, failed: Sequence[Exception], notes: d
 def notify() -> dict[str, Any]:
     """Notify people of misses and of burns of error budgets, each once, also when an SLA's task above is red."""
     from kafka_sla.pipeline import steps
-    from kafka_sla.tasks.burn_notifiers import burn_caller
-    from kafka_sla.tasks.notifiers import caller
+    from kafka_sla.tasks.events.burn_notifiers import burn_caller
+    from kafka_sla.tasks.events.notifiers import caller
 
     plan = _plan_that_notifies()
     settings, store = frozen(plan)

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from kafka_sla import __version__
-from kafka_sla.cli.arguments import parser
 from kafka_sla.cli.commands import COMMANDS
+from kafka_sla.cli.console.arguments import parser
 from kafka_sla.cli.main import main
 from kafka_sla.config.settings import load_settings
 from kafka_sla.model.tables import TABLES

@@ -16,7 +16,7 @@ from kafka_sla.config.store import Store
 from kafka_sla.files import files_below
 from kafka_sla.lake.iceberg import Iceberg
 from kafka_sla.lake.lake import Lake
-from kafka_sla.lake.span_totals import totals
+from kafka_sla.lake.queries.span_totals import totals
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.load_sums import Piece
 from kafka_sla.model.entities import EVERYTHING, Interval

@@ -20,8 +20,8 @@ from kafka_sla.errors import StoreError
 from kafka_sla.files import has_rows, write_rows
 from kafka_sla.lake.lake import Lake
 from kafka_sla.lake.staging import staged
-from kafka_sla.ledger.database import Database
 from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.ledger.storage.database import Database
 from kafka_sla.model.entities import EVERYTHING, Patterns, Sla, SteadyState
 from kafka_sla.model.tables import LOG_OFFSETS
 from kafka_sla.reporting.report import write_report

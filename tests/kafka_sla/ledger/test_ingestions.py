@@ -8,7 +8,7 @@ from sqlalchemy import create_engine, select
 
 from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.schema import FACT_LOADS
+from kafka_sla.ledger.storage.schema import FACT_LOADS
 from tests.kafka_sla.loads import at, changed_since, span
 
 

@@ -16,8 +16,8 @@ from kafka_sla.errors import StoreError
 from kafka_sla.lake.iceberg import Iceberg
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.outbox import Notice
-from kafka_sla.ledger.schema import LATE_RUNS, NOTICES, SENT_DIGESTS
+from kafka_sla.ledger.notices.outbox import Notice
+from kafka_sla.ledger.storage.schema import LATE_RUNS, NOTICES, SENT_DIGESTS
 from kafka_sla.model.entities import Digest, Miss
 from kafka_sla.model.tables import CONSUMER_LATENCY, LOG_OFFSETS, Table
 from tests.kafka_sla.loads import at, load, points, span, stage

@@ -13,10 +13,10 @@ from sqlalchemy.exc import IntegrityError
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
 from kafka_sla.errors import MailRefused
-from kafka_sla.ledger.database import Database
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.outbox import Notice
-from kafka_sla.ledger.schema import METADATA, SLA_MISSES, SLA_WINDOWS
+from kafka_sla.ledger.notices.outbox import Notice
+from kafka_sla.ledger.storage.database import Database
+from kafka_sla.ledger.storage.schema import METADATA, SLA_MISSES, SLA_WINDOWS
 from kafka_sla.ledger.verdicts import MissChange
 from kafka_sla.model.entities import Cluster, Connection, Interval, Miss, Patterns, Sla, SlaWindow, SteadyState, Verdict
 from kafka_sla.pipeline import steps

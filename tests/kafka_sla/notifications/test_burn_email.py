@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from kafka_sla.ledger.burn_notices import BurnMessage, BurnNotice
+from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice
 from kafka_sla.model.entities import BurnPair
 from kafka_sla.notifications.burn_email import burn_mail
 from kafka_sla.sla.attainment import attainment_of
 from kafka_sla.sla.burn import Burn
 from kafka_sla.sla.periods import period_until
 from kafka_sla.sla.rollups import Sums
-from kafka_sla.tasks.burn_notifiers import about_burns, burn_message
+from kafka_sla.tasks.events.burn_notifiers import about_burns, burn_message
 from tests.kafka_sla.notifications.misses import START, promise
 
 PAIR = BurnPair(14.4, 3_600_000, 300_000, "page", 300_000)

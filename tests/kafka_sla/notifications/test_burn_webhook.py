@@ -8,22 +8,22 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from tests.kafka_sla.notifications.test_webhook import TAKES
 
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
-from kafka_sla.ledger.burn_notices import BurnMessage, BurnNotice, BurnNoticeKind
 from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice, BurnNoticeKind
 from kafka_sla.model.entities import Cluster, Webhook
-from kafka_sla.notifications.burn_event import BurnEvent, burn_event_of
-from kafka_sla.notifications.webhook import send
-from kafka_sla.notifications.webhook_event import schema
+from kafka_sla.notifications.webhooks.burn_event import BurnEvent, burn_event_of
+from kafka_sla.notifications.webhooks.event import schema
+from kafka_sla.notifications.webhooks.webhook import send
 from kafka_sla.pipeline import steps
 from kafka_sla.sla.burn import Burn
 from tests.kafka_sla.loads import at
 from tests.kafka_sla.notifications import receivers
 from tests.kafka_sla.notifications.receivers import Receiver, serving
 from tests.kafka_sla.notifications.test_burn_email import BURN, SLA
-from tests.kafka_sla.notifications.test_webhook import TAKES
 from tests.kafka_sla.pipeline.test_burn_alerts import MINUTE, STORY, put, runs
 from tests.kafka_sla.pipeline.test_burn_alerts import SLA as BURNING
 

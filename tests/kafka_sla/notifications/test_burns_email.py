@@ -14,29 +14,29 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from tests.kafka_sla.notifications.test_webhook import TAKES
 
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
 from kafka_sla.lake.lake import Lake
-from kafka_sla.ledger.burn_notices import BurnMessage, BurnNotice, BurnNoticeKind
 from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice, BurnNoticeKind
 from kafka_sla.model.entities import BurnPair, Cluster, Interval, Miss, Severity, Sla, SlaWindow, Webhook
-from kafka_sla.notifications.burn_event import burn_event_of
 from kafka_sla.notifications.burns_email import burns_mail
 from kafka_sla.notifications.incident_causes import name_burn_causes
-from kafka_sla.notifications.webhook import send
-from kafka_sla.notifications.webhook_event import schema
+from kafka_sla.notifications.webhooks.burn_event import burn_event_of
+from kafka_sla.notifications.webhooks.event import schema
+from kafka_sla.notifications.webhooks.webhook import send
 from kafka_sla.pipeline import steps
 from kafka_sla.pipeline.burn_causes import bad_time_behind
 from kafka_sla.sla.burn import Burn
-from kafka_sla.tasks.burn_notifiers import about_burns
+from kafka_sla.tasks.events.burn_notifiers import about_burns
 from tests.kafka_sla.notifications.incidents import INTERVAL, RUN, judged, slas, slow
 from tests.kafka_sla.notifications.misses import MINUTE, START
 from tests.kafka_sla.notifications.receivers import Receiver, serving
 from tests.kafka_sla.notifications.test_burn_email import PERIOD
 from tests.kafka_sla.notifications.test_smtp import Mailbox
 from tests.kafka_sla.notifications.test_smtp import serving as mail_server
-from tests.kafka_sla.notifications.test_webhook import TAKES
 
 PAIR = BurnPair(14.4, 3_600_000, 300_000, "page", 300_000)
 BEGAN = START + 24 * MINUTE

@@ -21,9 +21,9 @@ import pytest
 
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
-from kafka_sla.ledger.incidents import IncidentNotice
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.outbox import Notice, NoticeKind
+from kafka_sla.ledger.notices.incidents import IncidentNotice
+from kafka_sla.ledger.notices.outbox import Notice, NoticeKind
 from kafka_sla.model.entities import Cluster, Connection, Miss, Notifier, Sla
 from kafka_sla.notifications.incident_email import compose
 from kafka_sla.pipeline import steps

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from kafka_sla.cli.arguments import parser
-from kafka_sla.ledger.outbox import Notice
+from kafka_sla.cli.console.arguments import parser
+from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.model.entities import Miss, Sla
 from kafka_sla.notifications.miss_context import Surroundings
 from kafka_sla.notifications.miss_email import compose

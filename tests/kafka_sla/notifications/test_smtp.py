@@ -20,7 +20,7 @@ from demo.broker import free_ports
 from kafka_sla.config.store import Store
 from kafka_sla.errors import MailRefused
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.outbox import Notice
+from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.model.entities import Connection
 from kafka_sla.notifications.smtp import probe, send
 from tests.kafka_sla.notifications.misses import hour, miss, promise

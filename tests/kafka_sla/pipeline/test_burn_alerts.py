@@ -12,8 +12,8 @@ import pytest
 
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
-from kafka_sla.ledger.burn_notices import BurnMessage, BurnNotice
 from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice
 from kafka_sla.model.entities import (
     BurnPair,
     Cluster,

@@ -13,7 +13,7 @@ from kafka_sla.cli.main import main
 from kafka_sla.config.settings import Settings, load_settings
 from kafka_sla.config.store import Store
 from kafka_sla.lake.lake import Lake
-from kafka_sla.lake.pace_rows import published_catch_ups
+from kafka_sla.lake.queries.pace_rows import published_catch_ups
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Connection, Interval, SlaWindow
 from kafka_sla.model.tables import CONSUMER_LATENCY

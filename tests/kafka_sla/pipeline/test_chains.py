@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafka_sla.cli.main import main
-from kafka_sla.ledger.outbox import Notice
+from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.notifications.miss_email import compose
 from tests.kafka_sla.chained import LATE, NAME, NOW, STAGES, UNKNOWN, Chained, built
 from tests.kafka_sla.loads import DAY, MINUTE

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.outbox import Notice
+from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.model.arrow_schemas import arrow_rows
 from kafka_sla.model.entities import Miss
 from kafka_sla.model.tables import NON_CONSUMED

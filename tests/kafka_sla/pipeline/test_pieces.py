@@ -10,14 +10,15 @@ import pytest
 
 from kafka_sla.config.settings import load_settings
 from kafka_sla.config.store import Store
-from kafka_sla.lake import histogram_sums, sla_stats
+from kafka_sla.lake import histogram_sums
 from kafka_sla.lake.lake import Lake
+from kafka_sla.lake.queries import sla_stats
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import EVERYTHING, MOST, Interval
 from kafka_sla.model.tables import CONSUMER_LATENCY, FACTS, STEADY_STATE
 from kafka_sla.pipeline import evidence_reader, steps, verdicts
-from kafka_sla.sla.cells import places, unpacked_cells
 from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, unpacked_histogram
+from kafka_sla.sla.windows.cells import places, unpacked_cells
 from tests.kafka_sla.loads import DAY, MINUTE, metric_row, span, write
 
 CONFIGURATION = """

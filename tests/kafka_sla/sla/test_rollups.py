@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from kafka_sla.model.entities import MOST, Interval, SlaWindow, Verdict
-from kafka_sla.sla.cells import NO_CELLS, Cells, cells_of, packed_cells, places, unpacked_cells, worst_cells
 from kafka_sla.sla.rollups import (
     DAY_MS,
     HOUR_MS,
@@ -26,6 +25,7 @@ from kafka_sla.sla.rollups import (
     unpacked_histogram,
     whole_spans,
 )
+from kafka_sla.sla.windows.cells import NO_CELLS, Cells, cells_of, packed_cells, places, unpacked_cells, worst_cells
 
 START = datetime(2026, 3, 2, tzinfo=UTC)
 

@@ -16,13 +16,13 @@ from kafka_sla.cli.main import main
 from kafka_sla.config.settings import load_settings
 from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.outbox import Notice
+from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.model.entities import Digest, Interval, Miss, epoch_ms
 from kafka_sla.notifications.digest_email import digest_mail
 from kafka_sla.notifications.miss_email import compose
 from kafka_sla.pipeline import steps
 from kafka_sla.reporting.digest import tell
-from kafka_sla.tasks.notifiers import message
+from kafka_sla.tasks.events.notifiers import message
 from tests.kafka_sla.web.conftest import Asker
 from tests.kafka_sla.web.world import MINUTE, build, whole_minute
 

@@ -12,7 +12,7 @@ from pyiceberg.manifest import DataFile
 
 from kafka_sla.config.store import Store
 from kafka_sla.errors import DamagedTable
-from kafka_sla.lake.file_damage import holds_rows, problem_of
+from kafka_sla.lake.files.file_damage import holds_rows, problem_of
 from kafka_sla.lake.iceberg import Iceberg, paths
 from kafka_sla.lake.staging import folder_of, load_of, parquet_below
 from kafka_sla.lake.table_layout import MAIN

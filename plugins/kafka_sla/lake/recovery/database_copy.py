@@ -7,9 +7,9 @@ from sqlalchemy import Connection, MetaData, Table, func, insert, inspect, selec
 
 from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
-from kafka_sla.ledger.database import Database
-from kafka_sla.ledger.schema import METADATA, STORE_STATES
-from kafka_sla.ledger.store_identity import StoreDatabase
+from kafka_sla.ledger.storage.database import Database
+from kafka_sla.ledger.storage.schema import METADATA, STORE_STATES
+from kafka_sla.ledger.storage.store_identity import StoreDatabase
 
 _ROWS = 10_000
 

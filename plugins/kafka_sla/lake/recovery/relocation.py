@@ -21,10 +21,10 @@ from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
 from kafka_sla.files import reached
 from kafka_sla.lake.catalogs import elsewhere, own_catalog
-from kafka_sla.lake.durable_io import DurableFileIO
+from kafka_sla.lake.files.durable_io import DurableFileIO
 from kafka_sla.lake.iceberg import paths, planned_files
 from kafka_sla.lake.table_layout import MAIN
-from kafka_sla.ledger.database import telling
+from kafka_sla.ledger.storage.database import telling
 
 _FILE_PATH = 1
 """Position of the path in a data file."""

@@ -26,8 +26,8 @@ from kafka_sla.lake.recovery.damage import Damage
 from kafka_sla.lake.recovery.relocation import MOVING, forget_interrupted, switch
 from kafka_sla.lake.staging import folder_of, parquet_below
 from kafka_sla.lake.table_layout import NAMESPACE, branch_of, location_of, new_table, with_loads
-from kafka_sla.ledger.database import telling
 from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.ledger.storage.database import telling
 from kafka_sla.model import former_names
 from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.entities import EVERYTHING

@@ -18,8 +18,8 @@ from kafka_sla.lake.catalogs import own_catalog, require_own
 from kafka_sla.lake.iceberg import planned_files, readable
 from kafka_sla.lake.recovery.database_copy import copy_database
 from kafka_sla.lake.recovery.relocation import move
-from kafka_sla.ledger.database import telling
 from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.ledger.storage.database import telling
 from kafka_sla.object_stores import located
 
 _BESIDE = ("reports", "commit_records", "unreadable_commit_records")

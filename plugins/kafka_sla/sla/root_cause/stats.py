@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_sla.model.entities import FOREVER, MOST, Miss
-from kafka_sla.sla.wanted_rows import latency_sql
+from kafka_sla.sla.windows.wanted_rows import latency_sql
 from kafka_sla.sql import database
 
 

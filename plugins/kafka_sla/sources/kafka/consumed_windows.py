@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 
 from kafka_sla.sources.kafka.committed_positions import DELETED, Steps, Tracks
-from kafka_sla.sources.kafka.offset_search import Search
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 from kafka_sla.sources.kafka.record_sampling import OffsetSpan
+from kafka_sla.sources.kafka.timeline.offset_search import Search
 
 _NONE = np.iinfo(np.int64).max
 

@@ -13,12 +13,12 @@ import numpy as np
 
 from kafka_sla.sources.kafka.committed_positions import DELETED, Ints, Steps, Tracks
 from kafka_sla.sources.kafka.consumed_windows import windows_read
-from kafka_sla.sources.kafka.offset_search import Point, Rule, Search
 from kafka_sla.sources.kafka.protocol.list_offsets import Asked, Offsets
 from kafka_sla.sources.kafka.protocol.record_timestamps import RecordTimes
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 from kafka_sla.sources.kafka.record_sampling import Contents, SampledRange
-from kafka_sla.sources.kafka.transaction_markers import before_markers, transactional_topics
+from kafka_sla.sources.kafka.timeline.offset_search import Point, Rule, Search
+from kafka_sla.sources.kafka.timeline.transaction_markers import before_markers, transactional_topics
 
 _SLICE_MS = 3_600_000
 _UNKNOWN, _NOT_THERE = -1, -2

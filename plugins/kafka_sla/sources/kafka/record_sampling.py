@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 from kafka.errors import AuthorizationError, KafkaError, OffsetOutOfRangeError, for_code
 
-from kafka_sla.sources.kafka.offset_ranges import Content, Range
 from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
 from kafka_sla.sources.kafka.protocol.fetch import FetchPosition, fetched
 from kafka_sla.sources.kafka.protocol.record_batches import Batch, told_batches
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
+from kafka_sla.sources.kafka.timeline.offset_ranges import Content, Range
 
 SAMPLE_BYTES = 16 * 1024
 """Asked of each window, and proof enough for one that is not larger."""

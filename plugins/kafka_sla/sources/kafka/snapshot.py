@@ -27,7 +27,6 @@ from kafka_sla.sources.kafka.committed_positions import Reader, Tracks, beyond_e
 from kafka_sla.sources.kafka.external_positions import kept_rows, kept_tracks, standing
 from kafka_sla.sources.kafka.fact_rows import Row, fact_table
 from kafka_sla.sources.kafka.live_state import now_ms, seen
-from kafka_sla.sources.kafka.offset_search import Rule
 from kafka_sla.sources.kafka.produced_timeline import Looking, produced_points
 from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
@@ -35,7 +34,8 @@ from kafka_sla.sources.kafka.protocol.record_timestamps import RecordTimes
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 from kafka_sla.sources.kafka.record_sampling import Contents
 from kafka_sla.sources.kafka.snapshot_scope import SnapshotScope, scope_of
-from kafka_sla.sources.kafka.transaction_markers import ends_of_records
+from kafka_sla.sources.kafka.timeline.offset_search import Rule
+from kafka_sla.sources.kafka.timeline.transaction_markers import ends_of_records
 from kafka_sla.sources.kafka.unchanged_positions import positions_seen, tracks, unchanged
 
 LOOK_BACK = timedelta(hours=1)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from fastapi import APIRouter, HTTPException, Query, Response
 
 from kafka_sla.lake.duckdb_reader import opened
-from kafka_sla.lake.export_files import Format, write_stream
+from kafka_sla.lake.files.export_files import Format, write_stream
 from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import SLA_WINDOWS, TABLES, Table
 from kafka_sla.web.api.params import NamedSla, RequestContext, Span

@@ -10,8 +10,9 @@ from fastapi.responses import HTMLResponse, Response
 
 from kafka_sla.model.entities import Interval
 from kafka_sla.web.api.params import RequestContext, named
-from kafka_sla.web.pages import broker_views, date_ranges, reader_views
+from kafka_sla.web.pages import date_ranges
 from kafka_sla.web.pages.response import RequestPage
+from kafka_sla.web.pages.views import broker_views, reader_views
 from kafka_sla.web.queries import other_metrics
 from kafka_sla.web.queries.readers import RECENT as LEADERS_SEEN
 from kafka_sla.web.queries.readers import leaders

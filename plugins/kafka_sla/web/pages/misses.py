@@ -9,17 +9,18 @@ from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from kafka_sla.ledger.outbox import Notice
+from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.ledger.triage import NoteKind
 from kafka_sla.model.entities import Interval, Miss
 from kafka_sla.notifications.miss_context import surroundings
 from kafka_sla.notifications.miss_email import miss_page as exported
 from kafka_sla.web.api import routes
 from kafka_sla.web.api.params import Chosen, RequestContext
-from kafka_sla.web.pages import date_ranges, view_models
+from kafka_sla.web.pages import date_ranges
 from kafka_sla.web.pages.forms import FormFields
 from kafka_sla.web.pages.reports import LOCKED
 from kafka_sla.web.pages.response import PREFIX, RequestPage
+from kafka_sla.web.pages.views import view_models
 from kafka_sla.web.queries import airflow_runs
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)

@@ -14,11 +14,12 @@ from kafka_sla.pipeline.judged_time import attainments
 from kafka_sla.text.formatting import moment
 from kafka_sla.web.api import routes
 from kafka_sla.web.api.params import Filter, NamedSla, RequestContext, Span
-from kafka_sla.web.pages import date_ranges, gap_views, overview_view, reader_views, reports, view_models
-from kafka_sla.web.pages.burn_down import burn_down
-from kafka_sla.web.pages.overview_view import RequestView, View
+from kafka_sla.web.pages import date_ranges, reports
 from kafka_sla.web.pages.response import RequestPage
-from kafka_sla.web.pages.year_map import year_map
+from kafka_sla.web.pages.views import gap_views, overview_view, reader_views, view_models
+from kafka_sla.web.pages.views.burn_down import burn_down
+from kafka_sla.web.pages.views.overview_view import RequestView, View
+from kafka_sla.web.pages.views.year_map import year_map
 from kafka_sla.web.queries import airflow_runs, coverage, gaps
 from kafka_sla.web.queries.catching_up import newest_catch_ups
 from kafka_sla.web.queries.chains import chains_now

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 
-from kafka_sla.lake.pace_rows import published_catch_ups
+from kafka_sla.lake.queries.pace_rows import published_catch_ups
 from kafka_sla.model.entities import Sla
 from kafka_sla.sla.catch_up import CatchUp
 from kafka_sla.sla.wording import catching_up

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafka_sla.sla.cells import PartitionKey
+from kafka_sla.sla.windows.cells import PartitionKey
 from kafka_sla.web.queries.schemas import HeatMap
 from kafka_sla.web.queries.series import Pieces
 from kafka_sla.web.queries.timeline import Floats

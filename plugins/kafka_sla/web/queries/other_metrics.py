@@ -8,8 +8,8 @@ from typing import Any
 
 from kafka_sla.lake.duckdb_reader import opened, shown
 from kafka_sla.lake.lake import Lake
-from kafka_sla.lake.sla_stats import OF_PAIRS, add_pairs
-from kafka_sla.lake.span_totals import totals
+from kafka_sla.lake.queries.sla_stats import OF_PAIRS, add_pairs
+from kafka_sla.lake.queries.span_totals import totals
 from kafka_sla.ledger.publications import Slice
 from kafka_sla.ledger.rollups import SLOTS_KEPT
 from kafka_sla.model.entities import Interval, Sla, ceil_time, epoch_ms, floor_time

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from kafka_sla.model.entities import Interval, Patterns, Sla, floor_time
 from kafka_sla.model.tables import GROUP_MEMBERS, TOPIC_CONFIGS
-from kafka_sla.sla.cells import PartitionKey
 from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS
+from kafka_sla.sla.windows.cells import PartitionKey
 from kafka_sla.text.name_patterns import selected
 from kafka_sla.text.natural_order import natural
 from kafka_sla.web.queries.context import Context

@@ -13,10 +13,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kafka_sla.lake.sla_stats import measured_spans
+from kafka_sla.lake.queries.sla_stats import measured_spans
 from kafka_sla.ledger.rollups import SLOTS_KEPT, WINDOWS_KEPT, Packed
 from kafka_sla.model.entities import Interval, Sla, SlaWindow, epoch_ms, floor_time
-from kafka_sla.sla.cells import Cells, PartitionKey, places, unpacked_cells
 from kafka_sla.sla.rollups import (
     DAY_MS,
     HOUR_MS,
@@ -26,6 +25,7 @@ from kafka_sla.sla.rollups import (
     judged,
     unpacked_histogram,
 )
+from kafka_sla.sla.windows.cells import Cells, PartitionKey, places, unpacked_cells
 from kafka_sla.web.queries.context import Context
 
 Resolution = Literal["window", "slot", "hour", "day"]

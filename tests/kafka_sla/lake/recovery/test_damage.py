@@ -17,9 +17,9 @@ from kafka_sla.lake.lake import Lake
 from kafka_sla.lake.recovery.damage import Damage, Inspection
 from kafka_sla.lake.recovery.repair import Repair
 from kafka_sla.lake.recovery.store_copy import copy_store
-from kafka_sla.ledger.database import Database
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.schema import METADATA
+from kafka_sla.ledger.storage.database import Database
+from kafka_sla.ledger.storage.schema import METADATA
 from kafka_sla.model.tables import CONSUMER_LATENCY, LOG_OFFSETS, STEADY_STATE
 from kafka_sla.parquet_files import WRITING
 from tests.kafka_sla.loads import load, points, span

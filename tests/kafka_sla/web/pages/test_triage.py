@@ -74,7 +74,7 @@ def test_an_acknowledgement_and_a_comment_are_seen_on_the_page_in_the_list_and_i
 def test_the_page_of_a_miss_links_those_that_were_reported_with_it(reader: Asker, miss: str) -> None:
     from starlette.requests import Request
 
-    from kafka_sla.ledger.outbox import Notice
+    from kafka_sla.ledger.notices.outbox import Notice
     from kafka_sla.web.queries.context import open_context
 
     ledger = open_context(Request({"type": "http", "state": {}})).ledger

@@ -24,7 +24,7 @@ from kafka_sla.sources.kafka.protocol.list_offsets import Offsets
 from kafka_sla.sources.kafka.protocol.record_timestamps import RecordTimes
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition, read_topics
 from kafka_sla.sources.kafka.samples.poll_runs import Runs
-from kafka_sla.sources.kafka.transaction_markers import ends_of_records
+from kafka_sla.sources.kafka.timeline.transaction_markers import ends_of_records
 
 End = tuple[TopicPartition, int, int]
 """Partition, time (ms) and log end offset of a poll."""

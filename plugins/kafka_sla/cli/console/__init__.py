@@ -1,0 +1,1 @@
+"""What every command works with: its words, where it works, and how it prints. Runs no command."""

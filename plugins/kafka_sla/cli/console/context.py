@@ -1,0 +1,71 @@
+"""Where a command works: configuration, store and connections, none of them from Airflow. Does no work itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from kafka_sla.cli.console.arguments import CONFIG_FILE, CONFIG_VARIABLE, STORE_FOLDER, STORE_VARIABLE
+from kafka_sla.config.env_connections import environment_connection, variable_of
+from kafka_sla.config.rules import merged_slas
+from kafka_sla.config.settings import Settings, load_settings, supposed_slas
+from kafka_sla.config.sla_files import read_configuration
+from kafka_sla.config.store import Store
+from kafka_sla.model.entities import Connection, Sla
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """`config` and `folder` as the command line names them; None: from the environment, else the current folder."""
+
+    config: Path | None = None
+    folder: Path | None = None
+
+    @cached_property
+    def settings(self) -> Settings:
+        return load_settings(self._configuration)
+
+    @property
+    def raw_slas(self) -> list[dict[str, Any]]:
+        """The SLAs as the configuration writes them, each with the defaults."""
+        return merged_slas(self._values)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """`defaults` as the configuration writes them."""
+        return dict(self._values.get("defaults") or {})
+
+    def supposed(self, entries: Sequence[Mapping[str, Any]]) -> list[Sla]:
+        """What these entries would be in `slas` of the configuration."""
+        return supposed_slas(self._values, entries)
+
+    @cached_property
+    def _values(self) -> dict[str, Any]:
+        values: dict[str, Any] = read_configuration(self._configuration).values
+        return values
+
+    @property
+    def _configuration(self) -> Path:
+        return Path(self.config or os.environ.get(CONFIG_VARIABLE) or CONFIG_FILE)
+
+    @cached_property
+    def store(self) -> Store:
+        """The named folder, else the configured connection where it is defined, as for the DAGs, else a folder."""
+        if self.folder:
+            return Store.embedded(self.folder)
+        if os.environ.get(variable_of(self.settings.store_connection)):
+            return Store.from_connection(environment_connection(self.settings.store_connection))
+        return Store.embedded(Path(os.environ.get(STORE_VARIABLE) or STORE_FOLDER))
+
+    def login(self, conn_id: str) -> Connection:
+        """The connection of that id."""
+        return environment_connection(conn_id)
+
+    @property
+    def smtp(self) -> Connection | None:
+        named = self.settings.smtp_connection
+        return environment_connection(named) if named else None

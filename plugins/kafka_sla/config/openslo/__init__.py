@@ -1,0 +1,1 @@
+"""SLAs as OpenSLO documents, in and out. Pure; reads and writes no file."""

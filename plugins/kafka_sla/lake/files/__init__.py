@@ -1,0 +1,1 @@
+"""Single files of a store: written for good, checked, exported. Knows no table."""

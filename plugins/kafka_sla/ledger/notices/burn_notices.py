@@ -1,0 +1,142 @@
+"""Notices of burns of error budgets, each sent once however many tasks try, and those that share a cause as one
+message. Knows no rate, no mail, and not what makes a cause a shared one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from pydantic import TypeAdapter
+from sqlalchemy import Connection, Row, and_, exists, insert, or_, select
+
+from kafka_sla.ledger.notices.notice_queue import Batch, NoticeQueue, Waiting
+from kafka_sla.ledger.storage.database import Database
+from kafka_sla.ledger.storage.schema import BURN_NOTICES, SLA_BURNS
+from kafka_sla.model.entities import Miss
+from kafka_sla.sla.burn import Burn
+
+BurnNoticeKind = Literal["began", "over"]
+
+
+@dataclass(frozen=True, slots=True)
+class BurnNotice:
+    """One thing to tell: a burn as it was when the notice was queued."""
+
+    kind: BurnNoticeKind
+    burn: Burn
+    run_url: str | None
+    channel: str
+    thread: str = ""
+    """Id of the burn under which it was first told; the queue sets it."""
+    behind: Miss | None = None
+    """The newest bad time before it began, explained as a miss is, however short; None where that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class BurnMessage:
+    """One message: the notices of one run, channel and severity that belong to one incident, oldest first."""
+
+    kind: BurnNoticeKind
+    channel: str
+    incident: str
+    """Thread of the first notice of the incident: a message replies to that one unless it is the first itself."""
+    notices: tuple[BurnNotice, ...]
+    still_burning: tuple[BurnNotice, ...]
+    """The beginnings of others of the incident that are not over yet."""
+    size: int
+    """Burns of the incident that have been reported so far, with those of this message."""
+
+    @property
+    def is_single(self) -> bool:
+        """Is it about one burn, with nothing to say of others that were reported with it?"""
+        return len(self.notices) == 1 and (self.kind == "began" or self.size == 1)
+
+
+_NOTICE = TypeAdapter(BurnNotice)
+
+
+class BurnNotices:
+    """The notices of burns of the ledger."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._queue = NoticeQueue(database, _WAITING)
+
+    def enqueue(self, notice: BurnNotice) -> bool:
+        """Queue a notice unless it was told already; that a burn is over only when it was told to begin. Was it?"""
+        burn = notice.burn
+        with self._database.writing(f"notices {burn.sla}") as connection:
+            told = _told(connection, notice)
+            if any(row.kind == notice.kind for row in told) or (notice.kind == "over" and not told):
+                return False
+            connection.execute(
+                insert(BURN_NOTICES).values(
+                    burn_id=burn.id,
+                    kind=notice.kind,
+                    channel=notice.channel,
+                    sla=burn.sla,
+                    severity=burn.severity,
+                    start_at=burn.start,
+                    known_until=burn.end or burn.start,
+                    thread=told[0].thread if told else burn.id,
+                    notice=_NOTICE.dump_json(notice).decode(),
+                    queued_at=datetime.now(UTC),
+                )
+            )
+            return True
+
+    def reported(self, burns: Sequence[Burn]) -> dict[str, BurnNotice]:
+        """Of the burns that some channel heard of, by id: the notice that told it first."""
+        t = BURN_NOTICES.c
+        rows = select(BURN_NOTICES).where(t.burn_id.in_([burn.id for burn in burns])).order_by(t.seq.desc())
+        with self._database.reading() as connection:
+            return {row.burn_id: _notice(row) for row in connection.execute(rows)}
+
+    def deliver(self, send: Callable[[BurnNotice], None], slas: Sequence[str], channels: Sequence[str]) -> int:
+        """Send what waits, oldest first, each inside its own transaction; answers how many were sent. One that could
+        not be sent waits for the next delivery; the others are sent before its error is raised."""
+        return self._queue.deliver(send, slas, channels)
+
+    def deliver_together(
+        self,
+        send: Callable[[BurnMessage], None],
+        name_causes: Callable[[Sequence[BurnNotice]], Sequence[str]],
+        slas: Sequence[str],
+        channels: Sequence[str] | None,
+        *,
+        but: Sequence[str] = (),
+    ) -> int:
+        """The same with one message for all that share a cause. None: all channels, `but` those."""
+        return self._queue.deliver_together(lambda batch: send(_message(batch)), name_causes, slas, channels, but=but)
+
+
+def _told(connection: Connection, notice: BurnNotice) -> list[Row[Any]]:
+    """What the channel heard of this burn, or of one of its severity that overlapped it and is none any more."""
+    t, burn = BURN_NOTICES.c, notice.burn
+    moved = and_(t.known_until > burn.start, ~exists().where(SLA_BURNS.c.burn_id == t.burn_id))
+    if burn.end is not None:
+        moved = and_(moved, t.start_at < burn.end)
+    rows = select(BURN_NOTICES).where(t.sla == burn.sla, t.severity == burn.severity, t.channel == notice.channel)
+    return list(connection.execute(rows.where(or_(t.burn_id == burn.id, moved)).order_by(t.seq)))
+
+
+def _notice(row: Row[Any]) -> BurnNotice:
+    return replace(_NOTICE.validate_json(row.notice), thread=row.thread)
+
+
+def _message(batch: Batch[BurnNotice]) -> BurnMessage:
+    return BurnMessage(
+        batch.notices[0].kind, batch.channel, batch.incident, batch.notices, batch.still_open, batch.size
+    )
+
+
+_OPEN = exists().where(
+    SLA_BURNS.c.sla == BURN_NOTICES.c.sla,
+    SLA_BURNS.c.severity == BURN_NOTICES.c.severity,
+    SLA_BURNS.c.end_at.is_(None),
+    SLA_BURNS.c.start_at <= BURN_NOTICES.c.known_until,
+)
+"""The reported burn goes on, or what late facts have made of it."""
+_WAITING = Waiting(BURN_NOTICES, select(BURN_NOTICES), _notice, "began", "over", _OPEN)

@@ -1,0 +1,81 @@
+"""Notices of misses that share a cause, as one message. Knows no mail, and not what makes a cause a shared one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import exists, select
+
+from kafka_sla.ledger.notices.notice_queue import Batch
+from kafka_sla.ledger.notices.outbox import MAIL, Notice, NoticeKind, Outbox, notice_of, stored_notices
+from kafka_sla.ledger.storage.database import Database
+from kafka_sla.ledger.storage.schema import NOTICES
+from kafka_sla.model.entities import Miss
+
+NameCauses = Callable[[Sequence[Notice]], Sequence[str]]
+"""From notices of opened misses to a name for the cause of each: those with the same name are one message."""
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentNotice:
+    """One message: the notices of one run and channel that belong to one incident, oldest first."""
+
+    kind: NoticeKind
+    channel: str
+    incident: str
+    """Thread of the first notice of the incident: a message replies to that one unless it is the first itself."""
+    notices: tuple[Notice, ...]
+    still_open: tuple[Miss, ...]
+    """Other misses of the incident that have been reported and not recovered yet."""
+    size: int
+    """Misses of the incident that have been reported so far, with those of this message."""
+
+    @property
+    def is_single(self) -> bool:
+        """Is it about one miss, with nothing to say of others that were reported with it?"""
+        return len(self.notices) == 1 and (self.kind == "opened" or self.size == 1)
+
+
+class Incidents:
+    """The incidents of the ledger."""
+
+    def __init__(self, database: Database, outbox: Outbox) -> None:
+        self._database, self._outbox = database, outbox
+
+    def deliver(
+        self,
+        send: Callable[[IncidentNotice], None],
+        name_causes: NameCauses,
+        slas: Sequence[str] | None = None,
+        channels: Sequence[str] | None = None,
+        *,
+        but: Sequence[str] = (),
+    ) -> int:
+        """As `Outbox.deliver`, but with one message for all notices that share a cause; answers how many notices were
+        sent. A recovery belongs to the incident under which its miss was reported."""
+        return self._outbox.queue.deliver_together(
+            lambda batch: send(_incident_notice(batch)), name_causes, slas, channels, but=but
+        )
+
+    def of(self, misses: Sequence[Miss]) -> dict[str, str]:
+        """The incident under which each miss was mailed, by id; those that were not are not there."""
+        t = NOTICES.c
+        mailed = t.miss_id.in_([miss.id for miss in misses]), t.incident.is_not(None), t.channel == MAIL
+        with self._database.reading() as connection:
+            return {
+                row.miss_id: row.incident for row in connection.execute(select(t.miss_id, t.incident).where(*mailed))
+            }
+
+    def reported_with(self, miss: Miss) -> list[Miss]:
+        """Other misses, as they were when they were mailed, of the incident under which this one was."""
+        t, own = NOTICES.c, NOTICES.alias("own")
+        same = exists().where(own.c.miss_id == miss.id, own.c.channel == MAIL, own.c.incident == t.incident)
+        rows = stored_notices().where(same, t.channel == MAIL, t.kind == "opened", t.miss_id != miss.id)
+        with self._database.reading() as connection:
+            return [notice_of(row).miss for row in connection.execute(rows.order_by(t.sla, t.seq))]
+
+
+def _incident_notice(batch: Batch[Notice]) -> IncidentNotice:
+    still_open = tuple(notice.miss for notice in batch.still_open)
+    return IncidentNotice(batch.notices[0].kind, batch.channel, batch.incident, batch.notices, still_open, batch.size)

@@ -1,0 +1,184 @@
+"""Messages that are sent once however many tasks try: notices of misses wait in a queue, digests and alarms about late
+runs go out at once. What fails is not recorded, and is sent by the next try. Knows no mail."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from pydantic import TypeAdapter
+from sqlalchemy import ColumnElement, Connection, Row, Select, Table, and_, exists, insert, or_, select
+
+from kafka_sla.ledger.notices.notice_queue import NoticeQueue, Waiting
+from kafka_sla.ledger.storage.database import Database
+from kafka_sla.ledger.storage.schema import LATE_RUNS, NOTICES, SENT_DIGESTS, SLA_MISSES
+from kafka_sla.model import former_names
+from kafka_sla.model.entities import Digest, Interval, Miss
+
+NoticeKind = Literal["opened", "recovered"]
+MAIL = "mail"
+ASSET = "asset"
+"""Other people's DAGs that wait for an Airflow asset."""
+_RENOTIFY = timedelta(hours=1)
+"""A pipeline that is slow day after day is reported no more often."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One thing to tell: a miss as it was when the notice was queued."""
+
+    kind: NoticeKind
+    miss: Miss
+    run_url: str | None = None
+    thread: str = ""
+    """Id of the miss under which the incident was first told; another than the miss's own when late facts moved its
+    start. The outbox sets it."""
+    channel: str = MAIL
+    """Who is told; each channel is told on its own, so that one that fails makes no other tell twice."""
+    incident: str = ""
+    """Thread of the first notice of its incident; `ledger.incidents` sets it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What of a notice is stored as JSON."""
+
+    miss: Miss
+    run_url: str | None
+
+
+_CODEC = TypeAdapter(_Content)
+_THRESHOLD = (
+    select(SLA_MISSES.c.max_latency_ms).where(SLA_MISSES.c.miss_id == NOTICES.c.miss_id).limit(1).scalar_subquery()
+).label("max_latency_ms")
+
+
+class Outbox:
+    """The messages of the ledger."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.queue = NoticeQueue(database, _WAITING)
+
+    def enqueue(self, notice: Notice) -> bool:
+        """Queue a notice unless the incident was told already; a recovery only when its opening was. Was it queued?"""
+        with self._database.writing(f"notices {notice.miss.sla}") as connection:
+            told = _told(connection, notice)
+            if any(row.kind == notice.kind for row in told) or (notice.kind == "recovered" and not told):
+                return False
+            thread = told[0].thread if told else notice.miss.id
+            connection.execute(insert(NOTICES).values(**_row(notice, thread)))
+            return True
+
+    def deliver(
+        self,
+        send: Callable[[Notice], None],
+        slas: Sequence[str] | None = None,
+        channels: Sequence[str] | None = None,
+        *,
+        but: Sequence[str] = (),
+    ) -> int:
+        """Send what waits, oldest first, each inside its own transaction; answers how many were sent. A notice that
+        could not be sent waits for the next delivery; the others are sent before its error is raised. None: all, `but`
+        those channels."""
+
+        return self.queue.deliver(send, slas, channels, but=but)
+
+    def waiting(self, slas: Sequence[str] | None = None) -> list[Notice]:
+        """Notices not sent yet."""
+        return self.queue.waiting(slas)
+
+    def send_digest_once(self, digest: Digest, period: Interval, recipient: str, send: Callable[[], None]) -> bool:
+        """Call `send` unless this digest of this period was sent to the recipient; was it called?"""
+        row = _digest_row(digest, period, recipient)
+        return self._send_once(SENT_DIGESTS, [(row, _same(SENT_DIGESTS, row))], send)
+
+    def digest_sent(self, digest: Digest, period: Interval, recipient: str) -> bool:
+        with self._database.reading() as connection:
+            return _exists(connection, SENT_DIGESTS, _same(SENT_DIGESTS, _digest_row(digest, period, recipient)))
+
+    def send_late_once(self, late: Mapping[str, datetime | None], end: datetime, send: Callable[[], None]) -> bool:
+        """Call `send` when one of the late clusters is news for the run whose interval ends at `end`; was it called?
+
+        `late`: clusters, and until when each is published. A cluster is no news while nothing of it was published
+        since it was reported, nor within an hour.
+        """
+        t, rows = LATE_RUNS.c, []
+        for name, until in sorted(late.items()):
+            since = t.interval_end > min(until, end - _RENOTIFY) if until else t.interval_end.is_not(None)
+            rows.append(({"cluster": name, "interval_end": end}, and_(t.cluster == name, since)))
+        return self._send_once(LATE_RUNS, rows, send)
+
+    def _send_once(
+        self, table: Table, rows: Sequence[tuple[dict[str, Any], ColumnElement[bool]]], send: Callable[[], None]
+    ) -> bool:
+        """Record and send what is news: each row unless the table holds one that fits its condition."""
+        with self._database.writing(table.name) as connection:
+            news = [row for row, known in rows if not _exists(connection, table, known)]
+            if news:
+                connection.execute(insert(table), news)
+                send()
+        return bool(news)
+
+
+def _digest_row(digest: Digest, period: Interval, recipient: str) -> dict[str, Any]:
+    return {"digest": digest.name, "period_start": period.start, "recipient": recipient}
+
+
+def _same(table: Table, row: Mapping[str, Any]) -> ColumnElement[bool]:
+    return and_(*(table.c[name] == value for name, value in row.items()))
+
+
+def _exists(connection: Connection, table: Table, known: ColumnElement[bool]) -> bool:
+    return connection.execute(select(table).where(known).limit(1)).first() is not None
+
+
+def _told(connection: Connection, notice: Notice) -> list[Row[Any]]:
+    """What the notice's channel heard of this miss, or of one that overlapped it in time and is no miss of its own any
+    more: late facts moved the start of the same incident, and with it the id."""
+    miss = notice.miss
+    current = exists().where(SLA_MISSES.c.miss_id == NOTICES.c.miss_id)
+    moved = (NOTICES.c.known_until > miss.start) & ~current
+    if miss.end is not None:
+        moved &= NOTICES.c.start_at < miss.end
+    rows = select(NOTICES).where(NOTICES.c.sla == miss.sla, or_(NOTICES.c.miss_id == miss.id, moved))
+    return list(connection.execute(rows.where(NOTICES.c.channel == notice.channel).order_by(NOTICES.c.seq)))
+
+
+def stored_notices() -> Select[Any]:
+    """Rows that `notice_of` reads."""
+    return select(NOTICES, _THRESHOLD)
+
+
+def _row(notice: Notice, thread: str) -> dict[str, Any]:
+    miss = notice.miss
+    return {
+        "miss_id": miss.id,
+        "kind": notice.kind,
+        "channel": notice.channel,
+        "sla": miss.sla,
+        "thread": thread,
+        "start_at": miss.start,
+        "known_until": miss.end or miss.opened_at,
+        "notice": _CODEC.dump_json(_Content(miss, notice.run_url)).decode(),
+        "queued_at": datetime.now(UTC),
+    }
+
+
+def notice_of(row: Row[Any]) -> Notice:
+    """The notice that a row holds."""
+    stored = json.loads(row.notice)
+    unsaid = {"max_latency_ms": row.max_latency_ms or 0, "for_ms": 0}  # by a version that kept them elsewhere
+    miss = unsaid | former_names.renamed(SLA_MISSES.name, stored["miss"])
+    content = _CODEC.validate_python(stored | {"miss": miss})
+    return Notice(row.kind, content.miss, content.run_url, row.thread, row.channel, row.incident or "")
+
+
+_OPEN = exists().where(
+    SLA_MISSES.c.sla == NOTICES.c.sla, SLA_MISSES.c.state == "open", SLA_MISSES.c.start_at < NOTICES.c.known_until
+)
+"""The reported miss is open at present, or what late facts have made of it; reruns may have removed it."""
+_WAITING = Waiting(NOTICES, stored_notices(), notice_of, "opened", "recovered", _OPEN)

@@ -1,0 +1,295 @@
+"""The SQL database as short transactions that survive other processes writing at once. Knows no table of its own."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import tenacity
+from sqlalchemy import (
+    URL,
+    Column,
+    Connection,
+    DateTime,
+    Delete,
+    Dialect,
+    Engine,
+    MetaData,
+    bindparam,
+    create_engine,
+    event,
+    func,
+    inspect,
+    select,
+    text,
+)
+from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, InterfaceError, OperationalError, ProgrammingError
+from sqlalchemy.pool import NullPool
+from sqlalchemy.schema import CreateColumn
+from sqlalchemy.types import TypeDecorator
+
+from kafka_sla.config.store import Store
+from kafka_sla.errors import StoreError
+from kafka_sla.ledger.storage.former_tables import former_tables, replace_table
+
+BUSY_SECONDS = 60
+"""How long a SQLite writer waits for the one before it; a notice being mailed holds the lock for seconds."""
+
+_HOPELESS = (
+    "authentication failed",
+    "no password supplied",
+    "does not exist",
+    "no pg_hba.conf entry",
+    "permission denied",
+    "could not translate host name",
+    "unable to open database file",
+    "readonly database",
+    "read-only transaction",
+)
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """Aware UTC times in any database: SQLite keeps no zone, Postgres answers in the session's."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        utc = value.astimezone(UTC)
+        return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Database:
+    """One SQL database and the tables of `metadata` in it, made on first use."""
+
+    def __init__(self, store: Store, metadata: MetaData) -> None:
+        self._metadata = metadata
+        self._ready = False
+        self.engine = _engine(store)
+        self._read_only = is_read_only(store)
+        self.is_sqlite = self.engine.dialect.name == "sqlite"
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A consistent view: everything read inside it is of one moment."""
+        self.open(writing=False)
+        options = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        with (
+            self.telling(),
+            self.engine.connect().execution_options(**options) as connection,
+            connection.begin(),
+        ):
+            yield connection
+
+    @contextmanager
+    def writing(self, lock: str | None = None) -> Iterator[Connection]:
+        """One transaction. Writers that name the same lock run one after the other (on SQLite all writers do)."""
+        self.check_writable()
+        self.open(writing=True)
+        with self._transaction(lock) as connection:
+            yield connection
+
+    @contextmanager
+    def _transaction(self, lock: str | None) -> Iterator[Connection]:
+        engine = self.engine.execution_options(writes=True)
+        with self.telling(), engine.begin() as connection:
+            if lock:
+                self._lock(connection, lock)
+            yield connection
+
+    def check_writable(self) -> None:
+        """StoreError at once where only reading is possible."""
+        if self._read_only:
+            raise StoreError(
+                f"the store is read-only here: {self.engine.url.database} or its folder may not be written; what is"
+                " published can be read, all else needs a store that may be written"
+            )
+
+    def check_integrity(self) -> None:
+        """StoreError where SQLite finds its file damaged; Postgres checks its pages itself, where it was told to."""
+        if not self.is_sqlite:
+            return
+        with self.reading() as connection:
+            found = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
+        if found != ["ok"]:
+            raise StoreError(
+                f"the database {self.engine.url.database} is damaged: {'; '.join(found[:3])}; restore a backup of it"
+            )
+
+    def _lock(self, connection: Connection, name: str) -> None:
+        if not self.is_sqlite:
+            connection.execute(select(func.pg_advisory_xact_lock(zlib.crc32(f"kafka_sla {name}".encode()))))
+
+    def telling(self) -> AbstractContextManager[None]:
+        """Turns the database's own words into an error for people; see `telling`."""
+        return telling(self.engine.url)
+
+    def open(self, *, writing: bool) -> None:
+        """Make the tables, those of an earlier version anew, and the columns that a newer version added; several
+        processes may do so at once, the slower ones find them made. `writing`: more is going to be written."""
+        if not self._ready:
+            with self.telling():
+                retrying(self._create, (OperationalError, ProgrammingError, IntegrityError))
+            self._ready = True
+
+    def _create(self) -> None:
+        with self.engine.connect() as connection:
+            complete = set(self._metadata.tables) <= set(inspect(connection).get_table_names())
+            if complete and not former_tables(connection, self._metadata) and not self._added(connection):
+                return  # without the writers' lock, which this very process may hold
+        self.check_writable()
+        with self.engine.execution_options(writes=True).begin() as connection:
+            self._lock(connection, "tables")
+            for table in former_tables(connection, self._metadata):
+                replace_table(connection, table)
+            self._metadata.create_all(connection)
+            for column in self._added(connection):
+                spec = CreateColumn(column).compile(dialect=connection.dialect)
+                name = connection.dialect.identifier_preparer.format_table(column.table)
+                connection.execute(text(f"ALTER TABLE {name} ADD COLUMN {spec}"))
+
+    def _added(self, connection: Connection) -> list[Column[Any]]:
+        """Columns that tables of an older version lack; a column that must have a value cannot be added to its rows."""
+        found = inspect(connection).get_multi_columns(filter_names=list(self._metadata.tables))
+        there = {name: {column["name"] for column in columns} for (_, name), columns in found.items()}
+        tables = [table for table in self._metadata.tables.values() if table.name in there]
+        added = [column for table in tables for column in table.columns if column.name not in there[table.name]]
+        for column in added:
+            if not column.nullable and column.server_default is None:
+                raise StoreError(
+                    f"the table {column.table.name} in {self.engine.url.render_as_string()} is of another version:"
+                    f" it lacks the column {column.name}, which must have a value; see docs/how-to/upgrade.md"
+                )
+        return added
+
+
+def delete_each(connection: Connection, rows: Delete, column: Column[Any], values: Iterable[str]) -> None:
+    """Delete those of the rows that have one of the values, be they more than a statement can name."""
+    if asked := [{"value": value} for value in values]:
+        connection.execute(rows.where(column == bindparam("value")), asked)
+
+
+@contextmanager
+def telling(url: URL) -> Iterator[None]:
+    """A database that does not answer, refuses or is full becomes a StoreError: where, why, and what to do. Its own
+    words hold no password; the statement and its values, which SQLAlchemy adds, are left out."""
+    try:
+        yield
+    except (OperationalError, InterfaceError) as error:
+        raise StoreError(
+            f"the database {url.render_as_string(hide_password=True)} cannot be used: {reason(error)};"
+            " check that it runs, its address and login in the connection of the store, and its free space"
+        ) from error
+    except (IntegrityError, ProgrammingError):  # of a statement of ours, not of what the database holds
+        raise
+    except DatabaseError as error:
+        raise StoreError(
+            f"the database {url.render_as_string(hide_password=True)} is damaged, or its tables are of another version:"
+            f" {reason(error)}; restore a backup of it"
+        ) from error
+
+
+def reason(error: DBAPIError) -> str:
+    """The database's own words."""
+    return " ".join(str(error.orig).split())
+
+
+def _heals(error: BaseException) -> bool:
+    """Waiting cures no wrong login and no wrong name."""
+    hopeless = isinstance(error, OperationalError) and any(words in str(error.orig) for words in _HOPELESS)
+    if not hopeless and isinstance(error, OperationalError):
+        log.info("The database is not ready: %s", reason(error))
+    return not hopeless
+
+
+def retrying(attempt: Callable[[], T], errors: tuple[type[Exception], ...], seconds: float = 120) -> T:
+    """The result of `attempt`, repeated while it loses races against other processes or the database restarts."""
+    retry = tenacity.Retrying(
+        retry=tenacity.retry_all(tenacity.retry_if_exception_type(errors), tenacity.retry_if_exception(_heals)),
+        wait=tenacity.wait_random_exponential(multiplier=0.05, max=2),
+        stop=tenacity.stop_after_delay(seconds),
+        reraise=True,
+    )
+    return retry(attempt)
+
+
+def _engine(store: Store) -> Engine:
+    url = store.url
+    if url.get_backend_name() != "sqlite":
+        return create_engine(url, poolclass=NullPool)
+    if not url.database:
+        raise StoreError("an in-memory SQLite database is lost between processes: name a file")
+    try:
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"no folder can be made for the database {url.database}: {error.strerror}; check it"
+        ) from error
+    engine = create_engine(sqlite_address(store), poolclass=NullPool)
+    event.listen(engine, "connect", _unguided if is_read_only(store) else _on_sqlite_connect)
+    event.listen(engine, "begin", _on_sqlite_begin)
+    return engine
+
+
+def is_read_only(store: Store) -> bool:
+    """Is it a SQLite file that this process may only read?"""
+    if store.url.get_backend_name() != "sqlite" or not Path(store.url.database or "").exists():
+        return False
+    path = Path(store.url.database or "")
+    return not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+
+
+def sqlite_address(store: Store) -> URL:
+    """Waits for other writers. Read-only, SQLite cannot make the files beside that tell readers of writers, so without
+    them there is none, and it reads the file as one that nobody changes."""
+    url = store.url.update_query_dict({"timeout": str(BUSY_SECONDS)})
+    if not is_read_only(store):
+        return url
+    alone = not Path(f"{url.database}-wal").exists()
+    url = url.set(database=f"file:{quote(url.database or '')}")
+    return url.update_query_dict({"uri": "true", "mode": "ro"} | ({"immutable": "1"} if alone else {}))
+
+
+def _unguided(connection: sqlite3.Connection, _: Any) -> None:
+    """Take transactions from the driver's hands."""
+    connection.isolation_level = None
+
+
+def _on_sqlite_connect(connection: sqlite3.Connection, _: Any) -> None:
+    """The same, and let readers go on while somebody writes."""
+    _unguided(connection, _)
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError:  # the switch to WAL does not wait for others, unlike every other statement
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+def _on_sqlite_begin(connection: Connection) -> None:
+    """A writer takes the lock before it reads: a reader that turns writer later would be refused at once."""
+    writes = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -1,0 +1,1 @@
+"""Events of misses and burns for receivers of webhooks. Judges nothing."""

@@ -1,0 +1,125 @@
+"""How receivers want the event of burns: the path below their address, and the body. Pure; sends nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from urllib.parse import quote
+
+from kafka_sla.model.entities import WebhookFormat
+from kafka_sla.notifications.webhooks.burn_event import BurnEvent, ReportedBurn
+from kafka_sla.notifications.webhooks.event import as_json
+from kafka_sla.notifications.webhooks.formats import (
+    OPSGENIE_MESSAGE,
+    OPSGENIE_TEXT,
+    SLACK_BLOCKS,
+    SLACK_TEXT,
+    TEAMS_TEXT,
+    Call,
+    alert,
+    card,
+    chunks,
+    escaped,
+    slack_message,
+    triggered,
+)
+from kafka_sla.text.natural_order import natural
+from kafka_sla.text.timestamps import instant_text
+
+_SEVERITIES = {"page": ("critical", "P1"), "ticket": ("warning", "P3")}
+"""PagerDuty's and Opsgenie's words for ours."""
+
+
+def _slack(event: BurnEvent, _: str) -> Call:
+    return slack_message(event.title, [escaped(event.sentence), *chunks(_slack_lines(event), SLACK_TEXT, SLACK_BLOCKS)])
+
+
+def _teams(event: BurnEvent, _: str) -> Call:
+    (lines,) = chunks([*map(_line, event.burns), _rest(event)], TEAMS_TEXT, 1)
+    links = [("Runbook", event.burns[0].runbook), ("SLA" if len(event.burns) == 1 else "SLAs", event.url)]
+    texts = [event.sentence, lines.replace("\n", "\n\n")]
+    return card(event.title, texts, links, is_good=event.kind == "burn_over")
+
+
+def _pagerduty(event: BurnEvent, secret: str) -> Call:
+    key, first = {"routing_key": secret, "dedup_key": event.incident}, event.burns[0]
+    if event.is_over:
+        return Call("/v2/enqueue", key | {"event_action": "resolve"})
+    payload = {
+        "source": first.cluster,
+        "class": "burn_rate",
+        "severity": _SEVERITIES[event.severity][0],
+        "timestamp": instant_text(first.start),
+        "custom_details": {
+            "cause": event.sentence or event.cause,
+            "teams": sorted({burn.team for burn in event.burns if burn.team}, key=natural),
+            "burns": [_line(burn) for burn in event.burns],
+            "still_burning": [burn.sla for burn in event.still_burning],
+        },
+    }
+    return triggered(key, event.title, payload, [("Runbook", first.runbook), ("SLAs", event.url)])
+
+
+def _opsgenie(event: BurnEvent, _: str) -> Call:
+    named, first = f"/v2/alerts/{quote(event.incident, safe='')}", event.burns[0]
+    text = "\n".join([event.title, event.sentence, *map(_line, event.burns), _rest(event)])[:OPSGENIE_TEXT]
+    if event.kind == "burn_over":
+        return Call(f"{named}/{'close' if event.is_over else 'notes'}?identifierType=alias", {"note": text})
+    return Call(
+        "/v2/alerts",
+        {
+            "message": event.title[:OPSGENIE_MESSAGE],
+            "alias": event.incident,
+            "description": text,
+            "priority": _SEVERITIES[event.severity][1],
+            "source": "kafka_sla",
+            "entity": first.cluster,
+            "tags": ["kafka_sla", "burn_rate"],
+            "details": {"sla": first.sla, "cluster": first.cluster, "runbook": first.runbook, "url": event.url},
+        },
+    )
+
+
+def _alertmanager(event: BurnEvent, _: str) -> Call:
+    """An alert for each burn, which its routes group as they like."""
+    return Call("/api/v2/alerts", [_alert(event, burn) for burn in event.burns])
+
+
+def _alert(event: BurnEvent, burn: ReportedBurn) -> dict[str, object]:
+    labels = {
+        "alertname": "KafkaSlaBurns",
+        "sla": burn.sla,
+        "cluster": burn.cluster,
+        "team": burn.team,
+        "severity": event.severity,
+        "burn": burn.id,
+    }
+    notes = {"summary": _line(burn), "description": event.sentence, "runbook_url": burn.runbook}
+    return alert(labels, notes, burn.start, burn.end, burn.url)
+
+
+def _line(burn: ReportedBurn) -> str:
+    """`payments within 30 s (Billing): the error budget burned 83 times as fast as it lasts over 1 h; …`."""
+    return f"{burn.sla}{f' ({burn.team})' if burn.team else ''}: {burn.sentence}"
+
+
+def _rest(event: BurnEvent) -> str:
+    return f"Still burning: {', '.join(burn.sla for burn in event.still_burning)}" if event.still_burning else ""
+
+
+def _slack_lines(event: BurnEvent) -> Iterator[str]:
+    for burn in event.burns:
+        text = escaped(_line(burn))
+        yield f"<{burn.url}|{escaped(burn.sla)}>{text.removeprefix(escaped(burn.sla))}" if burn.url else text
+    if event.still_burning:
+        yield escaped(_rest(event))
+
+
+FORMATS: dict[WebhookFormat, Callable[[BurnEvent, str], Call]] = {
+    "json": lambda event, _: Call("", as_json(event)),
+    "slack": _slack,
+    "teams": _teams,
+    "pagerduty": _pagerduty,
+    "opsgenie": _opsgenie,
+    "alertmanager": _alertmanager,
+}
+"""By name: from an event and the connection's password to a request."""

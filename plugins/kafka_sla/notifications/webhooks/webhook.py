@@ -1,0 +1,136 @@
+"""The door to webhooks: an HTTP connection as Airflow keeps it, retries, and a signature. Knows no store and not what
+receivers want to read."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import json
+import time
+from collections.abc import Callable
+from hashlib import sha256
+from urllib.parse import urlsplit
+
+import requests
+import tenacity
+
+from kafka_sla.errors import WebhookRefused
+from kafka_sla.model.entities import Connection, Webhook
+from kafka_sla.notifications.webhooks import burn_formats as webhook_burn_formats
+from kafka_sla.notifications.webhooks.burn_event import BurnEvent
+from kafka_sla.notifications.webhooks.event import WebhookEvent
+from kafka_sla.notifications.webhooks.formats import FORMATS
+
+_TIMEOUT_S = (5, 10)
+"""To connect, and to be answered."""
+_TRIES = 3
+_MOST_S = 5.0
+"""Longest wait before the next try: the outbox holds a transaction meanwhile, and the next run tries again."""
+_BUSY = (408, 425, 429, 500, 502, 503, 504)
+
+
+class _Refused(Exception):
+    """Another try would end the same way."""
+
+
+class _Busy(Exception):
+    """Another try may help; `after`: seconds that the receiver wants to be left alone."""
+
+    def __init__(self, reason: str, after: float = 0.0) -> None:
+        super().__init__(reason)
+        self.after = after
+
+
+def send(connection: Connection, webhook: Webhook, event: WebhookEvent | BurnEvent) -> None:
+    """POST the event in the webhook's format; WebhookRefused when the receiver does not take it."""
+    secret = connection.password or ""
+    if isinstance(event, BurnEvent):
+        call = webhook_burn_formats.FORMATS[webhook.format](event, secret)
+    else:
+        call = FORMATS[webhook.format](event, secret)
+    body = json.dumps(call.body, separators=(",", ":")).encode()
+    address = _address(connection, call.path or (secret if webhook.format in ("slack", "teams") else ""))
+    headers = {"Content-Type": "application/json", **_headers(connection, webhook)}
+    try:
+        _retrying(lambda: _post(address, body, headers | _signature(connection, event.id, body)))
+    except _Refused as error:
+        raise _refused(connection, f"{error}; correct the connection, or the format") from None
+    except _Busy as error:
+        raise _refused(connection, f"{error}, {_TRIES} times; the next run tries again") from None
+
+
+def check(connection: Connection) -> None:
+    """WebhookRefused when the connection cannot be one of a webhook; nothing is sent."""
+    _address(connection, "")
+    _signature(connection, "check", b"")
+
+
+def _retrying(post: Callable[[], None]) -> None:
+    def wait(state: tenacity.RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        wanted = error.after if isinstance(error, _Busy) else 0.0
+        return min(max(0.2 * float(2**state.attempt_number), wanted), _MOST_S)
+
+    retry = tenacity.retry_if_exception_type(_Busy)
+    tenacity.Retrying(retry=retry, stop=tenacity.stop_after_attempt(_TRIES), wait=wait, reraise=True)(post)
+
+
+def _post(address: str, body: bytes, headers: dict[str, str]) -> None:
+    """No error shows the address, which may hold a secret."""
+    try:
+        answer = requests.post(address, body, headers=headers, timeout=_TIMEOUT_S, allow_redirects=False)
+    except requests.RequestException as error:
+        raise _Busy(f"no answer ({type(error).__name__})") from None
+    if answer.status_code in _BUSY:
+        after = answer.headers.get("Retry-After", "")
+        raise _Busy(f"it answered {answer.status_code}", float(after) if after.isdigit() else 0.0)
+    if not 200 <= answer.status_code < 300:
+        raise _Refused(f"it answered {answer.status_code}: {answer.text[:200]!r}")
+
+
+def _address(connection: Connection, path: str) -> str:
+    """Airflow's HTTP connections may carry the scheme in the host or in the schema."""
+    host = connection.host or ""
+    parts = urlsplit(host if "://" in host else f"{connection.schema or 'https'}://{host}")
+    if not parts.hostname or parts.scheme not in ("http", "https"):
+        raise _refused(connection, "it needs a host such as https://hooks.example.com")
+    port = f":{connection.port}" if connection.port and not parts.port else ""
+    start = f"{parts.scheme}://{parts.netloc}{port}{parts.path.rstrip('/')}"
+    return f"{start}/{path.lstrip('/')}" if path else start
+
+
+def _headers(connection: Connection, webhook: Webhook) -> dict[str, str]:
+    """Those of the extra, and the login; Slack, Teams and PagerDuty have it in the address or in the body."""
+    extra = connection.extra.get("headers") or {}
+    found = {str(name): str(value) for name, value in extra.items()}
+    if not connection.password or webhook.format in ("slack", "teams", "pagerduty"):
+        return found
+    if webhook.format == "opsgenie":
+        return {"Authorization": f"GenieKey {connection.password}"} | found
+    login = f"{connection.login}:{connection.password}".encode()
+    basic = f"Basic {base64.b64encode(login).decode()}"
+    return {"Authorization": basic if connection.login else f"Bearer {connection.password}"} | found
+
+
+def _signature(connection: Connection, event_id: str, body: bytes) -> dict[str, str]:
+    """Headers of Standard Webhooks; none without `signing_key` in the extra."""
+    key = str(connection.extra.get("signing_key") or "")
+    if not key:
+        return {"webhook-id": event_id}
+    try:
+        secret = base64.b64decode(key.removeprefix("whsec_"), validate=True)
+    except ValueError:
+        raise _refused(
+            connection, "signing_key in its extra must be base64, with or without whsec_ before it"
+        ) from None
+    at = str(int(time.time()))
+    signed = hmac.new(secret, f"{event_id}.{at}.".encode() + body, sha256).digest()
+    return {
+        "webhook-id": event_id,
+        "webhook-timestamp": at,
+        "webhook-signature": f"v1,{base64.b64encode(signed).decode()}",
+    }
+
+
+def _refused(connection: Connection, reason: str) -> WebhookRefused:
+    return WebhookRefused(f"webhook of connection {connection.id!r}: {reason}")

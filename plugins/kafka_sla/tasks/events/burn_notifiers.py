@@ -1,0 +1,70 @@
+"""Any Airflow notifier as a listener to burns of error budgets. Knows Airflow's notifiers, not when or how often they
+are called."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, cast
+
+from airflow.sdk import Context
+
+from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice
+from kafka_sla.model.entities import Notifier, Sla
+from kafka_sla.notifications.burns_email import subject
+from kafka_sla.sla.wording import burning
+from kafka_sla.tasks.events.notifiers import made
+from kafka_sla.text.formatting import moment
+
+log = logging.getLogger(__name__)
+
+
+def burn_caller(context: Context) -> Callable[[Notifier, Sla, BurnMessage], None]:
+    """What the pipeline calls to run a notifier in this task's context."""
+
+    def call(notifier: Notifier, sla: Sla, message: BurnMessage) -> None:
+        values = about_burns(sla, message)
+        made(notifier, sla)(cast(Context, {**context, **values}))
+        log.info("Called %s: %s", notifier.path, values["message"])
+
+    return call
+
+
+def about_burns(sla: Sla, message: BurnMessage) -> dict[str, Any]:
+    """What a notifier's templates may use besides Airflow's own context, `sla` being that of the first burn; `miss` is
+    none, and `misses` are."""
+    first = message.notices[0]
+    return {
+        "kind": f"burn_{message.kind}",
+        "message": burn_message(sla, first) if message.is_single else burns_message(message),
+        "sla": sla.name,
+        "team": sla.team,
+        "miss": None,
+        "misses": [],
+        "still_open": [],
+        "burn": _burn(first),
+        "burns": [_burn(notice) for notice in message.notices],
+        "still_burning": [_burn(notice) for notice in message.still_burning],
+        "incident": message.incident,
+        "run_url": first.run_url,
+    }
+
+
+def burn_message(sla: Sla, notice: BurnNotice) -> str:
+    """One line for a chat."""
+    burn = notice.burn
+    if notice.kind == "over":
+        return f"Burn over ({burn.severity}): {sla.name} at {moment(burn.end)}, since {moment(burn.start)}"
+    return f"Burn ({burn.severity}): {sla.name}, since {moment(burn.start)}: {burning(burn, sla.objective_of)}"
+
+
+def burns_message(message: BurnMessage) -> str:
+    """The same for several burns: what, how many, why, and every SLA by name."""
+    names, still = (", ".join(n.burn.sla for n in of) for of in (message.notices, message.still_burning))
+    return f"{subject(message)}: {names}{f'; still burning: {still}' if still else ''}"
+
+
+def _burn(notice: BurnNotice) -> dict[str, Any]:
+    """Under the id by which it was first told."""
+    return asdict(notice.burn) | {"id": notice.thread or notice.burn.id}

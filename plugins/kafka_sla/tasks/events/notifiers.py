@@ -1,0 +1,72 @@
+"""Any Airflow notifier as a listener to misses. Knows Airflow's notifiers, not when or how often they are called."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import asdict
+from importlib import import_module
+from typing import Any, cast
+
+from airflow.sdk import Context
+
+from kafka_sla.errors import SettingsError
+from kafka_sla.ledger.notices.incidents import IncidentNotice
+from kafka_sla.ledger.notices.outbox import Notice
+from kafka_sla.model.entities import Notifier, Sla
+from kafka_sla.notifications.incident_email import subject
+from kafka_sla.sla.wording import duration, place, violation
+
+log = logging.getLogger(__name__)
+
+
+def caller(context: Context) -> Callable[[Notifier, Sla, IncidentNotice], None]:
+    """What the pipeline calls to run a notifier in this task's context."""
+
+    def call(notifier: Notifier, sla: Sla, notice: IncidentNotice) -> None:
+        values = about(sla, notice)
+        made(notifier, sla)(cast(Context, {**context, **values}))
+        log.info("Called %s: %s", notifier.path, values["message"])
+
+    return call
+
+
+def about(sla: Sla, notice: IncidentNotice) -> dict[str, Any]:
+    """What a notifier's templates may use besides Airflow's own context; `sla`: that of the first miss."""
+    first = notice.notices[0]
+    return {
+        "kind": notice.kind,
+        "message": message(sla, first) if notice.is_single else incident_message(notice),
+        "sla": sla.name,
+        "team": sla.team,
+        "miss": asdict(first.miss),
+        "misses": [asdict(one.miss) for one in notice.notices],
+        "still_open": [asdict(miss) for miss in notice.still_open],
+        "incident": notice.incident,
+        "run_url": first.run_url,
+    }
+
+
+def message(sla: Sla, notice: Notice) -> str:
+    """One line for a chat."""
+    miss, what = notice.miss, "recovered" if notice.kind == "recovered" else "missed"
+    return f"SLA {what}: {sla.name}, {duration(miss)}: {violation(miss)}, {place(miss)}"
+
+
+def incident_message(notice: IncidentNotice) -> str:
+    """The same for several misses: what, how many, why, and every SLA by name."""
+    rest = f"; still missed: {', '.join(miss.sla for miss in notice.still_open)}" if notice.still_open else ""
+    return f"{subject(notice)}: {', '.join(one.miss.sla for one in notice.notices)}{rest}"
+
+
+def made(notifier: Notifier, sla: Sla) -> Callable[[Context], None]:
+    """The notifier itself; SettingsError where it cannot be made."""
+    module, _, name = notifier.path.rpartition(".")
+    try:
+        made: Callable[[Context], None] = getattr(import_module(module), name)(**notifier.kwargs)
+    except (ImportError, AttributeError, TypeError) as error:
+        raise SettingsError(
+            f"the notifier {notifier.path} of the SLA {sla.name!r} cannot be made: {error}; see path and kwargs in the"
+            " configuration, and whether its provider is installed"
+        ) from error
+    return made

@@ -1,0 +1,204 @@
+"""Webhooks against receivers that take only what their vendors' documents allow."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, get_args
+
+import jsonschema
+import pytest
+
+from kafka_sla.config.settings import Settings
+from kafka_sla.config.store import Store
+from kafka_sla.errors import WebhookRefused
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.model.entities import Cluster, Connection, Miss, Sla, Webhook, WebhookFormat
+from kafka_sla.notifications.webhooks import webhook as door
+from kafka_sla.notifications.webhooks.event import WebhookEvent, event_of, schema
+from kafka_sla.notifications.webhooks.webhook import send
+from kafka_sla.pipeline import steps
+from tests.kafka_sla.notifications import receivers
+from tests.kafka_sla.notifications.incidents import INTERVAL, RUN, judged, slas, slow
+from tests.kafka_sla.notifications.receivers import Receiver, serving
+from tests.kafka_sla.notifications.test_incident_email import OPENED, SOME, incident
+
+SCHEMA = Path(__file__).parents[3] / "docs/reference/webhook.schema.json"
+KEY = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+TAKES: dict[str, tuple[receivers.Handle, dict[str, Any]]] = {
+    "json": (lambda receiver, path, headers, body: jsonschema.validate(body, schema()) or 200, {}),
+    "slack": (receivers.slack, {"password": "services/T0/B0/x"}),
+    "teams": (receivers.teams, {"password": "workflows/w1/triggers/manual/paths/invoke?api-version=1&sig=x"}),
+    "pagerduty": (receivers.pagerduty, {"password": 32 * "a"}),
+    "opsgenie": (receivers.opsgenie, {"password": "s3cret"}),
+    "alertmanager": (receivers.alertmanager, {}),
+}
+
+
+def known(number: int = 5) -> dict[str, Sla]:
+    return {sla.name: sla for sla in slas(number)}
+
+
+def event(*, ended: bool = False, number: int = 5, still_open: int = 0) -> WebhookEvent:
+    found = [slow(sla, end=ended) for sla in slas(number)]
+    kept = len(found) - still_open
+    return event_of(known(number), incident("recovered" if ended else "opened", found[:kept], found[kept:], number))
+
+
+def received(format: str, *events: WebhookEvent, **options: Any) -> Receiver:
+    """What a receiver of this format makes of these events."""
+    handle, login = TAKES[format]
+    receiver = Receiver(handle)
+    with serving(receiver, **login, **options) as connection:
+        for one in events:
+            send(connection, Webhook("receiver", format), one)  # type: ignore[arg-type]
+    return receiver
+
+
+def test_every_format_has_a_receiver_here() -> None:
+    assert set(get_args(WebhookFormat)) == set(TAKES)
+
+
+@pytest.mark.parametrize("format", TAKES)
+@pytest.mark.parametrize("number", [1, 500])
+def test_receivers_take_openings_and_recoveries_of_any_size(format: str, number: int) -> None:
+    receiver = received(
+        format,
+        event(number=number),
+        event(ended=True, number=number, still_open=number // 2),
+        event(ended=True, number=number),
+    )
+
+    assert receiver.refused == []
+    assert len(receiver.bodies) == 3
+
+
+@pytest.mark.parametrize("format", ["json", "slack", "pagerduty", "alertmanager"])
+def test_all_of_five_hundred_misses_are_named(format: str) -> None:
+    (body,) = received(format, event(number=500)).bodies
+
+    text = json.dumps(body)
+    assert [name for name in known(500) if name not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("format", "opened", "some", "over"),
+    [("pagerduty", "trigger", "trigger", "resolve"), ("opsgenie", "open", "noted", "closed")],
+)
+def test_an_alert_of_an_incident_is_resolved_by_its_last_recovery(
+    format: str, opened: str, some: str, over: str
+) -> None:
+    story = [event(), event(ended=True, still_open=2), event(ended=True)]
+
+    states = [received(format, *story[: n + 1]).states for n in range(3)]
+
+    assert states == [{OPENED.incident: opened}, {OPENED.incident: some}, {OPENED.incident: over}]
+
+
+def test_pagerduty_and_opsgenie_know_a_miss_that_is_alone_by_its_id() -> None:
+    alone = slow(slas(1)[0])
+    single = event_of(known(1), replace(incident("opened", [alone]), incident=alone.id))
+
+    assert list(received("pagerduty", single).states) == list(received("opsgenie", single).states) == [alone.id]
+
+
+def test_alertmanager_keeps_each_miss_firing_until_that_one_recovers() -> None:
+    receiver = received("alertmanager", event(), event(ended=True, still_open=2))
+
+    assert sorted(receiver.states.values()) == ["firing", "firing", "resolved", "resolved", "resolved"]
+
+
+def test_the_published_schema_is_that_of_the_code_and_holds_for_events() -> None:
+    written = json.loads(SCHEMA.read_text())
+
+    assert written == schema(), "run `make docs`"
+    for body in received("json", event_of(known(), OPENED), event_of(known(), SOME)).bodies:
+        jsonschema.validate(body, written)
+
+
+def test_a_signature_can_be_checked_as_standard_webhooks_says() -> None:
+    receiver = received("json", event(), extra={"signing_key": f"whsec_{KEY}"})
+
+    (headers,), (raw,) = receiver.headers, receiver.raw
+    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + raw
+    digest = base64.b64encode(hmac.new(base64.b64decode(KEY), signed, sha256).digest()).decode()
+    assert headers["webhook-signature"] == f"v1,{digest}"
+    assert headers["webhook-id"] == "m-billing.alerts-000.opened"
+
+
+@pytest.mark.parametrize(
+    ("login", "authorization"),
+    [
+        ({"password": "t0ken"}, "Bearer t0ken"),
+        ({"login": "sla", "password": "s3cret"}, "Basic c2xhOnMzY3JldA=="),
+        ({"extra": {"headers": {"Authorization": "Token x"}}}, "Token x"),
+    ],
+)
+def test_the_login_of_the_connection_is_used(login: dict[str, Any], authorization: str) -> None:
+    assert received("json", event(), **login).headers[0]["authorization"] == authorization
+
+
+def test_a_receiver_that_is_busy_gets_the_same_event_again() -> None:
+    receiver = Receiver(TAKES["json"][0], fail_first=2)
+    with serving(receiver) as connection:
+        send(connection, Webhook("receiver"), event())
+
+    assert [headers["webhook-id"] for headers in receiver.headers] == ["m-billing.alerts-000.opened"]
+
+
+def test_a_receiver_that_stays_busy_refuses_or_is_gone_is_named_without_its_secret() -> None:
+    login = TAKES["pagerduty"][1]
+    busy = "connection 'receiver': it answered 503, 3 times; the next run"
+    with serving(Receiver(receivers.pagerduty, fail_first=9)) as connection, pytest.raises(WebhookRefused, match=busy):
+        send(connection, Webhook("receiver", "pagerduty"), event())
+    with (
+        serving(Receiver(receivers.slack)) as connection,
+        pytest.raises(WebhookRefused, match="answered 404") as caught,
+    ):
+        send(replace(connection, password="services/T0/wrong"), Webhook("receiver", "slack"), event())
+    assert "T0/wrong" not in str(caught.value)
+    with pytest.raises(WebhookRefused, match="no answer"):
+        send(replace(connection, **login), Webhook("receiver", "pagerduty"), event())
+
+
+@pytest.mark.parametrize(
+    ("connection", "reason"),
+    [
+        (Connection("hook"), "needs a host"),
+        (Connection("hook", "ftp://example.com"), "needs a host"),
+        (Connection("hook", "example.com", extra={"signing_key": "no base64!"}), "must be base64"),
+    ],
+)
+def test_a_connection_that_can_be_no_webhook_is_refused(connection: Connection, reason: str) -> None:
+    with pytest.raises(WebhookRefused, match=f"connection 'hook': .*{reason}"):
+        door.check(connection)
+
+
+def run(settings: Settings, store: Store, connection: Connection, misses: Sequence[Miss]) -> dict[str, Any]:
+    judged(Ledger(store), settings.slas, misses)
+    return steps.notify(
+        settings, store, [sla.name for sla in settings.slas], INTERVAL, None, RUN, login=lambda _: connection
+    )
+
+
+def test_a_run_reports_all_that_share_a_cause_in_one_event_and_what_failed_with_the_next_run(tmp_path: Path) -> None:
+    store = Store.embedded(tmp_path)
+    hooked = tuple(replace(sla, webhooks=(Webhook("pagerduty", "pagerduty"),)) for sla in slas(5))
+    settings = Settings((Cluster("main", None),), hooked)
+    receiver = Receiver(receivers.pagerduty, fail_first=3)
+    with serving(receiver, **TAKES["pagerduty"][1]) as connection:
+        with pytest.raises(WebhookRefused):
+            run(settings, store, connection, [slow(sla) for sla in hooked])
+        run(settings, store, connection, [slow(sla) for sla in hooked])
+        assert [body["event_action"] for body in receiver.bodies] == ["trigger"]
+
+        run(settings, store, connection, [slow(sla, end=n < 3) for n, sla in enumerate(hooked)])
+        run(settings, store, connection, [slow(sla, end=True) for sla in hooked])
+
+    assert [body["event_action"] for body in receiver.bodies] == ["trigger", "trigger", "resolve"]
+    assert len({body["dedup_key"] for body in receiver.bodies}) == 1

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from airflow.sdk import BaseNotifier
+
+from kafka_sla.errors import SettingsError
+from kafka_sla.ledger.notices.incidents import IncidentNotice
+from kafka_sla.ledger.notices.outbox import Notice, NoticeKind
+from kafka_sla.model.entities import Miss, Notifier, Patterns, Sla, SteadyState
+from kafka_sla.tasks.events.notifiers import caller
+from tests.kafka_sla.notifications.misses import miss
+
+HEARD: list[str] = []
+SLA = Sla("orders", "eu", Patterns(), Patterns(), 30_000, 300_000, 0.999, SteadyState(30_000), team="Shop")
+
+
+def notice(kind: NoticeKind, *misses: Miss, still_open: tuple[Miss, ...] = ()) -> IncidentNotice:
+    notices = tuple(Notice(kind, found) for found in misses or (miss(),))
+    return IncidentNotice(kind, "chat", "i1", notices, still_open, len(notices) + len(still_open))
+
+
+class Chat(BaseNotifier):
+    """A chat that keeps what it is told."""
+
+    template_fields = ("text",)
+
+    def __init__(self, text: str, channel: str) -> None:
+        super().__init__()
+        self.text, self.channel = text, channel
+
+    def notify(self, context: Any) -> None:
+        HEARD.append(f"{self.channel}: {self.text}")
+
+
+def test_a_notifier_is_called_with_its_arguments_templated() -> None:
+    HEARD.clear()
+    chat = Notifier(
+        f"{__name__}.Chat", {"text": "{{ kind }} {{ sla }} ({{ team }}) {{ miss.id }} {{ run_id }}", "channel": "#ops"}
+    )
+
+    caller({"run_id": "manual"})(chat, SLA, notice("opened", found := miss()))  # type: ignore[typeddict-item]
+
+    assert HEARD == [f"#ops: opened orders (Shop) {found.id} manual"]
+
+
+def test_the_message_says_what_was_promised_how_bad_and_where() -> None:
+    HEARD.clear()
+    chat = Notifier(f"{__name__}.Chat", {"text": "{{ message }}", "channel": "#ops"})
+
+    for kind in ("opened", "recovered"):
+        caller({})(chat, SLA, notice(kind))
+
+    opened, recovered = HEARD
+    assert (
+        opened.startswith("#ops: SLA missed: orders, 2026-03-02 10:00:00 UTC to ")
+        and "worst latency 17 min 24 s, threshold 30 s, group" in opened
+    )
+    assert recovered.startswith("#ops: SLA recovered: orders, 2026-03-02 10:00:00 UTC to ")
+
+
+@pytest.mark.parametrize(
+    ("path", "kwargs"), [("nowhere.at.All", {}), (f"{__name__}.Talk", {}), (f"{__name__}.Chat", {"colour": "red"})]
+)
+def test_a_notifier_that_cannot_be_made_is_named(path: str, kwargs: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError, match=f"the notifier {path} of the SLA 'orders' cannot be made"):
+        caller({})(Notifier(path, kwargs), SLA, notice("opened"))
+
+
+def test_a_message_of_several_misses_names_them_and_what_is_still_missed() -> None:
+    HEARD.clear()
+    text = "{{ message }} ({{ misses | length }}, {{ incident }})"
+
+    caller({})(
+        Notifier(f"{__name__}.Chat", {"text": text, "channel": "#ops"}),
+        SLA,
+        notice("recovered", miss(), miss(sla="billing.alerts"), still_open=(miss(sla="refunds"),)),
+    )
+
+    assert HEARD == [
+        "#ops: SLAs recovered: 2 of 3, consumer group payments: payments-30s, billing.alerts; "
+        "still missed: refunds (2, i1)"
+    ]
