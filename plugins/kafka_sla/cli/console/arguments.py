@@ -46,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
     _import(_command(commands, "import", "bring facts from CSV or Parquet files"))
     _run(_command(commands, "run", "measure, publish and judge an interval, without Airflow"))
     _sample(_command(commands, "sample", "poll committed offsets between runs, where the commit log may not be read"))
-    _spark_server(_command(commands, "spark-server", "run a Spark that stands by for measuring, until it is stopped"))
+    _spark_server(_command(commands, "spark-server", "run a Spark Connect server for measuring, until it is stopped"))
     _status(_command(commands, "status", "show what is published, the state of each SLA, and the last validation"))
     _misses(_command(commands, "misses", "show misses with their evidence"))
     _exclusions(_command(commands, "exclusions", "exclude past time of an SLA, with a reason, or take that back"))
