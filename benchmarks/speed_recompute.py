@@ -54,7 +54,8 @@ def past(count: float = 30, group_partitions: int = 1_000) -> str:
     return (
         f"{count:g} days of {group_partitions:,} group-partitions, a commit every {found.shape.commit_seconds:g} s:"
         f" {found.commits:,} commits, {found.rows:,} rows of latency; {megabytes(found.fact_bytes)} of facts read,"
-        f" {megabytes(found.metric_bytes)} of metrics written; {found.commits / found.wall:,.0f} commits a second.\n\n"
+        f" {megabytes(found.metric_bytes)} of metrics written; {found.commits / found.wall:,.0f} commits a second,"
+        f" {found.processor / count:.0f} s of processor time a day of data.\n\n"
         + table(["step", "time", "share"], rows)
     )
 
