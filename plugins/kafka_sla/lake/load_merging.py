@@ -110,9 +110,9 @@ class LoadMerging:
 
     def _wrong(self, load_ids: set[str], files: _Files) -> str | None:
         """What is damaged, or named by no table: once it was left out of a copy, nobody would find it any more."""
-        known = {file.file_path: file for of_table in files.values() for file in of_table}
-        for path, file in sorted(known.items()):
-            if problem := problem_of(file):
+        known = {file.file_path: (table, file) for table, of_table in files.items() for file in of_table}
+        for path, (table, file) in sorted(known.items()):
+            if problem := problem_of(table, file):
                 return f"{path} {problem}"
         for load_id in sorted(load_ids):
             for path in parquet_below(folder_of(self.store, load_id)):

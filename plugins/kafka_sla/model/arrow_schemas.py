@@ -40,9 +40,13 @@ def arrow_rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist([dict(row) for row in rows], arrow_schema(table))
 
 
+OF_LOAD = ("interval_start", "load_id")
+"""What files of metrics hold besides the columns of their contract."""
+
+
 def of_load(table: Table, rows: pa.Table, load_id: str, interval_start: datetime) -> pa.Table:
     """The rows of a metric in the contract's columns, and the load that they belong to."""
     start = pa.scalar(interval_start, pa.timestamp("us", "UTC"))
     rows = rows.select(list(table.names)).cast(arrow_schema(table))
-    rows = rows.append_column("interval_start", pa.repeat(start, rows.num_rows))
-    return rows.append_column("load_id", pa.repeat(pa.scalar(load_id), rows.num_rows))
+    rows = rows.append_column(OF_LOAD[0], pa.repeat(start, rows.num_rows))
+    return rows.append_column(OF_LOAD[1], pa.repeat(pa.scalar(load_id), rows.num_rows))

@@ -80,7 +80,7 @@ class Inspection:
         for file in files:
             self.files += 1
             self.rows += file.record_count
-            if problem := problem_of(file):
+            if problem := problem_of(table, file):
                 yield self._damage(table, file, problem)
 
     def _damage(self, table: Table, file: DataFile, problem: str) -> Damage:

@@ -110,6 +110,21 @@ def test_a_damaged_file_of_metrics_costs_its_load_and_nothing_else(
     assert Ledger(filled).publications.incomplete(["a"], HOUR)
 
 
+def test_a_column_that_a_flipped_bit_renamed_is_damage_and_one_that_older_files_lack_is_none(filled: Store) -> None:
+    """Names stand in the footer, which has no checksum."""
+    path = Path(Lake(filled).fact_files(LOG_OFFSETS, None, HOUR.end)[0].removeprefix("file://"))
+    rows = pq.read_table(path)
+    pq.write_table(rows.drop_columns("log_start_offset"), path, **WRITING)
+    assert list(Inspection(filled).damages()) == []
+
+    pq.write_table(
+        rows.rename_columns([name.replace("cluster", "bluster") for name in rows.column_names]), path, **WRITING
+    )
+
+    (damage,) = Inspection(filled).damages()
+    assert "holds a column 'bluster', which its table never had, and lacks 'cluster'" in damage.problem
+
+
 @pytest.mark.parametrize("breakage", BREAKAGES)
 def test_a_damaged_file_of_facts_costs_its_rows(filled: Store, breakage: Callable[[Path], None]) -> None:
     breakage(file_of(filled, "facts/log_offsets/*/*.parquet"))
