@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,10 @@ from tests.shares import Shares, in_order
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+# A shell's background job ignores Ctrl-C, and so would every process that is started here and interrupted by a test.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
