@@ -14,7 +14,6 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from tests.kafka_sla.notifications.test_webhook import TAKES
 
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
@@ -37,6 +36,7 @@ from tests.kafka_sla.notifications.receivers import Receiver, serving
 from tests.kafka_sla.notifications.test_burn_email import PERIOD
 from tests.kafka_sla.notifications.test_smtp import Mailbox
 from tests.kafka_sla.notifications.test_smtp import serving as mail_server
+from tests.kafka_sla.notifications.webhooks.test_webhook import TAKES
 
 PAIR = BurnPair(14.4, 3_600_000, 300_000, "page", 300_000)
 BEGAN = START + 24 * MINUTE

@@ -28,7 +28,7 @@ from tests.kafka_sla.notifications.incidents import INTERVAL, RUN, judged, slas,
 from tests.kafka_sla.notifications.receivers import Receiver, serving
 from tests.kafka_sla.notifications.test_incident_email import OPENED, SOME, incident
 
-SCHEMA = Path(__file__).parents[3] / "docs/reference/webhook.schema.json"
+SCHEMA = Path(__file__).parents[4] / "docs/reference/webhook.schema.json"
 KEY = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 TAKES: dict[str, tuple[receivers.Handle, dict[str, Any]]] = {
     "json": (lambda receiver, path, headers, body: jsonschema.validate(body, schema()) or 200, {}),

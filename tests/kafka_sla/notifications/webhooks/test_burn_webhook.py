@@ -8,7 +8,6 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from tests.kafka_sla.notifications.test_webhook import TAKES
 
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
@@ -24,6 +23,7 @@ from tests.kafka_sla.loads import at
 from tests.kafka_sla.notifications import receivers
 from tests.kafka_sla.notifications.receivers import Receiver, serving
 from tests.kafka_sla.notifications.test_burn_email import BURN, SLA
+from tests.kafka_sla.notifications.webhooks.test_webhook import TAKES
 from tests.kafka_sla.pipeline.test_burn_alerts import MINUTE, STORY, put, runs
 from tests.kafka_sla.pipeline.test_burn_alerts import SLA as BURNING
 
