@@ -16,7 +16,7 @@ from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from kafka_sla.errors import StoreError
 from kafka_sla.object_stores import located
-from kafka_sla.parquet_files import WRITING, batches, parquet_file
+from kafka_sla.parquet_files import batches, parquet_file, write_options
 
 _WITH_FOLDERS = ("local", "hdfs")
 """File systems that have folders and rename files. In an object store a name leads to a whole object or to none."""
@@ -35,7 +35,7 @@ def write_days(folder: str, rows: pa.Table, time: str) -> list[str]:
 def write_rows(path: str, rows: pa.Table) -> None:
     """Write one Parquet file that Spark, DuckDB and Iceberg read alike. It is there as a whole or not at all: whoever
     reads the file that it replaces goes on reading that one, and a full disk leaves no half of one."""
-    _write(path, lambda target: pq.write_table(rows, target, **WRITING))
+    _write(path, lambda target: pq.write_table(rows, target, **write_options(rows.schema)))
 
 
 def _write(path: str, content: Callable[[pa.NativeFile], None]) -> None:

@@ -13,8 +13,22 @@ from pyarrow.fs import FileType
 from kafka_sla.errors import DamagedFile, StoreError
 from kafka_sla.object_stores import located
 
-WRITING: dict[str, Any] = {"compression": "zstd", "coerce_timestamps": "us", "write_page_checksum": True}
-"""Options of every file that we write: what Spark, DuckDB and Iceberg read alike, each page with its checksum."""
+_ALWAYS: dict[str, Any] = {"compression": "zstd", "coerce_timestamps": "us", "write_page_checksum": True}
+
+
+def write_options(schema: pa.Schema) -> dict[str, Any]:
+    """Options of a file of these columns: what Spark, DuckDB and Iceberg read alike, each page with its checksum.
+    Offsets and times hardly repeat but grow evenly, so that their differences are stored; of the rest a dictionary."""
+    growing = [field.name for field in schema if pa.types.is_integer(field.type) or pa.types.is_timestamp(field.type)]
+    others = [leaf for field in schema if field.name not in growing for leaf in _leaves(field)]
+    return _ALWAYS | {"use_dictionary": others, "column_encoding": dict.fromkeys(growing, "DELTA_BINARY_PACKED")}
+
+
+def _leaves(field: pa.Field) -> list[str]:
+    """The column's names in Parquet."""
+    if pa.types.is_map(field.type):
+        return [f"{field.name}.key_value.{part}" for part in ("key", "value")]
+    return [f"{field.name}.list.element" if pa.types.is_list(field.type) else field.name]
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from kafka_sla.files import batches_of, files_below, make_parent, remove_files
 from kafka_sla.model.arrow_schemas import arrow_schema, of_load
 from kafka_sla.model.tables import Table
 from kafka_sla.object_stores import located, reaching
-from kafka_sla.parquet_files import WRITING
+from kafka_sla.parquet_files import write_options
 from kafka_sla.spark_jobs.events.task_ranges import given
 
 _ROWS = 250_000
@@ -111,7 +111,7 @@ class _File:
         filesystem, inside = located(self.path)
         make_parent(filesystem, inside)
         schema = target.labelled(table, arrow_schema(table).empty_table()).schema
-        self._writer = pq.ParquetWriter(inside, schema, filesystem=filesystem, **WRITING)
+        self._writer = pq.ParquetWriter(inside, schema, filesystem=filesystem, **write_options(schema))
 
     def write(self, rows: pa.Table) -> None:
         self._writer.write_table(self._target.labelled(self._table, rows))

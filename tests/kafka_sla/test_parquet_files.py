@@ -21,7 +21,7 @@ from kafka_sla.lake.import_files import read_rows
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.tables import CONSUMER_LATENCY, LOG_OFFSETS
-from kafka_sla.parquet_files import WRITING, parquet_file, verify
+from kafka_sla.parquet_files import parquet_file, verify, write_options
 from kafka_sla.sql import database
 from tests.kafka_sla.loads import load, points, span
 
@@ -93,7 +93,8 @@ def test_an_exported_file_carries_checksums_and_a_damaged_one_is_not_imported(tm
     stream, path = BytesIO(), tmp_path / "facts.parquet"
     write_stream(FACTS, "parquet", stream)
     content = bytearray(stream.getvalue())
-    content[len(content) // 2] ^= 1
+    column = pq.read_metadata(stream).row_group(0).column(0)
+    content[(column.dictionary_page_offset or column.data_page_offset) + column.total_compressed_size - 1] ^= 1
     path.write_bytes(content)
 
     with pytest.raises(BadImport, match="CRC checksum"):
@@ -116,17 +117,24 @@ def test_a_flipped_bit_anywhere_is_damage_or_harmless_and_no_other_error(tmp_pat
     assert found > FLIPS
 
 
+def test_times_and_offsets_that_grow_evenly_take_hardly_any_room(tmp_path: Path) -> None:
+    seconds = pa.array(range(0, 86_400_000_000, 1_000_000), pa.timestamp("us", "UTC"))
+    write_rows(str(tmp_path / "day.parquet"), pa.table({"at": seconds, "offset": list(range(0, 864_000, 10))}))
+
+    assert (tmp_path / "day.parquet").stat().st_size < 4_000, "two numbers a second"
+
+
 def test_who_reads_some_consumer_groups_verifies_the_row_groups_that_may_hold_them(tmp_path: Path) -> None:
     path, names = tmp_path / "rows.parquet", [f"billing.alerts-{number}" for number in range(10)]
     rows = pa.table({"group": [name for name in names for _ in range(100)], "records": list(range(1_000))})
-    pq.write_table(rows, path, row_group_size=100, **WRITING)
+    pq.write_table(rows, path, row_group_size=100, **write_options(rows.schema))
     records = pq.read_metadata(path).row_group(3).column(1)
     with database() as db:
         of = {name: db.row_groups([str(path)], "group", [name]) for name in (*names, "nobody")}
 
     assert of == {name: {str(path): [number]} for number, name in enumerate(names)} | {"nobody": {str(path): []}}
     content = bytearray(path.read_bytes())
-    content[records.dictionary_page_offset + records.total_compressed_size // 2] ^= 1
+    content[records.data_page_offset + records.total_compressed_size - 1] ^= 1
     path.write_bytes(content)
     verify([str(path)], row_groups=of[names[4]])
     with pytest.raises(DamagedFile):

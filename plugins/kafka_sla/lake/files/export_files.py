@@ -12,7 +12,7 @@ from typing import IO, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka_sla.parquet_files import WRITING
+from kafka_sla.parquet_files import write_options
 from kafka_sla.sql import database
 
 Format = Literal["csv", "json", "parquet"]
@@ -43,7 +43,7 @@ def _scratch(parent: Path | None, prefix: str) -> Iterator[Path]:
 
 def _write(rows: pa.Table, form: Format, path: Path) -> None:
     if form == "parquet":
-        pq.write_table(rows, path, **WRITING)
+        pq.write_table(rows, path, **write_options(rows.schema))
         return
     options = {"csv": "FORMAT csv, HEADER", "json": "FORMAT json, ARRAY"}[form]
     columns = ", ".join(_column(field, form) for field in rows.schema)

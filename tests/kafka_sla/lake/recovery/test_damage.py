@@ -21,7 +21,7 @@ from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.storage.database import Database
 from kafka_sla.ledger.storage.schema import METADATA
 from kafka_sla.model.tables import CONSUMER_LATENCY, LOG_OFFSETS, STEADY_STATE
-from kafka_sla.parquet_files import WRITING
+from kafka_sla.parquet_files import write_options
 from tests.kafka_sla.loads import load, points, span
 
 FIRST, SECOND = span("10:00", "10:30"), span("10:30", "11:00")
@@ -114,12 +114,12 @@ def test_a_column_that_a_flipped_bit_renamed_is_damage_and_one_that_older_files_
     """Names stand in the footer, which has no checksum."""
     path = Path(Lake(filled).fact_files(LOG_OFFSETS, None, HOUR.end)[0].removeprefix("file://"))
     rows = pq.read_table(path)
-    pq.write_table(rows.drop_columns("log_start_offset"), path, **WRITING)
+    older = rows.drop_columns("log_start_offset")
+    pq.write_table(older, path, **write_options(older.schema))
     assert list(Inspection(filled).damages()) == []
 
-    pq.write_table(
-        rows.rename_columns([name.replace("cluster", "bluster") for name in rows.column_names]), path, **WRITING
-    )
+    renamed = rows.rename_columns([name.replace("cluster", "bluster") for name in rows.column_names])
+    pq.write_table(renamed, path, **write_options(renamed.schema))
 
     (damage,) = Inspection(filled).damages()
     assert "holds a column 'bluster', which its table never had, and lacks 'cluster'" in damage.problem
@@ -141,7 +141,8 @@ def test_a_damaged_file_of_facts_costs_its_rows(filled: Store, breakage: Callabl
 
 def test_row_groups_that_can_be_read_are_kept(filled: Store) -> None:
     path = file_of(filled, "facts/log_offsets/*/*.parquet")
-    pq.write_table(points("10:02", "10:03", "10:04"), path, row_group_size=1, **WRITING)
+    rows = points("10:02", "10:03", "10:04")
+    pq.write_table(rows, path, row_group_size=1, **write_options(rows.schema))
     flipped(path)
 
     assert [damage.kind for damage in found(filled)] == ["facts"]
