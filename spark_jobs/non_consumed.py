@@ -41,20 +41,12 @@ def measure(chunk: Chunk, latency: pa.Table, gp: Ints, scope: JobSpan, job: Job)
     chosen = np.array([counts(*place) for place in zip(*places, strict=True)], dtype=np.bool_)[gp]
     rows, gp = latency.select(_OF_LATENCY).filter(pa.array(chosen)), gp[chosen]
     end = _micros(rows["window_end"])
-    gone = _gone(gp, _micros(rows["window_start"]), end, scope)
-    found = counted(_events(chunk, gp, end, gone, scope, job), scope.window)
+    found = counted(_events(chunk, gp, end, scope, job), scope.window)
     return _contract(rows, end, found, *_configurations(chunk, gp, end))
 
 
-def _gone(gp: Ints, start: Ints, end: Ints, scope: JobSpan) -> tuple[Ints, Ints]:
-    """Group-partitions that had no rows for a while, because they expired, and until when."""
-    before = np.where(begins(gp), scope.start, np.roll(end, 1))
-    return gp[start > before], start[start > before]
-
-
-def _events(chunk: Chunk, gp: Ints, end: Ints, gone: tuple[Ints, Ints], scope: JobSpan, job: Job) -> LogStartEvents:
-    """Commits, polls of the log start, ends of windows, and what the published rows end with, as a last poll; what is
-    `gone` begins anew."""
+def _events(chunk: Chunk, gp: Ints, end: Ints, scope: JobSpan, job: Job) -> LogStartEvents:
+    """Commits, polls of the log start, ends of windows, and what the published rows end with, as a last poll."""
     measured = np.zeros(chunk.keys.num_rows, dtype=np.bool_)
     measured[gp] = True
     told = chunk.positions
@@ -66,9 +58,10 @@ def _events(chunk: Chunk, gp: Ints, end: Ints, gone: tuple[Ints, Ints], scope: J
         name: ints(known, name) for name in ("at", "offset", "log_start", "low", "high", "lost_low", "lost_high")
     }
     renewed, began = _new_lives(chunk, np.flatnonzero(measured))
+    silent = _silent(chunk, scope) & measured[chunk.gp]
     parts: list[dict[str, Any]] = [
         {"gp": renewed, "at": began, "kind": COMMIT},
-        {"gp": gone[0], "at": gone[1], "kind": COMMIT},
+        {"gp": chunk.gp[silent], "at": chunk.at[silent], "kind": COMMIT},
         {"gp": told.gp[mine], "at": told.at[mine], "kind": COMMIT, "position": told.offset[mine]},
         {"gp": of, "at": at - (at % scope.window == 0), "kind": POLL, "log_start": chunk.points.log_start[point]},
         {"gp": gp, "at": end - 1, "kind": WINDOW},
@@ -90,6 +83,13 @@ def _events(chunk: Chunk, gp: Ints, end: Ints, gone: tuple[Ints, Ints], scope: J
             for name in (field.name for field in fields(LogStartEvents))
         )
     )
+
+
+def _silent(chunk: Chunk, scope: JobSpan) -> Bools:
+    """Commits after a silence in which a lagging group-partition expired: it begins anew, told by the commits alone, so
+    that a replay sees it without the rows of that time."""
+    long_after: Bools = chunk.at - np.roll(chunk.at, 1) > scope.expire
+    return long_after & ~begins(chunk.gp)
 
 
 def _new_lives(chunk: Chunk, gp: Ints) -> tuple[Ints, Ints]:
