@@ -1,5 +1,5 @@
-"""An empty store for each test that asks for one, in SQLite and in Postgres. Rows that a query puts into no order come
-from SQLite in the opposite of the usual one."""
+"""An empty store for each test that asks for one, in SQLite; in `ledger`, which writes the SQL, and where a module asks
+for it, in Postgres too. Rows that a query puts into no order come from SQLite in the opposite of the usual one."""
 
 from __future__ import annotations
 
@@ -42,10 +42,16 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield urls["kafka_sla"]
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    """One of each database; the warehouse is a folder."""
-    if request.param == "sqlite":
+@pytest.fixture
+def database() -> str:
+    """Of the store: `databases.EACH` says which there are."""
+    return "sqlite"
+
+
+@pytest.fixture
+def store(database: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """Its warehouse is a folder."""
+    if database == "sqlite":
         yield Store.embedded(tmp_path)
         return
     server = request.getfixturevalue("postgres_url")

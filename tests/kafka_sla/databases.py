@@ -1,0 +1,3 @@
+"""The databases in which a store may be kept."""
+
+EACH = ("sqlite", "postgres")
