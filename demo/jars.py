@@ -106,6 +106,15 @@ ICEBERG_REST = JarSet(
     with_tests=("iceberg-core",),
 )
 """The server by which Iceberg tests its own clients, beside the jars of Spark: Hadoop, Jackson and Avro are there."""
+ICEBERG_SPARK = JarSet(
+    "Iceberg's reader for Spark 4.1, 1.11.0",
+    "iceberg-spark-1.11.0",
+    "KAFKA_SLA_ICEBERG_SPARK_JARS",
+    50,
+    (("org.apache.iceberg", "iceberg-spark-runtime-4.1_2.13", "1.11.0"),),
+    alone=True,
+)
+"""With which Spark reads the tables as Iceberg's."""
 YARN = JarSet(
     "Hadoop YARN 3.4.2",
     "yarn-3.4.2",

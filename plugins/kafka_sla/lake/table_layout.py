@@ -11,6 +11,7 @@ from pyiceberg.exceptions import NamespaceAlreadyExistsError, NoSuchTableError, 
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table as IcebergTable
+from pyiceberg.table.name_mapping import NameMapping
 from pyiceberg.transforms import DayTransform, IdentityTransform
 from pyiceberg.types import (
     BooleanType,
@@ -47,7 +48,8 @@ _TYPES: dict[str, IcebergType] = {
     "BOOLEAN": BooleanType(),
     "TIMESTAMP": TimestamptzType(),
 }
-_NESTED_IDS_FROM = 1001
+_NAME_MAPPING = "schema.name-mapping.default"
+"""Property: by which names files, which carry no ids, hold the columns."""
 _OF_LOADS = (
     Column("interval_start", "TIMESTAMP", False, "start of the load's interval"),
     Column("load_id", "STRING", False, "load that measured the row"),
@@ -67,7 +69,7 @@ def location_of(warehouse: str, table: Table) -> str:
 def new_table(catalog: Catalog, name: tuple[str, str], table: Table, location: str) -> IcebergTable:
     """An empty table of this contract, whose own files lie below the location."""
     schema = _schema(table)
-    properties = {**_PROPERTIES, "schema.name-mapping.default": schema.name_mapping.model_dump_json()}
+    properties = {**_PROPERTIES, _NAME_MAPPING: schema.name_mapping.model_dump_json()}
     try:
         if not catalog.namespace_exists(NAMESPACE):
             catalog.create_namespace(NAMESPACE)
@@ -92,6 +94,23 @@ def with_all_columns(there: IcebergTable, table: Table) -> IcebergTable:
     return there
 
 
+def with_true_ids(there: IcebergTable) -> IcebergTable:
+    """The table whose name mapping gives keys, values and elements the ids that they have in the schema. Catalogs give
+    ids of their own, so that those of older versions fit none: Iceberg's reader for Spark then finds no such column."""
+    named = there.name_mapping()
+    if named is None:
+        return there
+    of_schema = {field.field_id: field for field in there.schema().name_mapping}
+    true = [
+        field.model_copy(update={"fields": of_schema[field.field_id].fields}) if field.field_id in of_schema else field
+        for field in named
+    ]
+    if true != list(named):
+        with there.transaction() as change:
+            change.set_properties({_NAME_MAPPING: NameMapping(true).model_dump_json()})
+    return there
+
+
 def with_loads(there: IcebergTable, table: Table) -> IcebergTable:
     """The table with a branch of all loads, which were on `main` in older versions. A branch needs a snapshot to begin
     with: a new table gets one without files."""
@@ -109,7 +128,7 @@ def with_loads(there: IcebergTable, table: Table) -> IcebergTable:
 def _schema(table: Table) -> Schema:
     """Every column optional: Spark writes nullable columns, which a required one would refuse."""
     columns = (*table.columns, *(_OF_LOADS if table.kind == "metric" else ()))
-    nested = count(_NESTED_IDS_FROM)
+    nested = count(len(columns) + 1)
     return Schema(*(NestedField(i, c.name, _type(c.type, nested), required=False) for i, c in enumerate(columns, 1)))
 
 
