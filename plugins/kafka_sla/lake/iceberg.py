@@ -26,7 +26,16 @@ from kafka_sla.config.store import Store
 from kafka_sla.errors import DamagedTable, KafkaSlaError, StoreError
 from kafka_sla.files import not_written, reached
 from kafka_sla.lake.catalogs import connect, elsewhere, reached_catalog
-from kafka_sla.lake.table_layout import LOADS, MAIN, NAMESPACE, location_of, new_table, with_all_columns, with_loads
+from kafka_sla.lake.table_layout import (
+    LOADS,
+    MAIN,
+    NAMESPACE,
+    location_of,
+    new_table,
+    with_all_columns,
+    with_loads,
+    with_properties,
+)
 from kafka_sla.ledger.storage.database import is_read_only, retrying, telling
 from kafka_sla.model.tables import Table
 
@@ -117,7 +126,7 @@ class Iceberg:
                 f"the {self._store.catalog_name} has a table {NAMESPACE}.{table.name} of another store, at"
                 f" {there.location()}: give each store a catalog of its own"
             )
-        return with_loads(with_all_columns(there, table), table)
+        return with_loads(with_properties(with_all_columns(there, table)), table)
 
     def _connect(self) -> Catalog:
         if self._catalog is None:

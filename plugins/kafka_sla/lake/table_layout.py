@@ -36,6 +36,7 @@ MAIN, LOADS = "main", "loads"
 _PROPERTIES = {
     "commit.retry.num-retries": "0",  # repeating is ours: what to add depends on what the other writer added
     "commit.manifest-merge.enabled": "true",  # else a year of five-minute runs is a hundred thousand manifests
+    "commit.manifest.target-size-bytes": "65536",  # else one manifest tells of a year: all reads would read all of it
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",  # each tells all snapshots: together they outgrow the rows
 }
@@ -89,6 +90,14 @@ def with_all_columns(there: IcebergTable, table: Table) -> IcebergTable:
                 change.rename_column(old, new)
     with there.update_schema() as change:
         change.union_by_name(wanted)
+    return there
+
+
+def with_properties(there: IcebergTable) -> IcebergTable:
+    """The table with the properties that new ones have, unless somebody gave it others."""
+    if missing := {name: value for name, value in _PROPERTIES.items() if name not in there.properties}:
+        with there.transaction() as transaction:
+            transaction.set_properties(missing)
     return there
 
 
