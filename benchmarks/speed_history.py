@@ -100,7 +100,7 @@ def load_id_of(start: datetime) -> str:
 
 
 def shifted(hour: pa.Table, interval: Interval, start: datetime) -> pa.Table:
-    """The rows of the same minutes of the measured hour, moved to this part of an hour; of the load that starts then."""
+    """The rows of the same minutes of the measured hour, moved to this part of an hour of a load that starts then."""
     moved = interval.start.replace(minute=0) - START
     part = Interval(interval.start - moved, interval.end - moved)
     rows = hour.filter((pc.field("window_start") >= part.start) & (pc.field("window_start") < part.end))

@@ -7,12 +7,11 @@ that the pages read, and the runs and the night after it.
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -29,20 +28,21 @@ from kafka_sla.cli.console.context import Workplace
 from kafka_sla.config.store import Store
 from kafka_sla.files import write_rows
 from kafka_sla.lake.lake import Lake
+from kafka_sla.lake.queries.sla_stats import measured_spans
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.load_sums import Piece
-from kafka_sla.model.entities import Interval, SlaWindow
+from kafka_sla.model.entities import Interval, Sla, SlaWindow
 from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, LOG_OFFSETS, METRICS
 from kafka_sla.pipeline import steps
-from kafka_sla.pipeline.judged_time import judged_time
+from kafka_sla.pipeline.judged_time import attainments, judged_time
 from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, Rollup
 
 _PRINTED = (1, 7, 30, 90, 180, 365)
 _FEW = 10
 """Group-partitions of the days that nobody reads."""
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
-_RUNS, _JUDGED = 36, 12
-"""Real runs after a printed day, and those of them that are also judged: the last hour's."""
+_RUNS = 12
+"""Real runs after a printed day."""
 _NIGHTLY = 7
 """Days between two nights where no day is printed: a night with nothing to merge changes little."""
 _COUNTED_ANEW = ("store_states", "iceberg_tables", "fact_loads", "configurations")
@@ -78,7 +78,6 @@ class Year:
     all: Mapping[str, pa.Table]
     """Rows of one hour, by table."""
     shape: Shape
-    spent: dict[str, dict[int, float]] = field(default_factory=dict)
 
     @property
     def store(self) -> Store:
@@ -95,7 +94,6 @@ class Year:
 def grown(days: int = 365, group_partitions: int = 1_000) -> str:
     """So many days, printed at some of them."""
     with tempfile.TemporaryDirectory(prefix="kafka_sla-year-") as folder:
-        os.environ.setdefault("AIRFLOW_HOME", str(Path(folder, "airflow")))  # what the pages read from imports Airflow
         measured = _workplace(Path(folder, "measured"))
         hour = measured_hour(measured, shape := Shape(group_partitions))
         said = Ledger(measured.store).validations.results(Interval(START, START + _HOUR))
@@ -268,44 +266,42 @@ def _printed(year: Year, judged: Judged, number: int, said: Sequence[Mapping[str
     """What there is after that day, and what the pages, the next runs and a night take."""
     found = _sizes(year.store)
     day = year.day(number)
-    now = day.end + _HOUR
-    found |= {what: seconds(_best(ask)) for what, ask in _questions(year, day, now).items()}
+    found |= {what: _seconds(_best(ask)) for what, ask in _questions(year, day).items()}
     after = year.day(number + 1)
     runs = list(Interval(after.start, after.start + _RUNS * RUN).pieces(RUN))
-    spent: dict[str, list[float]] = {"storing": [], "judging": []}
-    for part in runs[:-_JUDGED]:
-        _run(year.place, year.shape, part, year.all, said)
-    _repeat(year, judged, Interval(after.start, runs[-_JUDGED].start), whole=False)
-    for part in runs[-_JUDGED:]:
-        spent["storing"].append(_took(partial(_run, year.place, year.shape, part, year.all, said)))
-        spent["judging"].append(_took(partial(_judge, year.place, part)))
-    found["a run: storing"] = seconds(median(spent["storing"]))
-    found[f"a run: judging {len(year.place.settings.slas)} SLAs"] = seconds(median(spent["judging"]))
-    night = _took(lambda: Lake(year.store).maintain(after.end + _DAY + _HOUR))
-    found["a night"] = seconds(night)
+    storing, judging = [], []
+    for part in runs:
+        storing.append(_took(partial(_run, year.place, year.shape, part, year.all, said)))
+        judging.append(_took(partial(_judge, year.place, part)))
+    found["a run stores"] = _seconds(median(storing))
+    found[f"a run judges {len(year.place.settings.slas)} SLAs"] = _seconds(median(judging))
+    found["a night"] = _seconds(_took(lambda: Lake(year.store).maintain(after.end + _DAY + _HOUR)))
     say(f"day {number}: {found}")
     return found
 
 
-def _questions(year: Year, day: Interval, now: datetime) -> dict[str, Callable[[], object]]:
-    from kafka_sla.web.queries.context import Context
-    from kafka_sla.web.queries.overview import overview
-    from kafka_sla.web.queries.series import pieces
-
-    slas, store = year.place.settings.slas, year.store
-    hour = Interval(day.start + _HOUR, day.start + 2 * _HOUR)
-    slices = Ledger(store).publications.slices([CLUSTER], hour)
-    names = [sla.name for sla in slas]
-
-    def context() -> Context:
-        return Context(year.place.settings, Ledger(store), Lake(store).remembering(), store, now + 4 * _HOUR)
-
+def _questions(year: Year, day: Interval) -> dict[str, Callable[[], object]]:
+    """What pages ask of lake and ledger, each time opened anew, as after another run."""
+    slas, store, hour = year.place.settings.slas, year.store, Interval(day.start + _HOUR, day.start + 2 * _HOUR)
+    slices, month = Ledger(store).publications.slices([CLUSTER], hour), Interval(day.end - 30 * _DAY, day.end)
+    names, window_ms = [sla.name for sla in slas], year.place.settings.window_ms
     return {
-        "an hour a day ago: plan": lambda: Lake(store).published_files(CONSUMER_LATENCY, slices),
-        "an hour a day ago: page": lambda: [p.cells() for p in pieces(context(), slas[0], hour, 120).found],
-        "overview": lambda: overview(context(), slas),
-        "a month's attainment": lambda: judged_time(Ledger(store), names, Interval(day.end - 30 * _DAY, day.end)),
+        "an hour of it: plan": lambda: Lake(store).published_files(CONSUMER_LATENCY, slices),
+        "an hour of it: all of a page": lambda: measured_spans(
+            Lake(store), Ledger(store), slas[0], hour, window_ms, window_ms
+        ),
+        "verdicts and periods of the overview": lambda: _overview(Ledger(store), slas, day.end),
+        "a month's attainment": lambda: judged_time(Ledger(store), names, month),
     }
+
+
+def _overview(ledger: Ledger, slas: Sequence[Sla], now: datetime) -> None:
+    newest = ledger.queries.newest_verdicts([sla.name for sla in slas], now - _HOUR)
+    attainments(ledger, [(sla, newest[sla.name].end) for sla in slas], newest=True)
+
+
+def _seconds(took: float) -> str:
+    return seconds(took) if took >= 1 else f"{took:.3f} s"
 
 
 def _best(ask: Callable[[], object], times: int = 3) -> float:
