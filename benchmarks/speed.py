@@ -40,7 +40,7 @@ _ASKED: dict[str, tuple[str, Callable[[], str]]] = {
     "mail": ("speed.md", speed_mail.starting),
     "minute": ("speed.md", speed_mail.standing),
     "history": ("speed.md", speed_history.day),
-    "year": ("speed.md", lambda: speed_year.grown(int(os.environ.get(_SHORTER, "365")))),
+    "year": ("speed.md", lambda: speed_year.grown(max(1, round(float(os.environ.get(_SHORTER, "365")))))),
     "wire": ("scale.md", speed_snapshot.wire),
     "scale": ("scale.md", speed_scale.interval),
     "cluster": ("scale.md", lambda: speed_cluster.interval(_SIZES)),

@@ -66,7 +66,6 @@ class Judged:
     windows: Mapping[str, Sequence[SlaWindow]]
     slots: Mapping[str, Sequence[Rollup]]
     load_sums: Mapping[str, Mapping[Piece, bytes]]
-    validated: Sequence[Mapping[str, object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +95,7 @@ def grown(days: int = 365, group_partitions: int = 1_000) -> str:
     with tempfile.TemporaryDirectory(prefix="kafka_sla-year-") as folder:
         measured = _workplace(Path(folder, "measured"))
         hour = measured_hour(measured, shape := Shape(group_partitions))
-        said = Ledger(measured.store).validations.results(Interval(START, START + _HOUR))
+        said = [r for r in Ledger(measured.store).validations.results(Interval(START, START + _HOUR)) if r["success"]]
         first = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + 2 * _DAY
         alike = _alike(Path(folder), hour, said, first)
         year = Year(_workplace(Path(folder, "year")), first, hour, shape)
@@ -217,7 +216,7 @@ def _passed(year: Year, said: Sequence[Mapping[str, object]], printed: Sequence[
         _load(year.store, year.shape if whole else Shape(_FEW), span, year.all if whole else year.few, said)
         if judged is None:
             _judge(year.place, span)
-            judged = _judged(year, span, said)
+            judged = _judged(year, span)
         else:
             _repeat(year, judged, span, whole=span == year.day(number))
         rest = None
@@ -230,7 +229,7 @@ def _passed(year: Year, said: Sequence[Mapping[str, object]], printed: Sequence[
     return columns
 
 
-def _judged(year: Year, day: Interval, said: Sequence[Mapping[str, object]]) -> Judged:
+def _judged(year: Year, day: Interval) -> Judged:
     ledger, names = Ledger(year.store), [sla.name for sla in year.place.settings.slas]
     load_id = load_id_of(day.start)
     pieces = [Piece(load_id, width, s.start) for width in (DAY_MS, HOUR_MS, SLOT_MS) for s in day.windows(width)]
@@ -239,7 +238,6 @@ def _judged(year: Year, day: Interval, said: Sequence[Mapping[str, object]]) -> 
         {name: ledger.verdicts.windows(name, day) for name in names},
         {name: ledger.rollups.whole(name, SLOT_MS, day) for name in names},
         {of.name: found for of in METRICS if (found := ledger.load_sums.read(of.name, pieces))},
-        said,
     )
 
 
