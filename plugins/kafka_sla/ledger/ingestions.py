@@ -7,13 +7,15 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import accumulate
-from operator import itemgetter
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, update
 
 from kafka_sla.ledger.storage.database import Database, delete_each
 from kafka_sla.ledger.storage.schema import FACT_LOADS, PUBLICATIONS
 from kafka_sla.model.entities import Interval
+
+_Landing = tuple[int, datetime]
+"""Number, and the oldest time that its facts may have."""
 
 
 class Ingestions:
@@ -60,8 +62,8 @@ class Ingestions:
             return _insert(connection, cluster, interval, landed=landed)
 
 
-def landings_after(connection: Connection, cluster: str, after: int) -> list[tuple[int, datetime]]:
-    """Landings numbered above `after`: number, and the oldest time that their facts may have."""
+def landings_after(connection: Connection, cluster: str, after: int) -> list[_Landing]:
+    """Landings numbered above `after`."""
     mine = select(FACT_LOADS.c.seq, FACT_LOADS.c.from_at).where(FACT_LOADS.c.cluster == cluster)
     return [(row.seq, row.from_at) for row in connection.execute(mine.where(FACT_LOADS.c.seq > after))]
 
@@ -110,10 +112,14 @@ def _forget_unheeded(connection: Connection, before: datetime) -> None:
         delete_each(connection, delete(FACT_LOADS).where(f.cluster == cluster), f.seq, gone)
 
 
-def _heeded(landings: Sequence[tuple[int, datetime]], published: Sequence[tuple[int, datetime]]) -> set[int]:
+def _heeded(landings: Sequence[_Landing], published: Sequence[tuple[int, datetime]]) -> set[int]:
     """The landings, in order, that publications, told by what they have seen and their end, are trusted no further
     than: of those that one has not seen, the one with the oldest facts, where these are of its time or before it."""
-    oldest = [*accumulate(reversed(landings), lambda later, one: min(later, one, key=itemgetter(1)))][::-1]
+    oldest = [*accumulate(reversed(landings), _older)][::-1]
     numbers = [seq for seq, _ in landings]
     unseen = ((bisect_right(numbers, seen), end) for seen, end in published)
     return {oldest[at][0] for at, end in unseen if at < len(oldest) and oldest[at][1] < end}
+
+
+def _older(one: _Landing, other: _Landing) -> _Landing:
+    return other if other[1] < one[1] else one

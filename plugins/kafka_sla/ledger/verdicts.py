@@ -272,7 +272,8 @@ def _open_until(connection: Connection, sla: str) -> datetime | None:
         return None
     t = SLA_WINDOWS.c
     last_bad = select(func.max(t.window_end)).where(t.sla == sla, t.window_start >= start, JUDGED == "bad")
-    return connection.execute(last_bad).scalar_one()
+    until: datetime | None = connection.execute(last_bad).scalar_one()
+    return until
 
 
 def _reach(
