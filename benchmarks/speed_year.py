@@ -223,7 +223,7 @@ def _passed(year: Year, said: Sequence[Mapping[str, object]], printed: Sequence[
         if number % _NIGHTLY == 0 and not is_printed:
             Lake(year.store).maintain(span.end + _HOUR)
         if is_printed:
-            columns.append(_printed(year, judged, number, said))
+            columns.append(_printed(year, number, said))
             rest = Interval(year.day(number + 1).start + _RUNS * RUN, year.day(number + 1).end)
         say(f"day {number}")
     return columns
@@ -260,7 +260,7 @@ def _moved(span: Interval, by: timedelta) -> Interval:
     return Interval(span.start + by, span.end + by)
 
 
-def _printed(year: Year, judged: Judged, number: int, said: Sequence[Mapping[str, object]]) -> dict[str, str]:
+def _printed(year: Year, number: int, said: Sequence[Mapping[str, object]]) -> dict[str, str]:
     """What there is after that day, and what the pages, the next runs and a night take."""
     found = _sizes(year.store)
     day = year.day(number)
