@@ -27,7 +27,7 @@ from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, LOG_OFFSETS, METRICS
 
-_RUN = timedelta(minutes=5)
+RUN = timedelta(minutes=5)
 _HOUR = Interval(START, START + timedelta(hours=1))
 
 
@@ -35,16 +35,19 @@ def day(intervals: int = 288, group_partitions: int = 1_000) -> str:
     """A day of five-minute runs, before and after the nights that tidy it."""
     shape = Shape(group_partitions)
     with tempfile.TemporaryDirectory(prefix="kafka_sla-history-") as folder:
-        measured = _measured(workplace(Path(folder, "measured")), shape)
+        measured = measured_hour(workplace(Path(folder, "measured")), shape)
         store = Store.embedded(Path(folder, "day"))
         spent: dict[str, float] = {}
         with timed(f"storing {intervals} runs", spent):
             for number in range(intervals):
-                _store(store, shape, START + number * _RUN, measured)
-        before, read_before = _inventory(store), _read_seconds(store, intervals)
+                start = START + number * RUN
+                store_run(store, shape, start, measured)
+                if start.minute == 0:
+                    say(f"stored {start:%H:%M}")
+        before, read_before = inventory(store), _read_seconds(store, intervals)
         with timed("settling", spent):
             nights = [Lake(store).maintain(datetime.now(UTC) + timedelta(days=days)) for days in (2, 4, 6)]
-        after, read_after = _inventory(store), _read_seconds(store, intervals)
+        after, read_after = inventory(store), _read_seconds(store, intervals)
     rows = [
         (kind, f"{before[kind][0]:,}", megabytes(before[kind][1]), f"{after[kind][0]:,}", megabytes(after[kind][1]))
         for kind in sorted(before)
@@ -66,7 +69,7 @@ def _all(nights: Sequence[MaintenanceResult], what: str) -> str:
     return f"{sum(getattr(night, what) for night in nights):,}"
 
 
-def _measured(place: Workplace, shape: Shape) -> dict[str, pa.Table]:
+def measured_hour(place: Workplace, shape: Shape) -> dict[str, pa.Table]:
     """Published rows of one hour of every metric table."""
     store_facts(place, shape, 1 / 24)
     execute(place, Run(_HOUR, (CLUSTER,), place.settings.slas, live=False))
@@ -74,37 +77,42 @@ def _measured(place: Workplace, shape: Shape) -> dict[str, pa.Table]:
     return {of.name: lake.published(of.name, _HOUR) for of in METRICS}
 
 
-def _store(store: Store, shape: Shape, start: datetime, measured: Mapping[str, pa.Table]) -> None:
-    """What a run stores of its interval: facts, the files of its load, and the row that publishes it."""
-    interval, lake = Interval(start, start + _RUN), Lake(store)
-    load_id = f"{int(start.timestamp()):032x}"
+def store_run(store: Store, shape: Shape, start: datetime, measured: Mapping[str, pa.Table]) -> list[str]:
+    """What a run stores of its interval: facts, the files of its load, and the row that publishes it. Answers which
+    tables have rows of it."""
+    interval, lake = Interval(start, start + RUN), Lake(store)
+    load_id = load_id_of(start)
     lake.land(
         {LOG_OFFSETS.name: log_offsets(shape, interval), COMMITTED_OFFSETS.name: committed_offsets(shape, interval)}
     )
     files = {}
     for name, hour in measured.items():
         files[name] = [f"{lake.stage_dir(load_id)}/{name}/part-0.parquet"]
-        write_rows(files[name][0], _shifted(hour, interval, load_id))
-    lake.add_load(load_id, interval, files)
+        write_rows(files[name][0], shifted(hour, interval, start))
+    names = lake.add_load(load_id, interval, files)
     Ledger(store).publications.publish([CLUSTER], interval, load_id, Ledger(store).ingestions.readable_seq(CLUSTER))
-    if start.minute == 0:
-        say(f"stored {start:%H:%M}")
+    return names
 
 
-def _shifted(hour: pa.Table, interval: Interval, load_id: str) -> pa.Table:
-    """The rows of the same minutes of the measured hour, moved to this interval."""
+def load_id_of(start: datetime) -> str:
+    """The load that begins then."""
+    return f"{int(start.timestamp()):032x}"
+
+
+def shifted(hour: pa.Table, interval: Interval, start: datetime) -> pa.Table:
+    """The rows of the same minutes of the measured hour, moved to this part of an hour of a load that starts then."""
     moved = interval.start.replace(minute=0) - START
     part = Interval(interval.start - moved, interval.end - moved)
     rows = hour.filter((pc.field("window_start") >= part.start) & (pc.field("window_start") < part.end))
-    for name in ("window_start", "window_end"):
-        at = rows.schema.get_field_index(name)
-        rows = rows.set_column(at, name, pc.add(rows[name], pa.scalar(moved, pa.duration("us"))))
-    stamp = pa.scalar(interval.start, pa.timestamp("us", "UTC"))
+    for at, field in enumerate(rows.schema):
+        if pa.types.is_timestamp(field.type):
+            rows = rows.set_column(at, field, pc.add(rows[field.name], pa.scalar(moved, pa.duration("us"))))
+    stamp = pa.scalar(start, pa.timestamp("us", "UTC"))
     rows = rows.append_column("interval_start", pa.repeat(stamp, rows.num_rows))
-    return rows.append_column("load_id", pa.repeat(pa.scalar(load_id), rows.num_rows))
+    return rows.append_column("load_id", pa.repeat(pa.scalar(load_id_of(start)), rows.num_rows))
 
 
-def _inventory(store: Store) -> defaultdict[str, tuple[int, int]]:
+def inventory(store: Store) -> defaultdict[str, tuple[int, int]]:
     """Files and bytes in the warehouse by what they hold."""
     files: Counter[str] = Counter()
     size: Counter[str] = Counter()

@@ -34,7 +34,7 @@ from kafka_sla.lake.table_layout import (
     new_table,
     with_all_columns,
     with_loads,
-    with_true_ids,
+    with_properties,
 )
 from kafka_sla.ledger.storage.database import is_read_only, retrying, telling
 from kafka_sla.model.tables import Table
@@ -120,13 +120,13 @@ class Iceberg:
             there = catalog.load_table(name)
         except NoSuchTableError:
             self._admit(True)
-            return with_loads(with_true_ids(new_table(catalog, name, table, place)), table)
+            return with_loads(with_properties(new_table(catalog, name, table, place)), table)
         if self._store.catalog and not there.metadata_location.startswith(f"{place}/"):
             raise StoreError(
                 f"the {self._store.catalog_name} has a table {NAMESPACE}.{table.name} of another store, at"
                 f" {there.location()}: give each store a catalog of its own"
             )
-        return with_loads(with_true_ids(with_all_columns(there, table)), table)
+        return with_loads(with_properties(with_all_columns(there, table)), table)
 
     def _connect(self) -> Catalog:
         if self._catalog is None:

@@ -37,6 +37,7 @@ MAIN, LOADS = "main", "loads"
 _PROPERTIES = {
     "commit.retry.num-retries": "0",  # repeating is ours: what to add depends on what the other writer added
     "commit.manifest-merge.enabled": "true",  # else a year of five-minute runs is a hundred thousand manifests
+    "commit.manifest.target-size-bytes": "65536",  # else one manifest tells of a year: all reads would read all of it
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",  # each tells all snapshots: together they outgrow the rows
 }
@@ -94,21 +95,26 @@ def with_all_columns(there: IcebergTable, table: Table) -> IcebergTable:
     return there
 
 
-def with_true_ids(there: IcebergTable) -> IcebergTable:
-    """The table whose name mapping gives keys, values and elements the ids that they have in the schema. Catalogs give
-    ids of their own, so that those of older versions fit none: Iceberg's reader for Spark then finds no such column."""
-    named = there.name_mapping()
-    if named is None:
-        return there
+def with_properties(there: IcebergTable) -> IcebergTable:
+    """The table with the properties that new ones have, unless somebody gave it others."""
+    missing = {name: value for name, value in _PROPERTIES.items() if name not in there.properties}
+    if wanted := missing | _true_names(there):
+        with there.transaction() as transaction:
+            transaction.set_properties(wanted)
+    return there
+
+
+def _true_names(there: IcebergTable) -> dict[str, str]:
+    """The name mapping that gives keys, values and elements the ids that they have in the schema, where it gives them
+    others. Catalogs choose ids of their own, so that those of older versions fit none: Iceberg's reader for Spark then
+    finds no such column."""
+    named = there.name_mapping() or ()
     of_schema = {field.field_id: field for field in there.schema().name_mapping}
     true = [
         field.model_copy(update={"fields": of_schema[field.field_id].fields}) if field.field_id in of_schema else field
         for field in named
     ]
-    if true != list(named):
-        with there.transaction() as change:
-            change.set_properties({_NAME_MAPPING: NameMapping(true).model_dump_json()})
-    return there
+    return {} if true == list(named) else {_NAME_MAPPING: NameMapping(true).model_dump_json()}
 
 
 def with_loads(there: IcebergTable, table: Table) -> IcebergTable:

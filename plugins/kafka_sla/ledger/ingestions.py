@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import accumulate
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, update
 
-from kafka_sla.ledger.storage.database import Database
+from kafka_sla.ledger.storage.database import Database, delete_each
 from kafka_sla.ledger.storage.schema import FACT_LOADS, PUBLICATIONS
 from kafka_sla.model.entities import Interval
+
+_Landing = tuple[int, datetime]
+"""Number, and the oldest time that its facts may have."""
 
 
 class Ingestions:
@@ -42,21 +49,21 @@ class Ingestions:
 
     def renumber_stale(self, before: datetime) -> None:
         """Number landings that were announced before `before` and never confirmed anew, as if they had just landed, and
-        forget those that every publication has seen."""
+        forget those that say nothing any more."""
         stale = select(FACT_LOADS).where(~FACT_LOADS.c.landed, FACT_LOADS.c.recorded_at < before)
         with self._database.writing("fact_loads") as connection:
             for row in connection.execute(stale).all():
                 _insert(connection, row.cluster, Interval(row.from_at, row.to_at), landed=True)
                 connection.execute(delete(FACT_LOADS).where(_is(row.cluster, row.seq)))
-            _forget_seen(connection)
+            _forget_unheeded(connection, before)
 
     def _record(self, cluster: str, interval: Interval, *, landed: bool) -> int:
         with self._database.writing("fact_loads") as connection:
             return _insert(connection, cluster, interval, landed=landed)
 
 
-def landings_after(connection: Connection, cluster: str, after: int) -> list[tuple[int, datetime]]:
-    """Landings numbered above `after`: number, and the oldest time that their facts may have."""
+def landings_after(connection: Connection, cluster: str, after: int) -> list[_Landing]:
+    """Landings numbered above `after`."""
     mine = select(FACT_LOADS.c.seq, FACT_LOADS.c.from_at).where(FACT_LOADS.c.cluster == cluster)
     return [(row.seq, row.from_at) for row in connection.execute(mine.where(FACT_LOADS.c.seq > after))]
 
@@ -85,12 +92,34 @@ def _is(cluster: str, seq: int) -> ColumnElement[bool]:
     return and_(FACT_LOADS.c.cluster == cluster, FACT_LOADS.c.seq == seq)
 
 
-def _forget_seen(connection: Connection) -> None:
-    """Drop landings at or below every publication's `facts_seq`, except the newest one, which carries the number."""
-    oldest = select(PUBLICATIONS.c.cluster, func.min(PUBLICATIONS.c.facts_seq)).group_by(PUBLICATIONS.c.cluster)
-    for cluster, seen in connection.execute(oldest).all():
-        mine = FACT_LOADS.c.cluster == cluster
-        newest = _newest(connection, cluster)
-        connection.execute(
-            delete(FACT_LOADS).where(mine, FACT_LOADS.c.landed, FACT_LOADS.c.seq <= seen, FACT_LOADS.c.seq < newest)
-        )
+def _forget_unheeded(connection: Connection, before: datetime) -> None:
+    """Drop landings that every publication has seen, and of those recorded before `before`, when nobody is measuring
+    any more who has not seen them, all that limit what no publication is trusted for. The newest one of a cluster
+    stays, which carries the number."""
+    published: dict[str, list[tuple[int, datetime]]] = defaultdict(list)
+    p, f = PUBLICATIONS.c, FACT_LOADS.c
+    for cluster, seen, end in connection.execute(select(p.cluster, p.facts_seq, p.interval_end)).all():
+        published[cluster].append((seen, end))
+    for cluster, seen_until in published.items():
+        rows = connection.execute(select(FACT_LOADS).where(f.cluster == cluster).order_by(f.seq)).all()
+        seen_by_all = min(seen for seen, _ in seen_until)
+        heeded = _heeded([(row.seq, row.from_at) for row in rows], seen_until)
+        gone = [
+            row.seq
+            for row in rows[:-1]
+            if row.landed and (row.seq <= seen_by_all or (row.recorded_at < before and row.seq not in heeded))
+        ]
+        delete_each(connection, delete(FACT_LOADS).where(f.cluster == cluster), f.seq, gone)
+
+
+def _heeded(landings: Sequence[_Landing], published: Sequence[tuple[int, datetime]]) -> set[int]:
+    """The landings, in order, that publications, told by what they have seen and their end, are trusted no further
+    than: of those that one has not seen, the one with the oldest facts, where these are of its time or before it."""
+    oldest = [*accumulate(reversed(landings), _older)][::-1]
+    numbers = [seq for seq, _ in landings]
+    unseen = ((bisect_right(numbers, seen), end) for seen, end in published)
+    return {oldest[at][0] for at, end in unseen if at < len(oldest) and oldest[at][1] < end}
+
+
+def _older(one: _Landing, other: _Landing) -> _Landing:
+    return other if other[1] < one[1] else one

@@ -107,8 +107,7 @@ class Verdicts:
         mine = SLA_WINDOWS.c.sla == sla.name
         inside = and_(SLA_WINDOWS.c.window_start >= interval.start, SLA_WINDOWS.c.window_start < interval.end)
         with self._database.writing(f"sla {sla.name}") as connection:
-            last_bad = select(func.max(SLA_WINDOWS.c.window_end)).where(mine, JUDGED == "bad")
-            open_until = connection.execute(last_bad).scalar_one()
+            open_until = _open_until(connection, sla.name)
             connection.execute(delete(SLA_WINDOWS).where(mine, inside))
             if windows:
                 connection.execute(insert(SLA_WINDOWS), [_window_row(sla, window) for window in windows])
@@ -265,6 +264,18 @@ def _windows(sla: str) -> Select[Any]:
     return select(SLA_WINDOWS).where(SLA_WINDOWS.c.sla == sla).order_by(SLA_WINDOWS.c.window_start)
 
 
+def _open_until(connection: Connection, sla: str) -> datetime | None:
+    """Until when an open miss was bad; None where none is open. Looks no further back than that miss."""
+    open_misses = select(func.min(SLA_MISSES.c.start_at)).where(SLA_MISSES.c.sla == sla, SLA_MISSES.c.state == "open")
+    start = connection.execute(open_misses).scalar_one()
+    if start is None:
+        return None
+    t = SLA_WINDOWS.c
+    last_bad = select(func.max(t.window_end)).where(t.sla == sla, t.window_start >= start, JUDGED == "bad")
+    until: datetime | None = connection.execute(last_bad).scalar_one()
+    return until
+
+
 def _reach(
     connection: Connection, sla: str, begin: datetime, stop: datetime
 ) -> tuple[datetime | None, datetime | None]:
@@ -274,9 +285,10 @@ def _reach(
     known = and_(SLA_WINDOWS.c.sla == sla, JUDGED.in_(("good", "excluded")))
     first = connection.execute(select(func.max(start)).where(known, start < begin)).scalar_one()
     last = connection.execute(select(func.min(start)).where(known, start >= stop)).scalar_one()
-    bad = select(func.max(start)).where(SLA_WINDOWS.c.sla == sla, JUDGED == "bad", start < begin)
-    latest = connection.execute(bad).scalar_one()
-    return (first if latest and (first is None or latest > first) else begin), last
+    bad = select(start).where(SLA_WINDOWS.c.sla == sla, JUDGED == "bad", start < begin)
+    if first is not None:  # else all that was ever judged good would be looked through
+        bad = bad.where(start > first)
+    return (first if connection.execute(bad.limit(1)).first() else begin), last
 
 
 def _neighbourhood(connection: Connection, sla: str, begin: datetime, stop: datetime) -> list[SlaWindow]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 from sqlalchemy import create_engine, select
 
@@ -80,6 +81,28 @@ def test_settling_leaves_what_some_publication_has_not_seen_and_what_is_under_wa
     ledger.ingestions.renumber_stale(datetime.now(UTC) - timedelta(hours=1))
 
     assert landings(store) == [("a", 3, True), ("a", 4, True), ("b", 2, True), ("c", 1, False)]
+
+
+def test_settling_forgets_what_limits_no_trust_however_little_old_publications_have_seen(
+    store: Store, ledger: Ledger
+) -> None:
+    edges = [f"{hour}:00" for hour in range(9)]
+    hours = [span(start, end) for start, end in pairwise(edges)]
+    for number, hour in enumerate(hours, 1):
+        ledger.ingestions.record("a", hour)
+        if number == 5:
+            ledger.ingestions.record("a", span("1:30", "4:00"))
+        ledger.publications.publish(["a"], hour, f"load {number}", ledger.ingestions.readable_seq("a"))
+    ledger.ingestions.record("a", span("6:30", "7:00"))
+    trusted = [ledger.publications.carry("a", at(edge)) for edge in edges[1:]]
+
+    ledger.ingestions.renumber_stale(datetime.now(UTC) - timedelta(hours=1))
+    assert len(landings(store)) == 9, "who measures now may not have seen the newest"
+    ledger.ingestions.renumber_stale(datetime.now(UTC) + timedelta(hours=1))
+
+    assert landings(store) == [("a", 6, True), ("a", 10, True)]
+    assert [ledger.publications.carry("a", at(edge)) for edge in edges[1:]] == trusted
+    assert trusted[1:4] == [(at("1:30"), 2)] * 3, "the late landing counts"
 
 
 def test_a_landing_that_was_killed_keeps_its_time_and_leaves_those_of_others_alone(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import Engine, event, update
 from sqlalchemy.exc import IntegrityError
 
 from kafka_sla.config.settings import Settings
@@ -279,6 +282,34 @@ def test_a_long_time_in_which_nothing_was_bad_is_not_read_again(ledger: Ledger) 
 
     ledger.verdicts.replace(SLA, span("21:00", "21:05"), windows("21:00", "uuuuu"), count)
     assert seen == [5]
+
+
+def test_judging_a_run_reads_as_little_after_days_of_good_windows_as_after_one(tmp_path: Path) -> None:
+    ledger = Ledger(Store.embedded(tmp_path))
+    put(ledger, "0:00", "1:00", "bbb" + "g" * 57)
+    put(ledger, "1:00", "3:00", "g" * 120)
+    with steps_of_sqlite() as after_hours:
+        put(ledger, "3:00", "3:05", "ggbbb")
+    put(ledger, "3:00", "40:00", "g" * 2220)
+    with steps_of_sqlite() as after_days:
+        put(ledger, "40:00", "40:05", "ggbbb")
+
+    assert len(after_days) <= len(after_hours) + 5
+
+
+@contextmanager
+def steps_of_sqlite() -> Iterator[list[int]]:
+    """Gets an item for each hundred steps that SQLite makes meanwhile: it makes some for every row that it looks at."""
+    steps: list[int] = []
+
+    def watched(connection: sqlite3.Connection, _: object) -> None:
+        connection.set_progress_handler(lambda: steps.append(1), 100)
+
+    event.listen(Engine, "connect", watched)
+    try:
+        yield steps
+    finally:
+        event.remove(Engine, "connect", watched)
 
 
 def test_why_time_was_not_judged_is_kept_until_all_of_it_is(ledger: Ledger) -> None:

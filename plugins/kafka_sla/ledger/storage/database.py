@@ -183,7 +183,7 @@ class Database:
         return added
 
 
-def delete_each(connection: Connection, rows: Delete, column: Column[Any], values: Iterable[str]) -> None:
+def delete_each(connection: Connection, rows: Delete, column: Column[Any], values: Iterable[str | int]) -> None:
     """Delete those of the rows that have one of the values, be they more than a statement can name."""
     if asked := [{"value": value} for value in values]:
         connection.execute(rows.where(column == bindparam("value")), asked)
