@@ -13,7 +13,7 @@ SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: alerts help setup check format docs test wheel release demo history compatibility order truth checkpoint chains brokers speed browser pictures pages faults damage lifetime mutate audit constraints simulate planted matrix celery trino burn suggest clean
+.PHONY: alerts help setup check format docs test wheel release demo history compatibility order truth checkpoint chains brokers speed browser pictures pages faults damage lifetime mutate audit constraints simulate planted matrix celery trino engines burn suggest clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -134,6 +134,9 @@ celery: setup ## an Airflow with CeleryExecutor whose two workers share no folde
 trino: setup ## a Trino that is unpacked already reads the tables; TRINO=/path/to/trino-server-476 TRINO_JAVA=/path/to/java
 	@test -d "$(TRINO)/plugin/iceberg" || { echo "Trino is needed: unpack io.trino:trino-server from Maven Central (0.8 GB), then make trino TRINO=/path/to/it; TRINO_JAVA names the Java that it wants"; exit 1; }
 	$(BIN)/pytest tests/kafka_sla/lake/tables_in_trino.py $(PYTEST)
+
+engines: $(EDITABLE) ## DuckDB's iceberg_scan and Polars read the tables, each in an environment of its own (1 minute)
+	$(BIN)/pytest tests/kafka_sla/lake/tables_elsewhere.py $(PYTEST)
 
 burn: $(EDITABLE) ## alerts on burn rates over a year of 1,000 SLAs, against Prometheus and against the truth (10 minutes)
 	@$(BIN)/python -m benchmarks.burn
