@@ -1,4 +1,4 @@
-"""`make engines`: DuckDB's `iceberg_scan` and Polars, each in an environment of its own, read what is published once."""
+"""`make engines`: DuckDB and Polars, each in an environment of its own, read what is published, and that once."""
 
 from __future__ import annotations
 
