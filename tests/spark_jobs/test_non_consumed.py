@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
@@ -97,6 +98,12 @@ def wild(chance: random.Random, topic: str) -> tuple[Scene, dict[int, int]]:
 
 
 _NOTHING_WAITS = {"records_lag": 0, "backlog_age_ms": 0.0, "backlog_age_high_ms": 0.0}
+_WAITING: dict[str, Row] = {
+    "one waits": {"records_lag": 1},
+    "how many wait is unknown": {"records_lag": None},
+    "how long they wait is unknown": {"backlog_age_ms": None, "backlog_age_high_ms": None},
+    "how long they wait is unbounded": {"backlog_age_high_ms": None},
+}
 WILD = {f"wild {i}": wild(random.Random(i), f"wild {i}") for i in range(20)}
 SCENES = [
     scene("standing", [(0, 100)], still(0, 150)),
@@ -106,6 +113,7 @@ SCENES = [
         *between[2:],
     ),
     scene("moving", [(0, 100), (190, 120), (210, 130)], still(0, 150)),
+    scene("polled between two windows", [(0, 100)], [(30, 0), (240, 150), (330, 150)]),
     scene("ahead", [(0, 400)], still(0, 150)),
     scene("behind from the start", [(0, 100)], still(120, 150)),
     scene("several moves", [(0, 100)], [(30, 0), (150, 150), (210, 180), (570, 180)]),
@@ -130,6 +138,10 @@ SCENES = [
     scene("configured almost an hour before", [(0, 100)], still(0, 150), seconds=360 - 3_600),
     (*scene("never configured", [(0, 100)], still(0, 150))[:2], [], scene("never configured", [(0, 100)], [])[3]),
     (*(all_read := scene("all read", [(0, 100)], []))[:3], [row | _NOTHING_WAITS for row in all_read[3]]),
+    *(
+        (*(waits := scene(topic, [(0, 100)], still(0, 150)))[:3], [row | figures for row in waits[3]])
+        for topic, figures in _WAITING.items()
+    ),
     scene("never polled", [(0, 100)], []),
     scene(
         "a commit within the second of a poll",
@@ -231,6 +243,11 @@ def test_a_window_with_a_poll_that_was_compared_with_none_has_no_counts(seen: Se
     )
 
 
+def test_a_poll_at_the_end_of_a_window_belongs_to_it(seen: Seen) -> None:
+    before, after = (seen["polled between two windows", minute] for minute in (3, 4))
+    assert (bounds(before), before["log_start_offset"], bounds(after)) == ((50, 50), 150, (None, None))
+
+
 def test_totals_are_sums_of_both_bounds(seen: Seen) -> None:
     assert [totals(seen["several moves", m]) for m in (1, 2, 3, 9)] == [(0, 0), (50, 50), (80, 80), (80, 80)]
 
@@ -245,6 +262,22 @@ def test_what_was_committed_just_before_a_look_may_have_been_held_at_it(seen: Se
 def test_where_nothing_waits_nothing_expires(seen: Seen) -> None:
     row = seen["all read", 3]
     assert (row["unread_records"], row["oldest_unread_at"], row["unread_expires_at"]) == (0, None, None)
+
+
+@pytest.mark.parametrize(
+    ("topic", "oldest", "expires"),
+    [
+        ("one waits", at(140), at(130 + 3_600)),
+        ("how many wait is unknown", None, None),
+        ("how long they wait is unknown", None, None),
+        ("how long they wait is unbounded", at(140), at(140 + 3_600)),
+    ],
+)
+def test_what_is_known_of_what_waits_tells_when_it_expires(
+    seen: Seen, topic: str, oldest: datetime | None, expires: datetime | None
+) -> None:
+    row = seen[topic, 3]
+    assert (row["oldest_unread_at"], row["unread_expires_at"]) == (oldest, expires)
 
 
 def test_windows_without_a_look_to_compare_have_no_counts_and_say_so(seen: Seen) -> None:
