@@ -142,6 +142,10 @@ SCENES = [
         (*(waits := scene(topic, [(0, 100)], still(0, 150)))[:3], [row | figures for row in waits[3]])
         for topic, figures in _WAITING.items()
     ),
+    (
+        *(expired := scene("expired and back", [(0, 100), (370, 200)], still(0, 150)))[:3],
+        [row for row in expired[3] if not at(180) <= row["window_start"] < at(360)],
+    ),
     scene("never polled", [(0, 100)], []),
     scene(
         "a commit within the second of a poll",
@@ -250,6 +254,12 @@ def test_a_poll_at_the_end_of_a_window_belongs_to_it(seen: Seen) -> None:
 
 def test_totals_are_sums_of_both_bounds(seen: Seen) -> None:
     assert [totals(seen["several moves", m]) for m in (1, 2, 3, 9)] == [(0, 0), (50, 50), (80, 80), (80, 80)]
+
+
+def test_a_group_that_had_expired_begins_anew(seen: Seen) -> None:
+    """What was removed meanwhile, nobody had to read."""
+    back, later = (seen["expired and back", minute] for minute in (6, 7))
+    assert (bounds(back), totals(back), bounds(later), totals(later)) == ((None, None), (0, 0), (0, 0), (0, 0))
 
 
 def test_what_was_committed_just_before_a_look_may_have_been_held_at_it(seen: Seen, rows: list[Row]) -> None:
