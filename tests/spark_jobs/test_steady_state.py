@@ -88,6 +88,13 @@ def test_carried_states_go_on_where_they_stood(measure: Measure) -> None:
     assert first + second == measure(STEADY_FLOW, commits, 300, 540)
 
 
+def test_why_a_group_bootstraps_is_carried(measure: Measure) -> None:
+    commits = [commit(5, 50), commit(130, 1300), commit(190, 0), commit(310, 10)]
+    first = measure(STEADY_FLOW, commits, 0, 240)
+    second = measure(STEADY_FLOW, commits, 240, 360, carried=(240, first))
+    assert _states(second) == [("bootstrapping", "rewind", at(190), False)] * 2
+
+
 def test_records_over_the_threshold_are_counted_exactly(measure: Measure) -> None:
     commits = [commit(0, 0), commit(40, 400)]
     rows = measure(STEADY_FLOW, commits, 0, 60, slas=(sla(30), sla(10)))
