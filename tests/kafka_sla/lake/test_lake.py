@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_sla.config.store import Store
-from kafka_sla.errors import StoreError
+from kafka_sla.errors import DamagedFile, StoreError
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
@@ -283,6 +283,45 @@ class TestLoads:
             load(lake, ledger, name, half)
         assert [Path(file).parts[-3] for file in lake.metric_files(["one"], CONSUMER_LATENCY)] == ["one"]
         assert lake.metric_files(["unheard of"], CONSUMER_LATENCY) == []
+
+    def test_pieces_are_whole_steps_with_about_so_many_rows(self, lake: Lake, ledger: Ledger) -> None:
+        load(lake, ledger, "one", span("9:00", "10:00"))
+        load(lake, ledger, "another", span("9:00", "11:00"), ("b",))
+        cases = {
+            ("10:00", 60): [60],
+            ("10:00", 59): [55, 5],
+            ("10:00", 30): [30, 30],
+            ("10:00", 1): [5] * 12,
+            ("10:02", 60): [60, 2],  # as many rows in the rest as in what is published
+            ("10:02", 1_000): [62],
+            ("11:00", 60): [60, 60],
+        }
+        for (end, most_rows), minutes_each in cases.items():
+            asked = Interval(at("9:00"), at(end))
+            found = list(lake.in_pieces(CONSUMER_LATENCY, asked, "a", 300_000, most_rows))
+            assert [(piece.end - piece.start) // MINUTE for piece in found] == minutes_each
+            assert (found[0].start, found[-1].end) == (asked.start, asked.end)
+
+    def test_where_nothing_is_published_all_is_one_piece(self, lake: Lake) -> None:
+        hour = span("9:00", "10:00")
+        assert list(lake.in_pieces(CONSUMER_LATENCY, hour, "a", 300_000, 1)) == [hour]
+
+    def test_what_is_read_is_spared_damaged_files_and_says_which(self, lake: Lake, ledger: Ledger) -> None:
+        hour = span("10:00", "11:00")
+        for name, start in (("one", "10:00"), ("two", "10:20"), ("three", "10:40")):
+            load(lake, ledger, name, Interval(at(start), at(start) + 20 * MINUTE))
+        damaged = sorted(lake.metric_files(["one", "three"], CONSUMER_LATENCY))
+        for path in damaged:
+            Path(path).write_bytes(Path(path).read_bytes()[:200])
+        rows, left_out = lake.spared(lambda some: some.published("consumer_latency", hour))
+        assert (minutes(rows), left_out) == (list(range(620, 640)), tuple(damaged))
+
+    def test_damage_that_cannot_be_left_out_is_raised(self, lake: Lake) -> None:
+        def read(_: Lake) -> None:
+            raise DamagedFile(["some file"], "torn")
+
+        with pytest.raises(DamagedFile, match="torn"):
+            lake.spared(read)
 
     @pytest.mark.parametrize("wrong", ["elsewhere", "gone", "columns"])
     def test_files_that_are_not_the_load_s_are_refused(self, lake: Lake, wrong: str) -> None:

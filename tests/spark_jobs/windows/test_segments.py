@@ -102,3 +102,14 @@ def test_what_follows_a_commit_that_may_be_of_either_life_is_compared_with_none(
     found = steps_of(points, [commit(2, 900), commit(10, 950), commit(20, 980)])
 
     assert (found.void.tolist(), found.recreated.tolist()) == ([False, True, True], [False, False, True])
+
+
+@pytest.mark.parametrize(("polled", "recreated"), [(1_260, True), (1_260.001, False)])
+def test_a_window_knows_of_the_next_life_what_a_poll_within_ten_minutes_of_its_end_tells(
+    steps_of: StepsOf, polled: float, recreated: bool
+) -> None:
+    points = [point(0, 1_000), point(5, 1_000), point(polled, 990), point(1_320, 995)]
+
+    found = steps_of(points, [commit(2, 900), commit(10, 950), commit(650, 980)])
+
+    assert (found.recreated.tolist(), found.known.tolist()) == ([False, False, recreated], [False, True, not recreated])
