@@ -104,6 +104,11 @@ _WAITING: dict[str, Row] = {
     "how long they wait is unknown": {"backlog_age_ms": None, "backlog_age_high_ms": None},
     "how long they wait is unbounded": {"backlog_age_high_ms": None},
 }
+AROUND = {
+    "commit a second before a poll": (209, 210),
+    "commit at a poll": (210, 210),
+    "commit in the window before a poll": (239.8, 240.5),
+}
 WILD = {f"wild {i}": wild(random.Random(i), f"wild {i}") for i in range(20)}
 SCENES = [
     scene("standing", [(0, 100)], still(0, 150)),
@@ -124,6 +129,8 @@ SCENES = [
     scene(
         "commit within the second of a poll", [(0, 100), (209.5, 140), (209.8, 170)], [(30, 0), (210, 0), (270, 160)]
     ),
+    *(scene(topic, [(0, 100), (t, 140)], [(30, 0), (poll, 0), (270, 160)]) for topic, (t, poll) in AROUND.items()),
+    scene("first commit after the poll", [(215, 100)], still(0, 150)),
     scene("two polls after the first commit", [(205, 100)], [(30, 0), (210, 150), (230, 160), (270, 170)]),
     scene("deleted", [(0, 100), (200, None)], still(0, 150)),
     scene("recreated", [(0, 100)], still(50, 0)),
@@ -212,6 +219,9 @@ def totals(row: Row) -> tuple[int | None, int | None]:
         ("reset to latest", 3, (0, 50)),
         ("rewound", 3, (0, 150)),
         ("compacted and deleted", 3, (50, 50)),
+        ("commit a second before a poll", 4, (20, 60)),
+        ("commit at a poll", 4, (20, 60)),
+        ("commit in the window before a poll", 4, (20, 20)),
     ],
 )
 def test_a_look_tells_what_was_removed_unread_since_the_one_before(
@@ -235,6 +245,11 @@ def test_polls_before_the_first_commit_of_a_group_say_nothing_of_it(seen: Seen) 
     assert (bounds(row), totals(row), row["log_start_offset"]) == ((None, None), (0, 0), 150)
     assert row["unknown_reason"] == "the log start offset was not compared with an earlier poll in this window"
     assert bounds(seen["first commit between two polls", 4]) == (0, 0)
+
+
+def test_before_the_first_poll_nobody_knows_how_far_a_group_had_read_at_most(seen: Seen) -> None:
+    row = seen["first commit after the poll", 3]
+    assert (row["log_start_offset"], row["position_low"], row["position_high"]) == (None, 100, None)
 
 
 def test_a_window_with_a_poll_that_was_compared_with_none_has_no_counts(seen: Seen) -> None:
