@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,16 @@ def test_who_goes_back_again_in_the_next_piece_is_stuck(measure: Measure) -> Non
         ("bootstrapping", "rewind", at(190), False),
         ("steady", "rewound_again", at(320), False),
     ]
+
+
+@pytest.mark.parametrize(
+    ("again", "state"), [(289.999, ("rewound_again", at(289.999))), (290, ("grace_period_over", at(290)))]
+)
+def test_who_goes_back_again_after_the_grace_period_is_stuck_no_more(
+    measure: Measure, again: float, state: tuple[str, datetime]
+) -> None:
+    commits = [commit(5, 50), commit(130, 1300), commit(190, 0), commit(280, 50), commit(again, 0)]
+    assert _states(measure(STEADY_FLOW, commits, 0, 360, slas=(sla(30, grace_period=100),)))[-1][1:3] == state
 
 
 def test_an_sla_that_is_new_has_nothing_to_go_on_with(measure: Measure) -> None:
