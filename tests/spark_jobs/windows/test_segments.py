@@ -2,33 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kafka_sla.model.entities import Cluster, Interval
-from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS
+from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, RECORD_RANGES
 from kafka_sla.spark.job_spec import Job, Replay
-from kafka_sla.spark_jobs.windows.segments import Steps, steps
-from tests.spark_jobs.conftest import Row, at, commit, point
+from kafka_sla.spark_jobs.events.chunks import Chunk
+from kafka_sla.spark_jobs.windows.segments import Segments, Steps, segments, steps
+from tests.spark_jobs.conftest import Row, at, commit, point, read
 from tests.spark_jobs.tasks import chunks_of, files
 
 StepsOf = Callable[[list[Row], list[Row]], Steps]
+SegmentsOf = Callable[..., Segments]
+
+
+def chunk_of(folder: Path, points: list[Row], commits: list[Row], ranges: Sequence[Row] = ()) -> Chunk:
+    """The first hour."""
+    facts = files(folder, {LOG_OFFSETS: points, COMMITTED_OFFSETS: commits, RECORD_RANGES: ranges})
+    replays = (Replay(Cluster("prod", None), None),)
+    job = Job("load", Interval(at(0), at(3_600)), 60_000, replays, (), facts, {}, "", {}, 0)
+    (chunk,) = chunks_of(job)
+    return chunk
 
 
 @pytest.fixture
 def steps_of(tmp_path: Path) -> StepsOf:
     """steps_of(points, commits) → the steps of the first hour, in windows of a minute."""
+    return lambda points, commits: steps(chunk_of(tmp_path, points, commits), 60_000_000)
 
-    def run(points: list[Row], commits: list[Row]) -> Steps:
-        facts = files(tmp_path, {LOG_OFFSETS: points, COMMITTED_OFFSETS: commits})
-        replays = (Replay(Cluster("prod", None), None),)
-        job = Job("load", Interval(at(0), at(3_600)), 60_000, replays, (), facts, {}, "", {}, 0)
-        (chunk,) = chunks_of(job)
-        return steps(chunk, 60_000_000)
+
+@pytest.fixture
+def segments_of(tmp_path: Path) -> SegmentsOf:
+    """segments_of(points, commits, ranges) → what all commits consumed."""
+
+    def run(points: list[Row], commits: list[Row], ranges: Sequence[Row] = ()) -> Segments:
+        chunk = chunk_of(tmp_path, points, commits, ranges)
+        step = steps(chunk, 60_000_000)
+        return segments(chunk, step, np.flatnonzero(step.known))
 
     return run
+
+
+def records(found: Segments) -> list[tuple[int, int]]:
+    """First offset and number of records of each."""
+    return list(zip(found.offset.tolist(), found.records.tolist(), strict=True))
+
+
+def test_records_are_cut_at_each_point_inside_and_no_piece_is_empty(segments_of: SegmentsOf) -> None:
+    points = [point(10, 50), point(15, 50), point(20, 70), point(30, 100)]
+
+    assert records(segments_of(points, [commit(5, 0), commit(40, 100)])) == [(0, 50), (50, 20), (70, 30)]
+
+
+def test_what_nothing_bounds_waited_any_time_and_what_may_have_been_passed_over_none(segments_of: SegmentsOf) -> None:
+    unbounded = segments_of([point(30, 100)], [commit(5, 0), commit(40, 100)])
+    points = [point(0, 0, log_start_offset=0), point(20, 50), point(30, 100, log_start_offset=60)]
+    overtaken = segments_of(points, [commit(5, 10), commit(40, 100)])
+
+    assert unbounded.high_ms.tolist() == [np.inf]
+    assert (records(overtaken), overtaken.low_ms.tolist(), overtaken.high_ms.tolist()) == ([(60, 40)], [0], [20_000])
+
+
+def test_ranges_that_were_read_too_late_cut_nothing(segments_of: SegmentsOf) -> None:
+    points, commits = [point(0, 0), point(30, 100)], [commit(5, 0), commit(40, 100)]
+
+    assert records(segments_of(points, commits, [read(200, 20, 30, 25, 26)])) == [(0, 100)]
+    assert records(segments_of(points, commits, [read(60, 20, 30, 25, 26)])) == [(0, 20), (20, 10), (30, 70)]
+
+
+@pytest.mark.parametrize(("produced", "negative"), [(20, False), (20.001, True)])
+def test_a_record_that_was_read_and_produced_at_the_instant_of_its_commit_is_not_negative(
+    segments_of: SegmentsOf, produced: float, negative: bool
+) -> None:
+    points, commits = [point(0, 0), point(60, 10)], [commit(5, 0), commit(20, 10)]
+
+    found = segments_of(points, commits, [read(60, 0, 10, produced, produced)])
+
+    assert (records(found), found.negative.tolist()) == ([(0, 10)], [negative])
 
 
 def test_a_log_that_begins_behind_the_position_before_overtook_the_commit_unless_it_consumed_nothing(
