@@ -67,6 +67,12 @@ def test_what_nothing_bounds_waited_any_time_and_what_may_have_been_passed_over_
     assert (records(overtaken), overtaken.low_ms.tolist(), overtaken.high_ms.tolist()) == ([(60, 40)], [0], [20_000])
 
 
+def test_records_of_which_only_the_bounds_are_known_are_spread_evenly_between_them(segments_of: SegmentsOf) -> None:
+    found = segments_of([point(0, 10)], [commit(5, 10), commit(40, 110)])
+
+    assert (records(found), found.first_ms.tolist(), found.last_ms.tolist()) == ([(10, 100)], [39_800], [200])
+
+
 def test_ranges_that_were_read_too_late_cut_nothing(segments_of: SegmentsOf) -> None:
     points, commits = [point(0, 0), point(30, 100)], [commit(5, 0), commit(40, 100)]
 
