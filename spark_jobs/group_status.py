@@ -41,7 +41,7 @@ def sums(rows: pa.Table) -> pa.Table:
     """Rows of SUMS from rows of `consumer_status.OF_PARTITIONS`."""
     statuses = pc.dictionary_encode(rows["status"].combine_chunks())
     severity = np.array([_SEVERITY.get(name, 3) for name in statuses.dictionary.to_pylist()], dtype=np.int64)
-    severity = severity[statuses.indices.to_numpy()] if len(severity) else np.zeros(0, dtype=np.int64)
+    severity = severity[statuses.indices.to_numpy()]
     commits, found = pc.list_value_length(rows["commit_times"]).cast(pa.int64()), (severity > 0).astype(np.int64)
     values = {
         "severity": severity,

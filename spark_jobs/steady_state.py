@@ -248,7 +248,7 @@ def _rewinds(
         chunk.at,
         np.where(step.void, NONE, chunk.offset),
         (event > 0) & ~(of_rewind & step.rewound),
-        of_rewind & step.rewound,
+        step.rewound,
         caught,
         began,
         steady,

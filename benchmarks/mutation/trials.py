@@ -26,8 +26,8 @@ _OURS = {path.name.removesuffix(".py") for path in (*ROOT.iterdir(), *(ROOT / "p
 _LEFT_OUT = (".git", ".venv", ".cache", ".work", "dist", "build", ".mypy_cache", ".ruff_cache", ".pytest_cache")
 _PATIENCE, _LEAST_S, _UNKNOWN_S = 5, 30.0, 900.0
 """A mutant that takes so many times as long as the tests do without it, and half a minute, goes on for ever."""
-_FAILED = (1, 2, 3)
-"""What pytest ends with when a test failed, or a module could not be imported."""
+_FAILED = (1, 2, 3, 4)
+"""What pytest ends with when a test failed, or a module or a conftest could not be imported."""
 _PASSED = (0, 5)
 """Every test did, or there was none to run."""
 _SLOW_S = 3.0

@@ -114,7 +114,7 @@ def _held_at(e: LogStartEvents, life: Ints, window: int) -> tuple[Ints, Ints]:
     was held a second before."""
     of, polls = np.flatnonzero(e.position != NONE), np.flatnonzero(e.kind == POLL)
     low, high = np.full(len(e.gp), NONE), np.full(len(e.gp), NONE)
-    if not len(of) or not len(polls):
+    if not len(of):
         return low, high
     origin, span = extent(e.at - _AROUND_US, e.at)
     clock = e.gp[of] * span + (e.at[of] - origin)

@@ -181,7 +181,7 @@ def _cut_at_ranges(t: Timeline, step: Steps, commit: Ints, start: Ints, stop: In
     crossing = np.where(ranges.read(index), ranges.first_after(index, step.at[commit]), start)
     inside = (crossing > start) & (crossing < stop)
     piece = np.repeat(np.arange(len(commit)), 1 + inside)
-    second = np.append(False, piece[1:] == piece[:-1]) if len(piece) else np.zeros(0, dtype=np.bool_)
+    second = ~begins(piece)
     cut = crossing[piece]
     start = np.where(second, cut, start[piece])
     stop = np.where(inside[piece] & ~second, cut, stop[piece])

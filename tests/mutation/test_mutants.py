@@ -23,7 +23,7 @@ def late(rows: list[int], most: int | None = None) -> bool:
 '''
 QUERY = '''
 QUERY = f"""
-    SELECT count(*) FILTER (ours AND new) FROM rows WHERE NOT gone AND n > 0 {"x = 1"} -- AND no more
+    SELECT count(*) FILTER (ours AND new) FROM rows WHERE NOT gone AND n >> 8 > 0 {"x = 1"} -- AND no more
 """
 '''
 
@@ -52,7 +52,7 @@ def test_one_thing_at_a_time_is_wrong_in_python_and_never_a_type_or_a_decorator(
 
 
 def test_one_thing_at_a_time_is_wrong_in_sql_and_never_what_is_inserted_or_a_remark() -> None:
-    wrong = 'SELECT count(*) FILTER (ours AND new) FROM rows WHERE NOT gone AND n > 0 {"x = 1"} -- AND no more'
+    wrong = 'SELECT count(*) FILTER (ours AND new) FROM rows WHERE NOT gone AND n >> 8 > 0 {"x = 1"} -- AND no more'
 
     assert sorted(lines(QUERY)) == sorted(
         [
@@ -60,8 +60,9 @@ def test_one_thing_at_a_time_is_wrong_in_sql_and_never_what_is_inserted_or_a_rem
             wrong.replace("ours AND", "ours OR"),
             wrong.replace("NOT ", ""),
             wrong.replace("gone AND", "gone OR"),
-            wrong.replace("n > 0", "n >= 0"),
-            wrong.replace("n > 0", "n > 1"),
+            wrong.replace(">> 8", ">> 9"),
+            wrong.replace("> 0", ">= 0"),
+            wrong.replace("> 0", "> 1"),
         ]
     )
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 from datetime import timedelta
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 from kafka_sla.model.entities import Cluster, StatusRules
 from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_STATUS, LOG_OFFSETS
-from tests.spark_jobs.conftest import Row, at, commit, point
+from tests.spark_jobs.conftest import Row, at, commit, point, record
 from tests.spark_jobs.measuring import Facts, Measuring, status_of
 
 DEFAULT = Cluster("prod", None)
@@ -354,3 +355,14 @@ def test_the_wild_groups_of_these_tests_do_all_that_is_told_of_them() -> None:
     assert any(not flow for flow in logged) and any(flow[-1]["source"] == "snapshot" for flow in flows if flow)
     assert any(a["at"] == b["at"] for flow in logged for a, b in pairwise(flow))
     assert any(row["committed_offset"] is None for flow in logged for row in flow)
+
+
+def test_lookups_that_another_life_answered_do_not_say_that_nothing_waits(tmp_path: Path) -> None:
+    """The second life answers that it has no record before 330 s; the first had at least 40."""
+    lookups = [point(t, end, source="list_offsets") for t, end in (*((60 * n, 0) for n in range(6)), (360, 3))]
+    commits = [commit(10, 5), commit(70, 20), commit(130, 40), commit(340, 1)]
+    facts = {LOG_OFFSETS: [*lookups, *record(330, 0)], COMMITTED_OFFSETS: commits}
+
+    found = Measuring(CONSUMER_STATUS, status_of, tmp_path).whole(facts, 60, 360, (DEFAULT,))
+
+    assert [(row["lag"], row["log_end_offset"]) for row in found] == [(None, None)] * 4 + [(2, 3)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
@@ -97,6 +98,17 @@ def wild(chance: random.Random, topic: str) -> tuple[Scene, dict[int, int]]:
 
 
 _NOTHING_WAITS = {"records_lag": 0, "backlog_age_ms": 0.0, "backlog_age_high_ms": 0.0}
+_WAITING: dict[str, Row] = {
+    "one waits": {"records_lag": 1},
+    "how many wait is unknown": {"records_lag": None},
+    "how long they wait is unknown": {"backlog_age_ms": None, "backlog_age_high_ms": None},
+    "how long they wait is unbounded": {"backlog_age_high_ms": None},
+}
+AROUND = {
+    "commit a second before a poll": (209, 210),
+    "commit at a poll": (210, 210),
+    "commit in the window before a poll": (239.8, 240.5),
+}
 WILD = {f"wild {i}": wild(random.Random(i), f"wild {i}") for i in range(20)}
 SCENES = [
     scene("standing", [(0, 100)], still(0, 150)),
@@ -106,6 +118,7 @@ SCENES = [
         *between[2:],
     ),
     scene("moving", [(0, 100), (190, 120), (210, 130)], still(0, 150)),
+    scene("polled between two windows", [(0, 100)], [(30, 0), (240, 150), (330, 150)]),
     scene("ahead", [(0, 400)], still(0, 150)),
     scene("behind from the start", [(0, 100)], still(120, 150)),
     scene("several moves", [(0, 100)], [(30, 0), (150, 150), (210, 180), (570, 180)]),
@@ -116,6 +129,8 @@ SCENES = [
     scene(
         "commit within the second of a poll", [(0, 100), (209.5, 140), (209.8, 170)], [(30, 0), (210, 0), (270, 160)]
     ),
+    *(scene(topic, [(0, 100), (t, 140)], [(30, 0), (poll, 0), (270, 160)]) for topic, (t, poll) in AROUND.items()),
+    scene("first commit after the poll", [(215, 100)], still(0, 150)),
     scene("two polls after the first commit", [(205, 100)], [(30, 0), (210, 150), (230, 160), (270, 170)]),
     scene("deleted", [(0, 100), (200, None)], still(0, 150)),
     scene("recreated", [(0, 100)], still(50, 0)),
@@ -130,6 +145,14 @@ SCENES = [
     scene("configured almost an hour before", [(0, 100)], still(0, 150), seconds=360 - 3_600),
     (*scene("never configured", [(0, 100)], still(0, 150))[:2], [], scene("never configured", [(0, 100)], [])[3]),
     (*(all_read := scene("all read", [(0, 100)], []))[:3], [row | _NOTHING_WAITS for row in all_read[3]]),
+    *(
+        (*(waits := scene(topic, [(0, 100)], still(0, 150)))[:3], [row | figures for row in waits[3]])
+        for topic, figures in _WAITING.items()
+    ),
+    (
+        *(expired := scene("expired and back", [(0, 100), (370, 200)], still(0, 150)))[:3],
+        [row for row in expired[3] if not at(180) <= row["window_start"] < at(360)],
+    ),
     scene("never polled", [(0, 100)], []),
     scene(
         "a commit within the second of a poll",
@@ -196,6 +219,9 @@ def totals(row: Row) -> tuple[int | None, int | None]:
         ("reset to latest", 3, (0, 50)),
         ("rewound", 3, (0, 150)),
         ("compacted and deleted", 3, (50, 50)),
+        ("commit a second before a poll", 4, (20, 60)),
+        ("commit at a poll", 4, (20, 60)),
+        ("commit in the window before a poll", 4, (20, 20)),
     ],
 )
 def test_a_look_tells_what_was_removed_unread_since_the_one_before(
@@ -221,6 +247,11 @@ def test_polls_before_the_first_commit_of_a_group_say_nothing_of_it(seen: Seen) 
     assert bounds(seen["first commit between two polls", 4]) == (0, 0)
 
 
+def test_before_the_first_poll_nobody_knows_how_far_a_group_had_read_at_most(seen: Seen) -> None:
+    row = seen["first commit after the poll", 3]
+    assert (row["log_start_offset"], row["position_low"], row["position_high"]) == (None, 100, None)
+
+
 def test_a_window_with_a_poll_that_was_compared_with_none_has_no_counts(seen: Seen) -> None:
     first, second = (seen["two polls after the first commit", minute] for minute in (3, 4))
     assert (bounds(first), totals(first), bounds(second), totals(second)) == (
@@ -231,8 +262,19 @@ def test_a_window_with_a_poll_that_was_compared_with_none_has_no_counts(seen: Se
     )
 
 
+def test_a_poll_at_the_end_of_a_window_belongs_to_it(seen: Seen) -> None:
+    before, after = (seen["polled between two windows", minute] for minute in (3, 4))
+    assert (bounds(before), before["log_start_offset"], bounds(after)) == ((50, 50), 150, (None, None))
+
+
 def test_totals_are_sums_of_both_bounds(seen: Seen) -> None:
     assert [totals(seen["several moves", m]) for m in (1, 2, 3, 9)] == [(0, 0), (50, 50), (80, 80), (80, 80)]
+
+
+def test_a_group_that_had_expired_begins_anew(seen: Seen) -> None:
+    """What was removed meanwhile, nobody had to read."""
+    back, later = (seen["expired and back", minute] for minute in (6, 7))
+    assert (bounds(back), totals(back), bounds(later), totals(later)) == ((None, None), (0, 0), (0, 0), (0, 0))
 
 
 def test_what_was_committed_just_before_a_look_may_have_been_held_at_it(seen: Seen, rows: list[Row]) -> None:
@@ -245,6 +287,22 @@ def test_what_was_committed_just_before_a_look_may_have_been_held_at_it(seen: Se
 def test_where_nothing_waits_nothing_expires(seen: Seen) -> None:
     row = seen["all read", 3]
     assert (row["unread_records"], row["oldest_unread_at"], row["unread_expires_at"]) == (0, None, None)
+
+
+@pytest.mark.parametrize(
+    ("topic", "oldest", "expires"),
+    [
+        ("one waits", at(140), at(130 + 3_600)),
+        ("how many wait is unknown", None, None),
+        ("how long they wait is unknown", None, None),
+        ("how long they wait is unbounded", at(140), at(140 + 3_600)),
+    ],
+)
+def test_what_is_known_of_what_waits_tells_when_it_expires(
+    seen: Seen, topic: str, oldest: datetime | None, expires: datetime | None
+) -> None:
+    row = seen[topic, 3]
+    assert (row["oldest_unread_at"], row["unread_expires_at"]) == (oldest, expires)
 
 
 def test_windows_without_a_look_to_compare_have_no_counts_and_say_so(seen: Seen) -> None:

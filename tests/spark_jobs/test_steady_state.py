@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,43 @@ def test_carried_states_go_on_where_they_stood(measure: Measure) -> None:
     first = measure(STEADY_FLOW, commits, 300, 360)
     second = measure(STEADY_FLOW, commits, 360, 540, carried=(360, first))
     assert first + second == measure(STEADY_FLOW, commits, 300, 540)
+
+
+def test_why_a_group_bootstraps_is_carried(measure: Measure) -> None:
+    commits = [commit(5, 50), commit(130, 1300), commit(190, 0), commit(310, 10)]
+    first = measure(STEADY_FLOW, commits, 0, 240)
+    second = measure(STEADY_FLOW, commits, 240, 360, carried=(240, first))
+    assert _states(second) == [("bootstrapping", "rewind", at(190), False)] * 2
+
+
+def test_who_goes_back_again_in_the_next_piece_is_stuck(measure: Measure) -> None:
+    commits = [commit(5, 50), commit(130, 1300), commit(190, 0), commit(310, 100), commit(320, 0)]
+    first = measure(STEADY_FLOW, commits, 0, 240)
+    second = measure(STEADY_FLOW, commits, 240, 360, carried=(240, first))
+    assert _states(second) == [
+        ("bootstrapping", "rewind", at(190), False),
+        ("steady", "rewound_again", at(320), False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("again", "state"), [(289.999, ("rewound_again", at(289.999))), (290, ("grace_period_over", at(290)))]
+)
+def test_who_goes_back_again_after_the_grace_period_is_stuck_no_more(
+    measure: Measure, again: float, state: tuple[str, datetime]
+) -> None:
+    commits = [commit(5, 50), commit(130, 1300), commit(190, 0), commit(280, 50), commit(again, 0)]
+    assert _states(measure(STEADY_FLOW, commits, 0, 360, slas=(sla(30, grace_period=100),)))[-1][1:3] == state
+
+
+def test_an_sla_that_is_new_has_nothing_to_go_on_with(measure: Measure) -> None:
+    commits, new = [commit(t, t * 10) for t in (5, 50, 70)], replace(sla(30), name="new")
+    first = measure(STEADY_FLOW, commits, 0, 60)
+    (row,) = measure(STEADY_FLOW, commits, 60, 120, carried=(60, first), slas=(sla(30), new))
+    assert {s["sla"]: (s["state"], s["since"]) for s in row["states"]} == {
+        "promise": ("steady", at(5)),
+        "new": ("steady", at(70)),
+    }
 
 
 def test_records_over_the_threshold_are_counted_exactly(measure: Measure) -> None:

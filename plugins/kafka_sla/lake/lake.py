@@ -168,7 +168,7 @@ class Lake:
         for all clusters. What ends last is there in any case."""
         sizes: dict[str, int] = defaultdict(int)
         for file in self._published(table, slices):
-            sizes[file.file_path.removeprefix(self.stage_dir("")).split("/", 1)[0]] += file.record_count
+            sizes[file.file_path.removeprefix(self.stage_dir("")).partition("/")[0]] += file.record_count
         kept: set[Slice] = set()
         for end, same in itertools.groupby(sorted(slices, key=_end, reverse=True), key=_end):
             more = kept | set(same)

@@ -18,8 +18,6 @@ from kafka_sla.ledger.storage.schema import PUBLICATIONS, RETIRED_LOADS, SLA_RUL
 from kafka_sla.ledger.storage.store_identity import StoreDatabase
 from kafka_sla.model.entities import EVERYTHING, Interval, floor_time, hull
 
-_EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
-
 
 class Slice(NamedTuple):
     """For this cluster and time, the rows of this load are the published ones."""
@@ -125,7 +123,7 @@ class Publications:
                 return False
             for cluster, parts in shown.items():
                 rules = select(SLA_RULES.c.since_seq).where(SLA_RULES.c.cluster == cluster)
-                adopted = [(seq, _EARLIEST) for seq in connection.execute(rules).scalars()]
+                adopted = [(seq, EVERYTHING.start) for seq in connection.execute(rules).scalars()]
                 seen = _seen_by_all(parts, [*landings_after(connection, cluster, 0), *adopted])
                 _show(connection, cluster, span, load_id, seen, max(p.published_at for _, p in parts))
         self._database.advance()
@@ -159,7 +157,7 @@ class Publications:
         """The newest window end at or before `before` whose published rows may be carried over, and the `facts_seq` of
         their publication. Rows are trusted up to the start of the oldest facts that landed after they were measured."""
         for look_back in (timedelta(hours=2), timedelta(days=2), None):
-            start = before - look_back if look_back else _EARLIEST
+            start = before - look_back if look_back else EVERYTHING.start
             with self._database.reading() as connection:
                 found = _overlapping(connection, [cluster], Interval(start, before)).get(cluster, [])
                 landings = landings_after(connection, cluster, min((p.facts_seq for p in found), default=0))

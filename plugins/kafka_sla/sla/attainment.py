@@ -32,7 +32,7 @@ class Attainment:
     rolling: bool
     sums: Sums
     """Its `unknown_ms` is the time judged unknown, or never judged: the rest from the start of the period to `at`."""
-    counted: Counted = field(init=False, repr=False, compare=False)
+    counted: Counted = field(init=False)
     """What the objective counts; nearly every figure asks for it."""
 
     def __post_init__(self) -> None:

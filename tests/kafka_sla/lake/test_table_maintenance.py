@@ -53,6 +53,19 @@ def test_a_superseded_load_is_kept_for_its_readers_and_then_dropped(store: Store
     assert lake.published("consumer_latency", HOUR).num_rows == 60
 
 
+def test_readers_and_the_abandoned_have_a_day_and_the_trash_a_week(lake: Lake, ledger: Ledger) -> None:
+    load(lake, ledger, OLD, HOUR)
+    load(lake, ledger, "new", HOUR)
+    stage(lake, "02d".ljust(32, "0"), HOUR)
+    began, week = now(), 24 * 7
+
+    found = [lake.maintain(began + timedelta(hours=passed)) for passed in (23, 25, 24 + week, 26 + week)]
+
+    assert [done.dropped_loads for done in found] == [0, 2, 0, 0]
+    assert [done.trashed_files > 0 for done in found] == [False, True, False, False]
+    assert [done.deleted_files > 0 for done in found] == [False, False, False, True]
+
+
 def test_a_load_that_shows_anywhere_is_kept(lake: Lake, ledger: Ledger) -> None:
     load(lake, ledger, "day", span("0:00", "24:00"))
     load(lake, ledger, "rerun", HOUR)

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from kafka_sla.ledger.configurations import Rules
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.publications import LoadExtent, Publication, Slice, by_load, visible
 from kafka_sla.model.entities import Interval
@@ -110,6 +111,17 @@ def test_a_load_that_still_shows_for_one_cluster_is_not_retired(ledger: Ledger) 
     assert ledger.publications.retired_loads(DAY.replace(year=2999)) == []
 
 
+def test_what_was_retired_is_forgotten_but_for_what_is_still_needed(ledger: Ledger) -> None:
+    for name in ("one", "two", "three"):
+        ledger.publications.publish(["a"], DAY_SPAN, name, 0)
+    long_ago, soon = (DAY.replace(year=year) for year in (2000, 2999))
+
+    assert ledger.publications.forget_retired(long_ago, []) == []
+    assert ledger.publications.forget_retired(soon, ["one"]) == ["two"]
+    assert ledger.publications.retired_loads(soon) == ["one"]
+    assert ledger.publications.known_loads(["one", "two", "three"]) == {"one", "three"}
+
+
 def test_the_latest_publication_ends_at_or_before_the_asked_time(ledger: Ledger) -> None:
     ledger.publications.publish(["a"], span("1:00", "2:00"), "later", 0)
     ledger.publications.publish(["a"], span("0:00", "1:00"), "earlier", 0)
@@ -190,6 +202,76 @@ def test_slices_are_all_of_a_load_when_none_of_its_clusters_and_minutes_is_missi
     assert not extent.is_all_of(by_load(shown)["two"])
     assert not extent.is_all_of([shown[0], Slice("b", span("0:00", "1:59"), "one")])
     assert not LoadExtent(frozenset("ab"), whole, True).is_all_of(by_load(shown)["one"])
+
+
+class TestMerge:
+    TWO_HOURS = span("0:00", "2:00")
+
+    def halves(self, ledger: Ledger, first: int = 0, second: int = 0) -> list[Slice]:
+        """Two loads of an hour each that had seen facts up to these landings."""
+        ledger.publications.publish(["a", "b"], span("0:00", "1:00"), "one", first)
+        ledger.publications.publish(["a", "b"], span("1:00", "2:00"), "two", second)
+        return ledger.publications.slices(None, self.TWO_HOURS)
+
+    def seen(self, ledger: Ledger, slices: list[Slice]) -> int:
+        """Up to which landing the merged load of cluster a says that it saw the facts."""
+        assert ledger.publications.merge(slices, "merged")
+        found = ledger.publications.latest("a", at("2:00"))
+        assert found is not None
+        return found.facts_seq
+
+    def test_a_merged_load_is_shown_in_the_place_of_its_parts_as_old_as_the_newest_of_them(
+        self, ledger: Ledger
+    ) -> None:
+        parts = self.halves(ledger)
+        ledger.publications.publish(["c"], self.TWO_HOURS, "another", 0)
+        newest = ledger.publications.latest("a", at("2:00"))
+
+        assert ledger.publications.merge(parts, "merged")
+
+        assert ledger.publications.slices(None, DAY_SPAN) == [
+            Slice("a", self.TWO_HOURS, "merged"),
+            Slice("b", self.TWO_HOURS, "merged"),
+            Slice("c", self.TWO_HOURS, "another"),
+        ]
+        assert ledger.publications.retired_loads(DAY.replace(year=2999)) == ["one", "two"]
+        merged = ledger.publications.latest("a", at("2:00"))
+        assert merged and newest and merged.published_at == newest.published_at
+
+    def test_parts_of_which_one_was_replaced_meanwhile_stay_as_they_are(self, ledger: Ledger) -> None:
+        parts = self.halves(ledger)
+        ledger.publications.publish(["b"], span("0:20", "0:30"), "meanwhile", 0)
+        shown = ledger.publications.slices(None, DAY_SPAN)
+
+        assert not ledger.publications.merge(parts, "merged")
+
+        assert ledger.publications.slices(None, DAY_SPAN) == shown
+
+    @pytest.mark.parametrize(
+        ("first", "landings", "seen"),
+        [
+            pytest.param(1, ["0:30", "1:00", "1:30"], 3, id="none changed what had not seen it"),
+            pytest.param(1, ["0:30", "0:59", "0:30"], 1, id="the second and third changed the first hour"),
+            pytest.param(1, ["0:30", "1:30", "0:30"], 2, id="the third did"),
+            pytest.param(0, ["0:30", "1:00", "1:30"], 0, id="the first did"),
+        ],
+    )
+    def test_a_merged_load_has_seen_the_facts_before_the_first_that_one_of_its_parts_lacks(
+        self, ledger: Ledger, first: int, landings: list[str], seen: int
+    ) -> None:
+        for clock in (*landings, "0:00"):  # the last one lands after both hours were measured
+            ledger.ingestions.record("a", Interval(at(clock), at("2:00")))
+
+        assert self.seen(ledger, self.halves(ledger, first, 3)) == seen
+
+    @pytest.mark.parametrize(("cluster", "seen"), [("a", 0), ("b", 1)])
+    def test_a_merged_load_knows_no_sla_of_its_cluster_that_one_of_its_parts_does_not(
+        self, ledger: Ledger, cluster: str, seen: int
+    ) -> None:
+        ledger.rule_versions.adopt(cluster, Rules("first", "shared", {}))
+        ledger.rule_versions.adopt(cluster, Rules("second", "shared", {"new": "its rules"}))
+
+        assert self.seen(ledger, self.halves(ledger, 0, 1)) == seen
 
 
 class TestCarry:

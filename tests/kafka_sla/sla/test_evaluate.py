@@ -218,6 +218,8 @@ def test_a_bad_window_is_certain_only_when_a_low_bound_is_above_the_threshold_to
 
     estimated = promise(when_uncertain="estimate")
     assert [judged(estimated, 1, rows)[0].is_certain for rows in ([doubtful], [doubtful, sure])] == [False, True]
+    states = [state(doubtful), state(sure, throughout=False)]
+    assert [window.is_certain for window in judged(estimated, 1, [doubtful, sure], states)] == [False]
 
 
 @pytest.mark.parametrize("high", [30_001.0, None])
@@ -264,12 +266,8 @@ def test_bootstrapping_partitions_cannot_make_a_window_bad() -> None:
 
     (found,) = judged(promise(), 1, rows, [state(rows[0]), state(rows[1], throughout=False)])
 
-    assert (found.verdict, found.steady_partitions, found.bootstrapping_partitions, found.records_consumed) == (
-        "good",
-        1,
-        1,
-        100,
-    )
+    counts = (found.steady_partitions, found.bootstrapping_partitions, found.unknown_partitions)
+    assert (found.verdict, counts, found.records_consumed) == ("good", (1, 1, 0), 100)
 
 
 def test_a_window_with_nothing_but_bootstrapping_partitions_is_excluded() -> None:
@@ -347,6 +345,24 @@ def test_a_bad_partition_outweighs_an_unknown_one() -> None:
     unknown = latency(partition=1, unknown_reason="no end offset", backlog_age_max_ms=None)
 
     assert verdicts(judged(promise(), 1, [late(), unknown])) == ["bad"]
+
+
+@pytest.mark.parametrize("broken", ["latency", "expiry"])
+def test_a_partition_that_is_bad_is_steady_whatever_else_of_it_is_unknown(broken: str) -> None:
+    row = late(unknown_latency_records=1) if broken == "latency" else latency(unknown_latency_records=1)
+    soon = [unread(row, 1 if broken == "expiry" else 7_200)]
+
+    (found,) = judged(promise(min_time_to_expiry_ms=600_000), 1, [row], unread=soon)
+
+    assert (found.verdict, found.steady_partitions, found.unknown_partitions) == ("bad", 1, 0)
+
+
+def test_the_first_unknown_partition_is_named_and_one_that_has_a_row_before_one_that_has_none() -> None:
+    unknown = [latency(partition=partition, unknown_reason="no end offset") for partition in (1, 2)]
+
+    (found,) = judged(promise(), 1, unknown, expected=[("pay", "orders", 0)])
+
+    assert found.reason == "3 of 3 partitions: pay orders-1: no end offset"
 
 
 def test_a_partition_whose_rows_end_is_gone_not_unknown_wherever_the_interval_begins() -> None:
@@ -429,10 +445,17 @@ def test_records_that_are_due_are_said_to_be() -> None:
     assert found.reason == "unread records of pay in orders-0 are due to expire"
 
 
-def test_a_window_is_not_certain_when_the_records_expire_too_soon_only_at_worst() -> None:
-    at_worst = unread(latency(), 599.5)
+@pytest.mark.parametrize(
+    ("worst_s", "changes", "is_certain"),
+    [(598.5, {}, True), (599, {}, False), (599.5, {}, False), (598.5, {"oldest_unread_at": None}, False)],
+    ids=["a second later too", "a second later just not", "a second later not", "estimate unknown"],
+)
+def test_a_window_is_certain_when_the_records_expire_too_soon_by_their_estimated_age_too(
+    worst_s: float, changes: dict[str, Any], is_certain: bool
+) -> None:
+    at_worst = unread(latency(), worst_s, **changes)
     (found,) = judged(promise(min_time_to_expiry_ms=600_000), 1, [latency()], unread=[at_worst])
-    assert (found.verdict, found.is_certain) == ("bad", False)
+    assert (found.verdict, found.is_certain) == ("bad", is_certain)
 
 
 def test_without_that_promise_nothing_depends_on_when_records_expire() -> None:
@@ -792,6 +815,12 @@ def test_a_window_without_rows_names_the_first_partition_that_is_expected() -> N
     )
     assert found.reason == "2 of 2 partitions: pay orders-0: no data"
     assert (found.records_consumed, found.records_over_threshold, found.records_over_threshold_high) == (0, 0, 0)
+
+
+def test_a_partition_that_is_expected_twice_and_has_no_row_is_one() -> None:
+    (found,) = judged(promise(), 1, [], expected=[("pay", "orders", 1)] * 2)
+
+    assert (found.verdict, found.reason) == ("unknown", "1 of 1 partitions: pay orders-1: no data")
 
 
 def test_a_latency_without_low_bound_is_not_over_the_threshold_for_certain() -> None:

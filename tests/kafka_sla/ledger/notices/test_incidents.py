@@ -163,6 +163,15 @@ def test_an_incident_takes_up_what_opens_within_a_day_of_its_last_opening(
     assert [notice.incident for notice in delivered(ledger)] == [incident]
 
 
+def test_of_two_incidents_of_a_cause_the_older_one_takes_up_what_opens_within_a_day_of_both(ledger: Ledger) -> None:
+    found = []
+    for name, start in (("orders", "0:00"), ("payments", "20:00"), ("refunds", "45:00"), ("clicks", "43:00")):
+        happened(ledger, miss(name, start))
+        found += [notice.incident for notice in delivered(ledger)]
+
+    assert found == ["orders 0:00", "orders 0:00", "refunds 45:00", "orders 0:00"]
+
+
 def test_misses_of_one_message_are_named_in_the_order_in_which_they_were_queued(ledger: Ledger) -> None:
     happened(ledger, *(miss(name) for name in ("payments", "orders", "clicks", "refunds")))
     sent: list[IncidentNotice] = []
