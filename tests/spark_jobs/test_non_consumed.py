@@ -67,7 +67,7 @@ def scene(
         [commit(t, offset, **place) for t, offset in positions],
         [point(t, 10_000, log_start_offset=start, topic=topic, cluster=cluster) for t, start in starts],
         [config(topic, cluster=cluster, **more)],
-        [latency(minute=m, **place) for m in rows],  # type: ignore[arg-type]
+        [latency(minute=m, last_commit_at=at(max(t for t, _ in positions if t < 60 * m + 60)), **place) for m in rows],
     )
 
 
@@ -174,7 +174,7 @@ KNOWN: Facts = {
     TOPIC_CONFIGS: [row for one in SCENES for row in one[2]],
 }
 LATENCY = [row for one in SCENES for row in one[3]]
-SLAS = (sla(), replace(sla(), name="listed", cluster="listed", groups=Patterns(("promised",))))
+SLAS = (sla(expire=360), replace(sla(expire=360), name="listed", cluster="listed", groups=Patterns(("promised",))))
 
 
 @pytest.fixture(scope="module")
