@@ -57,6 +57,7 @@ def main() -> int:
         import_facts(Lake(store), files)
         extra = _celery(stack.enter_context(_redis(folder / "redis")), databases["airflow"])
         extra |= {"AIRFLOW_CONN_KAFKA_SLA_STORE": _as_json(connection), **_bundle(folder / "repository")}
+        extra |= {"AIRFLOW__CORE__DAGS_FOLDER": str(folder / "no DAGs")}  # beside a bundle, there are none
         extra |= {"AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"})}
         client = stack.enter_context(airflow(folder / "airflow", databases["airflow"], extra))
         for worker in _WORKERS:
