@@ -28,7 +28,7 @@ from tests.kafka_sla.loads import at
 
 HOUR, DAY = span("10:00", "11:00"), span("0:00", "24:00")
 LATER = at("47:00")
-embedded = pytest.mark.parametrize("store", ["sqlite"], indirect=True)
+embedded = pytest.mark.parametrize("database", ["sqlite"])
 WIDTHS = (60_000, SLOT_MS, HOUR_MS, DAY_MS)
 
 

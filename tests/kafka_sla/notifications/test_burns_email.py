@@ -89,7 +89,6 @@ def killed_after_sending(store: Store, file: str) -> None:
     Ledger(store).burn_notices.deliver_together(last_words, by_cause, known, None)
 
 
-@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
 def test_five_hundred_burns_of_one_cause_are_one_message_and_the_same_one_when_its_sender_was_killed(
     store: Store, ledger: Ledger, tmp_path: Path
 ) -> None:
@@ -109,7 +108,6 @@ def test_five_hundred_burns_of_one_cause_are_one_message_and_the_same_one_when_i
     assert (len(again.notices), names(late), delivered(ledger)) == (499, [known[-1].name], [])
 
 
-@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
 def test_causes_and_severities_are_apart_and_what_is_over_belongs_to_the_incident_that_began(ledger: Ledger) -> None:
     first, second, third = alerted(3)
     own = slow(third, cause="rewound")
@@ -135,7 +133,6 @@ def test_causes_and_severities_are_apart_and_what_is_over_belongs_to_the_inciden
     )
 
 
-@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
 def test_a_run_sends_each_team_one_mail_that_names_its_slas_and_replies_when_they_are_over(
     store: Store, ledger: Ledger
 ) -> None:
@@ -215,7 +212,6 @@ def test_a_notifier_hears_of_all_of_them_in_one_line() -> None:
     assert [one["id"] for one in told["burns"]] == [one.burn.id for one in notices]
 
 
-@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
 def test_bad_time_that_was_too_short_for_a_miss_is_explained_like_one(ledger: Ledger, lake: Lake) -> None:
     (sla,) = alerted(1)
     settings = Settings((Cluster("main", None),), (sla,))

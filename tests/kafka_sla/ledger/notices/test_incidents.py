@@ -218,7 +218,7 @@ def test_what_ends_and_what_begins_in_one_run_are_two_messages(ledger: Ledger) -
     ]
 
 
-@pytest.mark.parametrize("store", ["postgres"], indirect=True)
+@pytest.mark.parametrize("database", ["postgres"])
 def test_who_sends_a_message_keeps_nobody_from_sending_the_next(ledger: Ledger) -> None:
     happened(ledger, miss("orders"), miss("clicks", cause="group clicks"))
     sent: list[IncidentNotice] = []
