@@ -100,7 +100,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_half_of_a_new_one(tmp_path: Path
     path = tmp_path / "day" / "rows.parquet"
     write_rows(str(path), rows(3))
 
-    with no_file_larger_than(1_000), pytest.raises(StoreError, match=r"rows.parquet cannot be .*make room"):
+    with no_file_larger_than(300), pytest.raises(StoreError, match=r"rows.parquet cannot be .*make room"):
         write_rows(str(path), rows(100_000))
 
     assert [found.name for found in path.parent.iterdir()] == ["rows.parquet"]
