@@ -86,8 +86,8 @@ def _events(chunk: Chunk, gp: Ints, end: Ints, scope: JobSpan, job: Job) -> LogS
 
 
 def _silent(chunk: Chunk, scope: JobSpan) -> Bools:
-    """Commits after a silence in which a lagging group-partition expired: it begins anew, told by the commits alone, so
-    that a replay sees it without the rows of that time."""
+    """Commits after a silence in which a lagging group-partition would expire: what is counted begins anew, told by the
+    commits alone, so that a replay sees it without the rows of that time."""
     long_after: Bools = chunk.at - np.roll(chunk.at, 1) > scope.expire
     return long_after & ~begins(chunk.gp)
 
