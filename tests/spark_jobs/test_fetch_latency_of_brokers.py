@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -34,6 +35,8 @@ DELAY_MS = 400.0
 """Far above what a busy machine adds to every link."""
 PARTITIONS = 6
 WINDOW_MS = 1_000
+BUSY_STEPS = 3
+"""A machine that stands still for a second in the middle of one makes it say that it does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +67,20 @@ def observed(kafka_classes: None, tmp_path_factory: pytest.TempPathFactory) -> O
         store = Store.embedded(Path(tmp_path_factory.mktemp("brokers")))
         observer = Observer(settings, store, Connection("brokers", extra={**brokers.client()}))
         brokers.links.slow(0, frozenset(), DELAY_MS / 1000)
-        _look_twice(observer, 10)
+        _look(observer, 10)
         with Trickle(brokers.client(), "r", PARTITIONS, 300):
-            _look_twice(observer, 6)
+            _look(observer, *[6] * BUSY_STEPS)
         assert [] == observer.look(live=False)
     return observer
 
 
-def _look_twice(observer: Observer, seconds: float) -> None:
+def _look(observer: Observer, *seconds: float) -> None:
+    """Once, and again after each of these."""
     time.sleep(2)  # for what was under way before
     assert [] == observer.look()
-    time.sleep(seconds)
-    assert [] == observer.look()
+    for pause in seconds:
+        time.sleep(pause)
+        assert [] == observer.look()
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +98,20 @@ def rows(spark: SparkSession, observed: Observer, times: list[datetime]) -> list
     return measured.toArrow().to_pylist()  # type: ignore[no-any-return]
 
 
+@pytest.fixture(scope="module")
+def idle(rows: list[Row], times: list[datetime]) -> list[Row]:
+    return _between(rows, *times[:2])
+
+
+@pytest.fixture(scope="module")
+def busy(rows: list[Row], times: list[datetime]) -> list[list[Row]]:
+    """Of each step that says something of the brokers."""
+    steps = [_between(rows, *pair) for pair in pairwise(times[2:])]
+    told = [step for step in steps if {"unknown"} != {row["verdict"] for row in step}]
+    assert told, steps
+    return told
+
+
 def _between(rows: list[Row], before: datetime, after: datetime) -> list[Row]:
     """The rows of one window that compares these two samples."""
     found = [row for row in rows if (row["sampled_from"], row["sampled_until"]) == (before, after)]
@@ -100,27 +119,27 @@ def _between(rows: list[Row], before: datetime, after: datetime) -> list[Row]:
 
 
 def test_only_live_snapshots_read_exporters(times: list[datetime]) -> None:
-    assert 4 == len(times)
+    assert 2 + BUSY_STEPS + 1 == len(times)
 
 
 @pytest.mark.parametrize("load", ["idle", "busy"])
 def test_the_pairs_of_the_delayed_broker_stand_out_and_the_broker_is_named(
-    rows: list[Row], times: list[datetime], load: str
+    idle: list[Row], busy: list[list[Row]], load: str
 ) -> None:
-    found = _between(rows, *(times[:2] if load == "idle" else times[2:]))
-    pairs = {(int(row["follower"]), row["leader"]): row for row in found if row["follower"] != "consumers"}
+    for found in [idle] if load == "idle" else busy:
+        pairs = {(int(row["follower"]), row["leader"]): row for row in found if row["follower"] != "consumers"}
+        late, usual = ([row for pair, row in pairs.items() if (0 in pair) == slow] for slow in (True, False))
 
-    assert {("slow_broker", 0)} == {(row["verdict"], row["verdict_broker"]) for row in found}, found
-    assert {(0, 1), (1, 0), (0, 2), (2, 0)} == {pair for pair, row in pairs.items() if row["slow"]}
-    late, usual = ([row for pair, row in pairs.items() if (0 in pair) == slow] for slow in (True, False))
-    assert min(row["fetch_latency_ms"] for row in late) > max(row["fetch_latency_ms"] for row in usual) + DELAY_MS / 2
-    assert all(row["fetch_latency_high_ms"] > DELAY_MS for row in late), late
+        assert {("slow_broker", 0)} == {(row["verdict"], row["verdict_broker"]) for row in found}, found
+        assert {(0, 1), (1, 0), (0, 2), (2, 0)} == {pair for pair, row in pairs.items() if row["slow"]}
+        assert (
+            min(row["fetch_latency_ms"] for row in late) > max(row["fetch_latency_ms"] for row in usual) + DELAY_MS / 2
+        )
+        assert all(row["fetch_latency_high_ms"] > DELAY_MS for row in late), late
 
 
-def test_the_plain_total_of_idle_brokers_tells_nothing_but_the_fetch_wait(
-    rows: list[Row], times: list[datetime]
-) -> None:
-    found = [row for row in _between(rows, *times[:2]) if row["follower"] != "consumers"]
+def test_the_plain_total_of_idle_brokers_tells_nothing_but_the_fetch_wait(idle: list[Row]) -> None:
+    found = [row for row in idle if row["follower"] != "consumers"]
 
     assert 6 == len(found)
     assert all(row["leader_total_ms"] > 480 and (row["total_local_ms"] or 0.0) < DELAY_MS / 2 for row in found), found
@@ -128,10 +147,9 @@ def test_the_plain_total_of_idle_brokers_tells_nothing_but_the_fetch_wait(
     assert max(totals) < min(totals) + DELAY_MS / 2, "no broker stands out by its plain total"
 
 
-def test_what_consumers_wait_for_is_taken_off_and_links_between_brokers_do_not_matter(
-    rows: list[Row], times: list[datetime]
-) -> None:
-    found = {row["leader"]: row for row in _between(rows, *times[2:]) if row["follower"] == "consumers"}
+def test_what_consumers_wait_for_is_taken_off_and_links_between_brokers_do_not_matter(busy: list[list[Row]]) -> None:
+    for rows in busy:
+        found = {row["leader"]: row for row in rows if row["follower"] == "consumers"}
 
-    assert {0, 1, 2} == set(found)
-    assert all(row["fetches"] > 0 and row["fetch_latency_ms"] < DELAY_MS / 2 for row in found.values()), found
+        assert {0, 1, 2} == set(found)
+        assert all(row["fetches"] > 0 and row["fetch_latency_ms"] < DELAY_MS / 2 for row in found.values()), found
