@@ -329,7 +329,15 @@ def _sizes(store: Store) -> dict[str, str]:
     }
 
 
-_LARGEST = ("sla_windows", "sla_rollups", "load_sums", "validation_results", "fact_loads", "publications")
+_LARGEST = (
+    "sla_windows",
+    "sla_window_days",
+    "sla_rollups",
+    "load_sums",
+    "validation_results",
+    "fact_loads",
+    "publications",
+)
 
 
 def _database_bytes(store: Store) -> int:

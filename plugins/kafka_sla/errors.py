@@ -1,6 +1,7 @@
 """Every error that a user can meet. Messages say what is wrong, where, and what to do. Knows no other room."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 
 class KafkaSlaError(Exception):
@@ -55,6 +56,17 @@ class DamagedTable(StoreError):
             " `kafka-sla store repair` makes it anew from the table's files"
         )
         self.name = name
+
+
+class DamagedWindows(StoreError):
+    """The windows of a day of an SLA, which the database keeps packed, are not as they were written."""
+
+    def __init__(self, sla: str, day: datetime) -> None:
+        super().__init__(
+            f"the windows of the SLA {sla!r} of {day:%Y-%m-%d} cannot be read: their row of sla_window_days was damaged"
+            " after it was written; `kafka-sla store repair` judges that day again, or restore a backup"
+        )
+        self.sla, self.day = sla, day
 
 
 class ValidationFailed(KafkaSlaError):

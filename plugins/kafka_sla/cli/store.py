@@ -34,6 +34,7 @@ _CONSEQUENCES = {
     " of that time brings it back",
     "metrics": "repair: measured again from stored facts",
     "load": "repair: measured again from stored facts",
+    "windows": "repair: judged again, from what was measured",
     "sums": "repair: added up anew",
 }
 
@@ -103,6 +104,7 @@ def _mended(place: Workplace, asked: argparse.Namespace, found: list[Damage]) ->
     with step("move what is damaged to the trash"):
         Repair(place.store).drop_loads({damage.load_id for damage in found if damage.kind in _MEASURED})
     if settings:
+        _judge_again(place, settings, [damage for damage in found if damage.kind == "windows"])
         _sum_up(place, settings, [damage.where for damage in found if damage.kind == "sums"])
     return _look(place.store)
 
@@ -138,6 +140,14 @@ def _measure_again(place: Workplace, damages: Sequence[Damage]) -> None:
             wanted[damage.interval].update(damage.clusters)
     for interval in sorted(wanted, key=lambda one: (one.start, one.end)):
         local_run.measure_again(place, interval, sorted(wanted[interval]))
+
+
+def _judge_again(place: Workplace, settings: Settings, damages: Sequence[Damage]) -> None:
+    """The days of SLAs whose windows are lost; those of an SLA that is configured no more stay so."""
+    by_name = {sla.name: sla for sla in settings.slas}
+    for damage in damages:
+        if damage.interval and (sla := by_name.get(damage.where)):
+            local_run.judge(place, local_run.Run(damage.interval, (sla.cluster,), (sla,), live=False))
 
 
 def _sum_up(place: Workplace, settings: Settings, names: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from pyiceberg.io.pyarrow import parquet_file_to_data_file
 from pyiceberg.manifest import DataFile
@@ -23,10 +23,14 @@ from kafka_sla.lake.published_view import PublishedView
 from kafka_sla.lake.sweep import Sweep
 from kafka_sla.lake.table_layout import LOADS, MAIN
 from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.model.entities import floor_time
 from kafka_sla.model.tables import FACTS, METRICS, Table
+from kafka_sla.sla.rollups import DAY_MS
 
 _SMALL_FILES = 8
 """A day of facts in at least so many files is rewritten as one."""
+_WINDOWS_KEPT = timedelta(days=40)
+"""How long judged windows are rows before their days are packed: a report of last month reads rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ class MaintenanceResult:
     expired_snapshots: int
     trashed_files: int
     deleted_files: int
+    packed_days: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,8 @@ class TableMaintenance:
     """Loads of a day that become one."""
 
     def run(self) -> MaintenanceResult:
-        """Show what is published, merge and drop loads, compact facts, expire snapshots, sweep files: in this order;
+        """Show what is published, merge and drop loads, compact facts, expire snapshots, pack
+        judged windows, sweep files: in this order;
         each may be killed and repeated."""
         self.ledger.ingestions.renumber_stale(self.abandoned)
         PublishedView(self.store, self.iceberg, self.ledger).update()
@@ -68,8 +74,9 @@ class TableMaintenance:
         compacted = sum(self._compact(table) for table in FACTS)
         expired = sum(self._expire(table) for table in (*FACTS, *METRICS))
         self._forget()
+        packed = self.ledger.verdicts.pack(floor_time(self.now, DAY_MS) - _WINDOWS_KEPT)
         self.ledger.advance()
-        return MaintenanceResult(merged, len(dead) if dropped else 0, compacted, expired, *self._sweep())
+        return MaintenanceResult(merged, len(dead) if dropped else 0, compacted, expired, *self._sweep(), packed)
 
     def _dead_loads(self) -> set[str]:
         staged = self._staged_loads()

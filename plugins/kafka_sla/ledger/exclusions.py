@@ -5,22 +5,22 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, exists, func, insert, null, or_, select, update
+from sqlalchemy import Connection, Row, and_, exists, insert, null, or_, select, update
 
 from kafka_sla.errors import BadRequest
+from kafka_sla.ledger.judged_windows import unpack_days, windows_between
 from kafka_sla.ledger.rollups import recount
 from kafka_sla.ledger.storage.database import Database
 from kafka_sla.ledger.storage.schema import EXCLUSIONS, SLA_MISSES, SLA_WINDOWS
-from kafka_sla.model.entities import EVERYTHING, Exclusion, Interval, Miss, SlaWindow
+from kafka_sla.model.entities import EVERYTHING, Exclusion, Interval, Miss
 from kafka_sla.sla.exclusion_request import ExclusionRequest, check_length
 from kafka_sla.text.formatting import moment
 
-JUDGED = func.coalesce(SLA_WINDOWS.c.judged_verdict, SLA_WINDOWS.c.verdict)
-"""The verdict of a window whatever was excluded afterwards."""
 _WIDEST = timedelta(days=1)
 """A window that overlaps a time begins no longer before it."""
 
@@ -39,6 +39,7 @@ class Exclusions:
             new = Exclusion(secrets.token_hex(6), sla, span, wanted.reason, wanted.author, datetime.now(UTC))
             if same := next((one for one in known if replace(new, id=one.id, at=one.at) == one), None):
                 return same
+            unpack_days(connection, sla, _widened(span))
             _check_judged(connection, sla, span)
             _insert(connection, new, wanted.sla.cluster, None)
             _follow(connection, sla, span)
@@ -54,6 +55,7 @@ class Exclusions:
                 raise BadRequest(f"{exclusion_id} was undone by {found.undone_by} at {moment(found.undone_at)}")
             row = replace(found, id=secrets.token_hex(6), reason=reason, author=author, at=datetime.now(UTC))
             cluster = select(EXCLUSIONS.c.cluster).where(EXCLUSIONS.c.exclusion_id == exclusion_id)
+            unpack_days(connection, sla, _widened(found.span))
             _insert(connection, row, connection.execute(cluster).scalar_one(), exclusion_id)
             _follow(connection, sla, found.span)
             return replace(found, undone_by=author, undone_at=row.at, undone_reason=reason)
@@ -110,22 +112,7 @@ def _follow(connection: Connection, sla: str, span: Interval) -> None:
 
 
 def _recount(connection: Connection, sla: str, span: Interval) -> None:
-    t = SLA_WINDOWS.c
-
-    def windows_of(day: Interval) -> list[SlaWindow]:
-        rows = select(SLA_WINDOWS).where(t.sla == sla, t.window_start >= day.start, t.window_start < day.end)
-        return [window_of(row) for row in connection.execute(rows.order_by(t.window_start))]
-
-    recount(connection, sla, span, windows_of)
-
-
-def window_of(row: Row[Any]) -> SlaWindow:
-    """A row of `sla_windows`."""
-    values = {name: row._mapping[name] for name in WINDOW_FIELDS}
-    return SlaWindow(window=Interval(row.window_start, row.window_end), **values | {"reason": row.reason or ""})
-
-
-WINDOW_FIELDS = tuple(field.name for field in fields(SlaWindow) if field.name != "window")
+    recount(connection, sla, span, partial(windows_between, connection, sla))
 
 
 def _listed(connection: Connection, slas: Sequence[str] | None, interval: Interval | None) -> list[Exclusion]:
@@ -211,6 +198,11 @@ def exclusion_of(miss: Miss, excluded: Sequence[Exclusion]) -> str | None:
 def _words(one: Exclusion) -> str:
     """Who and why, as the reason of a window."""
     return f"excluded afterwards by {one.author}: {one.reason}"
+
+
+def _widened(span: Interval) -> Interval:
+    """Windows that overlap the span start in here."""
+    return Interval(span.start - _WIDEST, span.end)
 
 
 def _overlapping(sla: str, time: Interval) -> tuple[Any, ...]:

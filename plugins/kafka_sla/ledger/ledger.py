@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import select
@@ -13,6 +14,7 @@ from kafka_sla.ledger.configurations import Configurations, RuleVersions
 from kafka_sla.ledger.exclusions import Exclusions
 from kafka_sla.ledger.failures import Failures
 from kafka_sla.ledger.ingestions import Ingestions
+from kafka_sla.ledger.judged_windows import rows_of
 from kafka_sla.ledger.load_sums import LoadSums
 from kafka_sla.ledger.notices.burn_notices import BurnNotices
 from kafka_sla.ledger.notices.incidents import Incidents
@@ -21,7 +23,7 @@ from kafka_sla.ledger.observed_time import ObservedTime
 from kafka_sla.ledger.publications import Publications
 from kafka_sla.ledger.queries import Queries
 from kafka_sla.ledger.rollups import Rollups
-from kafka_sla.ledger.storage.schema import DECLARED
+from kafka_sla.ledger.storage.schema import DECLARED, SLA_WINDOWS
 from kafka_sla.ledger.storage.store_identity import StoreDatabase
 from kafka_sla.ledger.triage import Triage
 from kafka_sla.ledger.validation_results import ValidationResults
@@ -84,4 +86,7 @@ class Ledger:
         if clusters is not None and "cluster" in table.names:
             rows = rows.where(ours.c.cluster.in_(clusters))
         with self._database.reading() as connection:
-            return [dict(row._mapping) for row in connection.execute(rows)]
+            if ours is not SLA_WINDOWS:
+                return [dict(row._mapping) for row in connection.execute(rows)]
+            windows = rows_of(connection, rows, None, interval)
+        return sorted((dict(row._mapping) for row in windows), key=itemgetter(*table.key))

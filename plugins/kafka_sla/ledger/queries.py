@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import Index, Select, and_, false, func, select
 
+from kafka_sla.ledger.judged_windows import judged_spans, newest, newest_packed
 from kafka_sla.ledger.storage.database import Database
 from kafka_sla.ledger.storage.schema import PUBLICATIONS, QUARANTINE, SLA_MISSES, SLA_WINDOWS, VALIDATION_RESULTS
 from kafka_sla.model.entities import Interval
@@ -54,19 +55,18 @@ class Queries:
         columns = select(t.window_end, t.verdict, t.reason, t.worst_latency_ms, t.max_latency_ms)
         with self._database.reading() as connection:
             if since:
-                found = {row[-1]: Newest(*row[:-1]) for row in connection.execute(_recent(columns, slas, since)).all()}
+                older = newest_packed(connection, slas, since - timedelta(days=1))
+                rows = connection.execute(_recent(columns, slas, since)).all()
+                found = {row[-1]: Newest(*row[:-1]) for row in rows if row[-1] not in older}
             for sla in [sla for sla in slas if sla not in found]:
-                last = columns.where(t.sla == sla).order_by(t.window_start.desc()).limit(1)
-                if row := connection.execute(last).first():
-                    found[sla] = Newest(*row)
+                if row := newest(connection, sla, columns):
+                    found[sla] = Newest(*tuple(row))
         return found
 
     def judged_slas(self) -> dict[str, Interval]:
         """Every SLA that was ever judged, and the time from its first window to its last."""
-        t = SLA_WINDOWS.c
-        rows = select(t.sla, func.min(t.window_start), func.max(t.window_end)).group_by(t.sla)
         with self._database.reading() as connection:
-            return {name: Interval(start, end) for name, start, end in connection.execute(rows).all()}
+            return judged_spans(connection)
 
     def sla_of_miss(self, miss_id: str) -> tuple[str, datetime] | None:
         """Which SLA a miss broke and when it started."""

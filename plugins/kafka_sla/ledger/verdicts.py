@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -14,7 +15,6 @@ from sqlalchemy import (
     Connection,
     Double,
     Row,
-    Select,
     and_,
     case,
     cast,
@@ -27,15 +27,21 @@ from sqlalchemy import (
     update,
 )
 
-from kafka_sla.ledger.exclusions import (
-    JUDGED,
-    WINDOW_FIELDS,
-    exclude_windows,
-    exclusion_of,
-    exclusions_in_force,
-    window_of,
-)
+from kafka_sla.ledger.exclusions import exclude_windows, exclusion_of, exclusions_in_force
 from kafka_sla.ledger.failures import forget_unjudged
+from kafka_sla.ledger.judged_windows import (
+    KNOWN,
+    WINDOW_FIELDS,
+    damaged_days,
+    days_with_rows,
+    first_start,
+    last_end,
+    last_start,
+    pack_day,
+    rows_of,
+    unpack_days,
+    windows_between,
+)
 from kafka_sla.ledger.storage.database import Database
 from kafka_sla.ledger.storage.schema import NOTICES, SLA_MISSES, SLA_WINDOWS
 from kafka_sla.model.entities import EVERYTHING, Interval, Miss, Sla, SlaWindow, Verdict
@@ -107,6 +113,7 @@ class Verdicts:
         mine = SLA_WINDOWS.c.sla == sla.name
         inside = and_(SLA_WINDOWS.c.window_start >= interval.start, SLA_WINDOWS.c.window_start < interval.end)
         with self._database.writing(f"sla {sla.name}") as connection:
+            unpack_days(connection, sla.name, interval, replaced=interval)
             open_until = _open_until(connection, sla.name)
             connection.execute(delete(SLA_WINDOWS).where(mine, inside))
             if windows:
@@ -123,11 +130,8 @@ class Verdicts:
     def windows(self, sla: str | Sla, interval: Interval) -> tuple[SlaWindow, ...]:
         """The windows that start in the interval, in time order."""
         name = sla if isinstance(sla, str) else sla.name
-        rows = _windows(name).where(
-            SLA_WINDOWS.c.window_start >= interval.start, SLA_WINDOWS.c.window_start < interval.end
-        )
         with self._database.reading() as connection:
-            return tuple(window_of(row) for row in connection.execute(rows).all())
+            return tuple(windows_between(connection, name, interval))
 
     def sums(self, sla: str | Sla, interval: Interval) -> Sums:
         """The windows that are inside the interval, added up by the database: a year of them is half a million."""
@@ -142,7 +146,7 @@ class Verdicts:
         rows = rows.group_by(t.sla, t.verdict)
         found: dict[str, list[Sums]] = {sla: [] for sla in slas}
         with self._database.reading() as connection:
-            for row in connection.execute(rows).all():
+            for row in rows_of(connection, rows, slas, interval):
                 found[row.sla].append(_sums(row))
         return {sla: added(parts) for sla, parts in found.items()}
 
@@ -153,28 +157,25 @@ class Verdicts:
         worst = func.max(t.worst_latency_ms).label("worst_latency_ms")
         rows = select(t.verdict, t.reason, excluded, seconds, worst).where(t.sla == sla, _inside(interval))
         with self._database.reading() as connection:
-            found = connection.execute(rows.group_by(t.verdict, t.reason, excluded)).all()
-        times = (
-            JudgedTime(
-                row.verdict,
-                row.reason or "",
-                bool(row.excluded_afterwards),
-                round(1000 * row.seconds),
-                row.worst_latency_ms,
-            )
-            for row in found
-        )
+            found = rows_of(connection, rows.group_by(t.verdict, t.reason, excluded), [sla], interval)
+        parts: dict[tuple[Verdict, str, bool], list[Row[Any]]] = defaultdict(list)
+        for row in found:
+            parts[row.verdict, row.reason or "", bool(row.excluded_afterwards)].append(row)
+        times = (JudgedTime(*key, *_time_and_worst(rows)) for key, rows in parts.items())
         return sorted(times, key=lambda time: (-time.ms, time.verdict, time.reason))
 
     def thresholds(self, sla: str, interval: Interval) -> list[AppliedThreshold]:
         """What its windows were judged by, in time order, each as often as it came into force."""
-        columns = SLA_WINDOWS.c.max_latency_ms, SLA_WINDOWS.c.min_time_to_expiry_ms
-        rows = select(*columns).where(SLA_WINDOWS.c.sla == sla, _inside(interval))
+        t = SLA_WINDOWS.c
+        of_sla = and_(t.sla == sla, _inside(interval))
+        distinct = select(t.max_latency_ms, t.min_time_to_expiry_ms).where(of_sla).distinct()
+        each = select(t.window_start, t.max_latency_ms, t.min_time_to_expiry_ms).where(of_sla)
         with self._database.reading() as connection:
-            applied = connection.execute(rows.distinct()).all()
+            applied = list({tuple(row) for row in rows_of(connection, distinct, [sla], interval)})
             if len(applied) > 1:  # which is rare: then every window is looked at
-                applied = connection.execute(rows.order_by(SLA_WINDOWS.c.window_start)).all()
-        return [AppliedThreshold(*found) for found, _ in groupby(map(tuple, applied))]
+                ordered = sorted(rows_of(connection, each, [sla], interval), key=lambda row: row.window_start)
+                applied = [tuple(row)[1:] for row in ordered]
+        return [AppliedThreshold(*found) for found, _ in groupby(applied)]
 
     def counted_windows(
         self, slas: Sequence[str], interval: Interval, width_ms: int
@@ -188,7 +189,23 @@ class Verdicts:
         rows = select(t.sla, began, is_bad, seconds, t.records_consumed, t.records_over_threshold)
         inside = and_(t.window_start >= interval.start, t.window_start < interval.end, t.verdict.in_(("good", "bad")))
         with self._database.reading() as connection:
-            return [tuple(row) for row in connection.execute(rows.where(t.sla.in_(slas), inside)).all()]
+            return [tuple(row) for row in rows_of(connection, rows.where(t.sla.in_(slas), inside), slas, interval)]
+
+    def pack(self, until: datetime) -> int:
+        """Pack the windows of the days before that one, each SLA and day in a transaction of its own; answers how many
+        days. May be killed and repeated."""
+        with self._database.reading() as connection:
+            days = list(days_with_rows(connection, until))
+        packed = 0
+        for sla, day in days:
+            with self._database.writing(f"sla {sla}") as connection:
+                packed += pack_day(connection, sla, day)
+        return packed
+
+    def damaged_days(self, sla: str) -> list[Interval]:
+        """Days whose packed windows cannot be read."""
+        with self._database.reading() as connection:
+            return damaged_days(connection, sla)
 
     def newest_misses(
         self, slas: Sequence[str] | None, interval: Interval, states: Sequence[str], at_most: int
@@ -260,20 +277,17 @@ def _inside(interval: Interval) -> ColumnElement[bool]:
     return and_(t.window_start >= interval.start, t.window_start < interval.end, t.window_end <= interval.end)
 
 
-def _windows(sla: str) -> Select[Any]:
-    return select(SLA_WINDOWS).where(SLA_WINDOWS.c.sla == sla).order_by(SLA_WINDOWS.c.window_start)
+def _time_and_worst(rows: Sequence[Row[Any]]) -> tuple[int, float | None]:
+    """The time of all rows, ms, and the largest latency that any of them knows."""
+    worst = max((row.worst_latency_ms for row in rows if row.worst_latency_ms is not None), default=None)
+    return round(1000 * sum(row.seconds for row in rows)), worst
 
 
 def _open_until(connection: Connection, sla: str) -> datetime | None:
     """Until when an open miss was bad; None where none is open. Looks no further back than that miss."""
     open_misses = select(func.min(SLA_MISSES.c.start_at)).where(SLA_MISSES.c.sla == sla, SLA_MISSES.c.state == "open")
     start = connection.execute(open_misses).scalar_one()
-    if start is None:
-        return None
-    t = SLA_WINDOWS.c
-    last_bad = select(func.max(t.window_end)).where(t.sla == sla, t.window_start >= start, JUDGED == "bad")
-    until: datetime | None = connection.execute(last_bad).scalar_one()
-    return until
+    return None if start is None else last_end(connection, sla, ["bad"], start)
 
 
 def _reach(
@@ -281,25 +295,17 @@ def _reach(
 ) -> tuple[datetime | None, datetime | None]:
     """Starts of the last good or excluded window before this time and of the first after it: no miss reaches further,
     nor over a time before it in which nothing was bad."""
-    start = SLA_WINDOWS.c.window_start
-    known = and_(SLA_WINDOWS.c.sla == sla, JUDGED.in_(("good", "excluded")))
-    first = connection.execute(select(func.max(start)).where(known, start < begin)).scalar_one()
-    last = connection.execute(select(func.min(start)).where(known, start >= stop)).scalar_one()
-    bad = select(start).where(SLA_WINDOWS.c.sla == sla, JUDGED == "bad", start < begin)
-    if first is not None:  # else all that was ever judged good would be looked through
-        bad = bad.where(start > first)
-    return (first if connection.execute(bad.limit(1)).first() else begin), last
+    first = last_start(connection, sla, KNOWN, begin)
+    bad = last_start(connection, sla, ["bad"], begin, after=first)  # not through all that was ever judged good
+    return (first if bad else begin), first_start(connection, sla, KNOWN, stop)
 
 
 def _neighbourhood(connection: Connection, sla: str, begin: datetime, stop: datetime) -> list[SlaWindow]:
     """The windows within `_reach`, as they were judged."""
     first, last = _reach(connection, sla, begin, stop)
-    rows = _windows(sla)
-    if first is not None:
-        rows = rows.where(SLA_WINDOWS.c.window_start >= first)
-    if last is not None:
-        rows = rows.where(SLA_WINDOWS.c.window_start <= last)
-    return [window_of(row).as_judged for row in connection.execute(rows)]
+    end = EVERYTHING.end if last is None else last + timedelta.resolution
+    found = windows_between(connection, sla, Interval(first or EVERYTHING.start, end))
+    return [window.as_judged for window in found]
 
 
 def _replace_misses(

@@ -24,7 +24,7 @@ from tests.kafka_sla.loads import load, points, span, stage
 HOUR = span("10:00", "11:00")
 OLD = "01d".ljust(32, "0")
 SECOND = timedelta(seconds=1)
-NOTHING = MaintenanceResult(0, 0, 0, 0, 0, 0)
+NOTHING = MaintenanceResult(0, 0, 0, 0, 0, 0, 0)
 DAYS = timedelta(days=1, minutes=1)
 
 

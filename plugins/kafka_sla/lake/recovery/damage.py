@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pyiceberg.manifest import DataFile
 
 from kafka_sla.config.store import Store
-from kafka_sla.errors import DamagedTable
+from kafka_sla.errors import DamagedTable, DamagedWindows
 from kafka_sla.lake.files.file_damage import holds_rows, problem_of
 from kafka_sla.lake.iceberg import Iceberg, paths
 from kafka_sla.lake.staging import folder_of, load_of, parquet_below
@@ -19,10 +19,10 @@ from kafka_sla.lake.table_layout import MAIN
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.publications import Slice, by_load
 from kafka_sla.model.entities import EVERYTHING, Interval, hull
-from kafka_sla.model.tables import FACTS, METRICS, Table
+from kafka_sla.model.tables import FACTS, METRICS, SLA_WINDOWS, Table
 from kafka_sla.sla.rollups import DAY_MS, Sums
 
-Kind = Literal["catalog", "facts", "metrics", "load", "sums"]
+Kind = Literal["catalog", "facts", "metrics", "load", "windows", "sums"]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -32,7 +32,7 @@ class Damage:
 
     kind: Kind
     where: str
-    """A file, the name of a table (`catalog`), of a load (`load`) or of an SLA (`sums`)."""
+    """A file, the name of a table (`catalog`), of a load (`load`) or of an SLA (`windows`, `sums`)."""
     problem: str
     table: str = ""
     interval: Interval | None = None
@@ -107,7 +107,13 @@ class Inspection:
 
     def _sums(self) -> Iterator[Damage]:
         for sla, judged in sorted(self._ledger.queries.judged_slas().items()):
-            windows = self._ledger.verdicts.sums(sla, EVERYTHING)
+            try:
+                windows = self._ledger.verdicts.sums(sla, EVERYTHING)
+            except DamagedWindows:
+                for day in self._ledger.verdicts.damaged_days(sla):
+                    problem = f"the packed windows of the SLA {sla!r} of {day.start:%Y-%m-%d} cannot be read"
+                    yield Damage("windows", sla, problem, SLA_WINDOWS.name, day)
+                continue
             added_up = self._ledger.rollups.sums([sla], DAY_MS, EVERYTHING).get(sla)
             exact = self._ledger.rollups.keeps_bounds(sla)
             if added_up is None or not (added_up == windows if exact else _holds(added_up, windows)):
