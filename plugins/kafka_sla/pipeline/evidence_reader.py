@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -27,7 +27,7 @@ from kafka_sla.model.tables import (
 from kafka_sla.pipeline.chain_rows import chain_evidence
 from kafka_sla.sla.compacted_history import doubted, first_commits, window_before
 from kafka_sla.sla.root_cause.context import Around
-from kafka_sla.sla.root_cause.evidence import evidence, evidence_interval
+from kafka_sla.sla.root_cause.evidence import covered, evidence, evidence_times
 from kafka_sla.sla.wording import lacking, late_stage
 
 _JUDGED = (
@@ -85,14 +85,24 @@ def explained(settings: Settings, sla: Sla, miss: Miss, until: datetime, lake: L
 
 
 def _evidence(settings: Settings, sla: Sla, miss: Miss, until: datetime, lake: Lake) -> dict[str, Any]:
-    interval = evidence_interval(miss, until)
-    few = lake.rows_shown(CONSUMER_LATENCY, interval, sla.cluster) < _MANY_ROWS
+    times = evidence_times(miss, until, settings.window_ms)
+    few = sum(lake.rows_shown(CONSUMER_LATENCY, time, sla.cluster) for time in times) < _MANY_ROWS
     groups = None if few or miss.worst_group is None else [miss.worst_group]
-    latency = lake.published(CONSUMER_LATENCY.name, interval, [sla.cluster], _EXPLAINING, groups)
-    during = Interval(miss.start, interval.end)
-    pieces = lake.in_pieces(CONSUMER_LATENCY, during, sla.cluster, settings.window_ms, ROWS_AT_ONCE)
-    judged = [(latency, _told(sla, lake, during))] if few else (measured(sla, lake, piece) for piece in pieces)
-    found = evidence(miss, latency, judged, _around(settings, sla, lake, interval, groups))
+    latency = pa.concat_tables(
+        [lake.published(CONSUMER_LATENCY.name, time, [sla.cluster], _EXPLAINING, groups) for time in times]
+    )
+    during = [Interval(max(miss.start, time.start), time.end) for time in times]
+    judged: Iterable[tuple[pa.Table, pa.Table]]
+    if few:
+        judged = [(latency, pa.concat_tables([_told(sla, lake, time) for time in during]))]
+    else:
+        judged = (
+            measured(sla, lake, piece)
+            for time in during
+            for piece in lake.in_pieces(CONSUMER_LATENCY, time, sla.cluster, settings.window_ms, ROWS_AT_ONCE)
+        )
+    found = evidence(miss, latency, judged, _around(settings, sla, lake, times, groups))
+    found |= covered(miss, until, times)
     return found | (_of_chain(settings, sla, miss, lake, found) if sla.chain else {})
 
 
@@ -102,12 +112,14 @@ def _of_chain(settings: Settings, sla: Sla, miss: Miss, lake: Lake, found: Mappi
     return of_chain and of_chain | {"sentence": f"{late_stage(of_chain)} {found['sentence']}"}
 
 
-def _around(settings: Settings, sla: Sla, lake: Lake, interval: Interval, groups: Collection[str] | None) -> Around:
-    """What else was published of that time, of these groups or of all; None for what the configuration does not ask
+def _around(
+    settings: Settings, sla: Sla, lake: Lake, times: Sequence[Interval], groups: Collection[str] | None
+) -> Around:
+    """What else was published of these times, of these groups or of all; None for what the configuration does not ask
     for."""
 
     def rows(table: Table, clusters: Sequence[str], of: Collection[str] | None = None) -> pa.Table:
-        return lake.published(table.name, interval, clusters, groups=of)
+        return pa.concat_tables([lake.published(table.name, time, clusters, groups=of) for time in times])
 
     own = [sla.cluster]
     sources = [c.name for c in settings.clusters if any(flow.target == sla.cluster for flow in c.replication)]

@@ -27,6 +27,10 @@ from kafka_sla.text.timestamps import instant_text, parse_instant
 
 LOOK_BACK = timedelta(minutes=30)
 """How much of the time before a miss shows what was usual."""
+COVERED = timedelta(days=1)
+"""How much of a miss its evidence covers: one that goes on for weeks would have all of them read at every run."""
+BEGINNING = timedelta(hours=6)
+"""How much of that is the beginning of a longer miss; the rest is what led to its worst window."""
 YOUNG = 0.25
 """Share of the threshold up to which a backlog is no sign of trouble."""
 _NOTHING = Around()
@@ -37,7 +41,7 @@ def evidence(
 ) -> dict[str, Any]:
     """JSON-able figures, the `cause` that they show and a `sentence` for people.
 
-    `latency` and `around` are published rows of `evidence_interval`, at least those of the worst group. `judged`: the
+    `latency` and `around` are published rows of `evidence_times`, at least those of the worst group. `judged`: the
     rows of all partitions in the time of the miss, latency and steady states, in pieces. Rates `during` are those of
     the build-up: from the time when the backlog was last young until the worst window. What was before that is usual.
     """
@@ -74,9 +78,24 @@ def evidence(
     return {"cause": found.cause, "sentence": sentence(found), **_jsonable(found)}
 
 
-def evidence_interval(miss: Miss, until: datetime) -> Interval:
-    """The time whose rows `evidence` wants; `until`: end of the newest judged window, for a miss that is still open."""
-    return Interval(miss.start - looks_back(miss), miss.end or until)
+def evidence_times(miss: Miss, until: datetime, window_ms: int) -> list[Interval]:
+    """The times whose rows `evidence` wants, in order; `until`: end of the newest judged window, for a miss that is
+    still open. Of one that is longer than `COVERED` how it began, and how it came to its worst window."""
+    start, end = miss.start - looks_back(miss), miss.end or until
+    if end <= miss.start + COVERED:
+        return [Interval(start, end)]
+    worst = miss.worst_at + timedelta(milliseconds=window_ms)
+    if worst <= miss.start + COVERED:
+        return [Interval(start, miss.start + COVERED)]
+    return [Interval(start, miss.start + BEGINNING), Interval(worst - (COVERED - BEGINNING), worst)]
+
+
+def covered(miss: Miss, until: datetime, times: Sequence[Interval]) -> dict[str, Any]:
+    """Which times of a long miss its evidence covers; nothing where that is all of it."""
+    if times[-1].end == (miss.end or until) and len(times) == 1:
+        return {}
+    inside = [Interval(max(time.start, miss.start), time.end) for time in times]
+    return {"covers": [[instant_text(time.start), instant_text(time.end)] for time in inside]}
 
 
 def looks_back(of: Sla | Miss) -> timedelta:
@@ -112,6 +131,7 @@ def _rows(known: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     late = figure("replication_latency_worst_ms", lambda ms: f"up to {span(ms)} late")
     yield f"Replication {known.get('replication_flow', '')}", "", late
     yield "Not measured", "", ", ".join(known.get("not_measured", ()))
+    yield "Looked at", "", " and ".join(f"{_moment(start)} to {_moment(end)}" for start, end in known.get("covers", ()))
 
 
 def _records(low: int, high: int) -> str:

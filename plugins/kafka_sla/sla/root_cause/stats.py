@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +12,8 @@ import pyarrow as pa
 from kafka_sla.model.entities import FOREVER, MOST, Miss
 from kafka_sla.sla.windows.wanted_rows import latency_sql
 from kafka_sla.sql import database
+
+_UNSEEN = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +113,11 @@ def rewinds(miss: Miss, latency: pa.Table, partitions: Sequence[int]) -> Rewind 
 
 
 def longest_stall(sums: Sequence[WindowSum], start: datetime) -> Stall | None:
-    """The longest run of stalled windows that reaches into the time from `start` on."""
+    """The longest run of stalled windows that reaches into the time from `start` on. Where rows of hours are missing,
+    nobody knows what it did meanwhile."""
     runs: list[tuple[int, int]] = []
     for i, window in enumerate(sums):
-        if window.stalled and i and sums[i - 1].stalled:
+        if window.stalled and i and sums[i - 1].stalled and window.start - sums[i - 1].end < _UNSEEN:
             runs[-1] = (runs[-1][0], i + 1)
         elif window.stalled:
             runs.append((i, i + 1))

@@ -374,6 +374,17 @@ def test_a_miss_that_several_channels_heard_of_was_mailed_once(ledger: Ledger) -
     assert [other.sla for other in ledger.incidents.reported_with(miss("payments"))] == ["orders"]
 
 
+def test_what_a_channel_put_together_was_mailed_apart(ledger: Ledger) -> None:
+    over, later = miss("orders", end="10:30"), miss("payments", "11:00")
+    for found in (over, later):
+        happened(ledger, found)
+        delivered(ledger)
+    happened(ledger, over, later, channel="chat")
+    assert delivered(ledger)[0].size == 2
+
+    assert ledger.incidents.reported_with(later) == []
+
+
 def test_a_miss_that_a_rerun_removed_is_not_named_as_still_missed(ledger: Ledger) -> None:
     happened(ledger, miss("orders"), miss("payments"))
     delivered(ledger)

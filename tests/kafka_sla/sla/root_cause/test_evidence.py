@@ -7,10 +7,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from kafka_sla.model.arrow_schemas import arrow_rows
 from kafka_sla.model.entities import Interval, Miss, Patterns, Sla, SteadyState
 from kafka_sla.model.tables import CONSUMER_LATENCY, STEADY_STATE
-from kafka_sla.sla.root_cause.evidence import evidence, evidence_interval
+from kafka_sla.sla.root_cause.evidence import covered, evidence, evidence_times
+from kafka_sla.text.timestamps import instant_text
 
 MINUTE = timedelta(minutes=1)
 START = datetime(2026, 3, 2, 10, tzinfo=UTC)
@@ -216,8 +219,46 @@ def test_the_figures_can_be_written_as_json() -> None:
 def test_the_rows_wanted_reach_back_beyond_the_threshold_to_what_was_usual() -> None:
     closed, still_open = missed(60, 70, worst=65), missed(60, None, worst=65)
 
-    assert Interval(START + 29 * MINUTE, START + 70 * MINUTE) == evidence_interval(closed, START + 99 * MINUTE)
-    assert Interval(START + 29 * MINUTE, START + 99 * MINUTE) == evidence_interval(still_open, START + 99 * MINUTE)
+    now = START + 99 * MINUTE
+    assert evidence_times(closed, now, 60_000) == [Interval(START + 29 * MINUTE, START + 70 * MINUTE)]
+    assert evidence_times(still_open, now, 60_000) == [Interval(START + 29 * MINUTE, now)]
+    assert covered(closed, now, evidence_times(closed, now, 60_000)) == {}
+
+
+@pytest.mark.parametrize(
+    ("worst", "hours"),
+    [
+        (65, [(1, 25)]),
+        (25 * 60 - 1, [(1, 25)]),
+        (25 * 60, [(1, 7), (7 + 1 / 60, 25 + 1 / 60)]),
+        (21 * 24 * 60 - 1, [(1, 7), (20 * 24 + 6, 21 * 24)]),
+    ],
+)
+def test_of_a_miss_that_lasts_for_weeks_its_beginning_is_told_and_how_it_came_to_its_worst(
+    worst: int, hours: list[tuple[float, float]]
+) -> None:
+    now, hour = START + 21 * 24 * 60 * MINUTE, 60 * MINUTE
+    for miss in (missed(60, None, worst=worst), missed(60, 21 * 24 * 60, worst=worst)):
+        times = evidence_times(miss, now, 60_000)
+
+        spans = [Interval(START + start * hour, START + end * hour) for start, end in hours]
+        assert times == [Interval(spans[0].start - 31 * MINUTE, spans[0].end), *spans[1:]]
+        assert covered(miss, now, times) == {
+            "covers": [[instant_text(span.start), instant_text(span.end)] for span in spans]
+        }
+
+
+def test_what_stood_still_before_and_after_hours_without_rows_stood_still_twice() -> None:
+    rows, states = flow([600] * 30, [600] * 5 + [0] * 25)
+    for row in (*rows[15:], *states[15:]):
+        row["window_start"] += 120 * MINUTE
+    for row in rows[15:]:
+        row["window_end"] += 120 * MINUTE
+        row["last_commit_at"] = START + 100 * MINUTE
+
+    found = told(missed(6, None, worst=29), (rows, states))
+
+    assert (found["stalled_from"], found["stalled_until"]) == (instant_text(START + 100 * MINUTE), None)
 
 
 def test_windows_that_tell_nothing_are_no_time_in_which_it_moved() -> None:
