@@ -104,7 +104,7 @@ def last_start(
 ) -> datetime | None:
     """Start of the last window between these times which was judged so."""
     start = SLA_WINDOWS.c.window_start
-    wanted = select(func.max(start)).where(_judged_so(sla, verdicts), start < before)
+    wanted = select(start).where(_judged_so(sla, verdicts), start < before).order_by(start.desc()).limit(1)
     days = _days([sla]).where(_has(verdicts), WINDOW_DAYS.c.day < before)
     return _greatest(connection, wanted.where(start > after) if after else wanted, days, after)
 
@@ -112,17 +112,26 @@ def last_start(
 def last_end(connection: Connection, sla: str, verdicts: Sequence[str], since: datetime) -> datetime | None:
     """End of the last window from that time on which was judged so."""
     t = SLA_WINDOWS.c
-    wanted = select(func.max(t.window_end)).where(_judged_so(sla, verdicts), t.window_start >= since)
+    wanted = select(t.window_end).where(_judged_so(sla, verdicts), t.window_start >= since)
+    wanted = wanted.order_by(t.window_start.desc()).limit(1)
     return _greatest(connection, wanted, _days([sla]).where(_has(verdicts)), since)
 
 
 def first_start(connection: Connection, sla: str, verdicts: Sequence[str], since: datetime) -> datetime | None:
     """Start of the first window from that time on which was judged so."""
     start, day = SLA_WINDOWS.c.window_start, WINDOW_DAYS.c.day
-    wanted = select(func.min(start)).where(_judged_so(sla, verdicts), start >= since)
+    wanted = select(start).where(_judged_so(sla, verdicts), start >= since).order_by(start).limit(1)
     days = _days([sla]).where(_has(verdicts), day > since - _DAY).order_by(day)
-    found = (connection.execute(wanted).scalar_one(), _first_answer(connection, wanted, days))
+    found = (connection.execute(wanted).scalar(), _first_answer(connection, wanted, days))
     return min((at for at in found if at), default=None)
+
+
+def has_windows_since(connection: Connection, sla: str, since: datetime) -> bool:
+    """Do any windows of an SLA end after that time?"""
+    t, d = SLA_WINDOWS.c, WINDOW_DAYS.c
+    rows = select(t.sla).where(t.sla == sla, t.window_start >= since).limit(1)
+    days = select(d.sla).where(d.sla == sla, d.last_end > since).limit(1)
+    return any(connection.execute(one).first() is not None for one in (rows, days))
 
 
 def newest(connection: Connection, sla: str, wanted: Select[Any]) -> Row[Any] | None:
@@ -187,7 +196,7 @@ def _greatest(
 ) -> datetime | None:
     """The greatest value that a statement finds in rows and in packed days, the newest first: where one has an answer,
     older ones have none that is greater."""
-    of_rows: datetime | None = connection.execute(wanted).scalar_one()
+    of_rows: datetime | None = connection.execute(wanted).scalar()
     if floor := max((at for at in (since, of_rows) if at), default=None):
         days = days.where(WINDOW_DAYS.c.day > floor - 2 * _DAY)  # a window may end on the day after
     of_days = _first_answer(connection, wanted, days.order_by(WINDOW_DAYS.c.day.desc()))
@@ -195,9 +204,9 @@ def _greatest(
 
 
 def _first_answer(connection: Connection, wanted: Select[Any], days: Select[Any]) -> Any:
-    """The first value, not null, that the statement finds in one of the days."""
-    answers = (_asked(connection, wanted, [(row.sla, row.day)])[0][0] for row in connection.execute(days).all())
-    return next((answer for answer in answers if answer is not None), None)
+    """The first value that the statement finds in one of the days."""
+    answers = (_asked(connection, wanted, [(row.sla, row.day)]) for row in connection.execute(days).all())
+    return next((found[0][0] for found in answers if found), None)
 
 
 def _asked(connection: Connection, wanted: Select[Any], days: Iterable[tuple[str, datetime]]) -> list[Row[Any]]:

@@ -35,6 +35,7 @@ from kafka_sla.ledger.judged_windows import (
     damaged_days,
     days_with_rows,
     first_start,
+    has_windows_since,
     last_end,
     last_start,
     pack_day,
@@ -68,6 +69,8 @@ class AppliedThreshold(NamedTuple):
 
 JudgeMisses = Callable[[Sequence[SlaWindow]], Sequence[Miss]]
 """From windows in time order to misses; windows that are not there count as unknown ones."""
+ContinueMiss = Callable[[Miss, Sequence[SlaWindow]], Sequence[Miss]]
+"""From an open miss, and the windows from its last bad one on, to what becomes of it and what follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,21 +110,31 @@ class Verdicts:
         windows: Sequence[SlaWindow],
         judge_misses: JudgeMisses,
         looks_back: timedelta = timedelta(0),
+        continue_miss: ContinueMiss | None = None,
     ) -> MissChange:
         """Put these verdicts in the place of all of the interval, and judge the misses that it may have changed:
-        also those that begin so soon after it that they look back on it."""
+        also those that begin so soon after it that they look back on it. Where the interval is new and a miss is open,
+        `continue_miss` spares reading all windows of that one again."""
         mine = SLA_WINDOWS.c.sla == sla.name
         inside = and_(SLA_WINDOWS.c.window_start >= interval.start, SLA_WINDOWS.c.window_start < interval.end)
         with self._database.writing(f"sla {sla.name}") as connection:
             unpack_days(connection, sla.name, interval, replaced=interval)
             open_until = _open_until(connection, sla.name)
+            going_on = _going_on(connection, sla, interval) if continue_miss else None
             connection.execute(delete(SLA_WINDOWS).where(mine, inside))
             if windows:
                 connection.execute(insert(SLA_WINDOWS), [_window_row(sla, window) for window in windows])
-            around = _neighbourhood(connection, sla.name, interval.start, interval.end + looks_back)
+            if going_on and continue_miss:
+                miss, last_bad = going_on
+                rest = windows_between(connection, sla.name, Interval(last_bad, interval.end))
+                found = continue_miss(miss, [window.as_judged for window in rest])
+                touched = Interval(miss.start, interval.end)
+            else:
+                around = _neighbourhood(connection, sla.name, interval.start, interval.end + looks_back)
+                found, touched = judge_misses(around), _reached(interval, around)
             excluded = exclusions_in_force(connection, sla.name)
-            judged = [replace(miss, exclusion=exclusion_of(miss, excluded)) for miss in judge_misses(around)]
-            change = _replace_misses(connection, sla, interval, around, judged)
+            judged = [replace(miss, exclusion=exclusion_of(miss, excluded)) for miss in found]
+            change = _replace_misses(connection, sla, touched, judged)
             _remember_extent(connection, change, open_until)
             exclude_windows(connection, sla.name, interval, excluded)
             forget_unjudged(connection, sla.name, interval)
@@ -308,12 +321,29 @@ def _neighbourhood(connection: Connection, sla: str, begin: datetime, stop: date
     return [window.as_judged for window in found]
 
 
-def _replace_misses(
-    connection: Connection, sla: Sla, interval: Interval, around: Sequence[SlaWindow], misses: Sequence[Miss]
-) -> MissChange:
+def _going_on(connection: Connection, sla: Sla, interval: Interval) -> tuple[Miss, datetime] | None:
+    """The open miss that an interval continues, and the start of its last bad window; None where some of the interval
+    or later time was judged before, or the rules for misses have changed."""
+    mine = SLA_MISSES.c.sla == sla.name, SLA_MISSES.c.state == "open", SLA_MISSES.c.start_at < interval.start
+    row = connection.execute(select(SLA_MISSES).where(*mine)).first()
+    miss = _miss(row) if row else None
+    if miss is None or (miss.for_ms, miss.max_latency_ms) != (sla.for_ms, sla.max_latency_ms):
+        return None
+    if has_windows_since(connection, sla.name, interval.start):
+        return None
+    last_bad = last_start(connection, sla.name, ["bad"], interval.start)
+    return (miss, last_bad) if last_bad else None
+
+
+def _reached(interval: Interval, around: Sequence[SlaWindow]) -> Interval:
+    """The interval with the windows around it."""
     start = min([interval.start, *(w.window.start for w in around[:1])])
-    end = max([interval.end, *(w.window.end for w in around[-1:])])
-    span = and_(SLA_MISSES.c.sla == sla.name, SLA_MISSES.c.start_at >= start, SLA_MISSES.c.start_at < end)
+    return Interval(start, max([interval.end, *(w.window.end for w in around[-1:])]))
+
+
+def _replace_misses(connection: Connection, sla: Sla, time: Interval, misses: Sequence[Miss]) -> MissChange:
+    """Put these misses in the place of those that start in a time."""
+    span = and_(SLA_MISSES.c.sla == sla.name, SLA_MISSES.c.start_at >= time.start, SLA_MISSES.c.start_at < time.end)
     old = connection.execute(select(SLA_MISSES).where(span).order_by(SLA_MISSES.c.start_at)).all()
     connection.execute(delete(SLA_MISSES).where(span))
     if misses:

@@ -27,7 +27,7 @@ from kafka_sla.model.tables import (
 from kafka_sla.pipeline.chain_rows import chain_evidence
 from kafka_sla.sla.compacted_history import doubted, first_commits, window_before
 from kafka_sla.sla.root_cause.context import Around
-from kafka_sla.sla.root_cause.evidence import covered, evidence, evidence_times
+from kafka_sla.sla.root_cause.evidence import covered, evidence, evidence_times, is_explained
 from kafka_sla.sla.wording import lacking, late_stage
 
 _JUDGED = (
@@ -76,8 +76,13 @@ def _told(sla: Sla, lake: Lake, interval: Interval) -> pa.Table:
     return steady.filter(pc.greater_equal(steady["window_start"], pa.scalar(interval.start)))
 
 
-def explained(settings: Settings, sla: Sla, miss: Miss, until: datetime, lake: Lake) -> Miss:
-    """The miss with its evidence from the published rows around it; a damaged file of them costs its rows only."""
+def explained(
+    settings: Settings, sla: Sla, miss: Miss, until: datetime, lake: Lake, before: Miss | None = None
+) -> Miss:
+    """The miss with its evidence from the published rows around it; a damaged file of them costs its rows only. That of
+    `before`, the same miss some windows ago, is kept where it says the same."""
+    if before and is_explained(miss, before, covered(miss, until, evidence_times(miss, until, settings.window_ms))):
+        return replace(miss, evidence=before.evidence)
     found, left_out = lake.spared(lambda tables: _evidence(settings, sla, miss, until, tables))
     if left_out:
         found |= {"damaged_files": list(left_out), "sentence": f"{found['sentence']} {lacking(left_out)}"}

@@ -39,9 +39,10 @@ def unread_rows(slas: Sequence[Sla], lake: Lake, interval: Interval) -> pa.Table
     return lake.published(NON_CONSUMED.name, interval, clusters, _COLUMNS) if clusters else None
 
 
-def with_expiry(miss: Miss, windows: Sequence[SlaWindow]) -> Miss:
-    """The miss, whose evidence says which unread records expire too soon: first when nothing was late, else last."""
-    told = expiry(miss, windows)
+def with_expiry(miss: Miss, windows: Sequence[SlaWindow], before: Miss | None = None) -> Miss:
+    """The miss, whose evidence says which unread records expire too soon: first when nothing was late, else last.
+    `before`: the same miss as it was before these windows, of which none may say so."""
+    told = expiry(miss, windows) or (before.evidence.get("unread_expiry") if before else None)
     if not told:
         return miss
     sentences = [f"{told[0].upper()}{told[1:]}."]

@@ -48,7 +48,7 @@ from kafka_sla.pipeline.judged_time import attainments
 from kafka_sla.pipeline.load_plan import job_for
 from kafka_sla.pipeline.rollup_builder import sum_up
 from kafka_sla.pipeline.verdicts import verdicts
-from kafka_sla.sla.evaluate import misses
+from kafka_sla.sla.evaluate import continued, misses
 from kafka_sla.sla.root_cause.evidence import looks_back
 from kafka_sla.sources.external_offsets import Login, positions_elsewhere
 from kafka_sla.spark.failures import left
@@ -221,13 +221,19 @@ def _kept(
 ) -> dict[str, Any]:
     """The verdicts in the place of former ones, and the misses that they make."""
 
-    def judge_misses(around: Sequence[SlaWindow]) -> list[Miss]:
-        found = misses(sla, around, settings.window_ms)
+    def told(found: Sequence[Miss], around: Sequence[SlaWindow], before: Miss | None = None) -> list[Miss]:
         until = max((w.window.end for w in around), default=interval.end)
-        known = [explained(settings, sla, miss, until, lake) for miss in found]
-        return [with_expiry(miss, around) for miss in known]
+        same = {before.id: before} if before else {}
+        known = [explained(settings, sla, miss, until, lake, same.get(miss.id)) for miss in found]
+        return [with_expiry(miss, around, same.get(miss.id)) for miss in known]
 
-    ledger.verdicts.replace(sla, interval, windows, judge_misses, looks_back(sla))
+    def judge_misses(around: Sequence[SlaWindow]) -> list[Miss]:
+        return told(misses(sla, around, settings.window_ms), around)
+
+    def continue_miss(miss: Miss, rest: Sequence[SlaWindow]) -> list[Miss]:
+        return told(continued(sla, miss, rest, settings.window_ms), rest, miss)
+
+    ledger.verdicts.replace(sla, interval, windows, judge_misses, looks_back(sla), continue_miss)
     left_out = sum_up(sla, lake, ledger, interval, settings.window_ms)
     touching = [miss for miss in ledger.verdicts.misses(sla, interval) if not miss.exclusion]
     counted = Counter(w.verdict for w in windows)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pyarrow as pa
 
@@ -16,7 +18,18 @@ from kafka_sla.text.formatting import span
 _OVER_AFTER = timedelta(minutes=30)
 """A miss is over after so much time that may have been good: polls every few minutes never show that all is well."""
 
-__all__ = ["Partition", "expiry", "judge", "judge_together", "misses"]
+_OF_WORST = (
+    "worst_latency_ms",
+    "worst_latency_low_ms",
+    "worst_latency_high_ms",
+    "worst_group",
+    "worst_topic",
+    "worst_partition",
+    "max_latency_ms",
+    "min_time_to_expiry_ms",
+)
+
+__all__ = ["Partition", "continued", "expiry", "judge", "judge_together", "misses"]
 
 
 def judge(
@@ -69,6 +82,24 @@ def misses(sla: Sla, windows: Sequence[SlaWindow], window_ms: int) -> tuple[Miss
     """Runs of bad windows at least `for` long together. Windows that are not there count as unknown ones."""
     found = (_miss(sla, run, ended, window_ms) for run, ended in _runs(sla, windows))
     return tuple(miss for miss in found if miss)
+
+
+def continued(sla: Sla, miss: Miss, windows: Sequence[SlaWindow], window_ms: int) -> tuple[Miss, ...]:
+    """What becomes of an open miss, and what follows it: `windows` are those from its last bad one on. The same as
+    `misses` makes of all its windows, of which there are thousands after some days."""
+    (run, ended), *later = _runs(sla, windows)
+    more = run[1:]
+    worst = max(more, key=_lateness, default=None)
+    if worst is not None and _lateness(worst) > miss.worst_latency_ms:
+        miss = replace(miss, **_worst(worst))
+    miss = replace(
+        miss,
+        end=run[-1].window.end if ended else None,
+        bad_windows=miss.bad_windows + len(more),
+        is_certain=miss.is_certain and all(w.is_certain for w in more),
+    )
+    found = (_miss(sla, run, ended, window_ms) for run, ended in later)
+    return (miss, *(one for one in found if one))
 
 
 def expiry(miss: Miss, windows: Sequence[SlaWindow]) -> str:
@@ -186,10 +217,7 @@ def _miss(sla: Sla, run: list[SlaWindow], ended: bool, window_ms: int) -> Miss |
     needed = max(1, -(-sla.for_ms // window_ms))
     if len(run) < needed:
         return None
-    start, worst = run[0].window.start, max(run, key=lambda w: w.worst_latency_ms or 0.0)
-    group, topic, partition = worst.worst_group, worst.worst_topic, worst.worst_partition
-    if worst.worst_latency_ms is None or group is None or topic is None or partition is None:
-        raise ValueError(f"bad window {worst.window} of SLA {sla.name!r} does not say where and how late")
+    start = run[0].window.start
     return Miss(
         id=hashlib.sha256(f"{sla.name}\n{epoch_ms(start)}".encode()).hexdigest()[:16],
         sla=sla.name,
@@ -199,14 +227,18 @@ def _miss(sla: Sla, run: list[SlaWindow], ended: bool, window_ms: int) -> Miss |
         opened_at=run[needed - 1].window.end,
         bad_windows=len(run),
         is_certain=all(w.is_certain for w in run),
-        worst_latency_ms=worst.worst_latency_ms,
-        worst_latency_low_ms=worst.worst_latency_low_ms,
-        worst_latency_high_ms=worst.worst_latency_high_ms,
-        worst_at=worst.window.start,
-        worst_group=group,
-        worst_topic=topic,
-        worst_partition=partition,
-        max_latency_ms=worst.max_latency_ms,
-        min_time_to_expiry_ms=worst.min_time_to_expiry_ms,
         for_ms=sla.for_ms,
+        **_worst(max(run, key=_lateness)),
     )
+
+
+def _lateness(window: SlaWindow) -> float:
+    return window.worst_latency_ms or 0.0
+
+
+def _worst(window: SlaWindow) -> dict[str, Any]:
+    """What a miss keeps of its worst window."""
+    where = (window.worst_group, window.worst_topic, window.worst_partition)
+    if window.worst_latency_ms is None or None in where:
+        raise ValueError(f"bad window {window.window} of SLA {window.sla!r} does not say where and how late")
+    return {name: getattr(window, name) for name in _OF_WORST} | {"worst_at": window.window.start}

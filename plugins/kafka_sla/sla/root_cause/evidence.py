@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_sla.model.entities import Interval, Miss, Sla
+from kafka_sla.model.entities import Interval, Miss, Sla, floor_time
 from kafka_sla.sla.root_cause.classify import Evidence
 from kafka_sla.sla.root_cause.context import Around, surroundings
 from kafka_sla.sla.root_cause.stats import (
@@ -27,10 +27,11 @@ from kafka_sla.text.timestamps import instant_text, parse_instant
 
 LOOK_BACK = timedelta(minutes=30)
 """How much of the time before a miss shows what was usual."""
-COVERED = timedelta(days=1)
+COVERED = timedelta(hours=6)
 """How much of a miss its evidence covers: one that goes on for weeks would have all of them read at every run."""
-BEGINNING = timedelta(hours=6)
+BEGINNING = timedelta(hours=2)
 """How much of that is the beginning of a longer miss; the rest is what led to its worst window."""
+_HOUR_MS = 3_600_000
 YOUNG = 0.25
 """Share of the threshold up to which a backlog is no sign of trouble."""
 _NOTHING = Around()
@@ -80,11 +81,13 @@ def evidence(
 
 def evidence_times(miss: Miss, until: datetime, window_ms: int) -> list[Interval]:
     """The times whose rows `evidence` wants, in order; `until`: end of the newest judged window, for a miss that is
-    still open. Of one that is longer than `COVERED` how it began, and how it came to its worst window."""
+    still open. Of one that is longer than `COVERED` how it began, and how it came to its worst window; while it is open
+    to the hour before that, so that one which grows worse with every window is not explained anew with each."""
     start, end = miss.start - looks_back(miss), miss.end or until
     if end <= miss.start + COVERED:
         return [Interval(start, end)]
     worst = miss.worst_at + timedelta(milliseconds=window_ms)
+    worst = worst if miss.end else floor_time(worst, _HOUR_MS)
     if worst <= miss.start + COVERED:
         return [Interval(start, miss.start + COVERED)]
     return [Interval(start, miss.start + BEGINNING), Interval(worst - (COVERED - BEGINNING), worst)]
@@ -96,6 +99,15 @@ def covered(miss: Miss, until: datetime, times: Sequence[Interval]) -> dict[str,
         return {}
     inside = [Interval(max(time.start, miss.start), time.end) for time in times]
     return {"covers": [[instant_text(time.start), instant_text(time.end)] for time in inside]}
+
+
+def is_explained(miss: Miss, before: Miss, covers: Mapping[str, Any]) -> bool:
+    """Does the evidence that a long miss had `before` some more windows say what these times would say again?"""
+    told = before.evidence
+    same_place = (miss.worst_group, miss.worst_topic) == (before.worst_group, before.worst_topic)
+    same_time = bool(covers) and told.get("covers") == covers["covers"]
+    up_to_worst = miss.worst_at == before.worst_at or len(covers.get("covers", ())) == 2
+    return same_place and same_time and up_to_worst and not {"damaged_files", "unread_expiry", "chain"} & told.keys()
 
 
 def looks_back(of: Sla | Miss) -> timedelta:

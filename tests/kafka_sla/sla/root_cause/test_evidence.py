@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from kafka_sla.model.arrow_schemas import arrow_rows
 from kafka_sla.model.entities import Interval, Miss, Patterns, Sla, SteadyState
 from kafka_sla.model.tables import CONSUMER_LATENCY, STEADY_STATE
-from kafka_sla.sla.root_cause.evidence import covered, evidence, evidence_times
+from kafka_sla.sla.root_cause.evidence import covered, evidence, evidence_times, is_explained
 from kafka_sla.text.timestamps import instant_text
 
 MINUTE = timedelta(minutes=1)
@@ -226,26 +227,56 @@ def test_the_rows_wanted_reach_back_beyond_the_threshold_to_what_was_usual() -> 
 
 
 @pytest.mark.parametrize(
-    ("worst", "hours"),
+    ("worst", "of_open", "of_ended"),
     [
-        (65, [(1, 25)]),
-        (25 * 60 - 1, [(1, 25)]),
-        (25 * 60, [(1, 7), (7 + 1 / 60, 25 + 1 / 60)]),
-        (21 * 24 * 60 - 1, [(1, 7), (20 * 24 + 6, 21 * 24)]),
+        (65, [(1, 7)], [(1, 7)]),
+        (7 * 60 - 1, [(1, 7)], [(1, 7)]),
+        (7 * 60, [(1, 7)], [(1, 3), (3 + 1 / 60, 7 + 1 / 60)]),
+        (8 * 60, [(1, 3), (4, 8)], [(1, 3), (4 + 1 / 60, 8 + 1 / 60)]),
+        (21 * 24 * 60 - 1, [(1, 3), (21 * 24 - 4, 21 * 24)], [(1, 3), (21 * 24 - 4, 21 * 24)]),
     ],
 )
 def test_of_a_miss_that_lasts_for_weeks_its_beginning_is_told_and_how_it_came_to_its_worst(
-    worst: int, hours: list[tuple[float, float]]
+    worst: int, of_open: list[tuple[float, float]], of_ended: list[tuple[float, float]]
 ) -> None:
-    now, hour = START + 21 * 24 * 60 * MINUTE, 60 * MINUTE
-    for miss in (missed(60, None, worst=worst), missed(60, 21 * 24 * 60, worst=worst)):
-        times = evidence_times(miss, now, 60_000)
+    weeks, hour = 21 * 24 * 60, 60 * MINUTE
+    for miss, hours in ((missed(60, None, worst=worst), of_open), (missed(60, weeks, worst=worst), of_ended)):
+        times = evidence_times(miss, START + weeks * MINUTE, 60_000)
 
         spans = [Interval(START + start * hour, START + end * hour) for start, end in hours]
         assert times == [Interval(spans[0].start - 31 * MINUTE, spans[0].end), *spans[1:]]
-        assert covered(miss, now, times) == {
+        assert covered(miss, START + weeks * MINUTE, times) == {
             "covers": [[instant_text(span.start), instant_text(span.end)] for span in spans]
         }
+
+
+TWICE = {"covers": [["a", "b"], ["c", "d"]]}
+ONCE = {"covers": [["a", "b"]]}
+
+
+@pytest.mark.parametrize(
+    ("told", "covers", "changes", "holds"),
+    [
+        (TWICE, TWICE, {}, True),
+        (ONCE, ONCE, {}, True),
+        (TWICE, TWICE, {"worst_at": START + 999 * MINUTE}, True),
+        (ONCE, ONCE, {"worst_at": START + 999 * MINUTE}, False),
+        (TWICE, {"covers": [["a", "b"], ["c", "e"]]}, {}, False),
+        (TWICE, TWICE, {"worst_group": "refunds"}, False),
+        (TWICE, TWICE, {"worst_topic": "returns"}, False),
+        (TWICE | {"damaged_files": ["1"]}, TWICE, {}, False),
+        (TWICE | {"unread_expiry": "soon"}, TWICE, {}, False),
+        (TWICE | {"chain": []}, TWICE, {}, False),
+        ({}, {}, {}, False),
+        ({}, TWICE, {}, False),
+    ],
+)
+def test_evidence_is_kept_while_the_same_rows_would_say_it_of_the_same_place(
+    told: dict[str, Any], covers: dict[str, Any], changes: dict[str, Any], holds: bool
+) -> None:
+    before = missed(60, None, worst=600, evidence=told)
+
+    assert is_explained(replace(before, **changes), before, covers) == holds
 
 
 def test_what_stood_still_before_and_after_hours_without_rows_stood_still_twice() -> None:
