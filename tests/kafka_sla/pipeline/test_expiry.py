@@ -71,7 +71,7 @@ def test_a_miss_of_which_no_window_tells_of_expiry_stays_as_it_is() -> None:
 def test_a_miss_that_goes_on_tells_what_its_windows_before_said_of_expiry() -> None:
     before = told()
 
-    assert with_expiry(miss(), hour(), before) == before
+    assert with_expiry(miss(), hour(), before).evidence == before.evidence
     assert with_expiry(miss(), hour(), miss()) == miss()
 
 

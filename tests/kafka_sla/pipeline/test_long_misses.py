@@ -111,10 +111,8 @@ def flows(span: Interval, lots: random.Random) -> Iterator[dict[str, Any]]:
         for window in span.windows(60_000):
             if left == 0:
                 good = lots.random() < 0.2 and window.start < span.start + HOUR
-                left, age = (
-                    lots.randint(10, 50),
-                    0.0 if good else 35_000.0 + 100 * ((window.start - span.start) / MINUTE),
-                )
+                grown = 35_000.0 + 100 * ((window.start - span.start) / MINUTE)
+                left, age = lots.randint(10, 50), 0.0 if good else grown
             left, end, age = left - 1, end + 60, age and age + lots.uniform(-500, 900)
             yield metric_row(CONSUMER_LATENCY, "a", 0, window) | {
                 "group": group,
