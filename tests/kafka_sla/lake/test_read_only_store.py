@@ -76,3 +76,14 @@ def test_commands_that_write_refuse_and_change_nothing(folder: Path, command: li
     assert ended.returncode == 1
     assert "kafka-sla: the store is read-only here: " in ended.stderr
     assert sorted((folder / "store").rglob("*")) == before
+
+
+def test_a_warehouse_alone_that_may_not_be_written_is_named_before_anything_is_done(folder: Path) -> None:
+    for path in (folder / "store", *(folder / "store").glob("kafka_sla.db*")):
+        path.chmod(0o755)
+
+    ended = kafka_sla(folder, "run", "--from", "2026-03-02T10:00Z", "--to", "2026-03-02T10:10Z")
+
+    assert ended.returncode == 1
+    assert f"kafka-sla: the warehouse {folder}/store/warehouse is read-only here: " in ended.stderr
+    assert "measure" not in ended.stderr
