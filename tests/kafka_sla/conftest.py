@@ -44,7 +44,7 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def database() -> str:
-    """Of the store: `databases.EACH` says which there are."""
+    """Of the store: `databases.in_each` takes each of those that there are."""
     return "sqlite"
 
 

@@ -21,7 +21,7 @@ from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
 from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, FACTS, LOG_OFFSETS, STEADY_STATE, TABLES
-from tests.kafka_sla.databases import EACH
+from tests.kafka_sla.databases import in_each
 from tests.kafka_sla.loads import DAY, MINUTE, at, changed_since, load, points, span, stage
 
 if TYPE_CHECKING:
@@ -32,10 +32,7 @@ MEASURED = (CONSUMER_LATENCY, STEADY_STATE)
 SPAWN = multiprocessing.get_context("spawn")
 
 
-@pytest.fixture(params=EACH)
-def database(request: pytest.FixtureRequest) -> str:
-    """Databases differ in locks, and in where they lie."""
-    return str(request.param)
+database = in_each
 
 
 def minutes(rows: pa.Table) -> list[int]:

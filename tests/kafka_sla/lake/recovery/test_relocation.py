@@ -14,16 +14,13 @@ from kafka_sla.lake.lake import Lake
 from kafka_sla.lake.recovery.relocation import Moved, move
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.tables import CONSUMER_LATENCY, LOG_OFFSETS
-from tests.kafka_sla.databases import EACH
+from tests.kafka_sla.databases import in_each
 from tests.kafka_sla.loads import load, points, span
 
 HOUR = span("10:00", "11:00")
 
 
-@pytest.fixture(params=EACH)
-def database(request: pytest.FixtureRequest) -> str:
-    """Databases differ in locks, and in where they lie."""
-    return str(request.param)
+database = in_each
 
 
 def filled(store: Store) -> Store:
