@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from kafka_sla.cli.console.requested import check_output, interval_of
 from kafka_sla.cli.console.results import show, show_json
 from kafka_sla.errors import BadRequest
-from kafka_sla.model.entities import EVERYTHING, Interval
 
 if TYPE_CHECKING:
     from kafka_sla.cli.console.context import Workplace
@@ -151,8 +150,7 @@ def _misses(place: Workplace, asked: argparse.Namespace) -> int:
         incidents = ledger.incidents.of(found)
         show_json([asdict(miss) | {"incident": incidents.get(miss.id)} for miss in found])
     else:
-        since = [Interval(miss.start, miss.end or EVERYTHING.end) for miss in found]
-        texts = [miss_text(m, () if m.end else verdicts.windows(m.sla, i)) for m, i in zip(found, since, strict=True)]
+        texts = [miss_text(miss, None if miss.end else verdicts.bad_until(miss)) for miss in found]
         print("\n\n".join(texts) or "no misses")
     return 0
 

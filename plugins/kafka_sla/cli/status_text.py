@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from kafka_sla.cli.console.results import aligned
 from kafka_sla.cli.status import (
@@ -19,7 +19,7 @@ from kafka_sla.cli.status import (
 from kafka_sla.config.settings import Settings
 from kafka_sla.ledger.failures import Failure, Unjudged
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.model.entities import Interval, Miss, Sla, SlaWindow
+from kafka_sla.model.entities import Interval, Miss, Sla
 from kafka_sla.sla.burn import Burn
 from kafka_sla.sla.catch_up import CatchUp
 from kafka_sla.sla.chains import ChainState
@@ -85,10 +85,10 @@ def interval_text(slas: Sequence[Sla], ledger: Ledger, interval: Interval) -> st
     return aligned(header, [_interval_row(ledger.verdicts.judged(sla, interval)) for sla in slas])
 
 
-def miss_text(miss: Miss, windows: Sequence[SlaWindow] = ()) -> str:
-    """One miss as its mail tells it: what and since when, why, and the figures."""
-    bad = [w.window for w in windows if w.verdict == "bad" and w.window.start >= miss.start]
-    until = miss.end or max((window.end for window in bad), default=miss.opened_at)
+def miss_text(miss: Miss, bad_until: datetime | None = None) -> str:
+    """One miss as its mail tells it: what and since when, why, and the figures. `bad_until`: end of the last bad window
+    of one that is open."""
+    until = miss.end or bad_until or miss.opened_at
     length = span((until - miss.start) / timedelta(milliseconds=1))
     since = f"RECOVERED: {miss.sla} at {moment(miss.end)}, missed for {length}"
     if miss.end is None:

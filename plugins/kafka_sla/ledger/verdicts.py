@@ -232,6 +232,11 @@ class Verdicts:
         with self._database.reading() as connection:
             return [_miss(row) for row in connection.execute(rows.order_by(t.start_at.desc(), t.sla).limit(at_most))]
 
+    def bad_until(self, miss: Miss) -> datetime | None:
+        """End of the last window of the SLA from the start of a miss on that was judged bad."""
+        with self._database.reading() as connection:
+            return last_end(connection, miss.sla, ["bad"], miss.start)
+
     def misses_around(self, sla: str, interval: Interval) -> list[Miss]:
         """Misses that judging the interval may have changed, in order of their start: also those that begin after it
         now because a longer one came apart."""
