@@ -26,6 +26,7 @@ from kafka_sla.model.tables import (
 )
 from kafka_sla.pipeline.chain_rows import chain_evidence
 from kafka_sla.sla.compacted_history import doubted, first_commits, window_before
+from kafka_sla.sla.evaluate import groups_of
 from kafka_sla.sla.root_cause.context import Around
 from kafka_sla.sla.root_cause.evidence import covered, evidence, evidence_times, is_explained
 from kafka_sla.sla.wording import lacking, late_stage
@@ -56,17 +57,20 @@ _MANY_ROWS = 200_000
 counted piece by piece."""
 
 
-def measured(sla: Sla, lake: Lake, interval: Interval) -> tuple[pa.Table, pa.Table]:
-    """The published latency, without the histograms that no verdict needs, and the steady states, in no order."""
-    latency = lake.published(CONSUMER_LATENCY.name, interval, [sla.cluster], _JUDGED, in_order=False)
-    return latency, _told(sla, lake, interval)
+def measured(
+    sla: Sla, lake: Lake, interval: Interval, groups: Collection[str] | None = None
+) -> tuple[pa.Table, pa.Table]:
+    """The published latency, without the histograms that no verdict needs, and the steady states, in no order; of all
+    groups, or of these."""
+    latency = lake.published(CONSUMER_LATENCY.name, interval, [sla.cluster], _JUDGED, groups, in_order=False)
+    return latency, _told(sla, lake, interval, groups)
 
 
-def _told(sla: Sla, lake: Lake, interval: Interval) -> pa.Table:
+def _told(sla: Sla, lake: Lake, interval: Interval, groups: Collection[str] | None) -> pa.Table:
     """The steady states, those that nobody knows as unknown."""
 
     def states(of: Interval) -> pa.Table:
-        return lake.published(STEADY_STATE.name, of, [sla.cluster], _STATES, in_order=False)
+        return lake.published(STEADY_STATE.name, of, [sla.cluster], _STATES, groups, in_order=False)
 
     steady = states(interval)
     if before := window_before(steady):
@@ -92,17 +96,18 @@ def explained(
 def _evidence(settings: Settings, sla: Sla, miss: Miss, until: datetime, lake: Lake) -> dict[str, Any]:
     times = evidence_times(miss, until, settings.window_ms)
     few = sum(lake.rows_shown(CONSUMER_LATENCY, time, sla.cluster) for time in times) < _MANY_ROWS
-    groups = None if few or miss.worst_group is None else [miss.worst_group]
+    own = groups_of(sla)
+    groups = own if few or miss.worst_group is None else [miss.worst_group]
     latency = pa.concat_tables(
         [lake.published(CONSUMER_LATENCY.name, time, [sla.cluster], _EXPLAINING, groups) for time in times]
     )
     during = [Interval(max(miss.start, time.start), time.end) for time in times]
     judged: Iterable[tuple[pa.Table, pa.Table]]
     if few:
-        judged = [(latency, pa.concat_tables([_told(sla, lake, time) for time in during]))]
+        judged = [(latency, pa.concat_tables([_told(sla, lake, time, own) for time in during]))]
     else:
         judged = (
-            measured(sla, lake, piece)
+            measured(sla, lake, piece, own)
             for time in during
             for piece in lake.in_pieces(CONSUMER_LATENCY, time, sla.cluster, settings.window_ms, ROWS_AT_ONCE)
         )
