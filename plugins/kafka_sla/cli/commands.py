@@ -145,12 +145,18 @@ def _misses(place: Workplace, asked: argparse.Namespace) -> int:
     sla = place.settings.sla(asked.sla).name if asked.sla else None
     ledger = Ledger(place.store)
     verdicts = ledger.verdicts
+    configured = {one.name for one in place.settings.slas}
     found = verdicts.misses(sla, interval_of(asked), open_only=asked.open)
+    if asked.open:
+        found = [miss for miss in found if miss.sla in configured]
     if asked.json:
         incidents = ledger.incidents.of(found)
         show_json([asdict(miss) | {"incident": incidents.get(miss.id)} for miss in found])
     else:
-        texts = [miss_text(miss, None if miss.end else verdicts.bad_until(miss)) for miss in found]
+        texts = [
+            miss_text(miss, None if miss.end else verdicts.bad_until(miss), has_left=miss.sla not in configured)
+            for miss in found
+        ]
         print("\n\n".join(texts) or "no misses")
     return 0
 

@@ -85,14 +85,16 @@ def interval_text(slas: Sequence[Sla], ledger: Ledger, interval: Interval) -> st
     return aligned(header, [_interval_row(ledger.verdicts.judged(sla, interval)) for sla in slas])
 
 
-def miss_text(miss: Miss, bad_until: datetime | None = None) -> str:
+def miss_text(miss: Miss, bad_until: datetime | None = None, *, has_left: bool = False) -> str:
     """One miss as its mail tells it: what and since when, why, and the figures. `bad_until`: end of the last bad window
-    of one that is open."""
+    of one that is open; `has_left`: the configuration has its SLA no more."""
     until = miss.end or bad_until or miss.opened_at
     length = span((until - miss.start) / timedelta(milliseconds=1))
     since = f"RECOVERED: {miss.sla} at {moment(miss.end)}, missed for {length}"
     if miss.end is None:
         since = f"SLA MISSED: {miss.sla} since {moment(miss.start)} ({length} so far)"
+    if miss.end is None and has_left:
+        since = f"SLA MISSED: {miss.sla} from {moment(miss.start)} for {length}, until it left the configuration"
     lines = [
         f"{since}: {violation(miss)}.",
         *(f"  {text}" for text in (miss.evidence.get("sentence"), doubt(miss)) if text),

@@ -163,8 +163,10 @@ def unread(context: RequestContext, span: Span) -> list[Unread]:
 
 
 def found_misses(context: Context, chosen: Filter, span: Span, state: str, most: int = MOST_MISSES) -> list[Miss]:
-    """The newest first; of SLAs that have left the configuration, too, unless something is filtered by."""
-    wanted = None if chosen == Filter() else [sla.name for sla in chosen.chosen(context.settings)]
+    """The newest first; of SLAs that have left the configuration, too, unless something is filtered by, or open ones
+    are asked for: nobody judges any more whether theirs go on."""
+    of_all = chosen == Filter() and state != "open"
+    wanted = None if of_all else [sla.name for sla in chosen.chosen(context.settings)]
     return context.ledger.verdicts.newest_misses(wanted, span, [state] if state else ["open", "recovered"], most)
 
 
