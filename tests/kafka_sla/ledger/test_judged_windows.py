@@ -17,6 +17,7 @@ from kafka_sla.config.settings import load_settings
 from kafka_sla.config.store import Store
 from kafka_sla.errors import DamagedWindows
 from kafka_sla.lake.lake import Lake
+from kafka_sla.lake.recovery.store_copy import copy_store
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.verdicts import MissChange
 from kafka_sla.model.entities import EVERYTHING, Interval, Miss, Sla, SlaWindow
@@ -162,7 +163,9 @@ def test_packed_days_and_continued_misses_give_the_answers_of_rows_read_anew(
 
 
 @pytest.mark.parametrize("database", ["sqlite"])
-def test_a_night_packs_what_is_older_than_forty_days(lake: Lake, ledger: Ledger, store: Store) -> None:
+def test_a_night_packs_what_is_older_than_forty_days_and_a_copy_of_the_store_has_it(
+    lake: Lake, ledger: Ledger, store: Store, tmp_path: Path
+) -> None:
     whole, lots = Interval(FIRST, FIRST + 12 * DAY), random.Random(0)
     found = [w for w in windows(SLA, whole, lots) if w.window.start != FIRST + 3 * DAY]
     put(ledger, SLA, whole, found)
@@ -174,6 +177,9 @@ def test_a_night_packs_what_is_older_than_forty_days(lake: Lake, ledger: Ledger,
     assert list(ledger.verdicts.windows(SLA, whole)) == found
     rows = sql(store, "SELECT max(length(windows)) FROM sla_window_days")
     assert 1_000 < int(rows) < 144 * 100, "144 rows as SQL rows are some 250 bytes each"
+    copy = Store.embedded(tmp_path / "copy")
+    copy_store(store, copy)
+    assert list(Ledger(copy).verdicts.windows(SLA, whole)) == found
 
 
 @pytest.mark.parametrize("database", ["sqlite"])
