@@ -85,10 +85,18 @@ class Iceberg:
     def planned(self, table: Table, *wanted: str, branch: str = LOADS) -> list[DataFile]:
         """Its data files that may hold rows which fit all these filters; none where only reading is possible and nobody
         has made the table yet. Facts have but one branch, whatever is asked for."""
+        current = self.readable_table(table)
+        return self.planned_of(current, *wanted, branch=branch) if current else []
+
+    def readable_table(self, table: Table) -> IcebergTable | None:
+        """The table as it is now; None where only reading is possible and nobody has made it yet."""
         try:
-            current = self.table(table)
+            return self.table(table)
         except NoSuchTableError:
-            return []
+            return None
+
+    def planned_of(self, current: IcebergTable, *wanted: str, branch: str = LOADS) -> list[DataFile]:
+        """The same of a table as it was opened before."""
         asked = (current.metadata_location, branch, *wanted)
         found = self._plans.get(asked)
         if found is None:

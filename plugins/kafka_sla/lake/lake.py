@@ -29,10 +29,11 @@ from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.observed_time import VOUCHED
 from kafka_sla.ledger.publications import Slice
 from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
-from kafka_sla.model.entities import Interval, hull
+from kafka_sla.model.entities import Interval, ceil_time, floor_time, hull
 from kafka_sla.model.tables import GROUP_STATES, METRICS, TABLES, Table
 
 _MICROSECOND = timedelta(microseconds=1)
+_HOUR_MS = 3_600_000
 _MOST_REMEMBERED = 12
 """Answers: of one interval, evaluating the SLAs of a cluster asks for fewer."""
 _LARGEST_REMEMBERED = 64_000_000
@@ -50,6 +51,7 @@ class Lake:
         self._loads = Loads(store, self._iceberg, self._ledger)
         self._left_out: frozenset[str] = frozenset()
         self._remembered: dict[Any, Any] | None = None
+        self._tables: dict[str, tuple[IcebergTable | None, frozenset[str]]] = {}
 
     def check_writable(self) -> None:
         """StoreError at once where only reading is possible, for who has much to do before it writes."""
@@ -82,7 +84,7 @@ class Lake:
     def remembering(self) -> Lake:
         """The same tables as they are now: what was read of metrics once is not read again."""
         other = copy.copy(self)
-        other._remembered = {}
+        other._remembered, other._tables = {}, {}
         return other
 
     # facts
@@ -158,7 +160,9 @@ class Lake:
         return self._once((table.name, *slices), lambda: self._planned_of(table, slices)) if slices else []
 
     def _planned_of(self, table: Table, slices: Sequence[Slice]) -> list[DataFile]:
+        """Of whole hours: misses that began at other minutes of an hour are read from the same plan."""
         shown = hull(s.interval for s in slices)
+        shown = Interval(floor_time(shown.start, _HOUR_MS), ceil_time(shown.end, _HOUR_MS))
         load_ids = sorted({s.load_id for s in slices})
         loads = between("interval_start", self._ledger.publications.start_of(load_ids), shown.end)
         return self._files_of(table, load_ids, loads, between(table.time, shown.start, shown.end))
@@ -278,6 +282,18 @@ class Lake:
             self._remembered[wanted] = found
         return self._remembered[wanted]  # type: ignore[no-any-return]
 
+    def _opened(self, table: Table, load_ids: Sequence[str]) -> IcebergTable | None:
+        """The table with the files of these loads, which are in it before they are published; while answers are
+        remembered as it was when it first had them: opening one takes longer than reading a little of it, and hundreds
+        of SLAs ask."""
+        if self._remembered is None:
+            return self._iceberg.readable_table(table)
+        current, there = self._tables.get(table.name, (None, frozenset()))
+        if current is None or not there.issuperset(load_ids):
+            current, there = self._iceberg.readable_table(table), there.union(load_ids)
+            self._tables[table.name] = (current, there)
+        return current
+
     def _observe_all(self) -> None:
         """What the snapshots of an older version speak for."""
         files = self._planned(GROUP_STATES)
@@ -290,7 +306,8 @@ class Lake:
 
     def _files_of(self, table: Table, load_ids: Sequence[str], *wanted: str) -> list[DataFile]:
         folders = tuple(self.stage_dir(load_id) + "/" for load_id in load_ids)
-        found = self._iceberg.planned(table, *wanted)
+        current = self._opened(table, load_ids)
+        found = self._iceberg.planned_of(current, *wanted) if current else []
         return [f for f in found if f.file_path.startswith(folders) and f.file_path not in self._left_out]
 
     def _not_there(self, table: Table, rows: pa.Table, current: IcebergTable | None = None) -> pa.Table:
