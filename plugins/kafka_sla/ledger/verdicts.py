@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -204,11 +204,12 @@ class Verdicts:
         with self._database.reading() as connection:
             return [tuple(row) for row in rows_of(connection, rows.where(t.sla.in_(slas), inside), slas, interval)]
 
-    def pack(self, until: datetime) -> int:
+    def pack(self, until: datetime, at_most: int = 5_000) -> int:
         """Pack the windows of the days before that one, each SLA and day in a transaction of its own; answers how many
-        days. May be killed and repeated."""
+        days. May be killed and repeated. `at_most`: so many at once, which take minutes; a store of an older version
+        has years of them."""
         with self._database.reading() as connection:
-            days = list(days_with_rows(connection, until))
+            days = list(islice(days_with_rows(connection, until), at_most))
         packed = 0
         for sla, day in days:
             with self._database.writing(f"sla {sla}") as connection:
