@@ -26,9 +26,9 @@ from kafka_sla.model.tables import (
 )
 from kafka_sla.pipeline.chain_rows import chain_evidence
 from kafka_sla.sla.compacted_history import doubted, first_commits, window_before
-from kafka_sla.sla.evaluate import groups_of
 from kafka_sla.sla.root_cause.context import Around
 from kafka_sla.sla.root_cause.evidence import covered, evidence, evidence_times, is_explained
+from kafka_sla.sla.windows.wanted_rows import groups_of
 from kafka_sla.sla.wording import lacking, late_stage
 
 _JUDGED = (
@@ -96,7 +96,7 @@ def explained(
 def _evidence(settings: Settings, sla: Sla, miss: Miss, until: datetime, lake: Lake) -> dict[str, Any]:
     times = evidence_times(miss, until, settings.window_ms)
     few = sum(lake.rows_shown(CONSUMER_LATENCY, time, sla.cluster) for time in times) < _MANY_ROWS
-    own = groups_of(sla)
+    own = groups_of([sla])
     groups = own if few or miss.worst_group is None else [miss.worst_group]
     latency = pa.concat_tables(
         [lake.published(CONSUMER_LATENCY.name, time, [sla.cluster], _EXPLAINING, groups) for time in times]

@@ -29,7 +29,7 @@ _OF_WORST = (
     "min_time_to_expiry_ms",
 )
 
-__all__ = ["Partition", "continued", "expiry", "groups_of", "judge", "judge_together", "misses"]
+__all__ = ["Partition", "continued", "expiry", "judge", "judge_together", "misses"]
 
 
 def judge(
@@ -185,12 +185,6 @@ def _unknown(sla: Sla, row: WindowFigures) -> str:
 def _planned(planned: Sequence[tuple[Interval, str]], window: Interval) -> str:
     """The reason of the first maintenance that touches the window."""
     return next((reason or "planned" for time, reason in planned if time.overlaps(window)), "") if planned else ""
-
-
-def groups_of(sla: Sla) -> list[str] | None:
-    """The consumer groups of an SLA that names each of them; None where patterns or stages say which they are."""
-    named = _spelled_out(sla.groups)
-    return named if not sla.chain and len(named) == len(sla.groups.include) else None
 
 
 def _spelled_out(patterns: Patterns) -> list[str]:

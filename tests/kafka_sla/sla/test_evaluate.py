@@ -18,14 +18,13 @@ from kafka_sla.model.entities import (
     Patterns,
     Sla,
     SlaWindow,
-    Stage,
     SteadyState,
     Verdict,
     WeeklyMaintenance,
     WhenUncertain,
 )
 from kafka_sla.model.tables import CONSUMER_LATENCY, NON_CONSUMED, STEADY_STATE
-from kafka_sla.sla.evaluate import expiry, groups_of, judge, judge_together, misses
+from kafka_sla.sla.evaluate import expiry, judge, judge_together, misses
 
 MINUTE = timedelta(minutes=1)
 START = datetime(2026, 3, 2, 10, tzinfo=UTC)
@@ -417,20 +416,6 @@ def test_a_name_that_is_spelled_out_and_excluded_is_not_missed() -> None:
     sla = promise(groups=Patterns(("pay", r"audit\-log"), exclude=(r"audit-.*",)))
 
     assert verdicts(judged(sla, 1, [latency()])) == ["good"]
-
-
-@pytest.mark.parametrize(
-    ("groups", "named"),
-    [
-        (Patterns(("pay", r"eu\.audit\-log")), ["pay", "eu.audit-log"]),
-        (Patterns(("pay", "audit.*")), None),
-        (Patterns(("pay", "audit"), exclude=("audit",)), None),
-        (Patterns(), None),
-    ],
-)
-def test_only_where_every_group_is_spelled_out_they_are_all_known(groups: Patterns, named: list[str] | None) -> None:
-    assert groups_of(promise(groups=groups)) == named
-    assert groups_of(promise(groups=groups, chain=(Stage("pay", "orders"),))) is None
 
 
 def test_excluded_groups_are_no_part_of_the_promise() -> None:
