@@ -180,7 +180,7 @@ def _land(store: Store, shape: Shape, interval: Interval) -> None:
 
 def _lived(made: Stage, shape: Shape, intervals: Sequence[Interval]) -> list[Day]:
     """All days, each worker's two hours kept when they are done."""
-    store, kept = store_of(made.plan.folder), made.plan.folder / "life.json"
+    store, kept = store_of(made.plan.folder), made.plan.folder / "progress.json"  # life.json is the worker's plan
     life = Life.of(kept)
     while life.runs < len(intervals):
         began, some = time.monotonic(), intervals[life.runs : life.runs + _RUNS_A_WORKER]
