@@ -74,7 +74,7 @@ def test_runs_that_continue_a_miss_say_of_it_what_one_run_over_all_of_it_says(tm
     by_runs, at_once = (filled(tmp_path / name, whole, rows) for name in ("runs", "once"))
     start, longest = whole.start, timedelta(0)
     while start < whole.end:
-        until = min(start + lots.choice((10, 20, 30)) * MINUTE, whole.end)
+        until = min(start + lots.choice((20, 30, 40)) * MINUTE, whole.end)
         judged = misses_after(*by_runs, Interval(start, until))
         if lots.random() < 0.4:
             assert judged == misses_after(*at_once, Interval(whole.start, until))
