@@ -63,8 +63,7 @@ def test_a_run_reads_how_it_began_and_how_it_came_to_its_worst_and_nothing_in_be
         ["2026-03-04T14:00:00.000Z", "2026-03-04T18:00:00.000Z"],
     ]
     assert "damaged_files" not in miss.evidence
-    (told,) = [row for row in evidence_rows(miss.evidence) if row[0] == "Looked at"]
-    assert told[2].startswith("2026-03-02 00:00:00 UTC to 2026-03-02 02:00:00 UTC and 2026-03-04 14:00:00 UTC to ")
+    assert ("Looked at", "", "its first 2 h and worst 4 h") in evidence_rows(miss.evidence)
 
 
 def test_runs_that_continue_a_miss_say_of_it_what_one_run_over_all_of_it_says(tmp_path: Path) -> None:

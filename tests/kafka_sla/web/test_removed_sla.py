@@ -53,6 +53,7 @@ def test_its_page_says_that_nobody_judges_it_any_more_and_asks_for_no_chart(read
     page = reader.get(f"/misses/{renamed.miss.id}").text
 
     assert f"{NAME}, which has left the configuration: nothing after that is judged" in page
+    assert "until it left the configuration</b>:" in page and "still open" not in page
     assert "/api/v1/slas/" not in page
 
 

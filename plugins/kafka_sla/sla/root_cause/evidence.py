@@ -143,7 +143,12 @@ def _rows(known: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     late = figure("replication_latency_worst_ms", lambda ms: f"up to {span(ms)} late")
     yield f"Replication {known.get('replication_flow', '')}", "", late
     yield "Not measured", "", ", ".join(known.get("not_measured", ()))
-    yield "Looked at", "", " and ".join(f"{_moment(start)} to {_moment(end)}" for start, end in known.get("covers", ()))
+    first, *worst = [span(_length_ms(*time)) for time in known.get("covers", ())] or [""]
+    yield "Looked at", "", first and f"its first {first}{''.join(f' and worst {one}' for one in worst)}"
+
+
+def _length_ms(start: str, end: str) -> float:
+    return (parse_instant(end) - parse_instant(start)) / timedelta(milliseconds=1)
 
 
 def _records(low: int, high: int) -> str:
