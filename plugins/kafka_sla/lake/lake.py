@@ -31,9 +31,9 @@ from kafka_sla.ledger.publications import Slice
 from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
 from kafka_sla.model.entities import Interval, ceil_time, floor_time, hull
 from kafka_sla.model.tables import GROUP_STATES, METRICS, TABLES, Table
+from kafka_sla.sla.rollups import HOUR_MS
 
 _MICROSECOND = timedelta(microseconds=1)
-_HOUR_MS = 3_600_000
 _MOST_REMEMBERED = 12
 """Answers: of one interval, evaluating the SLAs of a cluster asks for fewer."""
 _LARGEST_REMEMBERED = 64_000_000
@@ -162,7 +162,7 @@ class Lake:
     def _planned_of(self, table: Table, slices: Sequence[Slice]) -> list[DataFile]:
         """Of whole hours: misses that began at other minutes of an hour are read from the same plan."""
         shown = hull(s.interval for s in slices)
-        shown = Interval(floor_time(shown.start, _HOUR_MS), ceil_time(shown.end, _HOUR_MS))
+        shown = Interval(floor_time(shown.start, HOUR_MS), ceil_time(shown.end, HOUR_MS))
         load_ids = sorted({s.load_id for s in slices})
         loads = between("interval_start", self._ledger.publications.start_of(load_ids), shown.end)
         return self._files_of(table, load_ids, loads, between(table.time, shown.start, shown.end))

@@ -61,7 +61,7 @@ WINDOW_DAYS = Table(
 
 JUDGED = func.coalesce(SLA_WINDOWS.c.judged_verdict, SLA_WINDOWS.c.verdict)
 """The verdict of a window whatever was excluded afterwards."""
-KNOWN = ("good", "excluded")
+KNOWN, BAD = ("good", "excluded"), ("bad",)
 WINDOW_FIELDS = tuple(field.name for field in fields(SlaWindow) if field.name != "window")
 
 _DAY = timedelta(days=1)
@@ -100,7 +100,7 @@ def rows_of(
 
 
 def last_start(
-    connection: Connection, sla: str, verdicts: Sequence[str], before: datetime, after: datetime | None = None
+    connection: Connection, sla: str, verdicts: tuple[str, ...], before: datetime, after: datetime | None = None
 ) -> datetime | None:
     """Start of the last window between these times which was judged so."""
     start = SLA_WINDOWS.c.window_start
@@ -109,7 +109,7 @@ def last_start(
     return _greatest(connection, wanted.where(start > after) if after else wanted, days, after)
 
 
-def last_end(connection: Connection, sla: str, verdicts: Sequence[str], since: datetime) -> datetime | None:
+def last_end(connection: Connection, sla: str, verdicts: tuple[str, ...], since: datetime) -> datetime | None:
     """End of the last window from that time on which was judged so."""
     t = SLA_WINDOWS.c
     wanted = select(t.window_end).where(_judged_so(sla, verdicts), t.window_start >= since)
@@ -117,7 +117,7 @@ def last_end(connection: Connection, sla: str, verdicts: Sequence[str], since: d
     return _greatest(connection, wanted, _days([sla]).where(_has(verdicts)), since)
 
 
-def first_start(connection: Connection, sla: str, verdicts: Sequence[str], since: datetime) -> datetime | None:
+def first_start(connection: Connection, sla: str, verdicts: tuple[str, ...], since: datetime) -> datetime | None:
     """Start of the first window from that time on which was judged so."""
     start, day = SLA_WINDOWS.c.window_start, WINDOW_DAYS.c.day
     wanted = select(start).where(_judged_so(sla, verdicts), start >= since).order_by(start).limit(1)
@@ -183,11 +183,11 @@ def _days(slas: Sequence[str] | None) -> Select[Any]:
     return days if slas is None else days.where(WINDOW_DAYS.c.sla.in_(slas))
 
 
-def _has(verdicts: Sequence[str]) -> Any:
-    return WINDOW_DAYS.c.has_bad == true() if tuple(verdicts) == ("bad",) else WINDOW_DAYS.c.has_known == true()
+def _has(verdicts: tuple[str, ...]) -> Any:
+    return WINDOW_DAYS.c.has_bad == true() if verdicts == BAD else WINDOW_DAYS.c.has_known == true()
 
 
-def _judged_so(sla: str, verdicts: Sequence[str]) -> Any:
+def _judged_so(sla: str, verdicts: tuple[str, ...]) -> Any:
     return and_(SLA_WINDOWS.c.sla == sla, JUDGED.in_(verdicts))
 
 

@@ -30,6 +30,7 @@ from sqlalchemy import (
 from kafka_sla.ledger.exclusions import exclude_windows, exclusion_of, exclusions_in_force
 from kafka_sla.ledger.failures import forget_unjudged
 from kafka_sla.ledger.judged_windows import (
+    BAD,
     KNOWN,
     WINDOW_FIELDS,
     damaged_days,
@@ -236,7 +237,7 @@ class Verdicts:
     def bad_until(self, miss: Miss) -> datetime | None:
         """End of the last window of the SLA from the start of a miss on that was judged bad."""
         with self._database.reading() as connection:
-            return last_end(connection, miss.sla, ["bad"], miss.start)
+            return last_end(connection, miss.sla, BAD, miss.start)
 
     def misses_around(self, sla: str, interval: Interval) -> list[Miss]:
         """Misses that judging the interval may have changed, in order of their start: also those that begin after it
@@ -306,7 +307,7 @@ def _open_until(connection: Connection, sla: str) -> datetime | None:
     """Until when an open miss was bad; None where none is open. Looks no further back than that miss."""
     open_misses = select(func.min(SLA_MISSES.c.start_at)).where(SLA_MISSES.c.sla == sla, SLA_MISSES.c.state == "open")
     start = connection.execute(open_misses).scalar_one()
-    return None if start is None else last_end(connection, sla, ["bad"], start)
+    return None if start is None else last_end(connection, sla, BAD, start)
 
 
 def _reach(
@@ -315,7 +316,7 @@ def _reach(
     """Starts of the last good or excluded window before this time and of the first after it: no miss reaches further,
     nor over a time before it in which nothing was bad."""
     first = last_start(connection, sla, KNOWN, begin)
-    bad = last_start(connection, sla, ["bad"], begin, after=first)  # not through all that was ever judged good
+    bad = last_start(connection, sla, BAD, begin, after=first)  # not through all that was ever judged good
     return (first if bad else begin), first_start(connection, sla, KNOWN, stop)
 
 
@@ -337,7 +338,7 @@ def _going_on(connection: Connection, sla: Sla, interval: Interval) -> tuple[Mis
         return None
     if has_windows_since(connection, sla.name, interval.start):
         return None
-    last_bad = last_start(connection, sla.name, ["bad"], interval.start)
+    last_bad = last_start(connection, sla.name, BAD, interval.start)
     return (miss, last_bad) if last_bad else None
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_sla.model.entities import Interval, Miss, Sla, floor_time
+from kafka_sla.sla.rollups import HOUR_MS
 from kafka_sla.sla.root_cause.classify import Evidence
 from kafka_sla.sla.root_cause.context import Around, surroundings
 from kafka_sla.sla.root_cause.stats import (
@@ -31,7 +32,6 @@ COVERED = timedelta(hours=6)
 """How much of a miss its evidence covers: one that goes on for weeks would have all of them read at every run."""
 BEGINNING = timedelta(hours=2)
 """How much of that is the beginning of a longer miss; the rest is what led to its worst window."""
-_HOUR_MS = 3_600_000
 YOUNG = 0.25
 """Share of the threshold up to which a backlog is no sign of trouble."""
 _NOTHING = Around()
@@ -87,7 +87,7 @@ def evidence_times(miss: Miss, until: datetime, window_ms: int) -> list[Interval
     if end <= miss.start + COVERED:
         return [Interval(start, end)]
     worst = miss.worst_at + timedelta(milliseconds=window_ms)
-    worst = worst if miss.end else floor_time(worst, _HOUR_MS)
+    worst = worst if miss.end else floor_time(worst, HOUR_MS)
     if worst <= miss.start + COVERED:
         return [Interval(start, miss.start + COVERED)]
     return [Interval(start, miss.start + BEGINNING), Interval(worst - (COVERED - BEGINNING), worst)]

@@ -14,6 +14,7 @@ from kafka_sla.sla.windows.wanted_rows import latency_sql
 from kafka_sla.sql import database
 
 _UNSEEN = timedelta(hours=1)
+"""Time without a row after which nobody knows whether a group still stood still."""
 
 
 @dataclass(frozen=True, slots=True)
