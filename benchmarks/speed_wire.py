@@ -25,6 +25,7 @@ _KINDS = {
     32: "DescribeConfigs",
     69: "ConsumerGroupDescribe",
     77: "ShareGroupDescribe",
+    89: "StreamsGroupDescribe",
 }
 
 

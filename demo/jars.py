@@ -71,6 +71,15 @@ MIRROR = JarSet(
     (("org.apache.kafka", "connect-mirror", KAFKA_VERSION), ("org.apache.kafka", "connect-runtime", KAFKA_VERSION)),
 )
 """Connect and MirrorMaker 2, which copies topics between clusters; used beside Kafka's own jars."""
+STREAMS = JarSet(
+    f"Kafka Streams {KAFKA_VERSION}",
+    f"kafka-streams-{KAFKA_VERSION}",
+    "KAFKA_SLA_STREAMS_JARS",
+    2,
+    (("org.apache.kafka", "kafka-streams", KAFKA_VERSION),),
+    alone=True,
+)
+"""For an application without state, whose stores would need RocksDB; used beside Kafka's own jars."""
 SPARK_KAFKA = JarSet(
     "Spark's Kafka connector 4.1.3",
     "spark-kafka-4.1.3",

@@ -121,7 +121,7 @@ GROUP_STATES = Table(
         cluster STRING NOT NULL          -- cluster name of the configuration
         group STRING NOT NULL            -- consumer group
         at TIMESTAMP NOT NULL            -- when it was seen, UTC
-        type STRING NOT NULL             -- classic, consumer (KIP-848) or share
+        type STRING NOT NULL             -- classic, consumer (KIP-848), share (KIP-932) or streams (KIP-1071)
         state STRING NOT NULL            -- Kafka's word: Stable, Empty, Dead, PreparingRebalance, …
         members INT                      -- members; null where the broker does not report them
     """),

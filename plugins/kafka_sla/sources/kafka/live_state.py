@@ -67,7 +67,7 @@ def _observe(scope: SnapshotScope) -> Now:
         scope.notes.append(
             "no group matches, or none may be seen: correct the configuration, or grant DESCRIBE on the groups"
         )
-    members = describe_members(scope.client, groups)
+    members = describe_members(scope.client, groups, scope.topics)
     lags, unread = read_share_lags(scope.client, groups, scope.matching)
     starts = scope.offsets.starts()  # before the ends: a start read later may lie beyond an end read earlier
     ends = scope.offsets.ends()

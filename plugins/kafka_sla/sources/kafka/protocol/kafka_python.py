@@ -44,6 +44,7 @@ __all__ = [
     "SaslHandshakeRequest",
     "SaslHandshakeResponse",
     "ShareGroupDescribeRequest",
+    "StreamsGroupDescribeRequest",
     "WithoutObjects",
 ]
 _SIZE = Struct(">i")
@@ -60,6 +61,9 @@ ConsumerGroupDescribeResponse = _message("ConsumerGroupDescribeResponse")
 ShareGroupDescribeRequest = _message("ShareGroupDescribeRequest")
 """State and members of share groups (KIP-932)."""
 ShareGroupDescribeResponse = _message("ShareGroupDescribeResponse")
+StreamsGroupDescribeRequest = _message("StreamsGroupDescribeRequest")
+"""State, members and tasks of groups whose rebalance protocol is that of Kafka Streams (KIP-1071)."""
+StreamsGroupDescribeResponse = _message("StreamsGroupDescribeResponse")
 DescribeShareGroupOffsetsRequest = _message("DescribeShareGroupOffsetsRequest")
 """Start offset of each share-partition, and since KIP-1226 its lag."""
 DescribeShareGroupOffsetsResponse = _message("DescribeShareGroupOffsetsResponse")

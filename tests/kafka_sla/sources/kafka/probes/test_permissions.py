@@ -20,6 +20,7 @@ from confluent_kafka.admin import (
 )
 
 from demo.broker import Cluster as Broker
+from demo.streams_app import StreamsApp
 from kafka_sla.errors import KafkaUnreachable
 from kafka_sla.model.entities import Cluster, Connection, OffsetLookups, Patterns, epoch_ms
 from kafka_sla.sources.kafka.probes.permissions import Finding, probe
@@ -129,6 +130,27 @@ def test_settings_that_may_not_be_read_are_noted(kafka_sasl: Broker, lagging: st
 
     assert seen.topic_configs.num_rows == 0
     assert any("grant DESCRIBE_CONFIGS" in note for note in seen.notes)
+
+
+def test_who_may_not_describe_all_topics_of_a_streams_application_is_told_all_but_its_members(
+    kafka_sasl: Broker, lagging: str
+) -> None:
+    grant(kafka_sasl, (TOPIC, lagging, READ), (TOPIC, lagging, CONFIGS), (TOPIC, LOG, READ), (GROUP, ALL, DESCRIBE))
+    name, other, sink = f"app-{lagging}", topic(kafka_sasl), topic(kafka_sasl)
+    commit(kafka_sasl, name, lagging, 100)
+
+    with StreamsApp(kafka_sasl, name, [lagging, other], sink, "streams") as app:
+        until = monotonic() + 120
+        while app.state != "RUNNING" and monotonic() < until:
+            sleep(0.5)
+        seen = [
+            look(kafka_sasl, this_minute(), lagging, groups=name, live=True, user=who) for who in ("admin", "reader")
+        ]
+
+    types = [[(row["type"], row["members"]) for row in one.group_states.to_pylist()] for one in seen]
+    assert types == [[("streams", 1)], [("streams", None)]]
+    assert [one.group_members.num_rows for one in seen] == [1, 0]
+    assert all(one.committed_offsets.num_rows for one in seen)
 
 
 def test_without_any_permission_nothing_is_invented(kafka_sasl: Broker, lagging: str) -> None:
