@@ -24,27 +24,50 @@ _HALF, _EXACT = 2**31, 2**53
 """Sums of floats are exact below; larger counts are added up in halves."""
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-Sums = dict[int, tuple[Ints, Ints]]
-"""By start of a span, in ms: what is below `_HALF` of the count of each bucket, and how many halves."""
+Pair = tuple[str, str]
+"""Group and topic."""
+Halves = tuple[Ints, Ints]
+"""What is below `_HALF` of the count of each bucket, and how many halves."""
+Sums = dict[tuple[int, int], Halves]
+"""By kind of pair and start of a span, in ms. Pairs of the same SLAs are of one kind: most are of one SLA."""
 
 
 def histogram_sums(
     files: Sequence[str],
     slices: Sequence[Slice],
-    pairs: Collection[tuple[str, str]],
+    of_slas: Sequence[Collection[Pair]],
     interval: Interval,
     width_ms: int,
     row_groups: Mapping[str, Sequence[int]],
-) -> dict[datetime, dict[int, int]]:
-    """Records by bucket, by the start of each span of the interval, of the rows that these slices show of these groups
-    and topics. `row_groups`: by file those that may hold some; of others all are read."""
+) -> list[dict[datetime, dict[int, int]]]:
+    """Records by bucket, by the start of each span of the interval, of the rows that these slices show; for each SLA of
+    its pairs. `row_groups`: by file those that may hold some; of others all are read."""
     shown = [one._replace(interval=part) for one in slices if (part := one.interval.within(interval))]
+    kinds, kind_of = _kinds(of_slas)
     sums: Sums = {}
     for path in files:
         with parquet_file(path, _NAMES) as file:
             for batch in batches(file, _COLUMNS, _ROWS_AT_ONCE, row_groups.get(path)):
-                _add(sums, batch, _shown(batch, shown) & _of_pairs(batch, pairs), width_ms)
-    return {datetime.fromtimestamp(start / 1000, UTC): dict(_counts(*halves)) for start, halves in sums.items()}
+                _add(sums, batch, np.where(_shown(batch, shown), _kind_of_rows(batch, kind_of), -1), width_ms)
+    found: list[dict[int, Halves]] = [{} for _ in of_slas]
+    for (kind, start), halves in sums.items():
+        for sla in kinds[kind]:
+            found[sla][start] = _sum(found[sla].get(start), halves)
+    return [
+        {datetime.fromtimestamp(start / 1000, UTC): dict(_counts(*halves)) for start, halves in of_sla.items()}
+        for of_sla in found
+    ]
+
+
+def _kinds(of_slas: Sequence[Collection[Pair]]) -> tuple[list[tuple[int, ...]], dict[Pair, int]]:
+    """The SLAs of each kind of pair, by their place, and the kind of each pair."""
+    slas: dict[Pair, list[int]] = {}
+    for sla, pairs in enumerate(of_slas):
+        for pair in set(pairs):
+            slas.setdefault(pair, []).append(sla)
+    numbers: dict[tuple[int, ...], int] = {}
+    kind_of = {pair: numbers.setdefault(tuple(mine), len(numbers)) for pair, mine in slas.items()}
+    return list(numbers), kind_of
 
 
 def _shown(batch: pa.RecordBatch, slices: Sequence[Slice]) -> Flags:
@@ -59,11 +82,12 @@ def _shown(batch: pa.RecordBatch, slices: Sequence[Slice]) -> Flags:
     return found
 
 
-def _of_pairs(batch: pa.RecordBatch, pairs: Collection[tuple[str, str]]) -> Flags:
+def _kind_of_rows(batch: pa.RecordBatch, kind_of: Mapping[Pair, int]) -> Ints:
+    """-1: nobody's."""
     (groups, of_group), (topics, of_topic) = map(_coded, (batch["group"], batch["topic"]))
     there, index = np.unique(of_group * len(topics) + of_topic, return_inverse=True)
-    wanted = [(groups[code // len(topics)], topics[code % len(topics)]) in pairs for code in there.tolist()]
-    return np.array(wanted, dtype=bool)[index]
+    kinds = [kind_of.get((groups[code // len(topics)], topics[code % len(topics)]), -1) for code in there.tolist()]
+    return np.array(kinds, dtype=np.int64)[index]
 
 
 def _coded(names: pa.Array) -> tuple[list[str], Ints]:
@@ -71,9 +95,11 @@ def _coded(names: pa.Array) -> tuple[list[str], Ints]:
     return coded.dictionary.to_pylist(), coded.indices.to_numpy().astype(np.int64)
 
 
-def _add(sums: Sums, batch: pa.RecordBatch, wanted: Flags, width_ms: int) -> None:
+def _add(sums: Sums, batch: pa.RecordBatch, kind: Ints, width_ms: int) -> None:
     at_ms = batch["window_start"].cast(_TIME).cast(pa.int64()).to_numpy() // 1000
-    starts, span = np.unique(at_ms[wanted] // width_ms * width_ms, return_inverse=True)
+    wanted = kind >= 0
+    starts, of_start = np.unique(at_ms[wanted] // width_ms * width_ms, return_inverse=True)
+    spans, span = np.unique(kind[wanted] * len(starts) + of_start, return_inverse=True)
     of_row = np.full(batch.num_rows, -1)
     of_row[wanted] = span
     histogram = batch["latency_histogram"]
@@ -85,9 +111,9 @@ def _add(sums: Sums, batch: pa.RecordBatch, wanted: Flags, width_ms: int) -> Non
         mine = of_entry >= 0
         of_entry, bucket, count = of_entry[mine], bucket[mine], count[mine]
     if len(bucket):
-        for start, low, high in zip(starts.tolist(), *_added(of_entry, bucket, count, len(starts)), strict=True):
-            known = sums.get(start, (low[:0], high[:0]))
-            sums[start] = _longer(known[0], low), _longer(known[1], high)
+        for place, low, high in zip(spans.tolist(), *_added(of_entry, bucket, count, len(spans)), strict=True):
+            key = place // len(starts), int(starts[place % len(starts)])
+            sums[key] = _sum(sums.get(key), (low, high))
 
 
 def _added(of_entry: Ints, bucket: NDArray[np.int32], count: Ints, spans: int) -> tuple[Ints, Ints]:
@@ -102,6 +128,10 @@ def _added(of_entry: Ints, bucket: NDArray[np.int32], count: Ints, spans: int) -
     if int(count.max()) * len(count) < _EXACT:
         return summed(count), np.zeros((spans, width), dtype=np.int64)
     return summed(count % _HALF), summed(count // _HALF)
+
+
+def _sum(one: Halves | None, other: Halves) -> Halves:
+    return other if one is None else (_longer(one[0], other[0]), _longer(one[1], other[1]))
 
 
 def _longer(one: Ints, other: Ints) -> Ints:

@@ -24,13 +24,14 @@ from sqlalchemy import (
     delete,
     func,
     insert,
+    or_,
     select,
     update,
 )
 
 from kafka_sla.ledger.storage.database import Database, UtcTime
 from kafka_sla.ledger.storage.schema import METADATA
-from kafka_sla.model.entities import EVERYTHING, Interval, SlaWindow, floor_time
+from kafka_sla.model.entities import EVERYTHING, Interval, SlaWindow, ceil_time, floor_time
 from kafka_sla.sla.rollups import (
     DAY_MS,
     HOUR_MS,
@@ -118,26 +119,26 @@ class Rollups:
         self._database = database
 
     def replace(self, sla: str, interval: Interval, parts: Sequence[Rollup], width_ms: int) -> None:
-        """Put these windows or slots, all of one width, in the place of all of the interval, which is whole hours, and
+        """Put these windows or slots, all of one width, in the place of all of the interval, which is whole slots, and
         add slots, hours and days up anew."""
         slots = _grouped(parts, SLOT_MS) if width_ms < SLOT_MS else parts
-        hours = _grouped(slots, HOUR_MS)
         with self._database.writing(f"sla {sla}") as connection:
             _delete(connection, sla, range(SLOT_MS), interval)
             if width_ms < SLOT_MS:
                 _put(connection, sla, width_ms, interval, parts)
             _put(connection, sla, SLOT_MS, interval, slots)
-            _put(connection, sla, HOUR_MS, interval, hours)
-            for day in {floor_time(hour, DAY_MS) for hour in _starts(interval, HOUR_MS)}:
-                span = Interval(day, day + timedelta(milliseconds=DAY_MS))
-                known = [_whole(row) for row in connection.execute(_rows(sla, HOUR_MS, span)).all()]
-                _put(connection, sla, DAY_MS, span, _grouped(known, DAY_MS))
+            hours = _put_wider(connection, sla, HOUR_MS, SLOT_MS, interval, slots)
+            _put_wider(connection, sla, DAY_MS, HOUR_MS, _whole_spans(interval, HOUR_MS), hours)
             _forget_old(connection, sla)
 
-    def keeps_windows(self, sla: str, until: datetime) -> bool:
-        """Would single windows just before this time be kept? Not where newer slots are there that outlive them."""
-        newest = self.newest_slots([sla]).get(sla)
-        return newest is None or until > newest.start - WINDOWS_KEPT
+    def keep_windows(self, slas: Sequence[str], until: datetime) -> frozenset[str]:
+        """Of which of these SLAs would single windows just before this time be kept? Not where newer slots are there
+        that outlive them."""
+        t = SLA_ROLLUPS.c
+        newest = select(t.sla, func.max(t.start_at)).where(t.sla.in_(slas), t.width_ms == SLOT_MS).group_by(t.sla)
+        with self._database.reading() as connection:
+            last: dict[str, datetime] = dict(connection.execute(newest).tuples().all())
+        return frozenset(sla for sla in slas if sla not in last or until > last[sla] - WINDOWS_KEPT)
 
     def keeps_slots(self, slas: Sequence[str], at: datetime) -> bool:
         """Are slots of the three days before this time kept?"""
@@ -176,6 +177,15 @@ class Rollups:
                 mine = newest.where(SLA_ROLLUPS.c.sla == sla, SLA_ROLLUPS.c.width_ms == SLOT_MS)
                 if row := connection.execute(mine).first():
                     found[sla] = _packed(row)
+        return found
+
+    def starts(self, slas: Sequence[str], width_ms: int, interval: Interval) -> dict[str, set[datetime]]:
+        """Which rollups of this width there are of each SLA."""
+        rows = select(SLA_ROLLUPS.c.sla, SLA_ROLLUPS.c.start_at).where(_of(SLA_ROLLUPS, slas, width_ms, interval))
+        found: dict[str, set[datetime]] = {sla: set() for sla in slas}
+        with self._database.reading() as connection:
+            for sla, start in connection.execute(rows):
+                found[sla].add(start)
         return found
 
     def worst_by_sla(self, slas: Sequence[str], width_ms: int, interval: Interval) -> dict[str, list[tuple[Any, ...]]]:
@@ -286,6 +296,24 @@ def _put(connection: Connection, sla: str, width_ms: int, interval: Interval, ro
         connection.execute(insert(table), [{name: row[name] for name in names} for row in rows])
 
 
+def _put_wider(
+    connection: Connection, sla: str, width_ms: int, of_ms: int, interval: Interval, parts: Sequence[Rollup]
+) -> list[Rollup]:
+    """Add up what touches the interval, whose narrower rollups these are, together with the stored ones beside it."""
+    spans = _whole_spans(interval, width_ms)
+    beside = _rows(sla, of_ms, spans).where(
+        or_(SLA_ROLLUPS.c.start_at < interval.start, SLA_ROLLUPS.c.start_at >= interval.end)
+    )
+    known = [*parts, *map(_whole, connection.execute(beside).all())]
+    wider = _grouped(sorted(known, key=lambda one: one.span), width_ms)
+    _put(connection, sla, width_ms, spans, wider)
+    return wider
+
+
+def _whole_spans(interval: Interval, width_ms: int) -> Interval:
+    return Interval(floor_time(interval.start, width_ms), ceil_time(interval.end, width_ms))
+
+
 def _delete(connection: Connection, sla: str, widths: range, interval: Interval) -> None:
     for table in _BOTH:
         t = table.c
@@ -356,10 +384,6 @@ def _grouped(rollups: Sequence[Rollup], width_ms: int) -> list[Rollup]:
         parts.setdefault(floor_time(rollup.span.start, width_ms), []).append(rollup)
     width = timedelta(milliseconds=width_ms)
     return [merged(Interval(start, start + width), mine) for start, mine in sorted(parts.items())]
-
-
-def _starts(interval: Interval, width_ms: int) -> list[datetime]:
-    return [span.start for span in interval.windows(width_ms)]
 
 
 def _forget_old(connection: Connection, sla: str) -> None:

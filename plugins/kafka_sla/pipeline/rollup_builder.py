@@ -1,45 +1,123 @@
-"""Adding an SLA up after it was judged: whole hours anew, so that the same interval twice changes nothing. Judges
+"""Adding an SLA up after it was judged: whole slots anew, so that the same interval twice changes nothing. Judges
 nothing itself; who draws a year reads what was added up here."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from kafka_sla.lake.lake import Lake
-from kafka_sla.lake.queries.sla_stats import measured_spans
+from kafka_sla.lake.queries.sla_stats import measured_spans, spans_of_slas
 from kafka_sla.lake.staging import load_of
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.model.entities import Interval, Sla, SlaWindow, floor_time
+from kafka_sla.model.entities import Interval, Sla, SlaWindow, ceil_time, floor_time
 from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, RecordStats, Rollup, judged
+
+_SPANS_AT_ONCE = 3_000
+"""Histograms of so many spans of SLAs are held in memory, some kilobytes each."""
+_Measured = tuple[dict[datetime, RecordStats], tuple[str, ...]]
+"""By the start of each span, and the damaged files that were left out."""
 
 
 def sum_up(sla: Sla, lake: Lake, ledger: Ledger, interval: Interval, window_ms: int) -> tuple[str, ...]:
-    """Replace the sums of all hours that the interval touches, a day at a time; of the newest time by window.
+    """Replace the sums of all slots that the interval and the window after it touch, and those of their hours and days,
+    a day at a time; of the newest time by window.
 
     The newest day comes first: once it is there, windows of days before it would be forgotten again. Answers which
     damaged files were left out: what was added up of their time before stays as it is.
     """
-    left_out: set[str] = set()
-    for hours in reversed(list(_days(_whole_hours(interval)))):
-        fine = window_ms < SLOT_MS and ledger.rollups.keeps_windows(sla.name, hours.end)
-        width_ms = window_ms if fine else SLOT_MS
-        measured, damaged = _measured(sla, lake, ledger, hours, width_ms, window_ms)
-        ledger.rollups.replace(sla.name, hours, _parts(sla, ledger, hours, measured, width_ms), width_ms)
-        ledger.exclusions.recount(sla.name, hours)
-        left_out.update(damaged)
-    return tuple(sorted(left_out))
+    ((_, left_out),) = sum_up_all([sla], lake, ledger, interval, window_ms)
+    if isinstance(left_out, Exception):
+        raise left_out
+    return left_out
 
 
-def _measured(
-    sla: Sla, lake: Lake, ledger: Ledger, hours: Interval, width_ms: int, window_ms: int
-) -> tuple[dict[datetime, RecordStats], tuple[str, ...]]:
-    """What was published, by the start of each span, and the damaged files that it lacks. Of a load that lost a file
-    what the others hold would be too little: its spans are as they were added up before, if they were."""
-    found, left_out = lake.spared(lambda tables: measured_spans(tables, ledger, sla, hours, width_ms, window_ms))
+def sum_up_all(
+    slas: Sequence[Sla], lake: Lake, ledger: Ledger, interval: Interval, window_ms: int
+) -> list[tuple[Sla, tuple[str, ...] | Exception]]:
+    """The same for several SLAs, whose rows are read together; one that cannot be added up has its error and keeps no
+    other from its sums."""
+    left_out: dict[str, set[str]] = {sla.name: set() for sla in slas}
+    failed: dict[str, Exception] = {}
+    # What was produced in the window after the interval is counted from its end on.
+    changed = Interval(interval.start, interval.end + timedelta(milliseconds=window_ms))
+    for hours in reversed(list(_days(_whole_hours(changed)))):
+        for part in _parts_of(slas, ledger, hours, changed, window_ms):
+            together = _together(part, lake, ledger)
+            for sla in (sla for sla in part.slas if sla.name not in failed):
+                try:
+                    found, damaged = together.get(sla.name) or _alone(sla, part, lake, ledger)
+                    rollups = _rollups(sla, ledger, part, found)
+                    ledger.rollups.replace(sla.name, part.slots, rollups, part.width_ms)
+                    ledger.exclusions.recount(sla.name, hours)
+                    left_out[sla.name].update(damaged)
+                except Exception as error:
+                    failed[sla.name] = error
+    return [(sla, failed.get(sla.name) or tuple(sorted(left_out[sla.name]))) for sla in slas]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What is added up together: SLAs of one cluster, over these slots, in spans of this width."""
+
+    slas: Sequence[Sla]
+    slots: Interval
+    width_ms: int
+    window_ms: int
+
+
+def _parts_of(
+    slas: Sequence[Sla], ledger: Ledger, hours: Interval, changed: Interval, window_ms: int
+) -> Iterator[_Part]:
+    """The slots of these hours that have changed; all of the hours where others were published and are not added up, or
+    no longer, as those of long ago."""
+    names = [sla.name for sla in slas]
+    fine = ledger.rollups.keep_windows(names, hours.end) if window_ms < SLOT_MS else frozenset()
+    known = ledger.rollups.starts(names, SLOT_MS, hours)
+    published = {cluster: _published(ledger, cluster, hours) for cluster in {sla.cluster for sla in slas}}
+    touched = Interval(
+        floor_time(max(changed.start, hours.start), SLOT_MS), min(ceil_time(changed.end, SLOT_MS), hours.end)
+    )
+    alike: dict[tuple[str, bool, bool], list[Sla]] = defaultdict(list)
+    for sla in slas:
+        rest_is_there = published[sla.cluster] <= known[sla.name] | {slot.start for slot in touched.windows(SLOT_MS)}
+        alike[sla.cluster, rest_is_there, sla.name in fine].append(sla)
+    for (_, rest_is_there, is_fine), mine in alike.items():
+        slots, width_ms = touched if rest_is_there else hours, window_ms if is_fine else SLOT_MS
+        most = max(1, _SPANS_AT_ONCE * width_ms // ((slots.end - slots.start) // timedelta(milliseconds=1)))
+        for first in range(0, len(mine), most):
+            yield _Part(mine[first : first + most], slots, width_ms, window_ms)
+
+
+def _published(ledger: Ledger, cluster: str, hours: Interval) -> set[datetime]:
+    """The slots of which something is published."""
+    return {
+        slot.start
+        for one in ledger.publications.slices([cluster], hours)
+        for slot in Interval(floor_time(one.interval.start, SLOT_MS), one.interval.end).windows(SLOT_MS)
+    }
+
+
+def _together(part: _Part, lake: Lake, ledger: Ledger) -> dict[str, _Measured]:
+    """What was published of each SLA; nothing where that fails: each alone tells whose fault it is."""
+    if len(part.slas) == 1:
+        return {}
+    try:
+        found = spans_of_slas(lake, ledger, part.slas, part.slots, part.width_ms, part.window_ms)
+    except Exception:
+        return {}
+    return {sla.name: (spans, ()) for sla, spans in zip(part.slas, found, strict=True)}
+
+
+def _alone(sla: Sla, part: _Part, lake: Lake, ledger: Ledger) -> _Measured:
+    """The same of one SLA, and the damaged files that it lacks. Of a load that lost a file what the others hold would
+    be too little: its spans are as they were added up before, if they were."""
+    slots, width_ms = part.slots, part.width_ms
+    found, left_out = lake.spared(lambda tables: measured_spans(tables, ledger, sla, slots, width_ms, part.window_ms))
     loads = set(map(load_of, left_out))
-    for slice_ in ledger.publications.slices([sla.cluster], hours) if loads else ():
+    for slice_ in ledger.publications.slices([sla.cluster], slots) if loads else ():
         if slice_.load_id in loads:
             touched = Interval(floor_time(slice_.interval.start, width_ms), slice_.interval.end)
             found = {at: stats for at, stats in found.items() if not touched.start <= at < touched.end}
@@ -47,13 +125,11 @@ def _measured(
     return found, left_out
 
 
-def _parts(
-    sla: Sla, ledger: Ledger, hours: Interval, measured: Mapping[datetime, RecordStats], width_ms: int
-) -> list[Rollup]:
+def _rollups(sla: Sla, ledger: Ledger, part: _Part, measured: Mapping[datetime, RecordStats]) -> list[Rollup]:
     windows: dict[datetime, list[SlaWindow]] = defaultdict(list)
-    for window in ledger.verdicts.windows(sla, hours):
-        windows[floor_time(window.window.start, width_ms)].append(window)
-    width = timedelta(milliseconds=width_ms)
+    for window in ledger.verdicts.windows(sla, part.slots):
+        windows[floor_time(window.window.start, part.width_ms)].append(window)
+    width = timedelta(milliseconds=part.width_ms)
     return [
         judged(Interval(start, start + width), windows.get(start, []), measured.get(start, RecordStats()))
         for start in sorted(windows.keys() | measured.keys())

@@ -46,7 +46,7 @@ from kafka_sla.pipeline.evidence_reader import explained
 from kafka_sla.pipeline.expiry import with_expiry
 from kafka_sla.pipeline.judged_time import attainments
 from kafka_sla.pipeline.load_plan import job_for
-from kafka_sla.pipeline.rollup_builder import sum_up
+from kafka_sla.pipeline.rollup_builder import sum_up_all
 from kafka_sla.pipeline.verdicts import verdicts
 from kafka_sla.sla.evaluate import continued, misses
 from kafka_sla.sla.root_cause.evidence import looks_back
@@ -189,7 +189,7 @@ def evaluate(settings: Settings, store: Store, sla_name: str, interval: Interval
     """Judge one SLA in every window of the interval and replace its verdicts and the misses they touch.
 
     Returns ids of the misses that overlap the interval by state (`open`, `recovered`), counts of the verdicts, and
-    which damaged files of its hours were left out (`damaged_files`).
+    which damaged files of its time were left out (`damaged_files`).
     """
     ((_, found),) = evaluate_all(settings, store, [sla_name], interval)
     if isinstance(found, Exception):
@@ -203,16 +203,22 @@ def evaluate_all(
     """The same for several SLAs, judged together; one that cannot be judged gives its error and keeps no other from
     its verdict."""
     lake, ledger = Lake(store).remembering(), Ledger(store)
-    judged = []
+    kept: dict[str, dict[str, Any]] = {}
     for sla, windows in verdicts(settings, [settings.sla(name) for name in slas], lake, interval):
         if isinstance(windows, Exception):
             yield sla.name, windows
             continue
         try:
-            yield sla.name, _kept(settings, sla, windows, lake, ledger, interval)
-            judged.append(sla)
+            kept[sla.name] = _kept(settings, sla, windows, lake, ledger, interval)
         except Exception as error:
             yield sla.name, error
+    judged = []
+    for sla, left_out in sum_up_all([settings.sla(name) for name in kept], lake, ledger, interval, settings.window_ms):
+        if isinstance(left_out, Exception):
+            yield sla.name, left_out
+        else:
+            yield sla.name, kept[sla.name] | {"damaged_files": list(left_out)}
+            judged.append(sla)
     judge_burns(ledger, judged, interval, settings.window_ms)
 
 
@@ -234,7 +240,6 @@ def _kept(
         return told(continued(sla, miss, rest, settings.window_ms), rest, miss)
 
     ledger.verdicts.replace(sla, interval, windows, judge_misses, looks_back(sla), continue_miss)
-    left_out = sum_up(sla, lake, ledger, interval, settings.window_ms)
     touching = [miss for miss in ledger.verdicts.misses(sla, interval) if not miss.exclusion]
     counted = Counter(w.verdict for w in windows)
     return {
@@ -242,7 +247,6 @@ def _kept(
         "open": [m.id for m in touching if m.end is None],
         "recovered": [m.id for m in touching if m.end is not None],
         **{verdict: counted[verdict] for verdict in get_args(Verdict)},
-        "damaged_files": list(left_out),
     }
 
 

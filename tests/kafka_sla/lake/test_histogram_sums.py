@@ -19,7 +19,7 @@ from kafka_sla.model.tables import CONSUMER_LATENCY
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = Interval(NOON, NOON + timedelta(hours=1))
-OURS = [("payments", "orders")]
+OURS = [[("payments", "orders")]]
 
 
 def minute(number: int) -> datetime:
@@ -52,7 +52,7 @@ def test_rows_add_up_by_span_and_bucket(tmp_path: Path) -> None:
     rows = [row(0, {3: 2, 900: 1}), row(4, {3: 5}, partition=1), row(5, {7: 1}), row(6, None)]
     files = [written(tmp_path, rows)]
 
-    sums = histogram_sums(files, [Slice("prod", HOUR, "one")], OURS, HOUR, 300_000, {})
+    (sums,) = histogram_sums(files, [Slice("prod", HOUR, "one")], OURS, HOUR, 300_000, {})
 
     assert sums == {minute(0): {3: 7, 900: 1}, minute(5): {7: 1}}
 
@@ -75,16 +75,32 @@ def test_only_what_is_published_wanted_and_inside_counts(tmp_path: Path) -> None
         Slice("prod", Interval(half, HOUR.end), "two"),
     ]
 
-    sums = histogram_sums(files, slices, OURS, HOUR, 60_000, {})
+    (sums,) = histogram_sums(files, slices, OURS, HOUR, 60_000, {})
 
     assert sums == {minute(1): {3: 1}, half: {4: 2}}
+
+
+def test_each_sla_has_what_is_its_own_and_all_what_they_share(tmp_path: Path) -> None:
+    rows = [row(0, {3: 1}), row(0, {3: 10}, group="billing"), row(1, {7: 100}, topic="refunds")]
+    files = [written(tmp_path, rows), written(tmp_path, [row(5, {3: 1_000}, group="billing")], "two")]
+    orders, billing, refunds = ("payments", "orders"), ("billing", "orders"), ("payments", "refunds")
+    slices = [Slice("prod", Interval(NOON, minute(5)), "one"), Slice("prod", Interval(minute(5), HOUR.end), "two")]
+
+    sums = histogram_sums(files, slices, [[orders], [orders, billing, refunds], [billing], []], HOUR, 300_000, {})
+
+    assert sums == [
+        {NOON: {3: 1}},
+        {NOON: {3: 11, 7: 100}, minute(5): {3: 1_000}},
+        {NOON: {3: 10}, minute(5): {3: 1_000}},
+        {},
+    ]
 
 
 def test_more_records_than_any_store_keeps_are_cut_off(tmp_path: Path) -> None:
     most = row(0, {3: MOST, 4: MOST // 2, 5: 2**32 - 1})
     files = [written(tmp_path, [most, row(1, {3: MOST, 4: 1, 5: 1})])]
 
-    sums = histogram_sums(files, [Slice("prod", HOUR, "one")], OURS, HOUR, 300_000, {})
+    (sums,) = histogram_sums(files, [Slice("prod", HOUR, "one")], OURS, HOUR, 300_000, {})
 
     assert sums == {NOON: {3: MOST, 4: MOST // 2 + 1, 5: 2**32}}
 

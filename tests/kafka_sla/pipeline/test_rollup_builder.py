@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from kafka_sla.config.store import Store
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.rollups import Packed
 from kafka_sla.model.entities import Interval, Patterns, Sla, SlaWindow, SteadyState
-from kafka_sla.pipeline.rollup_builder import sum_up
+from kafka_sla.pipeline.rollup_builder import sum_up, sum_up_all
 from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, Sums, unpacked_histogram
 from tests.kafka_sla.loads import DAY, at, load, span
 
@@ -19,11 +27,11 @@ PROMISE = Sla(
 WHOLE = Interval(DAY, DAY + timedelta(days=1))
 
 
-def judge(ledger: Ledger, interval: Interval, *, bad: int = 0, **changes: Any) -> None:
+def judge(ledger: Ledger, interval: Interval, *, bad: int = 0, sla: Sla = PROMISE, **changes: Any) -> None:
     """Verdicts for every minute, the first ones of which are bad."""
     windows = [
         SlaWindow(
-            "payments",
+            sla.name,
             w,
             "bad" if i < bad else "good",
             True,
@@ -43,7 +51,7 @@ def judge(ledger: Ledger, interval: Interval, *, bad: int = 0, **changes: Any) -
         )
         for i, w in enumerate(interval.windows(60_000))
     ]
-    ledger.verdicts.replace(PROMISE, interval, windows, lambda _: [])
+    ledger.verdicts.replace(sla, interval, windows, lambda _: [])
 
 
 def records(packed: Packed) -> int:
@@ -134,3 +142,89 @@ def test_the_database_adds_up_the_rollups_of_many_slas(lake: Lake, ledger: Ledge
     found = ledger.rollups.sums(["payments", "unheard of"], HOUR_MS, WHOLE)
 
     assert {"payments": Sums(90 * 60_000, 30 * 60_000, 0, 0, 1_200, 60, 0, 300)} == found
+
+
+def rollups(ledger: Ledger, sla: str = "payments") -> list[list[Packed]]:
+    return [ledger.rollups.read(sla, width_ms, WHOLE) for width_ms in (60_000, SLOT_MS, HOUR_MS, DAY_MS)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_intervals_in_any_order_measured_anew_and_judged_late_add_up_to_what_one_does(
+    lake: Lake, ledger: Ledger, seed: int
+) -> None:
+    """Intervals of one to nineteen minutes around the full hour."""
+    lots = random.Random(seed)
+    bounds = sorted(
+        {
+            at("09:38"),
+            at("10:00"),
+            at("10:26"),
+            *(at("09:38") + m * timedelta(minutes=1) for m in lots.sample(range(48), 7)),
+        }
+    )
+    intervals = [Interval(*ends) for ends in pairwise(bounds)]
+    again = lots.sample(intervals, 3)
+    lots.shuffle(intervals)
+    published: list[Interval] = []
+    for number, interval in enumerate([*intervals, *again]):
+        load(lake, ledger, f"load{number}", interval, log_end_offset=lots.randint(0, 10**6))
+        published.append(interval)
+        if lots.random() < 0.8 or number >= len(intervals):  # else it is judged with a later one
+            lots.shuffle(published)
+            for one in published:
+                judge(ledger, one, bad=lots.randint(0, 2))
+                sum_up(PROMISE, lake, ledger, one, 60_000)
+            published = []
+
+    run_by_run = rollups(ledger)
+    sum_up(PROMISE, lake, ledger, Interval(bounds[0], bounds[-1]), 60_000)
+    assert run_by_run == rollups(ledger)
+
+
+def test_slas_together_add_up_to_what_each_does_alone(lake: Lake, ledger: Ledger, tmp_path: Path) -> None:
+    interval, alone = span("09:30", "11:00"), Store.embedded(tmp_path)
+    slas: Sequence[Sla] = [
+        PROMISE,
+        replace(PROMISE, name="also payments", topics=Patterns(("ord.*",))),
+        replace(PROMISE, name="billing", groups=Patterns(("billing",))),
+        replace(PROMISE, name="elsewhere", cluster="b"),
+        replace(PROMISE, name="all", groups=Patterns((".*",))),
+    ]
+    for store in (None, alone):
+        mine, of = (ledger, lake) if store is None else (Ledger(store), Lake(store))
+        mine.open(writing=True)
+        of.make_tables()
+        load(of, mine, "one", interval, ["a", "b"], 3)
+        for sla in slas:
+            judge(mine, interval, bad=3, sla=sla)
+            if store:
+                sum_up(sla, of, mine, interval, 60_000)
+
+    assert sum_up_all(slas, lake, ledger, interval, 60_000) == [(sla, ()) for sla in slas]
+
+    for sla in slas:
+        assert rollups(ledger, sla.name) == rollups(Ledger(alone), sla.name)
+    assert rollups(ledger, "payments") == rollups(ledger, "all") != rollups(ledger, "billing")
+
+
+def test_a_damaged_file_costs_the_slas_whose_rows_it_held_and_no_run_that_reads_others(
+    lake: Lake, ledger: Ledger
+) -> None:
+    elsewhere = replace(PROMISE, name="elsewhere", cluster="b")
+    for number, interval in enumerate([span("09:00", "09:10"), span("09:10", "09:20"), span("09:20", "09:30")]):
+        for cluster in ("a", "b"):
+            load(lake, ledger, f"load{number}{cluster}", interval, [cluster])
+        for sla in (PROMISE, elsewhere):
+            judge(ledger, interval, sla=sla)
+        if number == 2:
+            break
+        sum_up_all([PROMISE, elsewhere], lake, ledger, interval, 60_000)
+    (damaged,) = Path(lake.stage_dir("load0a")).rglob("consumer_latency/*.parquet")
+    damaged.write_bytes(b"damaged")
+
+    later = sum_up_all([PROMISE, elsewhere], lake, ledger, span("09:20", "09:30"), 60_000)
+    again = sum_up_all([PROMISE, elsewhere], lake, ledger, span("09:00", "09:10"), 60_000)
+
+    assert later == [(PROMISE, ()), (elsewhere, ())]
+    assert [bool(left_out) for _, left_out in again] == [True, False]
+    assert rollups(ledger) == rollups(ledger, "elsewhere")
