@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_sla.config.settings import Settings
+from kafka_sla.errors import DamagedFile
 from kafka_sla.lake.lake import Lake
 from kafka_sla.lake.queries.latency_rows import compacted_commits
-from kafka_sla.model.entities import Interval, Miss, Sla
+from kafka_sla.model.entities import Interval, Miss, Sla, ceil_time, floor_time
 from kafka_sla.model.tables import (
     CONSUMER_LATENCY,
     CONSUMER_STATUS,
@@ -26,6 +27,7 @@ from kafka_sla.model.tables import (
 )
 from kafka_sla.pipeline.chain_rows import chain_evidence
 from kafka_sla.sla.compacted_history import doubted, first_commits, window_before
+from kafka_sla.sla.rollups import HOUR_MS
 from kafka_sla.sla.root_cause.context import Around
 from kafka_sla.sla.root_cause.evidence import covered, evidence, evidence_times, is_explained
 from kafka_sla.sla.windows.wanted_rows import groups_of
@@ -49,6 +51,8 @@ _JUDGED = (
 )
 _STATES = tuple(name for name in STEADY_STATE.names if name != "rewound_from")
 _EXPLAINING = tuple(name for name in CONSUMER_LATENCY.names if name != "latency_histogram")
+Groups = Collection[str] | None
+"""Names; None: all."""
 ROWS_AT_ONCE = 2_000_000
 """So many rows of latency are held to judge by, and as many of each of their SLAs: of a thousand group-partitions a day
 is one piece, of two million each window."""
@@ -62,16 +66,16 @@ def measured(
 ) -> tuple[pa.Table, pa.Table]:
     """The published latency, without the histograms that no verdict needs, and the steady states, in no order; of all
     groups, or of these."""
-    latency = lake.published(CONSUMER_LATENCY.name, interval, [sla.cluster], _JUDGED, groups, in_order=False)
-    return latency, _told(sla, lake, interval, groups)
-
-
-def _told(sla: Sla, lake: Lake, interval: Interval, groups: Collection[str] | None) -> pa.Table:
-    """The steady states, those that nobody knows as unknown."""
 
     def states(of: Interval) -> pa.Table:
         return lake.published(STEADY_STATE.name, of, [sla.cluster], _STATES, groups, in_order=False)
 
+    latency = lake.published(CONSUMER_LATENCY.name, interval, [sla.cluster], _JUDGED, groups, in_order=False)
+    return latency, _told(sla, lake, interval, states)
+
+
+def _told(sla: Sla, lake: Lake, interval: Interval, states: Callable[[Interval], pa.Table]) -> pa.Table:
+    """The steady states, those that nobody knows as unknown."""
     steady = states(interval)
     if before := window_before(steady):
         steady = pa.concat_tables([states(before), steady])
@@ -81,37 +85,74 @@ def _told(sla: Sla, lake: Lake, interval: Interval, groups: Collection[str] | No
 
 
 def explained(
-    settings: Settings, sla: Sla, miss: Miss, until: datetime, lake: Lake, before: Miss | None = None
+    settings: Settings,
+    sla: Sla,
+    miss: Miss,
+    until: datetime,
+    lake: Lake,
+    before: Miss | None = None,
+    beside: Sequence[Sla] = (),
 ) -> Miss:
     """The miss with its evidence from the published rows around it; a damaged file of them costs its rows only. That of
-    `before`, the same miss some windows ago, is kept where it says the same."""
+    `before`, the same miss some windows ago, is kept where it says the same. `beside`: SLAs of which others may be
+    missed in the same time; what they need is read with it."""
     if before and is_explained(miss, before, covered(miss, until, evidence_times(miss, until, settings.window_ms))):
         return replace(miss, evidence=before.evidence)
-    found, left_out = lake.spared(lambda tables: _evidence(settings, sla, miss, until, tables))
+    own, together = groups_of([sla]), groups_of([sla, *beside])
+
+    def found_by(tables: Lake, read: Groups) -> dict[str, Any]:
+        return _evidence(settings, sla, miss, until, _Rows(tables, own, read))
+
+    left_out: tuple[str, ...] = ()
+    try:
+        found = found_by(lake, together)
+    except DamagedFile:  # perhaps of others alone
+        found, left_out = lake.spared(lambda tables: found_by(tables, own))
     if left_out:
         found |= {"damaged_files": list(left_out), "sentence": f"{found['sentence']} {lacking(left_out)}"}
     return replace(miss, evidence=found)
 
 
-def _evidence(settings: Settings, sla: Sla, miss: Miss, until: datetime, lake: Lake) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Published rows of an SLA's groups, read for those of several SLAs and for whole hours, because other misses want
+    the same ones."""
+
+    lake: Lake
+    own: Groups
+    together: Groups
+
+    def of(self, table: Table, time: Interval, clusters: Sequence[str], columns: Sequence[str] | None) -> pa.Table:
+        """Its rows of the time, by key; of tables without a group, all."""
+        hours = Interval(floor_time(time.start, HOUR_MS), ceil_time(time.end, HOUR_MS))
+        has_group = "group" in table.names
+        rows = self.lake.published(table.name, hours, clusters, columns, self.together if has_group else None)
+        at = rows[table.time]
+        mine = pc.and_(pc.greater_equal(at, pa.scalar(time.start)), pc.less(at, pa.scalar(time.end)))
+        if has_group and self.own is not None:
+            mine = pc.and_(mine, pc.is_in(rows["group"], pa.array(sorted(self.own), pa.string())))
+        return rows.filter(mine)
+
+
+def _evidence(settings: Settings, sla: Sla, miss: Miss, until: datetime, rows: _Rows) -> dict[str, Any]:
+    lake, own = rows.lake, [sla.cluster]
     times = evidence_times(miss, until, settings.window_ms)
-    few = sum(lake.rows_shown(CONSUMER_LATENCY, time, sla.cluster) for time in times) < _MANY_ROWS
-    own = groups_of([sla])
-    groups = own if few or miss.worst_group is None else [miss.worst_group]
-    latency = pa.concat_tables(
-        [lake.published(CONSUMER_LATENCY.name, time, [sla.cluster], _EXPLAINING, groups) for time in times]
-    )
     during = [Interval(max(miss.start, time.start), time.end) for time in times]
     judged: Iterable[tuple[pa.Table, pa.Table]]
-    if few:
-        judged = [(latency, pa.concat_tables([_told(sla, lake, time, own) for time in during]))]
+    if sum(lake.rows_shown(CONSUMER_LATENCY, time, sla.cluster) for time in times) < _MANY_ROWS:
+        latency = pa.concat_tables([rows.of(CONSUMER_LATENCY, time, own, _EXPLAINING) for time in times])
+        states = [_told(sla, lake, time, lambda of: rows.of(STEADY_STATE, of, own, _STATES)) for time in during]
+        judged = [(latency, pa.concat_tables(states))]
     else:
+        if miss.worst_group is not None:
+            rows = _Rows(lake, [miss.worst_group], [miss.worst_group])
+        latency = pa.concat_tables([rows.of(CONSUMER_LATENCY, time, own, _EXPLAINING) for time in times])
         judged = (
-            measured(sla, lake, piece, own)
+            measured(sla, lake, piece, groups_of([sla]))
             for time in during
             for piece in lake.in_pieces(CONSUMER_LATENCY, time, sla.cluster, settings.window_ms, ROWS_AT_ONCE)
         )
-    found = evidence(miss, latency, judged, _around(settings, sla, lake, times, groups))
+    found = evidence(miss, latency, judged, _around(settings, sla, times, rows))
     found |= covered(miss, until, times)
     return found | (_of_chain(settings, sla, miss, lake, found) if sla.chain else {})
 
@@ -122,21 +163,19 @@ def _of_chain(settings: Settings, sla: Sla, miss: Miss, lake: Lake, found: Mappi
     return of_chain and of_chain | {"sentence": f"{late_stage(of_chain)} {found['sentence']}"}
 
 
-def _around(
-    settings: Settings, sla: Sla, lake: Lake, times: Sequence[Interval], groups: Collection[str] | None
-) -> Around:
-    """What else was published of these times, of these groups or of all; None for what the configuration does not ask
-    for."""
+def _around(settings: Settings, sla: Sla, times: Sequence[Interval], rows: _Rows) -> Around:
+    """What else was published of these times; None for what the configuration does not ask for."""
 
-    def rows(table: Table, clusters: Sequence[str], of: Collection[str] | None = None) -> pa.Table:
-        return pa.concat_tables([lake.published(table.name, time, clusters, groups=of) for time in times])
+    def of(table: Table, clusters: Sequence[str]) -> pa.Table:
+        return pa.concat_tables([rows.of(table, time, clusters, None) for time in times])
 
     own = [sla.cluster]
     sources = [c.name for c in settings.clusters if any(flow.target == sla.cluster for flow in c.replication)]
+    states = [rows.lake.published(GROUP_STATES.name, time, own) for time in times]
     return Around(
-        status=rows(CONSUMER_STATUS, own, groups),
-        lost=rows(NON_CONSUMED, own, groups),
-        brokers=rows(FETCH_LATENCY, own) if settings.cluster(sla.cluster).jmx_exporters else None,
-        replication=rows(REPLICATION_LAG, sources) if sources else None,
-        groups=rows(GROUP_STATES, own),
+        status=of(CONSUMER_STATUS, own),
+        lost=of(NON_CONSUMED, own),
+        brokers=of(FETCH_LATENCY, own) if settings.cluster(sla.cluster).jmx_exporters else None,
+        replication=of(REPLICATION_LAG, sources) if sources else None,
+        groups=pa.concat_tables(states),
     )

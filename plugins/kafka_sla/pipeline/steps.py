@@ -204,12 +204,14 @@ def evaluate_all(
     its verdict."""
     lake, ledger = Lake(store).remembering(), Ledger(store)
     kept: dict[str, dict[str, Any]] = {}
-    for sla, windows in verdicts(settings, [settings.sla(name) for name in slas], lake, interval):
+    together = [settings.sla(name) for name in slas]
+    for sla, windows in verdicts(settings, together, lake, interval):
         if isinstance(windows, Exception):
             yield sla.name, windows
             continue
         try:
-            kept[sla.name] = _kept(settings, sla, windows, lake, ledger, interval)
+            beside = [other for other in together if other.cluster == sla.cluster]
+            kept[sla.name] = _kept(settings, sla, windows, lake, ledger, interval, beside)
         except Exception as error:
             yield sla.name, error
     judged = []
@@ -223,14 +225,20 @@ def evaluate_all(
 
 
 def _kept(
-    settings: Settings, sla: Sla, windows: Sequence[SlaWindow], lake: Lake, ledger: Ledger, interval: Interval
+    settings: Settings,
+    sla: Sla,
+    windows: Sequence[SlaWindow],
+    lake: Lake,
+    ledger: Ledger,
+    interval: Interval,
+    beside: Sequence[Sla],
 ) -> dict[str, Any]:
     """The verdicts in the place of former ones, and the misses that they make."""
 
     def told(found: Sequence[Miss], around: Sequence[SlaWindow], before: Miss | None = None) -> list[Miss]:
         until = max((w.window.end for w in around), default=interval.end)
         same = {before.id: before} if before else {}
-        known = [explained(settings, sla, miss, until, lake, same.get(miss.id)) for miss in found]
+        known = [explained(settings, sla, miss, until, lake, same.get(miss.id), beside) for miss in found]
         return [with_expiry(miss, around, same.get(miss.id)) for miss in known]
 
     def judge_misses(around: Sequence[SlaWindow]) -> list[Miss]:

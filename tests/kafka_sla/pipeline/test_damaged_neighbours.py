@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from kafka_sla.config.settings import Settings, load_settings
 from kafka_sla.config.store import Store
+from kafka_sla.files import write_rows
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.tables import CONSUMER_LATENCY, STEADY_STATE
 from kafka_sla.pipeline import steps
 from kafka_sla.sla.rollups import HOUR_MS, SLOT_MS
 from kafka_sla.spark.job_spec import Carried, read_job
-from tests.kafka_sla.loads import at, load, span
+from tests.kafka_sla.loads import at, load, metric_row, span, write
 
 BEFORE, FIRST, SECOND = span("08:50", "09:00"), span("09:00", "09:10"), span("09:10", "09:20")
 HOUR = span("09:00", "10:00")
@@ -27,6 +29,7 @@ def settings(tmp_path: Path) -> Settings:
 clusters: {a: {}}
 slas:
 - {name: payments, cluster: a, group: payments, topic: orders, max_latency: 30s, for: 5m}
+- {name: billing, cluster: a, group: billing, topic: orders, max_latency: 40s, for: 5m}
 """)
     return load_settings(config)
 
@@ -37,6 +40,15 @@ def tear(lake: Lake, load_id: str) -> list[str]:
     for path in files:
         Path(path).write_bytes(b"torn")
     return files
+
+
+def flip(path: str, column: str) -> None:
+    """Damage the last page of a column, which nobody notices who does not read it."""
+    columns = pq.read_metadata(path).row_group(0).to_dict()["columns"]
+    pages = next(one for one in columns if one["path_in_schema"] == column)
+    content = bytearray(Path(path).read_bytes())
+    content[pages["dictionary_page_offset"] + pages["total_compressed_size"] - 2] ^= 0xFF
+    Path(path).write_bytes(content)
 
 
 def test_sums_of_the_hour_keep_what_was_added_up_before_the_damage(
@@ -86,6 +98,41 @@ def test_evidence_of_a_miss_says_that_it_lacks_what_was_damaged(
     assert (miss.id, miss.start) == (miss_id, at("09:00"))
     assert miss.evidence["damaged_files"] == torn
     assert "1 damaged file of that time could not be read: run kafka-sla store check." in miss.evidence["sentence"]
+
+
+def test_slas_that_are_explained_together_lack_only_what_is_their_own(
+    settings: Settings, store: Store, lake: Lake, ledger: Ledger
+) -> None:
+    steps.prepare(settings, store, BEFORE, ["a"])
+    late = {"records_consumed": 0, "records_lag": 40}
+    late |= dict.fromkeys(["backlog_age_max_ms", "backlog_age_max_low_ms", "backlog_age_max_high_ms"], 90_000.0)
+    for number, interval in enumerate((FIRST, SECOND)):
+        files: dict[str, list[str]] = {}
+        for group in ("payments", "billing"):
+            for table in (CONSUMER_LATENCY, STEADY_STATE):
+                own = {"group": group} | (late if table is CONSUMER_LATENCY else {"sla": group})
+                rows = [metric_row(table, "a", 0, window) | own for window in interval.windows(60_000)]
+                written = write(lake, f"load{number}", interval, table, rows)
+                path = str(Path(written).with_name(f"{group}.parquet"))
+                write_rows(path, pq.read_table(written))
+                files.setdefault(table.name, []).append(path)
+        lake.add_load(f"load{number}", interval, files)
+        ledger.publications.publish(["a"], interval, f"load{number}", {"a": 0})
+        if number == 0:
+            first = dict(steps.evaluate_all(settings, store, ["payments", "billing"], interval))
+            torn = next(path for path in files[CONSUMER_LATENCY.name] if path.endswith("billing.parquet"))
+            flip(torn, "backlog_age_max_ms")
+
+    second = dict(steps.evaluate_all(settings, store, ["payments", "billing"], SECOND))
+
+    assert [found["damaged_files"] for found in first.values()] == [[], []]
+    (payments,), (billing,) = (ledger.verdicts.misses(name, HOUR) for name in second)
+    assert (payments.worst_group, billing.worst_group) == ("payments", "billing")
+    assert "damaged_files" not in payments.evidence
+    assert billing.evidence["damaged_files"] == [torn]
+    alone = steps.evaluate(settings, store, "payments", SECOND)
+    assert alone == second["payments"]
+    assert ledger.verdicts.misses("payments", HOUR) == [payments]
 
 
 def test_the_interval_after_a_damaged_one_carries_on_from_the_load_before(
