@@ -273,14 +273,14 @@ class Lake:
     def _once(self, wanted: Any, read: Callable[[], T], is_enough: Callable[[T], bool] = lambda known: True) -> T:
         if self._remembered is None:
             return read()
-        if wanted not in self._remembered or not is_enough(self._remembered[wanted]):
-            while len(self._remembered) >= _MOST_REMEMBERED:
-                del self._remembered[next(iter(self._remembered))]
+        found: T | None = self._remembered.pop(wanted, None)
+        if found is None or not is_enough(found):
             found = read()
-            if isinstance(found, pa.Table) and found.nbytes > _LARGEST_REMEMBERED:
-                return found
-            self._remembered[wanted] = found
-        return self._remembered[wanted]  # type: ignore[no-any-return]
+        if not (isinstance(found, pa.Table) and found.nbytes > _LARGEST_REMEMBERED):
+            self._remembered[wanted] = found  # what was asked for last is forgotten last
+        while len(self._remembered) > _MOST_REMEMBERED:
+            del self._remembered[next(iter(self._remembered))]
+        return found
 
     def _opened(self, table: Table, load_ids: Sequence[str]) -> IcebergTable | None:
         """The table with the files of these loads, which are in it before they are published; while answers are

@@ -124,9 +124,9 @@ class _Rows:
 
     def of(self, table: Table, time: Interval, clusters: Sequence[str], columns: Sequence[str] | None) -> pa.Table:
         """Its rows of the time, by key; of tables without a group, all."""
-        hours = Interval(floor_time(time.start, HOUR_MS), ceil_time(time.end, HOUR_MS))
         has_group = "group" in table.names
-        rows = self.lake.published(table.name, hours, clusters, columns, self.together if has_group else None)
+        groups = self.together if has_group else None
+        rows = self.lake.published(table.name, _hours(time), clusters, columns, groups)
         at = rows[table.time]
         mine = pc.and_(pc.greater_equal(at, pa.scalar(time.start)), pc.less(at, pa.scalar(time.end)))
         if has_group and self.own is not None:
@@ -134,12 +134,16 @@ class _Rows:
         return rows.filter(mine)
 
 
+def _hours(time: Interval) -> Interval:
+    return Interval(floor_time(time.start, HOUR_MS), ceil_time(time.end, HOUR_MS))
+
+
 def _evidence(settings: Settings, sla: Sla, miss: Miss, until: datetime, rows: _Rows) -> dict[str, Any]:
     lake, own = rows.lake, [sla.cluster]
     times = evidence_times(miss, until, settings.window_ms)
     during = [Interval(max(miss.start, time.start), time.end) for time in times]
     judged: Iterable[tuple[pa.Table, pa.Table]]
-    if sum(lake.rows_shown(CONSUMER_LATENCY, time, sla.cluster) for time in times) < _MANY_ROWS:
+    if sum(lake.rows_shown(CONSUMER_LATENCY, _hours(time), sla.cluster) for time in times) < _MANY_ROWS:
         latency = pa.concat_tables([rows.of(CONSUMER_LATENCY, time, own, _EXPLAINING) for time in times])
         states = [_told(sla, lake, time, lambda of: rows.of(STEADY_STATE, of, own, _STATES)) for time in during]
         judged = [(latency, pa.concat_tables(states))]
