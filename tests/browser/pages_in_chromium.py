@@ -233,6 +233,7 @@ def test_figures_are_also_a_table(opened: Opened) -> None:
     page = opened(ORDERS)
 
     page.locator("#figures summary").click()
+    page.locator("#figures tbody tr").first.wait_for()
 
     assert 280 < page.locator("#figures tbody tr").count() < 300
     assert ["From", "Verdict", "Threshold"] == page.locator("#figures th").all_inner_texts()[:3]
