@@ -20,6 +20,8 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.table import ManifestGroupPlanner, Transaction
 from pyiceberg.table import Table as IcebergTable
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Operation
+from pyiceberg.table.update.snapshot import ExpireSnapshots
 from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
 
 from kafka_sla.config.store import Store
@@ -43,6 +45,8 @@ _MOST_PLANS, _MOST_FILES = 20, 500
 """Plans that are remembered, and files of each: of one state of a table a question has the same answer for ever."""
 T = TypeVar("T")
 
+MOST_SNAPSHOTS, _KEPT_SNAPSHOTS = 200, 50
+"""More of a table are too many; so many of each branch stay, those of four hours where runs come every five minutes."""
 _LOST_RACES = (CommitFailedException, ValidationException, OperationalError)
 """What a commit meets when another one came first."""
 _REPLACED_SECONDS = 1
@@ -113,7 +117,9 @@ class Iceberg:
         def attempt() -> T:
             current = self.table(table)
             with _Transaction(current) as transaction:
-                return change(current, transaction)
+                found = change(current, transaction)
+                _forget_appended(current, transaction)
+                return found
 
         self._admit(True)
         with telling(self._store.url), reached(self._store.warehouse), reached_catalog(self._store):
@@ -169,6 +175,27 @@ def readable(name: str) -> Iterator[None]:
 def _replaced(attempt: Callable[[], T]) -> T:
     """The result of `attempt`, which may have found the metadata file of a moment ago gone."""
     return retrying(attempt, (FileNotFoundError,), _REPLACED_SECONDS)
+
+
+def _forget_appended(table: IcebergTable, transaction: Transaction) -> None:
+    """Once a table has many snapshots, forget those to which newer ones only added something. A table's metadata tell
+    of all, and every commit and every reader reads them. Whoever is still reading one misses no file: all of them are
+    in the newest one. Those before something was removed are the nightly maintenance's."""
+    if len(table.metadata.snapshots) <= MOST_SNAPSHOTS:
+        return
+    chains = [list(_appended(table, ref.snapshot_id)) for ref in table.metadata.refs.values()]
+    kept = {id for chain in chains for id in chain[:_KEPT_SNAPSHOTS]}
+    gone = {id for chain in chains for id in chain[_KEPT_SNAPSHOTS:]} - kept
+    if gone:
+        ExpireSnapshots(transaction).by_ids(sorted(gone)).commit()
+
+
+def _appended(table: IcebergTable, head: int) -> Iterator[int]:
+    """The newest snapshot of a branch and those before it, back to the one that removed something."""
+    snapshot = table.snapshot_by_id(head)
+    while snapshot and snapshot.summary and snapshot.summary.operation is Operation.APPEND:
+        yield snapshot.snapshot_id
+        snapshot = table.snapshot_by_id(snapshot.parent_snapshot_id or 0)
 
 
 def between(column: str, start: datetime | None, end: datetime | None, *, inclusive: bool = False) -> str:

@@ -141,12 +141,16 @@ class TableMaintenance:
         return self.iceberg.commit(table, change)
 
     def _still_read(self, table: IcebergTable, head: int) -> Iterator[int]:
-        """The newest snapshot of a branch, and those before it that were replaced too recently."""
-        snapshot = table.snapshot_by_id(head)
-        while snapshot:
+        """The newest snapshot of a branch, and those before it that were replaced too recently. Where these end all of
+        a day more: commits may have forgotten some between."""
+        snapshot, recent = table.snapshot_by_id(head), True
+        while snapshot and recent:
             yield snapshot.snapshot_id
             recent = _utc(snapshot.timestamp_ms) >= self.readers_gone
-            snapshot = table.snapshot_by_id(snapshot.parent_snapshot_id or 0) if recent else None
+            snapshot = table.snapshot_by_id(snapshot.parent_snapshot_id or 0)
+        if recent:
+            since = self.readers_gone - timedelta(days=1)
+            yield from (one.snapshot_id for one in table.snapshots() if _utc(one.timestamp_ms) >= since)
 
     def _sweep(self) -> tuple[int, int]:
         """Move files that no table refers to and that nobody is about to add to the trash, and empty that in time."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 from pyiceberg.io.pyarrow import parquet_file_to_data_file
 from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table as IcebergTable
 from pyiceberg.typedef import Record
 
 from kafka_sla.config.store import Store
-from kafka_sla.lake.iceberg import Iceberg, replace_files
+from kafka_sla.lake.iceberg import MOST_SNAPSHOTS, Iceberg, replace_files
 from kafka_sla.lake.lake import Lake
 from kafka_sla.lake.table_layout import MAIN
 from kafka_sla.ledger.ledger import Ledger
@@ -54,6 +55,37 @@ def test_a_long_past_is_many_small_manifests_each_of_a_few_days(lake: Lake, iceb
     assert max(sizes) < 200, "who reads a day would read what there is of a year"
     assert len(manifests) < len(days) / 2
     assert all(before[1] < after[0] for before, after in pairwise(bounds)), "each has days of its own"
+
+
+def test_a_table_keeps_few_snapshots_of_what_was_only_added_and_those_before_something_was_removed(
+    lake: Lake, iceberg: Iceberg
+) -> None:
+    table, (path,) = iceberg.table(CONSUMER_LATENCY), stage(lake, "load", span("0:00", "0:05"))[CONSUMER_LATENCY.name]
+    one = parquet_file_to_data_file(table.io, table.metadata, path)
+    days = list(Interval(DAY, DAY + timedelta(days=MOST_SNAPSHOTS + 15)).pieces(timedelta(days=1)))
+    files = [of_load(one, day, f"{path}.{day.start:%F}") for day in days]
+    removed = 8
+
+    for number, file in enumerate(files):
+        old = iceberg.planned(CONSUMER_LATENCY, branch=MAIN)[:1] if number == removed else []
+        iceberg.commit(
+            CONSUMER_LATENCY, lambda _, transaction, old=old, new=[file]: replace_files(transaction, old, new, MAIN)
+        )
+
+    assert removed < len(iceberg.table(CONSUMER_LATENCY).snapshots()) <= MOST_SNAPSHOTS
+    there = {file.file_path for file in iceberg.planned(CONSUMER_LATENCY, branch=MAIN)}
+    assert there == {file.file_path for file in files[1:]}
+    assert files[0].file_path in of_all_snapshots(iceberg.table(CONSUMER_LATENCY))
+    lake.maintain()
+    assert files[0].file_path in of_all_snapshots(iceberg.table(CONSUMER_LATENCY)), "who began before may still read it"
+    lake.maintain(datetime.now(UTC) + timedelta(days=3))
+    assert files[0].file_path not in of_all_snapshots(iceberg.table(CONSUMER_LATENCY))
+
+
+def of_all_snapshots(table: IcebergTable) -> set[str]:
+    """The files that some snapshot of it has."""
+    manifests = (manifest for snapshot in table.snapshots() for manifest in snapshot.manifests(table.io))
+    return {entry.data_file.file_path for manifest in manifests for entry in manifest.fetch_manifest_entry(table.io)}
 
 
 def of_load(one: DataFile, day: Interval, path: str) -> DataFile:
