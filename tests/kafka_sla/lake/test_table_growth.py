@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from pyiceberg.io.pyarrow import parquet_file_to_data_file
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table as IcebergTable
+from pyiceberg.table import Transaction
 from pyiceberg.typedef import Record
 
 from kafka_sla.config.store import Store
@@ -62,17 +64,20 @@ def test_a_table_keeps_few_snapshots_of_what_was_only_added_and_those_before_som
 ) -> None:
     table, (path,) = iceberg.table(CONSUMER_LATENCY), stage(lake, "load", span("0:00", "0:05"))[CONSUMER_LATENCY.name]
     one = parquet_file_to_data_file(table.io, table.metadata, path)
-    days = list(Interval(DAY, DAY + timedelta(days=MOST_SNAPSHOTS + 15)).pieces(timedelta(days=1)))
+    days = list(Interval(DAY, DAY + timedelta(days=MOST_SNAPSHOTS + 40)).pieces(timedelta(days=1)))
     files = [of_load(one, day, f"{path}.{day.start:%F}") for day in days]
-    removed = 8
 
-    for number, file in enumerate(files):
-        old = iceberg.planned(CONSUMER_LATENCY, branch=MAIN)[:1] if number == removed else []
-        iceberg.commit(
-            CONSUMER_LATENCY, lambda _, transaction, old=old, new=[file]: replace_files(transaction, old, new, MAIN)
-        )
+    def add_each(_: IcebergTable, transaction: Transaction, first: int, last: int) -> None:
+        for file in files[first:last]:
+            replace_files(transaction, [], [file], MAIN)
 
-    assert removed < len(iceberg.table(CONSUMER_LATENCY).snapshots()) <= MOST_SNAPSHOTS
+    iceberg.commit(CONSUMER_LATENCY, partial(add_each, first=0, last=10))
+    first = iceberg.planned(CONSUMER_LATENCY, branch=MAIN)[:1]
+    iceberg.commit(CONSUMER_LATENCY, lambda _, transaction: replace_files(transaction, first, [], MAIN))
+    for number in range(10, len(files), 30):
+        iceberg.commit(CONSUMER_LATENCY, partial(add_each, first=number, last=number + 30))
+
+    assert 10 < len(iceberg.table(CONSUMER_LATENCY).snapshots()) < MOST_SNAPSHOTS
     there = {file.file_path for file in iceberg.planned(CONSUMER_LATENCY, branch=MAIN)}
     assert there == {file.file_path for file in files[1:]}
     assert files[0].file_path in of_all_snapshots(iceberg.table(CONSUMER_LATENCY))
