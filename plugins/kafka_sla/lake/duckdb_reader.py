@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from kafka_sla.model import former_names
 from kafka_sla.model.arrow_schemas import arrow_schema
-from kafka_sla.model.entities import Interval
+from kafka_sla.model.entities import Interval, hull
 from kafka_sla.model.tables import Table
 from kafka_sla.sql import Sql, database
 
@@ -64,10 +64,16 @@ def slice_rows(
     all."""
     if groups is not None and not groups:
         return empty(table, names)
-    values = {f"group_{number}": name for number, name in enumerate(sorted(groups or ()))}
-    of_groups = "" if groups is None else f'WHERE files."group" IN ({", ".join(f"${name}" for name in values)})'
+    if not slices:
+        return empty(table, names)
+    values: dict[str, Any] = {f"group_{number}": name for number, name in enumerate(sorted(groups or ()))}
+    of_groups = "" if groups is None else f'AND files."group" IN ({", ".join(f"${name}" for name in values)})'
+    # Said to Arrow, too, which else hands over all rows of a load that is longer than the slices.
+    span, time = hull(interval for _, interval, _ in slices), quoted_name(table.time)
+    of_time = f"WHERE files.{time} >= $start_at AND files.{time} < $end_at"
     order = f"ORDER BY {quoted(table.key, 'files.')}" if in_order else ""
-    tail = f"{shown(table.time)} {of_groups} {order}"
+    tail = f"{shown(table.time)} {of_time} {of_groups} {order}"
+    values |= {"start_at": span.start, "end_at": span.end}
     return _rows(table, files, names, tail, values, slices=_slice_table(slices))
 
 
