@@ -57,7 +57,7 @@ def _publish(store: Store, shape: Shape) -> None:
     Lake(store).land({"log_offsets": log_offsets(shape, day), "committed_offsets": committed_offsets(shape, day)})
     path = steps.prepare(settings, store, day, [CLUSTER])
     job = read_job(path)
-    target, parts = Target(job.output, job.interval.start, job.load_id), shares(job, 1_000_000)
+    target, parts = Target(job.output, job.interval.start, job.load_id), shares(job)
     indexes = [pa.RecordBatch.from_pydict({"id": [number]}) for number in range(len(parts))]
     for table in METRICS:
         keep(target, table, [])

@@ -11,13 +11,10 @@ import pyarrow as pa
 from kafka_sla.model.entities import SteadyState, epoch_ms
 from kafka_sla.spark.job_spec import Job
 from kafka_sla.spark_jobs.events.chunks import Room, chunks
-from kafka_sla.spark_jobs.events.read_files import reading, shares
+from kafka_sla.spark_jobs.events.read_files import reading, shares, tasks_of
 from kafka_sla.spark_jobs.events.sort import in_order
 from kafka_sla.spark_jobs.steady_state import StateSpans, supposed
 from kafka_sla.spark_jobs.windows.segments import steps
-
-_TASK_BYTES = 8_000_000
-"""Bytes of files whose events are sorted at once: a million commits, which take some hundred MB."""
 
 
 def supposed_states(job: Job, rules: Sequence[SteadyState]) -> Iterator[tuple[pa.Table, list[StateSpans]]]:
@@ -31,10 +28,10 @@ def supposed_states(job: Job, rules: Sequence[SteadyState]) -> Iterator[tuple[pa
 
 def _tasks(job: Job) -> Iterator[list[pa.RecordBatch]]:
     """The events of the job, whole topic-partitions at a time; until then they are kept compressed."""
-    parts = shares(job, _TASK_BYTES)
+    parts = shares(job)
     indexes = (pa.RecordBatch.from_pydict({"id": [number]}) for number in range(len(parts)))
     blocks: dict[int, list[pa.RecordBatch]] = defaultdict(list)
-    for batch in reading(job, parts, 1 + job.input_bytes // _TASK_BYTES)(indexes):
+    for batch in reading(job, parts, tasks_of(job))(indexes):
         for row, task in enumerate(batch.column("task").to_pylist()):
             blocks[task].append(batch.slice(row, 1))
     for task in sorted(blocks):

@@ -79,7 +79,7 @@ def job(
 
 def made(job: Job) -> Made:
     """The rows of a job, as its Spark application makes them of one task."""
-    parts = shares(job, 1_000_000)
+    parts = shares(job)
     indexes = [pa.RecordBatch.from_pydict({"id": [number]}) for number in range(len(parts))]
     found: dict[str, list[pa.Table]] = {}
     for some in tables(job)(reading(job, parts, 1)(indexes)):

@@ -21,8 +21,9 @@ from kafka_sla.spark_jobs.numeric.scans import begins, last_until, value_at
 from kafka_sla.spark_jobs.numeric.topic_lives import Renewals, Seen, Standing
 
 _OF_RANGES = ("at", "offset", "until", "records", "earliest", "latest")
-_CHUNK_EVENTS = 2_000_000
-"""Events that a kernel runs on at once: so many that NumPy's per-call cost vanishes, some hundred MB."""
+_CHUNK_EVENTS = 500_000
+"""Events that a kernel runs on at once: so many that NumPy's per-call cost vanishes, and so few that the memory of one
+array serves the next, without being asked from the system each time."""
 _EVENTS_A_ROW, _COMMITS_AN_EVENT = 2, 5
 """A row of a window takes as much room as so many events, and one more for so many commits evaluated for it."""
 _MILLION, _OFFSETS = 2**20, 2**41

@@ -16,15 +16,10 @@ from kafka_sla.model.entities import Patterns
 from kafka_sla.model.tables import Table
 from kafka_sla.spark.job_spec import Job
 from kafka_sla.spark_jobs.events.object_files import read_by_arrow
-from kafka_sla.spark_jobs.events.read_files import reading, shares
+from kafka_sla.spark_jobs.events.read_files import reading, shares, tasks_of
 from kafka_sla.spark_jobs.events.shuffle import BLOCKS
 from kafka_sla.spark_jobs.events.spark_versions import arrow_function, by_task
 from kafka_sla.spark_jobs.events.task_ranges import indexes
-
-_TASK_BYTES = 8_000_000
-"""Bytes of files to a task: a million commits, which take some hundred MB while they are measured."""
-_READ_BYTES = 2 * _TASK_BYTES
-"""Bytes of files that one task reads, in batches: what Spark spends on each task should not show."""
 
 _VERIFY = "parquet.page.verify-checksum.enabled"
 """Spark writes checksums of pages by itself; it looks at them only when told to."""
@@ -127,6 +122,6 @@ def commits_of(job: Job, committed: DataFrame) -> DataFrame:
 def events(spark: SparkSession, job: Job, tasks: int = 0) -> DataFrame:
     """All events of a job as blocks (shuffle.BLOCKS), those of a topic-partition in one task; as many tasks as the
     files are worth unless told."""
-    tasks = tasks or 1 + job.input_bytes // _TASK_BYTES
-    parts = shares(job, _READ_BYTES)
+    tasks = tasks or tasks_of(job)
+    parts = shares(job)
     return by_task(indexes(spark, len(parts)).mapInArrow(reading(job, parts, tasks), BLOCKS), tasks, "task")

@@ -57,6 +57,7 @@ PUBLISHED = {
 }
 KINDS = FACTS | PUBLISHED
 """Table → kind of its events."""
+_TASK_ROWS = 1_000_000
 _BATCH_ROWS, _BATCH_PUBLISHED = 1_000_000, 100_000
 """Rows of facts are short, those of metrics hold lists."""
 BlockReader = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -77,12 +78,20 @@ class Part:
         return list(range(self.nth, groups, self.of)) if self.older is None else [self.older]
 
 
-def shares(job: Job, share_bytes: int) -> list[list[Part]]:
-    """The job's files in shares of about so many bytes: large files are divided, small ones are read together."""
+def tasks_of(job: Job) -> int:
+    """How many tasks the job's events are worth: a million to each, which take some hundred MB while they are
+    measured."""
+    return 1 + job.input_rows // _TASK_ROWS
+
+
+def shares(job: Job, share_rows: int = 2 * _TASK_ROWS) -> list[list[Part]]:
+    """The job's files in shares of about so many rows, so that what Spark spends on each does not show: large files are
+    divided, small ones are read together. All rows are taken to be equally long."""
     files = [Part(table, path) for table in FACTS for path in job.facts.get(table, [])]
     files += [Part(table, path) for table in PUBLISHED for path in job.carry.get(table, [])]
     parts = list(zip(files, sizes_of([one.path for one in files]), strict=True))
-    parts += [(Part(t, one.path, older=one.group), one.size) for t in FACTS for one in job.older.get(t, [])]
+    parts += [(Part(t, one.path, older=one.group), one.bytes) for t in FACTS for one in job.older.get(t, [])]
+    share_bytes = max(1, sum(size for _, size in parts) * share_rows // max(1, job.input_rows))
     found: list[list[Part]] = []
     room = 0
     for part, size in parts:

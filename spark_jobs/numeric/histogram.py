@@ -5,6 +5,8 @@ Bucket i holds latencies in (gamma^(i-1), gamma^i] ms, bucket 0 those in [0, 1] 
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 
@@ -48,14 +50,16 @@ def histograms(row: Ints, first_ms: Floats, last_ms: Floats, records: Ints, rows
     Returns (offsets [rows + 1], buckets, counts): row r owns entries offsets[r]:offsets[r + 1], buckets ascending.
     """
     highest, lowest = bucket_of(first_ms), bucket_of(last_ms)
-    edges = edge_of(np.arange(2 * int(highest.max(initial=0)) + 1))  # a block is as wide as its widest row
+    falls = highest > lowest
+    slope = np.where(falls, (records - 1) / np.where(falls, first_ms - last_ms, 1), 0.0)
+    height = np.where(falls, first_ms * slope + 0.5, 0.0)
     filled = np.zeros(rows, dtype=np.int64)
     buckets, counts = [np.zeros(0, dtype=np.int32)], [np.zeros(0, dtype=np.int64)]
-    for begin in range(0, rows, _BLOCK_ROWS):
-        lo, hi = np.searchsorted(row, [begin, begin + _BLOCK_ROWS])
+    borders = np.searchsorted(row, np.arange(0, rows + _BLOCK_ROWS, _BLOCK_ROWS))
+    for lo, hi in pairwise(borders.tolist()):
         if hi > lo:
             part = slice(lo, hi)
-            found = _block(row[part], lowest[part], highest[part], first_ms[part], last_ms[part], records[part], edges)
+            found = _block(row[part], lowest[part], highest[part], height[part], slope[part], records[part])
             filled[found[0]] = found[1]
             buckets.append(found[2])
             counts.append(found[3])
@@ -63,54 +67,55 @@ def histograms(row: Ints, first_ms: Floats, last_ms: Floats, records: Ints, rows
 
 
 def _block(
-    row: Ints, lowest: Ints, highest: Ints, first_ms: Floats, last_ms: Floats, records: Ints, edges: Floats
+    row: Ints, lowest: Ints, highest: Ints, height: Floats, slope: Floats, records: Ints
 ) -> tuple[Ints, Ints, Shorts, Ints]:
     """(rows, entries of each, buckets, counts) of a block, by adding up ramps instead of visiting every bucket of
     every segment.
 
-    Of a segment, (first - x) / step + 1/2 records exceed x while x is inside it: a line in x. The lines of all segments
-    of a row add up, so each segment only switches its line on at its lowest bucket and off at its highest.
+    Of a segment, (first - x) / step + 1/2 records exceed x while x is inside it: a line in x, `height` less `slope`
+    times x. The lines of all segments of a row add up, so each segment only switches its line on at its lowest bucket
+    and off at its highest.
     """
-    starts = np.flatnonzero(np.append(True, row[1:] != row[:-1]))
-    here = np.cumsum(np.append(False, row[1:] != row[:-1]))
-    base = np.minimum.reduceat(lowest, starts)
-    width = int((np.maximum.reduceat(highest, starts) - base).max()) + 1
-    shape = (width, len(starts))
-    on, off = (lowest - base[here]) * len(starts) + here, (highest - base[here]) * len(starts) + here
-    slope = np.where(highest > lowest, (records - 1) / np.where(highest > lowest, first_ms - last_ms, 1), 0.0)
-    height = np.where(highest > lowest, first_ms * slope + 0.5, 0.0)
+    begins_row = np.append(True, row[1:] != row[:-1])
+    starts, here = np.flatnonzero(begins_row), np.cumsum(begins_row) - 1
+    base, columns = int(lowest.min()), len(starts)
+    lines = int(highest.max()) - base + 1
+    on, off = (lowest - base) * columns + here, (highest - base) * columns + here
 
-    def switches(at_on: Floats, at_off: Floats | None = None) -> Floats:
-        change = np.bincount(on, at_on, shape[0] * shape[1])
-        if at_off is not None:
-            change -= np.bincount(off, at_off, shape[0] * shape[1])
-        return np.asarray(change.reshape(shape))
+    def switches(place: Ints, change: Ints | Floats) -> Floats:
+        changed: Floats = np.asarray(np.bincount(place, change, lines * columns), dtype=np.float64)
+        return changed.reshape(lines, columns)
 
-    count = _counts(switches(records.astype(np.float64)), switches(height, height), switches(slope, slope), base, edges)
-    by_row = np.ascontiguousarray(count.T)
-    place = np.flatnonzero(by_row)
-    entries = np.count_nonzero(by_row, axis=1)
-    bucket = place + np.repeat(base - np.arange(len(starts)) * width, entries)
-    return row[starts], entries, bucket.astype(np.int32), by_row.ravel()[place].astype(np.int64)
+    both = np.concatenate([on, off])
+    count = _counts(
+        switches(on, records),
+        switches(both, np.concatenate([height, -height])),
+        switches(both, np.concatenate([slope, -slope])),
+        edge_of(np.arange(base, base + lines)),
+    )
+    there = np.ascontiguousarray((count != 0).T)
+    place, entries = np.flatnonzero(there), np.count_nonzero(there, axis=1)
+    of = np.repeat(np.arange(columns), entries)
+    line = place - of * lines
+    found = count.ravel()[line * columns + of]
+    return row[starts], entries, (base + line).astype(np.int32), found.astype(np.int64)
 
 
-def _counts(records: Floats, height: Floats, slope: Floats, base: Ints, edges: Floats) -> Floats:
+def _counts(records: Floats, height: Floats, slope: Floats, edges: Floats) -> Floats:
     """Records of each bucket, one bucket a line, one column a row, from what each bucket switches on and off.
 
     Line by line, in place: a line stays in the processor's cache, where whole arrays would not.
     """
-    total = np.sum(records, axis=0)
-    passed, before = np.zeros(len(base)), total.copy()
+    left = np.sum(records, axis=0)
+    before = left.copy()
     count = np.empty(records.shape)
-    line, over = np.zeros(len(base)), np.zeros(len(base))
-    high, steep = np.zeros(len(base)), np.zeros(len(base))
-    for k in range(len(records) - 1):
-        passed += records[k]
+    high, steep, line, over = (np.zeros(len(left)) for _ in range(4))
+    for k, edge in enumerate(edges[:-1].tolist()):
+        left -= records[k]
         high += height[k]
         steep += slope[k]
-        np.subtract(total, passed, out=over)
-        over += high
-        np.multiply(steep, edges[base + k], out=line)
+        np.multiply(steep, edge, out=line)
+        np.add(left, high, out=over)
         over -= line
         np.rint(over, out=over)
         np.maximum(over, 0, out=over)

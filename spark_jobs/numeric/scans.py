@@ -8,6 +8,9 @@ import numpy as np
 
 from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Ints
 
+_NUMBERS = 2**63
+"""64 bits hold no larger ones."""
+
 
 def extent(*times: Ints) -> tuple[int, int]:
     """(first instant, room for one more than all instants after it): what one key of many takes on a joint axis.
@@ -63,14 +66,19 @@ def running(values: Ints, start: Bools, *, largest: bool = False) -> Ints:
     """Smallest or largest value, leaving out NONE, from the run's start up to each row; NONE without any."""
     if not len(values):
         return values
-    different, rank = np.unique(values, return_inverse=True)  # NONE, below all others, comes first
-    known, run, most = values != NONE, np.cumsum(start), len(different) + 1
-    rank = rank.astype(np.int64) + 1
-    if largest:
-        found = np.maximum.accumulate(np.where(known, rank, 0) + run * most) - run * most
-        return np.where(found > 0, different[np.maximum(found, 1) - 1], NONE)
-    found = np.minimum.accumulate(np.where(known, rank, most) - run * most) + run * most
-    return np.where(found < most, different[np.minimum(found, len(different)) - 1], NONE)
+    known, run = values != NONE, np.cumsum(start)
+    lowest, room = extent(values[known])
+    if room * (int(run[-1]) + 1) >= _NUMBERS:
+        different, ranks = np.unique(values[known], return_inverse=True)
+        place = np.full(len(values), NONE)
+        place[known] = ranks
+        found = running(place, start, largest=largest)
+        return np.where(found == NONE, NONE, different[np.maximum(found, 0)])
+    # Each run's numbers lie above those of the run before it (below, of the smallest), so that none reaches over.
+    apart = run * (room if largest else -room)
+    at_least = np.where(known, values - lowest + 1, 0 if largest else room)
+    found = (np.maximum if largest else np.minimum).accumulate(at_least + apart) - apart
+    return np.where(found == (0 if largest else room), NONE, found - 1 + lowest)
 
 
 def extremes(values: Ints, begin: Ints, end: Ints) -> tuple[Ints, Ints]:

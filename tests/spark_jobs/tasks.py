@@ -14,7 +14,7 @@ from kafka_sla.model.arrow_schemas import arrow_rows
 from kafka_sla.model.tables import Table
 from kafka_sla.spark.job_spec import Job
 from kafka_sla.spark_jobs.events.chunks import Chunk, Room, chunks
-from kafka_sla.spark_jobs.events.read_files import reading, shares
+from kafka_sla.spark_jobs.events.read_files import Part, reading, shares
 from kafka_sla.spark_jobs.events.sort import TaskEvents, in_order
 
 BEFORE = "before"
@@ -38,8 +38,8 @@ def files(folder: Path, told: Mapping[Table, Sequence[Row]]) -> dict[str, list[s
     return found
 
 
-def events_of(job: Job, share_bytes: int = 1_000_000) -> TaskEvents:
-    parts = shares(job, share_bytes)
+def events_of(job: Job, parts: list[list[Part]] | None = None) -> TaskEvents:
+    parts = parts or shares(job)
     indexes = [pa.RecordBatch.from_pydict({"id": [number]}) for number in range(len(parts))]
     return in_order(reading(job, parts, 1)(indexes))
 

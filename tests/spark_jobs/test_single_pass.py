@@ -48,7 +48,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 def made(job: Job, tasks: int) -> dict[str, list[Row]]:
     """All rows of all tables, by key, from so many tasks."""
-    parts = shares(job, 1_000_000)
+    parts = shares(job)
     indexes = [pa.RecordBatch.from_pydict({"id": [number]}) for number in range(len(parts))]
     blocks = [batch.slice(n, 1) for batch in reading(job, parts, tasks)(indexes) for n in range(batch.num_rows)]
     found: dict[str, list[pa.Table]] = {}

@@ -4,7 +4,9 @@ they are most of what a table holds: for DuckDB they would have to be read once 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from threading import Lock
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +22,8 @@ _COLUMNS = (*_NAMES, "window_start", "latency_histogram")
 _TIME = pa.timestamp("us", "UTC")
 _ROWS_AT_ONCE = 16_384
 """Each may have hundreds of buckets."""
+_FILES_AT_ONCE = 2
+"""One is unpacked while another is added up."""
 _HALF, _EXACT = 2**31, 2**53
 """Sums of floats are exact below; larger counts are added up in halves."""
 Ints = NDArray[np.int64]
@@ -28,8 +32,6 @@ Pair = tuple[str, str]
 """Group and topic."""
 Halves = tuple[Ints, Ints]
 """What is below `_HALF` of the count of each bucket, and how many halves."""
-Sums = dict[tuple[int, int], Halves]
-"""By kind of pair and start of a span, in ms. Pairs of the same SLAs are of one kind: most are of one SLA."""
 
 
 def histogram_sums(
@@ -44,11 +46,16 @@ def histogram_sums(
     its pairs. `row_groups`: by file those that may hold some; of others all are read."""
     shown = [one._replace(interval=part) for one in slices if (part := one.interval.within(interval))]
     kinds, kind_of = _kinds(of_slas)
-    sums: Sums = {}
-    for path in files:
+    sums = _Sums()
+
+    def add(path: str) -> None:
         with parquet_file(path, _NAMES) as file:
             for batch in batches(file, _COLUMNS, _ROWS_AT_ONCE, row_groups.get(path)):
                 _add(sums, batch, np.where(_shown(batch, shown), _kind_of_rows(batch, kind_of), -1), width_ms)
+
+    with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
+        for _ in pool.map(add, files):
+            pass
     found: list[dict[int, Halves]] = [{} for _ in of_slas]
     for (kind, start), halves in sums.items():
         for sla in kinds[kind]:
@@ -57,6 +64,36 @@ def histogram_sums(
         {datetime.fromtimestamp(start / 1000, UTC): dict(_counts(*halves)) for start, halves in of_sla.items()}
         for of_sla in found
     ]
+
+
+class _Sums:
+    """By kind of pair and start of a span, in ms. Pairs of the same SLAs are of one kind: most are of one SLA."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._row: dict[tuple[int, int], int] = {}
+        self._halves = np.zeros((2, 0, 0), dtype=np.int64)
+        """Half, span, bucket."""
+
+    def add(self, keys: Sequence[tuple[int, int]], halves: Ints) -> None:
+        """Counts of some buckets of spans, as many as there are keys."""
+        with self._lock:
+            rows = [self._row.setdefault(key, len(self._row)) for key in keys]
+            self._fit(len(self._row), halves.shape[2])
+            self._halves[:, rows, : halves.shape[2]] += halves
+
+    def _fit(self, rows: int, buckets: int) -> None:
+        _, had_rows, had_buckets = self._halves.shape
+        if rows > had_rows or buckets > had_buckets:
+            wider = np.zeros(
+                (2, max(rows, 2 * had_rows if rows > had_rows else 0), max(buckets, had_buckets)), np.int64
+            )
+            wider[:, :had_rows, :had_buckets] = self._halves
+            self._halves = wider
+
+    def items(self) -> Iterator[tuple[tuple[int, int], Halves]]:
+        for key, row in self._row.items():
+            yield key, (self._halves[0, row], self._halves[1, row])
 
 
 def _kinds(of_slas: Sequence[Collection[Pair]]) -> tuple[list[tuple[int, ...]], dict[Pair, int]]:
@@ -95,7 +132,7 @@ def _coded(names: pa.Array) -> tuple[list[str], Ints]:
     return coded.dictionary.to_pylist(), coded.indices.to_numpy().astype(np.int64)
 
 
-def _add(sums: Sums, batch: pa.RecordBatch, kind: Ints, width_ms: int) -> None:
+def _add(sums: _Sums, batch: pa.RecordBatch, kind: Ints, width_ms: int) -> None:
     at_ms = batch["window_start"].cast(_TIME).cast(pa.int64()).to_numpy() // 1000
     wanted = kind >= 0
     starts, of_start = np.unique(at_ms[wanted] // width_ms * width_ms, return_inverse=True)
@@ -111,13 +148,13 @@ def _add(sums: Sums, batch: pa.RecordBatch, kind: Ints, width_ms: int) -> None:
         mine = of_entry >= 0
         of_entry, bucket, count = of_entry[mine], bucket[mine], count[mine]
     if len(bucket):
-        for place, low, high in zip(spans.tolist(), *_added(of_entry, bucket, count, len(spans)), strict=True):
-            key = place // len(starts), int(starts[place % len(starts)])
-            sums[key] = _sum(sums.get(key), (low, high))
+        kinds, nth = np.divmod(spans, len(starts))
+        keys = list(zip(kinds.tolist(), starts[nth].tolist(), strict=True))
+        sums.add(keys, _added(of_entry, bucket, count, len(spans)))
 
 
-def _added(of_entry: Ints, bucket: NDArray[np.int32], count: Ints, spans: int) -> tuple[Ints, Ints]:
-    """Both halves by span and bucket."""
+def _added(of_entry: Ints, bucket: NDArray[np.int32], count: Ints, spans: int) -> Ints:
+    """Both halves, each by span and bucket."""
     width = int(bucket.max()) + 1
     place = of_entry * width + bucket
 
@@ -126,8 +163,8 @@ def _added(of_entry: Ints, bucket: NDArray[np.int32], count: Ints, spans: int) -
         return found
 
     if int(count.max()) * len(count) < _EXACT:
-        return summed(count), np.zeros((spans, width), dtype=np.int64)
-    return summed(count % _HALF), summed(count // _HALF)
+        return np.stack([summed(count), np.zeros((spans, width), dtype=np.int64)])
+    return np.stack([summed(count % _HALF), summed(count // _HALF)])
 
 
 def _sum(one: Halves | None, other: Halves) -> Halves:

@@ -116,7 +116,11 @@ class Lake:
 
     def fact_files(self, table: Table, start: datetime | None, end: datetime) -> list[str]:
         """Files whose rows may have start <= at <= end; None: from the beginning."""
-        return self._planned(table, between(table.time, start, end, inclusive=True))
+        return list(self.counted_fact_files(table, start, end))
+
+    def counted_fact_files(self, table: Table, start: datetime | None, end: datetime) -> dict[str, int]:
+        """The same with the number of rows of each."""
+        return _counted(self._planned(table, between(table.time, start, end, inclusive=True)))
 
     def read_facts(
         self,
@@ -127,7 +131,7 @@ class Lake:
     ) -> pa.Table:
         """Facts of the interval, by key; None: of all clusters, with all columns."""
         files = self._planned(table, between(table.time, interval.start, interval.end))
-        return fact_rows(table, files, interval, clusters, columns or table.names)
+        return fact_rows(table, paths(files), interval, clusters, columns or table.names)
 
     # metrics
 
@@ -147,10 +151,16 @@ class Lake:
 
     def metric_files(self, load_ids: Sequence[str], table: Table, within: Interval | None = None) -> list[str]:
         """The files of these loads, published or not; only those that may have rows of a time, or all."""
+        return list(self.counted_metric_files(load_ids, table, within))
+
+    def counted_metric_files(
+        self, load_ids: Sequence[str], table: Table, within: Interval | None = None
+    ) -> dict[str, int]:
+        """The same with the number of rows of each."""
         wanted = [between("interval_start", self._ledger.publications.start_of(load_ids), None)]
         if within:
             wanted.append(between(table.time, within.start, within.end))
-        return paths(self._files_of(table, load_ids, *wanted))
+        return _counted(self._files_of(table, load_ids, *wanted))
 
     def published_files(self, table: Table, slices: Sequence[Slice]) -> list[str]:
         """Files that hold the rows of these slices; each may also hold rows of other clusters and times."""
@@ -296,13 +306,13 @@ class Lake:
 
     def _observe_all(self) -> None:
         """What the snapshots of an older version speak for."""
-        files = self._planned(GROUP_STATES)
+        files = paths(self._planned(GROUP_STATES))
         states = distinct_values(GROUP_STATES, files, ("cluster", "at")) if files else None
         for cluster, snapshots in _snapshots(states).items():
             self._ledger.observed_time.add(cluster, snapshots)
 
-    def _planned(self, table: Table, *wanted: str) -> list[str]:
-        return [path for path in paths(self._iceberg.planned(table, *wanted)) if path not in self._left_out]
+    def _planned(self, table: Table, *wanted: str) -> list[DataFile]:
+        return [file for file in self._iceberg.planned(table, *wanted) if file.file_path not in self._left_out]
 
     def _files_of(self, table: Table, load_ids: Sequence[str], *wanted: str) -> list[DataFile]:
         folders = tuple(self.stage_dir(load_id) + "/" for load_id in load_ids)
@@ -329,6 +339,10 @@ class Lake:
             return int(new.num_rows)
 
         return self._iceberg.commit(table, change)
+
+
+def _counted(files: Iterable[DataFile]) -> dict[str, int]:
+    return {file.file_path: file.record_count for file in files}
 
 
 def _fitting(table: Table, rows: pa.Table) -> pa.Table:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache, partial
@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 
 from kafka_sla.config.settings import Settings
 from kafka_sla.errors import DamagedFile
-from kafka_sla.files import bytes_of
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.configurations import Rules
 from kafka_sla.ledger.ledger import Ledger
@@ -54,6 +53,8 @@ _MARGIN = timedelta(minutes=15)
 _WIDEST_WINDOW = timedelta(minutes=5)
 _LAST_SEEN = timedelta(hours=1)
 """How far back states, configurations and broker totals are read, so that the ones before the interval are known."""
+_Files = dict[str, dict[str, int]]
+"""By table: the rows of each file."""
 
 
 def job_for(settings: Settings, lake: Lake, ledger: Ledger, interval: Interval, clusters: Sequence[str]) -> Job:
@@ -71,13 +72,9 @@ def job_for(settings: Settings, lake: Lake, ledger: Ledger, interval: Interval, 
         since.append(_since(lake, name, carried, interval, settings.window_ms))
     start = None if None in since else min(t for t in (*since, _chained_since(slas, interval)) if t)
     load_id = uuid.uuid4().hex
-    facts = {
-        t.name: lake.fact_files(t, _from(t.name, start, replays, slas, interval), _until(t.name, interval))
-        for t in FACTS
-    }
+    facts = _facts(lake, start, replays, slas, interval)
     carried_over = dict.fromkeys(r.carried for r in replays if r.carried)
-    carry = {t.name: _once(chain.from_iterable(_carry_files(lake, t, one) for one in carried_over)) for t in METRICS}
-    files = chain.from_iterable([*facts.values(), *carry.values()])
+    carry = {t.name: _all(_carry_files(lake, t, one) for one in carried_over) for t in METRICS}
     anew_by_cluster = {replay.cluster.name: replay.anew for replay in replays}
     older = older_facts(lake, anew_by_cluster, facts, interval.end + NEXT_POLL)
     return Job(
@@ -86,11 +83,11 @@ def job_for(settings: Settings, lake: Lake, ledger: Ledger, interval: Interval, 
         window_ms=settings.window_ms,
         replays=tuple(replays),
         slas=tuple(sla.measured for sla in slas),
-        facts=facts,
-        carry=carry,
+        facts=_paths(facts),
+        carry=_paths(carry),
         output=lake.stage_dir(load_id),
         facts_seq=seqs,
-        input_bytes=bytes_of(files) + sum(one.size for groups in older.values() for one in groups),
+        input_rows=_rows(facts) + _rows(carry) + sum(one.rows for groups in older.values() for one in groups),
         older=older,
     )
 
@@ -100,21 +97,36 @@ def replay_of(settings: Settings, lake: Lake, interval: Interval, cluster: str, 
     place for its rows, and nothing is written."""
     own = replace(measured_cluster(settings.cluster(cluster)), topics=topics)
     replays = (Replay(own, None),)
-    facts = {
-        t.name: lake.fact_files(t, _from(t.name, None, replays, (), interval), _until(t.name, interval)) for t in FACTS
-    }
+    facts = _facts(lake, None, replays, (), interval)
     return Job(
         "",
         interval,
         settings.window_ms,
         replays,
         (),
-        facts,
+        _paths(facts),
         {},
         lake.stage_dir(""),
         {},
-        bytes_of(chain.from_iterable(facts.values())),
+        _rows(facts),
     )
+
+
+def _facts(
+    lake: Lake, log_since: datetime | None, replays: Sequence[Replay], slas: Sequence[Sla], interval: Interval
+) -> _Files:
+    return {
+        t.name: lake.counted_fact_files(t, _from(t.name, log_since, replays, slas, interval), _until(t.name, interval))
+        for t in FACTS
+    }
+
+
+def _paths(files: _Files) -> dict[str, list[str]]:
+    return {table: list(counted) for table, counted in files.items()}
+
+
+def _rows(files: _Files) -> int:
+    return sum(sum(counted.values()) for counted in files.values())
 
 
 def rules_of(cluster: Cluster, slas: Sequence[Sla]) -> Rules:
@@ -163,13 +175,13 @@ def _carried(
     return None, frozenset()
 
 
-def _carry_files(lake: Lake, table: Table, carried: Carried) -> list[str]:
-    """The files that may hold the carried rows: a load of a whole day has one for each hour."""
-    return lake.metric_files([carried.load_id], table, Interval(carried.at - _WIDEST_WINDOW, carried.at))
+def _carry_files(lake: Lake, table: Table, carried: Carried) -> dict[str, int]:
+    """The files that may hold the carried rows: a load of a whole day has one for each hour. Each with its rows."""
+    return lake.counted_metric_files([carried.load_id], table, Interval(carried.at - _WIDEST_WINDOW, carried.at))
 
 
-def _once(paths: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(paths))
+def _all(files: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    return dict(chain.from_iterable(counted.items() for counted in files))
 
 
 def _is_whole(lake: Lake, carried: Carried) -> bool:
@@ -177,7 +189,7 @@ def _is_whole(lake: Lake, carried: Carried) -> bool:
     try:
         for table in METRICS:
             columns = [name for name in table.names if name != "latency_histogram"]
-            verify(_carry_files(lake, table, carried), columns)
+            verify(list(_carry_files(lake, table, carried)), columns)
     except DamagedFile:
         return False
     return True

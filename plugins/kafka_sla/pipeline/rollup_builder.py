@@ -12,9 +12,11 @@ from kafka_sla.lake.lake import Lake
 from kafka_sla.lake.queries.sla_stats import measured_spans, spans_of_slas
 from kafka_sla.lake.staging import load_of
 from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.ledger.rollups import WINDOWS_KEPT
 from kafka_sla.model.entities import Interval, Sla, SlaWindow, ceil_time, floor_time
 from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, RecordStats, Rollup, judged
 
+_WEEK = timedelta(days=7)
 _SPANS_AT_ONCE = 3_000
 """Histograms of so many spans of SLAs are held in memory, some kilobytes each."""
 _Measured = tuple[dict[datetime, RecordStats], tuple[str, ...]]
@@ -23,9 +25,9 @@ _Measured = tuple[dict[datetime, RecordStats], tuple[str, ...]]
 
 def sum_up(sla: Sla, lake: Lake, ledger: Ledger, interval: Interval, window_ms: int) -> tuple[str, ...]:
     """Replace the sums of all slots that the interval and the window after it touch, and those of their hours and days,
-    a day at a time; of the newest time by window.
+    some days at a time; of the newest time by window.
 
-    The newest day comes first: once it is there, windows of days before it would be forgotten again. Answers which
+    The newest days come first: once they are there, windows of days before them would be forgotten again. Answers which
     damaged files were left out: what was added up of their time before stays as it is.
     """
     ((_, left_out),) = sum_up_all([sla], lake, ledger, interval, window_ms)
@@ -43,7 +45,7 @@ def sum_up_all(
     failed: dict[str, Exception] = {}
     # What was produced in the window after the interval is counted from its end on.
     changed = Interval(interval.start, interval.end + timedelta(milliseconds=window_ms))
-    for hours in reversed(list(_days(_whole_hours(changed)))):
+    for hours in _stretches(_whole_hours(changed)):
         for part in _parts_of(slas, ledger, hours, changed, window_ms):
             together = _together(part, lake, ledger)
             for sla in (sla for sla in part.slas if sla.name not in failed):
@@ -141,7 +143,12 @@ def _whole_hours(interval: Interval) -> Interval:
     return Interval(start, last + timedelta(milliseconds=HOUR_MS))
 
 
-def _days(hours: Interval) -> Iterator[Interval]:
-    """The hours of each day."""
-    for day in Interval(floor_time(hours.start, DAY_MS), hours.end).windows(DAY_MS):
-        yield Interval(max(day.start, hours.start), min(day.end, hours.end))
+def _stretches(hours: Interval) -> Iterator[Interval]:
+    """The hours of each of the newest days, of which windows are kept, and of weeks before them, the newest first: a
+    load of many days is read once for all of them."""
+    end = hours.end
+    while end > hours.start:
+        single = end > hours.end - WINDOWS_KEPT
+        start = floor_time(end - timedelta(milliseconds=1), DAY_MS) if single else end - _WEEK
+        yield Interval(max(start, hours.start), end)
+        end = start

@@ -45,7 +45,7 @@ def topics_of(
 
 
 def older_facts(
-    lake: Lake, topics: Mapping[str, Collection[str]], known: Mapping[str, Sequence[str]], until: datetime
+    lake: Lake, topics: Mapping[str, Collection[str]], known: Mapping[str, Collection[str]], until: datetime
 ) -> dict[str, list[RowGroup]]:
     """The row groups with these topics, by cluster, of files that are not `known`, which are read in any case."""
     if not any(topics.values()):
@@ -65,7 +65,7 @@ def older_facts(
 def _row_groups(path: str, places: Set[tuple[str, str]]) -> list[RowGroup]:
     with parquet_file(path, ("cluster", "topic")) as file:
         groups = [number for number in range(file.num_row_groups) if _may_have(file.metadata.row_group(number), places)]
-        return [RowGroup(path, number, _bytes(file, number)) for number in groups if _has(file, number, places)]
+        return [RowGroup(path, number, *_size(file, number)) for number in groups if _has(file, number, places)]
 
 
 def _may_have(group: pq.RowGroupMetaData, places: Set[tuple[str, str]]) -> bool:
@@ -85,6 +85,7 @@ def _has(file: pq.ParquetFile, group: int, places: Set[tuple[str, str]]) -> bool
     return False
 
 
-def _bytes(file: pq.ParquetFile, group: int) -> int:
+def _size(file: pq.ParquetFile, group: int) -> tuple[int, int]:
+    """Its rows and bytes."""
     of = file.metadata.row_group(group)
-    return sum(of.column(number).total_compressed_size for number in range(of.num_columns))
+    return of.num_rows, sum(of.column(number).total_compressed_size for number in range(of.num_columns))

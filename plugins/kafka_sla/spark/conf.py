@@ -22,7 +22,7 @@ INTERPRETED = {
 }
 """Some ten thousand rows are done before Java code for them is compiled, let alone optimised."""
 _SMALL_JVM = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
-SMALL_BYTES = 1_500_000
+SMALL_ROWS = 200_000
 HERE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 """Of a driver that nobody on another machine must reach."""
 
@@ -34,6 +34,6 @@ def conf_options(conf: Mapping[str, str]) -> list[str]:
 
 def spark_conf(job_path: str, *, local_driver: bool) -> dict[str, str]:
     """Settings that fit the job. `local_driver`: the driver starts on this machine, whose class archive it may use."""
-    small = read_job(job_path).input_bytes < SMALL_BYTES
+    small = read_job(job_path).input_rows < SMALL_ROWS
     options = " ".join(filter(None, [_SMALL_JVM if small else "", archive_options() if local_driver else ""]))
     return ALWAYS | ({"spark.driver.extraJavaOptions": options} if options else {}) | (INTERPRETED if small else {})

@@ -94,11 +94,12 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """One row group of a Parquet file, and its bytes."""
+    """One row group of a Parquet file."""
 
     path: str
     group: int
-    size: int
+    rows: int
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +120,9 @@ class Job:
     output: str
     facts_seq: dict[str, int]
     """Newest landing of facts per cluster that these files contain."""
-    input_bytes: int
-    """Size of all that is read of these files."""
+    input_rows: int
+    """Of all that is read of these files. Their bytes say little of the work: where a consumer commits as regularly as
+    a clock, a million of its commits are smaller than one Spark task's plan."""
     older: dict[str, list[RowGroup]] = field(default_factory=dict)
     """Facts of before those of `facts`, of which only topics that are replayed `anew` are read."""
 

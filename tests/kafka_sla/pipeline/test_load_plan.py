@@ -95,3 +95,20 @@ def facts(topic: str, clock: str) -> dict[Table, pa.Table]:
 def topics_in(path: str) -> set[str]:
     with parquet_file(path) as file:
         return set(file.read(["topic"])["topic"].to_pylist())
+
+
+def test_a_job_is_as_large_as_it_has_rows_however_small_they_are(tmp_path: Path, store: Store, merged: Lake) -> None:
+    """Positions and times that grow evenly take next to nothing in a file, and as long as any others to be measured."""
+    seconds = range(40_000)
+    commits = [
+        {"cluster": "a", "group": "g", "topic": "t", "partition": 0, "at": at("9:50") + second * MINUTE / 60}
+        | {"committed_offset": 10 * second, "source": "commit_log"}
+        for second in seconds
+    ]
+    before = measured_again(tmp_path, store, "9:50", "10:00").input_rows
+    merged.land({COMMITTED_OFFSETS.name: arrow_rows(COMMITTED_OFFSETS, commits)})
+
+    job = measured_again(tmp_path, store, "9:50", "24:00")
+
+    assert sum(Path(path).stat().st_size for path in job.facts[COMMITTED_OFFSETS.name]) < len(commits)
+    assert job.input_rows == before + len(commits)

@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from kafka_sla.config.store import Store
@@ -144,8 +145,46 @@ def test_the_database_adds_up_the_rollups_of_many_slas(lake: Lake, ledger: Ledge
     assert {"payments": Sums(90 * 60_000, 30 * 60_000, 0, 0, 1_200, 60, 0, 300)} == found
 
 
-def rollups(ledger: Ledger, sla: str = "payments") -> list[list[Packed]]:
-    return [ledger.rollups.read(sla, width_ms, WHOLE) for width_ms in (60_000, SLOT_MS, HOUR_MS, DAY_MS)]
+def rollups(ledger: Ledger, sla: str = "payments", span: Interval = WHOLE) -> list[list[Packed]]:
+    return [ledger.rollups.read(sla, width_ms, span) for width_ms in (60_000, SLOT_MS, HOUR_MS, DAY_MS)]
+
+
+def test_a_long_past_adds_up_to_what_its_days_do(lake: Lake, ledger: Ledger) -> None:
+    past = Interval(at("21:00"), DAY + timedelta(days=10, hours=2))
+    by_day = replace(PROMISE, name="by day")
+    load(lake, ledger, "one", past)
+    for sla in (PROMISE, by_day):
+        judge(ledger, past, bad=3, sla=sla)
+
+    sum_up(PROMISE, lake, ledger, past, 60_000)
+    for piece in past.pieces(timedelta(days=1)):
+        sum_up(by_day, lake, ledger, piece, 60_000)
+
+    in_one, in_days = (rollups(ledger, sla.name, past) for sla in (PROMISE, by_day))
+    assert in_one == in_days
+    assert [len(found) for found in in_one[2:]] == [10 * 24 - 19, 10]
+
+
+def test_the_histograms_of_the_window_before_are_not_read(lake: Lake, ledger: Ledger) -> None:
+    for number, interval in enumerate([span("08:50", "09:00"), span("09:00", "09:10")]):
+        load(lake, ledger, f"load{number}", interval)
+        judge(ledger, interval)
+    sum_up(PROMISE, lake, ledger, span("08:50", "09:10"), 60_000)
+    before = rollups(ledger)
+    (path,) = Path(lake.stage_dir("load0")).rglob("consumer_latency/*.parquet")
+    columns = pq.read_metadata(path).row_group(0).to_dict()["columns"]
+    counts = next(column for column in columns if column["path_in_schema"] == "latency_histogram.key_value.value")
+    content, begin, size = (
+        bytearray(path.read_bytes()),
+        counts["dictionary_page_offset"],
+        counts["total_compressed_size"],
+    )
+    content[begin : begin + size] = b"\xff" * size
+    path.write_bytes(content)
+
+    assert sum_up(PROMISE, lake, ledger, span("09:00", "09:10"), 60_000) == ()
+    assert rollups(ledger) == before
+    assert sum_up(PROMISE, lake, ledger, span("08:50", "09:00"), 60_000) == (str(path),)
 
 
 @pytest.mark.parametrize("seed", range(3))

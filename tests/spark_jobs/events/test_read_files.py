@@ -12,7 +12,7 @@ from kafka_sla.model.arrow_schemas import arrow_rows
 from kafka_sla.model.entities import Cluster, Interval, Patterns
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, Table
 from kafka_sla.spark.job_spec import Carried, Job, Replay
-from kafka_sla.spark_jobs.events.read_files import shares
+from kafka_sla.spark_jobs.events.read_files import shares, tasks_of
 from kafka_sla.spark_jobs.events.sort import TaskEvents
 from tests.spark_jobs.conftest import at, commit, point
 from tests.spark_jobs.tasks import Row, events_of
@@ -28,10 +28,14 @@ def _file(path: Path, table: Table, rows: list[Row], lacking: str = "") -> str:
 
 
 def _job(
-    files: dict[str, list[str]], end: float = 100, cluster: Cluster = EVERYTHING, since: float | None = None
+    files: dict[str, list[str]],
+    end: float = 100,
+    cluster: Cluster = EVERYTHING,
+    since: float | None = None,
+    rows: int = 0,
 ) -> Job:
     replay = Replay(cluster, None if since is None else Carried(at(since), "before"))
-    return Job("load", Interval(at(0), at(end)), 60_000, (replay,), (), files, {}, "", {}, 0)
+    return Job("load", Interval(at(0), at(end)), 60_000, (replay,), (), files, {}, "", {}, rows)
 
 
 def _offsets(events: TaskEvents) -> list[int | None]:
@@ -45,13 +49,13 @@ def test_files_are_divided_or_read_together_and_every_row_is_read_once(
 ) -> None:
     numbers = [range(100 * nth, 100 * nth + 95) for nth in range(5)]
     files = [_file(tmp_path / f"{n[0]}", COMMITTED_OFFSETS, [commit(i / 10, i) for i in n]) for n in numbers]
-    job, share_bytes = _job({COMMITTED_OFFSETS.name: files}), int(of_a_file * Path(files[0]).stat().st_size)
-    parts = shares(job, share_bytes)
+    job = _job({COMMITTED_OFFSETS.name: files}, rows=5 * 95)
+    parts = shares(job, int(of_a_file * 95))
 
     assert {part.path for share in parts for part in share} == set(files)
     assert (len(parts) > len(files)) == several
     assert (len(parts) == 1) == (of_a_file == 100)
-    assert [i for n in numbers for i in n] == _offsets(events_of(job, share_bytes))
+    assert [i for n in numbers for i in n] == _offsets(events_of(job, parts))
 
 
 def test_a_file_of_an_older_version_lacks_only_what_came_since(tmp_path: Path) -> None:
@@ -84,3 +88,8 @@ def test_only_the_names_that_the_cluster_selects_areevents_of(tmp_path: Path) ->
 
     assert _offsets(events_of(_job({COMMITTED_OFFSETS.name: [file]}, cluster=selective))) == [0, 3]
     assert len(_offsets(events_of(_job({COMMITTED_OFFSETS.name: [file]})))) == 5
+
+
+@pytest.mark.parametrize(("rows", "tasks"), [(0, 1), (999_999, 1), (12_500_000, 13)])
+def test_about_a_million_events_are_a_task(rows: int, tasks: int) -> None:
+    assert tasks_of(_job({}, rows=rows)) == tasks

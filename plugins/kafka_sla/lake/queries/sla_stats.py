@@ -53,7 +53,9 @@ def spans_of_slas(
         of_slas = _pairs(db, slas)
         pairs = sorted({pair for mine in of_slas for pair in mine})
         db.add(wanted=_numbered(of_slas, pairs))
-        histograms = histogram_sums(files, slices, of_slas, interval, width_ms, row_groups)
+        inside = [one._replace(interval=part) for one in slices if (part := one.interval.within(interval))]
+        of_inside = lake.published_files(CONSUMER_LATENCY, inside)
+        histograms = histogram_sums(of_inside, inside, of_slas, interval, width_ms, row_groups)
         at_once = max(1, _ROWS_AT_ONCE // len(slas))
         for piece in lake.in_pieces(CONSUMER_LATENCY, interval, slas[0].cluster, width_ms, at_once):
             if any(piece.overlaps(one.interval) for one in slices):
