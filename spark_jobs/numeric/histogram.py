@@ -5,17 +5,16 @@ Bucket i holds latencies in (gamma^(i-1), gamma^i] ms, bucket 0 those in [0, 1] 
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import numpy.typing as npt
 
 from kafka_sla.model.tables import LATENCY_BUCKET_GAMMA
 from kafka_sla.spark_jobs.numeric.arrays import Floats, Ints
+from kafka_sla.spark_jobs.numeric.scans import begins
 
 Shorts = npt.NDArray[np.int32]
 _LOG_GAMMA = np.log(LATENCY_BUCKET_GAMMA)
-_BLOCK_ROWS = 1024
+_BLOCK_ROWS = 2048
 """Rows whose histograms are laid out side by side at once: few enough to stay in the processor's cache."""
 
 
@@ -53,32 +52,50 @@ def histograms(row: Ints, first_ms: Floats, last_ms: Floats, records: Ints, rows
     falls = highest > lowest
     slope = np.where(falls, (records - 1) / np.where(falls, first_ms - last_ms, 1), 0.0)
     height = np.where(falls, first_ms * slope + 0.5, 0.0)
+    order, ends, index = _by_lowest(row, lowest)
+    column = np.repeat(np.arange(len(order)), np.diff(ends, prepend=0))
+    lowest, highest, records = (values[index] for values in (lowest, highest, records))
+    height, slope = height[index], slope[index]
+    blocks = []
+    for begin in range(0, len(order), _BLOCK_ROWS):
+        here = order[begin : begin + _BLOCK_ROWS]
+        lo, hi = ends[begin - 1] if begin else 0, ends[begin + len(here) - 1]
+        numbers = (column[lo:hi] - begin, lowest[lo:hi], highest[lo:hi], records[lo:hi])
+        blocks.append((here, *_block(len(here), *numbers, height[lo:hi], slope[lo:hi])))
     filled = np.zeros(rows, dtype=np.int64)
-    buckets, counts = [np.zeros(0, dtype=np.int32)], [np.zeros(0, dtype=np.int64)]
-    borders = np.searchsorted(row, np.arange(0, rows + _BLOCK_ROWS, _BLOCK_ROWS))
-    for lo, hi in pairwise(borders.tolist()):
-        if hi > lo:
-            part = slice(lo, hi)
-            found = _block(row[part], lowest[part], highest[part], height[part], slope[part], records[part])
-            filled[found[0]] = found[1]
-            buckets.append(found[2])
-            counts.append(found[3])
-    return np.concatenate([[0], np.cumsum(filled)]), np.concatenate(buckets), np.concatenate(counts)
+    for here, entries, _, _ in blocks:
+        filled[here] = entries
+    offsets = np.concatenate([[0], np.cumsum(filled)])
+    buckets, counts = np.empty(offsets[-1], dtype=np.int32), np.empty(offsets[-1], dtype=np.int64)
+    for here, entries, bucket, count in blocks:
+        place = np.repeat(offsets[here] - (np.cumsum(entries) - entries), entries) + np.arange(len(bucket))
+        buckets[place], counts[place] = bucket, count
+    return offsets, buckets, counts
+
+
+def _by_lowest(row: Ints, lowest: Ints) -> tuple[Ints, Ints, Ints]:
+    """Rows by their lowest bucket, where the segments of each end in that order, and that order of segments: rows of a
+    block then fill the same buckets, and few lines are laid out for nothing."""
+    first = np.flatnonzero(begins(row))
+    segments = np.diff(first, append=len(row))
+    base = np.minimum.reduceat(lowest, first) if len(first) else lowest
+    order = np.argsort(base.astype(np.int16), kind="stable")  # short numbers are sorted without comparing
+    ends = np.cumsum(segments[order])
+    index = np.repeat(first[order] - (ends - segments[order]), segments[order]) + np.arange(len(row))
+    return row[first[order]], ends, index
 
 
 def _block(
-    row: Ints, lowest: Ints, highest: Ints, height: Floats, slope: Floats, records: Ints
-) -> tuple[Ints, Ints, Shorts, Ints]:
-    """(rows, entries of each, buckets, counts) of a block, by adding up ramps instead of visiting every bucket of
-    every segment.
+    columns: int, here: Ints, lowest: Ints, highest: Ints, records: Ints, height: Floats, slope: Floats
+) -> tuple[Ints, Shorts, Ints]:
+    """(entries of each row, buckets, counts) of a block, by adding up ramps instead of visiting every bucket of every
+    segment; `here`: the column of each segment's row.
 
     Of a segment, (first - x) / step + 1/2 records exceed x while x is inside it: a line in x, `height` less `slope`
     times x. The lines of all segments of a row add up, so each segment only switches its line on at its lowest bucket
     and off at its highest.
     """
-    begins_row = np.append(True, row[1:] != row[:-1])
-    starts, here = np.flatnonzero(begins_row), np.cumsum(begins_row) - 1
-    base, columns = int(lowest.min()), len(starts)
+    base = int(lowest.min())
     lines = int(highest.max()) - base + 1
     on, off = (lowest - base) * columns + here, (highest - base) * columns + here
 
@@ -97,8 +114,7 @@ def _block(
     place, entries = np.flatnonzero(there), np.count_nonzero(there, axis=1)
     of = np.repeat(np.arange(columns), entries)
     line = place - of * lines
-    found = count.ravel()[line * columns + of]
-    return row[starts], entries, (base + line).astype(np.int32), found.astype(np.int64)
+    return entries, (base + line).astype(np.int32), count.ravel()[line * columns + of].astype(np.int64)
 
 
 def _counts(records: Floats, height: Floats, slope: Floats, edges: Floats) -> Floats:
