@@ -24,10 +24,10 @@ _WITH_FOLDERS = ("local", "hdfs")
 
 def write_days(folder: str, rows: pa.Table, time: str) -> list[str]:
     """One new Parquet file below `folder` for each UTC day that the rows touch."""
-    days = pc.strftime(rows[time], format="%Y-%m-%d")
+    days = rows[time].cast(pa.date32())  # of UTC, as the times are
     written = []
     for day in sorted(pc.unique(days).to_pylist()):
-        written.append(f"{folder}/{day}/{uuid.uuid4().hex}.parquet")
+        written.append(f"{folder}/{day.isoformat()}/{uuid.uuid4().hex}.parquet")
         write_rows(written[-1], rows.filter(pc.equal(days, day)))
     return written
 
