@@ -135,8 +135,13 @@ def read_text(path: str) -> str:
 
 def has_rows(path: str) -> bool:
     """Does this Parquet file hold any row? Spark writes an empty file for an empty table."""
+    return rows_in(path) > 0
+
+
+def rows_in(path: str) -> int:
+    """How many rows this Parquet file holds."""
     with parquet_file(path) as file:
-        return bool(file.metadata.num_rows)
+        return int(file.metadata.num_rows)
 
 
 def columns_of(files: Sequence[str], schema: pa.Schema) -> pa.Table:

@@ -39,10 +39,12 @@ def fact_rows(
     return _rows(table, files, names, f"WHERE {wanted} ORDER BY {quoted(table.key)}", values)
 
 
-def distinct_rows(table: Table, files: Sequence[str]) -> pa.Table:
-    """All rows, one a key, by key."""
-    key = quoted(table.key)
-    return _rows(table, files, table.names, f"ORDER BY {key}", {}, distinct=f"DISTINCT ON ({key})")
+def distinct_rows(table: Table, files: Sequence[str], interval: Interval) -> pa.Table:
+    """All rows of the interval, one a key, by key."""
+    key, time = quoted(table.key), quoted_name(table.time)
+    tail = f"WHERE files.{time} >= $start_at AND files.{time} < $end_at ORDER BY {key}"
+    values = {"start_at": interval.start, "end_at": interval.end}
+    return _rows(table, files, table.names, tail, values, distinct=f"DISTINCT ON ({key})")
 
 
 def distinct_values(table: Table, files: Sequence[str], names: Sequence[str]) -> pa.Table:

@@ -20,6 +20,7 @@ from kafka_sla.config.store import Store
 from kafka_sla.errors import DamagedFile, StoreError
 from kafka_sla.files import check_writable, write_days
 from kafka_sla.lake.duckdb_reader import distinct_values, empty, fact_rows, new_rows, slice_rows
+from kafka_sla.lake.fact_days import MOST_ROWS
 from kafka_sla.lake.iceberg import Iceberg, between, paths, planned_files
 from kafka_sla.lake.load_merging import FEWEST
 from kafka_sla.lake.loads import Loads
@@ -266,16 +267,17 @@ class Lake:
         orphan_age: timedelta = timedelta(days=1),
         trash_age: timedelta = timedelta(days=7),
         fewest: int = FEWEST,
+        rows_a_file: int = MOST_ROWS,
     ) -> MaintenanceResult:
-        """Tidy up: see `table_maintenance`. `fewest`: so many loads of a day, or more, become one."""
+        """Tidy up: see `table_maintenance`. `fewest`: so many loads of a day, or more, become one; `rows_a_file`: so
+        many rows of a day's facts, or fewer, are one file."""
         now = now or datetime.now(UTC)
         self._ledger.open(True)
         self._ledger.verify()
         if not self._ledger.observed_time.is_known():
             self._observe_all()
-        maintenance = TableMaintenance(
-            self._store, self._iceberg, self._ledger, now, now - grace_period, now - orphan_age, now - trash_age, fewest
-        )
+        ages = (now - grace_period, now - orphan_age, now - trash_age)
+        maintenance = TableMaintenance(self._store, self._iceberg, self._ledger, now, *ages, fewest, rows_a_file)
         return maintenance.run()
 
     # inside

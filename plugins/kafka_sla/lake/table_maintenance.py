@@ -4,7 +4,7 @@ what a reader who began within the grace period may still open."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -15,20 +15,20 @@ from pyiceberg.table import Transaction
 from pyiceberg.table.update.snapshot import ExpireSnapshots
 
 from kafka_sla.config.store import Store
-from kafka_sla.files import files_below, write_days
-from kafka_sla.lake.duckdb_reader import distinct_rows
-from kafka_sla.lake.iceberg import Iceberg, paths, planned_files, replace_files
+from kafka_sla.files import files_below
+from kafka_sla.lake.fact_days import day_of, files_of_day, pieces_of, rewritten
+from kafka_sla.lake.iceberg import Iceberg, between, paths, planned_files, replace_files
 from kafka_sla.lake.load_merging import LoadMerging
 from kafka_sla.lake.published_view import PublishedView
 from kafka_sla.lake.sweep import Sweep
 from kafka_sla.lake.table_layout import LOADS, MAIN
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.model.entities import floor_time
+from kafka_sla.model.entities import Interval, floor_time
 from kafka_sla.model.tables import FACTS, METRICS, Table
 from kafka_sla.sla.rollups import DAY_MS
 
 _SMALL_FILES = 8
-"""A day of facts in at least so many files is rewritten as one."""
+"""A day of facts in at least so many files is rewritten as one; of more rows than one should have, as few."""
 _WINDOWS_KEPT = timedelta(days=40)
 """How long judged windows are rows before their days are packed: a report of last month reads rows."""
 
@@ -60,6 +60,8 @@ class TableMaintenance:
     unmissed: datetime
     fewest: int
     """Loads of a day that become one."""
+    rows_a_file: int
+    """Of a day's facts."""
 
     def run(self) -> MaintenanceResult:
         """Show what is published, merge and drop loads, compact facts, expire snapshots, pack
@@ -113,15 +115,28 @@ class TableMaintenance:
         days: dict[object, list[DataFile]] = defaultdict(list)
         for file in planned_files(self.iceberg.table(table)):
             days[file.partition[0]].append(file)
-        return sum(self._compact_day(table, day) for day, files in days.items() if len(files) >= _SMALL_FILES)
+        return sum(
+            self._compact_day(table, partition, day)
+            for partition, files in days.items()
+            if len(files) > self._few(files) + _SMALL_FILES - 2 and (day := day_of(partition))
+        )
 
-    def _compact_day(self, table: Table, day: object) -> int:
-        """Rewrite one day as one file, without repeated rows; answers how many files it replaced."""
+    def _few(self, files: Sequence[DataFile]) -> int:
+        """As many files as their rows need."""
+        return files_of_day(sum(file.record_count for file in files), self.rows_a_file)
+
+    def _compact_day(self, table: Table, partition: object, day: Interval) -> int:
+        """Rewrite one day as few files, without repeated rows; answers how many files it replaced."""
 
         def change(current: IcebergTable, transaction: Transaction) -> int:
-            old = [f for f in planned_files(current) if f.partition[0] == day]
-            rows = distinct_rows(table, paths(old))
-            new = write_days(f"{self.store.warehouse}/facts/{table.name}", rows, table.time)
+            def of_day(*wanted: str) -> list[DataFile]:
+                return [file for file in planned_files(current, *wanted) if file.partition[0] == partition]
+
+            def of_piece(piece: Interval) -> list[str]:
+                return paths(of_day(between(table.time, piece.start, piece.end)))
+
+            old, folder = of_day(), f"{self.store.warehouse}/facts/{table.name}"
+            new = rewritten(table, folder, pieces_of(day, self._few(old)), of_piece)
             replacing = [parquet_file_to_data_file(current.io, current.metadata, path) for path in new]
             replace_files(transaction, old, replacing, MAIN)
             return len(old)

@@ -19,7 +19,7 @@ from kafka_sla.lake.staging import keep_unreadable
 from kafka_sla.lake.table_maintenance import MaintenanceResult
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.tables import CONSUMER_LATENCY, LOG_OFFSETS
-from tests.kafka_sla.loads import load, points, span, stage
+from tests.kafka_sla.loads import at, load, points, span, stage
 
 HOUR = span("10:00", "11:00")
 OLD = "01d".ljust(32, "0")
@@ -184,6 +184,23 @@ def test_facts_of_a_day_become_one_file_with_the_same_rows(store: Store, lake: L
     assert len(data_files(store)) == 3
     assert lake.read_facts(LOG_OFFSETS, span("0:00", "72:00")).equals(rows)
     assert lake.append_facts(LOG_OFFSETS, points("9:00", "60:00")) == 0
+
+
+def test_a_day_of_very_many_facts_becomes_few_files_that_follow_each_other(store: Store, lake: Lake) -> None:
+    """About as many rows are in memory as one file has: a day of real clusters has hundreds of millions."""
+    for hour in range(12):
+        lake.append_facts(LOG_OFFSETS, points(*(f"{hour}:{minute:02}" for minute in range(10))))
+    whole = span("0:00", "24:00")
+    rows = lake.read_facts(LOG_OFFSETS, whole)
+
+    assert lake.maintain(rows_a_file=40).compacted_files == 12
+
+    assert lake.read_facts(LOG_OFFSETS, whole).equals(rows)
+    thirds = [lake.counted_fact_files(LOG_OFFSETS, at(f"{n}:00"), at(f"{n + 7}:59")) for n in (0, 8, 16)]
+    assert [list(files.values()) for files in thirds] == [[80], [40], []]
+    assert lake.maintain(rows_a_file=40).compacted_files == 0, "it has as few files as it may have"
+    lake.append_facts(LOG_OFFSETS, points("23:00"))
+    assert lake.maintain(rows_a_file=40).compacted_files == 0, "one more is not worth it"
 
 
 def test_snapshots_are_forgotten_when_they_were_replaced_long_ago(lake: Lake, ledger: Ledger) -> None:

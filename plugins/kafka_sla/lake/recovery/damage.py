@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import Literal
 
 from pyiceberg.manifest import DataFile
 
 from kafka_sla.config.store import Store
 from kafka_sla.errors import DamagedTable, DamagedWindows
+from kafka_sla.lake.fact_days import day_of
 from kafka_sla.lake.files.file_damage import holds_rows, problem_of
 from kafka_sla.lake.iceberg import Iceberg, paths
 from kafka_sla.lake.staging import folder_of, load_of, parquet_below
@@ -23,7 +23,6 @@ from kafka_sla.model.tables import FACTS, METRICS, SLA_WINDOWS, Table
 from kafka_sla.sla.rollups import DAY_MS, Sums
 
 Kind = Literal["catalog", "facts", "metrics", "load", "windows", "sums"]
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,9 @@ class Inspection:
 
     def _damage(self, table: Table, file: DataFile, problem: str) -> Damage:
         if table.kind == "fact":
-            return Damage("facts", file.file_path, problem, table.name, _day(file.partition[0]), (), file.record_count)
+            return Damage(
+                "facts", file.file_path, problem, table.name, day_of(file.partition[0]), (), file.record_count
+            )
         load_id = load_of(file.file_path)
         interval, clusters = _reach(self._shown.get(load_id, []))
         return Damage("metrics", file.file_path, problem, table.name, interval, clusters, file.record_count, load_id)
@@ -134,11 +135,3 @@ def _reach(slices: list[Slice]) -> tuple[Interval | None, tuple[str, ...]]:
     if not slices:
         return None, ()
     return hull(s.interval for s in slices), tuple(sorted({s.cluster for s in slices}))
-
-
-def _day(partition: Any) -> Interval | None:
-    """The day of a fact file: PyIceberg keeps it as days since 1970."""
-    if not isinstance(partition, int):
-        return None
-    start = _EPOCH + timedelta(days=partition)
-    return Interval(start, start + timedelta(days=1))

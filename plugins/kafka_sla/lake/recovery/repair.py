@@ -4,8 +4,8 @@ is made anew from its files. Measures nothing."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
-from datetime import UTC, datetime
+from collections.abc import Callable, Collection, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
@@ -16,9 +16,9 @@ from sqlalchemy.orm import Session
 
 from kafka_sla.config.store import Store
 from kafka_sla.errors import DamagedFile, StoreError
-from kafka_sla.files import has_rows, move_files, reached, write_days, write_rows
+from kafka_sla.files import has_rows, move_files, reached, rows_in, write_rows
 from kafka_sla.lake.catalogs import own_catalog
-from kafka_sla.lake.duckdb_reader import distinct_rows
+from kafka_sla.lake.fact_days import files_of_day, pieces_of, rewritten
 from kafka_sla.lake.iceberg import Iceberg, planned_files, replace_files
 from kafka_sla.lake.lake import Lake
 from kafka_sla.lake.published_view import PublishedView
@@ -30,7 +30,7 @@ from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.storage.database import telling
 from kafka_sla.model import former_names
 from kafka_sla.model.arrow_schemas import arrow_schema
-from kafka_sla.model.entities import EVERYTHING
+from kafka_sla.model.entities import EVERYTHING, Interval
 from kafka_sla.model.tables import METRICS, TABLES, Table
 from kafka_sla.parquet_files import batches, damaged, parquet_file
 
@@ -97,7 +97,7 @@ class Repair:
         self._to_trash(path.replace(_RENAMED, ".parquet") for path in files if path.endswith(_RENAMED))
 
     def _facts_anew(self, table: Table) -> list[str]:
-        """All facts that lie in the table's folder, one file a day, each once: the folder also holds files that others
+        """All facts that lie in the table's folder, few files a day, each once: the folder also holds files that others
         took the place of."""
         folder, days = f"{self._store.warehouse}/facts/{table.name}", defaultdict(list)
         for path in parquet_below(folder):
@@ -105,8 +105,8 @@ class Repair:
         written = []
         for day in sorted(days):
             readable = sorted(set(days[day]) - set(damaged(days[day])))
-            if readable:
-                written += write_days(folder, distinct_rows(table, readable), table.time)
+            pieces = pieces_of(_day(day), files_of_day(sum(map(rows_in, readable))))
+            written += rewritten(table, folder, pieces, _always(readable))
         return written
 
     def _published(self, table: Table) -> list[str]:
@@ -175,3 +175,17 @@ def _readable_rows(table: Table, path: str) -> pa.Table | None:
     rows = pa.Table.from_batches(found)
     rows = rows.rename_columns([now.get(name, name) for name in rows.column_names])
     return pa.concat_tables([arrow_schema(table).empty_table(), rows], promote_options="default")
+
+
+def _day(folder: str) -> Interval:
+    """What a folder of facts may have rows of, by its name."""
+    try:
+        start = datetime.fromisoformat(folder).replace(tzinfo=UTC)
+    except ValueError:  # nobody of us gave it that name
+        return EVERYTHING
+    return Interval(start, start + timedelta(days=1))
+
+
+def _always(files: Sequence[str]) -> Callable[[Interval], Sequence[str]]:
+    """Of no file there is known of which time it has rows."""
+    return lambda _: files
