@@ -10,6 +10,7 @@ import importlib.resources
 import json
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -20,6 +21,7 @@ from kafka_sla.errors import ValidationFailed
 from kafka_sla.model.entities import Interval, MeasuredSla
 from kafka_sla.model.tables import TABLES, Table
 from kafka_sla.validation.contract_rules import QUERY, UNIQUE, contract_rules
+from kafka_sla.validation.late_imports import import_late
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -92,8 +94,11 @@ def validate(
 
 
 def load() -> None:
-    """Import Great Expectations, which takes seconds: start it in a thread while Spark starts and measures."""
+    """Import Great Expectations, which takes seconds: start it in a thread while Spark starts and measures. Two of five
+    it spends on libraries for expectations that no suite here has."""
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
+    if "great_expectations" not in sys.modules:
+        import_late("scipy.stats", "altair")
     importlib.import_module("great_expectations")
 
 
