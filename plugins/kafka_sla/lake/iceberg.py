@@ -3,6 +3,7 @@ lists of files. Knows neither what a table looks like nor what is published."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from itertools import chain
 from typing import TypeVar
 
 from pyiceberg.catalog import Catalog
+from pyiceberg.conversions import from_bytes
 from pyiceberg.exceptions import (
     CommitFailedException,
     NoSuchTableError,
@@ -22,6 +24,8 @@ from pyiceberg.table import Table as IcebergTable
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Operation
 from pyiceberg.table.update.snapshot import ExpireSnapshots
+from pyiceberg.types import TimestamptzType
+from pyiceberg.utils.datetime import datetime_to_micros
 from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
 
 from kafka_sla.config.store import Store
@@ -234,6 +238,25 @@ def replace_files(transaction: Transaction, old: Sequence[DataFile], new: Sequen
             snapshot.delete_data_file(file)
         for file in new:
             snapshot.append_data_file(file)
+
+
+def about_rows(
+    table: IcebergTable, column: str, files: Iterable[DataFile], start: datetime | None, end: datetime
+) -> dict[str, int]:
+    """About how many rows of each file lie between these times, taken to be spread evenly over the file's own; all of
+    them where nobody knows its times."""
+    time = table.schema().find_field(column).field_id
+    return {file.file_path: math.ceil(file.record_count * _share(file, time, start, end)) for file in files}
+
+
+def _share(file: DataFile, time: int, start: datetime | None, end: datetime) -> float:
+    lowest, highest = ((known or {}).get(time) for known in (file.lower_bounds, file.upper_bounds))
+    if lowest is None or highest is None:
+        return 1.0
+    first, last = (int(from_bytes(TimestamptzType(), bound)) for bound in (lowest, highest))
+    since = max(first, datetime_to_micros(start)) if start else first
+    inside = min(last, datetime_to_micros(end)) - since
+    return min(1.0, max(0.0, inside / (last - first))) if last > first else 1.0
 
 
 def paths(files: Iterable[DataFile]) -> list[str]:

@@ -21,7 +21,7 @@ from kafka_sla.errors import DamagedFile, StoreError
 from kafka_sla.files import check_writable, write_days
 from kafka_sla.lake.duckdb_reader import distinct_values, empty, fact_rows, new_rows, slice_rows
 from kafka_sla.lake.fact_days import MOST_ROWS
-from kafka_sla.lake.iceberg import Iceberg, between, paths, planned_files
+from kafka_sla.lake.iceberg import Iceberg, about_rows, between, paths, planned_files
 from kafka_sla.lake.load_merging import FEWEST
 from kafka_sla.lake.loads import Loads
 from kafka_sla.lake.staging import folder_of
@@ -30,7 +30,7 @@ from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.observed_time import VOUCHED
 from kafka_sla.ledger.publications import Slice
 from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
-from kafka_sla.model.entities import Interval, ceil_time, floor_time, hull
+from kafka_sla.model.entities import EVERYTHING, Interval, ceil_time, floor_time, hull
 from kafka_sla.model.tables import GROUP_STATES, METRICS, TABLES, Table
 from kafka_sla.sla.rollups import HOUR_MS
 
@@ -120,8 +120,11 @@ class Lake:
         return list(self.counted_fact_files(table, start, end))
 
     def counted_fact_files(self, table: Table, start: datetime | None, end: datetime) -> dict[str, int]:
-        """The same with the number of rows of each."""
-        return _counted(self._planned(table, between(table.time, start, end, inclusive=True)))
+        """The same, and of each about how many of its rows these are."""
+        current = self._iceberg.readable_table(table)
+        found = self._iceberg.planned_of(current, between(table.time, start, end, inclusive=True)) if current else []
+        files = [file for file in found if file.file_path not in self._left_out]
+        return about_rows(current, table.time, files, start, end) if current else {}
 
     def read_facts(
         self,
@@ -157,11 +160,14 @@ class Lake:
     def counted_metric_files(
         self, load_ids: Sequence[str], table: Table, within: Interval | None = None
     ) -> dict[str, int]:
-        """The same with the number of rows of each."""
+        """The same, and of each about how many of its rows these are."""
         wanted = [between("interval_start", self._ledger.publications.start_of(load_ids), None)]
         if within:
             wanted.append(between(table.time, within.start, within.end))
-        return _counted(self._files_of(table, load_ids, *wanted))
+        current = self._opened(table, load_ids)
+        files = self._files_of(table, load_ids, *wanted)
+        span = within or EVERYTHING
+        return about_rows(current, table.time, files, span.start, span.end) if current else {}
 
     def published_files(self, table: Table, slices: Sequence[Slice]) -> list[str]:
         """Files that hold the rows of these slices; each may also hold rows of other clusters and times."""
@@ -341,10 +347,6 @@ class Lake:
             return int(new.num_rows)
 
         return self._iceberg.commit(table, change)
-
-
-def _counted(files: Iterable[DataFile]) -> dict[str, int]:
-    return {file.file_path: file.record_count for file in files}
 
 
 def _fitting(table: Table, rows: pa.Table) -> pa.Table:

@@ -121,8 +121,8 @@ class Job:
     facts_seq: dict[str, int]
     """Newest landing of facts per cluster that these files contain."""
     input_rows: int
-    """Of all that is read of these files. Their bytes say little of the work: where a consumer commits as regularly as
-    a clock, a million of its commits are smaller than one Spark task's plan."""
+    """About how many of these files it measures with. Their bytes say little of the work: where a consumer commits as
+    regularly as a clock, a million of its commits are smaller than one Spark task's plan."""
     older: dict[str, list[RowGroup]] = field(default_factory=dict)
     """Facts of before those of `facts`, of which only topics that are replayed `anew` are read."""
 

@@ -112,3 +112,7 @@ def test_a_job_is_as_large_as_it_has_rows_however_small_they_are(tmp_path: Path,
 
     assert sum(Path(path).stat().st_size for path in job.facts[COMMITTED_OFFSETS.name]) < len(commits)
     assert job.input_rows == before + len(commits)
+
+    until_five_past = measured_again(tmp_path, store, "10:00", "10:05")  # and again from 9:50 on, for facts came since
+    assert until_five_past.facts[COMMITTED_OFFSETS.name] == job.facts[COMMITTED_OFFSETS.name]
+    assert 14 * 60 < until_five_past.input_rows - before < 16 * 60, "of the file those of this time count"
