@@ -123,7 +123,7 @@ def _measured(found: list[Sampled]) -> list[Row]:
     replays = tuple(
         Replay(measured_cluster(Cluster(str(brokers), None)), None) for brokers in {one.brokers for one in found}
     )
-    job = Job("load", Interval(start, end + timedelta(seconds=2)), _WINDOW_MS, replays, (), {}, {}, "", {}, 0)
+    job = Job("load", Interval(start, end + timedelta(seconds=2)), _WINDOW_MS, replays, (), {}, {}, "", {}, 0, 0)
     nothing = spark.createDataFrame([], FETCH_LATENCY.ddl)
     measured = fetch_latency.measure(Inputs(job, lambda table: frames[table], nothing, lambda table: nothing))
     rows: list[Row] = measured.toArrow().to_pylist()

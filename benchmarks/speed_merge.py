@@ -96,6 +96,7 @@ def _job(shape: Shape, interval: Interval, folder: Path) -> Job:
         files[of.name] = [f"{folder}/{of.name}/{number}.parquet" for number in range(4)]
         for number, path in enumerate(files[of.name]):
             write_rows(path, rows.slice(number * part, part))
+    count = sum(rows.num_rows for rows in facts.values())
     return Job(
         load_id="merge",
         interval=interval,
@@ -106,7 +107,8 @@ def _job(shape: Shape, interval: Interval, folder: Path) -> Job:
         carry={},
         output=f"{folder}/load",
         facts_seq={},
-        input_rows=sum(rows.num_rows for rows in facts.values()),
+        input_rows=count,
+        measured_rows=count,
     )
 
 

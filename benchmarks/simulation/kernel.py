@@ -74,7 +74,7 @@ def job(
     given = known if isinstance(known, Files) else files(into, known)
     span = Interval(at(start), at(end))
     measured_slas = tuple(sla.measured for sla in slas)
-    return Job("load", span, window_ms, (replay,), measured_slas, given.paths, carried, output, {}, 0)
+    return Job("load", span, window_ms, (replay,), measured_slas, given.paths, carried, output, {}, 0, 0)
 
 
 def made(job: Job) -> Made:

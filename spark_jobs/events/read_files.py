@@ -81,7 +81,7 @@ class Part:
 def tasks_of(job: Job) -> int:
     """How many tasks the job's events are worth: a million to each, which take some hundred MB while they are
     measured."""
-    return 1 + job.input_rows // _TASK_ROWS
+    return 1 + job.measured_rows // _TASK_ROWS
 
 
 def shares(job: Job, share_rows: int = 2 * _TASK_ROWS) -> list[list[Part]]:

@@ -102,6 +102,7 @@ def job(tmp_path: Path) -> Job:
         str(tmp_path / "out"),
         {},
         0,
+        0,
     )
 
 

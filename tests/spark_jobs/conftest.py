@@ -108,6 +108,7 @@ def measure(tmp_path: Path) -> Callable[..., list[Row]]:
             "",
             {},
             0,
+            0,
         )
         found = (measure_chunk(chunk, scope_of(job), job.slas).rows for chunk in chunks_of(job))
         rows = [row for table in found for row in _rows(table)]

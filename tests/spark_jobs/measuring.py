@@ -83,7 +83,7 @@ class Measuring:
         replays = tuple(Replay(cluster, before) for cluster in clusters)
         carry = files(self.folder, {CONSUMER_LATENCY: latency, self.table: carried or []})
         interval = Interval(at(start), at(end))
-        job = Job("load", interval, 60_000, replays, slas, files(self.folder, known), carry, "", {}, 0)
+        job = Job("load", interval, 60_000, replays, slas, files(self.folder, known), carry, "", {}, 0, 0)
         inside = [row for row in latency if row["window_start"] >= at(start)]
         found = [row for rows in self.measure(job, inside) for row in rows.to_pylist()]
         return sorted(found, key=lambda row: [row[name] for name in self.table.key])

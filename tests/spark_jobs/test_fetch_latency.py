@@ -54,7 +54,7 @@ def _measure(spark: SparkSession, facts: Facts, start: float, end: float) -> lis
         for table, rows in zip((BROKER_REQUESTS, REPLICA_FETCHES), facts, strict=True)
     }
     replays = tuple(Replay(Cluster(name, None), None) for name in STORIES)
-    job = Job("load", Interval(at(start), at(end)), 60_000, replays, (), {}, {}, "", {}, 0)
+    job = Job("load", Interval(at(start), at(end)), 60_000, replays, (), {}, {}, "", {}, 0, 0)
     nothing = spark.createDataFrame([], FETCH_LATENCY.ddl)
     inputs = Inputs(job, lambda table: frames[table], nothing, lambda table: nothing)
     found = fetch_latency.measure(inputs).toArrow().to_pylist()

@@ -92,7 +92,7 @@ def times(observed: Observer) -> list[datetime]:
 def rows(spark: SparkSession, observed: Observer, times: list[datetime]) -> list[Row]:
     frames = {table: spark.createDataFrame(observed.facts(table)) for table in (BROKER_REQUESTS, REPLICA_FETCHES)}
     interval = Interval(floor_time(times[0], WINDOW_MS), floor_time(times[-1], WINDOW_MS) + timedelta(seconds=2))
-    job = Job("load", interval, WINDOW_MS, (Replay(Cluster("prod", None), None),), (), {}, {}, "", {}, 0)
+    job = Job("load", interval, WINDOW_MS, (Replay(Cluster("prod", None), None),), (), {}, {}, "", {}, 0, 0)
     nothing = spark.createDataFrame([], FETCH_LATENCY.ddl)
     measured = fetch_latency.measure(Inputs(job, lambda table: frames[table], nothing, lambda table: nothing))
     return measured.toArrow().to_pylist()  # type: ignore[no-any-return]

@@ -365,7 +365,7 @@ def test_it_is_measured_where_groups_are_listed_or_slas_exist(
     slas: tuple[Sla, ...], clusters: tuple[Cluster, ...], is_wanted: bool
 ) -> None:
     replays = tuple(Replay(cluster, None) for cluster in clusters)
-    job = Job("load", Interval(at(0), at(60)), 60_000, replays, slas, {}, {}, "", {}, 0)
+    job = Job("load", Interval(at(0), at(60)), 60_000, replays, slas, {}, {}, "", {}, 0, 0)
 
     assert METRIC.wanted(job) == is_wanted
 

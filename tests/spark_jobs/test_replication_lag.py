@@ -236,7 +236,7 @@ def test_a_partition_that_a_flow_never_copied_is_seen_and_unknown(measuring: Mea
 def test_a_job_without_reported_flows_makes_no_table() -> None:
     def job(*flows: ReplicationFlow) -> Job:
         replay = Replay(replace(CLUSTER, replication=flows), None)
-        return Job("load", Interval(at(0), at(60)), 60_000, (replay,), (), {}, {}, "", {}, 0)
+        return Job("load", Interval(at(0), at(60)), 60_000, (replay,), (), {}, {}, "", {}, 0, 0)
 
     assert [replication_lag.wanted(job()), replication_lag.wanted(job(SILENT))] == [False, False]
     assert replication_lag.wanted(job(FLOW, SILENT))

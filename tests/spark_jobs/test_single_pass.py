@@ -43,7 +43,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
                 offset = None if chance.random() < 0.02 else chance.randrange(max(1, t * speed // 2), t * speed + 2)
                 commits.append(commit(t, offset, topic=topic, group=group))
     told = files(tmp_path_factory.mktemp("facts"), {LOG_OFFSETS: points, COMMITTED_OFFSETS: commits})
-    return Job("load", Interval(at(0), at(SECONDS)), 60_000, (Replay(CLUSTER, None),), (sla(),), told, {}, "", {}, 0)
+    return Job("load", Interval(at(0), at(SECONDS)), 60_000, (Replay(CLUSTER, None),), (sla(),), told, {}, "", {}, 0, 0)
 
 
 def made(job: Job, tasks: int) -> dict[str, list[Row]]:
@@ -92,7 +92,7 @@ def test_one_clock_in_1970_does_not_mix_up_the_others(tmp_path: Path) -> None:
     long_ago = commit(0, 3, partition=0) | {"at": datetime(1970, 1, 1, tzinfo=UTC)}
     told = files(tmp_path, {LOG_OFFSETS: points, COMMITTED_OFFSETS: [*commits, long_ago]})
     replays, interval = (Replay(CLUSTER, None),), Interval(at(0), at(60))
-    rows = made(Job("load", interval, 60_000, replays, (sla(),), told, {}, "", {}, 0), 1)
+    rows = made(Job("load", interval, 60_000, replays, (sla(),), told, {}, "", {}, 0, 0), 1)
 
     for table, lag in ((CONSUMER_LATENCY, "records_lag"), (CONSUMER_STATUS, "lag"), (NON_CONSUMED, "unread_records")):
         assert [(row["partition"], row[lag]) for row in rows[table.name]] == [(n, 2) for n in partitions]

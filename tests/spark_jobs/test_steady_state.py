@@ -178,7 +178,7 @@ def test_steady_rows_have_the_place_and_time_of_their_latency_and_a_row_for_each
 
 def job_of(folder: Path, facts: Mapping[Table, list[Row]], slas: tuple[Sla, ...] = ()) -> Job:
     replays = (Replay(Cluster("prod", None), None),)
-    return Job("load", Interval(at(0), at(420)), 60_000, replays, slas, files(folder, facts), {}, "", {}, 0)
+    return Job("load", Interval(at(0), at(420)), 60_000, replays, slas, files(folder, facts), {}, "", {}, 0, 0)
 
 
 def poisoned(seconds: int, since: int = 60) -> list[Row]:

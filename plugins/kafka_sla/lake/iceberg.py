@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import chain
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.conversions import from_bytes
@@ -240,13 +240,24 @@ def replace_files(transaction: Transaction, old: Sequence[DataFile], new: Sequen
             snapshot.append_data_file(file)
 
 
-def about_rows(
+class FileRows(NamedTuple):
+    """How many rows a file has."""
+
+    all: int
+    inside: int
+    """About how many of them are of the time that is asked for, taken to be spread evenly over the file's own; all
+    where nobody knows its times."""
+
+
+def counted(
     table: IcebergTable, column: str, files: Iterable[DataFile], start: datetime | None, end: datetime
-) -> dict[str, int]:
-    """About how many rows of each file lie between these times, taken to be spread evenly over the file's own; all of
-    them where nobody knows its times."""
+) -> dict[str, FileRows]:
+    """The rows of each file, by its path."""
     time = table.schema().find_field(column).field_id
-    return {file.file_path: math.ceil(file.record_count * _share(file, time, start, end)) for file in files}
+    return {
+        file.file_path: FileRows(file.record_count, math.ceil(file.record_count * _share(file, time, start, end)))
+        for file in files
+    }
 
 
 def _share(file: DataFile, time: int, start: datetime | None, end: datetime) -> float:

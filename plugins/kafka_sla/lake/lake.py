@@ -21,7 +21,7 @@ from kafka_sla.errors import DamagedFile, StoreError
 from kafka_sla.files import check_writable, write_days
 from kafka_sla.lake.duckdb_reader import distinct_values, empty, fact_rows, new_rows, slice_rows
 from kafka_sla.lake.fact_days import MOST_ROWS
-from kafka_sla.lake.iceberg import Iceberg, about_rows, between, paths, planned_files
+from kafka_sla.lake.iceberg import Iceberg, FileRows, between, counted, paths, planned_files
 from kafka_sla.lake.load_merging import FEWEST
 from kafka_sla.lake.loads import Loads
 from kafka_sla.lake.staging import folder_of
@@ -119,12 +119,12 @@ class Lake:
         """Files whose rows may have start <= at <= end; None: from the beginning."""
         return list(self.counted_fact_files(table, start, end))
 
-    def counted_fact_files(self, table: Table, start: datetime | None, end: datetime) -> dict[str, int]:
-        """The same, and of each about how many of its rows these are."""
+    def counted_fact_files(self, table: Table, start: datetime | None, end: datetime) -> dict[str, FileRows]:
+        """The same, and how many rows each has."""
         current = self._iceberg.readable_table(table)
         found = self._iceberg.planned_of(current, between(table.time, start, end, inclusive=True)) if current else []
         files = [file for file in found if file.file_path not in self._left_out]
-        return about_rows(current, table.time, files, start, end) if current else {}
+        return counted(current, table.time, files, start, end) if current else {}
 
     def read_facts(
         self,
@@ -159,15 +159,15 @@ class Lake:
 
     def counted_metric_files(
         self, load_ids: Sequence[str], table: Table, within: Interval | None = None
-    ) -> dict[str, int]:
-        """The same, and of each about how many of its rows these are."""
+    ) -> dict[str, FileRows]:
+        """The same, and how many rows each has."""
         wanted = [between("interval_start", self._ledger.publications.start_of(load_ids), None)]
         if within:
             wanted.append(between(table.time, within.start, within.end))
         current = self._opened(table, load_ids)
         files = self._files_of(table, load_ids, *wanted)
         span = within or EVERYTHING
-        return about_rows(current, table.time, files, span.start, span.end) if current else {}
+        return counted(current, table.time, files, span.start, span.end) if current else {}
 
     def published_files(self, table: Table, slices: Sequence[Slice]) -> list[str]:
         """Files that hold the rows of these slices; each may also hold rows of other clusters and times."""

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from kafka_sla.config.settings import Settings
 from kafka_sla.errors import DamagedFile
+from kafka_sla.lake.iceberg import FileRows
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.configurations import Rules
 from kafka_sla.ledger.ledger import Ledger
@@ -53,8 +54,8 @@ _MARGIN = timedelta(minutes=15)
 _WIDEST_WINDOW = timedelta(minutes=5)
 _LAST_SEEN = timedelta(hours=1)
 """How far back states, configurations and broker totals are read, so that the ones before the interval are known."""
-_Files = dict[str, dict[str, int]]
-"""By table: the rows of each file."""
+_Files = dict[str, dict[str, FileRows]]
+"""By table and path."""
 
 
 def job_for(settings: Settings, lake: Lake, ledger: Ledger, interval: Interval, clusters: Sequence[str]) -> Job:
@@ -77,6 +78,7 @@ def job_for(settings: Settings, lake: Lake, ledger: Ledger, interval: Interval, 
     carry = {t.name: _all(_carry_files(lake, t, one) for one in carried_over) for t in METRICS}
     anew_by_cluster = {replay.cluster.name: replay.anew for replay in replays}
     older = older_facts(lake, anew_by_cluster, facts, interval.end + NEXT_POLL)
+    rows, again = _rows(facts | carry), sum(one.rows for groups in older.values() for one in groups)
     return Job(
         load_id=load_id,
         interval=interval,
@@ -87,7 +89,8 @@ def job_for(settings: Settings, lake: Lake, ledger: Ledger, interval: Interval, 
         carry=_paths(carry),
         output=lake.stage_dir(load_id),
         facts_seq=seqs,
-        input_rows=_rows(facts) + _rows(carry) + sum(one.rows for groups in older.values() for one in groups),
+        input_rows=rows.all + again,
+        measured_rows=rows.inside + again,
         older=older,
     )
 
@@ -108,7 +111,7 @@ def replay_of(settings: Settings, lake: Lake, interval: Interval, cluster: str, 
         {},
         lake.stage_dir(""),
         {},
-        _rows(facts),
+        *_rows(facts),
     )
 
 
@@ -125,8 +128,9 @@ def _paths(files: _Files) -> dict[str, list[str]]:
     return {table: list(counted) for table, counted in files.items()}
 
 
-def _rows(files: _Files) -> int:
-    return sum(sum(counted.values()) for counted in files.values())
+def _rows(files: _Files) -> FileRows:
+    found = [rows for of_table in files.values() for rows in of_table.values()]
+    return FileRows(sum(rows.all for rows in found), sum(rows.inside for rows in found))
 
 
 def rules_of(cluster: Cluster, slas: Sequence[Sla]) -> Rules:
@@ -175,12 +179,12 @@ def _carried(
     return None, frozenset()
 
 
-def _carry_files(lake: Lake, table: Table, carried: Carried) -> dict[str, int]:
+def _carry_files(lake: Lake, table: Table, carried: Carried) -> dict[str, FileRows]:
     """The files that may hold the carried rows: a load of a whole day has one for each hour. Each with its rows."""
     return lake.counted_metric_files([carried.load_id], table, Interval(carried.at - _WIDEST_WINDOW, carried.at))
 
 
-def _all(files: Iterable[Mapping[str, int]]) -> dict[str, int]:
+def _all(files: Iterable[Mapping[str, FileRows]]) -> dict[str, FileRows]:
     return dict(chain.from_iterable(counted.items() for counted in files))
 
 

@@ -121,8 +121,10 @@ class Job:
     facts_seq: dict[str, int]
     """Newest landing of facts per cluster that these files contain."""
     input_rows: int
-    """About how many of these files it measures with. Their bytes say little of the work: where a consumer commits as
-    regularly as a clock, a million of its commits are smaller than one Spark task's plan."""
+    """Of all these files. Their bytes say little of the work: where a consumer commits as regularly as a clock, a
+    million of its commits are smaller than one Spark task's plan."""
+    measured_rows: int
+    """About how many of them it measures with: a file may hold more time than it reads."""
     older: dict[str, list[RowGroup]] = field(default_factory=dict)
     """Facts of before those of `facts`, of which only topics that are replayed `anew` are read."""
 

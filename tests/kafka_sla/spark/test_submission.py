@@ -87,7 +87,7 @@ def test_the_cause_of_a_failed_application_reaches_whoever_waits(tmp_path: Path)
     out = str(tmp_path / "out")
     interval = Interval(NOW, NOW + 5 * MINUTE)
     facts = {"log_offsets": [str(tmp_path / "removed.parquet")], "committed_offsets": []}
-    Job("1", interval, 60_000, (), (), facts, {}, out, {}, 0).write(f"{out}/job.json")
+    Job("1", interval, 60_000, (), (), facts, {}, out, {}, 0, 0).write(f"{out}/job.json")
     submission = Submission.new(out)
 
     arguments = [str(application()), "--job", f"{out}/job.json", "--submission", submission.id]

@@ -89,7 +89,7 @@ def runs_python(process: psutil.Process) -> bool:
 def job(folder: Path) -> Job:
     interval = Interval(datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 11, 1, 0, 5, tzinfo=UTC))
     facts = {"log_offsets": [str(folder / "removed.parquet")], "committed_offsets": []}
-    return Job("1", interval, 60_000, (), (), facts, {}, str(folder / "out"), {}, 0)
+    return Job("1", interval, 60_000, (), (), facts, {}, str(folder / "out"), {}, 0, 0)
 
 
 def test_a_failed_application_names_the_cause_in_a_sentence_and_where_all_of_its_output_is(tmp_path: Path) -> None:

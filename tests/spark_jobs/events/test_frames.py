@@ -48,7 +48,7 @@ GROUPS = (
 )
 def test_spark_selects_the_names_that_python_selects(spark: SparkSession, patterns: list[str]) -> None:
     cluster = Cluster("prod", None, groups=parse_patterns(patterns))
-    job = Job("load", Interval(at(0), at(60)), 60_000, (Replay(cluster, None),), (), {}, {}, "", {}, 0)
+    job = Job("load", Interval(at(0), at(60)), 60_000, (Replay(cluster, None),), (), {}, {}, "", {}, 0, 0)
     names = COMMITTED_OFFSETS.names
     rows = [tuple(commit(1, 1, group=group).get(name) for name in names) for group in GROUPS]
 

@@ -35,7 +35,7 @@ def _job(
     rows: int = 0,
 ) -> Job:
     replay = Replay(cluster, None if since is None else Carried(at(since), "before"))
-    return Job("load", Interval(at(0), at(end)), 60_000, (replay,), (), files, {}, "", {}, rows)
+    return Job("load", Interval(at(0), at(end)), 60_000, (replay,), (), files, {}, "", {}, rows, rows)
 
 
 def _offsets(events: TaskEvents) -> list[int | None]:

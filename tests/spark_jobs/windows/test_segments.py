@@ -24,7 +24,7 @@ def chunk_of(folder: Path, points: list[Row], commits: list[Row], ranges: Sequen
     """The first hour."""
     facts = files(folder, {LOG_OFFSETS: points, COMMITTED_OFFSETS: commits, RECORD_RANGES: ranges})
     replays = (Replay(Cluster("prod", None), None),)
-    job = Job("load", Interval(at(0), at(3_600)), 60_000, replays, (), facts, {}, "", {}, 0)
+    job = Job("load", Interval(at(0), at(3_600)), 60_000, replays, (), facts, {}, "", {}, 0, 0)
     (chunk,) = chunks_of(job)
     return chunk
 
