@@ -21,7 +21,7 @@ from kafka_sla.errors import DamagedFile, StoreError
 from kafka_sla.files import check_writable, write_days
 from kafka_sla.lake.duckdb_reader import distinct_values, empty, fact_rows, new_rows, slice_rows
 from kafka_sla.lake.fact_days import MOST_ROWS
-from kafka_sla.lake.iceberg import Iceberg, FileRows, between, counted, paths, planned_files
+from kafka_sla.lake.iceberg import FileRows, Iceberg, between, counted, paths, planned_files
 from kafka_sla.lake.load_merging import FEWEST
 from kafka_sla.lake.loads import Loads
 from kafka_sla.lake.staging import folder_of
