@@ -151,6 +151,11 @@ def read_job(path: str) -> Job:
             f"{path} cannot be read: {error.strerror or error}; make the warehouse reachable, or measure the interval"
             " again"
         ) from error
+    except ValueError as error:
+        raise StoreError(
+            f"{path} is no job of this version of kafka_sla: it is damaged, or another version wrote it; run the"
+            " interval again, from its task `prepare` on"
+        ) from error
 
 
 @cache
