@@ -3,7 +3,7 @@ in several that follow each other in time. Knows no catalog."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from kafka_sla.files import write_days
@@ -31,7 +31,7 @@ def files_of_day(rows: int, most_rows: int = MOST_ROWS) -> int:
 
 
 def rewritten(
-    table: Table, folder: str, pieces: Iterator[Interval], files_of: Callable[[Interval], Sequence[str]]
+    table: Table, folder: str, pieces: Iterable[Interval], files_of: Callable[[Interval], Sequence[str]]
 ) -> list[str]:
     """New files below the folder with the rows of these pieces of time, without repeated ones. `files_of`: the files
     that may have rows of a piece."""
@@ -43,5 +43,5 @@ def rewritten(
 
 
 def pieces_of(day: Interval, count: int) -> Iterator[Interval]:
-    """The day in so many pieces."""
+    """The day in so many pieces, which have about as many rows where these are spread evenly."""
     return day.pieces(-(-((day.end - day.start) // _MICROSECOND) // count) * _MICROSECOND)

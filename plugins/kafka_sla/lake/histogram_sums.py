@@ -85,11 +85,10 @@ class _Sums:
     def _fit(self, rows: int, buckets: int) -> None:
         _, had_rows, had_buckets = self._halves.shape
         if rows > had_rows or buckets > had_buckets:
-            wider = np.zeros(
-                (2, max(rows, 2 * had_rows if rows > had_rows else 0), max(buckets, had_buckets)), np.int64
-            )
-            wider[:, :had_rows, :had_buckets] = self._halves
-            self._halves = wider
+            wider = 2 * rows if rows > had_rows else had_rows  # so that it is not copied for each span that is new
+            halves = np.zeros((2, wider, max(buckets, had_buckets)), dtype=np.int64)
+            halves[:, :had_rows, :had_buckets] = self._halves
+            self._halves = halves
 
     def items(self) -> Iterator[tuple[tuple[int, int], Halves]]:
         for key, row in self._row.items():

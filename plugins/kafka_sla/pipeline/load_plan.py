@@ -129,8 +129,12 @@ def _paths(files: _Files) -> dict[str, list[str]]:
 
 
 def _rows(files: _Files) -> FileRows:
-    found = [rows for of_table in files.values() for rows in of_table.values()]
-    return FileRows(sum(rows.all for rows in found), sum(rows.inside for rows in found))
+    """Of all files; inside are those that are measured with: of points of the log all that a file has."""
+    commits = {*(table.name for table in METRICS), COMMITTED_OFFSETS.name}
+    found = [(name in commits, rows) for name, of_table in files.items() for rows in of_table.values()]
+    return FileRows(
+        sum(rows.all for _, rows in found), sum(rows.inside if since else rows.all for since, rows in found)
+    )
 
 
 def rules_of(cluster: Cluster, slas: Sequence[Sla]) -> Rules:

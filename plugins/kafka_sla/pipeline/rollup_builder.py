@@ -16,7 +16,7 @@ from kafka_sla.ledger.rollups import WINDOWS_KEPT
 from kafka_sla.model.entities import Interval, Sla, SlaWindow, ceil_time, floor_time
 from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, RecordStats, Rollup, judged
 
-_WEEK = timedelta(days=7)
+_MOST_DAYS = 7
 _SPANS_AT_ONCE = 3_000
 """Histograms of so many spans of SLAs are held in memory, some kilobytes each."""
 _Measured = tuple[dict[datetime, RecordStats], tuple[str, ...]]
@@ -45,7 +45,7 @@ def sum_up_all(
     failed: dict[str, Exception] = {}
     # What was produced in the window after the interval is counted from its end on.
     changed = Interval(interval.start, interval.end + timedelta(milliseconds=window_ms))
-    for hours in _stretches(_whole_hours(changed)):
+    for hours in _stretches(_whole_hours(changed), len(slas)):
         for part in _parts_of(slas, ledger, hours, changed, window_ms):
             together = _together(part, lake, ledger)
             for sla in (sla for sla in part.slas if sla.name not in failed):
@@ -143,12 +143,12 @@ def _whole_hours(interval: Interval) -> Interval:
     return Interval(start, last + timedelta(milliseconds=HOUR_MS))
 
 
-def _stretches(hours: Interval) -> Iterator[Interval]:
-    """The hours of each of the newest days, of which windows are kept, and of weeks before them, the newest first: a
-    load of many days is read once for all of them."""
-    end = hours.end
+def _stretches(hours: Interval, slas: int) -> Iterator[Interval]:
+    """The hours of each of the newest days, of which windows are kept, and of some days before them, the newest first:
+    few SLAs read a load of many days once for all of them, many of them each day together."""
+    end, days = hours.end, max(1, min(_MOST_DAYS, _SPANS_AT_ONCE * SLOT_MS // DAY_MS // max(1, slas)))
     while end > hours.start:
         single = end > hours.end - WINDOWS_KEPT
-        start = floor_time(end - timedelta(milliseconds=1), DAY_MS) if single else end - _WEEK
+        start = floor_time(end - timedelta(milliseconds=1), DAY_MS) if single else end - timedelta(days=days)
         yield Interval(max(start, hours.start), end)
         end = start

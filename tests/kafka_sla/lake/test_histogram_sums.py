@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter, defaultdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -94,6 +96,21 @@ def test_each_sla_has_what_is_its_own_and_all_what_they_share(tmp_path: Path) ->
         {NOON: {3: 10}, minute(5): {3: 1_000}},
         {},
     ]
+
+
+def test_files_side_by_side_add_up_to_the_same_in_any_order(tmp_path: Path) -> None:
+    """Each has other spans and other buckets than those before it."""
+    lots = random.Random(7)
+    rows = [row(lots.randrange(60), {lots.randrange(n + 1): 1, 500 + n: 2}) for n in range(40)]
+    files = [written(tmp_path, [one], f"load{n}") for n, one in enumerate(rows)]
+    slices = [Slice("prod", HOUR, f"load{n}") for n in range(len(rows))]
+    expected: dict[datetime, Counter[int]] = defaultdict(Counter)
+    for one in rows:
+        expected[one["window_start"]].update(dict(one["latency_histogram"]))
+
+    for _ in range(10):
+        lots.shuffle(files)
+        assert histogram_sums(files, slices, OURS, HOUR, 60_000, {}) == [expected]
 
 
 def test_more_records_than_any_store_keeps_are_cut_off(tmp_path: Path) -> None:

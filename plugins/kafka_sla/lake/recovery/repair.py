@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
@@ -105,7 +106,11 @@ class Repair:
         written = []
         for day in sorted(days):
             readable = sorted(set(days[day]) - set(damaged(days[day])))
-            pieces = pieces_of(_day(day), files_of_day(sum(map(rows_in, readable))))
+            pieces = [*pieces_of(_day(day), files_of_day(sum(map(rows_in, readable))))]
+            pieces[0] = replace(
+                pieces[0], start=EVERYTHING.start
+            )  # whoever put a file there may have taken the wrong day
+            pieces[-1] = replace(pieces[-1], end=EVERYTHING.end)
             written += rewritten(table, folder, pieces, _always(readable))
         return written
 
