@@ -32,7 +32,10 @@ def import_late(*names: str) -> None:
     for name in names:
         with suppress(ModuleNotFoundError):
             if name not in sys.modules and (spec := find_spec(name)):
-                sys.modules[name] = _standing_for(spec)
+                sys.modules[name] = late = _standing_for(spec)
+                package, _, part = name.rpartition(".")
+                if package:  # find_spec has imported it
+                    setattr(sys.modules[package], part, late)
 
 
 def _standing_for(spec: ModuleSpec) -> _Late:
