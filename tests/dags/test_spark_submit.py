@@ -49,7 +49,7 @@ def test_spark_is_submitted_as_it_should_be(
 def a_job(folder: Path) -> Job:
     """A job of the usual size."""
     interval = Interval(datetime(2026, 11, 21, 10, tzinfo=UTC), datetime(2026, 11, 21, 10, 5, tzinfo=UTC))
-    return Job("4f1c", interval, 60_000, (), (), {}, {}, str(folder / "staging"), {}, 1_000_000, 1_000_000)
+    return Job("4f1c", interval, 60_000, (), (), {}, {}, str(folder / "staging"), {}, 100_000, 100_000)
 
 
 def submitted(task: Any, job: str, monkeypatch: pytest.MonkeyPatch) -> str:
