@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kafka_sla.ledger.publications import Slice
+from kafka_sla.ledger.publications import Slice, clipped
 from kafka_sla.model.entities import MOST, Interval
 from kafka_sla.parquet_files import batches, parquet_file
 
@@ -30,8 +30,6 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Pair = tuple[str, str]
 """Group and topic."""
-Halves = tuple[Ints, Ints]
-"""What is below `_HALF` of the count of each bucket, and how many halves."""
 
 
 def histogram_sums(
@@ -44,7 +42,7 @@ def histogram_sums(
 ) -> list[dict[datetime, dict[int, int]]]:
     """Records by bucket, by the start of each span of the interval, of the rows that these slices show; for each SLA of
     its pairs. `row_groups`: by file those that may hold some; of others all are read."""
-    shown = [one._replace(interval=part) for one in slices if (part := one.interval.within(interval))]
+    shown = clipped(slices, interval)
     kinds, kind_of = _kinds(of_slas)
     sums = _Sums()
 
@@ -56,10 +54,10 @@ def histogram_sums(
     with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
         for _ in pool.map(add, files):
             pass
-    found: list[dict[int, Halves]] = [{} for _ in of_slas]
+    found: list[dict[int, Ints]] = [{} for _ in of_slas]
     for (kind, start), halves in sums.items():
         for sla in kinds[kind]:
-            found[sla][start] = _sum(found[sla].get(start), halves)
+            found[sla][start] = halves + found[sla].get(start, 0)
     return [
         {datetime.fromtimestamp(start / 1000, UTC): dict(_counts(*halves)) for start, halves in of_sla.items()}
         for of_sla in found
@@ -73,7 +71,7 @@ class _Sums:
         self._lock = Lock()
         self._row: dict[tuple[int, int], int] = {}
         self._halves = np.zeros((2, 0, 0), dtype=np.int64)
-        """Half, span, bucket."""
+        """What is below `_HALF` of a count, and how many halves; of each span and bucket."""
 
     def add(self, keys: Sequence[tuple[int, int]], halves: Ints) -> None:
         """Counts of some buckets of spans, as many as there are keys."""
@@ -90,9 +88,9 @@ class _Sums:
             halves[:, :had_rows, :had_buckets] = self._halves
             self._halves = halves
 
-    def items(self) -> Iterator[tuple[tuple[int, int], Halves]]:
-        for key, row in self._row.items():
-            yield key, (self._halves[0, row], self._halves[1, row])
+    def items(self) -> Iterator[tuple[tuple[int, int], Ints]]:
+        """Both halves of each, by bucket."""
+        return ((key, self._halves[:, row]) for key, row in self._row.items())
 
 
 def _kinds(of_slas: Sequence[Collection[Pair]]) -> tuple[list[tuple[int, ...]], dict[Pair, int]]:
@@ -164,18 +162,6 @@ def _added(of_entry: Ints, bucket: NDArray[np.int32], count: Ints, spans: int) -
     if int(count.max()) * len(count) < _EXACT:
         return np.stack([summed(count), np.zeros((spans, width), dtype=np.int64)])
     return np.stack([summed(count % _HALF), summed(count // _HALF)])
-
-
-def _sum(one: Halves | None, other: Halves) -> Halves:
-    return other if one is None else (_longer(one[0], other[0]), _longer(one[1], other[1]))
-
-
-def _longer(one: Ints, other: Ints) -> Ints:
-    """The sum of both, as long as the longer one."""
-    found = np.zeros(max(len(one), len(other)), dtype=np.int64)
-    found[: len(one)] += one
-    found[: len(other)] += other
-    return found
 
 
 def _counts(low: Ints, high: Ints) -> Iterator[tuple[int, int]]:

@@ -121,10 +121,10 @@ class Lake:
 
     def counted_fact_files(self, table: Table, start: datetime | None, end: datetime) -> dict[str, FileRows]:
         """The same, and how many rows each has."""
-        current = self._iceberg.readable_table(table)
-        found = self._iceberg.planned_of(current, between(table.time, start, end, inclusive=True)) if current else []
-        files = [file for file in found if file.file_path not in self._left_out]
-        return counted(current, table.time, files, start, end) if current else {}
+        if not (current := self._iceberg.readable_table(table)):
+            return {}
+        files = self._planned_in(current, between(table.time, start, end, inclusive=True))
+        return counted(current, table.time, files, start, end)
 
     def read_facts(
         self,
@@ -135,7 +135,7 @@ class Lake:
     ) -> pa.Table:
         """Facts of the interval, by key; None: of all clusters, with all columns."""
         files = self._planned(table, between(table.time, interval.start, interval.end))
-        return fact_rows(table, paths(files), interval, clusters, columns or table.names)
+        return fact_rows(table, files, interval, clusters, columns or table.names)
 
     # metrics
 
@@ -161,13 +161,14 @@ class Lake:
         self, load_ids: Sequence[str], table: Table, within: Interval | None = None
     ) -> dict[str, FileRows]:
         """The same, and how many rows each has."""
-        wanted = [between("interval_start", self._ledger.publications.start_of(load_ids), None)]
-        if within:
-            wanted.append(between(table.time, within.start, within.end))
-        current = self._opened(table, load_ids)
-        files = self._files_of(table, load_ids, *wanted)
-        span = within or EVERYTHING
-        return counted(current, table.time, files, span.start, span.end) if current else {}
+        if not (current := self._opened(table, load_ids)):
+            return {}
+        loads, span = (
+            between("interval_start", self._ledger.publications.start_of(load_ids), None),
+            within or EVERYTHING,
+        )
+        of_time = between(table.time, span.start, span.end) if within else ""
+        return counted(current, table.time, self._files_in(current, load_ids, loads, of_time), span.start, span.end)
 
     def published_files(self, table: Table, slices: Sequence[Slice]) -> list[str]:
         """Files that hold the rows of these slices; each may also hold rows of other clusters and times."""
@@ -182,7 +183,8 @@ class Lake:
         shown = Interval(floor_time(shown.start, HOUR_MS), ceil_time(shown.end, HOUR_MS))
         load_ids = sorted({s.load_id for s in slices})
         loads = between("interval_start", self._ledger.publications.start_of(load_ids), shown.end)
-        return self._files_of(table, load_ids, loads, between(table.time, shown.start, shown.end))
+        current = self._opened(table, load_ids)
+        return self._files_in(current, load_ids, loads, between(table.time, shown.start, shown.end)) if current else []
 
     def newest_slices(self, table: Table, slices: Sequence[Slice], most_rows: int) -> list[Slice]:
         """What of these slices may be summed up within so many rows: all, or the newest part of them, cut at one time
@@ -314,19 +316,21 @@ class Lake:
 
     def _observe_all(self) -> None:
         """What the snapshots of an older version speak for."""
-        files = paths(self._planned(GROUP_STATES))
+        files = self._planned(GROUP_STATES)
         states = distinct_values(GROUP_STATES, files, ("cluster", "at")) if files else None
         for cluster, snapshots in _snapshots(states).items():
             self._ledger.observed_time.add(cluster, snapshots)
 
-    def _planned(self, table: Table, *wanted: str) -> list[DataFile]:
-        return [file for file in self._iceberg.planned(table, *wanted) if file.file_path not in self._left_out]
+    def _planned(self, table: Table, *wanted: str) -> list[str]:
+        current = self._iceberg.readable_table(table)
+        return paths(self._planned_in(current, *wanted)) if current else []
 
-    def _files_of(self, table: Table, load_ids: Sequence[str], *wanted: str) -> list[DataFile]:
+    def _planned_in(self, current: IcebergTable, *wanted: str) -> list[DataFile]:
+        return [file for file in self._iceberg.planned_of(current, *wanted) if file.file_path not in self._left_out]
+
+    def _files_in(self, current: IcebergTable, load_ids: Sequence[str], *wanted: str) -> list[DataFile]:
         folders = tuple(self.stage_dir(load_id) + "/" for load_id in load_ids)
-        current = self._opened(table, load_ids)
-        found = self._iceberg.planned_of(current, *wanted) if current else []
-        return [f for f in found if f.file_path.startswith(folders) and f.file_path not in self._left_out]
+        return [file for file in self._planned_in(current, *wanted) if file.file_path.startswith(folders)]
 
     def _not_there(self, table: Table, rows: pa.Table, current: IcebergTable | None = None) -> pa.Table:
         if not rows.num_rows:

@@ -25,7 +25,7 @@ from kafka_sla.lake.iceberg import Iceberg, between
 from kafka_sla.lake.loads import Loads
 from kafka_sla.lake.staging import folder_of, load_of, parquet_below, table_of
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.publications import Slice
+from kafka_sla.ledger.publications import Slice, clipped
 from kafka_sla.model.arrow_schemas import of_load
 from kafka_sla.model.entities import EVERYTHING, Interval, ceil_time, floor_time, hull
 from kafka_sla.model.tables import METRICS, Table
@@ -126,7 +126,7 @@ class LoadMerging:
         """A file for each hour of what these slices show: who reads an hour reads nothing else."""
         written = []
         for hour in Interval(floor_time(span.start, HOUR_MS), span.end).windows(HOUR_MS):
-            shown = [s._replace(interval=part) for s in slices if (part := s.interval.within(hour))]
+            shown = clipped(slices, hour)
             of_hour = {s.load_id for s in shown}
             paths = [file.file_path for file in files if load_of(file.file_path) in of_hour]
             if (rows := slice_rows(table, paths, shown, table.names)).num_rows:

@@ -112,25 +112,25 @@ class TableMaintenance:
         return self.iceberg.commit(table, change) if folders else 0
 
     def _compact(self, table: Table) -> int:
-        days: dict[object, list[DataFile]] = defaultdict(list)
+        days: dict[Interval | None, list[DataFile]] = defaultdict(list)
         for file in planned_files(self.iceberg.table(table)):
-            days[file.partition[0]].append(file)
+            days[day_of(file.partition[0])].append(file)
         return sum(
-            self._compact_day(table, partition, day)
-            for partition, files in days.items()
-            if len(files) > self._few(files) + _SMALL_FILES - 2 and (day := day_of(partition))
+            self._compact_day(table, day)
+            for day, files in days.items()
+            if day and len(files) - self._few(files) >= _SMALL_FILES - 1
         )
 
     def _few(self, files: Sequence[DataFile]) -> int:
         """As many files as their rows need."""
         return files_of_day(sum(file.record_count for file in files), self.rows_a_file)
 
-    def _compact_day(self, table: Table, partition: object, day: Interval) -> int:
+    def _compact_day(self, table: Table, day: Interval) -> int:
         """Rewrite one day as few files, without repeated rows; answers how many files it replaced."""
 
         def change(current: IcebergTable, transaction: Transaction) -> int:
             def of_day(*wanted: str) -> list[DataFile]:
-                return [file for file in planned_files(current, *wanted) if file.partition[0] == partition]
+                return [file for file in planned_files(current, *wanted) if day_of(file.partition[0]) == day]
 
             def of_piece(piece: Interval) -> list[str]:
                 return paths(of_day(between(table.time, piece.start, piece.end)))

@@ -27,6 +27,11 @@ class Slice(NamedTuple):
     load_id: str
 
 
+def clipped(slices: Iterable[Slice], interval: Interval) -> list[Slice]:
+    """What of these slices lies in the interval."""
+    return [one._replace(interval=part) for one in slices if (part := one.interval.within(interval))]
+
+
 @dataclass(frozen=True, slots=True)
 class Publication:
     """One load made visible for one cluster; the highest `seq` that covers an instant wins it."""

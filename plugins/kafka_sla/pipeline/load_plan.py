@@ -54,6 +54,8 @@ _MARGIN = timedelta(minutes=15)
 _WIDEST_WINDOW = timedelta(minutes=5)
 _LAST_SEEN = timedelta(hours=1)
 """How far back states, configurations and broker totals are read, so that the ones before the interval are known."""
+_CUT = {COMMITTED_OFFSETS.name, *(table.name for table in METRICS)}
+"""Tables of whose files only rows of the time that is asked for are measured with."""
 _Files = dict[str, dict[str, FileRows]]
 """By table and path."""
 
@@ -129,11 +131,10 @@ def _paths(files: _Files) -> dict[str, list[str]]:
 
 
 def _rows(files: _Files) -> FileRows:
-    """Of all files; inside are those that are measured with: of points of the log all that a file has."""
-    commits = {*(table.name for table in METRICS), COMMITTED_OFFSETS.name}
-    found = [(name in commits, rows) for name, of_table in files.items() for rows in of_table.values()]
+    """Of all files together; inside are those that are measured with: of facts that tell what stood before, all."""
+    found = [(name in _CUT, rows) for name, of_table in files.items() for rows in of_table.values()]
     return FileRows(
-        sum(rows.all for _, rows in found), sum(rows.inside if since else rows.all for since, rows in found)
+        sum(rows.all for _, rows in found), sum(rows.inside if is_cut else rows.all for is_cut, rows in found)
     )
 
 

@@ -10,7 +10,6 @@ import importlib.resources
 import json
 import os
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -97,8 +96,7 @@ def load() -> None:
     """Import Great Expectations, which takes seconds: start it in a thread while Spark starts and measures. Two of five
     it spends on libraries for expectations that no suite here has."""
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
-    if "great_expectations" not in sys.modules:
-        import_late("scipy.stats", "altair")
+    import_late("scipy.stats", "altair")
     importlib.import_module("great_expectations")
 
 

@@ -15,6 +15,7 @@ from kafka_sla.lake.duckdb_reader import opened, shown
 from kafka_sla.lake.histogram_sums import Pair, histogram_sums
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.ledger.publications import clipped
 from kafka_sla.model.entities import Interval, Sla
 from kafka_sla.model.tables import CONSUMER_LATENCY
 from kafka_sla.parquet_files import verify
@@ -53,9 +54,8 @@ def spans_of_slas(
         of_slas = _pairs(db, slas)
         pairs = sorted({pair for mine in of_slas for pair in mine})
         db.add(wanted=_numbered(of_slas, pairs))
-        inside = [one._replace(interval=part) for one in slices if (part := one.interval.within(interval))]
-        of_inside = lake.published_files(CONSUMER_LATENCY, inside)
-        histograms = histogram_sums(of_inside, inside, of_slas, interval, width_ms, row_groups)
+        inside = lake.published_files(CONSUMER_LATENCY, clipped(slices, interval))
+        histograms = histogram_sums(inside, slices, of_slas, interval, width_ms, row_groups)
         at_once = max(1, _ROWS_AT_ONCE // len(slas))
         for piece in lake.in_pieces(CONSUMER_LATENCY, interval, slas[0].cluster, width_ms, at_once):
             if any(piece.overlaps(one.interval) for one in slices):
