@@ -188,19 +188,19 @@ def test_facts_of_a_day_become_one_file_with_the_same_rows(store: Store, lake: L
 
 def test_a_day_of_very_many_facts_becomes_few_files_that_follow_each_other(store: Store, lake: Lake) -> None:
     """About as many rows are in memory as one file has: a day of real clusters has hundreds of millions."""
-    for hour in range(12):
-        lake.append_facts(LOG_OFFSETS, points(*(f"{hour}:{minute:02}" for minute in range(10))))
+    for hour in range(23):  # each has rows before and after a full hour, and of it
+        lake.append_facts(LOG_OFFSETS, points(f"{hour}:30", f"{hour}:45", f"{hour + 1}:00", f"{hour + 1}:15"))
     whole = span("0:00", "24:00")
     rows = lake.read_facts(LOG_OFFSETS, whole)
 
-    assert lake.maintain(rows_a_file=40).compacted_files == 12
+    assert lake.maintain(rows_a_file=8).compacted_files == 23
 
     assert lake.read_facts(LOG_OFFSETS, whole).equals(rows)
-    thirds = [lake.counted_fact_files(LOG_OFFSETS, at(f"{n}:00"), at(f"{n + 7}:59")) for n in (0, 8, 16)]
-    assert [[rows.all for rows in files.values()] for files in thirds] == [[80], [40], []]
-    assert lake.maintain(rows_a_file=40).compacted_files == 0, "it has as few files as it may have"
-    lake.append_facts(LOG_OFFSETS, points("23:00"))
-    assert lake.maintain(rows_a_file=40).compacted_files == 0, "one more is not worth it"
+    pieces = [lake.counted_fact_files(LOG_OFFSETS, at(f"{n}:00"), at(f"{n + 1}:59")) for n in range(0, 24, 2)]
+    assert [[rows.all for rows in files.values()] for files in pieces] == [[6], *[[8]] * 10, [6]]
+    assert lake.maintain(rows_a_file=8).compacted_files == 0, "it has as few files as it may have"
+    lake.append_facts(LOG_OFFSETS, points("23:50"))
+    assert lake.maintain(rows_a_file=8).compacted_files == 0, "one more is not worth it"
 
 
 def test_snapshots_are_forgotten_when_they_were_replaced_long_ago(lake: Lake, ledger: Ledger) -> None:
