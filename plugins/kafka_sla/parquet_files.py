@@ -18,17 +18,27 @@ _ALWAYS: dict[str, Any] = {"compression": "zstd", "coerce_timestamps": "us", "wr
 
 def write_options(schema: pa.Schema) -> dict[str, Any]:
     """Options of a file of these columns: what Spark, DuckDB and Iceberg read alike, each page with its checksum.
-    Offsets and times hardly repeat but grow evenly, so that their differences are stored; of the rest a dictionary."""
-    growing = [field.name for field in schema if pa.types.is_integer(field.type) or pa.types.is_timestamp(field.type)]
-    others = [leaf for field in schema if field.name not in growing for leaf in _leaves(field)]
+    Offsets and times hardly repeat but grow evenly, also in lists, so that their differences are stored; of the rest a
+    dictionary."""
+    growing = {_leaf(field) for field in schema if _grows(field.type)}
+    others = [leaf for field in schema for leaf in _leaves(field) if leaf not in growing]
     return _ALWAYS | {"use_dictionary": others, "column_encoding": dict.fromkeys(growing, "DELTA_BINARY_PACKED")}
+
+
+def _grows(of: pa.DataType) -> bool:
+    values = of.value_type if pa.types.is_list(of) else of
+    return bool(pa.types.is_integer(values) or pa.types.is_timestamp(values))
 
 
 def _leaves(field: pa.Field) -> list[str]:
     """The column's names in Parquet."""
     if pa.types.is_map(field.type):
         return [f"{field.name}.key_value.{part}" for part in ("key", "value")]
-    return [f"{field.name}.list.element" if pa.types.is_list(field.type) else field.name]
+    return [_leaf(field)]
+
+
+def _leaf(field: pa.Field) -> str:
+    return f"{field.name}.list.element" if pa.types.is_list(field.type) else str(field.name)
 
 
 @contextmanager

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.dataset
 
 from kafka_sla.errors import DamagedFile, StoreError
+from kafka_sla.model.entities import Interval
 from kafka_sla.object_stores import located
 from kafka_sla.parquet_files import damaged
 
@@ -30,6 +32,8 @@ class _Sparing(pyarrow.dataset.FileSystemDataset):  # type: ignore[misc]
         return super().scanner(batch_size=16_384, batch_readahead=2, fragment_readahead=2, **wanted)
 
 
+MayHold = Callable[[str, str], bool]
+"""Of the smallest and the largest value of a row group, as DuckDB writes them."""
 _STATISTICS = """
     SELECT row_group_id, stats_min_value, stats_max_value FROM parquet_metadata($path) WHERE path_in_schema = $column
     ORDER BY row_group_id
@@ -66,21 +70,17 @@ class Sql:
                     name, _Sparing(list(rows.get_fragments()), rows.schema, _VERIFYING, filesystem)
                 )
 
-    def row_groups(self, files: Sequence[str], column: str, values: Collection[str]) -> dict[str, list[int]]:
-        """By file the row groups that may hold one of these values, as their statistics say; only of files that are
-        local, whose paths are no globs, and whose footers can be read. Arrow does not survive damaged statistics;
-        DuckDB does."""
+    def row_groups(self, files: Sequence[str], column: str, may_hold: MayHold) -> dict[str, list[int]]:
+        """By file the row groups that may hold what is wanted of the column, as their statistics say; only of files
+        that are local, whose paths are no globs, and whose footers can be read. Arrow does not survive damaged
+        statistics; DuckDB does."""
         found: dict[str, list[int]] = {}
         for path in (path for path in files if "://" not in path and not set("*?[") & set(path)):
             try:
                 rows = self._connection.execute(_STATISTICS, {"path": path, "column": column}).fetchall()
             except duckdb.Error:
                 continue
-            found[path] = [
-                number
-                for number, low, high in rows
-                if low is None or high is None or any(low <= value <= high for value in values)
-            ]
+            found[path] = [number for number, low, high in rows if low is None or high is None or may_hold(low, high)]
         return found
 
     def set(self, **values: Any) -> None:
@@ -116,6 +116,24 @@ class Sql:
                 f"DuckDB cannot read, sum up or write: {first_line}; make the warehouse reachable, or memory and disk"
                 " free, and run it again"
             ) from error
+
+
+def one_of(values: Collection[str]) -> MayHold:
+    """May a row group hold one of these texts?"""
+    return lambda low, high: any(low <= value <= high for value in values)
+
+
+def inside(interval: Interval) -> MayHold:
+    """May it hold a time of the interval? What DuckDB cannot write as a time tells nothing."""
+
+    def may_hold(low: str, high: str) -> bool:
+        try:
+            first, last = (datetime.fromisoformat(text).astimezone(UTC) for text in (low, high))
+        except (ValueError, OverflowError):
+            return True
+        return first < interval.end and last >= interval.start
+
+    return may_hold
 
 
 @contextmanager

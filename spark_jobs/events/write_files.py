@@ -7,10 +7,13 @@ and histograms would travel to the JVM entry by entry.
 from __future__ import annotations
 
 import uuid
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -20,8 +23,12 @@ from kafka_sla.model.tables import Table
 from kafka_sla.object_stores import located, reaching
 from kafka_sla.parquet_files import write_options
 from kafka_sla.spark_jobs.events.task_ranges import given
+from kafka_sla.spark_jobs.numeric.scans import begins
 
 _ROWS = 250_000
+_DAY_US = 86_400_000_000
+_ROWS_OF_DAYS = 10_000
+"""Fewer rows are no row group of their own: each has statistics of every column, which whoever opens the file reads."""
 WRITTEN = "name STRING, path STRING, rows BIGINT"
 """What a task tells of each file that it wrote."""
 TaskTables = Callable[[Iterable[pa.RecordBatch]], Iterator[Mapping[Table, pa.Table]]]
@@ -114,8 +121,27 @@ class _File:
         self._writer = pq.ParquetWriter(inside, schema, filesystem=filesystem, **write_options(schema))
 
     def write(self, rows: pa.Table) -> None:
-        self._writer.write_table(self._target.labelled(self._table, rows))
+        for part in _by_days(rows, self._table.time):
+            self._writer.write_table(self._target.labelled(self._table, part))
         self.rows += rows.num_rows
 
     def close(self) -> None:
         self._writer.close()
+
+
+def _by_days(rows: pa.Table, time: str) -> Iterator[pa.Table]:
+    """Rows of many days some days after the others, in their order: each part becomes a row group, and who judges a day
+    of a long load reads those that may have rows of it."""
+    day = rows[time].cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_numpy() // _DAY_US
+    days = np.unique(day)
+    parts = min(len(days), rows.num_rows // _ROWS_OF_DAYS)
+    if parts <= 1:
+        yield rows
+        return
+    borders = [days[len(days) * nth // parts] for nth in range(1, parts)]
+    part = np.searchsorted(borders, day, side="right")
+    runs: dict[int, list[pa.Table]] = defaultdict(list)
+    for start, end in pairwise([*np.flatnonzero(begins(part)).tolist(), rows.num_rows]):
+        runs[int(part[start])].append(rows.slice(start, end - start))
+    for nth in range(parts):
+        yield pa.concat_tables(runs[nth])

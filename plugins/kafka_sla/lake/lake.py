@@ -174,6 +174,13 @@ class Lake:
         """Files that hold the rows of these slices; each may also hold rows of other clusters and times."""
         return paths(self._published(table, slices))
 
+    def counted_published_files(self, table: Table, slices: Sequence[Slice]) -> dict[str, FileRows]:
+        """The same, and how many rows each has."""
+        files = self._published(table, slices)
+        current = self._opened(table, sorted({s.load_id for s in slices})) if files else None
+        span = hull(s.interval for s in slices) if slices else EVERYTHING
+        return counted(current, table.time, files, span.start, span.end) if current else {}
+
     def _published(self, table: Table, slices: Sequence[Slice]) -> list[DataFile]:
         return self._once((table.name, *slices), lambda: self._planned_of(table, slices)) if slices else []
 
@@ -212,9 +219,9 @@ class Lake:
         return interval.pieces(min(max(1, steps), whole) * step)
 
     def rows_shown(self, table: Table, interval: Interval, cluster: str) -> int:
-        """At most so many rows are published of the cluster: those of all files that hold one."""
+        """About so many rows are published of the cluster, and of others in the same files."""
         slices = self._ledger.publications.slices([cluster], interval)
-        return sum(file.record_count for file in self._published(table, slices))
+        return sum(rows.inside for rows in self.counted_published_files(table, slices).values())
 
     # reading
 

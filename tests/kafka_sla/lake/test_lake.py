@@ -306,6 +306,13 @@ class TestLoads:
             assert [(piece.end - piece.start) // MINUTE for piece in found] == minutes_each
             assert (found[0].start, found[-1].end) == (asked.start, asked.end)
 
+    def test_a_part_of_a_long_load_has_its_share_of_the_rows(self, lake: Lake, ledger: Ledger) -> None:
+        load(lake, ledger, "long", span("0:00", "20:00"))
+        hour = span("9:00", "10:00")
+        assert list(lake.in_pieces(CONSUMER_LATENCY, hour, "a", 60_000, 70)) == [hour]
+        assert len(list(lake.in_pieces(CONSUMER_LATENCY, hour, "a", 60_000, 20))) == 4
+        assert 60 <= lake.rows_shown(CONSUMER_LATENCY, hour, "a") <= 65
+
     def test_where_nothing_is_published_all_is_one_piece(self, lake: Lake) -> None:
         hour = span("9:00", "10:00")
         assert list(lake.in_pieces(CONSUMER_LATENCY, hour, "a", 300_000, 1)) == [hour]

@@ -18,6 +18,8 @@ from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.rollups import Packed
 from kafka_sla.model.entities import Interval, Patterns, Sla, SlaWindow, SteadyState
+from kafka_sla.model.tables import CONSUMER_LATENCY
+from kafka_sla.parquet_files import write_options
 from kafka_sla.pipeline.rollup_builder import sum_up, sum_up_all
 from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS, Sums, unpacked_histogram
 from tests.kafka_sla.loads import DAY, at, load, span
@@ -267,3 +269,21 @@ def test_a_damaged_file_costs_the_slas_whose_rows_it_held_and_no_run_that_reads_
     assert later == [(PROMISE, ()), (elsewhere, ())]
     assert [bool(left_out) for _, left_out in again] == [True, False]
     assert rollups(ledger) == rollups(ledger, "elsewhere")
+
+
+def test_of_a_long_load_the_row_groups_of_other_hours_are_not_read(lake: Lake, ledger: Ledger) -> None:
+    load(lake, ledger, "long", span("09:00", "12:00"))
+    (path,) = map(Path, lake.metric_files(["long"], CONSUMER_LATENCY))
+    rows = pq.read_table(path)
+    pq.write_table(rows, path, row_group_size=60, **write_options(rows.schema))
+    histogram = pq.read_metadata(path).row_group(2).column(rows.schema.names.index("latency_histogram"))
+    content = bytearray(path.read_bytes())
+    content[histogram.data_page_offset + histogram.total_compressed_size - 1] ^= 1
+    path.write_bytes(content)
+
+    hours = (span("09:00", "10:00"), span("11:00", "12:00"))
+    found = [sum_up(PROMISE, lake, ledger, hour, 60_000) for hour in hours]
+
+    (hour, *_) = ledger.rollups.read("payments", HOUR_MS, WHOLE)
+    assert [(), (str(path),)] == found
+    assert (at("09:00"), sum(3 + minute for minute in range(540, 600))) == (hour.start, records(hour))

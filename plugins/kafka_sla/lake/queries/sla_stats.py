@@ -3,7 +3,7 @@ a partition ever becomes a Python value, and a span of a million of them fits in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kafka_sla.lake.duckdb_reader import opened, shown
 from kafka_sla.lake.histogram_sums import Pair, histogram_sums
+from kafka_sla.lake.iceberg import FileRows
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.publications import clipped
@@ -22,7 +23,7 @@ from kafka_sla.parquet_files import verify
 from kafka_sla.sla.rollups import RecordStats
 from kafka_sla.sla.windows.cells import NO_CELLS, Cells, cells_of
 from kafka_sla.sla.windows.wanted_rows import groups_of, latency_sql, pair_table, wanted_pairs
-from kafka_sla.sql import Sql
+from kafka_sla.sql import Sql, inside, one_of
 from kafka_sla.text.name_patterns import plain_names
 
 _ROWS_AT_ONCE = 2_500_000
@@ -48,19 +49,33 @@ def spans_of_slas(
     if not files:
         return found
     with opened(CONSUMER_LATENCY, files, slices) as db:
-        groups = groups_of(slas)
-        row_groups = {} if groups is None else db.row_groups(files, "group", groups)
+        row_groups = _row_groups(db, lake.counted_published_files(CONSUMER_LATENCY, slices), before, groups_of(slas))
         verify(files, _COLUMNS, row_groups)
         of_slas = _pairs(db, slas)
         pairs = sorted({pair for mine in of_slas for pair in mine})
         db.add(wanted=_numbered(of_slas, pairs))
-        inside = lake.published_files(CONSUMER_LATENCY, clipped(slices, interval))
-        histograms = histogram_sums(inside, slices, of_slas, interval, width_ms, row_groups)
+        of_interval = lake.published_files(CONSUMER_LATENCY, clipped(slices, interval))
+        histograms = histogram_sums(of_interval, slices, of_slas, interval, width_ms, row_groups)
         at_once = max(1, _ROWS_AT_ONCE // len(slas))
         for piece in lake.in_pieces(CONSUMER_LATENCY, interval, slas[0].cluster, width_ms, at_once):
             if any(piece.overlaps(one.interval) for one in slices):
                 _add_piece(found, db, pairs, piece, histograms, width_ms, window_ms)
     return found
+
+
+def _row_groups(
+    db: Sql, files: Mapping[str, FileRows], span: Interval, groups: Collection[str] | None
+) -> dict[str, list[int]]:
+    """By file the row groups that may have rows of this time and of these groups; None: of all. Of files that have no
+    others nobody asks."""
+    longer = [path for path, rows in files.items() if rows.inside < rows.all]
+    of_time = db.row_groups(longer, CONSUMER_LATENCY.time, inside(span))
+    if groups is None:
+        return of_time
+    of_groups = db.row_groups(list(files), "group", one_of(groups))
+    return of_groups | {
+        path: [number for number in of_groups.get(path, here) if number in here] for path, here in of_time.items()
+    }
 
 
 def _add_piece(
