@@ -2,7 +2,8 @@
 
 A real broker whose groups commit every ten seconds, a real Airflow that runs the DAG by its schedule, a real mailbox.
 One group stops committing; Postgres, Airflow, Spark, Kafka and the traffic share the processors, as on a small server.
-With a Spark that starts for each interval of five minutes, or one that stands by and intervals of one.
+With a Spark that starts for each interval of five minutes; or one that stands by, a scheduler that imports for its
+tasks, and intervals of one.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from demo.warm_up import create_topic
 from kafka_sla.config.settings import load_settings
 from kafka_sla.config.store import Store
 from kafka_sla.model.entities import floor_time
+from kafka_sla.tasks import preload
 
 _DAG = "kafka_sla"
 _RUNS_BEFORE = 10
@@ -234,4 +236,4 @@ def _environment(
         "kafka_sla_store": {"conn_type": "generic", "extra": stored},
     }
     found = {f"AIRFLOW_CONN_{name.upper()}": json.dumps(connection) for name, connection in named.items()}
-    return {"KAFKA_SLA_CONFIG": str(configuration), **found}
+    return {"KAFKA_SLA_CONFIG": str(configuration), preload.VARIABLE: "1" if case.stands_by else "", **found}

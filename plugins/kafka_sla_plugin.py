@@ -1,4 +1,5 @@
-"""Registers kafka_sla with Airflow, nothing else: it is imported in every task process, so it must stay cheap."""
+"""Registers kafka_sla with Airflow, nothing else: it is imported in every task process, so it must stay cheap, except
+in a scheduler that is asked to import for all of them."""
 
 from __future__ import annotations
 
@@ -9,7 +10,9 @@ from airflow.plugins_manager import AirflowPlugin
 
 from kafka_sla.airflow_versions import BaseDeadlineReference, conf
 from kafka_sla.tasks.deadlines import ScheduledIntervalEnd
+from kafka_sla.tasks.preload import preload
 
+preload()
 PREFIX = urlsplit(conf.get("api", "base_url", fallback="") or "").path.rstrip("/")
 """Where Airflow lies below its host, such as `/my-deployment`: it takes these addresses as they are."""
 

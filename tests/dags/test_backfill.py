@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
@@ -27,6 +28,7 @@ from kafka_sla.config.store import Store
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval
+from kafka_sla.tasks import preload
 from tests.airflow_home import ROOT
 from tests.dags import planted
 from tests.dags.planted import process_list
@@ -109,6 +111,7 @@ def world(kafka_sasl: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
         environment = {
             "KAFKA_SLA_CONFIG": str(folder / "kafka_sla.yml"),
             "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "3600",  # nobody edits a DAG here
+            preload.VARIABLE: "1",
         } | {f"AIRFLOW_CONN_{name.upper()}": json.dumps(one) for name, one in found.items()}
         own = {
             "AIRFLOW_HOME": str(folder / "airflow"),
@@ -171,6 +174,15 @@ def test_days_that_have_passed_are_backfilled_at_the_first_try_and_twice_with_th
     assert once["sla_misses"][0]["end_at"] == STOPPED.end + timedelta(minutes=1)  # its first commit is late
     assert world.published() == once
     assert world.mailbox.mails() == [], "history alarms nobody, however late it runs"
+
+
+def test_tasks_are_forked_from_what_imported_for_them(world: World) -> None:
+    processes = psutil.Process().children(recursive=True)
+    workers = [one for one in processes if any("LocalExecutor" in part for part in one.cmdline())]
+
+    assert world.client and workers
+    loaded = [{Path(part.path).name.partition(".")[0] for part in one.memory_maps()} for one in workers]
+    assert [{"libarrow", "_duckdb"} - of_worker for of_worker in loaded] == [set() for _ in workers]
 
 
 def test_no_password_can_be_found_in_any_trace_of_a_run(world: World) -> None:

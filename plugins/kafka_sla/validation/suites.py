@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import importlib.resources
 import json
+import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -96,6 +97,7 @@ def load() -> None:
     """Import Great Expectations, which takes seconds: start it in a thread while Spark starts and measures. Two of five
     it spends on libraries for expectations that no suite here has."""
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
+    logging.getLogger("great_expectations._docs_decorators").setLevel(logging.WARNING)  # it lists its own closures
     import_late("scipy.stats", "altair")
     importlib.import_module("great_expectations")
 

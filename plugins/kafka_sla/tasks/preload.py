@@ -1,0 +1,44 @@
+"""What tasks import, imported before in the scheduler: LocalExecutor forks each task's process from it. Starts nothing.
+
+Of a run each minute, most of what its tasks take is imports; forked processes share them, and their memory.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from importlib import import_module
+
+log = logging.getLogger(__name__)
+
+VARIABLE = "KAFKA_SLA_PRELOAD"
+"""Environment variable: anything but nothing asks for it. Every task of this scheduler starts with these modules."""
+MODULES = (
+    "airflow.sdk.execution_time.task_runner",
+    "kafka_sla.tasks.flow",
+    "kafka_sla.tasks.trigger_form",
+    "kafka_sla.pipeline.steps",
+    "kafka_sla.sources.kafka.snapshot",
+    "kafka_sla.spark_jobs.standing",
+    "kafka_sla.validation.expectation_types",
+    "kafka_sla.notifications.smtp",
+    "kafka_sla.notifications.incident_causes",
+    "kafka_sla.notifications.miss_context",
+    "kafka_sla.reporting.charts",
+)
+
+
+def preload() -> None:
+    """Import them in a scheduler that is asked to; everywhere else do nothing. What cannot be imported fails again in
+    the task that needs it."""
+    if not (os.environ.get(VARIABLE) and sys.argv[1:2] == ["scheduler"]):
+        return
+    from kafka_sla.validation import suites
+
+    try:
+        suites.load()
+        for name in MODULES:
+            import_module(name)
+    except ImportError as error:
+        log.warning("%s: not everything can be imported before tasks start: %s", VARIABLE, error)
