@@ -23,6 +23,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartiti
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from benchmarks.speed_recompute import busy
 from benchmarks.speed_table import say, seconds, table
 from demo.airflow_client import AirflowClient
 from demo.airflow_server import airflow
@@ -40,6 +41,7 @@ _DAG = "kafka_sla"
 _RUNS_BEFORE = 10
 """Runs in steady operation before the one that counts, where an interval is short: a standing Java takes so many to
 compile what it runs."""
+_MINUTES_WATCHED, _MINUTES_A_DAY = 5, 1_440
 _PARTITIONS, _BEAT_SECONDS, _RECORDS = 100, 10, 10
 _BEATS_BEFORE = 1_800 // _BEAT_SECONDS
 _LATE = "group-0"
@@ -70,6 +72,8 @@ class _Delay:
     seconds: float
     tasks: list[tuple[str, ...]]
     unfinished: int
+    busy: float
+    """Processor seconds a minute of all that runs on the machine, before the interval ended."""
 
 
 def starting() -> str:
@@ -88,7 +92,9 @@ def _delay(case: _Case, group_partitions: int = 1_000) -> str:
     found = _measured(case, group_partitions)
     return (
         f"{group_partitions:,} group-partitions, an interval of {case.minutes} min: the mail came"
-        f" **{seconds(found.seconds)}** after its end, with {found.unfinished} of the DAG's runs not done then.\n\n"
+        f" **{seconds(found.seconds)}** after its end, with {found.unfinished} of the DAG's runs not done then. Until"
+        f" then all processors together were busy {found.busy:.0f} s a minute, Kafka and its traffic included:"
+        f" {found.busy * _MINUTES_A_DAY / 3_600:.1f} hours a day.\n\n"
         + table(["task", "began, s after the end", "ended", "took"], found.tasks)
     )
 
@@ -110,24 +116,31 @@ def _measured(case: _Case, group_partitions: int) -> _Delay:
         client.wait_until_healthy(600)
         if spark:
             spark.wait()
-        end = _next_interval(client, traffic, case)
+        end, busy_seconds = _next_interval(client, traffic, case)
         mailed = _first_mail(client, box, end)
         unfinished = sum(state in ("queued", "running") for state in client.runs(_DAG).values())
-        return _Delay((mailed - end).total_seconds(), _tasks(client, end), unfinished)
+        return _Delay((mailed - end).total_seconds(), _tasks(client, end), unfinished, busy_seconds)
 
 
-def _next_interval(client: AirflowClient, traffic: _Traffic, case: _Case) -> datetime:
-    """Let an interval pass in which the late group stops; answers its end."""
+def _next_interval(client: AirflowClient, traffic: _Traffic, case: _Case) -> tuple[datetime, float]:
+    """Let an interval pass in which the late group stops; answers its end, and how many seconds a minute the processors
+    were busy in the last minutes before it."""
     earliest = datetime.now(UTC) + (_RUNS_BEFORE * case.width if case.minutes == 1 else timedelta(minutes=1))
     start = floor_time(earliest, case.minutes * 60_000) + case.width
     traffic.stops_at = start.timestamp() + (60 if case.minutes > 1 else 0)
     say(f"the interval that counts is {start:%H:%M} to {start + case.width:%H:%M}")
     client.unpause(_DAG)
-    while datetime.now(UTC) < start + case.width:
-        traffic.check()
-        client.alive()
-        time.sleep(0.2)
-    return start + case.width
+    end = start + case.width
+
+    def wait_until(at: datetime) -> float:
+        while datetime.now(UTC) < at:
+            traffic.check()
+            client.alive()
+            time.sleep(0.2)
+        return busy()
+
+    before = wait_until(end - timedelta(minutes=_MINUTES_WATCHED))
+    return end, (wait_until(end) - before) / _MINUTES_WATCHED
 
 
 def _first_mail(client: AirflowClient, box: Mailbox, end: datetime) -> datetime:
