@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -72,15 +72,16 @@ class Sql:
 
     def row_groups(self, files: Sequence[str], column: str, may_hold: MayHold) -> dict[str, list[int]]:
         """By file the row groups that may hold what is wanted of the column, as their statistics say; only of files
-        that are local, whose paths are no globs, and whose footers can be read. Arrow does not survive damaged
-        statistics; DuckDB does."""
+        that are local, whose paths are no globs, whose footers can be read, and that have the column. Arrow does not
+        survive damaged statistics; DuckDB does."""
         found: dict[str, list[int]] = {}
         for path in (path for path in files if "://" not in path and not set("*?[") & set(path)):
             try:
                 rows = self._connection.execute(_STATISTICS, {"path": path, "column": column}).fetchall()
             except duckdb.Error:
                 continue
-            found[path] = [number for number, low, high in rows if low is None or high is None or may_hold(low, high)]
+            if rows:
+                found[path] = [n for n, low, high in rows if low is None or high is None or may_hold(low, high)]
         return found
 
     def set(self, **values: Any) -> None:
@@ -124,14 +125,14 @@ def one_of(values: Collection[str]) -> MayHold:
 
 
 def inside(interval: Interval) -> MayHold:
-    """May it hold a time of the interval? What DuckDB cannot write as a time tells nothing."""
+    """May it hold a time of the interval? What DuckDB cannot write as a time in UTC tells nothing."""
 
     def may_hold(low: str, high: str) -> bool:
         try:
-            first, last = (datetime.fromisoformat(text).astimezone(UTC) for text in (low, high))
-        except (ValueError, OverflowError):
+            first, last = map(datetime.fromisoformat, (low, high))
+            return first < interval.end and last >= interval.start
+        except (ValueError, TypeError):
             return True
-        return first < interval.end and last >= interval.start
 
     return may_hold
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -34,8 +35,27 @@ from kafka_sla.sql import database
 with database(rows=pa.table({"n": list(range(1_000_000))})) as db:
     print(db.rows("SELECT sum(n)::BIGINT AS n FROM rows"))
 print(sorted(name for name in set(sys.modules) - before if name.startswith("kafka_sla.")))
+from scipy.stats._distn_infrastructure import rv_frozen
+import scipy.stats
+print(isinstance(scipy.stats.norm(), rv_frozen))
 """
 )
+_SPAWNED = """
+import multiprocessing
+import sys
+
+def said(queue):
+    import tests.airflow_home
+    import kafka_sla_plugin
+    queue.put((sys.argv[1], "great_expectations" in sys.modules))
+
+if __name__ == "__main__":
+    spawn = multiprocessing.get_context("spawn")
+    worker = spawn.Process(target=said, args=(queue := spawn.SimpleQueue(),))
+    worker.start()
+    print(queue.get())
+    worker.join()
+"""
 
 
 def _said(code: str, component: str, asked: str) -> list[str]:
@@ -47,9 +67,20 @@ def _said(code: str, component: str, asked: str) -> list[str]:
 
 
 def test_a_scheduler_imports_for_the_tasks_that_are_forked_from_it_and_what_it_imported_works_there() -> None:
-    loaded, added_up, more = _said(_FORKED, "scheduler", "1")[-3:]
+    loaded, added_up, more, plain = _said(_FORKED, "scheduler", "1")[-4:]
 
     assert (str(list(_HEAVY)), "[{'n': 499999500000}]", "[]") == (loaded, added_up, more)
+    assert "True" == plain, "what tasks of other DAGs import is no stand-in"
+
+
+def test_a_worker_that_is_not_forked_imports_nothing_ahead(tmp_path: Path) -> None:
+    program = tmp_path / "scheduler.py"
+    program.write_text(_SPAWNED)
+    command = [sys.executable, "-W", "ignore", str(program), "scheduler"]
+    environment = os.environ | {VARIABLE: "1", "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+
+    assert "('scheduler', False)" == ended.stdout.splitlines()[-1]
 
 
 @pytest.mark.parametrize(

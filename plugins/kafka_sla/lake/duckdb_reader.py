@@ -70,13 +70,25 @@ def slice_rows(
         return empty(table, names)
     values: dict[str, Any] = {f"group_{number}": name for number, name in enumerate(sorted(groups or ()))}
     of_groups = "" if groups is None else f'AND files."group" IN ({", ".join(f"${name}" for name in values)})'
-    # Said to Arrow, too, which else hands over all rows of a load that is longer than the slices.
-    span, time = hull(interval for _, interval, _ in slices), quoted_name(table.time)
-    of_time = f"WHERE files.{time} >= $start_at AND files.{time} < $end_at"
+    of_time, span = _within(table, slices)
     order = f"ORDER BY {quoted(table.key, 'files.')}" if in_order else ""
     tail = f"{shown(table.time)} {of_time} {of_groups} {order}"
-    values |= {"start_at": span.start, "end_at": span.end}
-    return _rows(table, files, names, tail, values, slices=_slice_table(slices))
+    return _rows(table, files, names, tail, values | span, slices=_slice_table(slices))
+
+
+def slice_count(table: Table, files: Sequence[str], slices: Sequence[tuple[str, Interval, str]]) -> int:
+    """How many rows these slices have."""
+    where, span = _within(table, slices)
+    with opened(table, files, slices) as db:
+        (found,) = db.rows(f"SELECT count(*) AS rows FROM files {shown(table.time)} {where}", **span)
+    return int(found["rows"])
+
+
+def _within(table: Table, slices: Sequence[tuple[str, Interval, str]]) -> tuple[str, dict[str, Any]]:
+    """The time that slices span, said where files are read: else all rows of a load that is longer come out of them."""
+    span, time = hull(interval for _, interval, _ in slices), quoted_name(table.time)
+    where = f"WHERE files.{time} >= $start_at AND files.{time} < $end_at"
+    return where, {"start_at": span.start, "end_at": span.end}
 
 
 def shown(time: str) -> str:

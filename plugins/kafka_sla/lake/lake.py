@@ -19,7 +19,7 @@ from pyiceberg.table import Transaction
 from kafka_sla.config.store import Store
 from kafka_sla.errors import DamagedFile, StoreError
 from kafka_sla.files import check_writable, write_days
-from kafka_sla.lake.duckdb_reader import distinct_values, empty, fact_rows, new_rows, slice_rows
+from kafka_sla.lake.duckdb_reader import distinct_values, empty, fact_rows, new_rows, slice_count, slice_rows
 from kafka_sla.lake.fact_days import MOST_ROWS
 from kafka_sla.lake.iceberg import FileRows, Iceberg, between, counted, paths, planned_files
 from kafka_sla.lake.load_merging import FEWEST
@@ -214,14 +214,17 @@ class Lake:
         be spread evenly."""
         slices = self._ledger.publications.slices([cluster], interval)
         step, shown = timedelta(milliseconds=step_ms), sum((_length(s) for s in slices), timedelta())
-        rows, whole = self.rows_shown(table, interval, cluster), -((interval.start - interval.end) // step)
+        rows, whole = self.rows_shown(table, interval, cluster, most_rows), -((interval.start - interval.end) // step)
         steps = int(most_rows * (shown / step) / rows) if rows else whole
         return interval.pieces(min(max(1, steps), whole) * step)
 
-    def rows_shown(self, table: Table, interval: Interval, cluster: str) -> int:
-        """About so many rows are published of the cluster, and of others in the same files."""
+    def rows_shown(self, table: Table, interval: Interval, cluster: str, many: int) -> int:
+        """At most so many rows are published of the cluster: those of all files that hold one. Where these are more
+        than `many`, what is published is counted, because most of a long load's may be of other times."""
         slices = self._ledger.publications.slices([cluster], interval)
-        return sum(rows.inside for rows in self.counted_published_files(table, slices).values())
+        files = self._published(table, slices)
+        found = sum(file.record_count for file in files)
+        return slice_count(table, paths(files), slices) if found > many else found
 
     # reading
 

@@ -143,7 +143,8 @@ def _evidence(settings: Settings, sla: Sla, miss: Miss, until: datetime, rows: _
     times = evidence_times(miss, until, settings.window_ms)
     during = [Interval(max(miss.start, time.start), time.end) for time in times]
     judged: Iterable[tuple[pa.Table, pa.Table]]
-    if sum(lake.rows_shown(CONSUMER_LATENCY, _hours(time), sla.cluster) for time in times) < _MANY_ROWS:
+    shown = sum(lake.rows_shown(CONSUMER_LATENCY, _hours(time), sla.cluster, _MANY_ROWS) for time in times)
+    if shown < _MANY_ROWS:
         latency = pa.concat_tables([rows.of(CONSUMER_LATENCY, time, own, _EXPLAINING) for time in times])
         states = [_told(sla, lake, time, lambda of: rows.of(STEADY_STATE, of, own, _STATES)) for time in during]
         judged = [(latency, pa.concat_tables(states))]

@@ -22,7 +22,7 @@ from kafka_sla.model.arrow_schemas import arrow_rows, arrow_schema
 from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, FACTS, LOG_OFFSETS, STEADY_STATE, TABLES
 from tests.kafka_sla.databases import in_each
-from tests.kafka_sla.loads import DAY, MINUTE, at, changed_since, load, points, span, stage
+from tests.kafka_sla.loads import DAY, MINUTE, at, changed_since, load, metric_row, points, span, stage, write
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -306,12 +306,21 @@ class TestLoads:
             assert [(piece.end - piece.start) // MINUTE for piece in found] == minutes_each
             assert (found[0].start, found[-1].end) == (asked.start, asked.end)
 
-    def test_a_part_of_a_long_load_has_its_share_of_the_rows(self, lake: Lake, ledger: Ledger) -> None:
-        load(lake, ledger, "long", span("0:00", "20:00"))
-        hour = span("9:00", "10:00")
-        assert list(lake.in_pieces(CONSUMER_LATENCY, hour, "a", 60_000, 70)) == [hour]
-        assert len(list(lake.in_pieces(CONSUMER_LATENCY, hour, "a", 60_000, 20))) == 4
-        assert 60 <= lake.rows_shown(CONSUMER_LATENCY, hour, "a") <= 65
+    def test_of_a_long_load_the_rows_of_the_time_count(self, lake: Lake, ledger: Ledger) -> None:
+        """However they are spread: partitions that are busy since yesterday have no rows of the days before."""
+        whole, idle, busy = span("0:00", "20:00"), span("8:00", "9:00"), span("19:00", "20:00")
+        rows = [
+            metric_row(CONSUMER_LATENCY, "a", partition, window)
+            for window in whole.windows(60_000)
+            for partition in range(100 if busy.overlaps(window) else 1)
+        ]
+        ledger.open(writing=True)
+        lake.add_load("long", whole, {CONSUMER_LATENCY.name: [write(lake, "long", whole, CONSUMER_LATENCY, rows)]})
+        ledger.publications.publish(["a"], whole, "long", {"a": ledger.ingestions.readable_seq("a")})
+
+        assert list(lake.in_pieces(CONSUMER_LATENCY, idle, "a", 60_000, 60)) == [idle]
+        assert len(list(lake.in_pieces(CONSUMER_LATENCY, busy, "a", 60_000, 600))) == 10
+        assert [lake.rows_shown(CONSUMER_LATENCY, hour, "a", 1_000) for hour in (idle, busy)] == [60, 6_000]
 
     def test_where_nothing_is_published_all_is_one_piece(self, lake: Lake) -> None:
         hour = span("9:00", "10:00")
