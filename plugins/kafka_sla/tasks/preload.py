@@ -1,7 +1,7 @@
 """What tasks import, imported before in the scheduler: LocalExecutor forks each task's process from it. Asks no module
 for anything.
 
-Of a run each minute, most of what its tasks take is imports; forked processes share them, and their memory.
+Of a run each minute, half of what its tasks take is imports; forked processes share them, and their memory.
 """
 
 from __future__ import annotations
