@@ -28,7 +28,7 @@ from kafka_sla.spark_jobs.numeric.scans import begins
 _ROWS = 250_000
 _DAY_US = 86_400_000_000
 _ROWS_OF_DAYS = 10_000
-"""Fewer rows are no row group of their own: each has statistics of every column, which whoever opens the file reads."""
+"""A row group has so many on average: each has statistics of every column, which whoever opens the file reads."""
 WRITTEN = "name STRING, path STRING, rows BIGINT"
 """What a task tells of each file that it wrote."""
 TaskTables = Callable[[Iterable[pa.RecordBatch]], Iterator[Mapping[Table, pa.Table]]]

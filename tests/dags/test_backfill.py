@@ -176,11 +176,12 @@ def test_days_that_have_passed_are_backfilled_at_the_first_try_and_twice_with_th
     assert world.mailbox.mails() == [], "history alarms nobody, however late it runs"
 
 
-def test_tasks_are_forked_from_what_imported_for_them(world: World) -> None:
+@pytest.mark.usefixtures("world")
+def test_tasks_are_forked_from_what_imported_for_them() -> None:
     processes = psutil.Process().children(recursive=True)
     workers = [one for one in processes if any("worker -- LocalExecutor" in part for part in one.cmdline())]
 
-    assert world.client and workers
+    assert workers
     loaded = [{Path(part.path).name.partition(".")[0] for part in one.memory_maps()} for one in workers]
     assert [{"libarrow", "_duckdb"} - of_worker for of_worker in loaded] == [set() for _ in workers]
 

@@ -170,6 +170,16 @@ def test_who_reads_some_hours_finds_the_row_groups_that_may_hold_them(tmp_path: 
             assert db.row_groups([str(path)], "window_start", inside(span(*asked))) == {str(path): row_groups}
 
 
+def test_statistics_that_do_not_tell_leave_no_row_group_out(tmp_path: Path) -> None:
+    path, hour = tmp_path / "rows.parquet", span("10:00", "11:00")
+    without_zone = pa.array([at("01:00").replace(tzinfo=None)], pa.timestamp("us"))
+    pq.write_table(pa.table({"naive": without_zone, "word": ["noon"], "nothing": pa.nulls(1, pa.int64())}), path)
+    with database() as db:
+        found = [db.row_groups([str(path)], name, inside(hour)) for name in ("naive", "word", "nothing", "not_there")]
+
+    assert [{str(path): [0]}, {str(path): [0]}, {str(path): [0]}, {}] == found
+
+
 def test_any_damaged_footer_gives_row_groups_or_leaves_all_to_be_verified(tmp_path: Path) -> None:
     """Its statistics, which have no checksum either, end the process where Arrow decodes them."""
     path, dice = tmp_path / "facts.parquet", random.Random(4)

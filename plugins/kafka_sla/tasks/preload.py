@@ -18,7 +18,7 @@ VARIABLE = "KAFKA_SLA_PRELOAD"
 """Environment variable: anything but nothing asks for it. Every task of this scheduler starts with these modules."""
 _OF_OTHERS = ("scipy.stats", "altair")
 """Ours do without them (`validation/late_imports.py`), but tasks of other DAGs may want them as they are."""
-MODULES = (
+_MODULES = (
     "airflow.sdk.execution_time.task_runner",
     "kafka_sla.tasks.flow",
     "kafka_sla.tasks.trigger_form",
@@ -44,7 +44,7 @@ def preload() -> None:
         for name in _OF_OTHERS:
             import_module(name)
         suites.load()
-        for name in MODULES:
+        for name in _MODULES:
             import_module(name)
     except Exception:  # of any kind, while libraries are imported; the plugin has to be there all the same
         log.warning("%s: not everything can be imported before tasks start", VARIABLE, exc_info=True)

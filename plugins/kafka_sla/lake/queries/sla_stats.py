@@ -44,12 +44,13 @@ def spans_of_slas(
     # The window before tells how much was produced in the first one.
     before = Interval(interval.start - timedelta(milliseconds=window_ms), interval.end)
     slices = ledger.publications.slices([slas[0].cluster], before)
-    files = lake.published_files(CONSUMER_LATENCY, slices)
+    counted = lake.counted_published_files(CONSUMER_LATENCY, slices)
+    files = list(counted)
     found: list[dict[datetime, RecordStats]] = [{} for _ in slas]
     if not files:
         return found
     with opened(CONSUMER_LATENCY, files, slices) as db:
-        row_groups = _row_groups(db, lake.counted_published_files(CONSUMER_LATENCY, slices), before, groups_of(slas))
+        row_groups = _row_groups(db, counted, before, groups_of(slas))
         verify(files, _COLUMNS, row_groups)
         of_slas = _pairs(db, slas)
         pairs = sorted({pair for mine in of_slas for pair in mine})
