@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 _PARTS = ("metadatabase", "scheduler", "dag_processor", "triggerer")
@@ -60,8 +60,11 @@ class AirflowClient:
         self.set_slots(_POOL, 0)
         self.unpause(dag_id)
         self._poll(lambda: bool(self.runs(dag_id)), seconds, f"Airflow makes no run of {dag_id}")
-        for run_id in self.runs(dag_id):
+        made = list(self.runs(dag_id))
+        for run_id in made:
             self.fail(dag_id, run_id)
+        self._wait_for_next_loop(seconds)  # a scheduler that has in hand what is deleted ends with an error
+        for run_id in made:
             self._ask("DELETE", f"/api/v2/dags/{dag_id}/dagRuns/{run_id}")
         self.set_slots(_POOL, _SLOTS)
 
@@ -162,10 +165,21 @@ class AirflowClient:
                 next_word = now + _WORD_SECONDS
             time.sleep(0.5)
 
+    def _wait_for_next_loop(self, seconds: float) -> None:
+        """Until the scheduler has ended the loop that it is in: it reports to be alive between two of them."""
+        now = datetime.now(UTC)
+        self._poll(lambda: self._reported_at() > now, seconds, "the scheduler does not go on")
+
+    def _reported_at(self) -> datetime:
+        return datetime.fromisoformat(self._health()["scheduler"]["latest_scheduler_heartbeat"])
+
+    def _health(self) -> dict[str, Any]:
+        with _OPEN(f"{self.address}/api/v2/monitor/health", timeout=5) as answer:
+            return dict(json.load(answer))
+
     def _is_healthy(self) -> bool:
         try:
-            with _OPEN(f"{self.address}/api/v2/monitor/health", timeout=5) as answer:
-                health = json.load(answer)
+            health = self._health()
         except OSError:
             return False
         return all((health.get(part) or {}).get("status") == "healthy" for part in _PARTS)

@@ -178,8 +178,9 @@ def test_days_that_have_passed_are_backfilled_at_the_first_try_and_twice_with_th
 
 @pytest.mark.usefixtures("world")
 def test_tasks_are_forked_from_what_imported_for_them() -> None:
-    processes = psutil.Process().children(recursive=True)
-    workers = [one for one in processes if any("worker -- LocalExecutor" in part for part in one.cmdline())]
+    below = {child.pid for child in psutil.Process().children(recursive=True)}
+    named = {one: " ".join(one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"]) if one.pid in below}
+    workers = [one for one, name in named.items() if "worker -- LocalExecutor" in name]
 
     assert workers
     loaded = [{Path(part.path).name.partition(".")[0] for part in one.memory_maps()} for one in workers]
