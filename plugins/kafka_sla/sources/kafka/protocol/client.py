@@ -22,6 +22,7 @@ from kafka.errors import (
     LeaderNotAvailableError,
     NodeNotReadyError,
     SaslAuthenticationFailedError,
+    ThrottlingQuotaExceededError,
     UnknownBrokerIdError,
     UnsupportedSaslMechanismError,
 )
@@ -49,6 +50,18 @@ request while a quota is used up: such a quota lets about one a second through, 
 
 # At its usual levels the library logs every failed attempt, and in debug the configuration with its password.
 logging.getLogger("kafka").setLevel(logging.CRITICAL)
+
+
+class QuotaUsedUp(ThrottlingQuotaExceededError):  # type: ignore[misc]
+    """In place of what a broker withholds: it would answer after so many seconds."""
+
+    message = "a quota of this client is used up; raise its consumer_byte_rate or request_percentage"
+    retriable = False
+    """Whoever gets this has waited long enough."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +209,22 @@ class Client:
         in_flight: deque[tuple[int, Any, Any]] = deque()
         for index, request in requests:
             if len(in_flight) >= IN_FLIGHT:
-                await self._take(node, answers, *in_flight.popleft())
+                await self._take_next(node, answers, in_flight)
             in_flight.append((index, request, self._send(node, request)))
         while in_flight:
-            await self._take(node, answers, *in_flight.popleft())
+            await self._take_next(node, answers, in_flight)
+
+    async def _take_next(self, node: int | None, answers: list[Any], in_flight: deque[tuple[int, Any, Any]]) -> None:
+        """Await the answer to the oldest request. Where it says that a broker reads nothing more of this connection for
+        longer than an answer is waited for, so do those to the others, and what follows is asked on another one."""
+        first, request, sent = in_flight.popleft()
+        await self._take(node, answers, first, request, sent)
+        seconds = _throttled_s(answers[first])
+        if node is not None and seconds * 1_000 > _REQUEST_MS:
+            for index, _, _ in in_flight:
+                answers[index] = QuotaUsedUp(seconds)
+            in_flight.clear()
+            self._manager.close(node)
 
     async def _take(self, node: int | None, answers: list[Any], index: int, request: Any, sent: Any) -> None:
         """Await one answer; what a throttled or reconnecting broker would not take is sent again, with patience."""
@@ -222,7 +247,7 @@ class Client:
             return sent
         try:
             answer = await self._manager.wait_for(sent, _REQUEST_MS + 1_000)
-            throttled_s = getattr(answer, "throttle_time_ms", 0) / 1_000
+            throttled_s = min(_throttled_s(answer), _REQUEST_MS / 1_000)
             self._throttled_until = max(self._throttled_until, time.monotonic() + throttled_s)
             return answer
         except KafkaTimeoutError as error:
@@ -243,3 +268,8 @@ class Client:
     def _close(self) -> None:
         self._manager.close()
         self._net.close()
+
+
+def _throttled_s(answer: Any) -> float:
+    """How long the broker reads nothing more of the connection that this came on."""
+    return float(getattr(answer, "throttle_time_ms", 0)) / 1_000

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from kafka.errors import KafkaError, ThrottlingQuotaExceededError
+from kafka.errors import KafkaError
 
-from kafka_sla.sources.kafka.protocol.client import Ask, Client
+from kafka_sla.sources.kafka.protocol.client import Ask, Client, QuotaUsedUp
 from kafka_sla.sources.kafka.protocol.kafka_python import FetchRequest, IsolationLevel
 from kafka_sla.sources.kafka.protocol.record_batches import read_batches
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
@@ -21,23 +21,11 @@ _LAST_VERSION_WITH_NAMES = 12
 _PARTITIONS, _BYTES = 64, 8 * 1024**2
 """What one request may ask for: so many partitions, and so many bytes together where one does not ask for more."""
 PATIENCE_S = 60
-"""How long brokers may withhold every answer: a quota counts the last ten seconds by default, and the waits that a
-broker names are shorter than it takes."""
+"""How long brokers may withhold every answer. A quota counts the last ten seconds by default: of one that fits what is
+asked for, the waits that a broker names are shorter than that; of one that does not, they can be hours."""
 _PAUSE_S = 0.1
 ONE_BATCH = 1
 """A limit that nothing fits: the broker then answers with exactly one batch."""
-
-
-class _Withheld(ThrottlingQuotaExceededError):  # type: ignore[misc]
-    """What an answer without any partition means: a quota is used up, ask again after so many seconds."""
-
-    message = "a quota of this client is used up; raise its consumer_byte_rate or request_percentage"
-    retriable = False
-    """Whoever gets this has waited long enough."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__()
-        self.seconds = seconds
 
 
 class FetchPosition(NamedTuple):
@@ -90,22 +78,23 @@ def _fill(
         for indexes, answer in zip(left, client.ask(asks), strict=True):
             for i, told in zip(indexes, _parts(answer, [places[i].tp for i in indexes]), strict=True):
                 answers[i] = told
-        withheld = [indexes for indexes in left if isinstance(answers[indexes[0]], _Withheld)]
+        withheld = {indexes[0]: indexes for indexes in left if isinstance(answers[indexes[0]], QuotaUsedUp)}
         if len(withheld) < len(left):
             client.waited_in_vain_s = 0
-        if withheld:
-            seconds = max(_PAUSE_S, *(answers[indexes[0]].seconds for indexes in withheld))
-            client.sleep(seconds)
+        waits = {first: max(_PAUSE_S, answers[first].seconds) for first in withheld}
+        short = {first: s for first, s in waits.items() if s <= PATIENCE_S - client.waited_in_vain_s}
+        if short:
+            client.sleep(seconds := max(short.values()))
             client.waited_in_vain_s += seconds
-        left = withheld if client.waited_in_vain_s < PATIENCE_S else []
+        left = [withheld[first] for first in short]
 
 
 def _parts(answer: Any, partitions: Sequence[TopicPartition]) -> list[Any]:
     """What an answer says of each partition."""
     if isinstance(answer, KafkaError):
         return [answer] * len(partitions)
-    if not answer.responses:
-        return [_Withheld(answer.throttle_time_ms / 1_000)] * len(partitions)
+    if not answer.responses:  # all of it is withheld
+        return [QuotaUsedUp(answer.throttle_time_ms / 1_000)] * len(partitions)
     told = {
         TopicPartition(topic.topic, partition.partition_index): partition
         for topic in answer.responses

@@ -54,19 +54,18 @@ def test_a_snapshot_waits_for_a_broker_that_takes_few_requests(kafka_classes: No
     assert [(one.commits.num_rows, one.notes) for one in seen] == [(3, ())] * 6
 
 
-def test_what_a_quota_never_lets_through_is_told_and_all_the_rest_read(
-    kafka_classes: None, waited: list[float], monkeypatch: pytest.MonkeyPatch
+def test_what_a_quota_never_lets_through_is_not_waited_for_and_all_the_rest_read(
+    kafka_classes: None, waited: list[float]
 ) -> None:
-    monkeypatch.setattr(fetch, "PATIENCE_S", 3)
     with Broker() as broker:
         name = batches_of_12_kb(broker)
-        limit(broker, 1_000)  # a broker counts ten seconds: it never lets more than 10,000 bytes through at once
+        limit(broker, 100)  # the few commits fit; for the records the broker names waits of minutes
 
         seen = look(broker, this_minute(), name, live=True)
 
-    assert sum(waited) >= 3
+    assert sum(waited) <= fetch.PATIENCE_S
     assert seen.commits.num_rows == 3
-    assert max(points(seen))[1] == 400
+    assert max(points(seen))[1] == 400, "what is asked of the same broker afterwards is answered"
     assert any("windows were not sampled" in note for note in seen.notes)
     cure = "a quota of this client is used up; raise its consumer_byte_rate or request_percentage"
     assert {note.rpartition(": ")[2] for note in seen.notes} - {"latencies there are estimates without bounds"} == {
