@@ -11,6 +11,7 @@ import secrets
 import threading
 import time
 from collections import deque
+from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from urllib.parse import parse_qs
@@ -24,7 +25,7 @@ class TokenServer:
         self.issued: list[str] = []
         self.scopes: list[str] = []
         self.failures: deque[int] = deque()
-        """Codes with which the next requests are answered instead."""
+        """Codes with which the next requests are answered instead, and asked to come again in an hour."""
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._thread = threading.Thread(target=self._server.serve_forever, name="tokens", daemon=True)
 
@@ -72,7 +73,7 @@ def _handler(tokens: TokenServer) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
             if tokens.failures:
-                self._answer(tokens.failures.popleft(), {"error": "temporarily_unavailable"})
+                self._answer(tokens.failures.popleft(), {"error": "temporarily_unavailable"}, {"Retry-After": "3600"})
             elif self.headers["Authorization"] != f"Basic {login}":
                 self._answer(401, {"error": "invalid_client"})
             elif form.get("grant_type") != ["client_credentials"]:
@@ -81,9 +82,11 @@ def _handler(tokens: TokenServer) -> type[BaseHTTPRequestHandler]:
                 tokens.scopes += form.get("scope", [])
                 self._answer(200, {"access_token": tokens.token(), "expires_in": tokens.life_s})
 
-        def _answer(self, code: int, content: dict[str, object]) -> None:
+        def _answer(self, code: int, content: dict[str, object], headers: Mapping[str, str] = {}) -> None:
             body = json.dumps(content).encode()
             self.send_response(code)
+            for name, value in headers.items():
+                self.send_header(name, value)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

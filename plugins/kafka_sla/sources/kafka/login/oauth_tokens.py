@@ -19,8 +19,14 @@ from urllib3.util.retry import Retry
 
 _TIMEOUT_S = 10
 _RETRIES = Retry(
-    3, backoff_factor=0.2, status_forcelist=(429, 500, 502, 503, 504), allowed_methods=None, raise_on_status=False
+    3,
+    backoff_factor=0.2,
+    status_forcelist=(429, 500, 502, 503, 504),
+    allowed_methods=None,
+    raise_on_status=False,
+    respect_retry_after_header=False,
 )
+"""An endpoint may ask to wait for hours: a snapshot fails instead, and the next run asks again."""
 _REUSED = 0.8
 """Share of its life for which a token serves new logins. A broker that limits sessions ends them with the token, and
 logins are renewed after 85 to 95 % of it: by then there must be a new one."""

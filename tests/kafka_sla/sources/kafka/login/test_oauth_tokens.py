@@ -6,10 +6,12 @@ import base64
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from kafka.net.sasl.msk import AwsMskIamClient
+from urllib3.util import retry
 
 from demo.broker import free_ports
 from demo.token_server import TokenServer
@@ -60,10 +62,15 @@ def test_scope_and_extensions_go_where_they_belong(tokens: TokenServer) -> None:
     assert tokens.scopes == ["kafka:read"]
 
 
-def test_an_endpoint_that_is_busy_for_a_moment_costs_nothing(tokens: TokenServer) -> None:
-    tokens.failures.extend([503, 500])
+def test_an_endpoint_that_is_busy_for_a_moment_costs_a_moment_whatever_it_asks_for(
+    tokens: TokenServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(retry, "time", SimpleNamespace(time=time.time, sleep=waits.append))
+    tokens.failures.extend([503, 429, 500])
 
     assert provider(**tokens.client()).token() == tokens.issued[0]
+    assert 0 < sum(waits) < 3
 
 
 def test_a_wrong_secret_is_reported_without_the_secret(tokens: TokenServer) -> None:
