@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("plugins", "spark_jobs", "expectations", "dags", "demo", "tests", "benchmarks")
 
 PACKAGES = (
-    "errors",
+    "errors http_answers",
     "model object_stores",
     "parquet_files",
     "files sql",
@@ -56,7 +56,13 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "prometheus_client": ("kafka_sla.sources.jmx_exporters", "tests"),
     "pyiceberg": ("kafka_sla.lake", "kafka_sla.object_stores", "tests"),
     "pyspark": ("kafka_sla.spark_jobs", "kafka_sla.validation", "benchmarks", "tests"),
-    "requests": ("kafka_sla.lake.catalogs", "kafka_sla.notifications.webhooks.webhook", "kafka_sla.sources", "tests"),
+    "requests": (
+        "kafka_sla.http_answers",
+        "kafka_sla.lake.catalogs",
+        "kafka_sla.notifications.webhooks.webhook",
+        "kafka_sla.sources",
+        "tests",
+    ),
     "smtplib": ("kafka_sla.notifications.smtp", "tests"),
 }
 """The one door to each outside world: package → who may import it."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -35,7 +36,8 @@ Site = Callable[[dict[str, tuple[int, str | list[str]]]], str]
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    """Serves what it is given, by path: status and text, or texts in turn; answers its address."""
+    """Serves what it is given, by path: status and text, or texts in turn; answers its address. `/slow` is given away
+    a line a second."""
     pages: dict[str, tuple[int, str | list[str]]] = {}
 
     class Pages(BaseHTTPRequestHandler):
@@ -44,12 +46,16 @@ def site() -> Iterator[Site]:
             asked.extend(parse_qs(urlsplit(self.path).query).get("name[]", []))
             self.send_response(status)
             self.end_headers()
-            self.wfile.write((text if isinstance(text, str) else text.pop(0)).encode())
+            shown, slow = text if isinstance(text, str) else text.pop(0), self.path.startswith("/slow")
+            for part in shown.splitlines(keepends=True) if slow else [shown]:
+                self.wfile.write(part.encode())
+                over.wait(slow)
 
         def log_message(self, format: str, *args: object) -> None:
             """Keeps the tests' output clean."""
 
     asked: list[str] = []
+    over = Event()
     with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server, ThreadPoolExecutor(1) as thread:
         running = thread.submit(server.serve_forever, 0.01)
 
@@ -58,6 +64,7 @@ def site() -> Iterator[Site]:
             return f"http://127.0.0.1:{server.server_port}"
 
         yield serve
+        over.set()
         server.shutdown()
         running.result(120)
     assert "process_start_time_seconds" in asked, "only what is read is asked for"
@@ -107,6 +114,7 @@ def test_exporters_that_tell_nothing_are_named_and_the_others_are_read(site: Sit
             "/rules": (200, "jvm_threads 12\n"),
             "/moved": (302, ""),
             "/swapped": (200, SHOWN.replace('"2"', '"6"')),
+            "/slow": (200, SHOWN),
         }
     )
 
@@ -114,6 +122,7 @@ def test_exporters_that_tell_nothing_are_named_and_the_others_are_read(site: Sit
         *(f"{root}/{page}" for page in ("good", "gone", "page", "rules", "moved")),
         f"http://127.0.0.1:{closed}/metrics",
         f"{root}/swapped",
+        f"{root}/slow",
     )
 
     assert [0] == found.broker_requests["broker"].to_pylist()
@@ -124,6 +133,7 @@ def test_exporters_that_tell_nothing_are_named_and_the_others_are_read(site: Sit
         "4 .*answers 302",
         "5 .*cannot be reached",
         "6 .*another broker",
+        "7 .*does not answer in time",
     )
     assert len(expected) == len(found.notes)
     for words, note in zip(expected, found.notes, strict=True):

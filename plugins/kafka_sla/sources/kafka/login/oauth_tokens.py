@@ -17,7 +17,10 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
-_TIMEOUT_S = 10
+from kafka_sla.http_answers import in_time
+
+_TIMEOUT_S, _ALL_S = 10, 45
+"""Until an endpoint answers, and until it has answered: it is asked four times at most."""
 _RETRIES = Retry(
     3,
     backoff_factor=0.2,
@@ -89,10 +92,11 @@ def client_credentials(
     def issue() -> Token:
         grant = {"grant_type": "client_credentials", **({"scope": scope} if scope else {})}
         asked_at = time.time()
-        try:
+
+        def ask() -> requests.Response:
             with requests.Session() as session:
                 session.mount(endpoint, HTTPAdapter(max_retries=_RETRIES))
-                answer = session.post(
+                return session.post(
                     endpoint,
                     grant,
                     auth=(client_id, secret),
@@ -100,6 +104,9 @@ def client_credentials(
                     verify=authority or True,
                     allow_redirects=False,
                 )
+
+        try:
+            answer = in_time(ask, _ALL_S)
         except requests.RequestException as error:
             raise TokenRefused(
                 f"the token endpoint at {place} does not answer ({type(error).__name__});"
