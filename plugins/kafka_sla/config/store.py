@@ -15,6 +15,8 @@ from kafka_sla.errors import StoreError
 from kafka_sla.model.entities import Connection
 
 _POSTGRES = ("postgres", "postgresql")
+_OF_LIBPQ = ("ssl", "connect_timeout", "keepalives", "tcp_user_timeout")
+"""How the settings begin that a connection's extra may have for the driver."""
 _CATALOGS = ("rest", "glue", "hive", "dynamodb", "bigquery")
 """PyIceberg's types of catalogs that several processes may use, besides the store's own database."""
 
@@ -138,7 +140,7 @@ def _postgres_url(connection: Connection) -> URL:
         host=connection.host,
         port=connection.port,
         database=connection.schema or "postgres",
-        query={k: str(v) for k, v in connection.extra.items() if k.startswith("ssl")},
+        query={k: str(v) for k, v in connection.extra.items() if k.startswith(_OF_LIBPQ)},
     )
 
 

@@ -17,7 +17,7 @@ from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
 from kafka_sla.lake.files.durable_io import DurableFileIO
 from kafka_sla.lake.table_layout import NAMESPACE
-from kafka_sla.ledger.storage.database import sqlite_address
+from kafka_sla.ledger.storage.database import address, notice_lost_machines
 
 _UNREACHED = (RESTError, OAuthError, NoSuchNamespaceError, RequestException)
 """What catalogs behind a server raise when they do not answer, refuse, or do not say whether they have committed."""
@@ -34,12 +34,15 @@ def connect(store: Store) -> Catalog:
 def own_catalog(store: Store) -> SqlCatalog:
     """The one in the store's database; StoreError where the tables are in another one."""
     require_own(store)
-    url = store.url
-    if url.get_backend_name() == "sqlite":
-        Path(url.database or "").parent.mkdir(parents=True, exist_ok=True)
-        url = sqlite_address(store)
-    address = url.render_as_string(hide_password=False)
-    return SqlCatalog(NAMESPACE, uri=address, warehouse=store.warehouse, pool_pre_ping="true", **_files(store))
+    url = address(store)
+    is_file = url.get_backend_name() == "sqlite"
+    if is_file:
+        Path(store.url.database or "").parent.mkdir(parents=True, exist_ok=True)
+    uri = url.render_as_string(hide_password=False)
+    catalog = SqlCatalog(NAMESPACE, uri=uri, warehouse=store.warehouse, pool_pre_ping="true", **_files(store))
+    if not is_file:
+        notice_lost_machines(catalog.engine)
+    return catalog
 
 
 def require_own(store: Store) -> None:

@@ -32,9 +32,13 @@ def test_a_postgres_connection_becomes_a_url_with_its_password_kept_out_of_sight
 
 def test_a_postgres_connection_keeps_its_tls_settings() -> None:
     store = Store.from_connection(
-        connection(conn_type="postgres", host="db", extra={"warehouse": "s3://bucket/lake/", "sslmode": "verify-full"})
+        connection(
+            conn_type="postgres",
+            host="db",
+            extra={"warehouse": "s3://bucket/lake/", "sslmode": "verify-full", "keepalives_idle": 5},
+        )
     )
-    assert store == Store("s3://bucket/lake", "postgresql+psycopg2://db/postgres?sslmode=verify-full")
+    assert store == Store("s3://bucket/lake", "postgresql+psycopg2://db/postgres?keepalives_idle=5&sslmode=verify-full")
 
 
 def test_endpoint_region_and_credentials_come_from_the_extra_and_are_kept_out_of_sight() -> None:

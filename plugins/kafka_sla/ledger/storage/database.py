@@ -43,7 +43,22 @@ from kafka_sla.ledger.storage.former_tables import former_tables, replace_table
 
 BUSY_SECONDS = 60
 """How long a SQLite writer waits for the one before it; a notice being mailed holds the lock for seconds."""
-
+_LOST = {
+    "connect_timeout": "10",
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "60000",
+}
+"""Of libpq, where the store's address does not say otherwise: who is connected to a machine that was lost, or cut off,
+notices within a minute. Systems take two hours, and a server keeps the locks of a lost writer as long."""
+_OF_SERVER = text(
+    "SELECT set_config('tcp_keepalives_idle', :keepalives_idle, true),"
+    " set_config('tcp_keepalives_interval', :keepalives_interval, true),"
+    " set_config('tcp_keepalives_count', :keepalives_count, true),"
+    " set_config('tcp_user_timeout', :tcp_user_timeout, true)"
+)
+"""The same for the server's side of the connection."""
 _HOPELESS = (
     "authentication failed",
     "no password supplied",
@@ -234,9 +249,11 @@ def retrying(attempt: Callable[[], T], errors: tuple[type[Exception], ...], seco
 
 
 def _engine(store: Store) -> Engine:
-    url = store.url
+    url = address(store)
     if url.get_backend_name() != "sqlite":
-        return create_engine(url, poolclass=NullPool)
+        engine = create_engine(url, poolclass=NullPool)
+        notice_lost_machines(engine)
+        return engine
     if not url.database:
         raise StoreError("an in-memory SQLite database is lost between processes: name a file")
     try:
@@ -245,7 +262,7 @@ def _engine(store: Store) -> Engine:
         raise StoreError(
             f"no folder can be made for the database {url.database}: {error.strerror}; check it"
         ) from error
-    engine = create_engine(sqlite_address(store), poolclass=NullPool)
+    engine = create_engine(url, poolclass=NullPool)
     event.listen(engine, "connect", _unguided if is_read_only(store) else _on_sqlite_connect)
     event.listen(engine, "begin", _on_sqlite_begin)
     return engine
@@ -259,7 +276,26 @@ def is_read_only(store: Store) -> bool:
     return not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
 
 
-def sqlite_address(store: Store) -> URL:
+def address(store: Store) -> URL:
+    """Of the database, with what its driver has to know."""
+    url = store.url
+    if url.get_backend_name() == "sqlite":
+        return _sqlite_address(store)
+    return url.update_query_dict({name: value for name, value in _LOST.items() if name not in url.query})
+
+
+def notice_lost_machines(engine: Engine) -> None:
+    """Has Postgres end the transactions of a client whose machine is lost as soon as the client would notice the loss
+    of the server."""
+    times = {name: engine.url.query[name] for name in _LOST}
+
+    def tell(connection: Connection) -> None:
+        connection.execute(_OF_SERVER, times)
+
+    event.listen(engine, "begin", tell)
+
+
+def _sqlite_address(store: Store) -> URL:
     """Waits for other writers. Read-only, SQLite cannot make the files beside that tell readers of writers, so without
     them there is none, and it reads the file as one that nobody changes."""
     url = store.url.update_query_dict({"timeout": str(BUSY_SECONDS)})
