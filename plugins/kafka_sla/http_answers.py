@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 from threading import Thread
+from typing import Any
 
 import requests
+
+
+def requested(method: str, address: str, times: tuple[float, float], **how: Any) -> requests.Response:
+    """The whole answer to one request. `times`: seconds to connect, and until all of the answer is there; `how` as
+    `requests.request` takes it, whose errors are raised."""
+    return in_time(lambda: requests.request(method, address, timeout=times, **how), times[1])
 
 
 def in_time(ask: Callable[[], requests.Response], seconds: float) -> requests.Response:

@@ -35,13 +35,11 @@ def own_catalog(store: Store) -> SqlCatalog:
     """The one in the store's database; StoreError where the tables are in another one."""
     require_own(store)
     url = address(store)
-    is_file = url.get_backend_name() == "sqlite"
-    if is_file:
+    if url.get_backend_name() == "sqlite":
         Path(store.url.database or "").parent.mkdir(parents=True, exist_ok=True)
     uri = url.render_as_string(hide_password=False)
     catalog = SqlCatalog(NAMESPACE, uri=uri, warehouse=store.warehouse, pool_pre_ping="true", **_files(store))
-    if not is_file:
-        notice_lost_machines(catalog.engine)
+    notice_lost_machines(catalog.engine)
     return catalog
 
 

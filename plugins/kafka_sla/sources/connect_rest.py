@@ -10,11 +10,11 @@ from urllib.parse import quote
 import requests
 
 from kafka_sla.errors import ConnectUnreachable
-from kafka_sla.http_answers import in_time
+from kafka_sla.http_answers import requested
 from kafka_sla.model.entities import Connection, KeptPosition, ReplicationFlow, epoch_ms
 
 SOURCE = "connect_rest"
-_CONNECT_S, _ANSWER_S = 5, 20
+_TIMES_S = (5, 20)
 """To be let in, and to be answered: a worker that rebalances answers late."""
 
 
@@ -23,7 +23,7 @@ def read_flow(flow: ReplicationFlow, connection: Connection) -> list[KeptPositio
     address = f"{_address(connection)}/connectors/{quote(flow.connector, safe='')}/offsets"
     login = (connection.login, connection.password or "") if connection.login else None
     try:
-        answer = in_time(lambda: requests.get(address, auth=login, timeout=(_CONNECT_S, _ANSWER_S)), _ANSWER_S)
+        answer = requested("GET", address, _TIMES_S, auth=login)
         answer.raise_for_status()
         told = answer.json()["offsets"]
         at = epoch_ms(datetime.now(UTC))

@@ -16,12 +16,12 @@ import pyarrow as pa
 import requests
 from prometheus_client.parser import text_string_to_metric_families
 
-from kafka_sla.http_answers import in_time
+from kafka_sla.http_answers import requested
 from kafka_sla.model.arrow_schemas import arrow_rows
 from kafka_sla.model.entities import Cluster, Exporter
 from kafka_sla.model.tables import BROKER_REQUESTS, REPLICA_FETCHES
 
-_CONNECT_S, _ANSWER_S = 3.0, 10.0
+_TIMES_S = (3.0, 10.0)
 """To connect, and until all of the answer is there: no exporter must hold up a run of every five minutes."""
 _AT_ONCE = 16
 _TRIES = 4
@@ -91,10 +91,7 @@ def _ask(exporter: Exporter) -> Samples | str:
 
 def _text(url: str) -> str:
     try:
-        times = (_CONNECT_S, _ANSWER_S)
-        answer = in_time(
-            lambda: requests.get(url, {"name[]": _WANTED}, timeout=times, allow_redirects=False), _ANSWER_S
-        )
+        answer = requested("GET", url, _TIMES_S, params={"name[]": _WANTED}, allow_redirects=False)
     except requests.RequestException as error:
         why = "does not answer in time" if isinstance(error, requests.Timeout) else "cannot be reached"
         raise _Silent(

@@ -286,7 +286,9 @@ def address(store: Store) -> URL:
 
 def notice_lost_machines(engine: Engine) -> None:
     """Has Postgres end the transactions of a client whose machine is lost as soon as the client would notice the loss
-    of the server."""
+    of the server. Of SQLite there is no other machine."""
+    if engine.dialect.name == "sqlite":
+        return
     times = {name: engine.url.query[name] for name in _LOST}
 
     def tell(connection: Connection) -> None:

@@ -15,14 +15,14 @@ import requests
 import tenacity
 
 from kafka_sla.errors import WebhookRefused
-from kafka_sla.http_answers import in_time
+from kafka_sla.http_answers import requested
 from kafka_sla.model.entities import Connection, Webhook
 from kafka_sla.notifications.webhooks import burn_formats as webhook_burn_formats
 from kafka_sla.notifications.webhooks.burn_event import BurnEvent
 from kafka_sla.notifications.webhooks.event import WebhookEvent
 from kafka_sla.notifications.webhooks.formats import FORMATS
 
-_CONNECT_S, _ANSWER_S = 5, 10
+_TIMES_S = (5, 10)
 """To connect, and to be answered."""
 _TRIES = 3
 _MOST_S = 5.0
@@ -79,10 +79,7 @@ def _retrying(post: Callable[[], None]) -> None:
 def _post(address: str, body: bytes, headers: dict[str, str]) -> None:
     """No error shows the address, which may hold a secret."""
     try:
-        times = (_CONNECT_S, _ANSWER_S)
-        answer = in_time(
-            lambda: requests.post(address, body, headers=headers, timeout=times, allow_redirects=False), _ANSWER_S
-        )
+        answer = requested("POST", address, _TIMES_S, data=body, headers=headers, allow_redirects=False)
     except requests.RequestException as error:
         raise _Busy(f"no answer ({type(error).__name__})") from None
     if answer.status_code in _BUSY:

@@ -78,15 +78,15 @@ def _fill(
         for indexes, answer in zip(left, client.ask(asks), strict=True):
             for i, told in zip(indexes, _parts(answer, [places[i].tp for i in indexes]), strict=True):
                 answers[i] = told
-        withheld = {indexes[0]: indexes for indexes in left if isinstance(answers[indexes[0]], QuotaUsedUp)}
+        withheld = [indexes for indexes in left if isinstance(answers[indexes[0]], QuotaUsedUp)]
         if len(withheld) < len(left):
             client.waited_in_vain_s = 0
-        waits = {first: max(_PAUSE_S, answers[first].seconds) for first in withheld}
-        short = {first: s for first, s in waits.items() if s <= PATIENCE_S - client.waited_in_vain_s}
-        if short:
-            client.sleep(seconds := max(short.values()))
+        patience_s = PATIENCE_S - client.waited_in_vain_s
+        left = [indexes for indexes in withheld if max(_PAUSE_S, answers[indexes[0]].seconds) <= patience_s]
+        if left:
+            seconds = max(_PAUSE_S, *(answers[indexes[0]].seconds for indexes in left))
+            client.sleep(seconds)
             client.waited_in_vain_s += seconds
-        left = [withheld[first] for first in short]
 
 
 def _parts(answer: Any, partitions: Sequence[TopicPartition]) -> list[Any]:

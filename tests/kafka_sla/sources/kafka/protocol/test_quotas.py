@@ -73,16 +73,20 @@ def test_what_a_quota_never_lets_through_is_not_waited_for_and_all_the_rest_read
     }
 
 
+@pytest.mark.parametrize(("rate", "waits"), [(10, 0), (40, 2)], ids=["named too long at once", "too long together"])
 def test_a_commit_log_that_a_quota_never_lets_through_fails_the_snapshot_with_the_cure(
-    kafka_classes: None, monkeypatch: pytest.MonkeyPatch
+    kafka_classes: None, waited: list[float], monkeypatch: pytest.MonkeyPatch, rate: int, waits: int
 ) -> None:
     monkeypatch.setattr(fetch, "PATIENCE_S", 3)
     with Broker() as broker:
         name = batches_of_12_kb(broker)
-        limit(broker, 10)
+        limit(broker, rate)
 
         with pytest.raises(
             KafkaUnreachable,
             match="quota of this client is used up; raise its consumer_byte_rate or request_percentage",
         ):
             look(broker, this_minute(), name, live=True)
+
+    assert len(waited) >= waits
+    assert sum(waited) <= 3
