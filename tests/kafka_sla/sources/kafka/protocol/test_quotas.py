@@ -9,9 +9,10 @@ import pytest
 from demo.broker import Cluster as Broker
 from demo.quotas import limit
 from kafka_sla.errors import KafkaUnreachable
-from kafka_sla.model.entities import epoch_ms
+from kafka_sla.model.entities import Cluster, Connection, epoch_ms
 from kafka_sla.sources.kafka.protocol import fetch
-from kafka_sla.sources.kafka.protocol.client import Client
+from kafka_sla.sources.kafka.protocol.client import Client, QuotaUsedUp
+from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 from tests.kafka_sla.sources.kafka.traffic import commit, look, points, produce, this_minute, topic
 
 
@@ -90,3 +91,18 @@ def test_a_commit_log_that_a_quota_never_lets_through_fails_the_snapshot_with_th
 
     assert len(waited) >= waits
     assert sum(waited) <= 3
+
+
+def test_requests_behind_one_that_is_withheld_for_long_are_given_up_for_the_same_cause(
+    kafka_classes: None, waited: list[float]
+) -> None:
+    with Broker() as broker:
+        name = batches_of_12_kb(broker)
+        limit(broker, 1)
+        with Client(Cluster("test", "kafka_test"), Connection("kafka_test", extra=dict(broker.client()))) as client:
+            (node,) = client.brokers
+            places = [fetch.FetchPosition(node, TopicPartition(name, partition), 0) for partition in range(3)]
+            answers = fetch.fetched(client, places, fetch.ONE_BATCH)  # one request each, sent together
+
+    assert [type(answer) for answer in answers] == [QuotaUsedUp] * 3
+    assert waited == []
