@@ -18,10 +18,11 @@ from urllib.parse import parse_qs
 
 
 class TokenServer:
-    """Answers the client credentials grant inside its `with` block."""
+    """Answers the grants of client credentials and of its refresh token inside its `with` block."""
 
     def __init__(self, *, user: str = "admin", life_s: float = 5.0) -> None:
         self.client_id, self.secret, self.user, self.life_s = "kafka-sla", secrets.token_hex(), user, life_s
+        self.refresh_token = secrets.token_hex()
         self.issued: list[str] = []
         self.scopes: list[str] = []
         self.failures: deque[int] = deque()
@@ -76,8 +77,10 @@ def _handler(tokens: TokenServer) -> type[BaseHTTPRequestHandler]:
                 self._answer(tokens.failures.popleft(), {"error": "temporarily_unavailable"}, {"Retry-After": "3600"})
             elif self.headers["Authorization"] != f"Basic {login}":
                 self._answer(401, {"error": "invalid_client"})
-            elif form.get("grant_type") != ["client_credentials"]:
+            elif form.get("grant_type") not in (["client_credentials"], ["refresh_token"]):
                 self._answer(400, {"error": "unsupported_grant_type"})
+            elif form.get("refresh_token", [tokens.refresh_token]) != [tokens.refresh_token]:
+                self._answer(400, {"error": "invalid_grant", "error_description": "AADSTS70043: it has expired."})
             else:
                 tokens.scopes += form.get("scope", [])
                 self._answer(200, {"access_token": tokens.token(), "expires_in": tokens.life_s})

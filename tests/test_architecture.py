@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("plugins", "spark_jobs", "expectations", "dags", "demo", "tests", "benchmarks")
 
 PACKAGES = (
-    "errors http_answers",
+    "errors network",
     "model object_stores",
     "parquet_files",
     "files sql",
@@ -57,13 +57,13 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "pyiceberg": ("kafka_sla.lake", "kafka_sla.object_stores", "tests"),
     "pyspark": ("kafka_sla.spark_jobs", "kafka_sla.validation", "benchmarks", "tests"),
     "requests": (
-        "kafka_sla.http_answers",
         "kafka_sla.lake.catalogs",
+        "kafka_sla.network",
         "kafka_sla.notifications.webhooks.webhook",
         "kafka_sla.sources",
         "tests",
     ),
-    "smtplib": ("kafka_sla.notifications.smtp", "tests"),
+    "smtplib": ("kafka_sla.notifications.smtp", "kafka_sla.notifications.smtp_login", "tests"),
 }
 """The one door to each outside world: package → who may import it."""
 

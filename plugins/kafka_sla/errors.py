@@ -85,9 +85,21 @@ class BadRequest(KafkaSlaError):
     """A command asks for a time, name or file that cannot be; the message says what to ask for."""
 
 
+class ReceiverUnavailable(KafkaSlaError):
+    """Nothing can be delivered through a connection at present: what else waits for it would fail in the same way."""
+
+
 class WebhookRefused(KafkaSlaError):
-    """A webhook's receiver did not answer or did not take the event, or its connection lacks something."""
+    """A webhook's receiver did not take the event, or its connection lacks something."""
+
+
+class WebhookUnavailable(WebhookRefused, ReceiverUnavailable):
+    """A webhook's receiver did not answer, or wants to be left alone."""
 
 
 class MailRefused(KafkaSlaError):
-    """The mail server did not answer, refused the login or the mail, or its connection lacks something."""
+    """The mail server refused the mail, or its connection lacks something."""
+
+
+class MailServerUnavailable(MailRefused, ReceiverUnavailable):
+    """The mail server did not answer or refused the login."""

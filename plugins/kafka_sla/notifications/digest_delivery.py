@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
-from kafka_sla.errors import BadRequest, MailRefused, SettingsError
+from kafka_sla.errors import BadRequest, MailRefused, MailServerUnavailable, SettingsError
 from kafka_sla.files import write_text
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Connection, Digest, Interval, Sla
@@ -89,6 +89,8 @@ def mail_digest(
                 continue
         except MailRefused as error:  # the other readers are told first
             failed.append(error)
+            if isinstance(error, MailServerUnavailable):
+                break
         else:
             sent.append(who)
     if failed:

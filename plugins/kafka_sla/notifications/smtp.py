@@ -5,21 +5,30 @@ from __future__ import annotations
 import logging
 import smtplib
 import ssl
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from email.message import EmailMessage
 from email.utils import formatdate
+from threading import Event
+from typing import TypeVar
 
-from kafka_sla.errors import MailRefused
+from kafka_sla.errors import MailRefused, MailServerUnavailable
 from kafka_sla.ledger.notices.incidents import IncidentNotice
 from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.model.entities import Connection, Sla, SlaWindow
-from kafka_sla.notifications import incident_email
+from kafka_sla.network.in_time import in_time
+from kafka_sla.notifications import incident_email, smtp_login
 from kafka_sla.notifications.miss_context import Surroundings
 from kafka_sla.notifications.miss_email import compose
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 _NOTHING = Surroundings()
+_TIMEOUT_S = 30
+"""Until the server answers, as in Airflow's provider; `timeout` in the connection's extra."""
+_ALL_TIMES = 5
+"""Of it a whole talk may take: connecting, the login, the mail and each recipient are answered one by one."""
+_CLOSING = 421
 
 
 def send(
@@ -39,13 +48,13 @@ def send_incident(smtp: Connection, slas: Mapping[str, Sla], notice: IncidentNot
 
 
 def deliver(smtp: Connection, message: EmailMessage) -> None:
-    """Hand a message to the server; MailRefused when it refuses all recipients or is not there.
+    """Hand a message to the server; MailRefused when it refuses all recipients, MailServerUnavailable when it is not
+    there or lets nobody in.
 
     A server that takes the mail for some recipients only has sent it: the others are named in the log.
     """
     message["Date"] = formatdate()
-    with _server(smtp) as server:
-        refused = server.send_message(message)
+    refused = _talk(smtp, lambda server: server.send_message(message))
     for address, (code, reason) in refused.items():
         log.warning("%s refused %s: %s %s", _address(smtp), address, code, reason.decode(errors="replace"))
 
@@ -53,26 +62,52 @@ def deliver(smtp: Connection, message: EmailMessage) -> None:
 def probe(smtp: Connection) -> None:
     """Connect and log in, send nothing; MailRefused when a mail could not be sent."""
     sender_of(smtp)
-    with _server(smtp) as server:
-        server.noop()
+    _talk(smtp, lambda server: server.noop())
+
+
+def _talk(smtp: Connection, say: Callable[[smtplib.SMTP], T]) -> T:
+    """What `say` returns of a server that is ready to take mail. A server that answers, but never to the end, is given
+    up: if it takes the mail all the same, the mail is sent again, under the same Message-ID."""
+    login, timeout = smtp_login.login(smtp), float(smtp.extra.get("timeout", _TIMEOUT_S))
+    given_up = Event()
+
+    def talk() -> T:
+        with _ready(smtp, login, timeout) as server:
+            if given_up.is_set():
+                raise TimeoutError
+            return say(server)
+
+    try:
+        return in_time(talk, _ALL_TIMES * timeout)
+    except smtplib.SMTPException as error:
+        raise (MailServerUnavailable if _hung_up(error) else MailRefused)(_words(smtp, error)) from error
+    except OSError as error:
+        raise MailServerUnavailable(_words(smtp, error)) from error
+    finally:
+        given_up.set()
+
+
+def _hung_up(error: smtplib.SMTPException) -> bool:
+    """Whatever the server was told, it takes nothing more."""
+    return isinstance(error, smtplib.SMTPServerDisconnected) or getattr(error, "smtp_code", None) == _CLOSING
 
 
 @contextmanager
-def _server(smtp: Connection) -> Iterator[smtplib.SMTP]:
-    """A server that is ready to take mail."""
+def _ready(smtp: Connection, login: smtp_login.Login, timeout: float) -> Iterator[smtplib.SMTP]:
+    """The server after the login; MailServerUnavailable when it lets nobody in."""
     try:
-        with _connect(smtp) as server:
-            yield server
-    except (smtplib.SMTPException, OSError) as error:
-        raise MailRefused(
-            f"mail server {_address(smtp)} of connection {smtp.id!r}: {_reason(error)}; "
-            "check host, port, login, and disable_ssl and disable_tls in its extra"
-        ) from error
+        server = _connect(smtp, login, timeout)
+    except (OSError, ValueError) as error:  # ValueError: smtplib sends ASCII, and reads base64
+        raise MailServerUnavailable(f"{_words(smtp, error)}; check {login.to_check}") from error
+    with closing(server):
+        yield server
+        with suppress(OSError):  # what it took it took, whatever it says to a farewell
+            server.quit()
 
 
-def _connect(smtp: Connection) -> smtplib.SMTP:
+def _connect(smtp: Connection, login: smtp_login.Login, timeout: float) -> smtplib.SMTP:
     """TLS from the first byte, or STARTTLS with `disable_ssl`, or neither with `disable_tls` too; then the login."""
-    timeout, implicit = float(smtp.extra.get("timeout", 30)), not _flag(smtp, "disable_ssl")
+    implicit = not _flag(smtp, "disable_ssl")
     if implicit:
         server: smtplib.SMTP = smtplib.SMTP_SSL(smtp.host or "", _port(smtp), timeout=timeout, context=_tls(smtp))
     else:
@@ -80,9 +115,8 @@ def _connect(smtp: Connection) -> smtplib.SMTP:
     try:
         if not implicit and not _flag(smtp, "disable_tls"):
             server.starttls(context=_tls(smtp))
-        if smtp.login and smtp.password:
-            server.login(smtp.login, smtp.password)
-    except (smtplib.SMTPException, OSError):
+        login.into(server)
+    except BaseException:
         server.close()
         raise
     return server
@@ -111,6 +145,10 @@ def _port(smtp: Connection) -> int:
     return smtp.port or (465 if not _flag(smtp, "disable_ssl") else 25 if _flag(smtp, "disable_tls") else 587)
 
 
+def _words(smtp: Connection, error: Exception) -> str:
+    return f"mail server {_address(smtp)} of connection {smtp.id!r}: {_reason(error)}"
+
+
 def _address(smtp: Connection) -> str:
     return f"{smtp.host}:{_port(smtp)}"
 
@@ -128,4 +166,6 @@ def _reason(error: Exception) -> str:
         return "; ".join(
             f"{to}: {code} {said.decode(errors='replace')}" for to, (code, said) in error.recipients.items()
         )
+    if isinstance(error, UnicodeEncodeError):  # its words hold what could not be sent
+        return "its login or password has letters beyond ASCII, which cannot be sent"
     return str(error) or type(error).__name__

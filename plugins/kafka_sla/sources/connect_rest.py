@@ -10,8 +10,8 @@ from urllib.parse import quote
 import requests
 
 from kafka_sla.errors import ConnectUnreachable
-from kafka_sla.http_answers import requested
 from kafka_sla.model.entities import Connection, KeptPosition, ReplicationFlow, epoch_ms
+from kafka_sla.network.http_answers import requested
 
 SOURCE = "connect_rest"
 _TIMES_S = (5, 20)

@@ -16,10 +16,10 @@ import pyarrow as pa
 import requests
 from prometheus_client.parser import text_string_to_metric_families
 
-from kafka_sla.http_answers import requested
 from kafka_sla.model.arrow_schemas import arrow_rows
 from kafka_sla.model.entities import Cluster, Exporter
 from kafka_sla.model.tables import BROKER_REQUESTS, REPLICA_FETCHES
+from kafka_sla.network.http_answers import requested
 
 _TIMES_S = (3.0, 10.0)
 """To connect, and until all of the answer is there: no exporter must hold up a run of every five minutes."""

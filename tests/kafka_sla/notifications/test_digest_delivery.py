@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import time, timedelta
 from email.message import EmailMessage
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from demo.mailbox import Mailbox, mailbox
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
-from kafka_sla.errors import BadRequest, MailRefused, SettingsError
+from kafka_sla.errors import BadRequest, MailRefused, MailServerUnavailable, SettingsError
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Cluster, Connection, Digest, Interval
 from kafka_sla.notifications.digest_delivery import day_asked, digests_due, mail_digest, make_digest
@@ -122,6 +123,17 @@ def test_a_mail_that_was_refused_is_sent_by_the_next_try(store: Store, box: Mail
         "ann@example.com",
         "bob@example.com",
     ]
+
+
+def test_a_mail_server_that_is_gone_is_not_asked_for_each_reader(store: Store, box: Mailbox) -> None:
+    readers = tuple(f"reader-{number}@example.com" for number in range(3))
+    slas = tuple(promise(name=reader, recipients=(reader,)) for reader in readers)
+    many = replace(settings(), slas=slas)
+
+    with pytest.raises(MailServerUnavailable) as refused:
+        mail_digest(many, store, "Weekly", START, smtp(1))
+    assert str(refused.value).count("Connection refused") == 1
+    assert len(mail_digest(many, store, "Weekly", START, smtp(box.port))["mailed"]) == 3
 
 
 def test_a_digest_for_nobody_says_so(store: Store, box: Mailbox) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import logging
+import socket
 import ssl
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from email import message_from_bytes
@@ -17,11 +21,14 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
 from demo.broker import free_ports
+from demo.token_server import TokenServer
 from kafka_sla.config.store import Store
-from kafka_sla.errors import MailRefused
+from kafka_sla.errors import MailRefused, MailServerUnavailable
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.notices.outbox import Notice
+from kafka_sla.ledger.notices.outbox import MAIL, Notice
 from kafka_sla.model.entities import Connection
+from kafka_sla.network.token_endpoint import NoToken
+from kafka_sla.notifications import smtp_login
 from kafka_sla.notifications.smtp import probe, send
 from tests.kafka_sla.notifications.misses import hour, miss, promise
 
@@ -192,3 +199,190 @@ def test_the_outbox_mails_each_notice_once_and_again_only_what_could_not_be_sent
 
     opened, recovered = box.mails
     assert opened["Message-ID"] == recovered["In-Reply-To"]
+
+
+class TokenMailbox(Mailbox):
+    """Lets in who has one of these tokens, and says why it does not, as Microsoft and Google do."""
+
+    def __init__(self, tokens: list[str]) -> None:
+        super().__init__()
+        self.tokens, self.said = tokens, list[str]()
+
+    async def judge(self, server: SMTP, sent: str, form: str, understood: bytes) -> AuthResult:
+        said = base64.b64decode(sent).decode()
+        self.said.append(said)
+        if said in [form.format(token) for token in self.tokens]:
+            return AuthResult(success=True, auth_data=LoginPassword(b"sla@example.com", b""))
+        assert await server.challenge_auth('{"status":"400","schemes":"Bearer"}') == understood
+        return AuthResult(success=False, handled=False)
+
+
+class Xoauth2Mailbox(TokenMailbox):
+    async def auth_XOAUTH2(self, server: SMTP, args: list[str]) -> AuthResult:  # noqa: N802
+        return await self.judge(server, args[1], "user=sla@example.com\x01auth=Bearer {}\x01\x01", b"")
+
+
+class Rfc7628Mailbox(TokenMailbox):
+    async def auth_OAUTHBEARER(self, server: SMTP, args: list[str]) -> AuthResult:  # noqa: N802
+        return await self.judge(server, args[1], "n,a=sla@example.com,\x01auth=Bearer {}\x01\x01", b"\x01")
+
+
+BOTH = pytest.mark.parametrize("kind", [Xoauth2Mailbox, Rfc7628Mailbox])
+
+
+def by_token(connection: Connection, **extra: Any) -> Connection:
+    return secured(connection, {"disable_ssl": True, "auth_type": "oauth2", **extra})
+
+
+ONLY_TOKENS = {"require_starttls": True, "auth_exclude_mechanism": ["LOGIN", "PLAIN"]}
+
+
+@BOTH
+def test_a_server_that_takes_no_passwords_gets_a_token_and_all_mails_of_its_life_the_same(
+    tls: ssl.SSLContext, kind: type[TokenMailbox]
+) -> None:
+    with TokenServer(life_s=3600) as tokens:
+        box = kind(tokens.issued)
+        login = {
+            "token_url": tokens.url,
+            "client_id": tokens.client_id,
+            "client_secret": tokens.secret,
+            "scope": "mail",
+        }
+        with serving(box, tls_context=tls, **ONLY_TOKENS) as server:
+            for _ in range(3):
+                send(by_token(server, **login), promise(), OPENED, hour())
+
+    assert (box.logins, len(tokens.issued), tokens.scopes) == (["sla@example.com"] * 3, 1, ["mail"])
+
+
+def test_a_refresh_token_is_exchanged_and_one_that_has_expired_named_with_what_to_check(tls: ssl.SSLContext) -> None:
+    with TokenServer() as tokens, serving(Xoauth2Mailbox(tokens.issued), tls_context=tls, **ONLY_TOKENS) as server:
+        login = {"token_url": tokens.url, "client_id": tokens.client_id, "client_secret": tokens.secret}
+        probe(by_token(server, **login, refresh_token=tokens.refresh_token))
+        with pytest.raises(MailServerUnavailable) as refused:
+            probe(by_token(server, **login, refresh_token="0ld"))
+
+    assert "issued no token to client 'kafka-sla' (400 invalid_grant AADSTS70043); check client_id" in str(
+        refused.value
+    )
+    assert "0ld" not in str(refused.value)
+
+
+@BOTH
+def test_a_token_that_the_server_refuses_is_not_shown(tls: ssl.SSLContext, kind: type[TokenMailbox]) -> None:
+    box = kind([])
+    with (
+        serving(box, tls_context=tls, **ONLY_TOKENS) as server,
+        pytest.raises(MailServerUnavailable, match=r"535 .*; check that the login is the mailbox") as refused,
+    ):
+        probe(by_token(server, access_token="t0ken"))
+
+    assert "t0ken" in box.said[0]
+    assert "t0ken" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        ({"auth_type": "ntlm"}, "auth_type in its extra is 'ntlm'; allowed: basic, oauth2"),
+        ({"auth_type": "oauth2"}, "needs in its extra client_id and client_secret with tenant_id"),
+        ({"auth_type": "oauth2", "client_id": "c", "client_secret": "s"}, "or token_url, or an access_token"),
+    ],
+)
+def test_an_extra_that_lacks_what_a_token_needs_says_so(extra: dict[str, Any], message: str) -> None:
+    with pytest.raises(MailRefused, match=message):
+        probe(Connection("smtp_test", "localhost", 1, extra={"from_email": "a@b.c", **extra}))
+
+
+def test_the_endpoint_of_a_tenant_is_microsofts(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[Any, ...]] = []
+
+    def refuse(*request: Any) -> None:
+        asked.append(request)
+        raise NoToken("the token endpoint does not answer", answered=False)
+
+    monkeypatch.setattr(smtp_login, "issued", refuse)
+    extra = {"auth_type": "oauth2", "tenant_id": "contoso", "client_id": "c", "client_secret": "s"}
+    with pytest.raises(MailServerUnavailable, match="check token_url or tenant_id in its extra"):
+        probe(Connection("smtp_test", "smtp.office365.com", 587, extra={"from_email": "a@b.c", **extra}))
+
+    grant = {"grant_type": "client_credentials", "scope": "https://outlook.office.com/.default"}
+    assert asked == [("https://login.microsoftonline.com/contoso/oauth2/v2.0/token", grant, "c", "s")]
+
+
+def test_a_password_beyond_ascii_is_told_without_showing_it(tls: ssl.SSLContext) -> None:
+    with (
+        serving(Mailbox(), tls_context=tls, require_starttls=True, authenticator=authenticate) as server,
+        pytest.raises(MailServerUnavailable, match="has letters beyond ASCII") as refused,
+    ):
+        probe(secured(server, {"disable_ssl": True}, login="sla", password="schlüssel"))
+
+    assert "schl" not in str(refused.value)
+
+
+@contextmanager
+def answering_forever() -> Iterator[Connection]:
+    """A server that begins its greeting, and adds a line each tenth of a second."""
+    over = threading.Event()
+
+    def greet() -> None:
+        with listening.accept()[0] as client:
+            while not over.wait(0.1):
+                client.sendall(b"220-wait\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        greeter = threading.Thread(target=greet)
+        greeter.start()
+        extra = {"from_email": "sla@example.com", "disable_ssl": True, "disable_tls": True, "timeout": 0.4}
+        yield Connection("smtp_test", "127.0.0.1", listening.getsockname()[1], extra=extra)
+        over.set()
+        greeter.join()
+
+
+def test_a_server_that_never_comes_to_an_end_is_given_up() -> None:
+    began = time.monotonic()
+    with answering_forever() as server, pytest.raises(MailServerUnavailable, match="no whole answer within 2 s"):
+        send(server, promise(), OPENED, hour())
+
+    assert time.monotonic() - began < 60
+
+
+def test_what_a_server_says_to_a_farewell_changes_nothing() -> None:
+    class Rude(Mailbox):
+        async def handle_QUIT(self, *_: Any) -> str:  # noqa: N802
+            return "500 stay"
+
+    box = Rude()
+    with serving(box) as server:
+        send(server, promise(), OPENED, hour())
+
+    assert len(box.mails) == 1
+
+
+@pytest.mark.parametrize(("answer", "asked"), [("421 too many connections", 1), ("550 not this one", 3)])
+def test_a_server_that_hangs_up_is_asked_once_and_one_that_refuses_a_mail_for_each(
+    tmp_path: Path, answer: str, asked: int
+) -> None:
+    class Refusing(Mailbox):
+        async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
+            await super().handle_DATA(server, session, envelope)
+            return answer
+
+    box, ledger = Refusing(), Ledger(Store.embedded(tmp_path))
+    told: list[str] = []
+    for number in range(3):
+        late = miss(end=None, id=f"m-{number}", sla=f"payments-{number}")
+        for channel in (MAIL, "other"):
+            ledger.outbox.enqueue(Notice("opened", late, channel=channel))
+
+    def tell(notice: Notice) -> None:
+        if notice.channel == MAIL:
+            send(server, promise(), notice, hour())
+        else:
+            told.append(notice.miss.id)
+
+    with serving(box) as server, pytest.raises((MailRefused, ExceptionGroup)):
+        ledger.outbox.deliver(tell)
+
+    assert (len(box.mails), len(told), len(ledger.outbox.waiting())) == (asked, 3, 3)

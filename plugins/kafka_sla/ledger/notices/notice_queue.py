@@ -4,7 +4,7 @@ Knows no mail, not what a notice is about, and not what makes a cause a shared o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, Table, and_, exists, func, or_, select, update
 
+from kafka_sla.errors import ReceiverUnavailable
 from kafka_sla.ledger.storage.database import Database
 
 N = TypeVar("N")
@@ -72,8 +73,8 @@ class NoticeQueue(Generic[N]):
         but: Sequence[str] = (),
     ) -> int:
         """Send what waits, oldest first, each inside its own transaction; answers how many were sent. A notice that
-        could not be sent waits for the next delivery; the others are sent before its error is raised. None: all, `but`
-        those channels."""
+        could not be sent waits for the next delivery; the others are sent before its error is raised, but for those of
+        its channel where that is ReceiverUnavailable. None: all, `but` those channels."""
 
         def send_row(_: Connection, row: Row[Any]) -> list[int]:
             send(self._waiting.read(row))
@@ -118,16 +119,19 @@ class NoticeQueue(Generic[N]):
     def _drain(self, rows: Select[Any], send: Callable[[Connection, Row[Any]], list[int]]) -> int:
         """Send what each of these rows stands for, and mark the notices that `send` returns; answers how many."""
         failed: dict[int, Exception] = {}
+        unavailable: set[str] = set()
         sent = 0
         while True:
             with self._database.writing() as connection:
-                row = connection.execute(self._next(rows, list(failed))).first()
+                row = connection.execute(self._next(rows, list(failed), unavailable)).first()
                 if row is None:
                     break
                 try:
                     seqs = send(connection, row)
                 except Exception as error:
                     failed[row.seq] = error
+                    if isinstance(error, ReceiverUnavailable):
+                        unavailable.add(row.channel)
                     continue
                 marked = update(self._table).where(self._table.c.seq.in_(seqs))
                 connection.execute(marked.values(sent_at=datetime.now(UTC)))
@@ -136,9 +140,9 @@ class NoticeQueue(Generic[N]):
             raise _as_one(list(failed.values()))
         return sent
 
-    def _next(self, rows: Select[Any], failed: Sequence[int]) -> Select[Any]:
+    def _next(self, rows: Select[Any], failed: Sequence[int], unavailable: Collection[str]) -> Select[Any]:
         """The oldest of these rows that nobody else is sending; never an end before its beginning is sent, nor what
-        follows in an incident before what was first."""
+        follows in an incident before what was first, nor what goes the way that leads nowhere."""
         t, first = self._table.c, self._table.alias("first")
         waits = exists().where(
             or_(first.c.thread == t.thread, first.c.incident == t.incident),
@@ -146,7 +150,7 @@ class NoticeQueue(Generic[N]):
             first.c.seq < t.seq,
             first.c.sent_at.is_(None),
         )
-        rows = rows.where(t.seq.not_in(failed), ~waits)
+        rows = rows.where(t.seq.not_in(failed), t.channel.not_in(unavailable), ~waits)
         return rows.order_by(t.seq).limit(1).with_for_update(of=self._table, skip_locked=True)
 
     def _put_together(

@@ -82,8 +82,8 @@ class Outbox:
         but: Sequence[str] = (),
     ) -> int:
         """Send what waits, oldest first, each inside its own transaction; answers how many were sent. A notice that
-        could not be sent waits for the next delivery; the others are sent before its error is raised. None: all, `but`
-        those channels."""
+        could not be sent waits for the next delivery; the others are sent before its error is raised, but for those of
+        its channel where that is ReceiverUnavailable. None: all, `but` those channels."""
 
         return self.queue.deliver(send, slas, channels, but=but)
 

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import requests
 import tenacity
 
-from kafka_sla.errors import WebhookRefused
-from kafka_sla.http_answers import requested
+from kafka_sla.errors import WebhookRefused, WebhookUnavailable
 from kafka_sla.model.entities import Connection, Webhook
+from kafka_sla.network.http_answers import requested
 from kafka_sla.notifications.webhooks import burn_formats as webhook_burn_formats
 from kafka_sla.notifications.webhooks.burn_event import BurnEvent
 from kafka_sla.notifications.webhooks.event import WebhookEvent
@@ -28,6 +28,8 @@ _TRIES = 3
 _MOST_S = 5.0
 """Longest wait before the next try: the outbox holds a transaction meanwhile, and the next run tries again."""
 _BUSY = (408, 425, 429, 500, 502, 503, 504)
+_ABSENT = (429, 502, 503, 504)
+"""Of them those that do not depend on what was sent."""
 
 
 class _Refused(Exception):
@@ -35,15 +37,17 @@ class _Refused(Exception):
 
 
 class _Busy(Exception):
-    """Another try may help; `after`: seconds that the receiver wants to be left alone."""
+    """Another try may help; `after`: seconds that the receiver wants to be left alone; `absent`: nor would it take
+    anything else."""
 
-    def __init__(self, reason: str, after: float = 0.0) -> None:
+    def __init__(self, reason: str, after: float = 0.0, *, absent: bool = True) -> None:
         super().__init__(reason)
-        self.after = after
+        self.after, self.absent = after, absent
 
 
 def send(connection: Connection, webhook: Webhook, event: WebhookEvent | BurnEvent) -> None:
-    """POST the event in the webhook's format; WebhookRefused when the receiver does not take it."""
+    """POST the event in the webhook's format; WebhookRefused when the receiver does not take it, WebhookUnavailable
+    when it is not there or too busy."""
     secret = connection.password or ""
     if isinstance(event, BurnEvent):
         call = webhook_burn_formats.FORMATS[webhook.format](event, secret)
@@ -57,7 +61,8 @@ def send(connection: Connection, webhook: Webhook, event: WebhookEvent | BurnEve
     except _Refused as error:
         raise _refused(connection, f"{error}; correct the connection, or the format") from None
     except _Busy as error:
-        raise _refused(connection, f"{error}, {_TRIES} times; the next run tries again") from None
+        kind = WebhookUnavailable if error.absent else WebhookRefused
+        raise kind(f"{_named(connection)}: {error}, {_TRIES} times; the next run tries again") from None
 
 
 def check(connection: Connection) -> None:
@@ -84,7 +89,8 @@ def _post(address: str, body: bytes, headers: dict[str, str]) -> None:
         raise _Busy(f"no answer ({type(error).__name__})") from None
     if answer.status_code in _BUSY:
         after = answer.headers.get("Retry-After", "")
-        raise _Busy(f"it answered {answer.status_code}", float(after) if after.isdigit() else 0.0)
+        absent = answer.status_code in _ABSENT
+        raise _Busy(f"it answered {answer.status_code}", float(after) if after.isdigit() else 0.0, absent=absent)
     if not 200 <= answer.status_code < 300:
         raise _Refused(f"it answered {answer.status_code}: {answer.text[:200]!r}")
 
@@ -134,4 +140,8 @@ def _signature(connection: Connection, event_id: str, body: bytes) -> dict[str, 
 
 
 def _refused(connection: Connection, reason: str) -> WebhookRefused:
-    return WebhookRefused(f"webhook of connection {connection.id!r}: {reason}")
+    return WebhookRefused(f"{_named(connection)}: {reason}")
+
+
+def _named(connection: Connection) -> str:
+    return f"webhook of connection {connection.id!r}"

@@ -16,7 +16,7 @@ import pytest
 
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
-from kafka_sla.errors import WebhookRefused
+from kafka_sla.errors import WebhookRefused, WebhookUnavailable
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Cluster, Connection, Miss, Sla, Webhook, WebhookFormat
 from kafka_sla.notifications.webhooks import webhook as door
@@ -154,7 +154,10 @@ def test_a_receiver_that_is_busy_gets_the_same_event_again() -> None:
 def test_a_receiver_that_stays_busy_refuses_or_is_gone_is_named_without_its_secret() -> None:
     login = TAKES["pagerduty"][1]
     busy = "connection 'receiver': it answered 503, 3 times; the next run"
-    with serving(Receiver(receivers.pagerduty, fail_first=9)) as connection, pytest.raises(WebhookRefused, match=busy):
+    with (
+        serving(Receiver(receivers.pagerduty, fail_first=9)) as connection,
+        pytest.raises(WebhookUnavailable, match=busy),
+    ):
         send(connection, Webhook("receiver", "pagerduty"), event())
     with (
         serving(Receiver(receivers.slack)) as connection,
@@ -162,7 +165,8 @@ def test_a_receiver_that_stays_busy_refuses_or_is_gone_is_named_without_its_secr
     ):
         send(replace(connection, password="services/T0/wrong"), Webhook("receiver", "slack"), event())
     assert "T0/wrong" not in str(caught.value)
-    with pytest.raises(WebhookRefused, match="no answer"):
+    assert not isinstance(caught.value, WebhookUnavailable)
+    with pytest.raises(WebhookUnavailable, match="no answer"):
         send(replace(connection, **login), Webhook("receiver", "pagerduty"), event())
 
 

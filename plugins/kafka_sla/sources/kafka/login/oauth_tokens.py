@@ -6,33 +6,13 @@ Knows no Kafka request. Never shows a token or a secret.
 from __future__ import annotations
 
 import importlib
-import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from typing import NamedTuple
 
-import requests
 from kafka.errors import SaslAuthenticationFailedError
 from kafka.net.sasl.oauth import AbstractTokenProvider
-from requests.adapters import HTTPAdapter
-from urllib3.util.retry import Retry
 
-from kafka_sla.http_answers import in_time
-
-_TIMEOUT_S, _ALL_S = 10, 45
-"""Until an endpoint answers, and until it has answered: it is asked four times at most."""
-_RETRIES = Retry(
-    3,
-    backoff_factor=0.2,
-    status_forcelist=(429, 500, 502, 503, 504),
-    allowed_methods=None,
-    raise_on_status=False,
-    respect_retry_after_header=False,
-)
-"""An endpoint may ask to wait for hours: a snapshot fails instead, and the next run asks again."""
-_REUSED = 0.8
-"""Share of its life for which a token serves new logins. A broker that limits sessions ends them with the token, and
-logins are renewed after 85 to 95 % of it: by then there must be a new one."""
+from kafka_sla.network.token_endpoint import NoToken, Renewed, issued
 
 
 class TokenRefused(SaslAuthenticationFailedError):  # type: ignore[misc]
@@ -59,22 +39,13 @@ class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
 
     def __init__(self, issue: Issue) -> None:
         super().__init__()
-        self._issue = issue
-        self._token: Token | None = None
-        self._renew_at = 0.0
+        self._tokens = Renewed(issue)
 
     def token(self) -> str:
-        return self._current().text
+        return self._tokens.current().text
 
     def extensions(self) -> dict[str, str]:
-        return dict(self._current().extensions)
-
-    def _current(self) -> Token:
-        now = time.time()
-        if self._token is None or now >= self._renew_at:
-            self._token = self._issue()
-            self._renew_at = now + ((self._token.expires or now) - now) * _REUSED
-        return self._token
+        return dict(self._tokens.current().extensions)
 
 
 def client_credentials(
@@ -87,57 +58,21 @@ def client_credentials(
     extensions: Mapping[str, str] | None = None,
 ) -> Issue:
     """Tokens of an endpoint's client credentials grant; `authority`: the file of those who signed its certificate."""
-    place = urlsplit(endpoint).hostname
+    grant = {"grant_type": "client_credentials", **({"scope": scope} if scope else {})}
 
     def issue() -> Token:
-        grant = {"grant_type": "client_credentials", **({"scope": scope} if scope else {})}
-        asked_at = time.time()
-
-        def ask() -> requests.Response:
-            with requests.Session() as session:
-                session.mount(endpoint, HTTPAdapter(max_retries=_RETRIES))
-                return session.post(
-                    endpoint,
-                    grant,
-                    auth=(client_id, secret),
-                    timeout=_TIMEOUT_S,
-                    verify=authority or True,
-                    allow_redirects=False,
-                )
-
         try:
-            answer = in_time(ask, _ALL_S)
-        except requests.RequestException as error:
-            raise TokenRefused(
-                f"the token endpoint at {place} does not answer ({type(error).__name__});"
-                " check sasl.oauthbearer.token.endpoint.url and https.ca.location"
-            ) from None
-        return _issued(answer, f"the token endpoint at {place}", client_id, asked_at, extensions or {})
+            token = issued(endpoint, grant, client_id, secret, authority)
+        except NoToken as error:
+            keys = _OF_CLIENT if error.answered else _OF_ENDPOINT
+            raise TokenRefused(f"{error.reason}; check {keys}") from None
+        return Token(token.text, token.expires, extensions or {})
 
     return issue
 
 
-def _issued(
-    answer: requests.Response, endpoint: str, client_id: str, asked_at: float, extensions: Mapping[str, str]
-) -> Token:
-    """The token of an answer; its life counts from before the request, to be on the safe side."""
-    content = _content(answer)
-    if answer.status_code == 200 and isinstance(text := content.get("access_token"), str):
-        life = content.get("expires_in")
-        return Token(text, asked_at + float(life) if life is not None else None, extensions)
-    reason = f"{answer.status_code} {content.get('error', '')}".strip()
-    raise TokenRefused(
-        f"{endpoint} issued no token to client {client_id!r} ({reason}); check sasl.oauthbearer.client.id,"
-        " sasl.oauthbearer.client.secret and sasl.oauthbearer.scope of the connection"
-    )
-
-
-def _content(answer: requests.Response) -> dict[str, Any]:
-    try:
-        content = answer.json()
-    except ValueError:
-        return {}
-    return content if isinstance(content, dict) else {}
+_OF_ENDPOINT = "sasl.oauthbearer.token.endpoint.url and https.ca.location"
+_OF_CLIENT = "sasl.oauthbearer.client.id, sasl.oauthbearer.client.secret and sasl.oauthbearer.scope of the connection"
 
 
 def own_function(path: str, config: str) -> Issue:

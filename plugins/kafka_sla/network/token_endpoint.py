@@ -1,0 +1,124 @@
+"""Access tokens of OAuth 2.0 token endpoints (RFC 6749), used again while they live. Never shows a token or a secret.
+
+Knows nobody who asks for tokens.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.util.retry import Retry
+
+from kafka_sla.network.in_time import in_time
+
+_TIMEOUT_S, _ALL_S = 10, 45
+"""Until an endpoint answers, and until it has answered: it is asked four times at most."""
+_RETRIES = Retry(
+    3,
+    backoff_factor=0.2,
+    status_forcelist=(429, 500, 502, 503, 504),
+    allowed_methods=None,
+    raise_on_status=False,
+    respect_retry_after_header=False,
+)
+"""An endpoint may ask to wait for hours: who wants a token fails instead, and the next run asks again."""
+_REUSED = 0.8
+"""Share of its life for which a token serves new logins. A broker that limits sessions ends them with the token, and
+logins are renewed after 85 to 95 % of it: by then there must be a new one."""
+
+
+class NoToken(Exception):
+    """An endpoint issued none: `reason`, and whether it answered at all."""
+
+    def __init__(self, reason: str, *, answered: bool) -> None:
+        super().__init__(reason)
+        self.reason, self.answered = reason, answered
+
+
+class Expiring(Protocol):
+    """What lives until `expires`, epoch seconds; None: nobody says."""
+
+    @property
+    def expires(self) -> float | None: ...
+
+
+E = TypeVar("E", bound=Expiring)
+
+
+@dataclass(frozen=True, slots=True)
+class AccessToken:
+    """A token; its repr hides it."""
+
+    text: str
+    expires: float | None
+
+    def __repr__(self) -> str:
+        return f"AccessToken(expires={self.expires})"
+
+
+class Renewed(Generic[E]):
+    """What `issue` returns, issued anew when the last one has nearly had its time."""
+
+    def __init__(self, issue: Callable[[], E]) -> None:
+        self._issue = issue
+        self._last: E | None = None
+        self._renew_at = 0.0
+
+    def current(self) -> E:
+        now = time.time()
+        if self._last is None or now >= self._renew_at:
+            self._last = self._issue()
+            self._renew_at = now + ((self._last.expires or now) - now) * _REUSED
+        return self._last
+
+
+def issued(
+    endpoint: str, grant: Mapping[str, str], client_id: str, secret: str, authority: str | None = None
+) -> AccessToken:
+    """The token of one request. `grant`: what the form says; `authority`: the file of those who signed the endpoint's
+    certificate. Raises NoToken. The token's life counts from before the request, to be on the safe side."""
+    name, asked_at = f"the token endpoint at {urlsplit(endpoint).hostname}", time.time()
+
+    def ask() -> requests.Response:
+        with requests.Session() as session:
+            session.mount(endpoint, HTTPAdapter(max_retries=_RETRIES))
+            return session.post(
+                endpoint,
+                dict(grant),
+                auth=(client_id, secret),
+                timeout=_TIMEOUT_S,
+                verify=authority or True,
+                allow_redirects=False,
+            )
+
+    try:
+        answer = in_time(ask, _ALL_S)
+    except (requests.RequestException, TimeoutError) as error:
+        raise NoToken(f"{name} does not answer ({type(error).__name__})", answered=False) from None
+    content = _content(answer)
+    if answer.status_code == 200 and isinstance(text := content.get("access_token"), str):
+        life = content.get("expires_in")
+        return AccessToken(text, asked_at + float(life) if life is not None else None)
+    reason = f"{answer.status_code} {content.get('error', '')} {_code_of_microsoft(content)}".split()
+    raise NoToken(f"{name} issued no token to client {client_id!r} ({' '.join(reason)})", answered=True)
+
+
+def _content(answer: requests.Response) -> dict[str, Any]:
+    try:
+        content = answer.json()
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _code_of_microsoft(content: Mapping[str, Any]) -> str:
+    """The number by which Microsoft documents each refusal; the sentences around it may repeat what was sent."""
+    found = re.search(r"AADSTS\d+", str(content.get("error_description", "")))
+    return found[0] if found else ""
