@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from threading import Thread
 from typing import TypeVar
 
@@ -25,9 +25,7 @@ def in_time(ask: Callable[[], T], seconds: float) -> T:
             answer.set_exception(error)
 
     Thread(target=run, name="in time", daemon=True).start()  # what nobody waits for any more ends with the process
-    try:
-        return answer.result(seconds)
-    except TimeoutError:
-        if answer.done():  # it was `ask` that raised it
-            raise
-        raise TimeoutError(f"no whole answer within {seconds:.0f} s") from None
+    wait([answer], seconds)
+    if not answer.done():
+        raise TimeoutError(f"no whole answer within {seconds:.0f} s")
+    return answer.result()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
 
@@ -35,11 +35,11 @@ logins are renewed after 85 to 95 % of it: by then there must be a new one."""
 
 
 class NoToken(Exception):
-    """An endpoint issued none: `reason`, and whether it answered at all."""
+    """An endpoint issued none; `answered`: it said so itself."""
 
     def __init__(self, reason: str, *, answered: bool) -> None:
         super().__init__(reason)
-        self.reason, self.answered = reason, answered
+        self.answered = answered
 
 
 class Expiring(Protocol):
@@ -54,13 +54,10 @@ E = TypeVar("E", bound=Expiring)
 
 @dataclass(frozen=True, slots=True)
 class AccessToken:
-    """A token; its repr hides it."""
+    """`expires`: epoch seconds; None: nobody says."""
 
-    text: str
+    text: str = field(repr=False)
     expires: float | None
-
-    def __repr__(self) -> str:
-        return f"AccessToken(expires={self.expires})"
 
 
 class Renewed(Generic[E]):

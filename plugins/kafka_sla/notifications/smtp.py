@@ -6,7 +6,7 @@ import logging
 import smtplib
 import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from email.message import EmailMessage
 from email.utils import formatdate
 from threading import Event
@@ -95,31 +95,24 @@ def _hung_up(error: smtplib.SMTPException) -> bool:
 @contextmanager
 def _ready(smtp: Connection, login: smtp_login.Login, timeout: float) -> Iterator[smtplib.SMTP]:
     """The server after the login; MailServerUnavailable when it lets nobody in."""
-    try:
-        server = _connect(smtp, login, timeout)
-    except (OSError, ValueError) as error:  # ValueError: smtplib sends ASCII, and reads base64
-        raise MailServerUnavailable(f"{_words(smtp, error)}; check {login.to_check}") from error
-    with closing(server):
+    with ExitStack() as stack:
+        try:
+            server = stack.enter_context(closing(_connect(smtp, timeout)))
+            if _flag(smtp, "disable_ssl") and not _flag(smtp, "disable_tls"):
+                server.starttls(context=_tls(smtp))
+            login.into(server)
+        except (OSError, ValueError) as error:  # ValueError: smtplib sends ASCII, and reads base64
+            raise MailServerUnavailable(f"{_words(smtp, error)}; check {login.to_check}") from error
         yield server
         with suppress(OSError):  # what it took it took, whatever it says to a farewell
             server.quit()
 
 
-def _connect(smtp: Connection, login: smtp_login.Login, timeout: float) -> smtplib.SMTP:
-    """TLS from the first byte, or STARTTLS with `disable_ssl`, or neither with `disable_tls` too; then the login."""
-    implicit = not _flag(smtp, "disable_ssl")
-    if implicit:
-        server: smtplib.SMTP = smtplib.SMTP_SSL(smtp.host or "", _port(smtp), timeout=timeout, context=_tls(smtp))
-    else:
-        server = smtplib.SMTP(smtp.host or "", _port(smtp), timeout=timeout)
-    try:
-        if not implicit and not _flag(smtp, "disable_tls"):
-            server.starttls(context=_tls(smtp))
-        login.into(server)
-    except BaseException:
-        server.close()
-        raise
-    return server
+def _connect(smtp: Connection, timeout: float) -> smtplib.SMTP:
+    """With TLS from the first byte, unless `disable_ssl`: then STARTTLS follows, unless `disable_tls` too."""
+    if _flag(smtp, "disable_ssl"):
+        return smtplib.SMTP(smtp.host or "", _port(smtp), timeout=timeout)
+    return smtplib.SMTP_SSL(smtp.host or "", _port(smtp), timeout=timeout, context=_tls(smtp))
 
 
 def _tls(smtp: Connection) -> ssl.SSLContext:

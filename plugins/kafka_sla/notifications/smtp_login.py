@@ -6,23 +6,23 @@ from __future__ import annotations
 import smtplib
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from kafka_sla.errors import MailRefused, MailServerUnavailable
 from kafka_sla.model.entities import Connection
 from kafka_sla.network.token_endpoint import AccessToken, NoToken, Renewed, issued
 
-AUTH_TYPES = ("basic", "oauth2")
-_OF_MICROSOFT = "https://login.microsoftonline.com/{tenant}/oauth2/v2.0/token", "https://outlook.office.com/.default"
+_AUTH_TYPES = ("basic", "oauth2")
+_MICROSOFT = "https://login.microsoftonline.com/{}/oauth2/v2.0/token"
+_SCOPE_OF_MICROSOFT = "https://outlook.office.com/.default"
 _PLACES = "host, port, login, and disable_ssl and disable_tls in its extra"
 
 
 class Login(Protocol):
     """A way in."""
 
-    @property
-    def to_check(self) -> str:
-        """What to look at where the server lets nobody in."""
+    to_check: ClassVar[str]
+    """What to look at where the server lets nobody in."""
 
     def into(self, server: smtplib.SMTP) -> None:
         """Log in; smtplib's errors where the server refuses."""
@@ -32,7 +32,7 @@ class Login(Protocol):
 class _Password:
     user: str | None
     password: str | None = field(repr=False)
-    to_check: str = _PLACES
+    to_check: ClassVar[str] = _PLACES
 
     def into(self, server: smtplib.SMTP) -> None:
         if self.user and self.password:
@@ -43,7 +43,7 @@ class _Password:
 class _Token:
     user: str
     token: str = field(repr=False)
-    to_check: str = "that the login is the mailbox, and that the client may send as it; " + _PLACES
+    to_check: ClassVar[str] = "that the login is the mailbox, and that the client may send as it; " + _PLACES
 
     def into(self, server: smtplib.SMTP) -> None:
         """By XOAUTH2, which Microsoft and Google speak, or by RFC 7628."""
@@ -67,8 +67,9 @@ class _Token:
 def login(smtp: Connection) -> Login:
     """How the connection logs in; MailServerUnavailable when a token is needed and none can be had."""
     kind = smtp.extra.get("auth_type") or "basic"
-    if kind not in AUTH_TYPES:
-        raise MailRefused(f"connection {smtp.id!r}: auth_type in its extra is {kind!r}; allowed: basic, oauth2")
+    if kind not in _AUTH_TYPES:
+        allowed = ", ".join(_AUTH_TYPES)
+        raise MailRefused(f"connection {smtp.id!r}: auth_type in its extra is {kind!r}; allowed: {allowed}")
     if kind == "basic":
         return _Password(smtp.login, smtp.password)
     return _Token(smtp.login or str(smtp.extra.get("from_email") or ""), _token(smtp))
@@ -81,7 +82,7 @@ def _token(smtp: Connection) -> str:
         return token
     endpoint, scope = extra.get("token_url"), extra.get("scope")
     if not endpoint and "tenant_id" in extra:
-        endpoint, scope = _OF_MICROSOFT[0].format(tenant=extra["tenant_id"]), scope or _OF_MICROSOFT[1]
+        endpoint, scope = _MICROSOFT.format(extra["tenant_id"]), scope or _SCOPE_OF_MICROSOFT
     if not endpoint or "client_id" not in extra or "client_secret" not in extra:
         raise MailRefused(
             f"connection {smtp.id!r}: auth_type oauth2 needs in its extra client_id and client_secret with tenant_id"
@@ -96,7 +97,7 @@ def _token(smtp: Connection) -> str:
         return _tokens(endpoint, tuple(grant.items()), extra["client_id"], extra["client_secret"]).current().text
     except NoToken as error:
         check = "client_id, client_secret, refresh_token and scope" if error.answered else "token_url or tenant_id"
-        raise MailServerUnavailable(f"connection {smtp.id!r}: {error.reason}; check {check} in its extra") from None
+        raise MailServerUnavailable(f"connection {smtp.id!r}: {error}; check {check} in its extra") from None
 
 
 @cache

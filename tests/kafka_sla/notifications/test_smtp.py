@@ -322,30 +322,36 @@ def test_a_password_beyond_ascii_is_told_without_showing_it(tls: ssl.SSLContext)
 
 
 @contextmanager
-def answering_forever() -> Iterator[Connection]:
-    """A server that begins its greeting, and adds a line each tenth of a second."""
+def greeting_slowly(heard: list[bytes]) -> Iterator[Connection]:
+    """A server that adds a line to its greeting each tenth of a second, and ends it when the block does; then it hears
+    what the client has to say."""
     over = threading.Event()
 
     def greet() -> None:
         with listening.accept()[0] as client:
             while not over.wait(0.1):
                 client.sendall(b"220-wait\r\n")
+            client.sendall(b"220 ready\r\n")
+            heard.append(client.recv(1000))
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         greeter = threading.Thread(target=greet)
         greeter.start()
         extra = {"from_email": "sla@example.com", "disable_ssl": True, "disable_tls": True, "timeout": 0.4}
-        yield Connection("smtp_test", "127.0.0.1", listening.getsockname()[1], extra=extra)
-        over.set()
-        greeter.join()
+        try:
+            yield Connection("smtp_test", "127.0.0.1", listening.getsockname()[1], extra=extra)
+        finally:
+            over.set()
+            greeter.join()
 
 
-def test_a_server_that_never_comes_to_an_end_is_given_up() -> None:
-    began = time.monotonic()
-    with answering_forever() as server, pytest.raises(MailServerUnavailable, match="no whole answer within 2 s"):
+def test_a_server_that_never_comes_to_an_end_is_given_up_and_gets_no_mail_when_it_does() -> None:
+    began, heard = time.monotonic(), list[bytes]()
+    with greeting_slowly(heard) as server, pytest.raises(MailServerUnavailable, match="no whole answer within 2 s"):
         send(server, promise(), OPENED, hour())
 
     assert time.monotonic() - began < 60
+    assert heard == [b""]
 
 
 def test_what_a_server_says_to_a_farewell_changes_nothing() -> None:

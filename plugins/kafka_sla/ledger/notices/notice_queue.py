@@ -142,7 +142,7 @@ class NoticeQueue(Generic[N]):
 
     def _next(self, rows: Select[Any], failed: Sequence[int], unavailable: Collection[str]) -> Select[Any]:
         """The oldest of these rows that nobody else is sending; never an end before its beginning is sent, nor what
-        follows in an incident before what was first, nor what goes the way that leads nowhere."""
+        follows in an incident before what was first, nor what waits for a channel that is unavailable."""
         t, first = self._table.c, self._table.alias("first")
         waits = exists().where(
             or_(first.c.thread == t.thread, first.c.incident == t.incident),

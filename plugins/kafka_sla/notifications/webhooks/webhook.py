@@ -62,7 +62,7 @@ def send(connection: Connection, webhook: Webhook, event: WebhookEvent | BurnEve
         raise _refused(connection, f"{error}; correct the connection, or the format") from None
     except _Busy as error:
         kind = WebhookUnavailable if error.absent else WebhookRefused
-        raise kind(f"{_named(connection)}: {error}, {_TRIES} times; the next run tries again") from None
+        raise _refused(connection, f"{error}, {_TRIES} times; the next run tries again", kind) from None
 
 
 def check(connection: Connection) -> None:
@@ -139,9 +139,5 @@ def _signature(connection: Connection, event_id: str, body: bytes) -> dict[str, 
     }
 
 
-def _refused(connection: Connection, reason: str) -> WebhookRefused:
-    return WebhookRefused(f"{_named(connection)}: {reason}")
-
-
-def _named(connection: Connection) -> str:
-    return f"webhook of connection {connection.id!r}"
+def _refused(connection: Connection, reason: str, kind: type[WebhookRefused] = WebhookRefused) -> WebhookRefused:
+    return kind(f"webhook of connection {connection.id!r}: {reason}")

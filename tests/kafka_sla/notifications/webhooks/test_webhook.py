@@ -16,7 +16,7 @@ import pytest
 
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
-from kafka_sla.errors import WebhookRefused, WebhookUnavailable
+from kafka_sla.errors import ReceiverUnavailable, WebhookRefused, WebhookUnavailable
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Cluster, Connection, Miss, Sla, Webhook, WebhookFormat
 from kafka_sla.notifications.webhooks import webhook as door
@@ -168,6 +168,14 @@ def test_a_receiver_that_stays_busy_refuses_or_is_gone_is_named_without_its_secr
     assert not isinstance(caught.value, WebhookUnavailable)
     with pytest.raises(WebhookUnavailable, match="no answer"):
         send(replace(connection, **login), Webhook("receiver", "pagerduty"), event())
+
+
+@pytest.mark.parametrize(("code", "absent"), [(500, False), (408, False), (429, True), (502, True), (504, True)])
+def test_a_busy_receiver_that_may_take_another_event_is_told_from_one_that_takes_none(code: int, absent: bool) -> None:
+    with serving(Receiver(lambda *_: code)) as connection, pytest.raises(WebhookRefused, match=str(code)) as refused:
+        send(connection, Webhook("receiver"), event())
+
+    assert isinstance(refused.value, ReceiverUnavailable) is absent
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def client_credentials(
             token = issued(endpoint, grant, client_id, secret, authority)
         except NoToken as error:
             keys = _OF_CLIENT if error.answered else _OF_ENDPOINT
-            raise TokenRefused(f"{error.reason}; check {keys}") from None
+            raise TokenRefused(f"{error}; check {keys}") from None
         return Token(token.text, token.expires, extensions or {})
 
     return issue
