@@ -17,7 +17,7 @@ from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
 from kafka_sla.lake.files.durable_io import DurableFileIO
 from kafka_sla.lake.table_layout import NAMESPACE
-from kafka_sla.ledger.storage.database import address, notice_lost_machines
+from kafka_sla.ledger.storage.engine import address, notice_lost_machines
 
 _UNREACHED = (RESTError, OAuthError, NoSuchNamespaceError, RequestException)
 """What catalogs behind a server raise when they do not answer, refuse, or do not say whether they have committed."""

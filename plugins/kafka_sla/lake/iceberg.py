@@ -42,7 +42,8 @@ from kafka_sla.lake.table_layout import (
     with_loads,
     with_properties,
 )
-from kafka_sla.ledger.storage.database import is_read_only, retrying, telling
+from kafka_sla.ledger.storage.database import retrying, telling
+from kafka_sla.ledger.storage.engine import is_read_only
 from kafka_sla.model.tables import Table
 
 _MOST_PLANS, _MOST_FILES = 20, 500

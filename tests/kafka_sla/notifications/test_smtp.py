@@ -354,9 +354,12 @@ def test_a_server_that_never_comes_to_an_end_is_given_up_and_gets_no_mail_when_i
     assert heard == [b""]
 
 
-def test_what_a_server_says_to_a_farewell_changes_nothing() -> None:
+@pytest.mark.parametrize("hangs_up", [False, True])
+def test_what_a_server_says_to_a_farewell_changes_nothing(hangs_up: bool) -> None:
     class Rude(Mailbox):
-        async def handle_QUIT(self, *_: Any) -> str:  # noqa: N802
+        async def handle_QUIT(self, server: SMTP, *_: Any) -> str:  # noqa: N802
+            if hangs_up:
+                server.transport.close()
             return "500 stay"
 
     box = Rude()
