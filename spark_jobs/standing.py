@@ -25,9 +25,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.connect.client.retries import DefaultPolicy
 
 from kafka_sla.errors import SparkFailed
+from kafka_sla.spark.cache import cache_folder
 from kafka_sla.spark.failures import cause_in
 from kafka_sla.spark.job_spec import read_job
-from kafka_sla.spark.package_zip import cache_folder, code_zip
+from kafka_sla.spark.package_zip import code_zip
 from kafka_sla.spark.server import PORT
 from kafka_sla.spark_jobs.measure import measured
 from kafka_sla.validation import suites

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import importlib.metadata
-import os
 import re
-import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from kafka_sla.cli.console.context import Workplace
 from kafka_sla.config.env_connections import environment_connection
 from kafka_sla.errors import KafkaSlaError
 from kafka_sla.model.entities import Cluster
+from kafka_sla.spark.needs import NAME_THE_USER, java, unnamed_user
 from kafka_sla.text.formatting import plural
 
 _JAVA = (17, 21)
@@ -42,6 +40,7 @@ def findings(place: Workplace) -> Iterator[Checked]:
     yield Checked(True, f"configuration: {told}")
     yield _java()
     yield _spark()
+    yield from _user()
     yield _store(place)
     for cluster in settings.clusters:
         yield from _cluster(place, cluster)
@@ -69,18 +68,22 @@ def _entry(name: str, conn_id: str, *, samples: bool) -> str:
 
 
 def _java() -> Checked:
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    if not java or not Path(java).exists():
+    found = java()
+    if found is None:
         return Checked(False, "Java: not found", "install Java 17, or set JAVA_HOME to where it is")
-    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    told = subprocess.run([found, "-version"], capture_output=True, text=True, check=False).stderr
     version = re.search(r'version "(\d+)', told)
     if not version or int(version[1]) not in _JAVA:
-        found = version[1] if version else "unknown version"
+        which = version[1] if version else "unknown version"
         return Checked(
-            False, f"Java: {found} at {java}", "Spark needs Java 17 or 21: install one and set JAVA_HOME to it"
+            False, f"Java: {which} at {found}", "Spark needs Java 17 or 21: install one and set JAVA_HOME to it"
         )
-    return Checked(True, f"Java: {version[1]} at {java}")
+    return Checked(True, f"Java: {version[1]} at {found}")
+
+
+def _user() -> Iterator[Checked]:
+    if unnamed := unnamed_user():
+        yield Checked(False, f"Spark: does not run as {unnamed}", NAME_THE_USER)
 
 
 def _spark() -> Checked:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import getpass
+import os
 from dataclasses import asdict
 from datetime import UTC, datetime
 
@@ -24,7 +25,7 @@ def command(place: Workplace, asked: argparse.Namespace) -> int:
 
 
 def _add(place: Workplace, asked: argparse.Namespace) -> int:
-    settings, who = place.settings, asked.author or getpass.getuser()
+    settings, who = place.settings, _author(asked)
     wanted = exclusion_request(
         settings.sla(asked.sla),
         (asked.start, asked.end),
@@ -42,10 +43,18 @@ def _add(place: Workplace, asked: argparse.Namespace) -> int:
 
 def _undo(place: Workplace, asked: argparse.Namespace) -> int:
     ledger = Ledger(place.store)
-    undone = ledger.exclusions.undo(asked.id, asked.author or getpass.getuser(), asked.reason)
+    undone = ledger.exclusions.undo(asked.id, _author(asked), asked.reason)
     text = f"{undone.id}: {undone.sla}: {undone.span} counts again"
     show(asked, _values(undone), lambda: _with_burns(ledger, undone, text))
     return 0
+
+
+def _author(asked: argparse.Namespace) -> str:
+    """Who is named, else the user of the shell, whom a container may know by number only."""
+    try:
+        return asked.author or getpass.getuser()
+    except (KeyError, OSError):
+        return f"user {os.getuid()}"
 
 
 def _with_burns(ledger: Ledger, one: Exclusion, text: str) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,7 +14,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from kafka_sla.errors import SparkFailed
-from kafka_sla.spark.package_zip import cache_folder, package_folder
+from kafka_sla.spark.cache import cached
+from kafka_sla.spark.needs import java, need_all
+from kafka_sla.spark.package_zip import package_folder
 
 _QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 _SMALL = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -32,10 +33,9 @@ def make_archive() -> None:
 
     SparkFailed where Spark does not run here.
     """
+    need_all()
     archive = _archive()
-    if archive is None:
-        raise SparkFailed("Spark needs Java 17, and there is none on the path: install it, or set JAVA_HOME")
-    if archive.exists():
+    if archive is None or archive.exists():
         return
     archive.parent.mkdir(parents=True, exist_ok=True)
     part = archive.with_suffix(f".{os.getpid()}")
@@ -53,14 +53,13 @@ def make_archive() -> None:
 
 def _archive() -> Path | None:
     """Where the archive of this Java and this Spark lies; None without Java."""
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    if java is None or not Path(java).exists():
+    found = java()
+    if found is None:
         return None
-    real = Path(java).resolve()
+    real = found.resolve()
     jars = package_folder("pyspark") / "jars"  # Java takes no archive of jars that lay elsewhere, or were written anew
     key = f"{real} {real.stat().st_mtime_ns} {version('pyspark')} {jars} {jars.stat().st_mtime_ns}"
-    return cache_folder() / f"spark-{hashlib.sha256(key.encode()).hexdigest()[:16]}.jsa"
+    return cached(f"spark-{hashlib.sha256(key.encode()).hexdigest()[:16]}.jsa")
 
 
 def _training() -> Path:

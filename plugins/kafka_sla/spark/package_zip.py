@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import os
 import uuid
 import zipfile
 from pathlib import Path
 
 from kafka_sla.errors import SettingsError
+from kafka_sla.spark.cache import cached
 
 PACKAGES = ("kafka_sla", "kafka_sla.spark_jobs", "kafka_sla.expectations")
 SUFFIXES = (".py", ".json")
@@ -25,7 +25,8 @@ def code_zip(folder: Path | None = None) -> Path:
     folders = {package.replace(".", "/"): package_folder(package) for package in PACKAGES}
     files = {f"{name}/{path}": data for name, folder in folders.items() for path, data in _files(folder)}
     digest = hashlib.sha256(b"".join(name.encode() + b"\0" + data + b"\0" for name, data in files.items())).hexdigest()
-    target = (folder or cache_folder()) / f"kafka_sla-{digest[:16]}.zip"
+    name = f"kafka_sla-{digest[:16]}.zip"
+    target = folder / name if folder else cached(name)
     if not target.exists():
         _write(target, files)
     return target
@@ -44,11 +45,6 @@ def _write(target: Path, files: dict[str, bytes]) -> None:
         for name, data in files.items():
             archive.writestr(zipfile.ZipInfo(name), data)
     part.replace(target)
-
-
-def cache_folder() -> Path:
-    """Where this project keeps what it can make again."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kafka_sla"
 
 
 def package_folder(package: str) -> Path:

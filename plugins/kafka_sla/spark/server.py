@@ -9,8 +9,9 @@ from typing import NoReturn
 from kafka_sla.errors import SparkFailed
 from kafka_sla.spark.class_archive import archive_options
 from kafka_sla.spark.conf import ALWAYS, HERE, conf_options
+from kafka_sla.spark.needs import need_all
 from kafka_sla.spark.package_zip import package_folder
-from kafka_sla.spark.submit import REMOTE, need_java
+from kafka_sla.spark.submit import REMOTE
 
 PORT = 15002
 """Spark Connect's own."""
@@ -23,7 +24,7 @@ _KEPT = "24h"
 
 def become_server(port: int, *, address: str, memory: str, master: str) -> NoReturn:
     """Go on as the server: whoever ends this process ends it."""
-    need_java()
+    need_all()
     if not _is_loopback(address) and not os.environ.get(TOKEN):
         raise SparkFailed(
             f"whoever reaches {address}:{port} could run code here: set {TOKEN} to a secret, and give it to the Airflow"

@@ -15,6 +15,7 @@ from kafka_sla import object_stores
 from kafka_sla.errors import SparkFailed
 from kafka_sla.spark.conf import HERE, conf_options, spark_conf
 from kafka_sla.spark.failures import cause_in
+from kafka_sla.spark.needs import need_all
 from kafka_sla.spark.package_zip import PACKAGES, application, package_folder
 from kafka_sla.spark.processes import end
 
@@ -24,7 +25,7 @@ REMOTE = "SPARK_REMOTE"
 
 def run_spark(job_path: str, *, memory: str = "2g") -> None:
     """Measure a job with local Spark. SparkFailed names the cause, and where all that Spark printed is."""
-    need_java()
+    need_all()
     with tempfile.TemporaryFile(prefix="kafka_sla-spark-") as output:
         command = [*_ending_with_us(), *_command(job_path, memory)]
         spark = subprocess.Popen(command, env=_environment(job_path), stdout=output, stderr=output)
@@ -51,12 +52,6 @@ def _kept(printed: bytes) -> Path:
     with os.fdopen(handle, "wb") as target:
         target.write(printed)
     return Path(log)
-
-
-def need_java() -> None:
-    home = os.environ.get("JAVA_HOME")
-    if not (home and (Path(home) / "bin" / "java").exists()) and not shutil.which("java"):
-        raise SparkFailed("Spark needs Java 17, and there is none on the path: install it, or set JAVA_HOME")
 
 
 def _command(job_path: str, memory: str) -> list[str]:

@@ -22,6 +22,7 @@ from kafka_sla.errors import SettingsError, SparkFailed
 from kafka_sla.model.entities import Connection
 from kafka_sla.spark.conf import spark_conf
 from kafka_sla.spark.job_spec import read_job
+from kafka_sla.spark.needs import need_a_named_user
 from kafka_sla.spark.package_zip import application, code_zip
 from kafka_sla.spark.processes import end
 from kafka_sla.spark.submission import Submission
@@ -76,6 +77,7 @@ class MeasureOperator(SparkSubmitOperator):
         self._end = end
 
     def _submit(self, spark: Connection, context: Context) -> None:
+        need_a_named_user()
         self.application = str(application())
         self.py_files = str(code_zip())
         _check(spark)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,15 @@ def test_who_excludes_time_while_the_error_budget_burns_hears_that_the_next_run_
     assert "the error budget burns (page since 2026-03-02 10:05:00 UTC): the next run judges that again" in (
         capsys.readouterr().out
     )
+
+
+def test_a_user_of_whom_a_container_knows_the_number_only_excludes_time_under_it(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 1_000_660_000)
+
+    assert run("add", "--sla", NAME, *TIME, "--reason", "load test") == 0
+    (added,) = ledger.exclusions.listed()
+    assert added.author == "user 1000660000"

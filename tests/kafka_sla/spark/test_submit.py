@@ -105,3 +105,12 @@ def test_a_failed_application_names_the_cause_in_a_sentence_and_where_all_of_its
     assert "removed.parquet" in log.read_text()
     assert "removed.parquet" in (left(str(tmp_path / "out")) or "")
     log.unlink()
+
+
+def test_a_user_without_a_name_is_told_before_spark_starts_that_hadoop_wants_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: 1_000_660_000)
+
+    with pytest.raises(SparkFailed, match="user 1000660000, whom this machine has no name for: add a line for it to"):
+        run_spark(str(tmp_path / "job.json"))

@@ -1,0 +1,99 @@
+"""What can be made again is kept where this user can write, also where a container gives a user no home and no name."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kafka_sla.errors import SettingsError
+from kafka_sla.spark.class_archive import archive_options
+from kafka_sla.spark.package_zip import code_zip
+
+NOWHERE = "/proc/self"
+"""A home in which nobody can make a folder, root neither."""
+World = Callable[..., Path]
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """A home, and a folder for temporary files, which is returned."""
+
+    def made(home: str | None, cache: str | None = None) -> Path:
+        monkeypatch.setattr(pwd, "getpwuid", nobody)
+        for name, value in (("HOME", home), ("XDG_CACHE_HOME", cache)):
+            monkeypatch.setenv(name, value) if value else monkeypatch.delenv(name, raising=False)
+        temporary = tmp_path / "tmp"
+        temporary.mkdir()
+        monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+        return temporary
+
+    return made
+
+
+def nobody(uid: int) -> None:
+    raise KeyError(f"getpwuid(): uid not found: {uid}")
+
+
+def test_a_home_keeps_it(world: World, tmp_path: Path) -> None:
+    world(str(tmp_path))
+
+    assert code_zip().parent == tmp_path / ".cache" / "kafka_sla"
+
+
+@pytest.mark.parametrize("home", [None, NOWHERE])
+def test_without_a_home_to_write_to_it_lies_beside_temporary_files_for_this_user_alone(
+    world: World, home: str | None
+) -> None:
+    temporary = world(home)
+
+    assert archive_options() == ""
+    made = code_zip()
+
+    assert made.parent == temporary / f"kafka_sla-{os.getuid()}"
+    assert made.parent.stat().st_mode & 0o777 == 0o700
+    assert code_zip() == made
+
+
+def test_what_an_image_was_built_with_is_used_where_its_home_cannot_be_written_to(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = world(str(tmp_path))
+    built = code_zip()
+    monkeypatch.setattr(os, "access", lambda path, mode: not str(path).startswith(str(built.parent)))
+
+    assert code_zip() == built
+    assert not list(temporary.iterdir())
+
+
+@pytest.mark.parametrize("how", ["others can write to it", "a link", "another user's"])
+def test_code_never_runs_from_where_somebody_else_may_have_left_it(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    folder = world(None) / f"kafka_sla-{os.getuid()}"
+    (tmp_path / "planted").mkdir(mode=0o700)
+    if how == "a link":
+        folder.symlink_to(tmp_path / "planted")
+    else:
+        folder.mkdir(mode=0o700)
+    if how == "others can write to it":
+        folder.chmod(0o777)
+    if how == "another user's":
+        mine = os.getuid()
+        folder.rename(folder.with_name(f"kafka_sla-{mine + 1}"))
+        monkeypatch.setattr(os, "getuid", lambda: mine + 1)
+
+    with pytest.raises(SettingsError, match="set XDG_CACHE_HOME to a folder of this user's own"):
+        code_zip()
+
+
+def test_where_nothing_can_be_written_one_is_told_what_to_set(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world(NOWHERE)
+    monkeypatch.setattr(tempfile, "tempdir", NOWHERE)
+
+    with pytest.raises(SettingsError, match=r"neither ~/\.cache nor .+ can be written to .+ set XDG_CACHE_HOME"):
+        code_zip()
