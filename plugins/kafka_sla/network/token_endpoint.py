@@ -17,6 +17,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
 from kafka_sla.network.in_time import in_time
+from kafka_sla.network.trust import TrustingAdapter, why_untrusted
 
 _TIMEOUT_S, _ALL_S = 10, 45
 """Until an endpoint answers, and until it has answered: it is asked four times at most."""
@@ -85,7 +86,8 @@ def issued(
 
     def ask() -> requests.Response:
         with requests.Session() as session:
-            session.mount(endpoint, HTTPAdapter(max_retries=_RETRIES))
+            adapter = HTTPAdapter if authority else TrustingAdapter
+            session.mount(endpoint, adapter(max_retries=_RETRIES))
             return session.post(
                 endpoint,
                 dict(grant),
@@ -98,7 +100,8 @@ def issued(
     try:
         answer = in_time(ask, _ALL_S)
     except (requests.RequestException, TimeoutError) as error:
-        raise NoToken(f"{name} does not answer ({type(error).__name__})", answered=False) from None
+        why = why_untrusted(error) or type(error).__name__
+        raise NoToken(f"{name} does not answer ({why})", answered=False) from None
     content = _content(answer)
     if answer.status_code == 200 and isinstance(text := content.get("access_token"), str):
         life = content.get("expires_in")

@@ -17,6 +17,7 @@ from kafka_sla.ledger.notices.incidents import IncidentNotice
 from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.model.entities import Connection, Sla, SlaWindow
 from kafka_sla.network.in_time import in_time
+from kafka_sla.network.trust import why_untrusted
 from kafka_sla.notifications import incident_email, smtp_login
 from kafka_sla.notifications.miss_context import Surroundings
 from kafka_sla.notifications.miss_email import compose
@@ -161,4 +162,4 @@ def _reason(error: Exception) -> str:
         )
     if isinstance(error, UnicodeEncodeError):  # its words hold what could not be sent
         return "its login or password has letters beyond ASCII, which cannot be sent"
-    return str(error) or type(error).__name__
+    return why_untrusted(error) or str(error) or type(error).__name__

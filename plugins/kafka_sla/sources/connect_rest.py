@@ -11,7 +11,8 @@ import requests
 
 from kafka_sla.errors import ConnectUnreachable
 from kafka_sla.model.entities import Connection, KeptPosition, ReplicationFlow, epoch_ms
-from kafka_sla.network.http_answers import requested
+from kafka_sla.network import http_extra
+from kafka_sla.network.http_answers import requested, why_no_answer
 
 SOURCE = "connect_rest"
 _TIMES_S = (5, 20)
@@ -23,7 +24,11 @@ def read_flow(flow: ReplicationFlow, connection: Connection) -> list[KeptPositio
     address = f"{_address(connection)}/connectors/{quote(flow.connector, safe='')}/offsets"
     login = (connection.login, connection.password or "") if connection.login else None
     try:
-        answer = requested("GET", address, _TIMES_S, auth=login)
+        how = http_extra.options(connection.extra) | {"headers": http_extra.headers(connection.extra)}
+    except ValueError as error:
+        raise _unreachable(flow, connection, str(error)) from None
+    try:
+        answer = requested("GET", address, _TIMES_S, **how, **({"auth": login} if login else {}))
         answer.raise_for_status()
         told = answer.json()["offsets"]
         at = epoch_ms(datetime.now(UTC))
@@ -34,7 +39,7 @@ def read_flow(flow: ReplicationFlow, connection: Connection) -> list[KeptPositio
     except (ValueError, KeyError, TypeError):
         raise _unreachable(flow, connection, "what answers is no Connect worker; correct the connection") from None
     except requests.RequestException as error:
-        raise _unreachable(flow, connection, f"no answer ({type(error).__name__}); correct the connection") from None
+        raise _unreachable(flow, connection, f"{why_no_answer(error)}; correct the connection") from None
 
 
 def _address(connection: Connection) -> str:

@@ -20,6 +20,7 @@ from kafka_sla.model.arrow_schemas import arrow_rows
 from kafka_sla.model.entities import Cluster, Exporter
 from kafka_sla.model.tables import BROKER_REQUESTS, REPLICA_FETCHES
 from kafka_sla.network.http_answers import requested
+from kafka_sla.network.trust import why_untrusted
 
 _TIMES_S = (3.0, 10.0)
 """To connect, and until all of the answer is there: no exporter must hold up a run of every five minutes."""
@@ -94,8 +95,9 @@ def _text(url: str) -> str:
         answer = requested("GET", url, _TIMES_S, params={"name[]": _WANTED}, allow_redirects=False)
     except requests.RequestException as error:
         why = "does not answer in time" if isinstance(error, requests.Timeout) else "cannot be reached"
+        known = f" ({untrusted})" if (untrusted := why_untrusted(error)) else ""
         raise _Silent(
-            f"{why}: fetch latency is unknown without it; check its address, the broker, the network"
+            f"{why}{known}: fetch latency is unknown without it; check its address, the broker, the network"
         ) from error
     if answer.status_code != requests.codes.ok:
         raise _Silent(f"answers {answer.status_code} {answer.reason}: correct its address; logins are not supported")

@@ -58,7 +58,8 @@ def _archive() -> Path | None:
         return None
     real = found.resolve()
     jars = package_folder("pyspark") / "jars"  # Java takes no archive of jars that lay elsewhere, or were written anew
-    key = f"{real} {real.stat().st_mtime_ns} {version('pyspark')} {jars} {jars.stat().st_mtime_ns}"
+    times = " ".join(str(int(one.stat().st_mtime)) for one in (real, jars))  # images keep whole seconds
+    key = f"{real} {version('pyspark')} {jars} {times}"
     return cached(f"spark-{hashlib.sha256(key.encode()).hexdigest()[:16]}.jsa")
 
 

@@ -1,4 +1,7 @@
-"""The code that Spark needs, as one zip named after its content. Knows no Airflow and no Spark."""
+"""The code that Spark needs, as one zip named after its content. Knows no Airflow and no Spark.
+
+`python -m kafka_sla.spark.package_zip` makes it, where an image is to hold it.
+"""
 
 from __future__ import annotations
 
@@ -56,3 +59,7 @@ def package_folder(package: str) -> Path:
             " or put the repository's folder on PYTHONPATH"
         )
     return Path(spec.submodule_search_locations[0])
+
+
+if __name__ == "__main__":
+    code_zip()

@@ -29,7 +29,7 @@ def test_an_answer_that_does_not_come_is_a_timeout() -> None:
 
 def test_over_http_it_is_the_timeout_of_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     over = threading.Event()
-    monkeypatch.setattr(requests, "request", lambda *_, **__: over.wait())
+    monkeypatch.setattr(requests.Session, "request", lambda *_, **__: over.wait())
 
     with pytest.raises(requests.Timeout, match="no whole answer within 0 s"):
         requested("GET", "http://localhost/", (1.0, 0.05))

@@ -4,6 +4,7 @@ keeps what became of the alerts."""
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -226,8 +227,8 @@ def alertmanager(receiver: Receiver, path: str, _: dict[str, str], body: Any) ->
 
 
 @contextmanager
-def serving(receiver: Receiver, **login: Any) -> Iterator[Connection]:
-    """The receiver, as the Airflow connection that reaches it."""
+def serving(receiver: Receiver, tls: ssl.SSLContext | None = None, **login: Any) -> Iterator[Connection]:
+    """The receiver, as the Airflow connection that reaches it; with `tls` by https and the name localhost."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -241,10 +242,12 @@ def serving(receiver: Receiver, **login: Any) -> Iterator[Connection]:
             """Nothing: tests read what came."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if tls:
+        server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        yield Connection("receiver", "http://127.0.0.1", server.server_address[1], **login)
+        yield Connection("receiver", "https://localhost" if tls else "http://127.0.0.1", server.server_port, **login)
     finally:
         server.shutdown()
         thread.join()

@@ -155,3 +155,17 @@ def test_a_worker_that_does_not_answer_is_told_without_the_login() -> None:
     with pytest.raises(ConnectUnreachable, match=r"no answer \(ConnectionError\); correct the connection") as caught:
         read_flow(FLOW, login(nobody))
     assert caught.value.__cause__ is None and PASSWORD not in str(caught.value)
+
+
+def test_headers_of_the_extra_open_a_gateway(port: int) -> None:
+    key = "Basic " + b64encode(f"me:{PASSWORD}".encode()).decode()
+    connection = Connection("connect_dr", "http://127.0.0.1", port, extra={"Authorization": key})
+
+    assert len(read_flow(FLOW, connection)) == 2
+
+
+def test_an_extra_that_cannot_work_is_told(port: int) -> None:
+    connection = Connection("connect_dr", "http://127.0.0.1", port, extra={"verify": "/no/such/ca.pem"})
+
+    with pytest.raises(ConnectUnreachable, match=r"verify in its extra names '/no/such/ca.pem', and there is no such"):
+        read_flow(FLOW, connection)

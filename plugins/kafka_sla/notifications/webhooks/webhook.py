@@ -7,8 +7,9 @@ import base64
 import hmac
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import sha256
+from typing import Any
 from urllib.parse import urlsplit
 
 import requests
@@ -16,7 +17,8 @@ import tenacity
 
 from kafka_sla.errors import WebhookRefused, WebhookUnavailable
 from kafka_sla.model.entities import Connection, Webhook
-from kafka_sla.network.http_answers import requested
+from kafka_sla.network import http_extra
+from kafka_sla.network.http_answers import requested, why_no_answer
 from kafka_sla.notifications.webhooks import burn_formats as webhook_burn_formats
 from kafka_sla.notifications.webhooks.burn_event import BurnEvent
 from kafka_sla.notifications.webhooks.event import WebhookEvent
@@ -55,9 +57,9 @@ def send(connection: Connection, webhook: Webhook, event: WebhookEvent | BurnEve
         call = FORMATS[webhook.format](event, secret)
     body = json.dumps(call.body, separators=(",", ":")).encode()
     address = _address(connection, call.path or (secret if webhook.format in ("slack", "teams") else ""))
-    headers = {"Content-Type": "application/json", **_headers(connection, webhook)}
+    headers, how = {"Content-Type": "application/json", **_headers(connection, webhook)}, _options(connection)
     try:
-        _retrying(lambda: _post(address, body, headers | _signature(connection, event.id, body)))
+        _retrying(lambda: _post(address, body, headers | _signature(connection, event.id, body), how))
     except _Refused as error:
         raise _refused(connection, f"{error}; correct the connection, or the format") from None
     except _Busy as error:
@@ -69,6 +71,8 @@ def check(connection: Connection) -> None:
     """WebhookRefused when the connection cannot be one of a webhook; nothing is sent."""
     _address(connection, "")
     _signature(connection, "check", b"")
+    _extra(connection, http_extra.headers)
+    _options(connection)
 
 
 def _retrying(post: Callable[[], None]) -> None:
@@ -81,12 +85,12 @@ def _retrying(post: Callable[[], None]) -> None:
     tenacity.Retrying(retry=retry, stop=tenacity.stop_after_attempt(_TRIES), wait=wait, reraise=True)(post)
 
 
-def _post(address: str, body: bytes, headers: dict[str, str]) -> None:
+def _post(address: str, body: bytes, headers: dict[str, str], how: dict[str, Any]) -> None:
     """No error shows the address, which may hold a secret."""
     try:
-        answer = requested("POST", address, _TIMES_S, data=body, headers=headers, allow_redirects=False)
+        answer = requested("POST", address, _TIMES_S, data=body, headers=headers, allow_redirects=False, **how)
     except requests.RequestException as error:
-        raise _Busy(f"no answer ({type(error).__name__})") from None
+        raise _Busy(why_no_answer(error)) from None
     if answer.status_code in _BUSY:
         after = answer.headers.get("Retry-After", "")
         absent = answer.status_code in _ABSENT
@@ -108,8 +112,7 @@ def _address(connection: Connection, path: str) -> str:
 
 def _headers(connection: Connection, webhook: Webhook) -> dict[str, str]:
     """Those of the extra, and the login; Slack, Teams and PagerDuty have it in the address or in the body."""
-    extra = connection.extra.get("headers") or {}
-    found = {str(name): str(value) for name, value in extra.items()}
+    found = _extra(connection, http_extra.headers)
     if not connection.password or webhook.format in ("slack", "teams", "pagerduty"):
         return found
     if webhook.format == "opsgenie":
@@ -117,6 +120,17 @@ def _headers(connection: Connection, webhook: Webhook) -> dict[str, str]:
     login = f"{connection.login}:{connection.password}".encode()
     basic = f"Basic {base64.b64encode(login).decode()}"
     return {"Authorization": basic if connection.login else f"Bearer {connection.password}"} | found
+
+
+def _options(connection: Connection) -> dict[str, Any]:
+    return _extra(connection, http_extra.options)
+
+
+def _extra(connection: Connection, read: Callable[[Mapping[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+    try:
+        return read(connection.extra)
+    except ValueError as error:
+        raise _refused(connection, str(error)) from None
 
 
 def _signature(connection: Connection, event_id: str, body: bytes) -> dict[str, str]:

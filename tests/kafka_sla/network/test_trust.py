@@ -1,0 +1,81 @@
+"""Whoever asks over HTTPS believes the authorities that this machine trusts, and says what to do about others."""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+import trustme
+
+from kafka_sla.errors import ConnectUnreachable
+from kafka_sla.model.entities import Cluster, Connection, Exporter, ReplicationFlow
+from kafka_sla.network.token_endpoint import NoToken, issued
+from kafka_sla.sources.connect_rest import read_flow
+from kafka_sla.sources.jmx_exporters import scrape
+
+Asking = Callable[[str], str]
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[tuple[str, list[str]]]:
+    """An address whose certificate is signed by `ca.pem`, and what was asked there: it is no service that anybody
+    knows."""
+    authority, asked = trustme.CA(organization_name="Example Corp"), list[str]()
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(tls)
+
+    class Site(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_error(404)
+
+        def do_POST(self) -> None:
+            self.do_GET()
+
+        def log_message(self, *_: object) -> None:
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
+    server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"https://localhost:{server.server_port}", asked
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def token_endpoint(address: str) -> str:
+    with pytest.raises(NoToken) as caught:
+        issued(address, {}, "kafka-sla", "s3cret")
+    return str(caught.value)
+
+
+def exporter(address: str) -> str:
+    (note,) = scrape(Cluster("prod", "kafka_prod", jmx_exporters=(Exporter(1, address),))).notes
+    return note
+
+
+def worker(address: str) -> str:
+    with pytest.raises(ConnectUnreachable) as caught:
+        read_flow(ReplicationFlow("copies", "backup", None, "connect", "copy"), Connection("connect", address))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("ask", [token_endpoint, exporter, worker])
+def test_authorities_of_the_machine_are_believed_and_others_named(
+    site: tuple[str, list[str]], ask: Asking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address, asked = site
+    told = ask(address)
+    assert "its certificate is not trusted (unable to get local issuer certificate): install the authority" in told
+    assert not asked
+
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    assert "404" in ask(address)
+    assert len(asked) == 1
