@@ -97,8 +97,9 @@ class Contents:
             self.unanswered["the offset lookups were spent"] += len(readings) - max(0, budget)
         self._sample(readings[: max(0, budget)])
         suspicious = [one for one in readings if one.suspicious]
-        self._read(_affordable(suspicious))
-        for one in suspicious:
+        beside = _beside(suspicious, readings)
+        self._read([*_affordable(suspicious, beside)])
+        for one in [*suspicious, *filter(_insufficient, beside)]:
             one.backwards |= one.content.backwards
             if one.backwards:
                 self.disordered.add(one.span.tp)
@@ -121,15 +122,14 @@ class Contents:
     def _sample(self, readings: list[_Reading]) -> None:
         for one, batches in self._fetched(readings, lambda one: one.content.reached, SAMPLE_BYTES):
             one.content.take(batches, one.span.end)
-        for one, batches in self._fetched([one for one in readings if _unproven(one)], _near_end, SAMPLE_BYTES):
+        unproven = [one for one in readings if _unproven(one)]
+        for one, batches in self._fetched(unproven, _near_end, SAMPLE_BYTES):
             last = Content(one.content.reached, one.content.highest)
             last.take(batches, one.span.end)
             one.suspicious = last.ahead_of(one.span.commits) or last.backwards or last.transactional
             one.backwards = last.backwards
         for one in readings:
-            content = one.content
-            one.suspicious |= content.backwards or content.transactional or content.ahead_of(one.span.commits)
-            one.suspicious |= one.held_back
+            one.suspicious |= _insufficient(one) or one.held_back
 
     def _read(self, readings: list[_Reading]) -> None:
         while readings:
@@ -178,16 +178,32 @@ def _error(answer: Any) -> KafkaError | None:
     return error() if answer.error_code and error is not OffsetOutOfRangeError else None
 
 
+def _insufficient(one: _Reading) -> bool:
+    """What was read of it shows that points do not tell when its records came."""
+    return one.content.backwards or one.content.transactional or one.content.ahead_of(one.span.commits)
+
+
+def _beside(suspicious: list[_Reading], readings: list[_Reading]) -> list[_Reading]:
+    """Windows whose samples were in order, where times of the same partition run backwards in another one: that of two
+    samples the later one bears the later time may be chance."""
+    disordered = {one.span.tp for one in suspicious if one.backwards or one.content.backwards}
+    return [one for one in readings if one.span.tp in disordered and not one.suspicious and not one.whole]
+
+
 def _unproven(one: _Reading) -> bool:
     """It is larger than its sample, and nothing was found yet."""
-    content = one.content
-    return not one.whole and not content.backwards and not content.transactional and _near_end(one) > content.reached
+    return not one.whole and not one.content.backwards and not one.content.transactional
 
 
 def _near_end(one: _Reading) -> int:
-    """The record that was read last in the window, as it tells whether clocks agree, or one near the end."""
-    positions = [position for _, position in one.span.commits if position <= one.span.end]
-    return max([*positions, one.content.reached + 1]) - 1 if positions else one.span.end - 1
+    """The record that was read last in the window, as it tells whether clocks agree. Where that was seen, or nobody
+    read, the last ones before its end, of which the record that ends it is none: that one is always younger."""
+    content, span = one.content, one.span
+    last_read = max((position for _, position in span.commits if position <= span.end), default=0) - 1
+    if last_read >= content.reached:
+        return last_read
+    fit = SAMPLE_BYTES * (content.reached - span.first) // max(1, content.size)
+    return max(content.reached, span.end - 1 - max(1, fit))
 
 
 def _unread(one: _Reading) -> Iterator[Range]:
@@ -204,12 +220,12 @@ def _unread(one: _Reading) -> Iterator[Range]:
         yield Range(before, span.end, None, earliest, None)
 
 
-def _affordable(readings: list[_Reading]) -> list[_Reading]:
-    """Small ones first, as many as the budget allows."""
-    chosen, spent = [], 0.0
-    for one in sorted((one for one in readings if not one.whole), key=lambda one: one.left):
-        spent += one.left
-        if one.left > WINDOW_BYTES or spent > BYTES_PER_SLICE:
-            break
-        chosen.append(one)
-    return chosen
+def _affordable(*groups: list[_Reading]) -> Iterator[_Reading]:
+    """As many as the budget allows: those of the first group first, and in each the small ones."""
+    spent = 0.0
+    for group in groups:
+        for one in sorted((one for one in group if not one.whole), key=lambda one: one.left):
+            if one.left > WINDOW_BYTES or spent + one.left > BYTES_PER_SLICE:
+                break
+            spent += one.left
+            yield one

@@ -131,6 +131,46 @@ def test_batches_that_are_larger_than_a_sample_are_read_in_every_partition(
     assert seen.notes == ()
 
 
+def test_a_window_whose_samples_are_in_order_is_read_where_another_one_of_the_partition_is_not(
+    kafka: Broker, over: Interval
+) -> None:
+    """Each record is larger than a sample: of a window its first and its last one are seen."""
+    name, edge = topic(kafka), epoch_ms(over.start)
+    times = [edge + after for after in (-20_000, -19_000, -25_000, 100, 2_500, 500, 2_600, 2_700)]
+    producer = Producer({**kafka.client(), "batch.num.messages": 1})
+    for stamp in times:
+        producer.produce(name, b"x" * 20_000, timestamp=stamp)
+    assert producer.flush(120) == 0
+
+    seen = seen_by_a_group(kafka, name, len(times), over)
+
+    told = ranges(seen)
+    for offset, stamp in enumerate(times):
+        holding = [row for row in told if row["first"] <= offset < row["end"]]
+        assert holding, offset
+        assert all(row["earliest"] <= stamp <= row["latest"] for row in holding), (offset, stamp, holding)
+    assert seen.notes == ()
+
+
+def test_disorder_at_the_end_of_a_window_in_which_nobody_read_is_noticed(kafka: Broker, over: Interval) -> None:
+    """The window before the interval: only its records tell, and those of its first sample are in order."""
+    name, edge = topic(kafka), epoch_ms(over.start)
+    ordered = [edge - 30_000 + 10 * index for index in range(600)]
+    mixed = [edge - 20_000 + 50 * index + 700 * (index % 2) for index in range(100)]
+    times = [*ordered, *mixed, edge + 100]
+    producer = Producer({**kafka.client(), "batch.num.messages": 20})
+    for stamp in times:
+        producer.produce(name, b"x" * 100, timestamp=stamp)
+    assert producer.flush(120) == 0
+
+    told = ranges(seen_by_a_group(kafka, name, len(times), over))
+
+    for offset, stamp in enumerate(times):
+        holding = [row for row in told if row["first"] <= offset < row["end"]]
+        assert holding, offset
+        assert all(row["earliest"] <= stamp <= row["latest"] for row in holding), (offset, stamp, holding)
+
+
 def test_of_a_window_in_order_nothing_is_told(kafka: Broker, over: Interval) -> None:
     name, now = topic(kafka), just_now()
     produce(kafka, name, [now - 400 + index for index in range(400)])
