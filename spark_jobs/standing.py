@@ -24,8 +24,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.connect.client.retries import DefaultPolicy
 
+from kafka_sla.cache import cache_folder
 from kafka_sla.errors import SparkFailed
-from kafka_sla.spark.cache import cache_folder
 from kafka_sla.spark.failures import cause_in
 from kafka_sla.spark.job_spec import read_job
 from kafka_sla.spark.package_zip import code_zip

@@ -16,7 +16,7 @@ SOURCES = ("plugins", "spark_jobs", "expectations", "dags", "demo", "tests", "be
 
 PACKAGES = (
     "errors network",
-    "model object_stores",
+    "cache model object_stores",
     "parquet_files",
     "files sql",
     "text spark validation",
@@ -33,7 +33,17 @@ PACKAGES = (
 
 SPARK_JOBS_MAY_IMPORT = tuple(
     f"kafka_sla.{room}"
-    for room in ["errors", "files", "model", "object_stores", "parquet_files", "spark", "validation", "spark_jobs"]
+    for room in [
+        "cache",
+        "errors",
+        "files",
+        "model",
+        "object_stores",
+        "parquet_files",
+        "spark",
+        "validation",
+        "spark_jobs",
+    ]
 )
 
 OUTSIDE: dict[str, tuple[str, ...]] = {

@@ -13,7 +13,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset
 
-from kafka_sla.errors import DamagedFile, StoreError
+from kafka_sla.cache import own_temporary
+from kafka_sla.errors import DamagedFile, SettingsError, StoreError
 from kafka_sla.model.entities import Interval
 from kafka_sla.object_stores import located
 from kafka_sla.parquet_files import damaged
@@ -150,4 +151,14 @@ def database(**tables: pa.Table) -> Iterator[Sql]:
 @cache
 def _engine(_: int) -> duckdb.DuckDBPyConnection:
     """One a process, for to start one takes 20 ms; what is named or made in a cursor of it is seen there only."""
-    return duckdb.connect(config={"python_enable_replacements": "false", "enable_external_file_cache": "false"})
+    own = {"python_enable_replacements": "false", "enable_external_file_cache": "false"}
+    return duckdb.connect(config={**own, "temp_directory": _spill_folder()})
+
+
+def _spill_folder() -> str:
+    """Where it puts what does not fit into memory. Its own choice, the folder that a task was started in, may be
+    shared, or no place to write. Empty: nowhere, and a query for which memory does not suffice fails."""
+    try:
+        return str(own_temporary() / "duckdb")
+    except SettingsError:
+        return ""

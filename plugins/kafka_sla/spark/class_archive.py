@@ -13,8 +13,8 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
+from kafka_sla.cache import cached
 from kafka_sla.errors import SparkFailed
-from kafka_sla.spark.cache import cached
 from kafka_sla.spark.needs import java, need_all
 from kafka_sla.spark.package_zip import package_folder
 

@@ -11,8 +11,8 @@ import uuid
 import zipfile
 from pathlib import Path
 
+from kafka_sla.cache import cached
 from kafka_sla.errors import SettingsError
-from kafka_sla.spark.cache import cached
 
 PACKAGES = ("kafka_sla", "kafka_sla.spark_jobs", "kafka_sla.expectations")
 SUFFIXES = (".py", ".json")

@@ -1,4 +1,4 @@
-"""Where this project keeps what it can make again. Knows none of it."""
+"""Where this project keeps what it can make again, and what it needs for a moment. Knows none of it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import tempfile
 from pathlib import Path
 
 from kafka_sla.errors import SettingsError
+
+_SET = "set TMPDIR or XDG_CACHE_HOME to a folder of this user's own"
 
 
 def cached(name: str) -> Path:
@@ -20,13 +22,27 @@ def cached(name: str) -> Path:
 def cache_folder() -> Path:
     """A folder that can be written to: below XDG_CACHE_HOME or ~/.cache; containers may have no such home, and keep
     what they make in a folder of this user's own beside temporary files. Raises SettingsError."""
-    return next(filter(_is_writable, _folders()), None) or _own_temporary()
+    return next(filter(_is_writable, _folders()), None) or own_temporary()
+
+
+def own_temporary() -> Path:
+    """A folder beside temporary files in which nobody else can have left anything. Raises SettingsError."""
+    folder = _temporary()
+    if folder is None:
+        raise SettingsError(f"there is no folder for temporary files that can be written to: {_SET}")
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(f"{folder} cannot be made ({error.strerror}): {_SET}") from None
+    if not _is_ours(folder):
+        raise SettingsError(f"{folder} is somebody else's, or others can write to it, and must not be used: {_SET}")
+    return folder
 
 
 def _folders() -> list[Path]:
     """Those that there are, best first; in the last one nobody else can have left code that would run here."""
     found, own = os.environ.get("XDG_CACHE_HOME") or _home_cache(), _temporary()
-    return [*([Path(found) / "kafka_sla"] if found else []), *([own] if _is_ours(own) else [])]
+    return [*([Path(found) / "kafka_sla"] if found else []), *([own] if own and _is_ours(own) else [])]
 
 
 def _home_cache() -> str | None:
@@ -44,25 +60,11 @@ def _is_writable(folder: Path) -> bool:
     return os.access(folder, os.W_OK | os.X_OK)
 
 
-def _temporary() -> Path:
-    return Path(tempfile.gettempdir()) / f"kafka_sla-{os.getuid()}"
-
-
-def _own_temporary() -> Path:
-    folder = _temporary()
+def _temporary() -> Path | None:
     try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise SettingsError(
-            f"there is no folder for what can be made again: neither ~/.cache nor {folder} can be written to"
-            f" ({error.strerror}); set XDG_CACHE_HOME to one that can"
-        ) from None
-    if not _is_ours(folder):
-        raise SettingsError(
-            f"{folder} is somebody else's, or others can write to it, and code must not run from there: set"
-            " XDG_CACHE_HOME to a folder of this user's own"
-        )
-    return folder
+        return Path(tempfile.gettempdir()) / f"kafka_sla-{os.getuid()}"
+    except FileNotFoundError:  # nowhere can anything be written
+        return None
 
 
 def _is_ours(folder: Path) -> bool:

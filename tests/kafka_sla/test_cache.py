@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pwd
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -87,13 +89,43 @@ def test_code_never_runs_from_where_somebody_else_may_have_left_it(
         folder.rename(folder.with_name(f"kafka_sla-{mine + 1}"))
         monkeypatch.setattr(os, "getuid", lambda: mine + 1)
 
-    with pytest.raises(SettingsError, match="set XDG_CACHE_HOME to a folder of this user's own"):
+    with pytest.raises(SettingsError, match="set TMPDIR or XDG_CACHE_HOME to a folder of this user's own"):
         code_zip()
+
+
+def test_a_file_in_its_place_is_told(world: World) -> None:
+    (world(None) / f"kafka_sla-{os.getuid()}").touch()
+
+    with pytest.raises(SettingsError, match=r"kafka_sla-\d+ cannot be made \(File exists\): set TMPDIR"):
+        code_zip()
+
+
+def nowhere() -> str:
+    raise FileNotFoundError("No usable temporary directory found")
 
 
 def test_where_nothing_can_be_written_one_is_told_what_to_set(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world(NOWHERE)
-    monkeypatch.setattr(tempfile, "tempdir", NOWHERE)
+    monkeypatch.setattr(tempfile, "gettempdir", nowhere)
 
-    with pytest.raises(SettingsError, match=r"neither ~/\.cache nor .+ can be written to .+ set XDG_CACHE_HOME"):
+    with pytest.raises(SettingsError, match=r"no folder for temporary files .+ set TMPDIR or XDG_CACHE_HOME"):
         code_zip()
+
+
+def spilled(most: str) -> str:
+    """What a query says that does not fit into so much memory."""
+    code = f"""
+from kafka_sla.sql import database
+with database() as sql:
+    sql.run("SET memory_limit = '{most}'")
+    sql.run("SET threads = 1")
+    (row,) = sql.rows("SELECT count(*) n FROM (SELECT DISTINCT range::VARCHAR || repeat('x', 40) FROM range(2000000))")
+    print(row["n"])
+"""
+    run = subprocess.run([sys.executable, "-c", code], cwd=NOWHERE, capture_output=True, text=True, check=False)
+    return run.stdout or run.stderr
+
+
+def test_what_a_query_cannot_keep_in_memory_goes_to_this_users_folder(tmp_path: Path) -> None:
+    """And not into the folder that the process was started in, where nobody can write here."""
+    assert spilled("60MB").strip() == "2000000"
