@@ -8,7 +8,10 @@ from typing import Any
 
 from requests.adapters import HTTPAdapter
 
-HOW = "install the authority that signed it on this machine, or name its file in SSL_CERT_FILE"
+_UNKNOWN_AUTHORITY = "install the authority that signed it on this machine, or name its file in SSL_CERT_FILE"
+_OTHER_NAME, _OTHER_TIME = "use a name that it holds", "have it renewed, or correct the clock"
+_CURES = {9: _OTHER_TIME, 10: _OTHER_TIME, 62: _OTHER_NAME, 64: _OTHER_NAME}
+"""By OpenSSL's number of what is wrong: not valid yet, expired, for another host, for another address."""
 
 
 class TrustingAdapter(HTTPAdapter):
@@ -26,7 +29,10 @@ class TrustingAdapter(HTTPAdapter):
 def why_untrusted(error: BaseException) -> str | None:
     """In words, where a certificate was not believed; None where something else happened."""
     found = next((one for one in causes(error) if isinstance(one, ssl.SSLCertVerificationError)), None)
-    return f"its certificate is not trusted ({found.verify_message}): {HOW}" if found else None
+    if found is None:
+        return None
+    cure = _CURES.get(found.verify_code, _UNKNOWN_AUTHORITY)
+    return f"its certificate is not trusted ({found.verify_message.rstrip('.')}): {cure}"
 
 
 def causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 import threading
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -21,13 +22,14 @@ Asking = Callable[[str], str]
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[tuple[str, list[str]]]:
+def site(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[str, list[str]]]:
     """An address whose certificate is signed by `ca.pem`, and what was asked there: it is no service that anybody
     knows."""
     authority, asked = trustme.CA(organization_name="Example Corp"), list[str]()
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("localhost").configure_cert(tls)
+    name, until = getattr(request, "param", ("localhost", None))
+    authority.issue_cert(name, not_after=until).configure_cert(tls)
 
     class Site(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -79,3 +81,19 @@ def test_authorities_of_the_machine_are_believed_and_others_named(
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
     assert "404" in ask(address)
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("site", "told"),
+    [
+        (("kafka.example.com", None), "not valid for 'localhost'): use a name that it holds"),
+        (("localhost", datetime(2020, 1, 1, tzinfo=UTC)), "expired): have it renewed, or correct the clock"),
+    ],
+    indirect=["site"],
+)
+def test_of_a_trusted_authority_the_name_and_the_time_must_fit(
+    site: tuple[str, list[str]], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+
+    assert told in worker(site[0])
