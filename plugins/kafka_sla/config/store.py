@@ -15,8 +15,13 @@ from kafka_sla.errors import StoreError
 from kafka_sla.model.entities import Connection
 
 _POSTGRES = ("postgres", "postgresql")
-_OF_LIBPQ = ("ssl", "connect_timeout", "keepalives", "tcp_user_timeout")
+_OF_LIBPQ = (
+    *("application_name", "channel_binding", "connect_timeout", "gss", "keepalives", "krbsrvname", "load_balance"),
+    *("options", "passfile", "require_auth", "ssl", "target_session_attrs", "tcp_user_timeout"),
+)
 """How the settings begin that a connection's extra may have for the driver."""
+_TOKENS = {"iam": "AWS", "azure_conn_id": "Azure"}
+"""Keys by which Airflow's Postgres provider is told to log in with a token, and whose."""
 _CATALOGS = ("rest", "glue", "hive", "dynamodb", "bigquery")
 """PyIceberg's types of catalogs that several processes may use, besides the store's own database."""
 
@@ -133,6 +138,11 @@ def _database_url(connection: Connection) -> URL:
 def _postgres_url(connection: Connection) -> URL:
     if not connection.host:
         raise StoreError(f"connection {connection.id!r} has no host: set the host of the Postgres server")
+    for key in _TOKENS.keys() & {name for name, value in connection.extra.items() if _is_on(value)}:
+        raise StoreError(
+            f"connection {connection.id!r} wants to log in with a token of {_TOKENS[key]} ({key!r} in its extra), which"
+            " the store cannot get: give it a login with a password or a certificate, and take this key out"
+        )
     return URL.create(
         "postgresql+psycopg2",
         username=connection.login,
@@ -142,6 +152,10 @@ def _postgres_url(connection: Connection) -> URL:
         database=connection.schema or "postgres",
         query={k: str(v) for k, v in connection.extra.items() if k.startswith(_OF_LIBPQ)},
     )
+
+
+def _is_on(value: Any) -> bool:
+    return bool(value) and str(value).lower() not in ("false", "0", "no", "off")
 
 
 def _sqlite_url(connection: Connection) -> URL:

@@ -30,6 +30,25 @@ def test_a_postgres_connection_becomes_a_url_with_its_password_kept_out_of_sight
     assert "word" not in repr(store) + repr(store.url)
 
 
+def test_a_postgres_connection_keeps_what_libpq_shall_know() -> None:
+    options = {"options": "-c search_path=kafka_sla", "target_session_attrs": "read-write", "application_name": "sla"}
+    store = Store.from_connection(
+        connection(
+            conn_type="postgres", host="db1,db2", extra={"warehouse": "/lake", "cursor": "dictcursor", **options}
+        )
+    )
+    assert store.url.host == "db1,db2"
+    assert dict(store.url.query) == options
+
+
+@pytest.mark.parametrize(("key", "whose"), [("iam", "AWS"), ("azure_conn_id", "Azure")])
+def test_a_token_that_the_store_cannot_get_is_refused_in_words(key: str, whose: str) -> None:
+    asked = connection(conn_type="postgres", host="db", extra={"warehouse": "/lake", key: "true"})
+    with pytest.raises(StoreError, match=f"wants to log in with a token of {whose} .'{key}' in its extra."):
+        Store.from_connection(asked)
+    assert Store.from_connection(connection(conn_type="postgres", host="db", extra={"warehouse": "/lake", key: False}))
+
+
 def test_a_postgres_connection_keeps_its_tls_settings() -> None:
     store = Store.from_connection(
         connection(
