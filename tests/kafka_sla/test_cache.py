@@ -26,7 +26,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     """A home, and a folder for temporary files, which is returned."""
 
     def made(home: str | None, cache: str | None = None) -> Path:
-        monkeypatch.setattr(pwd, "getpwuid", nobody)
+        monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)
         for name, value in (("HOME", home), ("XDG_CACHE_HOME", cache)):
             monkeypatch.setenv(name, value) if value else monkeypatch.delenv(name, raising=False)
         temporary = tmp_path / "tmp"
@@ -35,10 +35,6 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
         return temporary
 
     return made
-
-
-def nobody(uid: int) -> None:
-    raise KeyError(f"getpwuid(): uid not found: {uid}")
 
 
 def test_a_home_keeps_it(world: World, tmp_path: Path) -> None:

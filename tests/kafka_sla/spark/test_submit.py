@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import re
 import signal
 import subprocess
@@ -110,7 +111,7 @@ def test_a_failed_application_names_the_cause_in_a_sentence_and_where_all_of_its
 def test_a_user_without_a_name_is_told_before_spark_starts_that_hadoop_wants_one(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(os, "getuid", lambda: 1_000_660_000)
+    monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)
 
-    with pytest.raises(SparkFailed, match="user 1000660000, whom this machine has no name for: add a line for it to"):
+    with pytest.raises(SparkFailed, match=f"user {os.getuid()}, whom this machine has no name for: add a line for it"):
         run_spark(str(tmp_path / "job.json"))
