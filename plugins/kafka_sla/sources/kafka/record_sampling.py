@@ -191,8 +191,12 @@ def _beside(suspicious: list[_Reading], readings: list[_Reading]) -> list[_Readi
 
 
 def _unproven(one: _Reading) -> bool:
-    """It is larger than its sample, and nothing was found yet."""
-    return not one.whole and not one.content.backwards and not one.content.transactional
+    """It is larger than its sample, and nothing was found yet. Where the first sample was empty, the same one again
+    would be, too."""
+    content = one.content
+    if one.whole or content.backwards or content.transactional:
+        return False
+    return content.reached > one.span.first or _near_end(one) > content.reached
 
 
 def _near_end(one: _Reading) -> int:
