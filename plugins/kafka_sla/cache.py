@@ -12,12 +12,11 @@ from kafka_sla.errors import SettingsError
 _SET = "set TMPDIR or XDG_CACHE_HOME to a folder of this user's own"
 
 
-def cached(name: str) -> Path:
-    """The file of this name where it has been made, or where it can be. An image may hold it in a home that nobody can
-    write to when it runs. Raises SettingsError."""
+def cached(name: str) -> Path | None:
+    """The file of this name where it has been made. An image may hold it in a home that nobody can write to when it
+    runs."""
     places = [folder / name for folder in _folders()]
-    there = filter(os.path.exists, places)  # unlike Path.exists, not there where nobody may look, as in root's home
-    return next(there, None) or cache_folder() / name
+    return next(filter(os.path.exists, places), None)  # unlike Path.exists, False where nobody may look
 
 
 def cache_folder() -> Path:

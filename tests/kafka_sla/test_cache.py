@@ -18,17 +18,17 @@ from kafka_sla.spark.package_zip import code_zip
 
 NOWHERE = "/proc/self"
 """A home in which nobody can make a folder, root neither."""
-World = Callable[..., Path]
+World = Callable[[str | None], Path]
 
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     """A home, and a folder for temporary files, which is returned."""
 
-    def made(home: str | None, cache: str | None = None) -> Path:
+    def made(home: str | None) -> Path:
         monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)
-        for name, value in (("HOME", home), ("XDG_CACHE_HOME", cache)):
-            monkeypatch.setenv(name, value) if value else monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+        monkeypatch.setenv("HOME", home) if home else monkeypatch.delenv("HOME", raising=False)
         temporary = tmp_path / "tmp"
         temporary.mkdir()
         monkeypatch.setattr(tempfile, "tempdir", str(temporary))
@@ -50,6 +50,7 @@ def test_without_a_home_to_write_to_it_lies_beside_temporary_files_for_this_user
     temporary = world(home)
 
     assert archive_options() == ""
+    assert not list(temporary.iterdir())
     made = code_zip()
 
     assert made.parent == temporary / f"kafka_sla-{os.getuid()}"
@@ -122,6 +123,6 @@ with database() as sql:
     return run.stdout or run.stderr
 
 
-def test_what_a_query_cannot_keep_in_memory_goes_to_this_users_folder(tmp_path: Path) -> None:
+def test_what_a_query_cannot_keep_in_memory_goes_to_this_users_folder() -> None:
     """And not into the folder that the process was started in, where nobody can write here."""
     assert spilled("60MB").strip() == "2000000"

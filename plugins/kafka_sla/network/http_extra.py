@@ -14,10 +14,24 @@ _OPTIONS = frozenset(
     }
 )
 _OURS = frozenset(("headers", "signing_key"))
+_PAIR = 2
 
 
-def headers(extra: Mapping[str, Any]) -> dict[str, str]:
-    """What is added to each request: `headers`, and as in the provider whatever is no option of it."""
+def read(extra: Mapping[str, Any]) -> dict[str, Any]:
+    """As `requests.request` takes it: `headers` to add, and how to get there: `verify`, `cert`, `proxies`.
+
+    ValueError in words.
+    """
+    found: dict[str, Any] = {"headers": _headers(extra), "verify": _verify(_first(extra, "verify", "verify_ssl"))}
+    if cert := extra.get("cert"):
+        found["cert"] = _cert(cert)
+    if proxies := _first(extra, "proxies", "proxy"):
+        found["proxies"] = _proxies(proxies)
+    return found
+
+
+def _headers(extra: Mapping[str, Any]) -> dict[str, str]:
+    """`headers`, and as in the provider whatever is no option of it."""
     others = {name: value for name, value in extra.items() if name not in _OPTIONS | _OURS}
     named = extra.get("headers") or {}
     if not isinstance(named, Mapping):
@@ -25,24 +39,29 @@ def headers(extra: Mapping[str, Any]) -> dict[str, str]:
     return {str(name): str(value) for name, value in {**others, **named}.items() if not _is_nested(value)}
 
 
-def options(extra: Mapping[str, Any]) -> dict[str, Any]:
-    """How to get there, as `requests.request` takes it: `verify`, `cert`, `proxies`. ValueError in words."""
-    found: dict[str, Any] = {"verify": _verify(_first(extra, "verify", "verify_ssl"))}
-    if cert := extra.get("cert"):
-        files = tuple(_file("cert", one) for one in ([cert] if isinstance(cert, str) else cert))
-        found["cert"] = files if len(files) > 1 else files[0]
-    if proxies := _first(extra, "proxies", "proxy"):
-        found["proxies"] = dict.fromkeys(("http", "https"), proxies) if isinstance(proxies, str) else dict(proxies)
-    return found
+def _verify(value: Any) -> bool | str:
+    switch = {"": True, "none": True, "true": True, "false": False}.get(str(value).lower())
+    return _file("verify", value) if switch is None else switch
+
+
+def _cert(value: Any) -> str | tuple[str, ...]:
+    files = [value] if isinstance(value, str) else value
+    if not isinstance(files, list) or len(files) > _PAIR:
+        raise ValueError('cert in its extra must be one file, or two as in ["client.pem", "client.key"]')
+    found = tuple(_file("cert", one) for one in files)
+    return found if len(found) == _PAIR else found[0]
+
+
+def _proxies(value: Any) -> dict[str, str]:
+    if isinstance(value, str):
+        return dict.fromkeys(("http", "https"), value)
+    if not isinstance(value, Mapping) or not all(isinstance(address, str) for address in value.values()):
+        raise ValueError('proxies in its extra must be an address, or an object such as {"https": "http://proxy:3128"}')
+    return dict(value)
 
 
 def _first(extra: Mapping[str, Any], *names: str) -> Any:
     return next((extra[name] for name in names if extra.get(name) is not None), None)
-
-
-def _verify(value: Any) -> bool | str:
-    switch = {"": True, "none": True, "true": True, "false": False}.get(str(value).lower() if value != "" else "")
-    return switch if switch is not None else _file("verify", value)
 
 
 def _file(name: str, value: Any) -> str:

@@ -24,7 +24,7 @@ def read_flow(flow: ReplicationFlow, connection: Connection) -> list[KeptPositio
     address = f"{_address(connection)}/connectors/{quote(flow.connector, safe='')}/offsets"
     login = (connection.login, connection.password or "") if connection.login else None
     try:
-        how = http_extra.options(connection.extra) | {"headers": http_extra.headers(connection.extra)}
+        how = http_extra.read(connection.extra)
     except ValueError as error:
         raise _unreachable(flow, connection, str(error)) from None
     try:

@@ -13,7 +13,7 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
-from kafka_sla.cache import cached
+from kafka_sla.cache import cache_folder, cached
 from kafka_sla.errors import SparkFailed
 from kafka_sla.spark.needs import java, need_all
 from kafka_sla.spark.package_zip import package_folder
@@ -24,8 +24,9 @@ _SMALL = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 def archive_options() -> str:
     """JVM options of a driver on this machine; none where the archive has not been made."""
-    archive = _archive()
-    return f'"-XX:SharedArchiveFile={archive}" {_QUIET}' if archive and archive.exists() else ""
+    found = java()
+    archive = cached(_name(found)) if found else None
+    return f'"-XX:SharedArchiveFile={archive}" {_QUIET}' if archive else ""
 
 
 def make_archive() -> None:
@@ -33,11 +34,10 @@ def make_archive() -> None:
 
     SparkFailed where Spark does not run here.
     """
-    need_all()
-    archive = _archive()
-    if archive is None or archive.exists():
+    name = _name(need_all())
+    if cached(name):
         return
-    archive.parent.mkdir(parents=True, exist_ok=True)
+    archive = cache_folder() / name
     part = archive.with_suffix(f".{os.getpid()}")
     with tempfile.TemporaryDirectory(prefix="kafka_sla-archive-") as folder:
         options = f'{_SMALL} "-XX:ArchiveClassesAtExit={part}" {_QUIET}'
@@ -51,16 +51,13 @@ def make_archive() -> None:
     part.replace(archive)
 
 
-def _archive() -> Path | None:
-    """Where the archive of this Java and this Spark lies; None without Java."""
-    found = java()
-    if found is None:
-        return None
+def _name(found: Path) -> str:
+    """The archive's file name, another one for each Java and each installed Spark."""
     real = found.resolve()
     jars = package_folder("pyspark") / "jars"  # Java takes no archive of jars that lay elsewhere, or were written anew
     times = " ".join(str(int(one.stat().st_mtime)) for one in (real, jars))  # images keep whole seconds
     key = f"{real} {version('pyspark')} {jars} {times}"
-    return cached(f"spark-{hashlib.sha256(key.encode()).hexdigest()[:16]}.jsa")
+    return f"spark-{hashlib.sha256(key.encode()).hexdigest()[:16]}.jsa"
 
 
 def _training() -> Path:

@@ -15,11 +15,13 @@ NAME_THE_USER = (
 )
 
 
-def need_all() -> None:
-    """Raises SparkFailed, which says what is missing and what to do."""
-    if java() is None:
+def need_all() -> Path:
+    """The Java that Spark will start. Raises SparkFailed, which says what is missing and what to do."""
+    found = java()
+    if found is None:
         raise SparkFailed("Spark needs Java 17, and there is none on the path: install it, or set JAVA_HOME")
     need_a_named_user()
+    return found
 
 
 def java() -> Path | None:

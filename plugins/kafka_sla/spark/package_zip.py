@@ -11,7 +11,7 @@ import uuid
 import zipfile
 from pathlib import Path
 
-from kafka_sla.cache import cached
+from kafka_sla.cache import cache_folder, cached
 from kafka_sla.errors import SettingsError
 
 PACKAGES = ("kafka_sla", "kafka_sla.spark_jobs", "kafka_sla.expectations")
@@ -29,7 +29,7 @@ def code_zip(folder: Path | None = None) -> Path:
     files = {f"{name}/{path}": data for name, folder in folders.items() for path, data in _files(folder)}
     digest = hashlib.sha256(b"".join(name.encode() + b"\0" + data + b"\0" for name, data in files.items())).hexdigest()
     name = f"kafka_sla-{digest[:16]}.zip"
-    target = folder / name if folder else cached(name)
+    target = folder / name if folder else cached(name) or cache_folder() / name
     if not target.exists():
         _write(target, files)
     return target

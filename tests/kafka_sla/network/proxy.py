@@ -6,7 +6,9 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from tests.kafka_sla.network.served import served
 
 
 @contextmanager
@@ -27,18 +29,8 @@ def proxy_to(port: int, *, status: int = 200) -> Iterator[tuple[str, list[str]]]
                     back.join()
             self.close_connection = True
 
-        def log_message(self, *_: object) -> None:
-            """Quiet."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", asked
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with served(Proxy) as own_port:
+        yield f"http://127.0.0.1:{own_port}", asked
 
 
 def copy(source: socket.socket, target: socket.socket) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ssl
-import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from kafka_sla.model.entities import Cluster, Connection, Exporter, ReplicationF
 from kafka_sla.network.token_endpoint import NoToken, issued
 from kafka_sla.sources.connect_rest import read_flow
 from kafka_sla.sources.jmx_exporters import scrape
+from tests.kafka_sla.network.served import served
 
 Asking = Callable[[str], str]
 
@@ -39,17 +39,8 @@ def site(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[str, 
         def do_POST(self) -> None:
             self.do_GET()
 
-        def log_message(self, *_: object) -> None:
-            """Quiet."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
-    server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"https://localhost:{server.server_port}", asked
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with served(Site, tls) as port:
+        yield f"https://localhost:{port}", asked
 
 
 def token_endpoint(address: str) -> str:

@@ -5,17 +5,17 @@ from __future__ import annotations
 
 import json
 import ssl
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import jsonschema
 
 from kafka_sla.model.entities import Connection
+from tests.kafka_sla.network.served import served
 from tests.kafka_sla.notifications.misses import START
 
 NOW = START + timedelta(hours=1)
@@ -238,17 +238,5 @@ def serving(receiver: Receiver, tls: ssl.SSLContext | None = None, **login: Any)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-        def log_message(self, *_: Any) -> None:
-            """Nothing: tests read what came."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    if tls:
-        server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield Connection("receiver", "https://localhost" if tls else "http://127.0.0.1", server.server_port, **login)
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with served(Handler, tls) as port:
+        yield Connection("receiver", "https://localhost" if tls else "http://127.0.0.1", port, **login)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from base64 import b64encode
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 import requests
@@ -23,6 +22,7 @@ from kafka_sla.errors import ConnectUnreachable
 from kafka_sla.model.entities import Cluster, Connection, KeptPosition, Patterns, ReplicationFlow
 from kafka_sla.sources.connect_rest import read_flow
 from kafka_sla.sources.kafka import mm2_offsets
+from tests.kafka_sla.network.served import served
 
 FLOW = ReplicationFlow("copies", "backup", None, "connect", "copy orders", Patterns(("connect-orders",)))
 PATIENCE_S = 300
@@ -108,14 +108,8 @@ def port() -> Iterator[int]:
             self.end_headers()
             self.wfile.write(b"Welcome!" if "/web/" in self.path else json.dumps(ANSWER).encode())
 
-        def log_message(self, *_: object) -> None:
-            """Quiet."""
-
-    server = HTTPServer(("127.0.0.1", 0), Door)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server.server_port
-    server.shutdown()
-    server.server_close()
+    with served(Door) as port:
+        yield port
 
 
 def login(port: int, password: str = PASSWORD) -> Connection:

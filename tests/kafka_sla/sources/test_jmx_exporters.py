@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from threading import Event
 from urllib.parse import parse_qs, urlsplit
 
@@ -15,6 +14,7 @@ import pytest
 from demo.broker import free_ports
 from kafka_sla.model.entities import Cluster, Exporter
 from kafka_sla.sources.jmx_exporters import Scraped, scrape
+from tests.kafka_sla.network.served import served
 
 SHOWN = """\
 # TYPE kafka_request_time_requests gauge
@@ -51,22 +51,16 @@ def site() -> Iterator[Site]:
                 self.wfile.write(part.encode())
                 over.wait(slow)
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Keeps the tests' output clean."""
-
     asked: list[str] = []
     over = Event()
-    with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server, ThreadPoolExecutor(1) as thread:
-        running = thread.submit(server.serve_forever, 0.01)
+    with served(Pages) as port:
 
         def serve(given: dict[str, tuple[int, str | list[str]]]) -> str:
             pages.update(given)
-            return f"http://127.0.0.1:{server.server_port}"
+            return f"http://127.0.0.1:{port}"
 
         yield serve
         over.set()
-        server.shutdown()
-        running.result(120)
     assert "process_start_time_seconds" in asked, "only what is read is asked for"
 
 

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import json
+import pwd
 import sys
 from pathlib import Path
 
 import pytest
 
-from kafka_sla.errors import SettingsError
+from kafka_sla.errors import SettingsError, SparkFailed
 from kafka_sla.model.entities import Connection
 from kafka_sla.tasks.measure_operator import client_environment, measure
 
@@ -68,4 +69,15 @@ def test_masters_that_cannot_run_it_are_refused(
     monkeypatch.setenv("KAFKA_SLA_STORE", str(tmp_path))
 
     with pytest.raises(SettingsError, match=said):
+        measure(JOB, "kafka_sla_store").execute({})
+
+
+def test_a_user_without_a_name_is_told_before_spark_submit_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[2]"}))
+    monkeypatch.setenv("KAFKA_SLA_STORE", str(tmp_path))
+
+    with pytest.raises(SparkFailed, match="whom this machine has no name for: add a line for it to /etc/passwd"):
         measure(JOB, "kafka_sla_store").execute({})

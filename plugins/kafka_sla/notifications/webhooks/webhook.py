@@ -7,7 +7,7 @@ import base64
 import hmac
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 from urllib.parse import urlsplit
@@ -57,7 +57,8 @@ def send(connection: Connection, webhook: Webhook, event: WebhookEvent | BurnEve
         call = FORMATS[webhook.format](event, secret)
     body = json.dumps(call.body, separators=(",", ":")).encode()
     address = _address(connection, call.path or (secret if webhook.format in ("slack", "teams") else ""))
-    headers, how = {"Content-Type": "application/json", **_headers(connection, webhook)}, _options(connection)
+    how = _extra(connection)
+    headers = {"Content-Type": "application/json", **_login(connection, webhook), **how.pop("headers")}
     try:
         _retrying(lambda: _post(address, body, headers | _signature(connection, event.id, body), how))
     except _Refused as error:
@@ -71,8 +72,7 @@ def check(connection: Connection) -> None:
     """WebhookRefused when the connection cannot be one of a webhook; nothing is sent."""
     _address(connection, "")
     _signature(connection, "check", b"")
-    _extra(connection, http_extra.headers)
-    _options(connection)
+    _extra(connection)
 
 
 def _retrying(post: Callable[[], None]) -> None:
@@ -110,25 +110,20 @@ def _address(connection: Connection, path: str) -> str:
     return f"{start}/{path.lstrip('/')}" if path else start
 
 
-def _headers(connection: Connection, webhook: Webhook) -> dict[str, str]:
-    """Those of the extra, and the login; Slack, Teams and PagerDuty have it in the address or in the body."""
-    found = _extra(connection, http_extra.headers)
+def _login(connection: Connection, webhook: Webhook) -> dict[str, str]:
+    """The header of the login; Slack, Teams and PagerDuty have it in the address or in the body."""
     if not connection.password or webhook.format in ("slack", "teams", "pagerduty"):
-        return found
+        return {}
     if webhook.format == "opsgenie":
-        return {"Authorization": f"GenieKey {connection.password}"} | found
+        return {"Authorization": f"GenieKey {connection.password}"}
     login = f"{connection.login}:{connection.password}".encode()
     basic = f"Basic {base64.b64encode(login).decode()}"
-    return {"Authorization": basic if connection.login else f"Bearer {connection.password}"} | found
+    return {"Authorization": basic if connection.login else f"Bearer {connection.password}"}
 
 
-def _options(connection: Connection) -> dict[str, Any]:
-    return _extra(connection, http_extra.options)
-
-
-def _extra(connection: Connection, read: Callable[[Mapping[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+def _extra(connection: Connection) -> dict[str, Any]:
     try:
-        return read(connection.extra)
+        return http_extra.read(connection.extra)
     except ValueError as error:
         raise _refused(connection, str(error)) from None
 

@@ -99,7 +99,7 @@ class Contents:
         suspicious = [one for one in readings if one.suspicious]
         beside = _beside(suspicious, readings)
         self._read([*_affordable(suspicious, beside)])
-        for one in [*suspicious, *filter(_insufficient, beside)]:
+        for one in [*suspicious, *(one for one in beside if _insufficient(one.content, one.span))]:
             one.backwards |= one.content.backwards
             if one.backwards:
                 self.disordered.add(one.span.tp)
@@ -126,10 +126,10 @@ class Contents:
         for one, batches in self._fetched(unproven, _near_end, SAMPLE_BYTES):
             last = Content(one.content.reached, one.content.highest)
             last.take(batches, one.span.end)
-            one.suspicious = last.ahead_of(one.span.commits) or last.backwards or last.transactional
+            one.suspicious = _insufficient(last, one.span)
             one.backwards = last.backwards
         for one in readings:
-            one.suspicious |= _insufficient(one) or one.held_back
+            one.suspicious |= _insufficient(one.content, one.span) or one.held_back
 
     def _read(self, readings: list[_Reading]) -> None:
         while readings:
@@ -178,16 +178,18 @@ def _error(answer: Any) -> KafkaError | None:
     return error() if answer.error_code and error is not OffsetOutOfRangeError else None
 
 
-def _insufficient(one: _Reading) -> bool:
+def _insufficient(content: Content, span: OffsetSpan) -> bool:
     """What was read of it shows that points do not tell when its records came."""
-    return one.content.backwards or one.content.transactional or one.content.ahead_of(one.span.commits)
+    return content.backwards or content.transactional or content.ahead_of(span.commits)
 
 
 def _beside(suspicious: list[_Reading], readings: list[_Reading]) -> list[_Reading]:
     """Windows whose samples were in order, where times of the same partition run backwards in another one: that of two
-    samples the later one bears the later time may be chance."""
+    samples the later one bears the later time may be chance. Of one without a sample nobody knows what it would cost.
+    """
     disordered = {one.span.tp for one in suspicious if one.backwards or one.content.backwards}
-    return [one for one in readings if one.span.tp in disordered and not one.suspicious and not one.whole]
+    sampled = (one for one in readings if one.content.reached > one.span.first and not one.whole)
+    return [one for one in sampled if one.span.tp in disordered and not one.suspicious]
 
 
 def _unproven(one: _Reading) -> bool:

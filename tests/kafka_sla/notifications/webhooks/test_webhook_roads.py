@@ -145,6 +145,10 @@ def test_a_login_of_a_netrc_file_is_nobodys_here(
         ({"verify": "/no/such/ca.pem"}, "verify in its extra names '/no/such/ca.pem', and there is no such file"),
         ({"cert": ["/no/such/cert.pem", "/no/such/key.pem"]}, "cert in its extra names '/no/such/cert.pem'"),
         ({"cert": [7]}, "cert in its extra names 7"),
+        ({"cert": 7}, "cert in its extra must be one file, or two"),
+        ({"cert": ["/etc", "/etc", "/etc"]}, "cert in its extra must be one file, or two"),
+        ({"proxies": ["http://proxy:3128"]}, "proxies in its extra must be an address, or an object"),
+        ({"proxy": {"https": 3128}}, "proxies in its extra must be an address, or an object"),
         ({"headers": "X-Tenant: payments"}, "headers in its extra must be an object"),
     ],
 )

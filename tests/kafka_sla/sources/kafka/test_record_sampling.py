@@ -11,10 +11,13 @@ from confluent_kafka import Producer
 
 from demo.broker import Cluster as Broker
 from kafka_sla.model.arrow_schemas import arrow_schema
-from kafka_sla.model.entities import Interval, epoch_ms
+from kafka_sla.model.entities import Cluster, Connection, Interval, epoch_ms
 from kafka_sla.model.tables import RECORD_RANGES
+from kafka_sla.sources.kafka.protocol.client import Client
+from kafka_sla.sources.kafka.protocol.topics import TopicPartition
+from kafka_sla.sources.kafka.record_sampling import Contents, OffsetSpan
 from kafka_sla.sources.kafka.snapshot import Snapshot
-from tests.kafka_sla.sources.kafka.traffic import commit, look, produce, this_minute, topic
+from tests.kafka_sla.sources.kafka.traffic import admin, commit, look, produce, this_minute, topic
 
 Row = dict[str, Any]
 
@@ -27,6 +30,14 @@ def ranges(seen: Snapshot) -> list[Row]:
         for row in seen.record_ranges.to_pylist()
     ]
     return sorted(rows, key=lambda row: (row["first"], row["end"]))
+
+
+def assert_within(told: list[Row], times: list[int]) -> None:
+    """Each of the records, given by their times, lies in a range, and in none that denies its time."""
+    for offset, stamp in enumerate(times):
+        holding = [row for row in told if row["first"] <= offset < row["end"]]
+        assert holding, offset
+        assert all(row["earliest"] <= stamp <= row["latest"] for row in holding), (offset, stamp, holding)
 
 
 @pytest.fixture
@@ -103,10 +114,7 @@ def test_records_of_two_clocks_lie_in_the_ranges_told(kafka: Broker, over: Inter
 
     assert (seen.commits["committed_offset"].to_pylist(), seen.notes) == ([200], ())
     assert [row for row in told if row["records"] is None] == []
-    for offset, stamp in enumerate(times):
-        holding = [row for row in told if row["first"] <= offset < row["end"]]
-        assert holding, offset
-        assert all(row["earliest"] <= stamp <= row["latest"] for row in holding), (offset, stamp, holding)
+    assert_within(told, times)
     assert len(told) < 60
 
 
@@ -144,12 +152,30 @@ def test_a_window_whose_samples_are_in_order_is_read_where_another_one_of_the_pa
 
     seen = seen_by_a_group(kafka, name, len(times), over)
 
-    told = ranges(seen)
-    for offset, stamp in enumerate(times):
-        holding = [row for row in told if row["first"] <= offset < row["end"]]
-        assert holding, offset
-        assert all(row["earliest"] <= stamp <= row["latest"] for row in holding), (offset, stamp, holding)
+    assert_within(ranges(seen), times)
     assert seen.notes == ()
+
+
+def test_beside_disorder_nothing_is_read_of_a_window_without_a_sample(kafka: Broker) -> None:
+    """What it would cost is not known: here 2 MB, a batch an answer."""
+    name, now = topic(kafka), just_now()
+    times = [now + 100 * index - 700 * (index % 2) for index in range(60)]
+    producer = Producer({**kafka.client(), "batch.num.messages": 1})
+    for offset, stamp in enumerate(times):
+        producer.produce(name, b"x" * (10 if offset < 40 else 100_000), timestamp=stamp)
+    assert producer.flush(120) == 0
+    reader, (leader,) = TopicPartition(name, 0), admin(kafka).list_topics(name, 120).brokers
+    spans = [OffsetSpan(reader, now + end, now, *offsets, offsets[1]) for end, offsets in ((1, (0, 40)), (2, (40, 60)))]
+
+    with Client(Cluster("test", "kafka_test"), Connection("kafka_test", extra=dict(kafka.client()))) as client:
+        contents = Contents(client, {reader: leader}.get, 250)
+        told = [one.range for one in contents.of(spans, 1)]
+
+    assert sum(one.records or 0 for one in told) == 40
+    assert contents.offset_lookups == 1
+    assert contents.notes() == [
+        "1 windows were not sampled, so that timestamps are taken to run in order there: the offset lookups were spent"
+    ]
 
 
 def test_disorder_at_the_end_of_a_window_in_which_nobody_read_is_noticed(kafka: Broker, over: Interval) -> None:
@@ -163,12 +189,7 @@ def test_disorder_at_the_end_of_a_window_in_which_nobody_read_is_noticed(kafka: 
         producer.produce(name, b"x" * 100, timestamp=stamp)
     assert producer.flush(120) == 0
 
-    told = ranges(seen_by_a_group(kafka, name, len(times), over))
-
-    for offset, stamp in enumerate(times):
-        holding = [row for row in told if row["first"] <= offset < row["end"]]
-        assert holding, offset
-        assert all(row["earliest"] <= stamp <= row["latest"] for row in holding), (offset, stamp, holding)
+    assert_within(ranges(seen_by_a_group(kafka, name, len(times), over)), times)
 
 
 def test_of_a_window_in_order_nothing_is_told(kafka: Broker, over: Interval) -> None:
