@@ -66,7 +66,9 @@ def with_groups(rows: pa.Table, of_groups: pa.Table, rules: Mapping[str, StatusR
     own = keys.join(of_groups.filter(pc.and_(*here)), _GROUP).sort_by("nth")
     severity, commits, partitions, commits_found, partitions_found = (own[name].to_numpy() for name in _SUMS)
     gone = severity == 0
-    most = np.array([rules[cluster].commits for cluster in own["cluster"].to_pylist()], dtype=np.int64)
+    clusters = pc.dictionary_encode(own["cluster"].combine_chunks())
+    most = np.array([rules[cluster].commits for cluster in clusters.dictionary.to_pylist()], dtype=np.int64)
+    most = most[clusters.indices.to_numpy()]
     complete = np.where(gone, commits, commits_found) / np.where(gone, partitions, partitions_found) / most
     status = pa.array(_STATUSES).take(pa.array(severity))
     return rows.append_column("group_status", status).append_column("group_complete", pa.array(complete))

@@ -24,8 +24,11 @@ from kafka_sla.spark_jobs.events.task_ranges import indexes
 _VERIFY = "parquet.page.verify-checksum.enabled"
 """Spark writes checksums of pages by itself; it looks at them only when told to."""
 _LOAD_ID = pa.field("load_id", pa.string())
-_GLOB = re.compile(r"(\(\?!__\))?(\\[^A-Za-z0-9]|\.\*?|[^\\.*+?()\[\]{}^$|])*")
-"""What `patterns` makes of names and globs."""
+_LITERAL = r"(?:\\[^A-Za-z0-9\n]|[^\\.*+?()\[\]{}^$|\n])"
+_GLOB = re.compile(rf"(?:\(\?!__\))?(?:{_LITERAL}|\.\*?)*")
+"""What `name_patterns` makes of names and globs."""
+_SIMPLE = re.compile(rf"(?P<internal>\(\?!__\))?(?P<start>{_LITERAL}*)(?P<rest>\.\*(?P<end>{_LITERAL}*))?")
+"""A name, or a glob with one star."""
 
 
 def read(spark: SparkSession, table: Table, files: list[str]) -> DataFrame:
@@ -66,21 +69,31 @@ def selected(frame: DataFrame, job: Job) -> DataFrame:
 
 
 def matches(column: str, patterns: Patterns) -> Column:
-    """Names and globs are regexes of our own making, which Python and Java read alike. What people write as a regex is
-    Python's, as everywhere else: Java would refuse some of them, and read others differently."""
+    """Names and globs are regexes of our own making, which Python and Java read alike; of names and globs with one star
+    none is asked. What people write as a regex is Python's, as everywhere else: Java would refuse some of them, and
+    read others differently."""
     if not all(map(_GLOB.fullmatch, (*patterns.include, *patterns.exclude))):
         return _matching(patterns)(F.col(column))
     found = F.lit(False)
     for pattern in patterns.include:
-        found = found | _fits(column, pattern)
+        found = found | _fits(F.col(column), pattern)
     for pattern in patterns.exclude:
-        found = found & ~_fits(column, pattern)
+        found = found & ~_fits(F.col(column), pattern)
     return found
 
 
-def _fits(column: str, pattern: str) -> Column:
-    """The usual pattern for all names is not worth a regex on every row; a dot is anything but a new line."""
-    return ~F.col(column).contains("\n") if pattern == ".*" else F.col(column).rlike(rf"(?d)^(?:{pattern})\z")
+def _fits(name: Column, pattern: str) -> Column:
+    """Where comparisons tell the same, no regex looks at each of millions of rows. A dot is anything but a new line."""
+    simple = _SIMPLE.fullmatch(pattern)
+    if simple is None:
+        return name.rlike(rf"(?d)^(?:{pattern})\z")
+    start, end = (re.sub(r"\\(.)", r"\1", simple[part] or "") for part in ("start", "end"))
+    if simple["rest"] is None:
+        found = name == start
+    else:
+        found = ~name.contains("\n") & name.startswith(start) & name.endswith(end)
+        found = found & (F.length(name) >= len(start) + len(end)) if start and end else found
+    return found & ~name.startswith("__") if simple["internal"] else found
 
 
 def _matching(patterns: Patterns) -> Callable[[Column], Column]:
