@@ -61,6 +61,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "duckdb": ("kafka_sla.sql", "benchmarks", "tests"),
     "fastapi": ("kafka_sla.web",),
     "great_expectations": ("kafka_sla.validation",),
+    "gssapi": ("kafka_sla.sources.kafka.login.kerberos",),
     "kafka": ("kafka_sla.sources.kafka", "demo", "tests"),
     "matplotlib": ("kafka_sla.reporting.charts", "benchmarks", "tests"),
     "prometheus_client": ("kafka_sla.sources.jmx_exporters", "tests"),

@@ -123,6 +123,8 @@ _KEYS: dict[str, Callable[[Any], Any]] = {
     "sasl.mechanisms": _one_of(*MECHANISMS),
     "sasl.username": _text,
     "sasl.password": _text,
+    "sasl.kerberos.keytab": _file,
+    "sasl.kerberos.principal": _text,
     "sasl.kerberos.service.name": _text,
     "oauth_cb": _text,
     "sasl.oauthbearer.config": str,

@@ -9,18 +9,10 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from kafka.errors import SaslAuthenticationFailedError
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from kafka_sla.network.token_endpoint import NoToken, Renewed, issued
-
-
-class TokenRefused(SaslAuthenticationFailedError):  # type: ignore[misc]
-    """No token could be had: `message` says why and what to do."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
+from kafka_sla.sources.kafka.login.unavailable import LoginUnavailable
 
 
 class Token(NamedTuple):
@@ -65,7 +57,7 @@ def client_credentials(
             token = issued(endpoint, grant, client_id, secret, authority)
         except NoToken as error:
             keys = _OF_CLIENT if error.answered else _OF_ENDPOINT
-            raise TokenRefused(f"{error}; check {keys}") from None
+            raise LoginUnavailable(f"{error}; check {keys}") from None
         return Token(token.text, token.expires, extensions or {})
 
     return issue
@@ -86,7 +78,7 @@ def own_function(path: str, config: str) -> Issue:
             text, expires, *more = getattr(importlib.import_module(module), name)(config)
             return Token(text, float(expires), more[1] if len(more) > 1 else {})
         except Exception as error:  # whatever other people's code raises
-            raise TokenRefused(
+            raise LoginUnavailable(
                 f"oauth_cb {path} returned no token ({type(error).__name__}); it is called with one text and must"
                 " return (token, expiry in epoch seconds)"
             ) from error
@@ -101,11 +93,11 @@ def msk_iam(region: str) -> Issue:
         try:
             from aws_msk_iam_sasl_signer import MSKAuthTokenProvider
         except ImportError:
-            raise TokenRefused("logins by AWS IAM need AWS's signer: pip install 'kafka-sla[msk]'") from None
+            raise LoginUnavailable("logins by AWS IAM need AWS's signer: pip install 'kafka-sla[msk]'") from None
         try:
             text, expires_ms = MSKAuthTokenProvider.generate_auth_token(region)
         except Exception as error:  # botocore's many errors, and an AttributeError where there are no credentials
-            raise TokenRefused(
+            raise LoginUnavailable(
                 f"no AWS credentials were found for MSK in {region} ({type(error).__name__}); set AWS_ACCESS_KEY_ID and"
                 " AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or give this machine a role"
             ) from error

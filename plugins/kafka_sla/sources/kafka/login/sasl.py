@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from kafka_sla.sources.kafka.login.kerberos import MECHANISM as KERBEROS
+from kafka_sla.sources.kafka.login.kerberos import Kerberos
 from kafka_sla.sources.kafka.login.oauth_tokens import (
     Issue,
     TokenProvider,
@@ -16,7 +18,7 @@ from kafka_sla.sources.kafka.login.oauth_tokens import (
 from kafka_sla.sources.kafka.login.wrong_key import WrongKey
 
 OAUTH, IAM = "OAUTHBEARER", "AWS_MSK_IAM"
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", OAUTH, IAM)
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", KERBEROS, OAUTH, IAM)
 _ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
 _MSK = re.compile(r"\.kafka(?:-serverless)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?:\d+$")
 """The region in the name of a broker of Amazon MSK."""
@@ -33,13 +35,19 @@ def login(keys: Mapping[str, Any]) -> dict[str, Any]:
         raise WrongKey(f"sasl.mechanism is missing; allowed are {', '.join(MECHANISMS)}")
     if mechanism in (OAUTH, IAM):
         return {"sasl_mechanism": OAUTH, "sasl_oauth_token_provider": TokenProvider(_issue(keys, mechanism))}
-    if mechanism == "GSSAPI":
-        service = keys.get("sasl.kerberos.service.name", "kafka")
-        return {"sasl_mechanism": mechanism, "sasl_kerberos_service_name": service}
+    if mechanism == KERBEROS:
+        return {"sasl_mechanism": mechanism, "sasl_kerberos_name": _kerberos(keys)}
     user, password = keys.get("sasl.username"), keys.get("sasl.password")
     if not user or not password:
         raise WrongKey("sasl.username or sasl.password is missing (the connection's login and password count)")
     return {"sasl_mechanism": mechanism, "sasl_plain_username": user, "sasl_plain_password": password}
+
+
+def _kerberos(keys: Mapping[str, Any]) -> Kerberos:
+    keytab, principal = keys.get("sasl.kerberos.keytab"), keys.get("sasl.kerberos.principal")
+    if principal and not keytab:
+        raise WrongKey("sasl.kerberos.principal is given without the sasl.kerberos.keytab that holds its key")
+    return Kerberos(keys.get("sasl.kerberos.service.name", "kafka"), keytab, principal)
 
 
 def _issue(keys: Mapping[str, Any], mechanism: str) -> Issue:

@@ -29,9 +29,15 @@ from kafka.errors import (
 
 from kafka_sla.errors import KafkaUnreachable
 from kafka_sla.model.entities import Cluster, Connection
+from kafka_sla.sources.kafka.login import kerberos
 from kafka_sla.sources.kafka.login.client_config import client_configuration
 from kafka_sla.sources.kafka.protocol.connection_errors import why_unreachable
-from kafka_sla.sources.kafka.protocol.kafka_python import KafkaConnectionManager, NetworkSelector
+from kafka_sla.sources.kafka.protocol.kafka_python import (
+    KafkaConnectionManager,
+    NetworkSelector,
+    register_sasl_mechanism,
+)
+from kafka_sla.sources.kafka.protocol.kerberos_mechanism import KerberosMechanism
 
 IN_FLIGHT = 48
 """Requests that one broker is given before its first answer is awaited: one round trip then costs next to nothing."""
@@ -50,6 +56,8 @@ request while a quota is used up: such a quota lets about one a second through, 
 
 # At its usual levels the library logs every failed attempt, and in debug the configuration with its password.
 logging.getLogger("kafka").setLevel(logging.CRITICAL)
+
+register_sasl_mechanism(kerberos.MECHANISM, KerberosMechanism, overwrite=True)
 
 
 class QuotaUsedUp(ThrottlingQuotaExceededError):  # type: ignore[misc]
@@ -99,7 +107,7 @@ class Client:
         try:
             self._keep_to(self._manager.run(self._knock))
             self._manager.bootstrap(_BOOTSTRAP_MS)
-        except (KafkaError, OSError, ValueError, RuntimeError) as error:
+        except (KafkaError, OSError, ValueError) as error:
             self._close()
             raise self.unreachable(why_unreachable(self._configuration, error)) from error
         return self

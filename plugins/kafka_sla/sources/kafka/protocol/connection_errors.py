@@ -9,7 +9,7 @@ from typing import Any
 
 from kafka.errors import KafkaError, SaslAuthenticationFailedError
 
-from kafka_sla.sources.kafka.login.oauth_tokens import TokenRefused
+from kafka_sla.sources.kafka.login.unavailable import LoginUnavailable
 from kafka_sla.sources.kafka.protocol.kafka_python import (
     ApiVersionsRequest,
     SaslHandshakeRequest,
@@ -21,12 +21,10 @@ _SECONDS = 3.0
 
 def why_unreachable(configuration: dict[str, Any], error: Exception) -> str:
     """One sentence or two: the cause as far as it can be told, and what to do. Never holds a secret."""
-    if isinstance(error, TokenRefused):
+    if isinstance(error, LoginUnavailable):
         return error.message
     if isinstance(error, SaslAuthenticationFailedError):
         return _refused(configuration)
-    if isinstance(error, RuntimeError):
-        return f"{error}; install it, or use another sasl.mechanism"  # a mechanism's library
     tried = [_try_address(address, configuration) for address in configuration["bootstrap_servers"]]
     return "; ".join(dict.fromkeys(tried))
 
@@ -153,6 +151,11 @@ def _refused(configuration: dict[str, Any]) -> str:
         return (
             "the broker refused the token; check what issues it: its subject, scope, audience and life, and that both"
             " clocks agree"
+        )
+    if mechanism == "GSSAPI":
+        return (
+            "the broker refused the Kerberos ticket; see its log: it may not have the key of its own principal, or no"
+            " rule (sasl.kerberos.principal.to.local.rules) for that of this login"
         )
     return (
         f"the broker refused the login of {configuration.get('sasl_plain_username')!r} with {mechanism};"

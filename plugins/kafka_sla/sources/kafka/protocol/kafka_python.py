@@ -11,6 +11,8 @@ from struct import Struct, error
 from typing import Any
 
 from kafka.net.manager import KafkaConnectionManager
+from kafka.net.sasl import register_sasl_mechanism
+from kafka.net.sasl.gssapi import SaslMechanismGSSAPI
 from kafka.net.selector import NetworkSelector
 from kafka.protocol.admin import DescribeConfigsRequest, DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.api_message import ApiMessage
@@ -43,9 +45,11 @@ __all__ = [
     "OffsetSpec",
     "SaslHandshakeRequest",
     "SaslHandshakeResponse",
+    "SaslMechanismGSSAPI",
     "ShareGroupDescribeRequest",
     "StreamsGroupDescribeRequest",
     "WithoutObjects",
+    "register_sasl_mechanism",
 ]
 _SIZE = Struct(">i")
 

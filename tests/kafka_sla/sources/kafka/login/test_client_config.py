@@ -126,6 +126,14 @@ def test_a_key_that_cannot_be_honoured_is_refused_with_what_to_do(keys: dict[str
         ({"security_protocol": "SASL_SSL", "sasl_mechanism": "OAUTHBEARER"}, "needs sasl.oauthbearer.token.endpoint"),
         ({"security_protocol": "SASL_SSL", "sasl_mechanism": "AWS_MSK_IAM"}, "needs bootstrap.servers of Amazon MSK"),
         (
+            {"security_protocol": "SASL_SSL", "sasl_mechanism": "GSSAPI", "sasl_kerberos_principal": "airflow@EU"},
+            "sasl.kerberos.principal is given without the sasl.kerberos.keytab that holds its key",
+        ),
+        (
+            {"security_protocol": "SASL_SSL", "sasl_mechanism": "GSSAPI", "sasl_kerberos_keytab": "/no/such.keytab"},
+            "sasl.kerberos.keytab: there is no file '/no/such.keytab' on this machine",
+        ),
+        (
             {
                 "security_protocol": "SASL_SSL",
                 "sasl_mechanism": "OAUTHBEARER",

@@ -15,8 +15,9 @@ from urllib3.util import retry
 
 from demo.broker import free_ports
 from demo.token_server import TokenServer
-from kafka_sla.sources.kafka.login.oauth_tokens import TokenProvider, TokenRefused
+from kafka_sla.sources.kafka.login.oauth_tokens import TokenProvider
 from kafka_sla.sources.kafka.login.sasl import login
+from kafka_sla.sources.kafka.login.unavailable import LoginUnavailable
 
 SECURED = {"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER", "bootstrap.servers": ["b.example.com:1"]}
 
@@ -74,7 +75,7 @@ def test_an_endpoint_that_is_busy_for_a_moment_costs_a_moment_whatever_it_asks_f
 
 
 def test_a_wrong_secret_is_reported_without_the_secret(tokens: TokenServer) -> None:
-    with pytest.raises(TokenRefused) as raised:
+    with pytest.raises(LoginUnavailable) as raised:
         provider(**{**tokens.client(), "sasl.oauthbearer.client.secret": "not-that-one"}).token()
 
     assert "issued no token to client 'kafka-sla' (401 invalid_client); check" in raised.value.message
@@ -84,7 +85,7 @@ def test_a_wrong_secret_is_reported_without_the_secret(tokens: TokenServer) -> N
 def test_an_endpoint_that_nobody_serves_is_named() -> None:
     url = f"http://127.0.0.1:{free_ports(1)[0]}/token"
 
-    with pytest.raises(TokenRefused, match=r"endpoint at 127\.0\.0\.1 does not answer \(ConnectionError\); check"):
+    with pytest.raises(LoginUnavailable, match=r"endpoint at 127\.0\.0\.1 does not answer \(ConnectionError\); check"):
         provider(**{**TokenServer().client(), "sasl.oauthbearer.token.endpoint.url": url}).token()
 
 
@@ -100,7 +101,7 @@ def test_an_own_function_is_called_as_confluent_kafka_calls_it(tmp_path: Path, m
 
 @pytest.mark.parametrize("path", ["acme_nowhere.issue", "time.no_such_function", "time.time", "nodots"])
 def test_an_own_function_that_fails_is_named(path: str) -> None:
-    with pytest.raises(TokenRefused, match=rf"oauth_cb {path} returned no token \(\w+\)"):
+    with pytest.raises(LoginUnavailable, match=rf"oauth_cb {path} returned no token \(\w+\)"):
         provider(oauth_cb=path).token()
 
 
@@ -151,5 +152,5 @@ def test_without_aws_credentials_the_ways_to_give_them_are_named(
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
 
-    with pytest.raises(TokenRefused, match=r"no AWS credentials were found for MSK in eu-west-1.*AWS_PROFILE"):
+    with pytest.raises(LoginUnavailable, match=r"no AWS credentials were found for MSK in eu-west-1.*AWS_PROFILE"):
         provider(**{"sasl.mechanism": "AWS_MSK_IAM", "bootstrap.servers": MSK}).token()

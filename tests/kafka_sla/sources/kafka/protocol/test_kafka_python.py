@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import struct
 from typing import Any
 
@@ -18,6 +19,7 @@ from kafka_sla.sources.kafka.protocol.kafka_python import (
     ListOffsetsRequest,
     MetadataRequest,
     NetworkSelector,
+    SaslMechanismGSSAPI,
 )
 from kafka_sla.sources.kafka.protocol.partition_messages import MANY_GROUPS, list_offsets, offset_fetch
 from kafka_sla.sources.kafka.protocol.partition_rows import Reader
@@ -61,6 +63,12 @@ def test_a_manager_knows_its_cluster_and_the_version_of_its_brokers() -> None:
     assert manager.broker_version is None
     manager.close()
     net.close()
+
+
+def test_a_kerberos_login_begins_with_what_ours_gives_it() -> None:
+    given = re.findall(r"self\.(\w+) = ", inspect.getsource(SaslMechanismGSSAPI.__init__))
+
+    assert set(given) == {"_client_ctx", "_is_authenticated", "_is_done", "_next_token", "auth_id", "gssapi_name"}
 
 
 @pytest.mark.parametrize("setting", ["request_timeout_ms", "max_in_flight_requests_per_connection", "client_id"])
