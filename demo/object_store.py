@@ -30,6 +30,9 @@ class ObjectStore:
     """Where it tells Prometheus what it did."""
     pid: int
 
+    uri = f"s3://{BUCKET}"
+    """Where its bucket is."""
+
     @property
     def properties(self) -> dict[str, str]:
         """How it is reached, as the extra of the store's connection names it."""

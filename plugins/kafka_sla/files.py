@@ -20,6 +20,8 @@ from kafka_sla.parquet_files import batches, parquet_file, write_options
 
 _WITH_FOLDERS = ("local", "hdfs")
 """File systems that have folders and rename files. In an object store a name leads to a whole object or to none."""
+_NOT_MOVING = "abfs"
+"""Azure's renames files in accounts with folders only, and there into folders only that exist."""
 
 
 def write_days(folder: str, rows: pa.Table, time: str) -> list[str]:
@@ -85,8 +87,9 @@ def sync(path: str) -> None:
 
 def not_written(path: str, error: OSError) -> StoreError:
     """The error for a warehouse that is full, gone or not ours to write."""
+    reason = " ".join(str(error.strerror or error).split())
     return StoreError(
-        f"{path} cannot be read or written: {error.strerror or error}; make room or the folder available again, and"
+        f"{path} cannot be read or written: {reason}; make room or the folder available again, and"
         " run it again: nothing half-written is left or shown"
     )
 
@@ -177,6 +180,9 @@ def bytes_of(files: Iterable[str]) -> int:
 def entries_of(folder: str) -> list[str]:
     """What lies directly in the folder, files and folders, by full path or URI."""
     filesystem, inside = located(folder)
+    if filesystem.type_name == "gcs":  # which shows no folders but those that somebody made
+        names = {path.removeprefix(f"{folder}/").partition("/")[0] for path in files_below(folder)}
+        return sorted(f"{folder}/{name}" for name in names)
     with reached(folder):
         found = filesystem.get_file_info(FileSelector(inside, allow_not_found=True))
     return sorted(folder + info.path.removeprefix(inside) for info in found)
@@ -207,7 +213,11 @@ def move_files(files: Iterable[str], folder: str, target: str) -> int:
 def _moved(filesystem: FileSystem, inside: str, place: str) -> bool:
     """False when the file is not there; object stores have an error of their own for that."""
     try:
-        filesystem.move(inside, place)
+        if filesystem.type_name == _NOT_MOVING:
+            filesystem.copy_file(inside, place)
+            filesystem.delete_file(inside)
+        else:
+            filesystem.move(inside, place)
     except OSError:
         if filesystem.get_file_info(inside).type == FileType.NotFound:
             return False

@@ -21,6 +21,7 @@ VARIABLE = "KAFKA_SLA_OBJECT_STORES"
 PROPERTIES = ("s3.", "gcs.", "adls.", "oss.", "client.")
 """How the names of properties begin."""
 _DEFAULT_REGION = "us-east-1"
+_AZURE = ("abfs", "abfss", "wasb", "wasbs")
 
 _properties: dict[str, dict[str, str]] = {}
 _filesystems: dict[str, FileSystem] = {}
@@ -33,10 +34,25 @@ def remember(uri: str, properties: Mapping[str, str]) -> None:
         _filesystems.pop(uri, None)
 
 
-def with_region(properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties; a server that is not Amazon's is not searched for by region."""
+def completed(uri: str, properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties, and what follows: a server that is not Amazon's is not searched for by region, and Azure's URIs
+    name the account."""
     known = {"s3.region", "client.region"} & set(properties)
-    return {**({} if known or "s3.endpoint" not in properties else {"s3.region": _DEFAULT_REGION}), **properties}
+    region = {} if known or "s3.endpoint" not in properties else {"s3.region": _DEFAULT_REGION}
+    _, at, server = uri.partition("://")[2].partition("/")[0].partition("@")
+    account = {"adls.account-name": server.partition(".")[0]} if at and _is_of_azure(uri) else {}
+    return {**region, **account, **properties}
+
+
+def without_account(uri: str, place: str) -> str:
+    """A place in a file system, such as bucket/key: Azure's URIs have the account behind the container, as in
+    abfss://lake@account.dfs.core.windows.net/key."""
+    container, slash, key = place.partition("/")
+    return container.partition("@")[0] + slash + key if _is_of_azure(uri) else place
+
+
+def _is_of_azure(uri: str) -> bool:
+    return uri.startswith(tuple(f"{scheme}://" for scheme in _AZURE))
 
 
 def environment(path: str) -> dict[str, str]:
@@ -74,7 +90,7 @@ def located(path: str) -> tuple[FileSystem, str]:
     if "://" not in path:
         return FileSystem.from_uri(path)  # type: ignore[no-any-return]
     if uri := _above(path):
-        return _filesystem(uri), path.split("://", 1)[1]
+        return _filesystem(uri), without_account(uri, path.split("://", 1)[1])
     return FileSystem.from_uri(path)  # type: ignore[no-any-return]
 
 

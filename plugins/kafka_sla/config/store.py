@@ -81,7 +81,7 @@ class Store:
                 " PyIceberg's names, such as s3.access-key-id, or give all workers a role"
             )
         place = _absolute(str(warehouse))
-        properties = _properties(connection.extra)
+        properties = object_stores.completed(place, _properties(connection.extra))
         if "://" in place:
             object_stores.remember(place, properties)
         address = url.render_as_string(hide_password=False)
@@ -97,7 +97,7 @@ def _absolute(warehouse: str) -> str:
 
 def _properties(extra: dict[str, Any]) -> dict[str, str]:
     named = {key: value for key, value in extra.items() if key.startswith(object_stores.PROPERTIES)}
-    return object_stores.with_region(_texts(named))
+    return _texts(named)
 
 
 def _catalog(connection: Connection) -> tuple[tuple[str, str], ...]:

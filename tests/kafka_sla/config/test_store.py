@@ -9,11 +9,23 @@ import pytest
 
 from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
+from kafka_sla.lake.files.durable_io import DurableFileIO
 from kafka_sla.model.entities import Connection
+from kafka_sla.object_stores import located
 
 
 def connection(**fields: Any) -> Connection:
     return Connection(**{"id": "kafka_sla_store", "extra": {"warehouse": "/lake"}, **fields})
+
+
+def test_the_standard_uri_of_azure_names_container_and_account() -> None:
+    warehouse = "abfss://lake@contoso.dfs.core.windows.net/kafka-sla"
+    extra = {"warehouse": warehouse, "adls.account-key": "c2VjcmV0"}
+    store = Store.from_connection(Connection("kafka_sla_store", host="/shared/k.db", conn_type="sqlite", extra=extra))
+
+    assert (store.warehouse, dict(store.properties)["adls.account-name"]) == (warehouse, "contoso")
+    assert located(f"{warehouse}/facts/a@b")[1] == "lake/kafka-sla/facts/a@b"
+    assert DurableFileIO.parse_location(f"{warehouse}/t/a@b")[2] == "lake/kafka-sla/t/a@b"
 
 
 def test_an_embedded_store_is_one_folder(tmp_path: Path) -> None:

@@ -8,12 +8,20 @@ from pathlib import Path
 from pyarrow.fs import LocalFileSystem
 from pyiceberg.io import OutputStream
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
+from pyiceberg.typedef import EMPTY_DICT, Properties
 
 from kafka_sla.files import sync
+from kafka_sla.object_stores import without_account
 
 
 class DurableFileIO(PyArrowFileIO):
     """PyIceberg finds it by its name, in the catalog's property `py-io-impl`."""
+
+    @staticmethod
+    def parse_location(location: str, properties: Properties = EMPTY_DICT) -> tuple[str, str, str]:
+        """PyIceberg's, which takes the account in a URI of Azure for a part of the container's name."""
+        scheme, place, path = PyArrowFileIO.parse_location(location, properties)
+        return scheme, place, without_account(location, path)
 
     def new_output(self, location: str) -> PyArrowFile:
         plain = super().new_output(location)
