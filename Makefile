@@ -137,7 +137,7 @@ kerberos: setup ## Kerberos logins at a real broker, with a real KDC (1 minute);
 	PATH="$$PATH:/usr/sbin" $(BIN)/pytest tests/kafka_sla/sources/kafka/login/logins_by_kerberos.py $(PYTEST)
 
 AZURITE ?= azurite-blob
-warehouses: setup ## warehouses in the emulators of Azure's and Google's stores (10 minutes); needs Azurite
+warehouses: setup ## warehouses in the emulators of Azure's and Google's stores (15 minutes); needs Azurite
 	@command -v "$(AZURITE)" >/dev/null || { echo "Azurite is needed: npm install --global azurite, or make warehouses AZURITE=/path/to/azurite-blob"; exit 1; }
 	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt gcp-storage-emulator
 	AZURITE="$(AZURITE)" $(BIN)/pytest tests/kafka_sla/warehouses_elsewhere.py $(PYTEST)

@@ -21,7 +21,7 @@ VARIABLE = "KAFKA_SLA_OBJECT_STORES"
 PROPERTIES = ("s3.", "gcs.", "adls.", "oss.", "client.")
 """How the names of properties begin."""
 _DEFAULT_REGION = "us-east-1"
-_AZURE = ("abfs", "abfss", "wasb", "wasbs")
+_AZURE = ("abfs://", "abfss://", "wasb://", "wasbs://")
 
 _properties: dict[str, dict[str, str]] = {}
 _filesystems: dict[str, FileSystem] = {}
@@ -40,7 +40,7 @@ def completed(uri: str, properties: Mapping[str, str]) -> dict[str, str]:
     known = {"s3.region", "client.region"} & set(properties)
     region = {} if known or "s3.endpoint" not in properties else {"s3.region": _DEFAULT_REGION}
     _, at, server = uri.partition("://")[2].partition("/")[0].partition("@")
-    account = {"adls.account-name": server.partition(".")[0]} if at and _is_of_azure(uri) else {}
+    account = {"adls.account-name": server.partition(".")[0]} if at and uri.startswith(_AZURE) else {}
     return {**region, **account, **properties}
 
 
@@ -48,11 +48,7 @@ def without_account(uri: str, place: str) -> str:
     """A place in a file system, such as bucket/key: Azure's URIs have the account behind the container, as in
     abfss://lake@account.dfs.core.windows.net/key."""
     container, slash, key = place.partition("/")
-    return container.partition("@")[0] + slash + key if _is_of_azure(uri) else place
-
-
-def _is_of_azure(uri: str) -> bool:
-    return uri.startswith(tuple(f"{scheme}://" for scheme in _AZURE))
+    return container.partition("@")[0] + slash + key if uri.startswith(_AZURE) else place
 
 
 def environment(path: str) -> dict[str, str]:

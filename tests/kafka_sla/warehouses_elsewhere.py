@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyarrow.fs import AzureFileSystem, FileSystem, GcsFileSystem
@@ -98,7 +97,7 @@ def made(reach: Callable[[], FileSystem]) -> None:
 @pytest.fixture(
     scope="module", params=[f"abfss://{BUCKET}@{ACCOUNT}.dfs.core.windows.net", f"abfs://{BUCKET}", f"gs://{BUCKET}"]
 )
-def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
     folder = tmp_path_factory.mktemp("object-store")
     with google(folder) if request.param.startswith("gs:") else azurite(folder, request.param) as emulator:
         yield emulator

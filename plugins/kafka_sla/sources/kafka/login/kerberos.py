@@ -41,16 +41,16 @@ class Kerberos:
 
 
 def context(login: Kerberos, service: str) -> Any:
-    """GSSAPI's context for logging in to a service, such as kafka@broker-1. Raises LoginUnavailable."""
-    with in_words(login, service):
-        import gssapi
+    """GSSAPI's context for logging in to a service, such as kafka@broker-1. Its errors, and those of what is done with
+    it, are for `in_words`."""
+    import gssapi
 
-        name = gssapi.Name(service, name_type=gssapi.NameType.hostbased_service)
-        return gssapi.SecurityContext(
-            name=name.canonicalize(gssapi.MechType.kerberos),
-            usage="initiate",
-            creds=_of_keytab(login.keytab, login.principal) if login.keytab else None,
-        )
+    name = gssapi.Name(service, name_type=gssapi.NameType.hostbased_service)
+    return gssapi.SecurityContext(
+        name=name.canonicalize(gssapi.MechType.kerberos),
+        usage="initiate",
+        creds=_of_keytab(login.keytab, login.principal) if login.keytab else None,
+    )
 
 
 def _of_keytab(keytab: str, principal: str | None) -> Any:

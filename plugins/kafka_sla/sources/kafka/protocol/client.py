@@ -107,7 +107,7 @@ class Client:
         try:
             self._keep_to(self._manager.run(self._knock))
             self._manager.bootstrap(_BOOTSTRAP_MS)
-        except (KafkaError, OSError, ValueError) as error:
+        except (KafkaError, OSError, ValueError, RuntimeError) as error:  # the last: it was closed while we wrote
             self._close()
             raise self.unreachable(why_unreachable(self._configuration, error)) from error
         return self

@@ -16,8 +16,8 @@ class KerberosMechanism(SaslMechanismGSSAPI):  # type: ignore[misc]
         self._login = sasl_kerberos_name
         self._is_done = self._is_authenticated = False
         self.auth_id = f"{self._login.service}@{host}"
-        self._client_ctx = context(self._login, self.auth_id)
         with in_words(self._login, self.auth_id):
+            self._client_ctx = context(self._login, self.auth_id)
             self._next_token = self._client_ctx.step(None)
 
     def receive(self, auth_bytes: bytes) -> None:
