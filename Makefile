@@ -13,7 +13,7 @@ SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: alerts help setup check format docs test wheel release demo history compatibility order truth checkpoint chains brokers speed browser pictures pages faults damage lifetime mutate audit constraints simulate planted matrix celery kerberos warehouses trino engines burn suggest clean
+.PHONY: alerts help setup check format docs test wheel release demo history compatibility order truth checkpoint chains brokers speed browser pictures pages faults damage lifetime mutate audit constraints simulate planted matrix celery kerberos fab warehouses trino engines burn suggest clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -135,6 +135,10 @@ kerberos: setup ## Kerberos logins at a real broker, with a real KDC (1 minute);
 	@command -v krb5-config >/dev/null && PATH="$$PATH:/usr/sbin" command -v krb5kdc >/dev/null || { echo "Kerberos is needed: apt-get install gcc libkrb5-dev krb5-kdc krb5-admin-server krb5-user"; exit 1; }
 	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt gssapi k5test
 	PATH="$$PATH:/usr/sbin" $(BIN)/pytest tests/kafka_sla/sources/kafka/login/logins_by_kerberos.py $(PYTEST)
+
+fab: setup ## logins, roles and a public role of Airflow's FAB auth manager, at a real web server (3 minutes)
+	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt apache-airflow-providers-fab
+	$(BIN)/pytest tests/kafka_sla/web/logins_by_fab.py $(PYTEST)
 
 AZURITE ?= azurite-blob
 warehouses: setup ## warehouses in the emulators of Azure's and Google's stores (15 minutes); needs Azurite

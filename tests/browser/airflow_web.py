@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ _OPEN = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
 @dataclass(frozen=True)
 class AirflowWeb:
-    """A running web server; its user `viewer` may read, with the password above."""
+    """A running web server; its user `viewer` may read. All users have the password above."""
 
     address: str
 
@@ -37,14 +37,16 @@ class AirflowWeb:
 
 
 @contextmanager
-def airflow_web(home: Path, extra: Mapping[str, str], seconds: float = 300) -> Iterator[AirflowWeb]:
-    """Its tables made and the DAGs read first, so that every page is there at once."""
+def airflow_web(
+    home: Path, extra: Mapping[str, str], commands: Sequence[Sequence[str]] = (), seconds: float = 300
+) -> Iterator[AirflowWeb]:
+    """Its tables made and the DAGs read first, so that every page is there at once; then `commands` of Airflow's."""
     home.mkdir(parents=True, exist_ok=True)
     (port,) = free_ports(1)
     (home / "passwords.json").write_text(json.dumps({"viewer": PASSWORD}))
     environment = os.environ | _environment(home, port) | dict(extra)
     with (home / "airflow.log").open("wb") as log:
-        for command in (["db", "migrate"], ["dags", "reserialize"]):
+        for command in (["db", "migrate"], ["dags", "reserialize"], *commands):
             subprocess.run([*_AIRFLOW, *command], env=environment, stdout=log, stderr=log, check=True, cwd=home)
         server = subprocess.Popen(
             [*_AIRFLOW, "api-server", "--port", str(port)],

@@ -12,7 +12,7 @@ from starlette.middleware.gzip import GZipMiddleware
 
 from kafka_sla import __version__
 from kafka_sla.errors import BadRequest, KafkaSlaError
-from kafka_sla.web.access import may_read, may_scrape, may_triage
+from kafka_sla.web.access import may_read, may_scrape, may_triage, note_rights
 from kafka_sla.web.api import downloads, prometheus
 from kafka_sla.web.api import routes as api
 from kafka_sla.web.pages import dependencies, exclusions, misses, reports
@@ -40,9 +40,11 @@ def create_app() -> FastAPI:
         redoc_url=None,
         openapi_url=None,
     )
-    for one in (downloads, prometheus, api, reports, misses, dependencies, pages):
-        admitted = may_scrape if one is prometheus else may_read
-        app.include_router(one.router, dependencies=[Depends(admitted)])
+    app.include_router(prometheus.router, dependencies=[Depends(may_scrape)])
+    for one in (downloads, api, reports, dependencies):
+        app.include_router(one.router, dependencies=[Depends(may_read)])
+    for one in (misses, pages):
+        app.include_router(one.router, dependencies=[Depends(may_read), Depends(note_rights)])
     for one in (misses, exclusions):
         app.include_router(one.writing, dependencies=[Depends(may_triage)])
 
@@ -80,10 +82,13 @@ def _told(request: Request, status: int, detail: str) -> Response:
     """For programs as JSON; for people as a page, which lets strangers log in."""
     if "text/html" not in request.headers.get("accept", ""):
         return JSONResponse({"detail": detail}, status)
-    login = get_auth_manager().get_url_login(next_url=str(request.url)) if status == 401 else None
-    return Page(request).html(
-        "refused", status, title=_TITLES.get(status, "This did not work"), detail=detail, login=login
-    )
+    page = Page(request)
+    kind = 401 if detail == _NO_SESSION else status
+    title = "You may not do this" if kind == 403 and request.method != "GET" else _TITLES.get(kind, "This did not work")
+    login = get_auth_manager().get_url_login(next_url=page.here) if kind == 401 else None
+    return page.html("refused", status, title=title, detail=detail, login=login)
 
 
+_NO_SESSION = "Invalid JWT token"
+"""What Airflow says, with 403, of a session that was ended or that another secret signed: a new login helps."""
 _TITLES = {401: "Please log in", 403: "You may not see this", 404: "Not found", 503: "The figures cannot be read"}

@@ -65,12 +65,24 @@ def topic(broker: Broker, partitions: int = 1, **config: str) -> str:
 
 
 def produce(broker: Broker, name: str, times_ms: Iterable[int], partition: int = 0, **settings: Any) -> None:
-    """One record per timestamp."""
+    """One record per timestamp, once the broker knows the partition, which may be new."""
     producer = Producer({**broker.client(), "linger.ms": 5, **settings})
+    deadline = time.monotonic() + 120
+    while partition not in producer.list_topics(name, 120).topics[name].partitions and time.monotonic() < deadline:
+        time.sleep(0.05)
+    refused: list[KafkaError] = []
     for index, time_ms in enumerate(times_ms):
-        producer.produce(name, value=b"x" * 20, key=str(index), partition=partition, timestamp=time_ms)
+        producer.produce(
+            name,
+            value=b"x" * 20,
+            key=str(index),
+            partition=partition,
+            timestamp=time_ms,
+            on_delivery=lambda error, _: refused.append(error) if error else None,
+        )
         producer.poll(0)
     assert producer.flush(120) == 0
+    assert refused == []
 
 
 def commit(broker: Broker, group: str, name: str, offset: int, partition: int = 0) -> None:

@@ -49,6 +49,18 @@ def test_only_who_may_edit_the_dag_excludes_and_only_on_our_own_page(
     assert reader.json("/api/v1/exclusions") == []
 
 
+def test_only_who_may_exclude_is_shown_how(reader: Asker, operator: Asker, miss: dict[str, Any]) -> None:
+    path, of_sla = f"/slas/{PAYMENTS}", {"from": miss["start"], "to": miss["end"]}
+    before = [(who.get(f"/misses/{miss['id']}").text, who.get(path, **of_sla).text) for who in (reader, operator)]
+    write(operator, f"{path}/exclusions", **of(miss))
+    after = [who.get(path, **of_sla).text for who in (reader, operator)]
+
+    assert ["Exclude its time" in shown for shown, _ in before] == [False, True]
+    assert ["<button>Exclude</button>" in shown for _, shown in before] == [False, True]
+    assert ["Anyone who may edit the DAG" in shown for _, shown in before] == [True, False]
+    assert ["<button>Undo</button>" in shown for shown in after] == [False, True]
+
+
 def test_an_excluded_miss_is_shown_as_such_and_the_budget_comes_back_until_it_is_undone(
     reader: Asker, operator: Asker, miss: dict[str, Any]
 ) -> None:

@@ -113,7 +113,36 @@ def test_strangers_with_a_browser_are_shown_the_way_to_the_login(stranger: Asker
     answer = stranger.client.get("/kafka-sla/misses", headers={"accept": "text/html"})
 
     assert 401 == answer.status_code
+    assert "/auth/login?next=http%3A%2F%2Ftestserver%2Fkafka-sla%2Fmisses" in answer.text
+
+
+def test_who_logged_out_while_writing_logs_in_to_the_page_of_the_form(stranger: Asker) -> None:
+    page = "http://testserver/kafka-sla/misses/0badcafe"
+    answer = stranger.client.post(f"{page}/notes", headers={"accept": "text/html", "referer": page})
+
+    assert 401 == answer.status_code
+    assert '/auth/login?next=http%3A%2F%2Ftestserver%2Fkafka-sla%2Fmisses%2F0badcafe"' in answer.text
+
+
+def test_a_session_that_airflow_does_not_know_any_more_is_shown_the_way_to_the_login(stranger: Asker) -> None:
+    """Airflow answers 403 to it, as to a user without the right."""
+    answer = stranger.client.get(
+        "/kafka-sla/misses", headers={"accept": "text/html", "authorization": "Bearer signed.by.another"}
+    )
+
+    assert 403 == answer.status_code
+    assert "Please log in" in answer.text
     assert "/auth/login?next=" in answer.text
+
+
+def test_who_may_not_is_told_what(reader: Asker, outsider: Asker) -> None:
+    headers = {"accept": "text/html", "authorization": f"Bearer {outsider.token}"}
+    seen = outsider.client.get("/kafka-sla/misses", headers=headers).text
+    headers["authorization"] = f"Bearer {reader.token}"
+    written = reader.client.post("/kafka-sla/misses/0badcafe/notes", headers=headers).text
+
+    assert ("You may not see this" in seen, "/auth/login" in seen) == (True, False)
+    assert ("You may not do this" in written, "/auth/login" in written) == (True, False)
 
 
 def test_a_tab_of_a_dag_that_measures_nothing_says_so(reader: Asker) -> None:

@@ -38,6 +38,14 @@ def test_a_reader_may_not_write(reader: Asker, outsider: Asker, stranger: Asker,
     assert "Nobody has acknowledged it" in reader.get(f"/misses/{miss}").text
 
 
+def test_only_who_may_write_is_shown_the_form(reader: Asker, operator: Asker, miss: str) -> None:
+    form = f'<form class="filter" method="post" action="/kafka-sla/misses/{miss}/notes">'
+    pages = [who.get(f"/misses/{miss}").text for who in (reader, operator)]
+
+    assert [form in page for page in pages] == [False, True]
+    assert ["Anyone who may edit the DAG" in page for page in pages] == [True, False]
+
+
 def test_another_site_cannot_write_in_somebody_s_name(operator: Asker, miss: str) -> None:
     assert 403 == write(operator, miss, {"Sec-Fetch-Site": "cross-site"}, kind="acknowledged").status_code
 
