@@ -24,7 +24,7 @@ _OPEN = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
 @dataclass(frozen=True)
 class AirflowWeb:
-    """A running web server; its user `viewer` may read. All users have the password above."""
+    """A running web server; its user `viewer` may read, `operator` also edit. All users have the password above."""
 
     address: str
 
@@ -43,7 +43,7 @@ def airflow_web(
     """Its tables made and the DAGs read first, so that every page is there at once; then `commands` of Airflow's."""
     home.mkdir(parents=True, exist_ok=True)
     (port,) = free_ports(1)
-    (home / "passwords.json").write_text(json.dumps({"viewer": PASSWORD}))
+    (home / "passwords.json").write_text(json.dumps(dict.fromkeys(_USERS, PASSWORD)))
     environment = os.environ | _environment(home, port) | dict(extra)
     with (home / "airflow.log").open("wb") as log:
         for command in (["db", "migrate"], ["dags", "reserialize"], *commands):
@@ -64,6 +64,7 @@ def airflow_web(
             server.wait(30)
 
 
+_USERS = {"viewer": "viewer", "operator": "op"}
 _AIRFLOW = [sys.executable, "-m", "airflow"]
 
 
@@ -85,7 +86,7 @@ def _environment(home: Path, port: int) -> dict[str, str]:
         core + "DAGS_FOLDER": str(ROOT / "dags"),
         core + "PLUGINS_FOLDER": str(home / "plugins"),
         core + "LOAD_EXAMPLES": "False",
-        core + "SIMPLE_AUTH_MANAGER_USERS": "viewer:viewer",
+        core + "SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{user}:{role}" for user, role in _USERS.items()),
         core + "SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db",
         "AIRFLOW__API__HOST": "127.0.0.1",

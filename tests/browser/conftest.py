@@ -66,7 +66,7 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture
 def opened(chromium: Any, web: AirflowWeb, request: pytest.FixtureRequest) -> Iterator[Opened]:
-    """Opens a path as a logged-in reader; what the browser complains about fails the test."""
+    """Opens a path as somebody who may see and edit all; what the browser complains about fails the test."""
     problems: list[str] = []
     with _contexts() as contexts:
 
@@ -77,7 +77,7 @@ def opened(chromium: Any, web: AirflowWeb, request: pytest.FixtureRequest) -> It
             )
             contexts.append(context)
             context.set_default_timeout(WAIT_MS)
-            context.add_cookies([{"name": "_token", "value": web.token("viewer"), "url": web.address}])
+            context.add_cookies([{"name": "_token", "value": web.token("operator"), "url": web.address}])
             page = context.new_page()
             page.on("pageerror", lambda error: problems.append(str(error)))
             page.on("console", lambda told: problems.extend([told.text] if told.type == "error" else []))

@@ -1,4 +1,4 @@
-"""The application that Airflow's web server mounts: every route behind one right, strict headers. Knows no figure."""
+"""The application that Airflow's web server mounts: every figure behind one right, strict headers. Knows no figure."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ def create_app() -> FastAPI:
         redoc_url=None,
         openapi_url=None,
     )
+    app.include_router(pages.files)
     app.include_router(prometheus.router, dependencies=[Depends(may_scrape)])
     for one in (downloads, api, reports, dependencies):
         app.include_router(one.router, dependencies=[Depends(may_read)])
@@ -85,7 +86,9 @@ def _told(request: Request, status: int, detail: str) -> Response:
     page = Page(request)
     kind = 401 if detail == _NO_SESSION else status
     title = "You may not do this" if kind == 403 and request.method != "GET" else _TITLES.get(kind, "This did not work")
-    login = get_auth_manager().get_url_login(next_url=page.here) if kind == 401 else None
+    login = None
+    if kind == 401:
+        detail, login = "You are not logged in, or not any more", get_auth_manager().get_url_login(next_url=page.here)
     return page.html("refused", status, title=title, detail=detail, login=login)
 
 

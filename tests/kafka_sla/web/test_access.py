@@ -1,4 +1,4 @@
-"""Every route asks for a session and for the right to read the DAG."""
+"""Every route that shows a figure asks for a session and for the right to read the DAG."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ import pytest
 from kafka_sla.web.app import HEADERS, create_app
 from tests.kafka_sla.web.conftest import Asker
 
+STATIC = "/static/{name}"
 VALUES = {"sla": "payments within 30 seconds", "table": "sla_windows", "dag_id": "kafka_sla"}
 
 
 def routes() -> list[str]:
     """Every path that the application answers, with values filled in; one that it does not know asks nobody."""
-    return sorted(_filled(route.path) for route in create_app().routes if "GET" in route.methods)  # type: ignore[attr-defined]
+    paths = [route.path for route in create_app().routes if "GET" in route.methods]  # type: ignore[attr-defined]
+    return sorted(_filled(path) for path in paths if path != STATIC)
 
 
 def _filled(path: str) -> str:
@@ -28,6 +30,15 @@ def _filled(path: str) -> str:
 @pytest.mark.parametrize("path", routes())
 def test_strangers_are_sent_away(stranger: Asker, path: str) -> None:
     assert 401 == stranger.get(path).status_code
+
+
+def test_the_page_that_asks_strangers_to_log_in_looks_like_the_others(stranger: Asker) -> None:
+    page = stranger.client.get("/kafka-sla/", headers={"accept": "text/html"}).text
+    files = re.findall(r'(?:src|href)="/kafka-sla(/static/[^"]+)"', page)
+
+    assert any("pages.css" in file for file in files)
+    assert {stranger.get(file).status_code for file in files} == {200}
+    assert stranger.get("/static/no.css").status_code == 404
 
 
 @pytest.mark.parametrize("path", routes())

@@ -27,6 +27,8 @@ from kafka_sla.web.queries.overview import overview, with_curves
 from kafka_sla.web.queries.readers import readers
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
+files = APIRouter(include_in_schema=False)
+"""What the page that asks strangers to log in needs, too."""
 SHOWN_MISSES = 100
 MONTH = timedelta(days=30)
 FEW_MISSES = 10
@@ -169,7 +171,7 @@ def run_page(context: RequestContext, dag_id: str, run_id: str, page: RequestPag
     )
 
 
-@router.get("/static/{name}")
+@files.get("/static/{name}")
 def static(name: str, page: RequestPage, v: Annotated[str, Query()] = "") -> Response:
-    """Scripts and styles, behind the same right; named with their content's digest, so they may be kept."""
+    """Scripts and styles, for everybody; named with their content's digest, so they may be kept."""
     return page.file(name, keep=bool(v))
