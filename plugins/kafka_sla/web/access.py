@@ -21,18 +21,6 @@ may_triage = requires_access_dag(method="PUT", param_dag_id=DAG)
 """As below, of who may edit the DAG: only they note something about a miss, or exclude time."""
 may_read = requires_access_dag(method="GET", param_dag_id=DAG)
 """A FastAPI dependency: 401 for strangers, 403 for users without the right. Session cookie and bearer token count."""
-
-
-def note_rights(request: Request, user: GetUserDep) -> None:
-    """Keep whether who asks may triage, for pages that show its forms to nobody else."""
-    try:
-        may_triage(request, user)
-    except HTTPException:
-        request.state.may_triage = False
-    else:
-        request.state.may_triage = True
-
-
 _Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))]
 
 
@@ -49,3 +37,13 @@ def _is_scraper(token: str) -> bool:
     except AirflowNotFoundException:
         return False
     return bool(expected) and hmac.compare_digest(token.encode(), str(expected).encode())
+
+
+def note_rights(request: Request, user: GetUserDep) -> None:
+    """Keep whether who asks may triage, for pages that show its forms to nobody else."""
+    try:
+        may_triage(request, user)
+    except HTTPException:
+        request.state.may_triage = False
+    else:
+        request.state.may_triage = True

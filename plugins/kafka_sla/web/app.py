@@ -12,7 +12,7 @@ from starlette.middleware.gzip import GZipMiddleware
 
 from kafka_sla import __version__
 from kafka_sla.errors import BadRequest, KafkaSlaError
-from kafka_sla.web.access import may_read, may_scrape, may_triage, note_rights
+from kafka_sla.web.access import DAG, may_read, may_scrape, may_triage, note_rights
 from kafka_sla.web.api import downloads, prometheus
 from kafka_sla.web.api import routes as api
 from kafka_sla.web.pages import dependencies, exclusions, misses, reports
@@ -84,14 +84,18 @@ def _told(request: Request, status: int, detail: str) -> Response:
     if "text/html" not in request.headers.get("accept", ""):
         return JSONResponse({"detail": detail}, status)
     page = Page(request)
-    kind = 401 if detail == _NO_SESSION else status
-    title = "You may not do this" if kind == 403 and request.method != "GET" else _TITLES.get(kind, "This did not work")
-    login = None
-    if kind == 401:
-        detail, login = "You are not logged in, or not any more", get_auth_manager().get_url_login(next_url=page.here)
+    title, login = _TITLES.get(status, "This did not work"), None
+    if status == 401 or detail == _NO_SESSION:
+        title, detail = "Please log in", "you are not logged in, or not any more"
+        login = get_auth_manager().get_url_login(next_url=page.here)
+    elif detail == _NO_RIGHT:
+        seen, read = ("see", "read") if request.method == "GET" else ("do", "edit")
+        title, detail = f"You may not {seen} this", f"it needs the right to {read} the DAG {DAG} in Airflow"
     return page.html("refused", status, title=title, detail=detail, login=login)
 
 
 _NO_SESSION = "Invalid JWT token"
 """What Airflow says, with 403, of a session that was ended or that another secret signed: a new login helps."""
-_TITLES = {401: "Please log in", 403: "You may not see this", 404: "Not found", 503: "The figures cannot be read"}
+_NO_RIGHT = "Forbidden"
+"""What Airflow says to a user without the right."""
+_TITLES = {403: "You may not do this", 404: "Not found", 503: "The figures cannot be read"}

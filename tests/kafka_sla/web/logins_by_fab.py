@@ -67,6 +67,10 @@ def test_whoever_may_read_the_dag_sees_the_pages(web: AirflowWeb, user: str) -> 
     assert statuses == ({403} if user == "guest" else {200})
 
 
+def test_who_may_not_read_the_dag_is_told_the_right_that_is_missing(web: AirflowWeb) -> None:
+    assert "It needs the right to read the DAG kafka_sla" in session(web, "guest").get(f"{web.address}/kafka-sla/").text
+
+
 @pytest.mark.parametrize("user", ["boss", "op", "user"])
 def test_whoever_may_edit_the_dag_writes_under_the_name_of_the_login(web: AirflowWeb, user: str) -> None:
     who = session(web, user)
@@ -102,8 +106,7 @@ def test_the_login_form_leads_back_to_the_page(web: AirflowWeb) -> None:
     assert "<h1>Misses</h1>" in seen.text
 
 
-def test_a_user_who_was_removed_is_shown_the_way_to_the_login(web: AirflowWeb) -> None:
-    """As whose token another secret signed: both are no session any more."""
+def test_who_has_a_session_that_another_secret_signed_is_shown_the_way_to_the_login(web: AirflowWeb) -> None:
     with requests.Session() as browser:
         browser.trust_env = False
         answer = browser.get(f"{web.address}/kafka-sla/", headers=HTML, cookies={"_token": "a.b.c"})
