@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -37,8 +38,10 @@ def no_order_by_chance() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with postgres(tmp_path_factory.mktemp("postgres") / "data", durable=False) as urls:
+def postgres_url() -> Iterator[str]:
+    """Not below pytest's own folder: where root tests, Postgres runs as another user, from whom the next session of
+    pytest takes the right to look into it."""
+    with TemporaryDirectory() as folder, postgres(Path(folder) / "data", durable=False) as urls:
         yield urls["kafka_sla"]
 
 
