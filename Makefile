@@ -136,7 +136,7 @@ kerberos: setup ## Kerberos logins at a real broker, with a real KDC (1 minute);
 	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt gssapi k5test
 	PATH="$$PATH:/usr/sbin" $(BIN)/pytest tests/kafka_sla/sources/kafka/login/logins_by_kerberos.py $(PYTEST)
 
-fab: setup ## logins, roles and a public role of Airflow's FAB auth manager, at a real web server (3 minutes)
+fab: setup ## logins, roles and a public role of Airflow's FAB auth manager, at a real web server (5 minutes)
 	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt apache-airflow-providers-fab
 	$(BIN)/pytest tests/kafka_sla/web/logins_by_fab.py $(PYTEST)
 

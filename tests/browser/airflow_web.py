@@ -64,6 +64,11 @@ def airflow_web(
             server.wait(30)
 
 
+def shown(world: Path, config: Path) -> dict[str, str]:
+    """The environment of a server that shows a world of `tests.kafka_sla.web.world`."""
+    return {"KAFKA_SLA_CONFIG": str(config), "KAFKA_SLA_STORE": str(world / "store")}
+
+
 _USERS = {"viewer": "viewer", "operator": "op"}
 _AIRFLOW = [sys.executable, "-m", "airflow"]
 

@@ -14,7 +14,7 @@ import pytest
 
 from kafka_sla.config.settings import load_settings
 from kafka_sla.notifications.digest_delivery import make_digest
-from tests.browser.airflow_web import AirflowWeb, airflow_web
+from tests.browser.airflow_web import AirflowWeb, airflow_web, shown
 from tests.kafka_sla.web import large_world
 from tests.kafka_sla.web.world import archive, build, whole_minute
 
@@ -30,8 +30,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowWeb]:
     config, place = build(home / "world", end, timedelta(hours=6))
     archive(config, place)
     make_digest(load_settings(config), place, WEEKLY, end)
-    store = {"KAFKA_SLA_CONFIG": str(config), "KAFKA_SLA_STORE": str(home / "world" / "store")}
-    with airflow_web(home / "airflow", store) as found:
+    with airflow_web(home / "airflow", shown(home / "world", config)) as found:
         yield found
 
 
@@ -40,8 +39,7 @@ def company(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowWeb]:
     """A web server over 300 SLAs."""
     home = tmp_path_factory.mktemp("company")
     config, _ = large_world.build(home / "world", whole_minute())
-    store = {"KAFKA_SLA_CONFIG": str(config), "KAFKA_SLA_STORE": str(home / "world" / "store")}
-    with airflow_web(home / "airflow", store) as found:
+    with airflow_web(home / "airflow", shown(home / "world", config)) as found:
         yield found
 
 

@@ -83,14 +83,15 @@ def _told(request: Request, status: int, detail: str) -> Response:
     """For programs as JSON; for people as a page, which lets strangers log in."""
     if "text/html" not in request.headers.get("accept", ""):
         return JSONResponse({"detail": detail}, status)
-    page = Page(request)
+    page, reading = Page(request), request.method == "GET"
     title, login = _TITLES.get(status, "This did not work"), None
     if status == 401 or detail == _NO_SESSION:
         title, detail = "Please log in", "you are not logged in, or not any more"
-        login = get_auth_manager().get_url_login(next_url=page.here)
+        form_page = request.headers.get("referer", page.outside)
+        login = get_auth_manager().get_url_login(next_url=str(request.url) if reading else form_page)
     elif detail == _NO_RIGHT:
-        seen, read = ("see", "read") if request.method == "GET" else ("do", "edit")
-        title, detail = f"You may not {seen} this", f"it needs the right to {read} the DAG {DAG} in Airflow"
+        title = "You may not see this" if reading else "You may not do this"
+        detail = f"it needs the right to {'read' if reading else 'edit'} the DAG {DAG} in Airflow"
     return page.html("refused", status, title=title, detail=detail, login=login)
 
 

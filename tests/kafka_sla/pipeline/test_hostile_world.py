@@ -6,7 +6,7 @@ import contextlib
 import io
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.cimpl import NewPartitions, NewTopic
+from confluent_kafka.cimpl import NewTopic
 
 from demo.broker import Cluster as Broker
 from demo.mailbox import Mailbox, mailbox
@@ -23,7 +23,7 @@ from demo.warm_up import create_topic
 from kafka_sla.cli.main import main
 from kafka_sla.model.entities import Interval, epoch_ms, floor_time
 from kafka_sla.text.timestamps import instant_text
-from tests.kafka_sla.sources.kafka.traffic import admin, commit, look, produce, topic
+from tests.kafka_sla.sources.kafka.traffic import add_partitions, admin, commit, look, produce, topic, wait_for
 
 NASTY = "<script>alert('g')</script> & \"{{ 7*7 }}\" %s ../../etc \u202e日本\t=1+1"
 """A legal name of a consumer group, or of an SLA."""
@@ -155,8 +155,7 @@ def a_group_deleted_and_created(broker: Broker) -> None:
 def partitions_added(broker: Broker) -> None:
     name = topic(broker)
     read(broker, "grows", name)
-    admin(broker).create_partitions([NewPartitions(name, 3)])[name].result(120)
-    wait_for(lambda: len(admin(broker).list_topics(name, timeout=60).topics[name].partitions) == 3)
+    add_partitions(broker, name, 3)
     read(broker, "grows", name, 2)
 
 
@@ -186,13 +185,6 @@ def garbage_in_the_log(broker: Broker) -> None:
     for key, value in [(newer, b"x"), *((key, b"x") for key in keys), *((whole, value) for value in values)]:
         producer.produce("__consumer_offsets", key=key, value=value, partition=0)
     assert producer.flush(120) == 0
-
-
-def wait_for(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
-    while not done():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 class Tags(HTMLParser):

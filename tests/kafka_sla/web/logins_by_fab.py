@@ -14,12 +14,11 @@ from urllib.parse import urljoin
 import pytest
 import requests
 
-from tests.browser.airflow_web import PASSWORD, AirflowWeb, airflow_web
+from tests.browser.airflow_web import PASSWORD, AirflowWeb, airflow_web, shown
 from tests.kafka_sla.web.world import build, whole_minute
 
 ROLES = {"boss": "Admin", "op": "Op", "user": "User", "viewer": "Viewer", "payments-eu.lead": "slas", "guest": "Public"}
 """Users and their roles: those that FAB brings along, and one that may read the DAG `kafka_sla` and nothing else."""
-HTML = {"Accept": "text/html"}
 
 
 def _users() -> list[list[str]]:
@@ -33,8 +32,8 @@ def _users() -> list[list[str]]:
 def served(home: Path, **extra: str) -> Iterator[AirflowWeb]:
     config, _ = build(home / "world", whole_minute(), timedelta(hours=3))
     manager = "airflow.providers.fab.auth_manager.fab_auth_manager.FabAuthManager"
-    store = {"KAFKA_SLA_CONFIG": str(config), "KAFKA_SLA_STORE": str(home / "world" / "store")}
-    with airflow_web(home / "airflow", {"AIRFLOW__CORE__AUTH_MANAGER": manager, **store, **extra}, _users()) as found:
+    environment = {"AIRFLOW__CORE__AUTH_MANAGER": manager, **shown(home / "world", config), **extra}
+    with airflow_web(home / "airflow", environment, _users()) as found:
         yield found
 
 
@@ -44,13 +43,19 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowWeb]:
         yield found
 
 
-def session(web: AirflowWeb, user: str) -> requests.Session:
-    """A browser in which somebody is logged in."""
+def browser(token: str = "") -> requests.Session:
+    """One that holds this session, or none."""
     one = requests.Session()
     one.trust_env = False
-    one.headers.update(HTML)
-    one.cookies.set("_token", web.token(user))
+    one.headers["Accept"] = "text/html"
+    if token:
+        one.cookies.set("_token", token)
     return one
+
+
+def session(web: AirflowWeb, user: str) -> requests.Session:
+    """A browser in which somebody is logged in."""
+    return browser(web.token(user))
 
 
 def miss_page(web: AirflowWeb, who: requests.Session) -> str:
@@ -94,24 +99,18 @@ def test_whoever_may_only_read_has_no_form_and_cannot_write(web: AirflowWeb, use
 
 
 def test_the_login_form_leads_back_to_the_page(web: AirflowWeb) -> None:
-    with requests.Session() as browser:
-        browser.trust_env = False
-        wanted = f"{web.address}/kafka-sla/misses?sla=payments%20within%2030%20seconds&state=open"
-        form = browser.get(urljoin(web.address, _login_link(browser.get(wanted, headers=HTML))))
-        (token,) = re.findall(r'name="csrf_token"[^>]*value="([^"]+)"', form.text)
-        fields = {"username": "viewer", "password": PASSWORD, "csrf_token": token}
-        seen = browser.post(form.url, fields, headers={"Referer": form.url})
+    stranger, wanted = browser(), f"{web.address}/kafka-sla/misses?sla=payments%20within%2030%20seconds&state=open"
+    form = stranger.get(urljoin(web.address, _login_link(stranger.get(wanted))))
+    (token,) = re.findall(r'name="csrf_token"[^>]*value="([^"]+)"', form.text)
+    fields = {"username": "viewer", "password": PASSWORD, "csrf_token": token}
+    seen = stranger.post(form.url, fields, headers={"Referer": form.url})
 
     assert (seen.status_code, seen.url) == (200, wanted)
     assert "<h1>Misses</h1>" in seen.text
 
 
 def test_who_has_a_session_that_another_secret_signed_is_shown_the_way_to_the_login(web: AirflowWeb) -> None:
-    with requests.Session() as browser:
-        browser.trust_env = False
-        answer = browser.get(f"{web.address}/kafka-sla/", headers=HTML, cookies={"_token": "a.b.c"})
-
-    assert "/auth/login/" in _login_link(answer)
+    assert "/auth/login/" in _login_link(browser("a.b.c").get(f"{web.address}/kafka-sla/"))
 
 
 def test_the_menu_has_the_entry_for_who_may_read_plugins(web: AirflowWeb) -> None:
@@ -123,9 +122,8 @@ def test_the_menu_has_the_entry_for_who_may_read_plugins(web: AirflowWeb) -> Non
 
 
 def test_a_public_role_reads_without_a_login_and_does_not_write(tmp_path: Path) -> None:
-    with served(tmp_path, AIRFLOW__FAB__AUTH_ROLE_PUBLIC="Viewer") as web, requests.Session() as stranger:
-        stranger.trust_env = False
-        stranger.headers.update(HTML)
+    with served(tmp_path, AIRFLOW__FAB__AUTH_ROLE_PUBLIC="Viewer") as web:
+        stranger = browser()
         page = miss_page(web, stranger)
 
         assert "Anyone who may edit the DAG" in stranger.get(page).text

@@ -36,8 +36,6 @@ class Page:
         self._path = request.url.path.removeprefix(self._root) or "/"
         self._state = request.state
         self._origin = f"{request.url.scheme}://{request.url.netloc}"
-        self.here = str(request.url) if request.method == "GET" else request.headers.get("referer", self.outside)
-        """The address of the page, or of the one whose form was sent."""
 
     def html(self, template: str, status: int = 200, **values: Any) -> Response:
         shared = {"link": self.link, "file": self.file_link, "navigation": self._navigation(), "path": self._path}

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, ShareConsumer, TopicPartition
-from confluent_kafka.cimpl import NewPartitions
 
 from demo.broker import Cluster as Broker
 from kafka_sla.model.arrow_schemas import arrow_schema
@@ -17,6 +16,7 @@ from kafka_sla.model.entities import Interval, OffsetLookups, epoch_ms
 from kafka_sla.model.tables import COMMITTED_OFFSETS, GROUP_STATES, LOG_OFFSETS, TOPIC_CONFIGS
 from kafka_sla.sources.kafka.snapshot import Snapshot
 from tests.kafka_sla.sources.kafka.traffic import (
+    add_partitions,
     admin,
     commit,
     interval,
@@ -132,7 +132,7 @@ def test_a_partition_without_records_has_points_at_zero(kafka: Broker) -> None:
 
 def test_a_new_partition_is_seen(kafka: Broker) -> None:
     name = topic(kafka)
-    admin(kafka).create_partitions([NewPartitions(name, 2)])[name].result(120)
+    add_partitions(kafka, name, 2)
     produce(kafka, name, [ms(30)], partition=1)
 
     seen = look(kafka, interval(0, 5), name)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from demo.broker import Cluster as Broker
 from demo.warm_up import create_topic
@@ -64,12 +64,22 @@ def topic(broker: Broker, partitions: int = 1, **config: str) -> str:
     return name
 
 
-def produce(broker: Broker, name: str, times_ms: Iterable[int], partition: int = 0, **settings: Any) -> None:
-    """One record per timestamp, once the broker knows the partition, which may be new."""
-    producer = Producer({**broker.client(), "linger.ms": 5, **settings})
+def add_partitions(broker: Broker, name: str, partitions: int) -> None:
+    """The topic has so many in the end, and the broker knows it."""
+    admin(broker).create_partitions([NewPartitions(name, partitions)])[name].result(120)
+    wait_for(lambda: len(admin(broker).list_topics(name, timeout=60).topics[name].partitions) == partitions)
+
+
+def wait_for(done: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 120
-    while partition not in producer.list_topics(name, 120).topics[name].partitions and time.monotonic() < deadline:
+    while not done():
+        assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def produce(broker: Broker, name: str, times_ms: Iterable[int], partition: int = 0, **settings: Any) -> None:
+    """One record per timestamp."""
+    producer = Producer({**broker.client(), "linger.ms": 5, **settings})
     refused: list[KafkaError] = []
     for index, time_ms in enumerate(times_ms):
         producer.produce(
