@@ -13,7 +13,7 @@ SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: alerts help setup check format docs test wheel release demo history compatibility order truth checkpoint chains brokers speed browser pictures pages faults damage lifetime mutate audit constraints simulate planted matrix celery kerberos fab warehouses trino engines burn suggest clean
+.PHONY: alerts help setup check format docs test slow wheel release demo history compatibility order truth checkpoint chains brokers speed browser pictures pages faults damage lifetime mutate audit constraints simulate planted matrix celery kerberos fab warehouses trino engines burn suggest clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,10 +50,17 @@ wheel: $(DEPENDENCIES) ## build the wheel into dist/
 # The wheel replaces the editable install while the tests run, so that they prove what people install. The processes
 # share the tests as tests/shares.py says; a third one on two cores, because many tests wait.
 PROCESSES ?= 3
-test: setup check wheel ## all checks, then all tests against the built wheel
+define against_the_wheel
 	@rm -f $(EDITABLE)
 	@$(UV) pip install --python $(BIN)/python --no-deps --reinstall --compile-bytecode dist/*.whl
-	$(BIN)/pytest --numprocesses $(PROCESSES) --no-loadscope-reorder $(PYTEST); status=$$?; $(MAKE) --no-print-directory $(EDITABLE); exit $$status
+	$(BIN)/pytest --numprocesses $(PROCESSES) --no-loadscope-reorder -m $(1) $(PYTEST); status=$$?; $(MAKE) --no-print-directory $(EDITABLE); exit $$status
+endef
+
+test: setup check wheel ## all checks, then the tests against the built wheel, but for the slow ones
+	$(call against_the_wheel,"not slow")
+
+slow: setup wheel ## the tests that are marked as slow: whole installations, kills, hundreds of worlds
+	$(call against_the_wheel,slow)
 
 release: setup ## build and check what would be released: sdist and wheel of the last commit, each installed alone
 	@$(BIN)/python -m benchmarks.release

@@ -1,4 +1,4 @@
-"""Which tests run in one process when `make test` uses several, and in which order: what is slow to start is started
+"""Which tests run in one process when `make test` and `make slow` use several, and in which order: what is slow to start is started
 once, and what takes long is not left for the end. Knows no test."""
 
 from __future__ import annotations

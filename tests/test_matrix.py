@@ -6,8 +6,12 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
+
 from benchmarks import matrix
 from benchmarks.printed import PAGES
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_rows_are_those_that_the_printed_matrix_shows(tmp_path: Path) -> None:

@@ -33,6 +33,8 @@ from tests.airflow_home import ROOT
 from tests.dags import planted
 from tests.dags.planted import process_list
 
+pytestmark = pytest.mark.slow
+
 DAYS = Interval(datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 11, 3, tzinfo=UTC))
 STOPPED = Interval(datetime(2026, 11, 2, 10, tzinfo=UTC), datetime(2026, 11, 2, 10, 20, tzinfo=UTC))
 CONFIGURATION = """

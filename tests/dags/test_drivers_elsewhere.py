@@ -30,6 +30,8 @@ from tests.dags.conftest import DAGS
 from tests.dags.test_sampling import triggerer, wait_until
 from tests.dags.yarn_cluster import Yarn, yarn_cluster
 
+pytestmark = pytest.mark.slow
+
 HOUR = Interval(datetime(2026, 11, 1, 10, tzinfo=UTC), datetime(2026, 11, 1, 11, tzinfo=UTC))
 CONFIGURATION = """
 clusters: {old: {}}

@@ -66,6 +66,7 @@ def _said(code: str, component: str, asked: str) -> list[str]:
     return ended.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_a_scheduler_imports_for_the_tasks_that_are_forked_from_it_and_what_it_imported_works_there() -> None:
     loaded, added_up, more, plain = _said(_FORKED, "scheduler", "1")[-4:]
 
@@ -83,6 +84,7 @@ def test_a_worker_that_is_not_forked_imports_nothing_ahead(tmp_path: Path) -> No
     assert "('scheduler', False)" == ended.stdout.splitlines()[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("component", "asked"), [("scheduler", ""), ("api-server", "1"), ("dag-processor", "1"), ("triggerer", "1")]
 )

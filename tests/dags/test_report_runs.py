@@ -18,6 +18,8 @@ from tests.dags.conftest import DAGS
 from tests.kafka_sla.notifications.misses import promise
 from tests.kafka_sla.reporting.test_digest import judged
 
+pytestmark = pytest.mark.slow
+
 CONFIGURATION = """
 clusters: {main: {}}
 slas:

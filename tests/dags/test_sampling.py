@@ -26,6 +26,8 @@ from tests.dags.conftest import DAGS
 from tests.kafka_sla.pipeline.test_sampling import a_topic, positions
 from tests.kafka_sla.sources.kafka.traffic import commit
 
+pytestmark = pytest.mark.slow
+
 CONFIGURATION = """
 clusters:
   payments-eu: {connection: kafka_eu, sample_every: 1s, groups: [billing.TOPIC], topics: [TOPIC]}

@@ -6,6 +6,8 @@ import pytest
 
 from benchmarks.compatibility import main
 
+pytestmark = pytest.mark.slow
+
 
 def test_kafka_2_8_can_be_checked_seen_and_rebuilt(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["2.8.2", "quick"]) == 0

@@ -29,6 +29,8 @@ from kafka_sla.pipeline import steps
 from kafka_sla.text.timestamps import instant_text
 from tests.kafka_sla.loads import points, span
 
+pytestmark = pytest.mark.slow
+
 START = datetime(2026, 11, 1, 8, tzinfo=UTC)
 CONFIG = """\
 clusters: {eu-west: {}}

@@ -6,6 +6,8 @@ import pytest
 
 from benchmarks.simulation.added import added
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("seed", [3, 13])
 def test_what_is_published_is_as_if_the_sla_had_always_been_there(seed: int) -> None:

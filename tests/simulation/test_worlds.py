@@ -73,7 +73,9 @@ def one_thread() -> None:
     pa.set_cpu_count(1)
 
 
-@pytest.mark.parametrize("first", range(0, _SEEDS, _CHUNK))
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(_CHUNK, _SEEDS, _CHUNK))]
+)
 def test_every_invariant_holds_in_every_world(first: int) -> None:
     failed = [
         f"make simulate SEED={seed}: {failure}"
@@ -84,6 +86,7 @@ def test_every_invariant_holds_in_every_world(first: int) -> None:
     assert failed == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", _ONCE_FAILED)
 def test_worlds_that_failed_once_hold(seed: int) -> None:
     assert outcome(seed).failures == ()
@@ -103,6 +106,7 @@ def test_at_least_twenty_bugs_are_planted() -> None:
     assert len(bugs()) >= 20
 
 
+@pytest.mark.slow
 def test_a_failing_world_is_shrunk_to_one_reader_with_few_commits(failing: tuple[World, tuple[str, str]]) -> None:
     made, kind = failing
     smallest = Shrinker(made, plan(made), kind)

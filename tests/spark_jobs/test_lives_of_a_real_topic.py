@@ -23,6 +23,8 @@ from tests.spark_jobs.conftest import EPOCH, Row, at
 from tests.spark_jobs.numeric.test_polls import outside
 from tests.spark_jobs.numeric.test_topic_lives import Life, World
 
+pytestmark = pytest.mark.slow
+
 Measure = Callable[..., list[Row]]
 WINDOW = 2
 

@@ -34,6 +34,8 @@ from kafka_sla.spark_jobs import replication_lag
 from tests.spark_jobs.conftest import EPOCH, Row
 from tests.spark_jobs.measuring import Measuring, of_expressions
 
+pytestmark = pytest.mark.slow
+
 WINDOW_MS, TTL_MS = 1_000, 3_000
 OUT = ReplicationFlow(
     "prod->backup",

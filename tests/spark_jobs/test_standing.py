@@ -21,6 +21,8 @@ from kafka_sla.model.tables import METRICS
 from kafka_sla.spark_jobs.standing import check_versions
 from tests.spark_jobs.conftest import EPOCH
 
+pytestmark = pytest.mark.slow
+
 CONFIGURATION = """
 clusters: {prod-eu.payments: {}}
 slas:

@@ -251,6 +251,7 @@ def test_who_catches_up_when_the_grace_period_ends_has_caught_up(measure: Measur
         assert _states(rows)[-1][1:3] == (reason, at(300 + grace_period))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_any_flow_has_the_same_states_in_pieces(measure: Measure, seed: int) -> None:
     """Commits, rewinds and deletions of a group that is caught up now and then."""

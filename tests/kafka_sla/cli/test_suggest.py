@@ -21,6 +21,8 @@ from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval
 from kafka_sla.sla.attainment import attainment_in
 
+pytestmark = pytest.mark.slow
+
 START, HOURS, HOUR = datetime(2026, 11, 2, tzinfo=UTC), 14, 3_600
 ALERTS, ORDERS = "billing.alerts-authorised.v2", "orders"
 PAYMENTS, REPLAYS, AUDIT, STOPPED = "payments-service", "replays*[eu]/v1", "audit-trail", "stopped.consumer"

@@ -9,6 +9,8 @@ import pytest
 from benchmarks.simulation import older_store
 from kafka_sla.cli.main import main
 
+pytestmark = pytest.mark.slow
+
 ALL = ["--from", "2026-11-01T08:00Z", "--to", "2026-11-01T08:20Z"]
 SAME_NAMES = ("consumer_latency", "consumer_status", "non_consumed")
 """Tables whose columns are called as they were."""

@@ -50,6 +50,7 @@ def store(tmp_path: Path, address: str) -> Iterator[Store]:
         catalog.drop_table(name)
 
 
+@pytest.mark.slow
 def test_rows_are_published_replaced_and_tidied_as_with_the_catalog_of_the_database(
     store: Store, tmp_path: Path
 ) -> None:

@@ -378,6 +378,7 @@ def land_and_load(store: Store, number: int) -> None:
     load(lake, ledger, f"load {number}", span(f"{number}:00", f"{number}:05"))
 
 
+@pytest.mark.slow
 def test_processes_that_write_at_once_lose_and_double_nothing(store: Store) -> None:
     tasks = [SPAWN.Process(target=land_and_load, args=(store, number)) for number in range(4)]
     for task in tasks:
@@ -407,6 +408,7 @@ def rewrite_for_ever(store: Store, first_turn: int) -> None:
             lake.maintain()
 
 
+@pytest.mark.slow
 def test_a_reader_sees_a_whole_interval_whenever_a_writer_is_killed(store: Store) -> None:
     """Each dies some time after the reader saw a load of it."""
     dice, hour = random.Random(1), span("10:00", "11:00")

@@ -24,6 +24,8 @@ from kafka_sla.model.tables import CONSUMER_LATENCY, NON_CONSUMED, STEADY_STATE
 from kafka_sla.sla.rollups import DAY_MS
 from tests.kafka_sla.loads import DAY, at, load, span, write
 
+pytestmark = pytest.mark.slow
+
 NAMES = (CONSUMER_LATENCY.name, STEADY_STATE.name)
 WHOLE_DAY = span("0:00", "24:00")
 DAYS = timedelta(days=1, minutes=1)

@@ -43,6 +43,7 @@ def kafka_sla(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
     return subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "shown"),
     [

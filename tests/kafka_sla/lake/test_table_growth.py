@@ -25,6 +25,8 @@ from kafka_sla.model.entities import Interval, epoch_ms
 from kafka_sla.model.tables import CONSUMER_LATENCY
 from tests.kafka_sla.loads import DAY, span, stage
 
+pytestmark = pytest.mark.slow
+
 SIZE = "commit.manifest.target-size-bytes"
 
 

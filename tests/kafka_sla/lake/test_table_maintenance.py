@@ -221,6 +221,7 @@ def test_settling_an_empty_store_does_nothing(lake: Lake) -> None:
     assert lake.maintain() == NOTHING
 
 
+@pytest.mark.slow
 def test_a_hundred_loads_are_read_the_same_before_and_after(tmp_path: Path) -> None:
     store = Store.embedded(tmp_path)
     lake, ledger = Lake(store), Ledger(store)

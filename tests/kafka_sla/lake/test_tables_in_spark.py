@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 from benchmarks.simulation import older_store
 from demo.jars import ICEBERG_SPARK, fetch_jars
@@ -18,6 +19,8 @@ from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.tables import CONSUMER_LATENCY, LOG_OFFSETS, Table
 from tests.kafka_sla.loads import load, points, span
+
+pytestmark = pytest.mark.slow
 
 _READ = """
 import json, sys

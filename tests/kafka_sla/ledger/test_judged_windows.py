@@ -142,6 +142,7 @@ def some_spans(lots: random.Random) -> list[Interval]:
     return [EVERYTHING, *(Interval(start, start + lots.uniform(0.01, 3) * DAY) for start in starts)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_packed_days_and_continued_misses_give_the_answers_of_rows_read_anew(
     ledger: Ledger, tmp_path: Path, seed: int

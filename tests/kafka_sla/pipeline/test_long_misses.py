@@ -8,6 +8,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kafka_sla.config.settings import Settings, load_settings
 from kafka_sla.config.store import Store
 from kafka_sla.lake.lake import Lake
@@ -17,6 +19,8 @@ from kafka_sla.model.tables import CONSUMER_LATENCY, FACTS, STEADY_STATE
 from kafka_sla.pipeline import steps
 from kafka_sla.sla.root_cause.evidence import evidence_rows
 from tests.kafka_sla.loads import DAY, MINUTE, load, metric_row, write
+
+pytestmark = pytest.mark.slow
 
 CONFIGURATION = """
 clusters: {a: {}}

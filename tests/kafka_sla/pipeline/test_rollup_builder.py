@@ -151,6 +151,7 @@ def rollups(ledger: Ledger, sla: str = "payments", span: Interval = WHOLE) -> li
     return [ledger.rollups.read(sla, width_ms, span) for width_ms in (60_000, SLOT_MS, HOUR_MS, DAY_MS)]
 
 
+@pytest.mark.slow
 def test_a_long_past_adds_up_to_what_its_days_do(lake: Lake, ledger: Ledger) -> None:
     past = Interval(at("21:00"), DAY + timedelta(days=10, hours=2))
     by_day = replace(PROMISE, name="by day")
@@ -189,6 +190,7 @@ def test_the_histograms_of_the_window_before_are_not_read(lake: Lake, ledger: Le
     assert sum_up(PROMISE, lake, ledger, span("08:50", "09:00"), 60_000) == (str(path),)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_intervals_in_any_order_measured_anew_and_judged_late_add_up_to_what_one_does(
     lake: Lake, ledger: Ledger, seed: int

@@ -561,6 +561,7 @@ def many(dice: random.Random) -> list[Sla]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_slas_that_are_judged_together_get_the_verdicts_that_each_gets_alone(seed: int) -> None:
     dice = random.Random(seed)

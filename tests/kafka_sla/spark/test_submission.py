@@ -83,6 +83,7 @@ def test_whoever_waits_hears_that_the_driver_has_measured(drivers: Drivers, tmp_
     assert (before, meanwhile, waiting.look(NOW + MINUTE)) == (None, None, "")
 
 
+@pytest.mark.slow
 def test_the_cause_of_a_failed_application_reaches_whoever_waits(tmp_path: Path) -> None:
     out = str(tmp_path / "out")
     interval = Interval(NOW, NOW + 5 * MINUTE)

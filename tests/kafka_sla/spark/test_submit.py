@@ -30,6 +30,7 @@ def test_without_java_nothing_is_started(monkeypatch: pytest.MonkeyPatch, tmp_pa
         run_spark(str(tmp_path / "job.json"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_interrupted_command_leaves_no_process_and_no_file(tmp_path: Path, how: signal.Signals) -> None:
     (tmp_path / "kafka_sla.yml").write_text("clusters: {a: {}}\nslas: []\n")

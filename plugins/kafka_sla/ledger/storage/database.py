@@ -212,11 +212,12 @@ def _heals(error: BaseException) -> bool:
 
 
 def retrying(attempt: Callable[[], T], errors: tuple[type[Exception], ...], seconds: float = 120) -> T:
-    """The result of `attempt`, repeated while it loses races against other processes or the database restarts."""
+    """The result of `attempt`, repeated while it loses races against other processes or the database restarts; twice
+    also where one attempt takes longer than that, as in a slow object store."""
     retry = tenacity.Retrying(
         retry=tenacity.retry_all(tenacity.retry_if_exception_type(errors), tenacity.retry_if_exception(_heals)),
         wait=tenacity.wait_random_exponential(multiplier=0.05, max=2),
-        stop=tenacity.stop_after_delay(seconds),
+        stop=tenacity.stop_all(tenacity.stop_after_delay(seconds), tenacity.stop_after_attempt(2)),
         reraise=True,
     )
     return retry(attempt)

@@ -125,6 +125,7 @@ def test_a_column_that_a_flipped_bit_renamed_is_damage_and_one_that_older_files_
     assert "holds a column 'bluster', which its table never had, and lacks 'cluster'" in damage.problem
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("breakage", BREAKAGES)
 def test_a_damaged_file_of_facts_costs_its_rows(filled: Store, breakage: Callable[[Path], None]) -> None:
     breakage(file_of(filled, "facts/log_offsets/*/*.parquet"))
@@ -151,6 +152,7 @@ def test_row_groups_that_can_be_read_are_kept(filled: Store) -> None:
     assert Lake(filled).read_facts(LOG_OFFSETS, HOUR).num_rows == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "file", "breakage"),
     [

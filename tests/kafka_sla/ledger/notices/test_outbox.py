@@ -251,6 +251,7 @@ def deliver_into(store: Store, file: str, start: datetime) -> None:
     ledger.outbox.deliver(send)
 
 
+@pytest.mark.slow
 def test_four_processes_at_once_send_each_notice_once(store: Store, tmp_path: Path) -> None:
     file = str(tmp_path / "sent")
     spawn = multiprocessing.get_context("spawn")

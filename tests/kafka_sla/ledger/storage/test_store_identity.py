@@ -172,6 +172,7 @@ def torn(database: Path) -> None:
     database.write_bytes(b"no database" * 1_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
@@ -369,6 +370,7 @@ Ledger(Store.embedded(Path("store"))).open(writing=True)
 """
 
 
+@pytest.mark.slow
 def test_a_store_whose_creation_was_killed_anywhere_is_whole_at_the_next_use(tmp_path: Path) -> None:
     halves = set()
     for steps in itertools.count():

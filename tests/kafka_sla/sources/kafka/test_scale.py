@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
 from demo.broker import Cluster as Broker
 from tests.kafka_sla.sources.kafka.traffic import admin, commit, interval, look, ms, produce, this_minute, topic
+
+pytestmark = pytest.mark.slow
 
 GROUPS, PARTITIONS = 100, 100
 

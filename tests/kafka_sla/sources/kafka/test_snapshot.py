@@ -57,6 +57,7 @@ def test_every_point_is_true(kafka: Broker) -> None:
         assert len(points(seen, "list_offsets", partition=partition)) > 11
 
 
+@pytest.mark.slow
 def test_a_long_interval_gives_the_rows_of_its_parts(kafka: Broker) -> None:
     name = topic(kafka)
     produce(kafka, name, flow(3, 10, 90 * 60))

@@ -15,6 +15,8 @@ from kafka_sla.sources.kafka.protocol.client import Client, QuotaUsedUp
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 from tests.kafka_sla.sources.kafka.traffic import commit, look, points, produce, this_minute, topic
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
