@@ -152,7 +152,7 @@ def _misses(sla: Sla, judged: Sequence[SlaWindow], window_ms: int) -> Iterator[F
     """As verdicts come in, a miss opens once, keeps its id, and ends once."""
     known: dict[str, Any] = {}
     for count in range(1, len(judged) + 1, 3):
-        for miss in misses(sla, judged[:count], window_ms):
+        for miss in misses(sla, judged[:count]):
             before = known.get(miss.id)
             if before and (before.opened_at, before.start) != (miss.opened_at, miss.start):
                 yield Failure(
@@ -168,7 +168,7 @@ def _misses(sla: Sla, judged: Sequence[SlaWindow], window_ms: int) -> Iterator[F
                     "a miss ends once", "miss", sla.name, epoch_ms(miss.start), str(before.end), str(miss.end)
                 )
             known[miss.id] = miss
-    final = [(epoch_ms(m.start), m.end and epoch_ms(m.end), m.bad_windows) for m in misses(sla, judged, window_ms)]
+    final = [(epoch_ms(m.start), m.end and epoch_ms(m.end), m.bad_windows) for m in misses(sla, judged)]
     expected = list(_runs(sla, judged, window_ms))
     if final != expected:
         yield Failure("misses by a plain loop", "misses", sla.name, 0, str(expected[:4]), str(final[:4]))

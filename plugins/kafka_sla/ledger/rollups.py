@@ -140,13 +140,13 @@ class Rollups:
             last: dict[str, datetime] = dict(connection.execute(newest).tuples().all())
         return frozenset(sla for sla in slas if sla not in last or until > last[sla] - WINDOWS_KEPT)
 
-    def keeps_slots(self, slas: Sequence[str], at: datetime) -> bool:
-        """Are slots of the three days before this time kept?"""
+    def slots_since(self, slas: Sequence[str]) -> datetime | None:
+        """From when on the slots of all these SLAs are kept, for the next hour at least; None where there are none."""
         t = SLA_ROLLUPS.c
         newest = select(func.max(t.start_at)).where(t.sla.in_(slas), t.width_ms == SLOT_MS)
         with self._database.reading() as connection:
-            last = connection.execute(newest).scalar_one()
-        return last is not None and at > last - SLOTS_KEPT / 2
+            last: datetime | None = connection.execute(newest).scalar_one()
+        return last and last - SLOTS_KEPT + timedelta(hours=1)
 
     def keeps_bounds(self, sla: str) -> bool:
         """Were all rollups of the SLA made by a version that keeps bounds of its late records?"""

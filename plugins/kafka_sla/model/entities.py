@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
@@ -17,6 +18,7 @@ Period = str
 """`day`, `week`, `month`, `quarter`, `year`, or the last so many days: `28d`."""
 ObjectiveOf = Literal["time", "records"]
 Severity = Literal["page", "ticket"]
+_MINUTE = timedelta(minutes=1)
 FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
 
 
@@ -243,11 +245,25 @@ class WeeklyMaintenance:
         while day <= interval.end.astimezone(zone).date():
             if day.weekday() in self.weekdays:
                 until = day + timedelta(days=self.end <= self.start)
-                start = datetime.combine(day, self.start, zone).astimezone(UTC)
+                start = _shown_from(datetime.combine(day, self.start, zone))
                 end = datetime.combine(until, self.end, zone).astimezone(UTC)
                 if start < end and Interval(start, end).overlaps(interval):
                     yield Interval(start, end)
             day += timedelta(days=1)
+
+
+def _shown_from(local: datetime) -> datetime:
+    """When clocks of its zone show this time or, where they are put forward over it, a later one for the first time."""
+    by_offset_before, by_offset_after = (local.replace(fold=fold).astimezone(UTC) for fold in (0, 1))
+    if by_offset_before <= by_offset_after:
+        return by_offset_before
+    skipped = range((by_offset_before - by_offset_after) // _MINUTE + 1)
+    shown = bisect_left(
+        skipped,
+        local.replace(tzinfo=None),
+        key=lambda n: (by_offset_after + n * _MINUTE).astimezone(local.tzinfo).replace(tzinfo=None),
+    )
+    return by_offset_after + shown * _MINUTE
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,5 +22,5 @@ def bad_time_behind(settings: Settings, ledger: Ledger, lake: Lake, burn: Burn) 
     if misses := ledger.verdicts.misses(sla, short):
         return misses[-1]
     placed = [window for window in ledger.verdicts.windows(sla, short) if window.worst_group is not None]
-    runs = judging.misses(replace(sla, for_ms=0), placed, settings.window_ms)
+    runs = judging.misses(replace(sla, for_ms=0), placed)
     return explained(settings, sla, runs[-1], burn.start, lake) if runs else None

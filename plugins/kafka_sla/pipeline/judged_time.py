@@ -51,10 +51,11 @@ def lookbacks(
     """
     newest = _grid(ledger, slas, interval, window_ms)
     names, before = [sla.name for sla in slas], np.zeros((2, len(slas), 1), dtype=np.int64)
-    widths = [DAY_MS, HOUR_MS, SLOT_MS] if ledger.rollups.keeps_slots(names, interval.start) else [DAY_MS, HOUR_MS]
-    found, reached = {}, interval.start
+    slots_since, found, reached = ledger.rollups.slots_since(names), {}, interval.start
     for length in sorted(lengths):
         back = timedelta(milliseconds=length)
+        kept = slots_since is not None and interval.start - back >= slots_since
+        widths = [DAY_MS, HOUR_MS, SLOT_MS] if kept else [DAY_MS, HOUR_MS]
         before = before + _before(ledger, slas, Interval(interval.start - back, reached), widths)
         reached = interval.start - back
         oldest = _grid(ledger, slas, Interval(reached, interval.end - back), window_ms)

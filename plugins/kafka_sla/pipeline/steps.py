@@ -242,10 +242,10 @@ def _kept(
         return [with_expiry(miss, around, same.get(miss.id)) for miss in known]
 
     def judge_misses(around: Sequence[SlaWindow]) -> list[Miss]:
-        return told(misses(sla, around, settings.window_ms), around)
+        return told(misses(sla, around), around)
 
     def continue_miss(miss: Miss, rest: Sequence[SlaWindow]) -> list[Miss]:
-        return told(continued(sla, miss, rest, settings.window_ms), rest, miss)
+        return told(continued(sla, miss, rest), rest, miss)
 
     ledger.verdicts.replace(sla, interval, windows, judge_misses, looks_back(sla), continue_miss)
     touching = [miss for miss in ledger.verdicts.misses(sla, interval) if not miss.exclusion]

@@ -205,7 +205,7 @@ def _judged_proposal(
     place: _Place, proposal: Proposal, made: Mapping[str, Any], sla: Sla, windows: Sequence[SlaWindow]
 ) -> JudgedProposal:
     attainment = attainment_in(sla, windows, place.span)
-    return JudgedProposal(proposal, made, sla, attainment, misses(sla, windows, place.settings.window_ms))
+    return JudgedProposal(proposal, made, sla, attainment, misses(sla, windows))
 
 
 def _active(rows: pa.Table) -> int:

@@ -110,7 +110,7 @@ class Attainment:
     @property
     def allowed(self) -> float:
         """The error budget: milliseconds of bad time, or late records."""
-        length_ms = (self.period.end - self.period.start) / timedelta(milliseconds=1)
+        length_ms = (self.period.end - self.period.start) // timedelta(milliseconds=1)
         return KINDS[self.objective_of].budget(self.objective, self.sums, length_ms)
 
     @property

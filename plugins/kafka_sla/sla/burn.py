@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafka_sla.model.entities import BurnPair, Severity, Sla, epoch_ms
+from kafka_sla.sla.objective_kinds import bad_share
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -50,12 +51,12 @@ class Lookback:
 
 
 def burning(
-    pair: BurnPair, objective: float | Floats, back: Mapping[int, Lookback]
+    pair: BurnPair, allowed: float | Floats, back: Mapping[int, Lookback]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """At which instants both rates are exceeded, and at which nothing can be said. `back`: by length; of several SLAs
-    a row each, and so their objectives."""
+    """At which instants both rates are exceeded, and at which nothing can be said. `allowed`: the bad share
+    that the objective allows. `back`: by length; of several SLAs a row each, and so their shares."""
     long, short = back[pair.long_ms], back[pair.short_ms]
-    limit, known = pair.burn_rate * (1 - objective), (long.total > 0) & (short.total > 0)
+    limit, known = pair.burn_rate * allowed, (long.total > 0) & (short.total > 0)
     over = known & (long.bad >= pair.min_bad)
     for of in (long, short):
         over &= np.divide(of.bad, of.total, out=np.zeros(of.bad.shape), where=of.total > 0) > limit
@@ -70,9 +71,9 @@ def alerting(slas: Sequence[Sla], back: Mapping[int, Lookback]) -> set[str]:
         alike[sla.burn_pairs].append(n)
     found: set[str] = set()
     for pairs, rows in alike.items():
-        objectives = np.array([[slas[n].objective] for n in rows])
+        shares = np.array([[_bad_share(slas[n])] for n in rows])
         mine = {length: of.of(rows) for length, of in back.items()}
-        over = np.logical_or.reduce([burning(pair, objectives, mine)[0].any(axis=1) for pair in pairs])
+        over = np.logical_or.reduce([burning(pair, shares, mine)[0].any(axis=1) for pair in pairs])
         found |= {slas[rows[n]].name for n in np.flatnonzero(over)}
     return found
 
@@ -92,7 +93,7 @@ def _of_severity(
     sla: Sla, severity: Severity, instants: Sequence[datetime], back: Mapping[int, Lookback], before: Burn | None
 ) -> Iterator[Burn]:
     pairs = [pair for pair in sla.burn_pairs if pair.severity == severity]
-    each = [burning(pair, sla.objective, back) for pair in pairs]
+    each = [burning(pair, _bad_share(sla), back) for pair in pairs]
     over = np.logical_or.reduce([one for one, _ in each])
     told = np.flatnonzero(over | ~np.logical_or.reduce([unknown for _, unknown in each]))
     changed = told[over[told] != np.append(before is not None, over[told])[:-1]]
@@ -110,10 +111,14 @@ def _of_severity(
 
 def _begun(sla: Sla, pair: BurnPair, start: datetime, long: Lookback, at: int) -> Burn:
     name = f"{sla.name}\n{pair.severity}\n{epoch_ms(start)}"
-    rate = float(long.bad[at] / long.total[at] / (1 - sla.objective))
+    rate = float(long.bad[at] / long.total[at] / _bad_share(sla))
     return Burn(
         hashlib.sha256(name.encode()).hexdigest()[:16], sla.name, sla.cluster, pair.severity, start, None, rate, pair
     )
+
+
+def _bad_share(sla: Sla) -> float:
+    return float(bad_share(sla.objective))
 
 
 def lookbacks(sla: Sla) -> list[int]:

@@ -6,7 +6,8 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
@@ -78,13 +79,14 @@ def judge_together(
     return {sla.name: _windows(sla, interval, rows) for sla, rows in zip(slas, figures, strict=True)}
 
 
-def misses(sla: Sla, windows: Sequence[SlaWindow], window_ms: int) -> tuple[Miss, ...]:
-    """Runs of bad windows at least `for` long together. Windows that are not there count as unknown ones."""
-    found = (_miss(sla, run, ended, window_ms) for run, ended in _runs(sla, windows))
+def misses(sla: Sla, windows: Sequence[SlaWindow]) -> tuple[Miss, ...]:
+    """Runs of bad windows at least `for` long together, however long each is: `window` may have been edited among them.
+    Windows that are not there count as unknown ones."""
+    found = (_miss(sla, run, ended) for run, ended in _runs(sla, windows))
     return tuple(miss for miss in found if miss)
 
 
-def continued(sla: Sla, miss: Miss, windows: Sequence[SlaWindow], window_ms: int) -> tuple[Miss, ...]:
+def continued(sla: Sla, miss: Miss, windows: Sequence[SlaWindow]) -> tuple[Miss, ...]:
     """What becomes of an open miss, and what follows it: `windows` are those from its last bad one on. The same as
     `misses` makes of all its windows, of which there are thousands after some days."""
     (run, ended), *later = _runs(sla, windows)
@@ -98,7 +100,7 @@ def continued(sla: Sla, miss: Miss, windows: Sequence[SlaWindow], window_ms: int
         bad_windows=miss.bad_windows + len(more),
         is_certain=miss.is_certain and all(w.is_certain for w in more),
     )
-    found = (_miss(sla, run, ended, window_ms) for run, ended in later)
+    found = (_miss(sla, run, ended) for run, ended in later)
     return (miss, *(one for one in found if one))
 
 
@@ -213,9 +215,9 @@ def _runs(sla: Sla, windows: Sequence[SlaWindow]) -> Iterator[tuple[list[SlaWind
         yield run, False
 
 
-def _miss(sla: Sla, run: list[SlaWindow], ended: bool, window_ms: int) -> Miss | None:
-    needed = max(1, -(-sla.for_ms // window_ms))
-    if len(run) < needed:
+def _miss(sla: Sla, run: list[SlaWindow], ended: bool) -> Miss | None:
+    opened_at = _opened_at(run, timedelta(milliseconds=sla.for_ms))
+    if opened_at is None:
         return None
     start = run[0].window.start
     return Miss(
@@ -224,12 +226,18 @@ def _miss(sla: Sla, run: list[SlaWindow], ended: bool, window_ms: int) -> Miss |
         cluster=sla.cluster,
         start=start,
         end=run[-1].window.end if ended else None,
-        opened_at=run[needed - 1].window.end,
+        opened_at=opened_at,
         bad_windows=len(run),
         is_certain=all(w.is_certain for w in run),
         for_ms=sla.for_ms,
         **_worst(max(run, key=_lateness)),
     )
+
+
+def _opened_at(run: Sequence[SlaWindow], enough: timedelta) -> datetime | None:
+    """When the bad windows were long enough together; None: they are not yet."""
+    lengths = accumulate(w.window.end - w.window.start for w in run)
+    return next((w.window.end for w, so_far in zip(run, lengths, strict=True) if so_far >= enough), None)
 
 
 def _lateness(window: SlaWindow) -> float:

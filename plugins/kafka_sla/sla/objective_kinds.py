@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Protocol
 
 from kafka_sla.model.entities import ObjectiveOf
@@ -40,6 +41,12 @@ class Counted:
         return (whole - self.bad_low) / whole if whole else None
 
 
+def bad_share(objective: float) -> Fraction:
+    """How much of what is counted the objective allows to be bad, exactly: 1 - 0.999 is not a thousandth, and a budget
+    that is spent to its last millisecond would be overspent."""
+    return 1 - Fraction(repr(objective))
+
+
 class Kind(Protocol):
     """One kind of objective."""
 
@@ -50,7 +57,7 @@ class Kind(Protocol):
     def counted(self, sums: Sums) -> Counted:
         """What it counts of judged time and records."""
 
-    def budget(self, objective: float, sums: Sums, length_ms: float) -> float:
+    def budget(self, objective: float, sums: Sums, length_ms: int) -> float:
         """How much the objective allows to be bad in a period of that length, of which the sums are."""
 
 
@@ -62,8 +69,8 @@ class _Time:
     def counted(self, sums: Sums) -> Counted:
         return Counted(sums.good_ms + sums.bad_ms, sums.bad_ms, sums.bad_ms, sums.bad_ms)
 
-    def budget(self, objective: float, sums: Sums, length_ms: float) -> float:
-        return (1 - objective) * (length_ms - sums.excluded_ms)
+    def budget(self, objective: float, sums: Sums, length_ms: int) -> float:
+        return float(bad_share(objective) * (length_ms - sums.excluded_ms))
 
 
 class _Records:
@@ -81,8 +88,8 @@ class _Records:
             sums.records_in_unknown_time,
         )
 
-    def budget(self, objective: float, sums: Sums, length_ms: float) -> float:
-        return (1 - objective) * sums.records_consumed
+    def budget(self, objective: float, sums: Sums, length_ms: int) -> float:
+        return float(bad_share(objective) * sums.records_consumed)
 
 
 KINDS: Mapping[ObjectiveOf, Kind] = {"time": _Time(), "records": _Records()}

@@ -44,9 +44,7 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
     Path("kafka_sla.yml").write_text(CONFIG)
     sla, ledger = load_settings("kafka_sla.yml").sla(NAME), Ledger(Store.embedded(Path("store")))
     time = span("10:00", "10:15")
-    ledger.verdicts.replace(
-        sla, time, windows("10:00", "gggbbbggggggggg", sla), lambda around: misses(sla, around, 60_000)
-    )
+    ledger.verdicts.replace(sla, time, windows("10:00", "gggbbbggggggggg", sla), lambda around: misses(sla, around))
     return ledger
 
 

@@ -43,7 +43,7 @@ def ledger(tmp_path: Path) -> Ledger:
 
 def judged(ledger: Ledger, *windows: SlaWindow) -> None:
     span = Interval(windows[0].window.start, windows[-1].window.end)
-    ledger.verdicts.replace(SLA, span, windows, lambda around: misses(SLA, around, 60_000))
+    ledger.verdicts.replace(SLA, span, windows, lambda around: misses(SLA, around))
 
 
 def test_an_empty_store_says_that_nothing_is_published(ledger: Ledger) -> None:
@@ -153,7 +153,7 @@ def test_open_misses_are_first_and_no_line_is_wider_than_100_columns(ledger: Led
     for number, sla in enumerate(slas):
         bad = {12: range(3, 10), 20: range(3, 8)}.get(number, ())
         windows = [replace(window(m, "bad" if m in bad else "good"), sla=sla.name) for m in range(10)]
-        ledger.verdicts.replace(sla, minutes(0, 10), windows, lambda around, sla=sla: misses(sla, around, 60_000))
+        ledger.verdicts.replace(sla, minutes(0, 10), windows, lambda around, sla=sla: misses(sla, around))
     settings = Settings((Cluster("prod", None),), slas)
 
     lines = status_text(settings, ledger).splitlines()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +168,23 @@ def test_weekly_maintenance_follows_the_clocks_of_its_zone_and_crosses_midnight(
     after_midnight = Interval(datetime(2026, 3, 22, 0, 30, tzinfo=UTC), datetime(2026, 3, 22, 0, 31, tzinfo=UTC))
     over_midnight = WeeklyMaintenance((5,), time(23), time(1), "UTC", "")
     assert ["2026-03-21T23:00:00Z/2026-03-22T01:00:00Z"] == [str(s) for s in over_midnight.spans(after_midnight)]
+
+
+@pytest.mark.parametrize(
+    ("weekday", "start", "end", "zone", "expected"),
+    [
+        (6, time(2, 30), time(3, 15), "Europe/Berlin", "2026-03-29T01:00:00Z/2026-03-29T01:15:00Z"),
+        (6, time(2), time(3, 30), "Europe/Berlin", "2026-03-29T01:00:00Z/2026-03-29T01:30:00Z"),
+        (6, time(2, 15), time(2, 45), "Australia/Lord_Howe", "2026-10-03T15:30:00Z/2026-10-03T15:45:00Z"),
+        (6, time(0, 30), time(2), "America/Santiago", "2026-09-06T04:00:00Z/2026-09-06T05:00:00Z"),
+    ],
+)
+def test_maintenance_whose_beginning_is_skipped_begins_when_clocks_are_put_forward(
+    weekday: int, start: time, end: time, zone: str, expected: str
+) -> None:
+    begins = datetime.fromisoformat(expected.partition("/")[0])
+    around = Interval(begins - timedelta(hours=20), begins + timedelta(hours=20))
+    assert [str(span) for span in WeeklyMaintenance((weekday,), start, end, zone, "").spans(around)] == [expected]
 
 
 def test_globs_regexes_and_exclusions_select_names(tmp_path: Path) -> None:

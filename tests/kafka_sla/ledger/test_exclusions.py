@@ -34,7 +34,7 @@ WIDTHS = (60_000, SLOT_MS, HOUR_MS, DAY_MS)
 
 def judged(ledger: Ledger, lake: Lake, verdicts: str = "gggbbbbgggguubbbgggg") -> None:
     counted = [replace(w, records_consumed=100, records_over_threshold=7) for w in windows("10:00", verdicts)]
-    ledger.verdicts.replace(SLA, HOUR, counted, lambda found: misses(SLA, found, 60_000))
+    ledger.verdicts.replace(SLA, HOUR, counted, lambda found: misses(SLA, found))
     sum_up(SLA, lake, ledger, HOUR, 60_000)
 
 

@@ -71,10 +71,10 @@ def put(ledger: Ledger, sla: Sla, span: Interval, found: Sequence[SlaWindow], *,
     """`spare`: an open miss is continued, and not made anew from all its windows."""
 
     def misses(around: Sequence[SlaWindow]) -> list[Miss]:
-        return list(judging.misses(sla, around, MINUTES_10))
+        return list(judging.misses(sla, around))
 
     def continue_miss(miss: Miss, rest: Sequence[SlaWindow]) -> list[Miss]:
-        return list(judging.continued(sla, miss, rest, MINUTES_10))
+        return list(judging.continued(sla, miss, rest))
 
     change = ledger.verdicts.replace(sla, span, found, misses, WIDTH, continue_miss if spare else None)
     hours = Interval(span.start.replace(minute=0), span.end.replace(minute=0) + HOUR)

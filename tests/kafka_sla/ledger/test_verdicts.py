@@ -52,7 +52,7 @@ def windows(start: str, verdicts: str, sla: Sla = SLA) -> list[SlaWindow]:
 
 
 def judge(found: Sequence[SlaWindow]) -> list[Miss]:
-    return [replace(miss, evidence={"why": [1, None]}) for miss in judging.misses(SLA, found, 60_000)]
+    return [replace(miss, evidence={"why": [1, None]}) for miss in judging.misses(SLA, found)]
 
 
 def put(ledger: Ledger, start: str, end: str, verdicts: str) -> MissChange:
@@ -191,7 +191,7 @@ def test_other_dags_hear_of_a_miss_whose_mail_cannot_be_sent(store: Store, ledge
     nobody_listens = Connection("smtp", "127.0.0.1", 1, extra={"from_email": "sla@example.com", "disable_ssl": True})
     settings = Settings((Cluster("a", None),), (replace(SLA, recipients=("on-call@example.com",)),))
     over, verdicts = span("10:00", "10:10"), windows("10:00", "gbbbbbbbbg")
-    ledger.verdicts.replace(SLA, over, verdicts, lambda found: judging.misses(SLA, found, 60_000))
+    ledger.verdicts.replace(SLA, over, verdicts, lambda found: judging.misses(SLA, found))
     with pytest.raises(MailRefused, match="refused"):
         steps.notify(settings, store, ["payments"], over, nobody_listens, None)
     heard: list[Notice] = []

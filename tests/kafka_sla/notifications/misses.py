@@ -78,7 +78,7 @@ def hour(**where: Any) -> list[SlaWindow]:
 
 def miss(**changes: Any) -> Miss:
     """The miss of that hour."""
-    (found,) = misses(promise(), hour(), 60_000)
+    (found,) = misses(promise(), hour())
     return replace(found, **{"evidence": EVIDENCE, **changes})
 
 

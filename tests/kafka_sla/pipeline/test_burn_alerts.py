@@ -127,6 +127,23 @@ def test_what_a_run_reads_of_long_times_is_what_their_windows_say(ledger: Ledger
     assert isinstance(found[300_000].bad, np.ndarray)
 
 
+def test_what_is_read_of_two_weeks_is_what_their_windows_say_though_slots_are_kept_for_one(ledger: Ledger) -> None:
+    fortnight = Interval(at("3:00"), at("3:00") + timedelta(days=15, hours=8))
+    letters = islice(cycle("ggbggggbggg"), (fortnight.end - fortnight.start) // (5 * MINUTE))
+    windows = [
+        SlaWindow(SLA.name, w, VERDICTS[letter], True, "", max_latency_ms=30_000)
+        for w, letter in zip(fortnight.windows(300_000), letters, strict=True)
+    ]
+    ledger.verdicts.replace(SLA, fortnight, windows, lambda _: [])
+    ledger.rollups.replace(SLA.name, fortnight, [judged(w.window, [w], RecordStats()) for w in windows], 300_000)
+    run = Interval(fortnight.end - 10 * MINUTE, fortnight.end)
+
+    for days in (6, 14):
+        found = lookbacks(ledger, [SLA], [21_600_000, days * 86_400_000], run, 300_000)[days * 86_400_000]
+        sums = ledger.verdicts.sums("payments", Interval(run.end - timedelta(days=days), run.end))
+        assert (found.total[0, -1], found.bad[0, -1]) == (sums.good_ms + sums.bad_ms, sums.bad_ms)
+
+
 def test_run_by_run_a_burn_begins_and_is_over_and_each_is_told_once(ledger: Ledger) -> None:
     heard = []
     for n, letters in runs(STORY):

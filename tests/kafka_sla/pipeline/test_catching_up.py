@@ -45,7 +45,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
         SlaWindow(NAME, window, "bad", True, "", 1.2e6, 1.1e6, 1.2e6, "payments", "orders", 0, max_latency_ms=30_000)
         for window in PUBLISHED.windows(60_000)
     ]
-    ledger.verdicts.replace(sla, PUBLISHED, bad, lambda around: misses(sla, around, 60_000))
+    ledger.verdicts.replace(sla, PUBLISHED, bad, lambda around: misses(sla, around))
     return settings
 
 

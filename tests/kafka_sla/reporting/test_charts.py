@@ -72,7 +72,7 @@ def test_line_and_promise_are_drawn_and_nothing_is_shaded_without_reason() -> No
 def test_a_miss_is_shaded_from_its_start_to_its_end() -> None:
     windows = [window(n, *(90_000.0, "bad") if 20 <= n < 40 else ()) for n in range(60)]
 
-    assert colours(windows, misses(SLA, windows, 60_000))[MISS] > 1280 * 480 / 8
+    assert colours(windows, misses(SLA, windows))[MISS] > 1280 * 480 / 8
 
 
 def test_unknown_and_excluded_time_look_different_from_good_time_and_from_each_other() -> None:

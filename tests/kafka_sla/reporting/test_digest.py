@@ -46,7 +46,7 @@ def judged(
     ]
     span = Interval(windows[0].window.start, windows[-1].window.end)
     ledger.verdicts.replace(
-        sla, span, windows, lambda around: [replace(m, evidence=EVIDENCE) for m in misses(sla, around, 60_000)]
+        sla, span, windows, lambda around: [replace(m, evidence=EVIDENCE) for m in misses(sla, around)]
     )
 
 

@@ -68,7 +68,7 @@ def told(*slas: ReportedSla, validation: tuple[dict[str, Any], ...] = ()) -> str
 def written(folder: Path) -> str:
     """The report of the story, with its plot."""
     ledger, sla = Ledger(Store.embedded(folder / "store")), promise()
-    ledger.verdicts.replace(sla, HOUR, hour(), lambda around: misses(sla, around, 60_000))
+    ledger.verdicts.replace(sla, HOUR, hour(), lambda around: misses(sla, around))
     return write_report(folder / "report.html", ledger, [sla], HOUR).read_text()
 
 
@@ -94,7 +94,7 @@ def only(verdict: str) -> list[SlaWindow]:
 
 def test_a_report_is_written_from_what_the_ledger_holds(tmp_path: Path) -> None:
     ledger, sla = Ledger(Store.embedded(tmp_path / "store")), promise()
-    ledger.verdicts.replace(sla, HOUR, hour(), lambda around: misses(sla, around, 60_000))
+    ledger.verdicts.replace(sla, HOUR, hour(), lambda around: misses(sla, around))
     ledger.validations.store([result(), result(1, False, observed="3 rows", unexpected_rows=3)])
 
     path = write_report(tmp_path / "new" / "report.html", ledger, [sla], HOUR)
@@ -138,7 +138,7 @@ def test_of_very_many_slas_those_in_trouble_are_plotted(tmp_path: Path) -> None:
     slas = [promise(name=f"shop.orders-{n:03}") for n in range(25)]
     for n, sla in enumerate(slas):
         windows = [replace(w, sla=sla.name) for w in (hour() if n == 24 else only("good"))]
-        ledger.verdicts.replace(sla, HOUR, windows, lambda around, sla=sla: misses(sla, around, 60_000))  # type: ignore[misc]
+        ledger.verdicts.replace(sla, HOUR, windows, lambda around, sla=sla: misses(sla, around))  # type: ignore[misc]
 
     page = write_report(tmp_path / "report.html", ledger, slas, HOUR).read_text()
 
@@ -228,7 +228,7 @@ def test_the_calendar_period_reaches_back_before_the_interval(tmp_path: Path) ->
         )
         for w in hour()
     ]
-    ledger.verdicts.replace(sla, whole, [*before, *hour()], lambda around: misses(sla, around, 60_000))
+    ledger.verdicts.replace(sla, whole, [*before, *hour()], lambda around: misses(sla, around))
 
     found = reported(ledger, sla, HOUR)
 
@@ -238,7 +238,7 @@ def test_the_calendar_period_reaches_back_before_the_interval(tmp_path: Path) ->
 
 def test_an_interval_longer_than_the_period_keeps_its_own_windows(tmp_path: Path) -> None:
     ledger, sla = Ledger(Store.embedded(tmp_path)), promise(period="day")
-    ledger.verdicts.replace(sla, HOUR, hour(), lambda around: misses(sla, around, 60_000))
+    ledger.verdicts.replace(sla, HOUR, hour(), lambda around: misses(sla, around))
 
     found = reported(ledger, sla, Interval(START, START + timedelta(days=3)))
 

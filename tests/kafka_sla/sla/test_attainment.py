@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from kafka_sla.model.entities import Interval, Patterns, Period, Sla, SlaWindow, SteadyState, Verdict
-from kafka_sla.sla.attainment import Attainment, attainment_in
+from kafka_sla.sla.attainment import Attainment, attainment_in, attainment_of
 from kafka_sla.sla.periods import calendar_period, period_until
+from kafka_sla.sla.rollups import Sums
 
 HOUR = timedelta(hours=1)
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -90,8 +91,11 @@ def test_a_calendar_budget_is_at_risk_past_its_half_when_it_is_spent_faster_than
     assert attainment(promise(objective=0.5), hours(letters), START + len(letters) * HOUR).budget == budget
 
 
-def test_a_budget_that_is_spent_to_the_last_is_not_overspent() -> None:
-    found = attainment(promise(objective=0.5), hours(12 * "b"), START + 12 * HOUR)
+@pytest.mark.parametrize(("objective", "bad_ms"), [(0.5, 43_200_000), (0.9, 8_640_000), (0.9995, 43_200)])
+def test_a_budget_that_is_spent_to_the_last_is_not_overspent(objective: float, bad_ms: int) -> None:
+    found = attainment_of(
+        promise(objective=objective), Interval(START, START + 24 * HOUR), START + 12 * HOUR, Sums(bad_ms=bad_ms)
+    )
 
     assert (found.decision, found.left) == ("running", 0.0)
 

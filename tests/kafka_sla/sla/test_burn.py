@@ -57,6 +57,12 @@ def spans(found: list[Burn]) -> list[tuple[str, int, int | None]]:
     return [(b.severity, (b.start - START) // minute, (b.end - START) // minute if b.end else None) for b in found]
 
 
+def test_exactly_the_rate_is_not_above_it() -> None:
+    pair = BurnPair(1.0, 10 * MINUTE_MS, 10 * MINUTE_MS, "ticket", MINUTE_MS)
+    assert judged(alerted(pair, objective=0.9), "ggggbggggg") != []
+    assert spans(judged(alerted(pair, objective=0.9), 10 * "g" + "b" + 9 * "g")) == []
+
+
 def test_with_one_minute_windows_the_workbooks_fast_pair_fires_at_the_first_bad_minute() -> None:
     assert spans(judged(alerted(FAST), 100 * "g" + "b" + 20 * "g")) == [("page", 101, 106)]
 

@@ -109,7 +109,7 @@ def build(folder: Path, end: datetime) -> tuple[Path, Store]:
 def _judge(ledger: Ledger, sla: Sla, fate: Fate, end: datetime) -> None:
     first = end - NEWEST * MINUTE
     windows = [_window(sla, first + n * MINUTE, fate.newest) for n in range(NEWEST)]
-    ledger.verdicts.replace(sla, Interval(first, end), windows, lambda around: misses(sla, around, 60_000))
+    ledger.verdicts.replace(sla, Interval(first, end), windows, lambda around: misses(sla, around))
     hour = Interval(first - timedelta(hours=1), first).start.replace(minute=0)
     bad = [
         Rollup(
