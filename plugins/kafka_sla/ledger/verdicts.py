@@ -279,6 +279,7 @@ _RECORDS = tuple(
                 else_=SLA_WINDOWS.c.records_consumed,
             ),
         ),
+        "records_of_unknown_state": func.coalesce(SLA_WINDOWS.c.records_of_unknown_state, 0),
     }.items()
 )
 
@@ -286,10 +287,13 @@ _RECORDS = tuple(
 def _sums(row: Row[Any]) -> Sums:
     """Of the windows with one verdict."""
     time = {f"{row.verdict}_ms": round(1000 * row.seconds)}
+    records = {c.name: int(row._mapping[c.name]) for c in _RECORDS}
+    of_unknown_state = records.pop("records_of_unknown_state")
     if row.verdict == "unknown":
-        return Sums(**time, records_in_unknown_time=int(row.records_consumed))
-    records = {c.name: int(row._mapping[c.name]) for c in _RECORDS} if row.verdict in ("good", "bad") else {}
-    return Sums(**time, **records)
+        return Sums(**time, records_in_unknown_time=records["records_consumed"] + of_unknown_state)
+    if row.verdict == "excluded":
+        return Sums(**time)
+    return Sums(**time, **records, records_in_unknown_time=of_unknown_state)
 
 
 def _inside(interval: Interval) -> ColumnElement[bool]:

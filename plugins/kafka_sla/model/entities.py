@@ -440,6 +440,8 @@ class SlaWindow:
     records_over_threshold_low: int | None = None
     records_over_threshold_high: int | None = None
     """Its bounds; None: measured by a version that kept none."""
+    records_of_unknown_state: int | None = None
+    """Records of partitions of which nobody knows whether they were steady; None: an older version judged."""
     max_latency_ms: int = field(kw_only=True)
     """The threshold that was applied, whatever the configuration says by now."""
     min_time_to_expiry_ms: int | None = field(default=None, kw_only=True)

@@ -477,6 +477,7 @@ SLA_WINDOWS = Table(
         judged_reason STRING                    -- its reason
         records_over_threshold_low BIGINT       -- its low bound; null: an earlier version measured
         records_over_threshold_high BIGINT      -- its high bound; null: an earlier version measured
+        records_of_unknown_state BIGINT         -- records consumed by partitions of which nobody knows whether they were steady: in no other count; null: an earlier version judged
     """),
 )
 

@@ -140,6 +140,7 @@ def _window(sla: Sla, row: WindowFigures, verdict: Verdict, reason: str, is_cert
         records_over_threshold=row.records_over_threshold,
         records_over_threshold_low=row.records_over_threshold_low,
         records_over_threshold_high=row.records_over_threshold_high,
+        records_of_unknown_state=row.records_of_unknown_state,
         max_latency_ms=sla.max_latency_ms,
         min_time_to_expiry_ms=sla.min_time_to_expiry_ms,
     )

@@ -33,7 +33,7 @@ class Sums:
     records_over_threshold_low: int = 0
     records_over_threshold_high: int = 0
     records_in_unknown_time: int = 0
-    """Consumed in windows with the verdict unknown: each may have been late."""
+    """Consumed in windows with the verdict unknown, or by partitions of unknown state: each may have been late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def sums_of(windows: Sequence[SlaWindow]) -> Sums:
         _sum([w.records_over_threshold for w in counted]) or 0,
         _sum([w.records_over_threshold_low for w in counted]) or 0,
         _sum([_at_most_late(w) for w in counted]) or 0,
-        _sum([w.records_consumed for w in windows if w.verdict == "unknown"]) or 0,
+        _sum([_in_doubt(w) for w in windows]) or 0,
     )
 
 
@@ -128,6 +128,14 @@ def _at_most_late(window: SlaWindow) -> int:
     if window.records_over_threshold_high is not None:
         return window.records_over_threshold_high
     return 0 if window.verdict == "good" and window.is_certain else window.records_consumed
+
+
+def _in_doubt(window: SlaWindow) -> int:
+    """Records that are counted nowhere and may have been late."""
+    if window.verdict == "excluded":
+        return 0
+    counted_elsewhere = window.verdict != "unknown"
+    return (window.records_of_unknown_state or 0) + (0 if counted_elsewhere else window.records_consumed)
 
 
 def added(parts: Iterable[Sums]) -> Sums:

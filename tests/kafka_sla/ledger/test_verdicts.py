@@ -84,11 +84,12 @@ def test_windows_come_back_as_they_went_in(ledger: Ledger) -> None:
 def test_the_database_adds_judged_time_up(ledger: Ledger) -> None:
     late = {"records_over_threshold": 3, "records_over_threshold_low": 1, "records_over_threshold_high": 7}
     found = [replace(w, records_consumed=10, **late) for w in windows("10:00", "gggbbeuu")]
+    found[3:7] = [replace(w, records_of_unknown_state=100) for w in found[3:7]]
     ledger.verdicts.replace(SLA, span("10:00", "10:08"), found, judge)
     minute = 60_000
-    everything = Sums(3 * minute, 2 * minute, minute, 2 * minute, 50, 15, 5, 35, 20)
+    everything = Sums(3 * minute, 2 * minute, minute, 2 * minute, 50, 15, 5, 35, 320)
     assert ledger.verdicts.sums(SLA, span("9:00", "11:00")) == everything == sums_of(found)
-    assert ledger.verdicts.sums("payments", span("10:02", "10:04")) == Sums(minute, minute, 0, 0, 20, 6, 2, 14, 0)
+    assert ledger.verdicts.sums("payments", span("10:02", "10:04")) == Sums(minute, minute, 0, 0, 20, 6, 2, 14, 100)
     assert ledger.verdicts.sums(SLA, span("11:00", "12:00")) == Sums()
 
 

@@ -25,6 +25,7 @@ from kafka_sla.model.entities import (
 )
 from kafka_sla.model.tables import CONSUMER_LATENCY, NON_CONSUMED, STEADY_STATE
 from kafka_sla.sla.evaluate import expiry, judge, judge_together, misses
+from kafka_sla.sla.rollups import sums_of
 
 MINUTE = timedelta(minutes=1)
 START = datetime(2026, 3, 2, 10, tzinfo=UTC)
@@ -178,6 +179,7 @@ def test_a_window_within_the_threshold_is_good_and_says_what_was_worst_and_where
             records_consumed=200,
             records_over_threshold_low=0,
             records_over_threshold_high=0,
+            records_of_unknown_state=0,
             max_latency_ms=30_000,
         ),
     )
@@ -338,6 +340,17 @@ def test_a_row_whose_steady_state_is_missing_is_unknown_even_when_it_is_late() -
     (found,) = judged(promise(), 1, [late()], [])
 
     assert (found.verdict, found.reason) == ("unknown", "1 of 1 partitions: pay orders-0: no steady state")
+
+
+def test_records_of_partitions_of_unknown_state_are_counted_apart_and_may_have_been_late() -> None:
+    known, other = latency(records_consumed=100), latency(partition=1, records_consumed=900)
+    (unknown,) = judged(promise(), 1, [known, other], [state(known)])
+    (bad,) = judged(promise(), 1, [late(records_consumed=100), other], [state(late(), records_over_threshold=1)])
+    (good,) = judged(promise(), 1, [known, other])
+
+    figures = [(w.verdict, w.records_consumed, w.records_of_unknown_state) for w in (unknown, bad, good)]
+    assert figures == [("unknown", 100, 900), ("bad", 100, 900), ("good", 1000, 0)]
+    assert [sums_of([w]).records_in_unknown_time for w in (unknown, bad, good)] == [1000, 900, 0]
 
 
 def test_a_bad_partition_outweighs_an_unknown_one() -> None:

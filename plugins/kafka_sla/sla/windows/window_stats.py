@@ -56,6 +56,7 @@ class WindowFigures(NamedTuple):
     records_over_threshold_low: int
     records_over_threshold_high: int
     """Of rows without bounds, made by an earlier version, all records or none."""
+    records_of_unknown_state: int
     unknown_because: str | None
     """Why the first unknown partition is unknown; None: none is."""
     unknown_group: str | None
@@ -218,8 +219,8 @@ _JUDGED = f"""
             when_uncertain, expires_within, records_consumed,
             coalesce(records_over_threshold, 0) AS records_over_threshold,
             records_over_threshold_low, records_over_threshold_high,
-            coalesce(steady_whole_window, false) AS steady, expires_ms, expires_about_ms, latency_ms, low_ms, high_ms,
-            surely_over, surely_within,
+            coalesce(steady_whole_window, false) AS steady, steady_whole_window IS NULL AS state_unknown,
+            expires_ms, expires_about_ms, latency_ms, low_ms, high_ms, surely_over, surely_within,
             CASE WHEN steady_whole_window IS NULL THEN coalesce(state_reason, 'no steady state')
                  WHEN unknown_reason IS NOT NULL THEN unknown_reason
                  WHEN backlog_age_max_ms IS NULL THEN 'no backlog age'
@@ -274,6 +275,7 @@ _SUMS = f"""
             sum(records_over_threshold) FILTER (steady) AS records_over_threshold,
             sum(coalesce(records_over_threshold_low, 0)) FILTER (steady) AS records_over_threshold_low,
             sum(coalesce(records_over_threshold_high, records_consumed)) FILTER (steady) AS records_over_threshold_high,
+            sum(records_consumed) FILTER (state_unknown) AS records_of_unknown_state,
             min({{id: id, why: why}}) FILTER (NOT bad AND why IS NOT NULL) AS unknown,
             list(DISTINCT "group") FILTER (wanted_group) AS seen_groups,
             list(DISTINCT topic) FILTER (wanted_topic) AS seen_topics
@@ -290,6 +292,7 @@ _SUMS = f"""
         least(coalesce(records_over_threshold, 0), {MOST})::BIGINT AS records_over_threshold,
         least(coalesce(records_over_threshold_low, 0), {MOST})::BIGINT AS records_over_threshold_low,
         least(coalesce(records_over_threshold_high, 0), {MOST})::BIGINT AS records_over_threshold_high,
+        least(coalesce(records_of_unknown_state, 0), {MOST})::BIGINT AS records_of_unknown_state,
         worst.latency_ms AS worst_ms, worst.low_ms AS worst_low_ms, worst.high_ms AS worst_high_ms,
         w."group" AS worst_group, w.topic AS worst_topic, {_partition("-worst.id")} AS worst_partition,
         expiring.in_ms AS expires_in_ms, expiring.is_certain AS expires_certainly,

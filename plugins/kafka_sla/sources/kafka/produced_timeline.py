@@ -5,7 +5,7 @@ Knows requests and searches, not tables. Works through long intervals hour by ho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -13,10 +13,11 @@ import numpy as np
 
 from kafka_sla.sources.kafka.committed_positions import DELETED, Ints, Steps, Tracks
 from kafka_sla.sources.kafka.consumed_windows import windows_read
-from kafka_sla.sources.kafka.protocol.list_offsets import Asked, Offsets
+from kafka_sla.sources.kafka.protocol.list_offsets import Asked, Found, Offsets
 from kafka_sla.sources.kafka.protocol.record_timestamps import RecordTimes
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 from kafka_sla.sources.kafka.record_sampling import Contents, SampledRange
+from kafka_sla.sources.kafka.timeline.offset_ranges import Range
 from kafka_sla.sources.kafka.timeline.offset_search import Point, Rule, Search
 from kafka_sla.sources.kafka.timeline.transaction_markers import before_markers, transactional_topics
 
@@ -26,6 +27,8 @@ _UNKNOWN, _NOT_THERE = -1, -2
 
 Progress = Callable[[str], None]
 Searches = dict[TopicPartition, Search]
+Lagging = tuple[TopicPartition, int, int]
+"""Topic-partition, position, moment (ms)."""
 
 
 class Produced(NamedTuple):
@@ -63,7 +66,7 @@ class Looking:
 
 def produced_points(looking: Looking, start: int, end: int) -> Iterator[Produced]:
     """All true points for [start, end] (ms): window boundaries, where traffic bends, lagging readers' positions."""
-    read = looking.read
+    read, before = looking.read, Searches()
     for begin, stop in _slices(start, end):
         ends = looking.offsets.ends()
         searches = {tp: Search(looking.rule, log_end) for tp, log_end in ends.items()}
@@ -77,10 +80,16 @@ def produced_points(looking: Looking, start: int, end: int) -> Iterator[Produced
         spans = list(windows_read(looking.tracks, rewinds, searches, ends, begin, stop, width, first=first))
         looking.ranges += looking.contents.of(spans, budget)
         starts = looking.offsets.starts()
-        exact = looking.times.at((tp, max(position, starts.get(tp, 0))) for tp, position in lagging)
+        exact = looking.times.at((tp, max(position, starts.get(tp, 0))) for tp, position, _ in lagging)
+        backdated = {
+            (tp, position)
+            for (tp, position), found in exact.items()
+            if _backdated(found, width, before.get(tp), searches.get(tp))
+        }
+        looking.ranges += _untimed(lagging, backdated, searches)
         of_readers: dict[TopicPartition, list[Point]] = {}
-        for (tp, _), found in exact.items():
-            if tp in looking.contents.disordered:
+        for (tp, position), found in exact.items():
+            if tp in looking.contents.disordered or (tp, position) in backdated:
                 continue  # records before it may be younger
             of_readers.setdefault(tp, []).extend(
                 Point(found.timestamp, offset, exact=True) for offset in (found.offset, found.offset + 1)
@@ -92,7 +101,28 @@ def produced_points(looking: Looking, start: int, end: int) -> Iterator[Produced
             told = _true(looking, tp, [*points, *of_readers.get(tp, [])])
             told = _before_markers(looking, tp, list(told)) if tp.topic in transactional else told
             yield from (Produced(tp, point) for point in told)
+        before = searches
         looking.progress(f"{looking.offsets.offset_lookups:,} offset lookups")
+
+
+def _backdated(found: Found, width: int, *searches: Search | None) -> bool:
+    """Is a record before it younger by more than a window? So says an answer for a later time that lies before it. As
+    a point, a record of last year that was written today would make all of the log a year old."""
+    answers = (search.next_answer(found.timestamp + width) for search in searches if search)
+    return any(offset is not None and offset < found.offset for offset in answers)
+
+
+def _untimed(
+    lagging: Sequence[Lagging], backdated: Set[tuple[TopicPartition, int]], searches: Searches
+) -> Iterator[SampledRange]:
+    """What a reader stands before whose next record is back-dated: answers for times skip it, so that nobody knows when
+    it came, or whether it was there yet."""
+    first = {(tp, position): at for tp, position, at in sorted(lagging, key=lambda one: -one[2])}
+    for tp, position in backdated & first.keys():
+        at = first[tp, position]
+        end = searches[tp].offset_at(at)
+        if end is not None and position < end:
+            yield SampledRange(tp, at, Range(position, end, None, None, None))
 
 
 def _without_prehistory(points: list[Point], begin: int) -> list[Point]:
@@ -141,8 +171,9 @@ def _within(wanted: Mapping[TopicPartition, Mapping[int, int]], budget: int) -> 
 
 def _lagging(
     looking: Looking, searches: Searches, rewinds: Steps, begin: int, stop: int, *, first: bool
-) -> list[tuple[TopicPartition, int]]:
-    """Positions that lay more than a window back at a window's end; sets the searches to look at the backlogs' past.
+) -> list[Lagging]:
+    """Positions that lay more than a window back at a window's end, and when; sets the searches to look at the past of
+    backlogs.
 
     The past is looked at from the interval's start, and from each rewind or beginning. Later moments need no look of
     their own: what they would ask for was asked from an earlier one, or lies inside the interval.
@@ -168,7 +199,7 @@ def _lagging(
         if first and at == begin:
             searches[tp].look_back(position, begin)
     _look_back_from(rewinds, which, partitions, searches, width)
-    return [(tp, position) for tp, position, _ in lagging]
+    return lagging
 
 
 def _look_back_from(

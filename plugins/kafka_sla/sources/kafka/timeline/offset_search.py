@@ -138,6 +138,11 @@ class Search:
         found = self._answer(time_ms)
         return found.offset if found else None
 
+    def next_answer(self, time_ms: int) -> int | None:
+        """The offset that was answered for the earliest asked time after this one; None: none was asked."""
+        index = bisect_right(self._times, time_ms)
+        return self._asked[self._times[index]].offset if index < len(self._times) else None
+
     def points(self, log_start: int, until: int) -> Iterator[Point]:
         """All points that are true: (asked time, offset), and two of each answered record itself.
 
