@@ -89,7 +89,7 @@ def produced_points(looking: Looking, start: int, end: int) -> Iterator[Produced
         looking.ranges += _untimed(lagging, backdated, searches)
         of_readers: dict[TopicPartition, list[Point]] = {}
         for (tp, position), found in exact.items():
-            if tp in looking.contents.disordered or (tp, position) in backdated:
+            if tp in looking.contents.disordered or (tp, position) in backdated or found.timestamp < 0:
                 continue  # records before it may be younger
             of_readers.setdefault(tp, []).extend(
                 Point(found.timestamp, offset, exact=True) for offset in (found.offset, found.offset + 1)

@@ -69,7 +69,8 @@ class Content:
         """All that was read from `first` on.
 
         What compaction removed is in a range with fewer records than offsets, or beside markers in none; in one that
-        was not read, where timestamps are out of order: its neighbours tell nothing of it.
+        was not read, where timestamps are out of order: its neighbours tell nothing of it. Nor do
+        records that bear no timestamp.
         """
         stamps = [stamp for _, stamp in self.records]
         span = max(stamps, default=0) - min(stamps, default=0)
@@ -77,7 +78,8 @@ class Content:
         while len(found) > MOST_RANGES and tolerance <= span:
             tolerance *= 2
             found = list(self._ranges(first, tolerance))
-        return [Range(one.first, one.end) if self.backwards and _thinned(one) else one for one in found]
+        untold = (_timeless(one) or (self.backwards and _thinned(one)) for one in found)
+        return [Range(one.first, one.end) if hidden else one for one, hidden in zip(found, untold, strict=True)]
 
     def _add(self, records: list[tuple[int, int]]) -> None:
         self.records += records
@@ -101,6 +103,11 @@ class Content:
 
 def _thinned(one: Range) -> bool:
     return bool(one.records) and one.records != one.end - one.first
+
+
+def _timeless(one: Range) -> bool:
+    """Kafka keeps -1 where a producer of long ago gave no time."""
+    return one.earliest is not None and one.earliest < 0
 
 
 def _merged(voids: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

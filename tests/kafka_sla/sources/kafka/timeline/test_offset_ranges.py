@@ -68,6 +68,13 @@ def test_what_compaction_removed_among_records_out_of_order_was_not_read() -> No
     assert read.ranges(0, TOLERANCE) == [Range(0, 1, 1, 10_000, 10_000), Range(1, 3), *after]
 
 
+def test_records_without_a_timestamp_were_not_read() -> None:
+    read = content([(0, 10_000), (1, -1), (2, -1), (3, 20_000)], [], 4)
+
+    known = [Range(0, 1, 1, 10_000, 10_000), Range(1, 2), Range(2, 3), Range(3, 4, 1, 20_000, 20_000)]
+    assert read.ranges(0, TOLERANCE) == known
+
+
 def test_a_wild_flow_is_told_more_coarsely_instead_of_record_by_record() -> None:
     luck = random.Random(6)
     records = [(offset, luck.randrange(10**7)) for offset in range(3 * MOST_RANGES)]
