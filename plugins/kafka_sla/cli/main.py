@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -25,11 +26,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from kafka_sla.cli.console import progress
     from kafka_sla.cli.console.context import Workplace
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that knows no dash shows a question mark
     progress.QUIET.set(getattr(asked, "quiet", False))
     place = Workplace(getattr(asked, "config", None), getattr(asked, "store", None))
     try:
         code = COMMANDS[asked.action](place, asked)
-        sys.stdout.flush()
+        if sys.stdout:  # closed by whoever wants no output
+            sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader went away: nothing is left to say
         return 1

@@ -297,7 +297,8 @@ class OffsetLookupKeys(Section):
         description="Lookups of one snapshot of a cluster per started hour.",
     )
     max_gap: Duration | None = Field(
-        default=None, description="Gaps wider than this are always split; default: window."
+        default=None,
+        description="Wider gaps are always split; default: a quarter of the smallest max_latency, at most window.",
     )
 
 

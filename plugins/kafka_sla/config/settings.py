@@ -48,6 +48,7 @@ __all__ = ["STORE_CONNECTION", "Settings", "json_schema", "load_settings"]
 
 STORE_CONNECTION = "kafka_sla_store"
 """Airflow connection of the store, unless the configuration names another one."""
+_SHARES_OF_THRESHOLD = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +121,10 @@ def _settings(values: dict[str, Any]) -> Settings:
     slas = (SlaKeys.model_validate(sla) for sla in merged_slas(values))
     offset_lookups, late = document.offset_lookups, document.freshness_alert
     runbooks = {team: of_team.runbook for team, of_team in document.teams.items()}
+    judged = tuple(_sla(keys, clusters[0].name, runbooks) for keys in slas)
     return Settings(
         clusters=clusters,
-        slas=tuple(_sla(keys, clusters[0].name, runbooks) for keys in slas),
+        slas=judged,
         digests=tuple(_digest(keys) for keys in document.digests),
         window_ms=document.window,
         interval_ms=document.interval,
@@ -130,10 +132,19 @@ def _settings(values: dict[str, Any]) -> Settings:
         smtp_connection=document.smtp_connection,
         store_connection=document.store_connection,
         offset_lookups=OffsetLookups(
-            offset_lookups.min_gap, offset_lookups.max_per_hour, offset_lookups.max_gap or document.window
+            offset_lookups.min_gap,
+            offset_lookups.max_per_hour,
+            offset_lookups.max_gap or _max_gap(judged, document.window, offset_lookups.min_gap),
         ),
         freshness_alert=FreshnessAlert(tuple(late.recipients), late.after) if late else None,
     )
+
+
+def _max_gap(slas: Sequence[Sla], window_ms: int, least_ms: int) -> int:
+    """Bounds of a steady flow are as far apart as its points: with a quarter of the tightest threshold nearly every
+    latency is on one side of it."""
+    tightest = min((sla.max_latency_ms for sla in slas), default=_SHARES_OF_THRESHOLD * window_ms)
+    return min(window_ms, max(least_ms, tightest // _SHARES_OF_THRESHOLD))
 
 
 def _cluster(name: str, keys: ClusterKeys) -> Cluster:

@@ -121,7 +121,7 @@ class Iceberg:
 
         def attempt() -> T:
             current = self.table(table)
-            with _Transaction(current) as transaction:
+            with _overtaken(), _Transaction(current) as transaction:
                 found = change(current, transaction)
                 _forget_appended(current, transaction)
                 return found
@@ -175,6 +175,18 @@ def readable(name: str) -> Iterator[None]:
         raise DamagedTable(name, str(error)) from error
     except Exception as error:
         raise DamagedTable(name, " ".join(f"{type(error).__name__}: {error}".split())[:200]) from error
+
+
+@contextmanager
+def _overtaken() -> Iterator[None]:
+    """A commit to another branch of the table is a lost race, too: PyIceberg notices it by the sequence number only,
+    and calls that a wrong value."""
+    try:
+        yield
+    except ValueError as error:
+        if "older than last sequence number" not in str(error):
+            raise
+        raise CommitFailedException(str(error)) from error
 
 
 def _replaced(attempt: Callable[[], T]) -> T:

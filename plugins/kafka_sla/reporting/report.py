@@ -71,13 +71,14 @@ class ReportedSla:
 
     @property
     def outcome(self) -> Outcome:
-        """Missed when a miss touches the interval; kept when something is known and none does."""
+        """Missed when a miss touches the interval; kept when something is known and none does; excluded when all that
+        was judged was."""
         verdicts = {time.verdict for time in self.judged}
         if self.counted:
             return "missed"
         if verdicts & {"good", "bad"}:
             return "met"
-        return "excluded" if "excluded" in verdicts else "unknown"
+        return "excluded" if verdicts == {"excluded"} else "unknown"
 
 
 def write_report(path: Path, ledger: Ledger, slas: Sequence[Sla], interval: Interval) -> Path:

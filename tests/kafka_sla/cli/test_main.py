@@ -338,6 +338,13 @@ def test_the_version_is_printed_without_loading_what_no_version_needs() -> None:
     assert ran.stdout == f"kafka-sla {__version__}\n[]\n"
 
 
+def test_a_terminal_that_knows_no_dash_shows_a_question_mark() -> None:
+    code = "from kafka_sla.cli.main import main; main(['completion']); print('\\u2212')"
+    there = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=there)
+    assert ran.stdout.splitlines()[-1] == "?"
+
+
 def test_the_help_names_every_exit_code(capsys: Captured) -> None:
     with pytest.raises(SystemExit):
         main(["run", "--help"])

@@ -86,7 +86,7 @@ def test_an_sla_of_three_keys_gets_defaults(tmp_path: Path) -> None:
     )
     assert Patterns(("payments\\-service",), ()) == sla.groups
     assert sla.topics.matches("anything") and not sla.topics.matches("__consumer_offsets")
-    assert (60_000, OffsetLookups(250, 200_000, 60_000)) == (settings.window_ms, settings.offset_lookups)
+    assert (60_000, OffsetLookups(250, 200_000, 7_500)) == (settings.window_ms, settings.offset_lookups)
     assert ("smtp_default", "kafka_sla_store", None) == (
         settings.smtp_connection,
         settings.store_connection,
@@ -155,6 +155,26 @@ def test_judging_unread_records_and_consumers_is_configured_by_keys(tmp_path: Pa
     assert settings.cluster("prod").status == StatusRules(5, 3, 0.5, 86_400_000)
     assert settings.cluster("prod").non_consumed_offsets_groups == (("payments", ("payments-service",)),)
     assert settings.sla("payments").min_time_to_expiry_ms == 21_600_000
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "asked", "max_gap_ms"),
+    [
+        (("10s", "5m"), {}, 2_500),
+        (("5m",), {}, 60_000),
+        (("500ms",), {}, 250),
+        (("10s",), {"max_gap": "30s"}, 30_000),
+    ],
+)
+def test_points_are_as_close_as_the_tightest_threshold_needs_unless_told_otherwise(
+    tmp_path: Path, thresholds: tuple[str, ...], asked: dict[str, str], max_gap_ms: int
+) -> None:
+    slas = [
+        {"name": f"within {limit}", "topics": ["orders.eu-1"], "groups": ["pay-v2"], "max_latency": limit}
+        for limit in thresholds
+    ]
+    settings = load(tmp_path, document(slas=slas, offset_lookups=asked))
+    assert settings.offset_lookups.max_gap_ms == max_gap_ms
 
 
 def test_weekly_maintenance_follows_the_clocks_of_its_zone_and_crosses_midnight() -> None:

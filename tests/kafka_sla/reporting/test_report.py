@@ -155,6 +155,7 @@ def test_of_very_many_slas_those_in_trouble_are_plotted(tmp_path: Path) -> None:
         (hour(), (miss(),), "missed"),
         (only("excluded"), (), "excluded"),
         (only("unknown"), (), "unknown"),
+        ([*only("excluded")[:1], *only("unknown")[1:]], (), "unknown"),
         ([], (), "unknown"),
     ],
 )
