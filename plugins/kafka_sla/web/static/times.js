@@ -21,6 +21,7 @@ window.kafkaSla = window.kafkaSla || {};
 
   const element = (date, time) => {
     const at = new Date(`${date}T${time}Z`), made = document.createElement("time");
+    if (Number.isNaN(at.valueOf())) return `${date} ${time} UTC`; // somebody's words, such as 24:30
     made.dateTime = at.toISOString();
     made.title = `${date} ${time} UTC, ${ago(at)}`;
     made.textContent = local(at);

@@ -46,8 +46,23 @@ def test_only_who_may_write_is_shown_the_form(reader: Asker, operator: Asker, mi
     assert ["Anyone who may edit the DAG" in page for page in pages] == [True, False]
 
 
-def test_another_site_cannot_write_in_somebody_s_name(operator: Asker, miss: str) -> None:
-    assert 403 == write(operator, miss, {"Sec-Fetch-Site": "cross-site"}, kind="acknowledged").status_code
+@pytest.mark.parametrize(
+    ("told", "answer"),
+    [
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Sec-Fetch-Site": "same-site", "Origin": "http://airflow.corp.test:8080"}, 403),
+        ({"Origin": "http://wiki.corp.test"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "http://airflow.corp.test:8080"}, 400),
+        ({"Origin": "http://a.corp.test", "Host": "pod-7", "X-Forwarded-Host": "a.corp.test"}, 400),
+    ],
+)
+def test_another_site_cannot_write_in_somebody_s_name(
+    operator: Asker, miss: str, told: dict[str, str], answer: int
+) -> None:
+    """400: it was looked at, and is empty."""
+    sent = {"Host": "airflow.corp.test:8080"} | told
+    assert answer == write(operator, miss, sent, kind="comment", text="").status_code
 
 
 @pytest.mark.parametrize("form", [{}, {"kind": "comment", "text": "  "}, {"kind": "deleted"}])
