@@ -10,7 +10,7 @@ from kafka_sla.config.field_types import valid
 from kafka_sla.config.reading.yaml_lines import KeyPath
 from kafka_sla.config.schema import BurnPairKeys, SlaKeys
 from kafka_sla.model.entities import BurnPair
-from kafka_sla.text.durations import duration_text, parse_duration, parse_objective
+from kafka_sla.text.durations import bad_share, duration_text, parse_duration, parse_objective
 from kafka_sla.text.periods import parse_period, shortest_days
 
 _TICKET = {"burn_rate": 1.0, "long": "3d", "short": "6h", "severity": "ticket"}
@@ -71,8 +71,8 @@ def pair_rules(pair: dict[str, Any], sla: dict[str, Any], window_ms: int) -> Ite
             f"{duration_text(long)!r} is longer than the SLA's period; allowed: {shortest_days(period)}d at most",
         )
     rate, objective = pair.get("burn_rate"), valid(parse_objective, sla.get("objective", "99.9%"))
-    if isinstance(rate, int | float) and objective and rate * (1 - objective) >= 1:
+    if isinstance(rate, int | float) and objective and rate * float(bad_share(objective)) >= 1:
         yield (
             ("burn_rate",),
-            f"{rate:g} cannot be exceeded: all bad is {1 / (1 - objective):.4g}; allowed: less than that",
+            f"{rate:g} cannot be exceeded: all bad is {float(1 / bad_share(objective)):.4g}; allowed: less than that",
         )

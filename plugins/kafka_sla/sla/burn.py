@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafka_sla.model.entities import BurnPair, Severity, Sla, epoch_ms
-from kafka_sla.sla.objective_kinds import bad_share
+from kafka_sla.text.durations import bad_share
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

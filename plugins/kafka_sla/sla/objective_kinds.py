@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Protocol
 
 from kafka_sla.model.entities import ObjectiveOf
 from kafka_sla.sla.rollups import Sums
+from kafka_sla.text.durations import bad_share
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,6 @@ class Counted:
         """If only what surely was bad was."""
         whole = self.total + self.doubtful
         return (whole - self.bad_low) / whole if whole else None
-
-
-def bad_share(objective: float) -> Fraction:
-    """How much of what is counted the objective allows to be bad, exactly: 1 - 0.999 is not a thousandth, and a budget
-    that is spent to its last millisecond would be overspent."""
-    return 1 - Fraction(repr(objective))
 
 
 class Kind(Protocol):

@@ -134,8 +134,8 @@ def _in_doubt(window: SlaWindow) -> int:
     """Records that are counted nowhere and may have been late."""
     if window.verdict == "excluded":
         return 0
-    counted_elsewhere = window.verdict != "unknown"
-    return (window.records_of_unknown_state or 0) + (0 if counted_elsewhere else window.records_consumed)
+    of_unknown_state = window.records_of_unknown_state or 0
+    return of_unknown_state + window.records_consumed if window.verdict == "unknown" else of_unknown_state
 
 
 def added(parts: Iterable[Sums]) -> Sums:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
 DURATION = r"^\s*(\d{1,9}\s*(ms|s|m|h|d|w)\s*)+$"
 DURATION_ALLOWED = (
@@ -46,3 +47,9 @@ def parse_objective(value: object) -> float:
     if not 0 < share < 1:
         raise ValueError(f"out of range; allowed: {OBJECTIVE_ALLOWED}")
     return share
+
+
+def bad_share(objective: float) -> Fraction:
+    """How much of what is counted the objective allows to be bad, exactly: 1 - 0.999 is not a thousandth, and a budget
+    that is spent to its last millisecond would be overspent."""
+    return 1 - Fraction(repr(objective))

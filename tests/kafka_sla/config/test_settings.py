@@ -319,6 +319,10 @@ slas:
             " 14.4 cannot be exceeded: all bad is 10; allowed: less than that",
         ),
         (
+            {"burn_pairs": [{"burn_rate": 10, "long": "1h", "short": "5m"}], "objective": "90%"},
+            "slas[0].burn_pairs[0].burn_rate: 10 cannot be exceeded: all bad is 10; allowed: less than that",
+        ),
+        (
             {"burn_alerts": "ticket", "period": "day"},
             "slas[0].burn_alerts: its pair of 1x over 3d: long: '3d' is longer"
             " than the SLA's period; allowed: 1d at most",

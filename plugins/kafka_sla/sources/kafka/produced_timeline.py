@@ -117,9 +117,11 @@ def _untimed(
 ) -> Iterator[SampledRange]:
     """What a reader stands before whose next record is back-dated: answers for times skip it, so that nobody knows when
     it came, or whether it was there yet."""
-    first = {(tp, position): at for tp, position, at in sorted(lagging, key=lambda one: -one[2])}
-    for tp, position in backdated & first.keys():
-        at = first[tp, position]
+    first: dict[tuple[TopicPartition, int], int] = {}
+    for tp, position, at in lagging:
+        if (tp, position) in backdated:
+            first[tp, position] = min(at, first.get((tp, position), at))
+    for (tp, position), at in first.items():
         end = searches[tp].offset_at(at)
         if end is not None and position < end:
             yield SampledRange(tp, at, Range(position, end, None, None, None))

@@ -78,8 +78,10 @@ class Content:
         while len(found) > MOST_RANGES and tolerance <= span:
             tolerance *= 2
             found = list(self._ranges(first, tolerance))
-        untold = (_timeless(one) or (self.backwards and _thinned(one)) for one in found)
-        return [Range(one.first, one.end) if hidden else one for one, hidden in zip(found, untold, strict=True)]
+        return [Range(one.first, one.end) if self._tells_nothing(one) else one for one in found]
+
+    def _tells_nothing(self, one: Range) -> bool:
+        return _timeless(one) or (self.backwards and _thinned(one))
 
     def _add(self, records: list[tuple[int, int]]) -> None:
         self.records += records
