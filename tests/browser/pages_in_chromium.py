@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from tests.browser.airflow_web import AirflowWeb
+from tests.browser.airflow_web import PASSWORD, AirflowWeb
 from tests.browser.conftest import WAIT_MS, WEEKLY, Opened
 
 ORDERS = "/kafka-sla/slas/orders within 5 minutes"
@@ -219,6 +219,32 @@ def test_a_time_is_written_as_its_reader_has_it_and_sent_as_utc(
         field.evaluate("(field) => new FormData(field.form).get('from')") for field in fields
     ]
     assert len(fields) == 2, "of the period, and of what is excluded afterwards"
+
+
+@pytest.mark.parametrize("sent", ["2026-10-25T00:30", "2026-10-25T01:30", "2026-10-25T01:30:20"])
+def test_what_nobody_changes_is_sent_as_it_came_also_in_the_hour_that_clocks_show_twice(
+    opened: Opened, sent: str
+) -> None:
+    page = opened(f"{ORDERS}?from={sent}&to=2026-10-25T04:00")
+    page.evaluate("localStorage.setItem('timezone', JSON.stringify('Europe/Berlin'))")
+    page.reload()
+    field = page.locator("form[method=get]").get_by_label("From (")
+
+    assert f"2026-10-25T02:{sent[14:]}" == field.input_value()
+    assert sent == field.evaluate("(field) => new FormData(field.form).get('from')")
+    assert field.evaluate("(field) => field.form.checkValidity()")
+
+
+def test_a_stranger_comes_back_from_the_login_to_the_page_that_was_asked_for(chromium: Any, web: AirflowWeb) -> None:
+    with chromium.new_context() as context:
+        page = context.new_page()
+        page.goto(f"{web.address}/kafka-sla/misses?team=Orders")
+        page.get_by_role("link", name="Log in").click()
+        page.get_by_label("Username").fill("viewer")
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_url(f"{web.address}/kafka-sla/misses?team=Orders", timeout=WAIT_MS)
+        assert page.locator("h1").inner_text() == "Misses"
 
 
 def test_an_open_overview_refreshes_itself(opened: Opened) -> None:

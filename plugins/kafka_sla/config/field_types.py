@@ -64,6 +64,29 @@ def _sample_every(value: object) -> int:
 
 
 _NO_CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
+_LINE = rf"[^ {_NO_CONTROL}](?:[^{_NO_CONTROL}]{{0,98}}[^ {_NO_CONTROL}])?"
+_LINE_ALLOWED = "one line of 100 characters at most, without blanks around it"
+_ADDRESS_ALLOWED = "between slashes nothing that is empty, . or .."
+RESERVED = (
+    *("burns", "catch-up", "chain", "exclusions", "partitions", "readers", "status", "timeline", "timeline.csv"),
+    "windows",
+)
+"""What the API has below the address of an SLA."""
+
+
+def _address_part(name: str) -> None:
+    if name and {"", ".", ".."} & set(name.split("/")):
+        raise ValueError(f"not a name that its page's address can hold; allowed: {_ADDRESS_ALLOWED}")
+
+
+def _sla_name(name: str) -> None:
+    if not re.fullmatch(_LINE, name):
+        raise ValueError(f"not allowed here; allowed: {_LINE_ALLOWED}")
+    _address_part(name)
+    if "/" in name and (last := name.rpartition("/")[2]) in RESERVED:
+        raise ValueError(f"an address of the API: it ends in /{last}; allowed: any other end")
+
+
 _PERCENT = {"type": "string", "pattern": r"^\s*\d{1,3}(\.\d{1,9})?\s*%\s*$"}
 _SHARE = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
 _DURATION_SCHEMA = {"type": "string", "pattern": DURATION, "description": DURATION_ALLOWED}
@@ -87,13 +110,11 @@ ConnectionId = Annotated[
     ),
 ]
 ClusterName = Annotated[str, Text("letters, digits, _ . -, 100 characters at most", r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")]
+Name = Annotated[str, Text(_LINE_ALLOWED, _LINE)]
 SlaName = Annotated[
-    str,
-    Text(
-        "one line of 100 characters at most, without blanks around it",
-        rf"[^ {_NO_CONTROL}](?:[^{_NO_CONTROL}]{{0,98}}[^ {_NO_CONTROL}])?",
-    ),
+    str, Text(f"{_LINE_ALLOWED}; {_ADDRESS_ALLOWED}, and not /{', /'.join(RESERVED)} at the end", _LINE, _sla_name)
 ]
+TeamName = Annotated[str, Text(_ADDRESS_ALLOWED, parse=_address_part)]
 Email = Annotated[str, Text("an e-mail address, such as team@example.com", r"[^@\s,;<>\"]+@[^@\s,;<>\"]+")]
 ClassPath = Annotated[
     str,

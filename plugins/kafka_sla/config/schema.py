@@ -19,12 +19,14 @@ from kafka_sla.config.field_types import (
     HttpAddress,
     Instant,
     Link,
+    Name,
     Names,
     Objective,
     ObjectivePeriod,
     Pattern,
     SampleEvery,
     SlaName,
+    TeamName,
     TimeZone,
     TopicName,
     WebAddress,
@@ -64,7 +66,7 @@ class ReplicationKeys(Section):
     """MirrorMaker 2 copying this cluster's topics to another cluster."""
 
     to: ClusterName = Field(description="Target: another name under clusters.")
-    name: SlaName | None = Field(
+    name: Name | None = Field(
         default=None, description="Name of the flow, also of its consumer group; default: source->target."
     )
     offsets_topic: TopicName | None = Field(
@@ -236,7 +238,7 @@ class SlaDefaults(Section):
     notifiers: list[NotifierKeys] = Field(default=[], description="Airflow notifiers besides e-mail.")
     webhooks: list[WebhookKeys] = Field(default=[], description="Who hears of misses over HTTP.")
     description: str = Field(default="", description="Shown in mails and reports.")
-    team: str = Field(default="", description="Who owns the consumer.")
+    team: TeamName = Field(default="", description="Who owns the consumer.")
     runbook: Link | None = Field(default=None, description="What to do about a miss; default: the runbook of its team.")
 
 
@@ -268,7 +270,7 @@ class TeamKeys(Section):
 class DigestKeys(Section):
     """A report of the day, week or month that ended, by mail."""
 
-    name: SlaName = Field(description="Unique name, shown in the subject and in the archive.")
+    name: Name = Field(description="Unique name, shown in the subject and in the archive.")
     every: Literal["day", "week", "month"] = Field(default="week", description="Calendar period that it reports.")
     at: ClockTime = Field(default="07:00", description="When it is mailed on the day after the period, by its clock.")
     time_zone: TimeZone = Field(default="UTC", description="Clock of the period and of `at`.")

@@ -68,6 +68,13 @@ class AppliedThreshold(NamedTuple):
     min_time_to_expiry_ms: int | None
 
 
+class FoundMisses(NamedTuple):
+    """The misses that were asked for, as many as were wanted at most, and how many there are."""
+
+    misses: list[Miss]
+    all: int
+
+
 JudgeMisses = Callable[[Sequence[SlaWindow]], Sequence[Miss]]
 """From windows in time order to misses; windows that are not there count as unknown ones."""
 ContinueMiss = Callable[[Miss, Sequence[SlaWindow]], Sequence[Miss]]
@@ -223,16 +230,25 @@ class Verdicts:
             return damaged_days(connection, sla)
 
     def newest_misses(
-        self, slas: Sequence[str] | None, interval: Interval, states: Sequence[str], at_most: int
-    ) -> list[Miss]:
-        """Misses that overlap the interval, the newest first; None: of all SLAs, also of those no longer configured."""
+        self,
+        slas: Sequence[str] | None,
+        interval: Interval,
+        states: Sequence[str],
+        at_most: int,
+        open_first: Sequence[str] = (),
+    ) -> FoundMisses:
+        """Misses that overlap the interval, the newest first; None: of all SLAs, also of those no longer configured.
+        Those of the SLAs in `open_first` that are open come before all others."""
         t = SLA_MISSES.c
-        rows = select(SLA_MISSES).where(t.start_at < interval.end, t.state.in_(states))
-        rows = rows.where(or_(t.end_at.is_(None), t.end_at > interval.start))
+        fitting = [t.start_at < interval.end, t.state.in_(states), or_(t.end_at.is_(None), t.end_at > interval.start)]
         if slas is not None:
-            rows = rows.where(t.sla.in_(slas))
+            fitting.append(t.sla.in_(slas))
+        first = case((and_(t.state == "open", t.sla.in_(open_first)), 0), else_=1)
+        rows = select(SLA_MISSES).where(*fitting).order_by(first, t.start_at.desc(), t.sla).limit(at_most)
         with self._database.reading() as connection:
-            return [_miss(row) for row in connection.execute(rows.order_by(t.start_at.desc(), t.sla).limit(at_most))]
+            found = [_miss(row) for row in connection.execute(rows)]
+            counted = select(func.count()).select_from(SLA_MISSES).where(*fitting)
+            return FoundMisses(found, len(found) if len(found) < at_most else connection.execute(counted).scalar_one())
 
     def bad_until(self, miss: Miss) -> datetime | None:
         """End of the last window of the SLA from the start of a miss on that was judged bad."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from airflow.api_fastapi.app import get_auth_manager
-from fastapi import Depends, FastAPI, HTTPException, Request, Response
+from fastapi import Depends, FastAPI, Request, Response
+from fastapi.exception_handlers import request_validation_exception_handler
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 
 from kafka_sla import __version__
@@ -57,11 +60,16 @@ def create_app() -> FastAPI:
     app.middleware("http")(_headers)
     app.exception_handler(KafkaSlaError)(_broken)
     app.exception_handler(HTTPException)(_refused)
+    app.exception_handler(RequestValidationError)(_invalid)
+    app.exception_handler(Exception)(_defect)
     return app
 
 
 async def _headers(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-    response = await call_next(request)
+    has_nul = "\0" in request.url.path or "%00" in request.url.query
+    response = (
+        _told(request, 400, "the address holds a NUL, which no name has") if has_nul else await call_next(request)
+    )
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
     if damaged := getattr(request.state, "damaged", None):
@@ -76,27 +84,53 @@ async def _broken(request: Request, error: Exception) -> Response:
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _told(request, error.status_code, str(error.detail))
+    return _told(request, error.status_code, str(error.detail), error.headers)
 
 
-def _told(request: Request, status: int, detail: str) -> Response:
+async def _invalid(request: Request, error: Exception) -> Response:
+    """A parameter that is none: which, and what is allowed."""
+    assert isinstance(error, RequestValidationError)
+    if not _for_people(request):
+        return await request_validation_exception_handler(request, error)
+    said = (f"{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors())
+    return _told(request, 422, "; ".join(said))
+
+
+async def _defect(request: Request, error: Exception) -> Response:
+    """What nobody foresaw; it is raised again afterwards, so that the server's log has it whole."""
+    told = f"this is a defect of kafka_sla ({type(error).__name__}); the web server's log says more"
+    return _told(request, 500, told, HEADERS)
+
+
+def _told(request: Request, status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
     """For programs as JSON; for people as a page, which lets strangers log in."""
-    if "text/html" not in request.headers.get("accept", ""):
-        return JSONResponse({"detail": detail}, status)
+    if not _for_people(request):
+        return JSONResponse({"detail": detail}, status, headers)
     page, reading = Page(request), request.method == "GET"
     title, login = _TITLES.get(status, "This did not work"), None
     if status == 401 or detail == _NO_SESSION:
         title, detail = "Please log in", "you are not logged in, or not any more"
-        form_page = request.headers.get("referer", page.outside)
-        login = get_auth_manager().get_url_login(next_url=str(request.url) if reading else form_page)
+        form_page = request.headers.get("referer", page.airflow("/"))
+        login = get_auth_manager().get_url_login(next_url=page.here if reading else form_page)
     elif detail == _NO_RIGHT:
         title = "You may not see this" if reading else "You may not do this"
         detail = f"it needs the right to {'read' if reading else 'edit'} the DAG {DAG} in Airflow"
-    return page.html("refused", status, title=title, detail=detail, login=login)
+    response = page.html("refused", status, title=title, detail=detail, login=login)
+    response.headers.update(headers or {})
+    return response
+
+
+def _for_people(request: Request) -> bool:
+    return "text/html" in request.headers.get("accept", "")
 
 
 _NO_SESSION = "Invalid JWT token"
 """What Airflow says, with 403, of a session that was ended or that another secret signed: a new login helps."""
 _NO_RIGHT = "Forbidden"
 """What Airflow says to a user without the right."""
-_TITLES = {403: "You may not do this", 404: "Not found", 503: "The figures cannot be read"}
+_TITLES = {
+    403: "You may not do this",
+    404: "Not found",
+    422: "A parameter is not valid",
+    503: "The figures cannot be read",
+}

@@ -352,6 +352,16 @@ slas:
         ({"groups": [7]}, "slas[0].groups[0]: 7 is not text; allowed: text, in quotes"),
         ({"groups": "x"}, "slas[0].groups: 'x' is not a list; allowed: [first, second]"),
         ({"name": "two\nlines"}, "slas[0].name: 'two\\nlines' is not allowed here; allowed: one line"),
+        (
+            {"name": "orders/status"},
+            "slas[0].name: 'orders/status' is an address of the API: it ends in /status; allowed: any other end",
+        ),
+        ({"name": "eu/../orders"}, "slas[0].name: 'eu/../orders' is not a name that its page's address can hold;"),
+        (
+            {"name": "/orders"},
+            "slas[0].name: '/orders' is not a name that its page's address can hold; allowed: between",
+        ),
+        ({"team": "."}, "slas[0].team: '.' is not a name that its page's address can hold; allowed: between slashes"),
         ({"notifiers": [{"path": "nodots"}]}, "slas[0].notifiers[0].path: 'nodots' is not allowed here"),
         ({"notifiers": [{"kwargs": {}}]}, "slas[0].notifiers[0].path: required key is missing"),
     ],

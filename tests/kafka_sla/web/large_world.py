@@ -108,7 +108,7 @@ def build(folder: Path, end: datetime) -> tuple[Path, Store]:
 
 def _judge(ledger: Ledger, sla: Sla, fate: Fate, end: datetime) -> None:
     first = end - NEWEST * MINUTE
-    windows = [_window(sla, first + n * MINUTE, fate.newest) for n in range(NEWEST)]
+    windows = [window(sla, first + n * MINUTE, fate.newest) for n in range(NEWEST)]
     ledger.verdicts.replace(sla, Interval(first, end), windows, lambda around: misses(sla, around))
     hour = Interval(first - timedelta(hours=1), first).start.replace(minute=0)
     bad = [
@@ -130,7 +130,7 @@ def _spent(bad_minutes: float) -> tuple[int, int]:
     return SLOT_MS - bad_ms, bad_ms
 
 
-def _window(sla: Sla, start: datetime, verdict: Verdict) -> SlaWindow:
+def window(sla: Sla, start: datetime, verdict: Verdict) -> SlaWindow:
     reason = {"unknown": f"no data for group {sla.name.split()[0]}", "excluded": "maintenance: broker upgrade"}
     worst = {"good": 4_000.0, "bad": 95_000.0}.get(verdict)
     place = {"worst_group": sla.name.split()[0], "worst_topic": "orders", "worst_partition": 3} if worst else {}

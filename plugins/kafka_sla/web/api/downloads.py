@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from fastapi import APIRouter, HTTPException, Query, Response
 
 from kafka_sla.lake.duckdb_reader import opened
@@ -41,7 +42,7 @@ def windows_of_sla(context: RequestContext, sla: NamedSla, span: Span, form: As 
     if (span.end - span.start) / timedelta(milliseconds=context.settings.window_ms) > MOST_ROWS:
         raise _too_many()
     rows = context.lake.published(SLA_WINDOWS.name, span, [sla.cluster])
-    mine = pa.compute.equal(rows["sla"], sla.name)
+    mine = pc.equal(rows["sla"], sla.name)
     return _file(rows.filter(mine), form, "sla_windows")
 
 
@@ -56,9 +57,19 @@ def timeline_of_sla(context: RequestContext, sla: NamedSla, span: Span) -> Respo
 
 def _file(rows: pa.Table, form: Format, name: str) -> Response:
     stream = io.BytesIO()
-    write_stream(rows, form, stream)
+    write_stream(_without_formulas(rows) if form == "csv" else rows, form, stream)
     attached = {"Content-Disposition": f'attachment; filename="{name}.{form}"'}
     return Response(stream.getvalue(), media_type=KINDS[form], headers=attached)
+
+
+def _without_formulas(rows: pa.Table) -> pa.Table:
+    """Text that a spreadsheet would compute, which anyone can name a consumer group, begins with an apostrophe."""
+    for at, field in enumerate(rows.schema):
+        if pa.types.is_string(field.type):
+            quoted = pc.binary_join_element_wise("'", rows[at], "")
+            computed = pc.match_substring_regex(rows[at], r"^[=+@\t\r-]")
+            rows = rows.set_column(at, field.name, pc.if_else(computed, quoted, rows[at]))
+    return rows
 
 
 def _check_size(context: Context, table: Table, span: Interval, clusters: list[str] | None) -> None:

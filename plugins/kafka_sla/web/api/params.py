@@ -16,6 +16,7 @@ from kafka_sla.web.queries.context import Context, open_context
 
 DEFAULT = timedelta(hours=24)
 LONGEST = timedelta(days=5 * 366)
+AHEAD = timedelta(days=366)
 
 From = Annotated[str | None, Query(alias="from", description="ISO-8601 time, UTC without an offset; default: a day")]
 To = Annotated[str | None, Query(description="ISO-8601 time, exclusive; default: now")]
@@ -23,16 +24,25 @@ RequestContext = Annotated[Context, Depends(open_context)]
 
 
 def interval(context: RequestContext, start: From = None, to: To = None) -> Interval:
-    """The span asked for, whole minutes."""
+    """The span asked for; without one the newest day, until the end of this minute."""
+    return asked_span(start, to, context.now, DEFAULT)
+
+
+def asked_span(start: str | None, to: str | None, now: datetime, default: timedelta) -> Interval:
+    """What `from` and `to` ask for, else the newest of that length. HTTPException 400 says what is wrong with them."""
     try:
-        end = parse_instant(to) if to else _minute(context.now) + timedelta(minutes=1)
-        begin = parse_instant(start) if start else end - DEFAULT
+        end = parse_instant(to) if to else _minute(now) + timedelta(minutes=1)
+        begin = parse_instant(start) if start else end - default
     except ValueError as error:
         raise HTTPException(400, f"from or to: {error}") from error
     if not begin < end:
         raise HTTPException(400, "from must be before to; exchange them?")
     if end - begin > LONGEST:
         raise HTTPException(400, "from and to are more than five years apart; ask for less")
+    if end > now + AHEAD:
+        raise HTTPException(
+            400, "to is more than a year ahead, where nothing can have been measured; choose an earlier one"
+        )
     return Interval(begin, end)
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, HTTPException, Query
 
+from kafka_sla.ledger.verdicts import FoundMisses
 from kafka_sla.model.entities import Miss
 from kafka_sla.web.api.params import Chosen, Filter, NamedSla, RequestContext, Span
 from kafka_sla.web.queries import catching_up, chains, gaps, other_metrics
@@ -51,7 +52,7 @@ def slas(context: RequestContext, chosen: Chosen) -> list[SlaStatus]:
 
 @router.get("/slas/{sla:path}/timeline", summary="Latency, verdicts and rates of one SLA over time")
 def sla_timeline(context: RequestContext, sla: NamedSla, span: Span, steps: Steps = MOST_STEPS) -> Timeline:
-    misses = context.ledger.verdicts.newest_misses([sla.name], span, ["open", "recovered"], MOST_MISSES)
+    misses = found_misses(context, Filter(sla=sla.name), span).misses
     return timeline(pieces(context, sla, span, steps), misses, context.ledger.incidents.of(misses))
 
 
@@ -92,12 +93,12 @@ def sla_now(context: RequestContext, sla: NamedSla) -> SlaStatus:
     return with_curves(context, overview(context, [sla]))[0]
 
 
-@router.get("/misses", summary="Misses that overlap a span, the newest first")
+@router.get("/misses", summary="Misses that overlap a span, open ones first, then the newest")
 def misses(
     context: RequestContext, chosen: Chosen, span: Span, state: State = "", most: Most = MOST_MISSES
 ) -> list[MissAnswer]:
     known = {sla.name: sla for sla in context.settings.slas}
-    found = found_misses(context, chosen, span, state, most)
+    found = found_misses(context, chosen, span, state, most).misses
     incidents = context.ledger.incidents.of(found)
     return [answer(known.get(miss.sla), miss, incidents.get(miss.id)) for miss in found]
 
@@ -137,7 +138,7 @@ def quarantine(context: RequestContext, load_id: str, expectation_id: str) -> li
     return context.ledger.queries.quarantined_rows(load_id, expectation_id, MOST_BROKEN)
 
 
-@router.get("/coverage", summary="What was measured, reconstructed and missing per day; a month at most")
+@router.get("/coverage", summary="What was measured, reconstructed and missing per day; 100 days at most")
 def coverage(context: RequestContext, span: Span) -> list[CoverageDay]:
     return coverage_days(context, span, published_spans(context, span))
 
@@ -162,12 +163,13 @@ def unread(context: RequestContext, span: Span) -> list[Unread]:
     return other_metrics.unread(context, span)
 
 
-def found_misses(context: Context, chosen: Filter, span: Span, state: str, most: int = MOST_MISSES) -> list[Miss]:
-    """The newest first; of SLAs that have left the configuration, too, unless something is filtered by, or open ones
-    are asked for: nobody judges any more whether theirs go on."""
+def found_misses(context: Context, chosen: Filter, span: Span, state: str = "", most: int = MOST_MISSES) -> FoundMisses:
+    """Open ones first, then the newest; of SLAs that have left the configuration, too, unless something is filtered by,
+    or open ones are asked for: nobody judges any more whether theirs go on, so that they are in their turn only."""
+    judged = [sla.name for sla in chosen.chosen(context.settings)]
     of_all = chosen == Filter() and state != "open"
-    wanted = None if of_all else [sla.name for sla in chosen.chosen(context.settings)]
-    return context.ledger.verdicts.newest_misses(wanted, span, [state] if state else ["open", "recovered"], most)
+    states = [state] if state else ["open", "recovered"]
+    return context.ledger.verdicts.newest_misses(None if of_all else judged, span, states, most, open_first=judged)
 
 
 def find_miss(context: Context, miss_id: str) -> Miss:

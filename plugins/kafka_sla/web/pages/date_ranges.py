@@ -6,14 +6,14 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from fastapi import HTTPException, Request
+from fastapi import Request
 
 from kafka_sla.model.entities import Interval, Sla
 from kafka_sla.sla.periods import period_before, period_until
 from kafka_sla.text.formatting import moment
 from kafka_sla.text.formatting import span as length_text
 from kafka_sla.text.periods import before, this_period
-from kafka_sla.text.timestamps import parse_instant
+from kafka_sla.web.api.params import asked_span
 
 PRESETS = (
     ("6 hours", timedelta(hours=6)),
@@ -29,15 +29,7 @@ _OURS = ("from", "to")
 
 def asked(request: Request, now: datetime, default: timedelta) -> Interval:
     """The span that `from` and `to` ask for, else the newest of that length."""
-    start, end = request.query_params.get("from"), request.query_params.get("to")
-    try:
-        until = parse_instant(end) if end else now.replace(second=0, microsecond=0) + timedelta(minutes=1)
-        since = parse_instant(start) if start else until - default
-    except ValueError as error:
-        raise HTTPException(400, f"from or to: {error}") from error
-    if not since < until:
-        raise HTTPException(400, "from must be before to; exchange them?")
-    return Interval(since, until)
+    return asked_span(request.query_params.get("from"), request.query_params.get("to"), now, default)
 
 
 def shown(
@@ -50,8 +42,8 @@ def shown(
     return {
         "others": f"?{urlencode(others)}&" if others else "?",
         "presets": [_choice(name, Interval(end - long, end), span) for name, long in PRESETS if long <= longest],
-        "from": _input(span.start),
-        "to": _input(span.end),
+        "from": field_text(span.start),
+        "to": field_text(span.end),
         "start": moment(span.start),
         "end": moment(span.end),
         "length": length_text(length / timedelta(milliseconds=1)),
@@ -77,9 +69,9 @@ def choices(span: Interval, sla: Sla, now: datetime) -> dict[str, list[tuple[str
 
 def _choice(name: str, choice: Interval, span: Interval) -> tuple[str, str, str, bool]:
     near = abs(choice.start - span.start) < timedelta(minutes=2) and abs(choice.end - span.end) < timedelta(minutes=2)
-    return name, _input(choice.start), _input(choice.end), near
+    return name, field_text(choice.start), field_text(choice.end), near
 
 
-def _input(at: datetime) -> str:
-    """As a datetime-local field wants it; UTC."""
-    return f"{at:%Y-%m-%dT%H:%M}"
+def field_text(at: datetime) -> str:
+    """As a datetime-local field wants it, UTC; with seconds where there are any."""
+    return at.strftime("%Y-%m-%dT%H:%M:%S").removesuffix(":00")

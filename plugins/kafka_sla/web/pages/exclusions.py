@@ -13,6 +13,7 @@ from kafka_sla.model.entities import Exclusion
 from kafka_sla.sla.exclusion_request import exclusion_request
 from kafka_sla.text.timestamps import parse_instant
 from kafka_sla.web.api.params import NamedSla, RequestContext
+from kafka_sla.web.pages.date_ranges import field_text
 from kafka_sla.web.pages.forms import FormFields
 from kafka_sla.web.pages.response import Page, RequestPage
 
@@ -40,5 +41,5 @@ def undo(context: RequestContext, exclusion_id: str, page: RequestPage, user: Ge
 
 def _shown(page: Page, one: Exclusion) -> Response:
     """To the excluded time on the page of its SLA."""
-    time = urlencode({"from": f"{one.span.start:%Y-%m-%dT%H:%M}", "to": f"{one.span.end:%Y-%m-%dT%H:%M}"})
+    time = urlencode({"from": field_text(one.span.start), "to": field_text(one.span.end)})
     return RedirectResponse(f"{page.link(f'/slas/{one.sla}')}?{time}#exclusions", 303)

@@ -12,7 +12,14 @@ async def _fields(request: Request) -> dict[str, str]:
     if not _from_here(request):
         raise HTTPException(403, "this is written on its own page, not from another site")
     fields = parse_qs((await request.body()).decode("utf-8", "replace"))
-    return {name: values[-1].strip() for name, values in fields.items()}
+    return {name: _text(name, values[-1]) for name, values in fields.items()}
+
+
+def _text(name: str, value: str) -> str:
+    """What was written, with line ends as they are here: browsers send CR LF."""
+    if "\0" in value:
+        raise HTTPException(400, f"{name} holds a NUL, which no text has; take it out")
+    return value.replace("\r\n", "\n").strip()
 
 
 def _from_here(request: Request) -> bool:

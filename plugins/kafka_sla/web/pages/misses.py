@@ -37,16 +37,16 @@ def misses_page(
     context: RequestContext, chosen: Chosen, page: RequestPage, request: Request, state: routes.State = ""
 ) -> Response:
     span = date_ranges.asked(request, context.now, timedelta(days=30))
-    rows = routes.found_misses(context, chosen, span, state)
+    rows, count = routes.found_misses(context, chosen, span, state, SHOWN)
     return page.html(
         "misses",
         title="Misses",
-        misses=rows[:SHOWN],
-        all_misses=len(rows),
+        misses=rows,
+        all_misses=count,
         choices=view_models.choices(context.settings),
         chosen=chosen,
         state=state,
-        notes=context.ledger.triage.notes(rows[:SHOWN]),
+        notes=context.ledger.triage.notes(rows),
         span=date_ranges.shown(span, request, context.now),
     )
 
@@ -62,7 +62,7 @@ def miss_page(context: RequestContext, miss_id: str, page: RequestPage) -> Respo
         title=f"{'SLA recovered' if found.end else 'SLA missed'}: {found.sla}",
         miss=found,
         sla=sla,
-        here=f"{page.outside}{PREFIX}/misses/{found.id}",
+        here=f"{page.outside(context.settings.base_url)}{PREFIX}/misses/{found.id}",
         span=date_ranges.shown(around),
         excludable=date_ranges.shown(Interval(found.start, until)),
         notes=context.ledger.triage.notes([found])[found.id],
@@ -80,7 +80,7 @@ def miss_document(context: RequestContext, miss_id: str, page: RequestPage) -> R
         raise HTTPException(404, f"the configuration has no SLA {found.sla!r} any more")
     until = _until(context, found)
     windows = context.ledger.verdicts.windows(sla, Interval(found.start - BEFORE, until + AFTER))
-    notice = Notice("recovered" if found.end else "opened", found, page.outside)
+    notice = Notice("recovered" if found.end else "opened", found, page.outside(context.settings.base_url))
     text = exported(sla, notice, windows, surroundings(context.ledger, sla, found, until))
     attached = {"Content-Disposition": f'attachment; filename="miss-{found.id}.html"'}
     return HTMLResponse(text, headers=LOCKED | attached)

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 from fastapi import Depends, HTTPException, Request
 from fastapi.responses import HTMLResponse, Response
 
+from kafka_sla.airflow_versions import conf
 from kafka_sla.reporting.templates import render
 
 STATIC = Path(__file__).parents[1] / "static"
@@ -35,7 +36,7 @@ class Page:
         self._root = request.scope.get("root_path", "").rstrip("/")
         self._path = request.url.path.removeprefix(self._root) or "/"
         self._state = request.state
-        self._origin = f"{request.url.scheme}://{request.url.netloc}"
+        self._asked = request.url
 
     def html(self, template: str, status: int = 200, **values: Any) -> Response:
         shared = {"link": self.link, "file": self.file_link, "navigation": self._navigation(), "path": self._path}
@@ -52,10 +53,17 @@ class Page:
         """The address of a page of Airflow's own."""
         return f"{self._root.removesuffix(PREFIX)}{quote(path)}"
 
+    def outside(self, base_url: str | None) -> str:
+        """Airflow's address for what is read elsewhere: as configured here or in Airflow, else as it was asked for,
+        which behind a proxy may be one that only the proxy knows."""
+        if configured := base_url or conf.get("api", "base_url", fallback=None):
+            return str(configured).rstrip("/")
+        return f"{self._asked.scheme}://{self._asked.netloc}{self._root.removesuffix(PREFIX)}"
+
     @property
-    def outside(self) -> str:
-        """Airflow's address as whoever asked knows it, for files that are read elsewhere."""
-        return f"{self._origin}{self._root.removesuffix(PREFIX)}"
+    def here(self) -> str:
+        """The address of this page below the host, which whoever asked knows best."""
+        return self._asked.path + (f"?{self._asked.query}" if self._asked.query else "")
 
     def file_link(self, name: str) -> str:
         return f"{self._root}/static/{name}?v={_digest(name)}"

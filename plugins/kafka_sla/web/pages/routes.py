@@ -58,7 +58,7 @@ def team_page(context: RequestContext, team: str, page: RequestPage) -> Response
     if not team or not (slas := chosen.chosen(context.settings)):
         raise HTTPException(404, f"no SLA of the configuration is of team {team!r}")
     rows = overview(context, slas)
-    misses = routes.found_misses(context, chosen, Interval(context.now - MONTH, context.now), "")
+    misses, count = routes.found_misses(context, chosen, Interval(context.now - MONTH, context.now), most=FEW_MISSES)
     return page.html(
         "team",
         title=team,
@@ -67,8 +67,8 @@ def team_page(context: RequestContext, team: str, page: RequestPage) -> Response
         as_of=moment(context.now),
         stale=airflow_runs.stale(context, page.airflow),
         lists=overview_view.shown(View(chosen, unfolded=True), rows, page.link, partial(with_curves, context))["lists"],
-        misses=misses[:FEW_MISSES],
-        all_misses=len(misses),
+        misses=misses,
+        all_misses=count,
         reports=reports.newest(context, page, team),
     )
 
@@ -76,7 +76,7 @@ def team_page(context: RequestContext, team: str, page: RequestPage) -> Response
 @router.get("/slas/{sla:path}")
 def sla_page(context: RequestContext, sla: NamedSla, span: Span, page: RequestPage) -> Response:
     (row,) = with_curves(context, overview(context, [sla]))
-    misses = routes.found_misses(context, Filter(sla=sla.name), span, "")
+    misses, count = routes.found_misses(context, Filter(sla=sla.name), span, most=SHOWN_MISSES)
     return page.html(
         "sla",
         title=sla.name,
@@ -92,8 +92,8 @@ def sla_page(context: RequestContext, sla: NamedSla, span: Span, page: RequestPa
         flows=reader_views.flows_of(context.settings, sla),
         periods=date_ranges.choices(span, sla, context.now),
         burns=context.ledger.burns.of([sla.name], span) if sla.burn_pairs else [],
-        misses=misses[:SHOWN_MISSES],
-        all_misses=len(misses),
+        misses=misses,
+        all_misses=count,
         exclusions=context.ledger.exclusions.listed([sla.name], span),
         pieces=airflow_runs.pieces(context, sla.cluster, span, page.airflow),
     )

@@ -41,20 +41,20 @@ window.kafkaSla = window.kafkaSla || {};
   // What clocks of the zone show as if it were UTC, and the instant at which they show it: across a change of the clock the nearest one.
   const shown = (at) => Date.parse(`${clock.format(at).replace(" ", "T")}Z`);
   const instant = (wanted) => { let at = wanted; for (let tries = 0; tries < 2; tries++) at += wanted - shown(at); return at; };
-  const minute = (ms) => new Date(ms).toISOString().slice(0, 16);
+  const written = (ms) => new Date(ms).toISOString().slice(0, ms % 60000 ? 19 : 16);
 
-  // A field for a time is sent as UTC, and shows the time of its reader.
+  // A field for a time is sent as UTC, and shows the time of its reader; what nobody changes is sent as it came, for one time of the clock may be two instants.
   const translate = (field) => {
     const sent = document.createElement("input"), label = field.labels[0].firstChild, utc = Date.parse(`${field.value}Z`);
     Object.assign(sent, { type: "hidden", name: field.name, value: field.value });
     field.removeAttribute("name");
     field.autocomplete = "off";
-    field.value = minute(shown(utc));
+    field.value = written(shown(utc));
     label.data = label.data.replace("UTC", short(utc));
     field.after(sent);
-    const follow = () => { sent.value = field.value && minute(instant(Date.parse(`${field.value}Z`))); field.title = `${sent.value.replace("T", " ")} UTC`; };
-    field.addEventListener("input", follow);
-    follow();
+    const name = () => { field.title = `${sent.value.replace("T", " ")} UTC`; };
+    field.addEventListener("input", () => { sent.value = field.value && written(instant(Date.parse(`${field.value}Z`))); name(); });
+    name();
   };
 
   window.kafkaSla.times = { zone, local: (ms) => local(new Date(ms)), localize };

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import html
+import re
 from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
 import pytest
 
+from kafka_sla.config.field_types import RESERVED
+from kafka_sla.web.app import create_app
 from tests.kafka_sla.web.conftest import Asker
 from tests.kafka_sla.web.world import HOSTILE
 
@@ -180,11 +183,18 @@ def test_misses_carry_cause_and_evidence(reader: Asker) -> None:
     assert miss == reader.json(f"/api/v1/misses/{miss['id']}")
 
 
-def test_the_newest_miss_is_first(reader: Asker) -> None:
-    starts = [miss["start"] for miss in reader.json("/api/v1/misses")]
+def test_the_open_miss_is_first_then_the_newest(reader: Asker) -> None:
+    found = [(miss["end"] is None, miss["start"]) for miss in reader.json("/api/v1/misses")]
 
-    assert len(starts) >= 2
-    assert sorted(starts, reverse=True) == starts
+    assert [True, False] == [is_open for is_open, _ in found]
+    assert sorted(found, reverse=True) == found
+
+
+def test_no_sla_can_have_the_name_of_an_address_below_another() -> None:
+    below = re.compile(r"(?:/api/v1)?/slas/\{sla:path\}/([^/]+)")
+    found = [below.fullmatch(route.path) for route in create_app().routes]  # type: ignore[attr-defined]
+
+    assert set(RESERVED) == {one[1] for one in found if one}
 
 
 @pytest.mark.parametrize(

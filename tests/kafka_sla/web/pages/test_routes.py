@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import html
+import os
 import re
 from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -110,10 +113,10 @@ def test_forms_keep_what_was_chosen(reader: Asker) -> None:
 
 
 def test_strangers_with_a_browser_are_shown_the_way_to_the_login(stranger: Asker) -> None:
-    answer = stranger.client.get("/kafka-sla/misses", headers={"accept": "text/html"})
+    answer = stranger.client.get("/kafka-sla/misses?team=Orders", headers={"accept": "text/html"})
 
     assert 401 == answer.status_code
-    assert "/auth/login?next=http%3A%2F%2Ftestserver%2Fkafka-sla%2Fmisses" in answer.text
+    assert '/auth/login?next=%2Fkafka-sla%2Fmisses%3Fteam%3DOrders"' in answer.text
 
 
 def test_who_logged_out_while_writing_logs_in_to_the_page_of_the_form(stranger: Asker) -> None:
@@ -144,6 +147,47 @@ def test_who_may_not_is_told_what(reader: Asker, outsider: Asker) -> None:
     assert "<h1>You may not see this</h1>\n<p>It needs the right to read the DAG kafka_sla in Airflow.</p>" in seen
     assert "<h1>You may not do this</h1>\n<p>It needs the right to edit the DAG kafka_sla in Airflow.</p>" in written
     assert "/auth/login" not in seen + written
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "told"),
+    [
+        ("/nowhere", 404, "<h1>Not found</h1>"),
+        (
+            "/misses?state=perhaps",
+            422,
+            "<p>State: Input should be &#39;&#39;, &#39;open&#39; or &#39;recovered&#39;.</p>",
+        ),
+        ("/brokers?broker=one", 422, "<h1>A parameter is not valid</h1>"),
+        ("/misses/a%00b", 400, "<p>The address holds a NUL, which no name has.</p>"),
+        ("/slas/orders?from=%00", 400, "holds a NUL"),
+        ("/misses?to=9990-01-01&from=9989-01-01", 400, "more than a year ahead"),
+    ],
+)
+def test_people_are_told_on_a_page_what_cannot_be_answered(reader: Asker, path: str, status: int, told: str) -> None:
+    as_people = {"accept": "text/html,*/*", "authorization": f"Bearer {reader.token}"}
+    page = reader.client.get(f"/kafka-sla{path}", headers=as_people)
+    answer = reader.client.get(f"/kafka-sla{path}", headers=as_people | {"accept": "*/*"})
+
+    assert (status, True) == (page.status_code, told in page.text)
+    assert (status, True) == (answer.status_code, bool(answer.json()["detail"]))
+
+
+def test_a_defect_is_told_as_one_and_leaves_the_headers_strict(
+    reader: Asker, asgi: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from starlette.testclient import TestClient
+
+    def broken(*_: Any) -> None:
+        raise ZeroDivisionError("of a day without hours")
+
+    monkeypatch.setattr("kafka_sla.web.pages.routes.overview", broken)
+    headers = {"accept": "text/html", "authorization": f"Bearer {reader.token}"}
+    answer = TestClient(asgi, raise_server_exceptions=False).get("/kafka-sla/", headers=headers)
+
+    assert (500, True) == (answer.status_code, "This is a defect of kafka_sla (ZeroDivisionError)" in answer.text)
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert "of a day without hours" not in answer.text
 
 
 def test_a_tab_of_a_dag_that_measures_nothing_says_so(reader: Asker) -> None:
@@ -182,7 +226,25 @@ def test_a_miss_is_exported_as_one_file_that_needs_nothing_else(reader: Asker) -
     assert html.escape(miss["evidence"]["sentence"]) in answer.text
     assert {"data:image/png;base64"} == {str(image["src"]).partition(",")[0] for image in found.all("img")}
     assert [] == found.all("script") + found.all("link")
-    assert f"http://testserver/kafka-sla/misses/{miss['id']}" in {a["href"] for a in found.all("a")}
+    assert f"http://airflow.example:8080/kafka-sla/misses/{miss['id']}" in {a["href"] for a in found.all("a")}
+
+
+@pytest.mark.parametrize("where", ["of ours", "of Airflow"])
+def test_links_for_elsewhere_are_of_the_address_that_people_use_not_of_the_one_behind_the_proxy(
+    reader: Asker, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (miss,) = reader.json("/api/v1/misses", state="open")
+    config = Path(os.environ["KAFKA_SLA_CONFIG"])
+    if where == "of ours":
+        ours = config.with_name("with_base_url.yml")
+        ours.write_text(config.read_text() + "base_url: https://airflow.corp.example/data/\n")
+        monkeypatch.setenv("KAFKA_SLA_CONFIG", str(ours))
+    else:
+        monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://airflow.corp.example/data")
+    mine = f"https://airflow.corp.example/data/kafka-sla/misses/{miss['id']}"
+
+    assert f"<code>{mine}</code>" in reader.get(f"/misses/{miss['id']}").text
+    assert mine in {a["href"] for a in Elements(reader.get(f"/misses/{miss['id']}/document").text).all("a")}
 
 
 @pytest.mark.parametrize("path", ["/unread", "/brokers", "/replication", "/coverage", "/quality"])
@@ -215,7 +277,10 @@ def test_coverage_has_a_row_a_cluster_and_a_cell_a_day_that_leads_to_what_is_mis
 def test_the_page_of_a_miss_offers_its_link_to_copy(reader: Asker) -> None:
     (miss, *_) = reader.json("/api/v1/misses")
 
-    assert f"<code>http://testserver/kafka-sla/misses/{miss['id']}</code>" in reader.get(f"/misses/{miss['id']}").text
+    assert (
+        f"<code>http://airflow.example:8080/kafka-sla/misses/{miss['id']}</code>"
+        in reader.get(f"/misses/{miss['id']}").text
+    )
 
 
 def test_the_former_page_of_missing_time_leads_to_coverage_with_its_period(reader: Asker) -> None:
