@@ -247,6 +247,30 @@ def test_a_stranger_comes_back_from_the_login_to_the_page_that_was_asked_for(chr
         assert page.locator("h1").inner_text() == "Misses"
 
 
+def test_a_comment_that_was_sent_after_the_session_s_end_is_there_again_after_the_login(
+    chromium: Any, web: AirflowWeb
+) -> None:
+    session = [{"name": "_token", "value": web.token("operator"), "url": web.address}]
+    with chromium.new_context() as context:
+        context.set_default_timeout(WAIT_MS)
+        context.add_cookies(session)
+        page = context.new_page()
+        page.goto(f"{web.address}/kafka-sla/misses?state=open")
+        page.locator("td.time a").first.click()
+        context.clear_cookies()
+        page.get_by_label("Comment").fill("14:02 deployed\n14:10 rolled back")
+        page.get_by_role("button", name="Comment").click()
+        page.get_by_role("link", name="Log in").wait_for()
+        context.add_cookies(session)
+        page.goto(page.url.removesuffix("/notes"))
+
+        assert "14:02 deployed\n14:10 rolled back" == page.get_by_label("Comment").input_value()
+        page.get_by_role("button", name="Comment").click()
+        page.wait_for_url("**#notes")
+        assert "" == page.get_by_label("Comment").input_value()
+        assert "14:02 deployed\n14:10 rolled back" in page.locator(".comment").last.inner_text()
+
+
 def test_an_open_overview_refreshes_itself(opened: Opened) -> None:
     page = opened("/kafka-sla/")
     page.evaluate("document.querySelector('table.slas').dataset.old = 'yes'")

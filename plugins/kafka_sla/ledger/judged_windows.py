@@ -71,7 +71,8 @@ _DAYS_AT_ONCE = 32
 
 def window_of(row: Row[Any]) -> SlaWindow:
     """A row of `sla_windows`."""
-    values = {name: row._mapping[name] for name in WINDOW_FIELDS}
+    of_row = row._mapping  # made anew each time it is asked for
+    values = {name: of_row[name] for name in WINDOW_FIELDS}
     return SlaWindow(window=Interval(row.window_start, row.window_end), **values | {"reason": row.reason or ""})
 
 

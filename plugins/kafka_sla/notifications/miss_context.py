@@ -99,9 +99,9 @@ def run_link(run_url: str | None) -> list[tuple[str, str]]:
 def commands(sla: Sla, miss: Miss, until: datetime) -> list[str]:
     """What to type to see more, at a shell that has the configuration."""
     start, end = (f"{at:%Y-%m-%dT%H:%M:%SZ}" for at in (miss.start - _BEFORE, until))
-    named = shlex.quote(sla.name)
+    named = shlex.quote(f"--sla={sla.name}") if sla.name.startswith("-") else f"--sla {shlex.quote(sla.name)}"
     return [
-        f"kafka-sla misses --sla {named} --from {start} --json",
+        f"kafka-sla misses {named} --from {start} --json",
         f"kafka-sla export consumer_latency --cluster {miss.cluster} --from {start} --to {end}",
     ]
 

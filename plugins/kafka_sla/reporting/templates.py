@@ -48,6 +48,16 @@ def visible(text: str) -> str:
     return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in _UNSEEN else c for c in text)
 
 
+def html_lines(text: str) -> Markup:
+    """What somebody wrote, line by line."""
+    return Markup("<br>").join(map(visible, text.splitlines()))
+
+
+def text_lines(text: str, indent: int) -> Markup:
+    """The same for plain text, with all lines after the first so far to the right."""
+    return Markup(f"\n{' ' * indent}".join(map(visible, text.splitlines())))  # noqa: S704  plain text escapes nothing
+
+
 def _finalize(value: Any) -> Any:
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
@@ -90,11 +100,13 @@ _TEMPLATES.filters |= {
         duration,
         during,
         evidence_rows,
+        html_lines,
         limit,
         objective,
         place,
         requirement,
         share_of_budget_left,
+        text_lines,
         the_period,
         this_period,
         upper_first,

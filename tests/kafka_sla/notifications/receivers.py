@@ -38,10 +38,21 @@ def closed(required: dict[str, Any], optional: dict[str, Any] | None = None) -> 
 
 TIME = {"type": "string", "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$"}
 WEB = {"type": "string", "pattern": "^https?://"}
-SLACK_TEXT = closed({"type": {"enum": ["plain_text", "mrkdwn"]}, "text": text(3_000)})
+SLACK_RUNS = {
+    "type": "array",
+    "minItems": 1,
+    "items": {
+        "oneOf": [
+            closed({"type": {"const": "text"}, "text": text(3_000)}),
+            closed({"type": {"const": "link"}, "url": WEB, "text": text(3_000)}),
+        ]
+    },
+}
+SLACK_SECTION = closed({"type": {"const": "rich_text_section"}, "elements": SLACK_RUNS})
 SLACK = closed(
     {"text": text(40_000)},
     {
+        "mrkdwn": {"type": "boolean"},
         "blocks": {
             "type": "array",
             "maxItems": 50,
@@ -50,29 +61,36 @@ SLACK = closed(
                     closed(
                         {
                             "type": {"const": "header"},
-                            "text": closed({"type": {"const": "plain_text"}, "text": text(150)}),
+                            "text": closed(
+                                {"type": {"const": "plain_text"}, "text": text(150)}, {"emoji": {"type": "boolean"}}
+                            ),
                         }
                     ),
-                    closed({"type": {"const": "section"}, "text": SLACK_TEXT}),
+                    closed(
+                        {
+                            "type": {"const": "rich_text"},
+                            "elements": {"type": "array", "minItems": 1, "items": SLACK_SECTION},
+                        }
+                    ),
                 ]
             },
-        }
+        },
     },
 )
-CARD_TEXT = closed(
-    {"type": {"const": "TextBlock"}, "text": text(28_000)},
+CARD_RUN = closed(
+    {"type": {"const": "TextRun"}, "text": text(28_000)},
     {
-        "wrap": {"type": "boolean"},
         "size": {"enum": ["small", "default", "medium", "large", "extraLarge"]},
         "weight": {"enum": ["lighter", "default", "bolder"]},
         "color": {"enum": ["default", "dark", "light", "accent", "good", "warning", "attention"]},
     },
 )
+CARD_TEXT = closed({"type": {"const": "RichTextBlock"}, "inlines": {"type": "array", "minItems": 1, "items": CARD_RUN}})
 CARD = closed(
     {
         "$schema": {"const": "http://adaptivecards.io/schemas/adaptive-card.json"},
         "type": {"const": "AdaptiveCard"},
-        "version": {"enum": ["1.0", "1.2", "1.3", "1.4", "1.5"]},
+        "version": {"enum": ["1.2", "1.3", "1.4", "1.5"]},
         "body": {"type": "array", "items": CARD_TEXT},
     },
     {

@@ -16,6 +16,7 @@ import pytest
 
 from kafka_sla.cli.console.arguments import parser
 from kafka_sla.ledger.notices.outbox import Notice
+from kafka_sla.ledger.triage import Note
 from kafka_sla.model.entities import Miss, Sla
 from kafka_sla.notifications.miss_context import Surroundings
 from kafka_sla.notifications.miss_email import compose
@@ -232,11 +233,20 @@ def test_other_slas_that_are_missed_are_named_nearest_first() -> None:
     assert "Also missed" not in part(mail(), "plain")
 
 
-def test_the_commands_to_look_further_can_be_typed() -> None:
-    sla = promise(name="billing's alerts")
+def test_a_comment_keeps_its_lines_and_makes_nothing_else_of_the_mail() -> None:
+    noted = Note("comment", "on-call", "14:02 deployed\r\n14:10 <b>rolled</b> back\u202e", miss().start)
+    message = mail(around=replace(beside(), notes=(noted,)))
+
+    assert "14:02 deployed\n  14:10 <b>rolled</b> back\N{REPLACEMENT CHARACTER}" in part(message, "plain")
+    assert "14:02 deployed<br>14:10 &lt;b&gt;rolled&lt;/b&gt; back\N{REPLACEMENT CHARACTER}" in part(message, "html")
+
+
+@pytest.mark.parametrize("name", ["billing's alerts", "-payments.eu $HOME", "--json"])
+def test_the_commands_to_look_further_can_be_typed(name: str) -> None:
+    sla = promise(name=name)
     text = part(mail(sla=sla), "plain")
     typed = next(line.strip() for line in text.splitlines() if line.strip().startswith("kafka-sla misses"))
 
     asked = parser().parse_args(shlex.split(typed)[1:])
 
-    assert (asked.sla, asked.start) == ("billing's alerts", miss().start - timedelta(minutes=30))
+    assert (asked.sla, asked.start) == (name, miss().start - timedelta(minutes=30))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from urllib.parse import quote
 
 from kafka_sla.model.entities import WebhookFormat
@@ -11,14 +11,10 @@ from kafka_sla.notifications.webhooks.event import as_json
 from kafka_sla.notifications.webhooks.formats import (
     OPSGENIE_MESSAGE,
     OPSGENIE_TEXT,
-    SLACK_BLOCKS,
-    SLACK_TEXT,
-    TEAMS_TEXT,
     Call,
+    Line,
     alert,
     card,
-    chunks,
-    escaped,
     slack_message,
     triggered,
 )
@@ -30,14 +26,12 @@ _SEVERITIES = {"page": ("critical", "P1"), "ticket": ("warning", "P3")}
 
 
 def _slack(event: BurnEvent, _: str) -> Call:
-    return slack_message(event.title, [escaped(event.sentence), *chunks(_slack_lines(event), SLACK_TEXT, SLACK_BLOCKS)])
+    return slack_message(event.title, event.sentence, _lines(event))
 
 
 def _teams(event: BurnEvent, _: str) -> Call:
-    (lines,) = chunks([*map(_line, event.burns), _rest(event)], TEAMS_TEXT, 1)
     links = [("Runbook", event.burns[0].runbook), ("SLA" if len(event.burns) == 1 else "SLAs", event.url)]
-    texts = [event.sentence, lines.replace("\n", "\n\n")]
-    return card(event.title, texts, links, is_good=event.kind == "burn_over")
+    return card(event.title, [Line(event.sentence), *_lines(event)], links, is_good=event.kind == "burn_over")
 
 
 def _pagerduty(event: BurnEvent, secret: str) -> Call:
@@ -106,12 +100,8 @@ def _rest(event: BurnEvent) -> str:
     return f"Still burning: {', '.join(burn.sla for burn in event.still_burning)}" if event.still_burning else ""
 
 
-def _slack_lines(event: BurnEvent) -> Iterator[str]:
-    for burn in event.burns:
-        text = escaped(_line(burn))
-        yield f"<{burn.url}|{escaped(burn.sla)}>{text.removeprefix(escaped(burn.sla))}" if burn.url else text
-    if event.still_burning:
-        yield escaped(_rest(event))
+def _lines(event: BurnEvent) -> list[Line]:
+    return [*(Line(_line(burn), burn.sla, burn.url) for burn in event.burns), Line(_rest(event))]
 
 
 FORMATS: dict[WebhookFormat, Callable[[BurnEvent, str], Call]] = {

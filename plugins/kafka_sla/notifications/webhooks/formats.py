@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
 from kafka_sla.model.entities import WebhookFormat
 from kafka_sla.notifications.webhooks.event import ReportedMiss, WebhookEvent, as_json
+from kafka_sla.reporting.templates import visible
 from kafka_sla.text.formatting import count
 from kafka_sla.text.natural_order import natural
 from kafka_sla.text.timestamps import instant_text
 
-SLACK_TEXT, _SLACK_HEADER, SLACK_BLOCKS = 2_900, 150, 48
-"""Characters of a section, of a header, and blocks: Slack allows 3,000, 150 and 50."""
-TEAMS_TEXT = 12_000
-"""Characters of a card's list: Teams allows 28 KB for all of the card, and a character may take two bytes."""
+_SLACK_TEXT, _SLACK_HEADER, _SLACK_BLOCKS = 2_900, 150, 48
+"""Characters of a block, of a header, and blocks: Slack allows 3,000, 150 and 50."""
+_TEAMS_BYTES = 24_000
+"""Of a card's texts as JSON: Teams allows 28 KB for all of the card."""
+_LINE = 2_000
+"""Characters of one line: of more only the first."""
 _PAGERDUTY_SUMMARY, OPSGENIE_MESSAGE, OPSGENIE_TEXT = 1_024, 130, 15_000
+_SIZE_OF_MORE = 120
+"""What the number of lines that are left out takes at most."""
 _FIRING = timedelta(days=30)
 """Alertmanager takes an alert for resolved after five minutes unless it says until when it fires."""
 
@@ -32,46 +38,78 @@ class Call:
     body: Any
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a message; what it begins with may link."""
+
+    text: str
+    name: str = ""
+    url: str = ""
+
+
 def slack(event: WebhookEvent, _: str) -> Call:
     """An incoming webhook: a header, why, and every SLA."""
-    texts = [escaped(event.misses[0].sentence), *chunks(_slack_lines(event), SLACK_TEXT, SLACK_BLOCKS)]
-    return slack_message(event.title, texts)
+    return slack_message(event.title, event.misses[0].sentence, _lines(event))
 
 
-def slack_message(title: str, texts: Iterable[str]) -> Call:
-    """A header and a section for each text, which is Slack's mark-down."""
-    header = {"type": "header", "text": {"type": "plain_text", "text": title[:_SLACK_HEADER]}}
-    sections = [{"type": "section", "text": {"type": "mrkdwn", "text": text}} for text in texts if text]
-    return Call("", {"text": escaped(title), "blocks": [header, *sections]})
+def slack_message(title: str, why: str, lines: Iterable[Line]) -> Call:
+    """A header, why, and the lines: as rich text, in which no name of a group or topic is mark-up or calls people."""
+    header = {"type": "header", "text": {"type": "plain_text", "text": visible(title)[:_SLACK_HEADER], "emoji": False}}
+    blocks = [
+        _rich_text(some) for some in ([Line(why)] if why else [], *_chunks(lines, _SLACK_TEXT, _SLACK_BLOCKS, _size))
+    ]
+    told = visible(title).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return Call("", {"text": told, "mrkdwn": False, "blocks": [header, *filter(None, blocks)]})
+
+
+def _rich_text(lines: list[Line]) -> dict[str, Any] | None:
+    if not lines:
+        return None
+    return {
+        "type": "rich_text",
+        "elements": [{"type": "rich_text_section", "elements": list(_elements(line))} for line in lines],
+    }
+
+
+def _elements(line: Line) -> Iterator[dict[str, str]]:
+    """A link where there is one, and the text after it."""
+    name, text = visible(line.name), visible(line.text)
+    if line.url:
+        yield {"type": "link", "url": line.url, "text": name}
+        text = text.removeprefix(name)
+    if text:
+        yield {"type": "text", "text": text}
+
+
+def _size(line: Line) -> int:
+    return len(line.text)
 
 
 def teams(event: WebhookEvent, _: str) -> Call:
     """A workflow that posts an adaptive card when a webhook request is received."""
-    (lines,) = chunks([*map(_line, event.misses), _open_line(event)], TEAMS_TEXT, 1)
-    texts = [event.misses[0].sentence, lines.replace("\n", "\n\n")]
     links = [("Runbook", event.misses[0].runbook), ("Misses", event.url)]
-    return card(event.title, texts, links, is_good=event.kind == "recovered")
+    why = event.misses[0].sentence
+    return card(event.title, [Line(why), *_lines(event)], links, is_good=event.kind == "recovered")
 
 
-def card(title: str, texts: Iterable[str], links: Iterable[tuple[str, str]], *, is_good: bool) -> Call:
-    """An adaptive card: a coloured title, a block for each text, a button for each link (name, address)."""
-    heading = {
-        "type": "TextBlock",
-        "size": "large",
-        "weight": "bolder",
-        "wrap": True,
-        "text": title,
-        "color": "good" if is_good else "attention",
-    }
+def card(title: str, lines: Iterable[Line], links: Iterable[tuple[str, str]], *, is_good: bool) -> Call:
+    """An adaptive card: a coloured title, a block for each line, a button for each link (name, address). Its runs of
+    text are no Markdown, so that no name of a group or topic is."""
+    heading = _run(title, size="large", weight="bolder", color="good" if is_good else "attention")
+    (shown,) = _chunks(lines, _TEAMS_BYTES, 1, lambda line: len(json.dumps(_run(line.text))))
     content = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
         "type": "AdaptiveCard",
         "version": "1.4",
-        "body": [heading, *({"type": "TextBlock", "wrap": True, "text": text} for text in texts if text)],
+        "body": [heading, *(_run(line.text) for line in shown)],
         "actions": [{"type": "Action.OpenUrl", "title": name, "url": url} for name, url in links if url],
     }
     attached = {"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": None, "content": content}
     return Call("", {"type": "message", "attachments": [attached]})
+
+
+def _run(text: str, **looks: str) -> dict[str, Any]:
+    return {"type": "RichTextBlock", "inlines": [{"type": "TextRun", "text": visible(text), **looks}]}
 
 
 def pagerduty(event: WebhookEvent, secret: str) -> Call:
@@ -163,7 +201,7 @@ def alert(
         "labels": {name: value for name, value in labels.items() if value},
         "annotations": {name: value for name, value in notes.items() if value},
         "startsAt": instant_text(start),
-        "endsAt": instant_text(end or start + _FIRING),
+        "endsAt": instant_text(end or max(start, datetime.now(UTC)) + _FIRING),
         **({"generatorURL": url} if url else {}),
     }
 
@@ -182,28 +220,24 @@ def _open_line(event: WebhookEvent) -> str:
     return f"Still missed: {', '.join(miss.sla for miss in event.still_open)}" if event.still_open else ""
 
 
-def _slack_lines(event: WebhookEvent) -> Iterator[str]:
-    for miss in event.misses:
-        text = escaped(_line(miss))
-        yield f"<{miss.url}|{escaped(miss.sla)}>{text.removeprefix(escaped(miss.sla))}" if miss.url else text
-    if event.still_open:
-        yield escaped(_open_line(event))
+def _lines(event: WebhookEvent) -> list[Line]:
+    return [*(Line(_line(miss), miss.sla, miss.url) for miss in event.misses), Line(_open_line(event))]
 
 
-def escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def chunks(lines: Iterable[str], size: int, most: int) -> list[str]:
-    """The lines as texts of at most `size` characters; of what `most` texts cannot hold only the number of lines."""
-    texts, left = [""], 0
-    for line in lines:
-        cut = line[: size - 40]
-        room = size - (40 if len(texts) == most else 0)
-        if not left and len(texts[-1]) + len(cut) < room:
-            texts[-1] += f"\n{cut}" if texts[-1] else cut
-        elif len(texts) < most:
-            texts.append(cut)
+def _chunks(lines: Iterable[Line], size: int, most: int, size_of: Callable[[Line], int]) -> list[list[Line]]:
+    """The lines in groups of at most that size; of what `most` groups cannot hold only the number of lines."""
+    groups: list[list[Line]] = [[]]
+    used = left = 0
+    for line in (replace(line, text=line.text[:_LINE]) for line in lines if line.text):
+        room = size - (_SIZE_OF_MORE if len(groups) == most else 0)
+        if not left and used + size_of(line) <= room:
+            groups[-1].append(line)
+            used += size_of(line)
+        elif len(groups) < most:
+            groups.append([line])
+            used = size_of(line)
         else:
             left += 1
-    return [*texts[:-1], f"{texts[-1]}\nand {count(left)} more"] if left else texts
+    if left:
+        groups[-1].append(Line(f"and {count(left)} more"))
+    return groups

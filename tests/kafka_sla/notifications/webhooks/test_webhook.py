@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import hmac
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, get_args
@@ -84,6 +85,49 @@ def test_all_of_five_hundred_misses_are_named(format: str) -> None:
 
     text = json.dumps(body)
     assert [name for name in known(500) if name not in text] == []
+
+
+@pytest.mark.parametrize("format", ["slack", "teams"])
+def test_a_name_is_shown_as_it_is_and_is_no_mark_up_no_link_and_calls_nobody(format: str) -> None:
+    """Runs of text are shown as they are by both; whatever else a block may hold would be read as mark-up."""
+    name = "<!channel> *a*_b_ [x](http://evil.example) ${{DATE(now)}} \u202etxt"
+    misses = [replace(slow(sla), sla=name, worst_group=name) for sla in slas(1)]
+    sla = replace(slas(1)[0], name=name)
+    (body,) = received(format, event_of({name: sla}, incident("opened", misses))).bodies
+    runs = [run for run in objects(body) if run.get("type") in ("text", "link", "TextRun")]
+    seen = name.replace("\u202e", "\N{REPLACEMENT CHARACTER}")
+
+    assert any(seen in run["text"] for run in runs)
+    assert not any("\u202e" in text for text in map(json.dumps, runs))
+    assert {one.get("type") for one in objects(body)} & {"mrkdwn", "TextBlock"} == set()
+    assert body.get("mrkdwn", False) is False
+    assert "<!channel>" not in body.get("text", "")
+
+
+def objects(value: Any) -> Iterator[dict[str, Any]]:
+    """Every object of a JSON value."""
+    if isinstance(value, dict):
+        yield value
+    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from objects(one)
+
+
+def test_a_card_holds_what_teams_takes_of_names_in_any_script() -> None:
+    number, long = 300, "\N{HIRAGANA LETTER A}" * 90
+    misses = [replace(slow(sla), sla=f"{long}{n}") for n, sla in enumerate(slas(number))]
+    named = {miss.sla: replace(sla, name=miss.sla) for miss, sla in zip(misses, slas(number), strict=True)}
+    receiver = received("teams", event_of(named, incident("opened", misses[:150], misses[150:], number)))
+
+    assert len(receiver.raw[0]) < 28_000
+    assert "more" in receiver.bodies[0]["attachments"][0]["content"]["body"][-1]["inlines"][0]["text"]
+
+
+def test_alertmanager_keeps_a_miss_firing_that_began_months_ago() -> None:
+    now = datetime.now(UTC)
+    old = replace(slow(slas(1)[0]), start=now - timedelta(days=90))
+    (body,) = received("alertmanager", event_of(known(1), replace(incident("opened", [old]), incident=old.id))).bodies
+
+    assert datetime.fromisoformat(body[0]["endsAt"]) > now + timedelta(days=1)
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,7 @@ def test_an_acknowledgement_and_a_comment_are_seen_on_the_page_in_the_list_and_i
     from kafka_sla.web.queries.context import open_context
 
     answer = write(operator, miss, kind="acknowledged")
+    write(operator, miss, kind="acknowledged")
     write(operator, miss, kind="comment", text=f"deploy of 14:02 rolled back {HOSTILE}")
     page = html.unescape(reader.get(f"/misses/{miss}").text)
 
@@ -92,6 +93,14 @@ def test_an_acknowledgement_and_a_comment_are_seen_on_the_page_in_the_list_and_i
     (found,) = [one for one in context.ledger.verdicts.misses() if one.id == miss]
     noted = surroundings(context.ledger, context.settings.sla(found.sla), found, found.opened_at).notes
     assert [(note.kind, note.author) for note in noted] == [("acknowledged", "somebody"), ("comment", "somebody")]
+
+
+def test_a_comment_keeps_its_lines_and_holds_no_nul(operator: Asker, reader: Asker, miss: str) -> None:
+    write(operator, miss, kind="comment", text="14:02 deployed\r\n14:10 rolled back")
+    refused = write(operator, miss, kind="comment", text="a\0b")
+
+    assert "14:02 deployed<br>14:10 rolled back" in reader.get(f"/misses/{miss}").text
+    assert (400, True) == (refused.status_code, "text holds a NUL" in refused.text)
 
 
 def test_the_page_of_a_miss_links_those_that_were_reported_with_it(reader: Asker, miss: str) -> None:
