@@ -87,7 +87,8 @@ def sync(path: str) -> None:
 
 def not_written(path: str, error: OSError) -> StoreError:
     """The error for a warehouse that is full, gone or not ours to write."""
-    reason = " ".join(str(error.strerror or error).split())
+    told = os.strerror(error.errno) if error.errno else str(error)  # Arrow's own words name the file beside the target
+    reason = " ".join(told.split())
     return StoreError(
         f"{path} cannot be read or written: {reason}; make room or the folder available again, and"
         " run it again: nothing half-written is left or shown"

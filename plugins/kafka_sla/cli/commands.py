@@ -125,10 +125,10 @@ def _status(place: Workplace, asked: argparse.Namespace) -> int:
     from kafka_sla.ledger.ledger import Ledger
     from kafka_sla.pipeline.chain_rows import newest_chains
 
-    settings, ledger = place.settings, Ledger(place.store)
+    settings, ledger = place.settings, Ledger(place.known_store)
     clusters = cluster_status(settings, ledger)
     until = {c.cluster: c.last.end for c in clusters if c.last}
-    lake = Lake(place.store)
+    lake = Lake(place.known_store)
     paces = published_catch_ups(lake, settings.slas, until, settings.window_ms)
     chains = newest_chains(lake, settings.slas, until, settings.window_ms)
     if asked.json:
@@ -143,7 +143,7 @@ def _misses(place: Workplace, asked: argparse.Namespace) -> int:
     from kafka_sla.ledger.ledger import Ledger
 
     sla = place.settings.sla(asked.sla).name if asked.sla else None
-    ledger = Ledger(place.store)
+    ledger = Ledger(place.known_store)
     verdicts = ledger.verdicts
     configured = {one.name for one in place.settings.slas}
     found = verdicts.misses(sla, interval_of(asked), open_only=asked.open)

@@ -12,6 +12,7 @@ from kafka_sla.cli.console.context import Workplace
 from kafka_sla.cli.console.requested import check_output, interval_of
 from kafka_sla.cli.console.results import show
 from kafka_sla.errors import BadRequest
+from kafka_sla.text.timestamps import instant_text
 
 if TYPE_CHECKING:
     from kafka_sla.lake.files.export_files import Format
@@ -22,8 +23,10 @@ def report(place: Workplace, asked: argparse.Namespace) -> int:
     from kafka_sla.reporting.report import write_report
 
     check_output(asked.output)
-    slas = [place.settings.sla(name) for name in asked.sla] or place.settings.slas
-    path = write_report(asked.output, Ledger(place.store), slas, interval_of(asked))
+    slas, interval = [place.settings.sla(name) for name in asked.sla] or place.settings.slas, interval_of(asked)
+    if interval.start >= datetime.now(UTC):
+        raise BadRequest(f"--from {instant_text(interval.start)} is in the future: there is nothing to report yet")
+    path = write_report(asked.output, Ledger(place.known_store), slas, interval)
     show(asked, {"page": path, "slas": [sla.name for sla in slas]}, lambda: str(path))
     return 0
 
@@ -31,7 +34,7 @@ def report(place: Workplace, asked: argparse.Namespace) -> int:
 def digest(place: Workplace, asked: argparse.Namespace) -> int:
     from kafka_sla.notifications import digest_delivery
 
-    settings, store, smtp = place.settings, place.store, place.smtp if asked.mail_to else None
+    settings, store, smtp = place.settings, place.known_store, place.smtp if asked.mail_to else None
     at = digest_delivery.day_asked(settings.digest(asked.name), asked.day, datetime.now(UTC))
     if asked.output:
         check_output(asked.output)
@@ -55,7 +58,7 @@ def export(place: Workplace, asked: argparse.Namespace) -> int:
     target, form = asked.output, _form(asked)
     _check(asked, form)
     clusters = [place.settings.cluster(name).name for name in asked.cluster] or None
-    rows = Lake(place.store).published(asked.table, interval_of(asked), clusters)
+    rows = Lake(place.known_store).published(asked.table, interval_of(asked), clusters)
     if asked.by != "partition":
         rows = rolled_up(rows, asked.by)
     if target is None:

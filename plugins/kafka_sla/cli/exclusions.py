@@ -34,7 +34,7 @@ def _add(place: Workplace, asked: argparse.Namespace) -> int:
         now=datetime.now(UTC),
         window_ms=settings.window_ms,
     )
-    ledger = Ledger(place.store)
+    ledger = Ledger(place.known_store)
     added = ledger.exclusions.add(wanted)
     text = f"{added.id}: {added.sla}: {added.span} is excluded: {added.reason}"
     show(asked, _values(added), lambda: _with_burns(ledger, added, text))
@@ -42,7 +42,7 @@ def _add(place: Workplace, asked: argparse.Namespace) -> int:
 
 
 def _undo(place: Workplace, asked: argparse.Namespace) -> int:
-    ledger = Ledger(place.store)
+    ledger = Ledger(place.known_store)
     undone = ledger.exclusions.undo(asked.id, _author(asked), asked.reason)
     text = f"{undone.id}: {undone.sla}: {undone.span} counts again"
     show(asked, _values(undone), lambda: _with_burns(ledger, undone, text))
@@ -65,7 +65,7 @@ def _with_burns(ledger: Ledger, one: Exclusion, text: str) -> str:
 
 def _list(place: Workplace, asked: argparse.Namespace) -> int:
     slas = [place.settings.sla(asked.sla).name] if asked.sla else None
-    found = Ledger(place.store).exclusions.listed(slas, interval_of(asked))
+    found = Ledger(place.known_store).exclusions.listed(slas, interval_of(asked))
     header = ("id", "SLA", "from", "to", "by", "at", "state", "reason")
     rows = [
         (

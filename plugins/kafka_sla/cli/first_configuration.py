@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import json
 
+from pydantic import TypeAdapter, ValidationError
+
+from kafka_sla.config.field_types import ClusterName, Pattern
+from kafka_sla.errors import BadRequest
+
 _TEXT = """\
 # What kafka-sla measures, and which SLAs it judges. Verify it with: kafka-sla check
 # No passwords here. The connection is an Airflow connection, or for the command line a variable such as
@@ -27,7 +32,12 @@ slas:
 
 
 def first_configuration(cluster: str, group: str, topic: str) -> str:
-    """YAML that `load_settings` takes, whatever the names hold."""
+    """YAML that `load_settings` takes, whatever the names hold; BadRequest names one that no configuration takes."""
+    for option, name, kind in (("cluster", cluster, ClusterName), ("group", group, Pattern), ("topic", topic, Pattern)):
+        try:
+            TypeAdapter(kind).validate_python(name)
+        except ValidationError as error:
+            raise BadRequest(f"--{option} {name!r} is {error.errors()[0]['ctx']['error']}") from error
     connection = "kafka_" + "".join(char if char.isalnum() and char.isascii() else "_" for char in cluster)
     return _TEXT.format(
         cluster=json.dumps(cluster),

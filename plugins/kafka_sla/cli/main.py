@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import signal
 import sys
@@ -29,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows no dash shows a question mark
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it tells of folders and fonts that nobody asked for
     progress.QUIET.set(getattr(asked, "quiet", False))
     place = Workplace(getattr(asked, "config", None), getattr(asked, "store", None))
     try:

@@ -45,7 +45,7 @@ def command(place: Workplace, asked: argparse.Namespace) -> int:
 
 
 def _move(place: Workplace, asked: argparse.Namespace) -> int:
-    found = move(place.store)
+    found = move(place.known_store)
     text = f"{place.store.warehouse}: {found.tables} tables moved, {found.files} files in them"
     show(asked, {"warehouse": place.store.warehouse, "tables": found.tables, "files": found.files}, lambda: text)
     return 0
@@ -59,15 +59,16 @@ def _copy(place: Workplace, asked: argparse.Namespace) -> int:
         if asked.target
         else Store.from_connection(environment_connection(asked.to_connection))
     )
-    with step(f"copy {place.store.warehouse}") as say:
-        copied = copy_store(place.store, target, say)
+    source = place.known_store
+    with step(f"copy {source.warehouse}") as say:
+        copied = copy_store(source, target, say)
     text = f"{target.warehouse}: {plural(copied.files, 'file')} copied, {copied.bytes:,} bytes; checked and ready"
     show(asked, {"warehouse": target.warehouse, "files": copied.files, "bytes": copied.bytes}, lambda: text)
     return 0
 
 
 def _check(place: Workplace, asked: argparse.Namespace) -> int:
-    found, inspection = _look(place.store)
+    found, inspection = _look(place.known_store)
     show(asked, _values(found, inspection), lambda: _text(found, inspection))
     return int(bool(found))
 
@@ -76,7 +77,7 @@ def _repair(place: Workplace, asked: argparse.Namespace) -> int:
     """As JSON one object at the end; else what is damaged now is printed before anything is changed."""
     if asked.json and not asked.yes:
         raise BadRequest("repair with --json puts no question: add --yes, once nothing else uses the store")
-    found, inspection = _look(place.store)
+    found, inspection = _look(place.known_store)
     before = found
     if not asked.json:
         print(_text(found, inspection))

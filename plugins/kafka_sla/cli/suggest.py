@@ -57,7 +57,7 @@ def _found(place: Workplace, asked: argparse.Namespace) -> Iterator[Suggestion]:
     from kafka_sla.ledger.ledger import Ledger
     from kafka_sla.pipeline.suggestions import suggestions
 
-    settings, lake, ledger = place.settings, Lake(place.store), Ledger(place.store)
+    settings, lake, ledger = place.settings, Lake(place.known_store), Ledger(place.known_store)
     taken = {sla.name for sla in settings.slas}
     for wanted in _wanted(place, asked):
         with step(f"suggest for {wanted.cluster}") as say:

@@ -68,6 +68,10 @@ class Ledger:
         """The same question asked anew, however long the ledger has been open."""
         self._database.verify()
 
+    def has_begun(self) -> bool:
+        """Whether there is a store at all. Writes nothing."""
+        return self._database.has_begun()
+
     def check_integrity(self) -> None:
         """StoreError where the database finds its own pages damaged. Postgres tells of them when it reads them."""
         self._database.check_integrity()

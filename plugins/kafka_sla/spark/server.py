@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from typing import NoReturn
 
@@ -30,8 +31,23 @@ def become_server(port: int, *, address: str, memory: str, master: str) -> NoRet
             f"whoever reaches {address}:{port} could run code here: set {TOKEN} to a secret, and give it to the Airflow"
             " connection as its password"
         )
+    _check_free(port, address)
     command = _command(port, address, memory, master)
     os.execve(command[0], command, _environment(master))  # noqa: S606
+
+
+def _check_free(port: int, address: str) -> None:
+    """SparkFailed where nobody can listen: Spark would say so in Java, after it has started."""
+    try:
+        family, *_, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, socket.SOCK_STREAM) as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind(place)
+    except OSError as error:
+        raise SparkFailed(
+            f"spark-server cannot listen at {address}, port {port}: {error.strerror}; name another --port, or an"
+            " --address of this machine"
+        ) from error
 
 
 def _command(port: int, address: str, memory: str, master: str) -> list[str]:

@@ -34,7 +34,7 @@ def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
 def test_what_cannot_be_measured_is_named_until_it_is_published(
     configured: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["run", *TIMES, "--driver-memory", "1k"]) != 0
+    assert main(["run", *TIMES, "--driver-memory", "200000g"]) != 0
     capsys.readouterr()
 
     assert main(["status"]) == 0

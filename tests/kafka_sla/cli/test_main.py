@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -20,6 +22,8 @@ from kafka_sla.cli.commands import COMMANDS
 from kafka_sla.cli.console.arguments import parser
 from kafka_sla.cli.main import main
 from kafka_sla.config.settings import load_settings
+from kafka_sla.config.store import Store
+from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.tables import TABLES
 from kafka_sla.text.timestamps import instant_text
 
@@ -40,6 +44,12 @@ def an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def configured(text: str = CONFIG, name: str = "kafka_sla.yml") -> None:
     Path(name).write_text(text)
+
+
+def begun(*folders: str) -> None:
+    """Stores that hold nothing yet."""
+    for folder in folders:
+        Ledger(Store.embedded(Path(folder))).open(writing=True)
 
 
 def test_without_a_configuration_one_message_says_what_is_missing(capsys: Captured) -> None:
@@ -71,17 +81,13 @@ def test_configuration_and_store_may_be_named_before_and_after_the_command_and_b
     capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configured(name="mine.yml")
+    begun("here", "there", "elsewhere")
     assert main(["--config", "mine.yml", "--store", "here", "status"]) == 0
     assert main(["status", "--config", "mine.yml", "--store", "there"]) == 0
     monkeypatch.setenv("KAFKA_SLA_CONFIG", "mine.yml")
     monkeypatch.setenv("KAFKA_SLA_STORE", "elsewhere")
     assert main(["status"]) == 0
-    assert [Path(folder).is_dir() for folder in ("here", "there", "elsewhere", "kafka_sla_store")] == [
-        True,
-        True,
-        True,
-        False,
-    ]
+    assert not Path("kafka_sla_store").exists()
     assert capsys.readouterr().out.count("nothing published") == 3
 
 
@@ -90,6 +96,8 @@ def test_the_configured_store_connection_wins_over_the_environments_folder(monke
     monkeypatch.setenv("KAFKA_SLA_STORE", "folder")
     monkeypatch.setenv("AIRFLOW_CONN_KAFKA_SLA_STORE", '{"conn_type": "sqlite", "host": "shared/state.db"}')
     Path("shared").mkdir()
+    write_history()
+    assert main(["import", "--log-offsets", "log.csv"]) == 0
     assert main(["status"]) == 0
     assert Path("shared/state.db").exists() and not Path("folder").exists()
 
@@ -111,6 +119,15 @@ def test_schema_prints_the_published_schema(capsys: Captured) -> None:
         ("export nothing", "invalid choice: 'nothing' (choose from"),
         ("export nothing", "consumer_latency"),
         ("export sla_misses --format xml", "invalid choice: 'xml'"),
+        (
+            "run --from 1h --to now --driver-memory 2x",
+            "--driver-memory: '2x' is not a size of memory; allowed: a whole",
+        ),
+        ("run --from 1h --to now --driver-memory -2g", "--driver-memory"),
+        ("spark-server --driver-memory 100m", "--driver-memory: '100m' is less than Spark starts with"),
+        ("spark-server --driver-memory 2,5g", "--driver-memory: '2,5g' is not a size of memory"),
+        ("spark-server --port 65536", "--port: '65536' is not a port; allowed: a whole number from 1 to 65535"),
+        ("spark-server --port http", "--port: 'http' is not a port"),
     ],
 )
 def test_a_wrong_command_line_is_answered_with_what_is_allowed(capsys: Captured, line: str, told: str) -> None:
@@ -217,6 +234,7 @@ def test_history_from_files_becomes_a_miss_and_rows_to_export(capsys: Captured) 
 
 def test_every_table_can_be_exported_from_an_empty_store(capsys: Captured) -> None:
     configured()
+    begun("kafka_sla_store")
     for table in TABLES.values():
         assert main(["export", table.name]) == 0
         assert capsys.readouterr().out == ",".join(table.names) + "\n"
@@ -224,6 +242,7 @@ def test_every_table_can_be_exported_from_an_empty_store(capsys: Captured) -> No
 
 def test_a_file_with_a_row_that_cannot_be_is_refused_as_a_whole(capsys: Captured) -> None:
     configured()
+    begun("kafka_sla_store")
     write_history()
     with Path("log.csv").open("a") as log:
         log.write("\nold,payments,zero,yesterday,0,1,exporter\n")
@@ -261,6 +280,72 @@ def test_a_first_configuration_is_written_once_and_is_valid(capsys: Captured, mo
     assert "kafka_sla.yml is there already" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("option", "name", "told"),
+    [
+        ("--cluster", "prod eu", "--cluster 'prod eu' is not allowed here; allowed: letters, digits, _ . -, 100"),
+        ("--group", "/[", "--group '/[' is "),
+        ("--topic", "", "--topic '' is "),
+    ],
+)
+def test_a_first_configuration_that_check_would_refuse_is_not_written(
+    capsys: Captured, option: str, name: str, told: str
+) -> None:
+    assert main(["init", option, name]) == 2
+    assert capsys.readouterr().err.startswith(f"kafka-sla: {told}")
+    assert not Path("kafka_sla.yml").exists()
+
+
+@pytest.mark.parametrize("command", [("export", "sla_misses"), ("report", "--from", "2h", "--to", "1h"), ("init",)])
+def test_a_file_that_cannot_be_written_is_called_what_it_was_asked_for_as(
+    capsys: Captured, command: tuple[str, ...]
+) -> None:
+    """Root may write in every folder but those of the kernel."""
+    configured()
+    begun("kafka_sla_store")
+
+    assert main([*command, "--output", "/proc/mine.out"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("kafka-sla: /proc/mine.out cannot be read or written: ")
+    assert set(re.findall(r"/proc/[^ ']*", said)) == {"/proc/mine.out"}
+
+
+def test_a_report_of_time_to_come_is_refused(capsys: Captured) -> None:
+    configured()
+    begun("kafka_sla_store")
+
+    assert main(["report", "--from", "2999-01-01", "--to", "2999-01-02", "--output", "r.html"]) == 2
+    said = capsys.readouterr().err
+    assert (
+        said.startswith("kafka-sla: --from 2999-01-01T00:00:00.000Z is in the future") and not Path("r.html").exists()
+    )
+    assert main(["report", "--from", "2h", "--to", "2999-01-02", "--output", "r.html"]) == 0
+
+
+def test_a_home_that_may_not_be_written_is_no_news(tmp_path: Path) -> None:
+    configured()
+    begun("kafka_sla_store")
+    code = "import sys; from kafka_sla.cli.main import main; sys.exit(main())"
+    asked = [sys.executable, "-c", code, "report", "--from", "2h", "--to", "1h", "--output", "r.html"]
+    there = {name: value for name, value in os.environ.items() if name not in ("MPLCONFIGDIR", "XDG_CONFIG_HOME")}
+    ran = subprocess.run(
+        asked, capture_output=True, text=True, check=False, env=there | {"HOME": "/proc/none", "XDG_CACHE_HOME": ""}
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "r.html\n", "")
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+def test_a_port_that_is_in_use_is_told_in_one_sentence(address: str) -> None:
+    with socket.create_server((address, 0), family=socket.AF_INET6 if ":" in address else socket.AF_INET) as taken:
+        port = taken.getsockname()[1]
+        asked = ["spark-server", "--address", address, "--port", str(port)]
+        code = "import sys; from kafka_sla.cli.main import main; sys.exit(main())"
+        ran = subprocess.run([sys.executable, "-c", code, *asked], capture_output=True, text=True, check=False)
+    (said,) = ran.stderr.splitlines()
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert said.startswith(f"kafka-sla: spark-server cannot listen at {address}, port {port}: Address already in use; ")
+
+
 def test_times_may_be_relative(capsys: Captured) -> None:
     before = datetime.now(UTC)
     asked = parser().parse_args(["misses", "--from", "2h", "--to", "now"])
@@ -273,6 +358,7 @@ def test_times_may_be_relative(capsys: Captured) -> None:
 
 def test_status_misses_and_check_are_also_json(capsys: Captured) -> None:
     configured()
+    begun("kafka_sla_store")
     assert main(["status", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["clusters"][0]["cluster"] == "old"
     assert main(["misses", "--json"]) == 0

@@ -17,6 +17,7 @@ CONFIG_VARIABLE = "KAFKA_SLA_CONFIG"
 STORE_VARIABLE = "KAFKA_SLA_STORE"
 CONFIG_FILE = "kafka_sla.yml"
 STORE_FOLDER = "kafka_sla_store"
+_LEAST_MEGABYTES = 512
 _EPILOG = f"""\
 The configuration is the file that --config names, else {CONFIG_VARIABLE}, else ./{CONFIG_FILE}.
 The store is the folder that --store names, else the connection that the configuration names (store_connection) where
@@ -65,7 +66,7 @@ def _places() -> argparse.ArgumentParser:
     """Options that are understood before and after the command."""
     places = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     places.add_argument("--config", type=Path, metavar="FILE", help="the configuration")
-    places.add_argument("--store", type=Path, metavar="FOLDER", help="folder of the embedded store")
+    places.add_argument("--store", type=_folder, metavar="FOLDER", help="folder of the embedded store")
     places.add_argument("--quiet", action="store_true", help="no progress and no notes")
     places.add_argument("--debug", action="store_true", help="with an error, the traceback of the code")
     return places
@@ -120,10 +121,10 @@ def _sample(command: argparse.ArgumentParser) -> None:
 
 
 def _spark_server(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--port", type=int, default=15002, help="where it listens (15002)")
+    command.add_argument("--port", type=_port, default=15002, help="where it listens (15002)")
     command.add_argument("--address", default="127.0.0.1", help="on which address (127.0.0.1)")
     command.add_argument("--master", default="local[*]", metavar="URL", help="the master of its application (local[*])")
-    command.add_argument("--driver-memory", default="2g", metavar="SIZE", help="memory of its JVM (2g)")
+    _memory_of(command, "its JVM")
 
 
 def _import(command: argparse.ArgumentParser) -> None:
@@ -145,7 +146,7 @@ def _run(command: argparse.ArgumentParser) -> None:
     _repeated(command, "--cluster", "measure this cluster only (repeat for more)")
     _repeated(command, "--sla", "judge this SLA only (repeat for more)")
     command.add_argument("--notify", action="store_true", help="mail opened and recovered misses, each once")
-    command.add_argument("--driver-memory", default="2g", metavar="SIZE", help="memory of the Spark driver (2g)")
+    _memory_of(command, "the Spark driver")
     _json(command, "verdicts and misses of each SLA")
 
 
@@ -277,6 +278,32 @@ def _interval(command: argparse.ArgumentParser, *, required: bool) -> None:
 
 def _repeated(command: argparse.ArgumentParser, option: str, text: str) -> None:
     command.add_argument(option, action="append", default=[], metavar="NAME", help=text)
+
+
+def _memory_of(command: argparse.ArgumentParser, what: str) -> None:
+    command.add_argument("--driver-memory", type=_memory, default="2g", metavar="SIZE", help=f"memory of {what} (2g)")
+
+
+def _memory(text: str) -> str:
+    """As Spark and Java write it, and as much as Spark asks for at least."""
+    found = re.fullmatch(r"(\d{1,9})([mgt])b?", text.lower())
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size of memory; allowed: a whole number and m, g or t")
+    if int(found[1]) * {"m": 1, "g": 1024, "t": 1024**2}[found[2]] < _LEAST_MEGABYTES:
+        raise argparse.ArgumentTypeError(f"{text!r} is less than Spark starts with; allowed: 512m and more")
+    return text
+
+
+def _folder(text: str) -> Path:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("names no folder")
+    return Path(text)
+
+
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 65_536:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port; allowed: a whole number from 1 to 65535")
+    return int(text)
 
 
 def _duration(text: str) -> int:

@@ -15,6 +15,8 @@ from kafka_sla.config.rules import merged_slas
 from kafka_sla.config.settings import Settings, load_settings, supposed_slas
 from kafka_sla.config.sla_files import read_configuration
 from kafka_sla.config.store import Store
+from kafka_sla.errors import BadRequest
+from kafka_sla.files import files_below
 from kafka_sla.model.entities import Connection, Sla
 
 
@@ -60,6 +62,21 @@ class Workplace:
         if os.environ.get(variable_of(self.settings.store_connection)):
             return Store.from_connection(environment_connection(self.settings.store_connection))
         return Store.embedded(Path(os.environ.get(STORE_VARIABLE) or STORE_FOLDER))
+
+    @cached_property
+    def known_store(self) -> Store:
+        """The same for who only reads; BadRequest where there is none yet, so that a mistyped address makes none."""
+        from kafka_sla.ledger.ledger import Ledger
+
+        file = self.store.url.database if self.store.url.get_backend_name() == "sqlite" else None
+        is_lacking = file and not Path(file).exists() and not files_below(self.store.warehouse)
+        if is_lacking or not Ledger(self.store).has_begun():  # which would make the folder of the file
+            database = self.store.url.render_as_string(hide_password=True)
+            raise BadRequest(
+                f"there is no store in the warehouse {self.store.warehouse} with the database {database}: correct the"
+                " address, or let `kafka-sla run` or the DAGs begin one there"
+            )
+        return self.store
 
     def login(self, conn_id: str) -> Connection:
         """The connection of that id."""

@@ -12,6 +12,7 @@ from typing import IO, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kafka_sla.files import reached
 from kafka_sla.parquet_files import write_options
 from kafka_sla.sql import database
 
@@ -20,7 +21,7 @@ Format = Literal["csv", "json", "parquet"]
 
 def write_file(rows: pa.Table, form: Format, target: Path) -> None:
     """Write a file beside the target, then put it in its place: a reader never sees half of it."""
-    with _scratch(target.parent, f".{target.name}.") as folder:
+    with reached(str(target)), _scratch(target.parent, f".{target.name}.") as folder:
         part = folder / "rows"
         _write(rows, form, part)
         part.replace(target)

@@ -47,12 +47,12 @@ def _findings(client: Client, cluster: Cluster) -> Iterator[Finding]:
     yield from missing_requests(client)
     topics = read_topics(client, cluster.topics)
     yield _topics(topics)
-    _, refused = read_configs(client, topics)
-    if refused:
-        yield Finding(not refused.is_forbidden, refused.text, refused.cure)
-    else:
-        yield Finding(True, "the settings of the topics can be read")
     if topics:
+        _, refused = read_configs(client, topics)
+        if refused:
+            yield Finding(not refused.is_forbidden, refused.text, refused.cure)
+        else:
+            yield Finding(True, "the settings of the topics can be read")
         yield _records(client, topics)
         yield lookups_by_time(client, topics)
     groups, seen = see_groups(client, cluster.groups, Patterns())
