@@ -16,7 +16,7 @@ from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Connection, Digest, Interval, Sla
 from kafka_sla.notifications.digest_email import digest_mail, digest_page
 from kafka_sla.notifications.smtp import deliver, sender_of
-from kafka_sla.reporting.archive import archive_path
+from kafka_sla.reporting.archive import archive_path, page_name
 from kafka_sla.reporting.digest import tell
 from kafka_sla.reporting.digest_schedule import period_name, period_of, periods_due
 
@@ -73,6 +73,7 @@ def mail_digest(
     """
     digest = settings.digest(name)
     period, ledger = period_of(digest, at), Ledger(store)
+    url = f"{settings.base_url}/kafka-sla/reports/{page_name(digest, period)}" if settings.base_url else ""
     by_hand = bool(to or again)
     sent: list[str] = []
     failed: list[Exception] = []
@@ -80,7 +81,8 @@ def mail_digest(
         who = ", ".join(readers)
         if not by_hand and ledger.outbox.digest_sent(digest, period, who):
             continue
-        message = digest_mail(digest, period, tell(ledger, digest, slas, period), readers, sender_of(smtp), again)
+        told = tell(ledger, digest, slas, period)
+        message = digest_mail(digest, period, told, readers, sender_of(smtp), again, url)
         send = partial(deliver, smtp, message)
         try:
             if by_hand:

@@ -1,14 +1,20 @@
-"""A digest as a mail, and as the page of the archive: the same document twice. Knows no server and no store."""
+"""A digest as a mail, shortened to what mail programs show, and whole as the page of the archive. Knows no server and
+no store."""
 
 from __future__ import annotations
 
 import hashlib
+import shlex
 from base64 import b64encode
 from collections.abc import Sequence
 from email.message import EmailMessage
+from functools import partial
+from typing import Any
 
 from kafka_sla.model.entities import Digest, Interval
+from kafka_sla.notifications.digest_extent import Extent, fitting, whole
 from kafka_sla.notifications.mail_policy import POLICY
+from kafka_sla.reporting.archive import first_day
 from kafka_sla.reporting.digest import Told
 from kafka_sla.reporting.templates import render, visible
 
@@ -16,27 +22,44 @@ from kafka_sla.reporting.templates import render, visible
 def digest_page(told: Told) -> str:
     """One HTML file with its pictures inside."""
     pictures = {key: f"data:image/png;base64,{b64encode(png).decode()}" for key, png in told.plots}
-    return render("notifications/digest.html.j2", told.values, pictures=pictures)
+    return _rendered("html", told.values | {"pictures": pictures}, whole(told.values))
 
 
 def digest_mail(
-    digest: Digest, period: Interval, told: Told, recipients: Sequence[str], sender: str, again: str = ""
+    digest: Digest, period: Interval, told: Told, recipients: Sequence[str], sender: str, again: str = "", url: str = ""
 ) -> EmailMessage:
-    """The mail to these recipients. The same digest makes the same Message-ID, so that one sent twice shows once;
-    `again` names a sending by hand, which is to be seen as well."""
+    """The mail to these recipients, as much of the digest as mail programs show. The same digest makes the same
+    Message-ID, so that one sent twice shows once; `again` names a sending by hand, which is to be seen as well. `url`:
+    where the page is; empty where nobody knows."""
     message = EmailMessage(policy=POLICY)
     message["From"], message["To"] = sender, ", ".join(recipients)
     message["Subject"] = visible(told.values["subject"])
     message["Message-ID"] = _message_id(digest, period, recipients, sender, again)
     message["Auto-Submitted"] = "auto-generated"
-    message.set_content(render("notifications/digest.txt.j2", told.values))
     ids = {key: f"{key}.{message['Message-ID'][1:-1]}" for key, _ in told.plots}
-    page = render("notifications/digest.html.j2", told.values, pictures={key: f"cid:{cid}" for key, cid in ids.items()})
+    values = told.values | {
+        "pictures": {key: f"cid:{cid}" for key, cid in ids.items()},
+        "rest": _rest(digest, period, url),
+    }
+    extent, page = fitting(values, partial(_rendered, "html", values))
+    message.set_content(_rendered("txt", values, extent))
     message.add_alternative(page, subtype="html")
     _, html = message.iter_parts()
     for key, png in told.plots:
-        html.add_related(png, "image", "png", cid=f"<{ids[key]}>", filename=f"{key}.png", disposition="inline")
+        if ids[key] in page:
+            html.add_related(png, "image", "png", cid=f"<{ids[key]}>", filename=f"{key}.png", disposition="inline")
     return message
+
+
+def _rendered(form: str, values: dict[str, Any], extent: Extent) -> str:
+    return render(f"notifications/digest.{form}.j2", values, extent=extent, is_whole=extent == whole(values))
+
+
+def _rest(digest: Digest, period: Interval, url: str) -> dict[str, str]:
+    """Where the whole digest is; without an address, the command that writes it."""
+    day = first_day(digest, period.start)
+    command = f"kafka-sla digest --day {day} --output digest.html -- {shlex.quote(digest.name)}"
+    return {"url": url, "command": "" if url else command}
 
 
 def _message_id(digest: Digest, period: Interval, recipients: Sequence[str], sender: str, again: str) -> str:

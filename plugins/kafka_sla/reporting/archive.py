@@ -49,7 +49,12 @@ class Archived:
 
 def archive_path(store: Store, digest: Digest, period: Interval) -> str:
     """Where the page of a period is kept."""
-    return f"{store.archive}/{folder_of(digest)}/{digest.every}-{period.start:%Y%m%dT%H%MZ}.html"
+    return f"{store.archive}/{page_name(digest, period)}.html"
+
+
+def page_name(digest: Digest, period: Interval) -> str:
+    """The page of a period within the archive, and within its address: `Payments/week-20261115T2300Z`."""
+    return f"{folder_of(digest)}/{digest.every}-{period.start:%Y%m%dT%H%MZ}"
 
 
 def folder_of(digest: Digest) -> str:

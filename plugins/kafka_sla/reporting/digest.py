@@ -37,7 +37,7 @@ class Told:
 def tell(ledger: Ledger, digest: Digest, slas: Sequence[Sla], period: Interval) -> Told:
     """What the ledger holds of these SLAs in the period; the gravest first."""
     found = [_of_sla(ledger, digest, sla, period) for sla in slas]
-    found.sort(key=lambda row: gravity(row["sla"]))
+    found.sort(key=lambda row: (gravity(row["sla"]), not row["needs_attention"]))
     judged = [row["sla"] for row in found if row["sla"].judged]
     plots = plots_of(ledger, judged, PLOTS, _SIZE)
     keys = {name: {screen: f"plot-{n}-{screen}" for screen in drawn} for n, (name, drawn) in enumerate(plots.items())}
@@ -53,6 +53,8 @@ def tell(ledger: Ledger, digest: Digest, slas: Sequence[Sla], period: Interval) 
         "every": digest.every,
         "slas": rows,
         "many": MANY,
+        "attention": sum(row["needs_attention"] for row in rows),
+        "details": [row for row in rows if row["plots"] or row["sla"].misses or row["burns"]],
         "quality": quality(ledger.validations.results(period)),
         "changes": [row["change"] for row in rows if row["change"]],
         "gaps": [row["gap"] for row in rows if row["gap"]],
@@ -64,6 +66,7 @@ def tell(ledger: Ledger, digest: Digest, slas: Sequence[Sla], period: Interval) 
 
 def _of_sla(ledger: Ledger, digest: Digest, sla: Sla, period: Interval) -> dict[str, Any]:
     one = reported(ledger, sla, period, last_instant(digest, sla, period))
+    burns = ledger.burns.of([sla.name], period) if sla.burn_pairs else []
     before = period_of(digest, period.start - timedelta(microseconds=1))
     past = attainment_of(sla, before, before.end, ledger.verdicts.sums(sla, before))
     misses = sum(not miss.exclusion for miss in ledger.verdicts.misses(sla, before))
@@ -74,8 +77,13 @@ def _of_sla(ledger: Ledger, digest: Digest, sla: Sla, period: Interval) -> dict[
         "gap": _gap(digest, one),
         "exclusions": _exclusions(one),
         "trend": _trend(one.within.attainment, past.attainment),
-        "burns": ledger.burns.of([sla.name], period) if sla.burn_pairs else [],
+        "burns": burns,
+        "needs_attention": _needs_attention(one) or bool(burns),
     }
+
+
+def _needs_attention(one: ReportedSla) -> bool:
+    return one.outcome != "met" or bool(one.misses) or one.period.budget in ("at_risk", "exhausted")
 
 
 def _change(digest: Digest, sla: Sla, now: Attainment, past: Attainment, misses: int, before: int) -> str | None:

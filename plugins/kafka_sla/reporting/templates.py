@@ -50,12 +50,19 @@ def visible(text: str) -> str:
 
 def html_lines(text: str) -> Markup:
     """What somebody wrote, line by line."""
-    return Markup("<br>").join(map(visible, text.splitlines()))
+    return Markup("<br>").join(_lines(text))
 
 
 def text_lines(text: str, indent: int) -> Markup:
     """The same for plain text, with all lines after the first so far to the right."""
-    return Markup(f"\n{' ' * indent}".join(map(visible, text.splitlines())))  # noqa: S704  plain text escapes nothing
+    first, *others = _lines(text) or [""]
+    after = [f"{' ' * indent}{line}" if line else "" for line in others]
+    return Markup("\n".join([first, *after]))  # noqa: S704  plain text escapes nothing
+
+
+def _lines(text: str) -> list[str]:
+    """Tabs, which pasted logs hold, are blanks."""
+    return [visible(line.expandtabs(4)) for line in text.splitlines()]
 
 
 def _finalize(value: Any) -> Any:

@@ -216,6 +216,8 @@ def teams(receiver: Receiver, path: str, _: dict[str, str], body: Any) -> int:
 
 def pagerduty(receiver: Receiver, path: str, _: dict[str, str], body: Any) -> int:
     jsonschema.validate(body, PAGERDUTY)
+    if len(json.dumps(body)) > 512_000:
+        return 413
     receiver.states[body["dedup_key"]] = body["event_action"]
     return 202 if path == "/v2/enqueue" else 404
 

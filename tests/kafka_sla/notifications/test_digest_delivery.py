@@ -108,6 +108,19 @@ def test_a_preview_reaches_one_address_and_leaves_the_mail_to_the_team_due(store
     assert readers(box.mails()) == ["ann@example.com", "bob@example.com", "me@example.com"]
 
 
+def test_a_mail_that_is_shortened_leads_to_the_page_that_is_kept(store: Store, box: Mailbox) -> None:
+    slas = tuple(promise(name=f"{n:03}".rjust(100, "n"), recipients=("ann@example.com",)) for n in range(300))
+    many = replace(settings(), slas=slas, base_url="https://airflow.example.com/team")
+    kept = Path(make_digest(many, store, "Weekly", START)["page"])
+    mail_digest(many, store, "Weekly", START, smtp(box.port))
+
+    (mail,) = box.mails()
+    address = f"https://airflow.example.com/team/kafka-sla/reports/{kept.parent.name}/{kept.stem}"
+    page = mail.get_body(("html",))
+    assert page is not None
+    assert f'href="{address}"' in page.get_content() and address in text(mail)
+
+
 def test_a_digest_sent_again_by_hand_reaches_everybody_again(store: Store, box: Mailbox) -> None:
     mail_digest(settings(), store, "Weekly", START, smtp(box.port))
     mail_digest(settings(), store, "Weekly", START, smtp(box.port), again="manual__1")

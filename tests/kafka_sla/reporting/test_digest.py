@@ -16,7 +16,9 @@ from kafka_sla.model.entities import Digest, Interval, Sla, SlaWindow
 from kafka_sla.notifications.digest_email import digest_mail, digest_page
 from kafka_sla.reporting.digest import PLOTS, tell
 from kafka_sla.reporting.digest_schedule import due_at, period_name, period_of, periods_due
+from kafka_sla.reporting.report import html_report, reported
 from kafka_sla.sla.evaluate import misses
+from kafka_sla.sla.exclusion_request import exclusion_request
 from kafka_sla.sla.wording import budget, budget_left
 from tests.kafka_sla.notifications.misses import EVIDENCE, START, hour, promise
 
@@ -134,6 +136,23 @@ def test_time_that_was_not_measured_is_told_apart_from_time_without_data(ledger:
         "payments-30s: nothing is known about 6 d 23 h of the week (6 d 23 h never measured, 2 min no data for group"
         " payments)."
     )
+
+
+def test_why_time_was_excluded_keeps_its_lines(ledger: Ledger) -> None:
+    judged(ledger, promise())
+    times = (START, START + timedelta(minutes=5))
+    why = "load test,\r\nannounced"
+    ledger.exclusions.add(exclusion_request(promise(), times, why, "ada", now=START + WEEK, window_ms=60_000))
+    period = period_of(weekly(), START)
+
+    told = tell(ledger, weekly(), [promise()], period)
+    body = digest_mail(weekly(), period, told, ["a@example.com"], "b@example.com").get_body(("plain",))
+    report = html_report(period, [(reported(ledger, promise(), period), {})], [])
+
+    assert "payments-30s: 5 min excluded afterwards by ada: load test,<br>announced." in digest_page(told)
+    assert body is not None
+    assert "  payments-30s: 5 min excluded afterwards by ada: load test,\n    announced.\n" in body.get_content()
+    assert "excluded afterwards by ada: load test,<br>announced</td>" in report
 
 
 def test_page_and_mail_hold_the_same_pictures_and_nothing_from_outside(ledger: Ledger) -> None:

@@ -10,15 +10,15 @@ from kafka_sla.notifications.webhooks.burn_event import BurnEvent, ReportedBurn
 from kafka_sla.notifications.webhooks.event import as_json
 from kafka_sla.notifications.webhooks.formats import (
     OPSGENIE_MESSAGE,
-    OPSGENIE_TEXT,
     Call,
-    Line,
     alert,
     card,
     slack_message,
+    team_names,
     triggered,
 )
-from kafka_sla.text.natural_order import natural
+from kafka_sla.notifications.webhooks.lines import Line, listed, still, visible_lines
+from kafka_sla.reporting.templates import visible
 from kafka_sla.text.timestamps import instant_text
 
 _SEVERITIES = {"page": ("critical", "P1"), "ticket": ("warning", "P3")}
@@ -44,10 +44,10 @@ def _pagerduty(event: BurnEvent, secret: str) -> Call:
         "severity": _SEVERITIES[event.severity][0],
         "timestamp": instant_text(first.start),
         "custom_details": {
-            "cause": event.sentence or event.cause,
-            "teams": sorted({burn.team for burn in event.burns if burn.team}, key=natural),
-            "burns": [_line(burn) for burn in event.burns],
-            "still_burning": [burn.sla for burn in event.still_burning],
+            "cause": visible(event.sentence or event.cause),
+            "teams": team_names(event.burns),
+            "burns": listed(map(_line, event.burns)),
+            "still_burning": listed(burn.sla for burn in event.still_burning),
         },
     }
     return triggered(key, event.title, payload, [("Runbook", first.runbook), ("SLAs", event.url)])
@@ -55,13 +55,13 @@ def _pagerduty(event: BurnEvent, secret: str) -> Call:
 
 def _opsgenie(event: BurnEvent, _: str) -> Call:
     named, first = f"/v2/alerts/{quote(event.incident, safe='')}", event.burns[0]
-    text = "\n".join([event.title, event.sentence, *map(_line, event.burns), _rest(event)])[:OPSGENIE_TEXT]
+    text = visible_lines([event.title, event.sentence, *map(_line, event.burns), _rest(event)])
     if event.kind == "burn_over":
         return Call(f"{named}/{'close' if event.is_over else 'notes'}?identifierType=alias", {"note": text})
     return Call(
         "/v2/alerts",
         {
-            "message": event.title[:OPSGENIE_MESSAGE],
+            "message": visible(event.title)[:OPSGENIE_MESSAGE],
             "alias": event.incident,
             "description": text,
             "priority": _SEVERITIES[event.severity][1],
@@ -97,7 +97,7 @@ def _line(burn: ReportedBurn) -> str:
 
 
 def _rest(event: BurnEvent) -> str:
-    return f"Still burning: {', '.join(burn.sla for burn in event.still_burning)}" if event.still_burning else ""
+    return still("Still burning", [burn.sla for burn in event.still_burning])
 
 
 def _lines(event: BurnEvent) -> list[Line]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
 from kafka_sla.model.entities import WebhookFormat
+from kafka_sla.notifications.webhooks.burn_event import ReportedBurn
 from kafka_sla.notifications.webhooks.event import ReportedMiss, WebhookEvent, as_json
+from kafka_sla.notifications.webhooks.lines import LINE, OPSGENIE_TEXT, Line, groups_of, listed, still, visible_lines
 from kafka_sla.reporting.templates import visible
-from kafka_sla.text.formatting import count
 from kafka_sla.text.natural_order import natural
 from kafka_sla.text.timestamps import instant_text
 
@@ -20,11 +21,7 @@ _SLACK_TEXT, _SLACK_HEADER, _SLACK_BLOCKS = 2_900, 150, 48
 """Characters of a block, of a header, and blocks: Slack allows 3,000, 150 and 50."""
 _TEAMS_BYTES = 24_000
 """Of a card's texts as JSON: Teams allows 28 KB for all of the card."""
-_LINE = 2_000
-"""Characters of one line: of more only the first."""
-_PAGERDUTY_SUMMARY, OPSGENIE_MESSAGE, OPSGENIE_TEXT = 1_024, 130, 15_000
-_SIZE_OF_MORE = 120
-"""What the number of lines that are left out takes at most."""
+_PAGERDUTY_SUMMARY, _PAGERDUTY_FIELD, OPSGENIE_MESSAGE = 1_024, 255, 130
 _FIRING = timedelta(days=30)
 """Alertmanager takes an alert for resolved after five minutes unless it says until when it fires."""
 
@@ -38,15 +35,6 @@ class Call:
     body: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line of a message; what it begins with may link."""
-
-    text: str
-    name: str = ""
-    url: str = ""
-
-
 def slack(event: WebhookEvent, _: str) -> Call:
     """An incoming webhook: a header, why, and every SLA."""
     return slack_message(event.title, event.misses[0].sentence, _lines(event))
@@ -55,16 +43,12 @@ def slack(event: WebhookEvent, _: str) -> Call:
 def slack_message(title: str, why: str, lines: Iterable[Line]) -> Call:
     """A header, why, and the lines: as rich text, in which no name of a group or topic is mark-up or calls people."""
     header = {"type": "header", "text": {"type": "plain_text", "text": visible(title)[:_SLACK_HEADER], "emoji": False}}
-    blocks = [
-        _rich_text(some) for some in ([Line(why)] if why else [], *_chunks(lines, _SLACK_TEXT, _SLACK_BLOCKS, _size))
-    ]
+    groups = [*groups_of([Line(why)], _SLACK_TEXT, 1, _size), *groups_of(lines, _SLACK_TEXT, _SLACK_BLOCKS, _size)]
     told = visible(title).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return Call("", {"text": told, "mrkdwn": False, "blocks": [header, *filter(None, blocks)]})
+    return Call("", {"text": told, "mrkdwn": False, "blocks": [header, *map(_rich_text, filter(None, groups))]})
 
 
-def _rich_text(lines: list[Line]) -> dict[str, Any] | None:
-    if not lines:
-        return None
+def _rich_text(lines: list[Line]) -> dict[str, Any]:
     return {
         "type": "rich_text",
         "elements": [{"type": "rich_text_section", "elements": list(_elements(line))} for line in lines],
@@ -96,7 +80,7 @@ def card(title: str, lines: Iterable[Line], links: Iterable[tuple[str, str]], *,
     """An adaptive card: a coloured title, a block for each line, a button for each link (name, address). Its runs of
     text are no Markdown, so that no name of a group or topic is."""
     heading = _run(title, size="large", weight="bolder", color="good" if is_good else "attention")
-    (shown,) = _chunks(lines, _TEAMS_BYTES, 1, lambda line: len(json.dumps(_run(line.text))))
+    (shown,) = groups_of(lines, _TEAMS_BYTES, 1, lambda line: len(json.dumps(_run(line.text))))
     content = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
         "type": "AdaptiveCard",
@@ -122,39 +106,44 @@ def pagerduty(event: WebhookEvent, secret: str) -> Call:
         "source": first.cluster,
         "severity": "critical",
         "timestamp": instant_text(first.start),
-        "component": first.topic,
-        "group": first.group,
+        "component": visible(first.topic)[:_PAGERDUTY_FIELD],
+        "group": visible(first.group)[:_PAGERDUTY_FIELD],
         "class": first.cause,
         "custom_details": {
-            "cause": first.sentence,
-            "teams": sorted({miss.team for miss in event.misses if miss.team}, key=natural),
-            "misses": [_line(miss) for miss in event.misses],
-            "still_open": [miss.sla for miss in event.still_open],
+            "cause": visible(first.sentence)[:LINE],
+            "teams": team_names(event.misses),
+            "misses": listed(map(_line, event.misses)),
+            "still_open": listed(miss.sla for miss in event.still_open),
         },
     }
     return triggered(key, event.title, payload, [("Runbook", first.runbook), ("Misses", event.url)])
+
+
+def team_names(reported: Iterable[ReportedMiss | ReportedBurn]) -> list[str]:
+    """Of those that have one."""
+    return listed(sorted({one.team for one in reported if one.team}, key=natural))
 
 
 def triggered(key: dict[str, str], title: str, payload: dict[str, Any], links: Iterable[tuple[str, str]]) -> Call:
     """An event of PagerDuty that opens an alert or adds to it; links are names and addresses."""
     named = [{"href": url, "text": text} for text, url in links if url]
     about = {"event_action": "trigger", "client": "kafka_sla", "links": named}
-    return Call("/v2/enqueue", key | about | {"payload": {"summary": title[:_PAGERDUTY_SUMMARY], **payload}})
+    return Call("/v2/enqueue", key | about | {"payload": {"summary": visible(title)[:_PAGERDUTY_SUMMARY], **payload}})
 
 
 def opsgenie(event: WebhookEvent, _: str) -> Call:
     """Alert API: an alert for each incident, noted on while some recover, and closed with the last one."""
     named = f"/v2/alerts/{quote(event.incident, safe='')}"
-    text = "\n".join([event.title, *map(_line, event.misses), _open_line(event)])[:OPSGENIE_TEXT]
+    text = visible_lines([event.title, *map(_line, event.misses), _open_line(event)])
     if event.kind == "recovered":
         return Call(f"{named}/{'close' if _is_over(event) else 'notes'}?identifierType=alias", {"note": text})
     first = event.misses[0]
     return Call(
         "/v2/alerts",
         {
-            "message": event.title[:OPSGENIE_MESSAGE],
+            "message": visible(event.title)[:OPSGENIE_MESSAGE],
             "alias": event.incident,
-            "description": f"{first.sentence}\n{text}"[:OPSGENIE_TEXT],
+            "description": f"{visible(first.sentence)[:LINE]}\n{text}"[:OPSGENIE_TEXT],
             "priority": "P1",
             "source": "kafka_sla",
             "entity": first.cluster,
@@ -217,27 +206,8 @@ def _line(miss: ReportedMiss) -> str:
 
 
 def _open_line(event: WebhookEvent) -> str:
-    return f"Still missed: {', '.join(miss.sla for miss in event.still_open)}" if event.still_open else ""
+    return still("Still missed", [miss.sla for miss in event.still_open])
 
 
 def _lines(event: WebhookEvent) -> list[Line]:
     return [*(Line(_line(miss), miss.sla, miss.url) for miss in event.misses), Line(_open_line(event))]
-
-
-def _chunks(lines: Iterable[Line], size: int, most: int, size_of: Callable[[Line], int]) -> list[list[Line]]:
-    """The lines in groups of at most that size; of what `most` groups cannot hold only the number of lines."""
-    groups: list[list[Line]] = [[]]
-    used = left = 0
-    for line in (replace(line, text=line.text[:_LINE]) for line in lines if line.text):
-        room = size - (_SIZE_OF_MORE if len(groups) == most else 0)
-        if not left and used + size_of(line) <= room:
-            groups[-1].append(line)
-            used += size_of(line)
-        elif len(groups) < most:
-            groups.append([line])
-            used = size_of(line)
-        else:
-            left += 1
-    if left:
-        groups[-1].append(Line(f"and {count(left)} more"))
-    return groups

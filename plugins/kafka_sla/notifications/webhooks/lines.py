@@ -1,0 +1,65 @@
+"""The lines of a message: all of them, or as many as a receiver takes and how many more there are. Knows no event."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from kafka_sla.reporting.templates import visible
+from kafka_sla.text.formatting import count
+
+LINE = 2_000
+"""Characters of one line: of more only the first."""
+_STILL = 10
+"""Names of SLAs that are still missed or burn; of more only the number."""
+_SIZE_OF_MORE = 120
+"""What the number of lines that are left out takes at most."""
+_LISTED_BYTES = 150_000
+"""Of a list as JSON: PagerDuty allows 512 KB for all of an event, which has three."""
+OPSGENIE_TEXT = 15_000
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a message; what it begins with may link."""
+
+    text: str
+    name: str = ""
+    url: str = ""
+
+
+def groups_of(lines: Iterable[Line], size: int, most: int, size_of: Callable[[Line], int]) -> list[list[Line]]:
+    """The lines in groups of at most that size; of what `most` groups cannot hold only the number of lines."""
+    groups: list[list[Line]] = [[]]
+    used = left = 0
+    for line in (replace(line, text=line.text[:LINE]) for line in lines if line.text):
+        room = size - (_SIZE_OF_MORE if len(groups) == most else 0)
+        if not left and used + size_of(line) <= room:
+            groups[-1].append(line)
+            used += size_of(line)
+        elif len(groups) < most:
+            groups.append([line])
+            used = size_of(line)
+        else:
+            left += 1
+    if left:
+        groups[-1].append(Line(f"and {count(left)} more"))
+    return groups
+
+
+def listed(texts: Iterable[str]) -> list[str]:
+    """As many of them as PagerDuty takes, and how many more there are."""
+    (shown,) = groups_of(map(Line, texts), _LISTED_BYTES, 1, lambda line: len(json.dumps(line.text)))
+    return [visible(line.text) for line in shown]
+
+
+def visible_lines(texts: Iterable[str]) -> str:
+    """As many characters as Opsgenie takes."""
+    return "\n".join(map(visible, texts))[:OPSGENIE_TEXT]
+
+
+def still(what: str, names: Sequence[str]) -> str:
+    """`Still missed: payments within 30 s, orders, and 12 more`; empty without any."""
+    more = len(names) - _STILL
+    return f"{what}: {', '.join(names[:_STILL])}{f', and {count(more)} more' if more > 0 else ''}" if names else ""

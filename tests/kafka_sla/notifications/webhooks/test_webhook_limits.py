@@ -1,0 +1,98 @@
+"""Events of many misses or burns with names as long as they may be: every receiver takes them, whole or in part."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice, BurnNoticeKind
+from kafka_sla.ledger.notices.incidents import IncidentNotice
+from kafka_sla.ledger.notices.outbox import Notice, NoticeKind
+from kafka_sla.model.entities import Sla
+from kafka_sla.notifications.webhooks.burn_event import BurnEvent, burn_event_of
+from kafka_sla.notifications.webhooks.event import WebhookEvent, event_of
+from tests.kafka_sla.notifications.incidents import slas, slow
+from tests.kafka_sla.notifications.test_burn_email import BURN
+from tests.kafka_sla.notifications.webhooks.test_webhook import TAKES, received
+
+RUN = "https://airflow.example.com/dags/kafka_sla/runs/1"
+SCRIPTS = {"latin": "n", "kana": "\N{HIRAGANA LETTER A}", "emoji": "\N{MAHJONG TILE EAST WIND}"}
+
+
+def known(letter: str, number: int) -> dict[str, Sla]:
+    found = [replace(sla, name=f"{n:03}".rjust(100, letter), team=letter * 300) for n, sla in enumerate(slas(number))]
+    return {sla.name: sla for sla in found}
+
+
+def missed(letter: str, kind: NoticeKind, number: int, still_open: int = 0) -> WebhookEvent:
+    named, group = known(letter, number), letter * 300
+    found = [
+        replace(slow(sla, end=kind == "recovered", sentence=letter * 4_000), id=f"{n:016x}", worst_group=group)
+        for n, sla in enumerate(named.values())
+    ]
+    found = [replace(miss, worst_topic="t" * 249) for miss in found]
+    notices = tuple(Notice(kind, miss, RUN, miss.id) for miss in found[: number - still_open])
+    return event_of(
+        named, IncidentNotice(kind, "webhook", found[0].id, notices, tuple(found[number - still_open :]), number)
+    )
+
+
+def burned(letter: str, kind: BurnNoticeKind, number: int, still_burning: int = 0) -> BurnEvent:
+    named = known(letter, number)
+    end = BURN.start + timedelta(minutes=20) if kind == "over" else None
+    notices = [
+        BurnNotice(kind, replace(BURN, id=f"{n:016x}", sla=sla, end=end), RUN, "webhook", f"{n:016x}")
+        for n, sla in enumerate(named)
+    ]
+    cut = number - still_burning
+    message = BurnMessage(kind, "webhook", notices[0].burn.id, tuple(notices[:cut]), tuple(notices[cut:]), number)
+    return burn_event_of(named, message)
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("format", TAKES)
+@pytest.mark.parametrize("number", [1, 500])
+def test_receivers_take_names_of_any_length_and_script(format: str, script: str, number: int) -> None:
+    letter, some = SCRIPTS[script], number // 2
+    events = [
+        missed(letter, "opened", number),
+        missed(letter, "recovered", number, some),
+        burned(letter, "began", number),
+        burned(letter, "over", number, some),
+    ]
+
+    receiver = received(format, *events)
+
+    assert receiver.refused == []
+    assert len(receiver.bodies) == len(events)
+
+
+@pytest.mark.parametrize("format", ["slack", "teams", "opsgenie"])
+def test_of_many_that_are_still_missed_or_burn_some_are_named_and_the_others_counted(format: str) -> None:
+    bodies = received(format, *(f("n", "opened", 1) for f in [missed]), missed("n", "recovered", 500, 499)).bodies
+
+    assert "Still missed: " in json.dumps(bodies[-1])
+    assert "and 489 more" in json.dumps(bodies[-1])
+
+
+def texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from texts(one)
+
+
+@pytest.mark.parametrize("format", ["slack", "teams", "pagerduty", "opsgenie"])
+def test_a_character_that_turns_the_text_around_reaches_nobody(format: str) -> None:
+    named = {sla.name: replace(sla, team="a\u202eb") for sla in slas(2)}
+    found = [replace(slow(sla, sentence="c\u202ed"), worst_group="e\u202ef") for sla in named.values()]
+    notices = tuple(Notice("opened", miss, RUN, miss.id) for miss in found)
+    (body,) = received(format, event_of(named, IncidentNotice("opened", "webhook", "i1", notices, (), 2))).bodies
+
+    assert [text for text in texts(body) if "\u202e" in text] == []
+    assert [text for text in texts(body) if "e\N{REPLACEMENT CHARACTER}f" in text]
