@@ -1,4 +1,4 @@
-"""How receivers want a webhook's event: the path below their address, and the body. Pure; sends nothing."""
+"""How receivers want a webhook's event: the path below their address, and the body. Sends nothing."""
 
 from __future__ import annotations
 
