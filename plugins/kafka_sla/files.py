@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -20,6 +21,8 @@ from kafka_sla.parquet_files import batches, parquet_file, write_options
 
 _WITH_FOLDERS = ("local", "hdfs")
 """File systems that have folders and rename files. In an object store a name leads to a whole object or to none."""
+_PART = re.compile(r"\.[0-9a-f]{32}\.part")
+"""How the name of a file ends that is not whole yet: errors need not tell."""
 _NOT_MOVING = "abfs"
 """Azure's renames files in accounts with folders only, and there into folders only that exist."""
 
@@ -87,8 +90,7 @@ def sync(path: str) -> None:
 
 def not_written(path: str, error: OSError) -> StoreError:
     """The error for a warehouse that is full, gone or not ours to write."""
-    told = os.strerror(error.errno) if error.errno else str(error)  # Arrow's own words name the file beside the target
-    reason = " ".join(told.split())
+    reason = " ".join(_PART.sub("", str(error.strerror or error)).split())
     return StoreError(
         f"{path} cannot be read or written: {reason}; make room or the folder available again, and"
         " run it again: nothing half-written is left or shown"

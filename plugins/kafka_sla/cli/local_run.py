@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from kafka_sla.cli.console.context import Workplace
-from kafka_sla.cli.console.progress import note, step
+from kafka_sla.cli.console.progress import note, step, warn
 from kafka_sla.config.settings import Settings
 from kafka_sla.errors import BadRequest, KafkaSlaError
 from kafka_sla.lake.lake import Lake
@@ -149,6 +149,8 @@ def _snapshot(place: Workplace, name: str, piece: Interval, live: bool) -> None:
         found = steps.snapshot(place.settings, place.store, name, place.login, piece, live=live, progress=say)
     for text in found["notes"]:
         note(text)
+    for text in found.get("warnings", ()):
+        warn(f"cluster {name}: {text}")
 
 
 def _check_interval(interval: Interval, window_ms: int, now: datetime) -> None:

@@ -73,11 +73,12 @@ def snapshot(
 ) -> dict[str, Any]:
     """Read what one cluster knows about the interval and land it as facts.
 
-    Returns the cluster's name, rows landed per table and notes.
+    Returns the cluster's name, rows landed per table, notes, and warnings where nothing of it is measured.
     A cluster without a connection has only imported facts: nothing is read. `login` gives the connection of an id: the
     cluster's own, and those of what keeps positions of its consumers.
     """
     from kafka_sla.sources.kafka.snapshot import LOOK_BACK, snapshot
+    from kafka_sla.sources.unseen_clusters import check_named, unseen
 
     cluster = settings.cluster(cluster_name)
     Ledger(store).open(writing=True)
@@ -99,6 +100,8 @@ def snapshot(
         kept=elsewhere.positions,
         look_back=_HELD_BACK if landed_before else LOOK_BACK,
     )
+    if not found.sees_topics:
+        check_named(settings, cluster, login)
     facts = {
         LOG_OFFSETS: found.log_offsets,
         COMMITTED_OFFSETS: found.committed_offsets,
@@ -125,6 +128,7 @@ def snapshot(
         "cluster": cluster_name,
         "offset_lookups": found.offset_lookups,
         "notes": [*found.notes, *elsewhere.notes, *told],
+        "warnings": unseen(found),
         **landed,
     }
 

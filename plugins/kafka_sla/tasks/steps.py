@@ -221,7 +221,7 @@ def _say(what: str, found: dict[str, Any]) -> None:
         f"{key.replace('_', ' ')} {value}" for key, value in found.items() if isinstance(value, int | str)
     )
     log.info("%s: %s", what, counts or "nothing to do")
-    for note in found.get("notes", ()):
+    for note in (*found.get("warnings", ()), *found.get("notes", ())):
         log.warning("%s: %s", what, note)
 
 

@@ -20,3 +20,4 @@ def test_of_topics_that_are_not_seen_nothing_counts_as_readable(
     said = capsys.readouterr().out
     assert "FAIL no topic matches, or none may be seen" in said
     assert "of the topics can be read" not in said
+    assert "note the settings of the topics were not tried: no topic is visible\n" in said

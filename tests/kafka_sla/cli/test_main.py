@@ -124,6 +124,7 @@ def test_schema_prints_the_published_schema(capsys: Captured) -> None:
             "--driver-memory: '2x' is not a size of memory; allowed: a whole",
         ),
         ("run --from 1h --to now --driver-memory -2g", "--driver-memory"),
+        ("spark-server --driver-memory 2gb", "--driver-memory: '2gb' is not a size of memory"),
         ("spark-server --driver-memory 100m", "--driver-memory: '100m' is less than Spark starts with"),
         ("spark-server --driver-memory 2,5g", "--driver-memory: '2,5g' is not a size of memory"),
         ("spark-server --port 65536", "--port: '65536' is not a port; allowed: a whole number from 1 to 65535"),

@@ -72,6 +72,12 @@ def test_an_empty_folder_stays_empty(capsys: Captured) -> None:
     assert list(Path("empty").iterdir()) == []
 
 
+def test_what_only_a_reader_made_is_no_store(capsys: Captured) -> None:
+    Ledger(Store.embedded(Path("stroe"))).open(writing=False)
+
+    assert "there is no store" in refused(("misses", "--store", "stroe"), capsys)
+
+
 def test_an_empty_address_is_no_folder(capsys: Captured) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["misses", "--store", ""])

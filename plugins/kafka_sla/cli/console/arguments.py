@@ -286,7 +286,7 @@ def _memory_of(command: argparse.ArgumentParser, what: str) -> None:
 
 def _memory(text: str) -> str:
     """As Spark and Java write it, and as much as Spark asks for at least."""
-    found = re.fullmatch(r"(\d{1,9})([mgt])b?", text.lower())
+    found = re.fullmatch(r"(\d{1,9})([mgt])", text.lower())
     if not found:
         raise argparse.ArgumentTypeError(f"{text!r} is not a size of memory; allowed: a whole number and m, g or t")
     if int(found[1]) * {"m": 1, "g": 1024, "t": 1024**2}[found[2]] < _LEAST_MEGABYTES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,6 +32,11 @@ def step(title: str) -> Iterator[Say]:
 def note(text: str) -> None:
     """One remark about the work."""
     _console().print(f"  note: {text}")
+
+
+def warn(text: str) -> None:
+    """What a result is worth less for, though nothing failed: said even where notes are not."""
+    print(f"kafka-sla: warning: {text}", file=sys.stderr)
 
 
 def _console() -> Console:

@@ -59,13 +59,11 @@ class StoreDatabase(Database):
                 raise self._refused(f"the database {self._address} cannot be read: {reason(error)}") from error
 
     def has_begun(self) -> bool:
-        """Whether there is a store: a marked one, or tables that an older version made. Writes nothing."""
+        """Whether there is a store: a marked one, or one with files that an older version wrote. Writes nothing."""
         if self.verify():
             return True
-        if self._file and not Path(self._file).exists():
-            return False
-        with self.telling(), self.engine.connect() as connection:
-            return not set(METADATA.tables).isdisjoint(inspect(connection).get_table_names())
+        with self.telling():
+            return bool(self._table_files())
 
     def advance(self) -> None:
         """Reach a new state: the warehouse holds files that an older database cannot know. The database reaches it

@@ -64,6 +64,11 @@ class Snapshot:
     group_members: pa.Table
     share_lags: pa.Table
     topic_configs: pa.Table
+    sees_topics: bool
+    """Whether there is a topic that matches and may be seen: nothing is measured without."""
+    sees_consumers: bool
+    """Whether a group may be seen, or the log of all commits, or positions are known from elsewhere. A pass that is not
+    live does not look for groups, and says True."""
     notes: tuple[str, ...]
     """What could not be read and why, for people."""
     offset_lookups: int
@@ -145,6 +150,8 @@ def _read(
         group_members=fact_table(GROUP_MEMBERS, cluster, now.members),
         share_lags=fact_table(SHARE_LAGS, cluster, now.shares),
         topic_configs=fact_table(TOPIC_CONFIGS, cluster, now.configs),
+        sees_topics=bool(scope.topics),
+        sees_consumers=bool(not live or now.groups or kept or commits is not None),
         notes=(
             *scope.notes,
             *_beyond_end(beyond),

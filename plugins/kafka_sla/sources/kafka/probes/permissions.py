@@ -47,12 +47,8 @@ def _findings(client: Client, cluster: Cluster) -> Iterator[Finding]:
     yield from missing_requests(client)
     topics = read_topics(client, cluster.topics)
     yield _topics(topics)
+    yield _settings(client, topics)
     if topics:
-        _, refused = read_configs(client, topics)
-        if refused:
-            yield Finding(not refused.is_forbidden, refused.text, refused.cure)
-        else:
-            yield Finding(True, "the settings of the topics can be read")
         yield _records(client, topics)
         yield lookups_by_time(client, topics)
     groups, seen = see_groups(client, cluster.groups, Patterns())
@@ -73,6 +69,19 @@ def _topics(topics: dict[str, Topic]) -> Finding:
         "no topic matches, or none may be seen",
         "correct the topics of the configuration, or grant DESCRIBE on the topics",
     )
+
+
+def _settings(client: Client, topics: dict[str, Topic]) -> Finding:
+    if not topics:
+        return Finding(
+            True,
+            "the settings of the topics were not tried: no topic is visible",
+            "check again once one is; they take DESCRIBE_CONFIGS on the topics",
+        )
+    _, refused = read_configs(client, topics)
+    if refused:
+        return Finding(not refused.is_forbidden, refused.text, refused.cure)
+    return Finding(True, "the settings of the topics can be read")
 
 
 def _groups(groups: list[Group], committed: Committed) -> Finding:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from kafka.errors import (
+    AuthorizationError,
     CoordinatorLoadInProgressError,
     CoordinatorNotAvailableError,
     IncompatibleBrokerVersion,
@@ -126,6 +127,18 @@ def _unlisted(client: Client, names: Sequence[str], topics: Patterns) -> Iterato
             answered = not isinstance(answer, KafkaError) and not answer.error_code
             if answered and (positions := _positions(answer, topics, {})):
                 yield Group(name, "classic", "Unknown", node), positions
+
+
+def hidden_groups(client: Client, names: Iterable[str]) -> list[str]:
+    """Those of the named groups that the login may not see, whether or not there are such groups. Any broker knows:
+    it looks at rights before it looks whose the group is."""
+    named = [Group(name, "classic", "Unknown", client.brokers[0]) for name in names]
+    return [name for name, answer in _answers(client, named) if isinstance(_error_in(answer), AuthorizationError)]
+
+
+def _error_in(answer: Any) -> BaseException:
+    error: BaseException = answer if isinstance(answer, KafkaError) else for_code(answer.error_code)()
+    return error
 
 
 def read_committed(client: Client, groups: Sequence[Group], topics: Patterns) -> Committed:

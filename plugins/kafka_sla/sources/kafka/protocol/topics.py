@@ -75,6 +75,15 @@ def read_topics(client: Client, wanted: Patterns) -> dict[str, Topic]:
     }
 
 
+def hidden_topics(client: Client, names: Iterable[str]) -> list[str]:
+    """Those of the named topics that the login may not see, whether or not there are such topics."""
+    named = [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
+    if not named:  # no name would mean all topics to old brokers
+        return []
+    topics = client.ask_one(MetadataRequest(topics=named, allow_auto_topic_creation=False)).topics
+    return [str(topic.name) for topic in topics if issubclass(for_code(topic.error_code), AuthorizationError)]
+
+
 def read_topic(client: Client, name: str) -> Topic:
     """One topic by its exact name, internal ones too; raises the broker's error when it is absent or hidden."""
     named = MetadataRequest.MetadataRequestTopic(name=name)

@@ -1,0 +1,100 @@
+"""A run whose login sees nothing of a cluster: a hidden name fails it; what may be an empty cluster is a warning."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demo.broker import Cluster
+from kafka_sla.cli.main import main
+from kafka_sla.config.settings import load_settings
+from kafka_sla.config.store import Store
+from kafka_sla.model.entities import Connection, Interval, floor_time
+from kafka_sla.pipeline import steps
+from kafka_sla.text.timestamps import instant_text
+
+Captured = pytest.CaptureFixture[str]
+NAMED = "{name: named, group: billing.alerts-authorised-v2, topic: prod-eu.payments, max_latency: 30s}"
+NAMED_GROUP = "{name: named, group: billing.alerts-authorised-v2, max_latency: 30s}"
+CATCH_ALL = '{name: all, group: "*", topic: "*", max_latency: 30s}'
+
+
+@pytest.fixture(autouse=True)
+def an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("KAFKA_SLA_CONFIG", "KAFKA_SLA_STORE", "AIRFLOW_CONN_KAFKA_SLA_STORE"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+def configured(sla: str) -> None:
+    """Whatever else other tests left on the broker is not selected."""
+    selected = "{connection: kafka_prod, topics: [prod-eu.*], groups: [billing.*]}"
+    Path("kafka_sla.yml").write_text(f"clusters: {{prod: {selected}}}\nslas: [{sla}]\n")
+
+
+def logged_in(broker: Cluster, user: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    connection = {"conn_type": "kafka", "extra": broker.client(user)}
+    monkeypatch.setenv("AIRFLOW_CONN_KAFKA_PROD", json.dumps(connection))
+
+
+def newest_minute() -> Interval:
+    end = floor_time(datetime.now(UTC), 60_000)
+    return Interval(end - timedelta(minutes=1), end)
+
+
+def run(*more: str) -> int:
+    span = newest_minute()
+    return main(["run", "--from", instant_text(span.start), "--to", instant_text(span.end), *more])
+
+
+def snapshot(broker: Cluster, user: str, sla: str) -> dict[str, Any]:
+    configured(sla)
+    login = Connection("kafka_prod", extra=dict(broker.client(user)))
+    settings, store = load_settings("kafka_sla.yml"), Store.embedded(Path("store"))
+    return steps.snapshot(settings, store, "prod", lambda _: login, newest_minute(), live=True)
+
+
+@pytest.mark.parametrize(
+    ("sla", "hidden", "right"),
+    [
+        (NAMED, "the topic 'prod-eu.payments'", "DESCRIBE on the topics"),
+        (NAMED_GROUP, "the group 'billing.alerts-authorised-v2'", "DESCRIBE on the groups"),
+    ],
+    ids=["topic", "group"],
+)
+def test_a_run_whose_login_may_not_see_what_an_sla_names_fails_and_covers_nothing(
+    kafka_sasl: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: Captured, sla: str, hidden: str, right: str
+) -> None:
+    configured(sla)
+    logged_in(kafka_sasl, "reader", monkeypatch)
+
+    assert run("--quiet") == 1
+    printed = capsys.readouterr()
+    (said,) = printed.err.splitlines()
+    assert said.startswith("kafka-sla: cluster 'prod' (connection 'kafka_prod'): no topic is seen")
+    assert hidden in said and right in said and printed.out == ""
+
+    assert main(["status"]) == 0
+    shown = capsys.readouterr().out
+    assert "nothing published" in shown and "1 interval could not be measured" in shown and hidden in shown
+
+
+def test_a_run_that_cannot_tell_a_blind_login_from_an_empty_cluster_warns_even_when_quiet(
+    kafka_sasl: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    configured(CATCH_ALL)
+    logged_in(kafka_sasl, "reader", monkeypatch)
+
+    assert run("--quiet") == 0
+    (warning,) = capsys.readouterr().err.splitlines()
+    assert warning.startswith("kafka-sla: warning: cluster prod: 0 topics and 0 groups are seen")
+    assert "DESCRIBE on the topics" in warning and "DESCRIBE on the groups" in warning
+
+
+@pytest.mark.parametrize("sla", [NAMED, NAMED_GROUP, CATCH_ALL], ids=["topic", "group", "all"])
+def test_what_an_sla_names_need_not_be_there_yet(kafka_sasl: Cluster, sla: str) -> None:
+    assert snapshot(kafka_sasl, "admin", sla)["cluster"] == "prod"
