@@ -89,7 +89,7 @@ def test_verdicts_and_misses_are_read_in_todays_words(former: Store) -> None:
     assert [w.verdict for w in windows] == ["good", "bad", "bad", "excluded", "unknown"]
     assert [w.is_certain for w in windows] == [False, True, True, False, False]
     assert {w.records_over_threshold for w in windows} == {7}
-    (miss,) = ledger.verdicts.newest_misses(["payments"], HOUR, ["recovered"], 9)
+    (miss,) = ledger.verdicts.newest_misses(["payments"], HOUR, ["recovered"], 9).misses
     assert (miss.start, miss.end, miss.is_certain, miss.evidence) == (
         at("10:01"),
         at("10:03"),
