@@ -30,11 +30,18 @@ __all__ = [
     "BaseDeadlineReference",
     "CronDataIntervalTimetable",
     "DeadlineAlert",
+    "airflow_address",
     "conf",
     "deadline",
     "not_tried_again",
     "variable",
 ]
+
+
+def airflow_address(configured: str | None) -> str | None:
+    """Where people reach Airflow: as configured here, else as Airflow has it of itself; None where neither says."""
+    found = configured or conf.get("api", "base_url", fallback=None)
+    return str(found).rstrip("/") if found else None
 
 
 def variable(name: str) -> str | None:

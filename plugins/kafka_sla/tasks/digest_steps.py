@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow.sdk import get_current_context, task
 
-from kafka_sla.airflow_versions import AirflowSkipException, conf
+from kafka_sla.airflow_versions import AirflowSkipException, airflow_address
 from kafka_sla.errors import BadRequest
 from kafka_sla.model.entities import Interval
 from kafka_sla.tasks.connections import connection
@@ -61,11 +61,8 @@ def digest(wanted: Wanted) -> dict[str, Any]:
         raise BadRequest("the configuration names no smtp_connection; name one, or send to nobody")
     to = [context["params"]["preview_to"]] if wanted["send_to"] == "preview" else []
     again = context["run_id"] if wanted["send_to"] == "recipients" else ""
-    smtp = connection(settings.smtp_connection)
-    address = settings.base_url or conf.get("api", "base_url", fallback="").rstrip("/")
-    sent = digest_delivery.mail_digest(
-        replace(settings, base_url=address or None), store, name, at, smtp, to=to, again=again
-    )
+    smtp, reached = connection(settings.smtp_connection), replace(settings, base_url=airflow_address(settings.base_url))
+    sent = digest_delivery.mail_digest(reached, store, name, at, smtp, to=to, again=again)
     log.info("Mailed to: %s.", "; ".join(sent["mailed"]) or "nobody, all have it already")
     return made | sent
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from airflow.sdk import get_current_context
 
-from kafka_sla.airflow_versions import conf, variable
+from kafka_sla.airflow_versions import airflow_address, variable
 from kafka_sla.config.settings import Settings, load_settings
 from kafka_sla.config.store import Store
 from kafka_sla.errors import BadRequest
@@ -70,8 +70,7 @@ def run_url(settings: Settings) -> str:
 
 def address_of(base_url: str | None, dag_id: str, run_id: str) -> str:
     """Where the Airflow UI shows a run; without a configured base URL, at the one that Airflow knows of itself."""
-    base = base_url or conf.get("api", "base_url", fallback="http://localhost:8080")
-    return f"{base.rstrip('/')}/dags/{dag_id}/runs/{quote(run_id, safe='')}"
+    return f"{airflow_address(base_url) or 'http://localhost:8080'}/dags/{dag_id}/runs/{quote(run_id, safe='')}"
 
 
 def plain(at: datetime) -> datetime:

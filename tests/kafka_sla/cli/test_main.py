@@ -35,11 +35,7 @@ slas:
 Captured = pytest.CaptureFixture[str]
 
 
-@pytest.fixture(autouse=True)
-def an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in ("KAFKA_SLA_CONFIG", "KAFKA_SLA_STORE", "AIRFLOW_CONN_KAFKA_SLA_STORE"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("empty_folder")
 
 
 def configured(text: str = CONFIG, name: str = "kafka_sla.yml") -> None:

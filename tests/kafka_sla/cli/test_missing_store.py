@@ -40,10 +40,7 @@ Captured = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(autouse=True)
-def a_configured_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in ("KAFKA_SLA_CONFIG", "KAFKA_SLA_STORE", "AIRFLOW_CONN_KAFKA_SLA_STORE"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.chdir(tmp_path)
+def a_configured_folder(empty_folder: None) -> None:
     Path("kafka_sla.yml").write_text(CONFIGURATION)
 
 

@@ -23,11 +23,7 @@ NAMED_GROUP = "{name: named, group: billing.alerts-authorised-v2, max_latency: 3
 CATCH_ALL = '{name: all, group: "*", topic: "*", max_latency: 30s}'
 
 
-@pytest.fixture(autouse=True)
-def an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in ("KAFKA_SLA_CONFIG", "KAFKA_SLA_STORE", "AIRFLOW_CONN_KAFKA_SLA_STORE"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("empty_folder")
 
 
 def configured(sla: str) -> None:
@@ -98,3 +94,15 @@ def test_a_run_that_cannot_tell_a_blind_login_from_an_empty_cluster_warns_even_w
 @pytest.mark.parametrize("sla", [NAMED, NAMED_GROUP, CATCH_ALL], ids=["topic", "group", "all"])
 def test_what_an_sla_names_need_not_be_there_yet(kafka_sasl: Cluster, sla: str) -> None:
     assert snapshot(kafka_sasl, "admin", sla)["cluster"] == "prod"
+
+
+def test_of_topics_that_are_not_seen_nothing_counts_as_readable(
+    kafka_sasl: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    logged_in(kafka_sasl, "reader", monkeypatch)
+
+    assert main(["check", "--connection", "kafka_prod"]) == 1
+    said = capsys.readouterr().out
+    assert "FAIL no topic matches, or none may be seen" in said
+    assert "of the topics can be read" not in said
+    assert "note the settings of the topics were not tried: no topic is visible\n" in said

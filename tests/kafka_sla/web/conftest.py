@@ -56,19 +56,19 @@ def found(config: Path, store: Store) -> Iterator[None]:
 
 
 @contextmanager
-def store_connection(store: Store) -> Iterator[None]:
+def store_connection(store: Store, conn_id: str = "kafka_sla_store") -> Iterator[None]:
     """The store where people define it: under Admin > Connections."""
     from airflow.models.connection import Connection
     from airflow.utils.session import create_session
 
-    mine = Connection(conn_id="kafka_sla_store", conn_type="sqlite", host=store.url.database)
+    mine = Connection(conn_id=conn_id, conn_type="sqlite", host=store.url.database)
     with create_session() as session:
         session.add(mine)
     try:
         yield
     finally:
         with create_session() as session:
-            session.execute(delete(Connection).where(Connection.conn_id == "kafka_sla_store"))
+            session.execute(delete(Connection).where(Connection.conn_id == conn_id))
 
 
 @dataclass(frozen=True)

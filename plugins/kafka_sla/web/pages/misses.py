@@ -93,10 +93,13 @@ def note(context: RequestContext, miss_id: str, page: RequestPage, user: GetUser
     if kind not in get_args(NoteKind) or (kind == "comment" and not text):
         raise HTTPException(400, "a note is an acknowledgement, or a comment with a text")
     found = routes.find_miss(context, miss_id)
-    known = {one.kind for one in context.ledger.triage.notes([found])[found.id]}
-    if kind == "comment" or text or kind not in known:  # not a second acknowledgement, by a click or from an old page
+    if kind == "comment" or text or not _is_acknowledged(context, found):  # once, however often somebody clicks
         context.ledger.triage.add(found, cast(NoteKind, kind), user.get_name(), text)
     return RedirectResponse(page.link(f"/misses/{miss_id}") + "#notes", 303)
+
+
+def _is_acknowledged(context: RequestContext, miss: Miss) -> bool:
+    return any(one.kind == "acknowledged" for one in context.ledger.triage.notes([miss])[miss.id])
 
 
 def _until(context: RequestContext, miss: Miss) -> datetime:

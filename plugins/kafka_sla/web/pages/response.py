@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 from fastapi import Depends, HTTPException, Request
 from fastapi.responses import HTMLResponse, Response
 
-from kafka_sla.airflow_versions import conf
+from kafka_sla.airflow_versions import airflow_address
 from kafka_sla.reporting.templates import render
 
 STATIC = Path(__file__).parents[1] / "static"
@@ -56,9 +56,8 @@ class Page:
     def outside(self, base_url: str | None) -> str:
         """Airflow's address for what is read elsewhere: as configured here or in Airflow, else as it was asked for,
         which behind a proxy may be one that only the proxy knows."""
-        if configured := base_url or conf.get("api", "base_url", fallback=None):
-            return str(configured).rstrip("/")
-        return f"{self._asked.scheme}://{self._asked.netloc}{self._root.removesuffix(PREFIX)}"
+        asked_for = f"{self._asked.scheme}://{self._asked.netloc}{self._root.removesuffix(PREFIX)}"
+        return airflow_address(base_url) or asked_for
 
     @property
     def here(self) -> str:

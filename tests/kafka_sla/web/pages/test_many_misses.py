@@ -20,7 +20,7 @@ from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval
 from kafka_sla.sla.evaluate import misses
-from tests.kafka_sla.web.conftest import Asker, asker
+from tests.kafka_sla.web.conftest import Asker, asker, store_connection
 from tests.kafka_sla.web.large_world import MINUTE, window
 from tests.kafka_sla.web.world import whole_minute
 
@@ -42,9 +42,6 @@ HALF_A_MINUTE = timedelta(seconds=30)
 @pytest.fixture(scope="module")
 def months(reader: Asker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
     """The reader of that store."""
-    from airflow.models.connection import Connection
-    from airflow.utils.session import create_session
-
     folder, now = tmp_path_factory.mktemp("many"), whole_minute()
     config, store = folder / "kafka_sla.yml", Store.embedded(folder / "store")
     config.write_text(CONFIGURATION)
@@ -59,9 +56,7 @@ def months(reader: Asker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     for sla, windows in fates.items():
         span = Interval(windows[0].window.start, windows[-1].window.end)
         ledger.verdicts.replace(sla, span, windows, lambda around, sla=sla: misses(sla, around))
-    with create_session() as session:
-        session.add(Connection(conn_id="many_misses_store", conn_type="sqlite", host=store.url.database))
-    with pytest.MonkeyPatch.context() as environment:
+    with pytest.MonkeyPatch.context() as environment, store_connection(store, "many_misses_store"):
         environment.setenv("KAFKA_SLA_CONFIG", str(config))
         yield reader
 

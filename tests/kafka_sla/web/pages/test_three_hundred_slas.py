@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.kafka_sla.web.conftest import Asker
+from tests.kafka_sla.web.conftest import Asker, store_connection
 from tests.kafka_sla.web.large_world import build, names
 from tests.kafka_sla.web.world import whole_minute
 
@@ -23,15 +23,9 @@ TROUBLED = {GROUPS[n] for n in (0, 37, 74, 111, 148, 185, 222, 259, 296)}
 @pytest.fixture(scope="module")
 def company(reader: Asker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
     """The reader of a store with 300 SLAs."""
-    from airflow.models.connection import Connection
-    from airflow.utils.session import create_session
-
     config, store = build(tmp_path_factory.mktemp("company"), whole_minute())
-    connection = Connection(conn_id="company_store", conn_type="sqlite", host=store.url.database)
     config.write_text(config.read_text() + "store_connection: company_store\n")
-    with create_session() as session:
-        session.add(connection)
-    with pytest.MonkeyPatch.context() as environment:
+    with pytest.MonkeyPatch.context() as environment, store_connection(store, "company_store"):
         environment.setenv("KAFKA_SLA_CONFIG", str(config))
         yield reader
 
