@@ -19,6 +19,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import psutil
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
@@ -30,7 +31,7 @@ from demo.airflow_server import airflow
 from demo.broker import Cluster, archive_classes
 from demo.mailbox import Mailbox, mailbox
 from demo.postgres import postgres
-from demo.standing_spark import standing_spark
+from demo.standing_spark import StandingSpark, standing_spark
 from demo.warm_up import create_topic
 from kafka_sla.config.settings import load_settings
 from kafka_sla.config.store import Store
@@ -72,8 +73,16 @@ class _Delay:
     seconds: float
     tasks: list[tuple[str, ...]]
     unfinished: int
-    busy: float
-    """Processor seconds a minute of all that runs on the machine, before the interval ended."""
+    busy: _Busy
+
+
+@dataclass(frozen=True, slots=True)
+class _Busy:
+    """Processor seconds a minute, before the interval ended."""
+
+    everything: float
+    spark: float
+    """Of it, the Spark that stands by and its Python."""
 
 
 def starting() -> str:
@@ -93,8 +102,10 @@ def _delay(case: _Case, group_partitions: int = 1_000) -> str:
     return (
         f"{group_partitions:,} group-partitions, an interval of {case.minutes} min: the mail came"
         f" **{seconds(found.seconds)}** after its end, with {found.unfinished} of the DAG's runs not done then. Until"
-        f" then all processors together were busy {found.busy:.0f} s a minute, Kafka and its traffic included:"
-        f" {found.busy * _MINUTES_A_DAY / 3_600:.1f} hours a day.\n\n"
+        f" then all processors together were busy {found.busy.everything:.0f} s a minute, Kafka and its traffic"
+        f" included: {found.busy.everything * _MINUTES_A_DAY / 3_600:.1f} hours a day."
+        + (f" Of it {found.busy.spark:.1f} s a minute were Spark's, to measure and validate." if case.stands_by else "")
+        + "\n\n"
         + table(["task", "began, s after the end", "ended", "took"], found.tasks)
     )
 
@@ -116,15 +127,17 @@ def _measured(case: _Case, group_partitions: int) -> _Delay:
         client.wait_until_healthy(600)
         if spark:
             spark.wait()
-        end, busy_seconds = _next_interval(client, traffic, case)
+        end, was_busy = _next_interval(client, traffic, case, spark)
         mailed = _first_mail(client, box, end)
         unfinished = sum(state in ("queued", "running") for state in client.runs(_DAG).values())
-        return _Delay((mailed - end).total_seconds(), _tasks(client, end), unfinished, busy_seconds)
+        return _Delay((mailed - end).total_seconds(), _tasks(client, end), unfinished, was_busy)
 
 
-def _next_interval(client: AirflowClient, traffic: _Traffic, case: _Case) -> tuple[datetime, float]:
-    """Let an interval pass in which the late group stops; answers its end, and how many seconds a minute the processors
-    were busy in the last minutes before it."""
+def _next_interval(
+    client: AirflowClient, traffic: _Traffic, case: _Case, spark: StandingSpark | None
+) -> tuple[datetime, _Busy]:
+    """Let an interval pass in which the late group stops; answers its end, and how busy the processors were in the last
+    minutes before it."""
     earliest = datetime.now(UTC) + (_RUNS_BEFORE * case.width if case.minutes == 1 else timedelta(minutes=1))
     start = floor_time(earliest, case.minutes * 60_000) + case.width
     traffic.stops_at = start.timestamp() + (60 if case.minutes > 1 else 0)
@@ -132,15 +145,22 @@ def _next_interval(client: AirflowClient, traffic: _Traffic, case: _Case) -> tup
     client.unpause(_DAG)
     end = start + case.width
 
-    def wait_until(at: datetime) -> float:
+    def spent_until(at: datetime) -> tuple[float, float]:
         while datetime.now(UTC) < at:
             traffic.check()
             client.alive()
             time.sleep(0.2)
-        return busy()
+        return busy(), _spent(spark.process.pid) if spark else 0.0
 
-    before = wait_until(end - timedelta(minutes=_MINUTES_WATCHED))
-    return end, (wait_until(end) - before) / _MINUTES_WATCHED
+    before = spent_until(end - timedelta(minutes=_MINUTES_WATCHED))
+    after = spent_until(end)
+    return end, _Busy(*((now - then) / _MINUTES_WATCHED for then, now in zip(before, after, strict=True)))
+
+
+def _spent(pid: int) -> float:
+    """Processor seconds of a process and of all that it started and that still runs."""
+    server = psutil.Process(pid)
+    return sum(sum(one.cpu_times()[:2]) for one in (server, *server.children(recursive=True)))
 
 
 def _first_mail(client: AirflowClient, box: Mailbox, end: datetime) -> datetime:

@@ -9,7 +9,7 @@ publishes it. A second run of the same job overwrites its own folder only. Knows
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from datetime import UTC, datetime
@@ -42,12 +42,13 @@ from kafka_sla.spark_jobs.events.frames import carried, events, read, selected
 from kafka_sla.spark_jobs.events.task_ranges import indexes
 from kafka_sla.spark_jobs.events.write_files import WRITTEN, Target, keep, one_table, remove_strays, rewriting, writing
 from kafka_sla.spark_jobs.metrics import Inputs, wanted_metrics
-from kafka_sla.spark_jobs.prechecks.prechecks import precheck
+from kafka_sla.spark_jobs.prechecks.prechecks import of_rows, precheck
 from kafka_sla.spark_jobs.single_pass import tables
 from kafka_sla.validation import suites
 
 _LARGE_FILE_ROWS = 2_000_000
-_OF_PASS = (CONSUMER_LATENCY, STEADY_STATE, NON_CONSUMED, consumer_status.OF_PARTITIONS, group_status.SUMS)
+_OF_METRICS = (CONSUMER_LATENCY, STEADY_STATE, NON_CONSUMED)
+_OF_PASS = (*_OF_METRICS, consumer_status.OF_PARTITIONS, group_status.SUMS)
 
 _AT_ONCE = 2
 """Metrics made side by side: most of a small interval's time is spent planning, by one thread a query."""
@@ -71,9 +72,9 @@ def main(job: Job, spark: SparkSession) -> dict[str, int]:
     spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     committed = selected(read(spark, COMMITTED_OFFSETS, job.facts[COMMITTED_OFFSETS.name]), job)
     log = selected(read(spark, LOG_OFFSETS, job.facts[LOG_OFFSETS.name]), job)
-    rows = _measure(spark, job)
+    rows, kept = _measure(spark, job)
     _stage_others(spark, job, {LOG_OFFSETS.name: log, COMMITTED_OFFSETS.name: committed}, rows)
-    return {CONSUMER_LATENCY.name: rows} | _validate(spark, job, log, committed)
+    return {CONSUMER_LATENCY.name: rows} | _validate(spark, job, log, committed, kept)
 
 
 def _stage_others(spark: SparkSession, job: Job, known: dict[str, DataFrame], rows: int) -> None:
@@ -99,15 +100,18 @@ def _stage_others(spark: SparkSession, job: Job, known: dict[str, DataFrame], ro
         one.result()
 
 
-def _measure(spark: SparkSession, job: Job) -> int:
-    """Measure the job's interval, and stage what one pass over its events tells; answers the rows of latency."""
+def _measure(spark: SparkSession, job: Job) -> tuple[int, set[str]]:
+    """Measure the job's interval, and stage what one pass over its events tells; answers the rows of latency, and the
+    tables whose rows all passed `prechecks.of_rows`."""
     target = Target(job.output, job.interval.start, job.load_id)
-    written = events(spark, job).mapInArrow(writing(target, tables(job)), WRITTEN).collect()
+    asked = of_rows(_OF_METRICS)
+    written = events(spark, job).mapInArrow(writing(target, tables(job), asked), WRITTEN).collect()
     paths = {table: [file["path"] for file in written if file["name"] == table.name] for table in _OF_PASS}
-    for table in (metric.table for metric in wanted_metrics(job) if metric.table in _OF_PASS):
+    for table in (metric.table for metric in wanted_metrics(job) if metric.table in _OF_METRICS):
         keep(target, table, paths[table])
     _with_groups(spark, job, target, paths)
-    return sum(int(file["rows"]) for file in written if file["name"] == CONSUMER_LATENCY.name)
+    rows = sum(int(file["rows"]) for file in written if file["name"] == CONSUMER_LATENCY.name)
+    return rows, asked.keys() - {file["name"] for file in written if not file["kept"]}
 
 
 def _with_groups(spark: SparkSession, job: Job, target: Target, paths: dict[Table, list[str]]) -> None:
@@ -135,7 +139,9 @@ def _stage(job: Job, table: Table, rows: DataFrame, at_most: int) -> None:
     keep(target, table, [file["path"] for file in written])
 
 
-def _validate(spark: SparkSession, job: Job, log: DataFrame, committed: DataFrame) -> dict[str, int]:
+def _validate(
+    spark: SparkSession, job: Job, log: DataFrame, committed: DataFrame, kept: Collection[str]
+) -> dict[str, int]:
     """Validate the staged tables and the interval's facts; stages results and quarantined rows."""
     inside = (F.col("at") >= F.lit(job.interval.start)) & (F.col("at") <= F.lit(job.interval.end))
     made = [metric.table for metric in wanted_metrics(job)]
@@ -155,7 +161,7 @@ def _validate(spark: SparkSession, job: Job, log: DataFrame, committed: DataFram
         interval=job.interval,
         window_ms=job.window_ms,
         slas=job.slas,
-        precheck=partial(precheck, spark, job, [table.name for table in made]),
+        precheck=partial(precheck, spark, job, [table.name for table in made], kept),
     )
     for table, rows in ((VALIDATION_RESULTS, outcome.results), (QUARANTINE, outcome.quarantine)):
         write_rows(f"{job.output}/{table.name}/rows.parquet", arrow_rows(table, rows))

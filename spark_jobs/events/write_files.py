@@ -29,9 +29,12 @@ _ROWS = 250_000
 _DAY_US = 86_400_000_000
 _ROWS_OF_DAYS = 10_000
 """A row group has so many on average: each has statistics of every column, which whoever opens the file reads."""
-WRITTEN = "name STRING, path STRING, rows BIGINT"
-"""What a task tells of each file that it wrote."""
+WRITTEN = "name STRING, path STRING, rows BIGINT, kept BOOLEAN"
+"""What a task tells of each file that it wrote; `kept`: all rows passed what was asked of them."""
+_WRITTEN = pa.schema([("name", pa.string()), ("path", pa.string()), ("rows", pa.int64()), ("kept", pa.bool_())])
 TaskTables = Callable[[Iterable[pa.RecordBatch]], Iterator[Mapping[Table, pa.Table]]]
+RowRules = Mapping[str, Callable[[pa.Table], bool]]
+"""What is asked of rows before they are written, by name of their table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +53,11 @@ class Target:
         return of_load(table, rows, self.load_id, self.interval_start)
 
 
-def writing(target: Target, measured: TaskTables) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def writing(
+    target: Target, measured: TaskTables, asked: RowRules | None = None
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """A function for `DataFrame.mapInArrow`: what `measured` makes of a task's batches lands in one file a table."""
+    rules = asked or {}
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         files: dict[str, _File] = {}
@@ -59,15 +65,13 @@ def writing(target: Target, measured: TaskTables) -> Callable[[Iterable[pa.Recor
             for tables in measured(batches):
                 for table, rows in tables.items():
                     if table.name not in files:
-                        files[table.name] = _File(target, table)
+                        files[table.name] = _File(target, table, rules.get(table.name))
                     files[table.name].write(rows)
         finally:
             for file in files.values():
                 file.close()
-        told = [{"name": name, "path": file.path, "rows": file.rows} for name, file in files.items()]
-        yield pa.RecordBatch.from_pylist(
-            told, pa.schema([("name", pa.string()), ("path", pa.string()), ("rows", pa.int64())])
-        )
+        told = [{"name": name, "path": f.path, "rows": f.rows, "kept": f.kept} for name, f in files.items()]
+        yield pa.RecordBatch.from_pylist(told, _WRITTEN)
 
     return reaching([target.output], run)
 
@@ -111,16 +115,17 @@ def remove_strays(target: Target, table: Table, written: Sequence[str]) -> None:
 class _File:
     """One Parquet file in the making; its name is its own, so that a repeated task spoils nothing."""
 
-    def __init__(self, target: Target, table: Table) -> None:
-        self._target, self._table = target, table
+    def __init__(self, target: Target, table: Table, rule: Callable[[pa.Table], bool] | None = None) -> None:
+        self._target, self._table, self._rule = target, table, rule
         self.path = f"{target.folder(table)}/part-{uuid.uuid4().hex}.parquet"
-        self.rows = 0
+        self.rows, self.kept = 0, True
         filesystem, inside = located(self.path)
         make_parent(filesystem, inside)
         schema = target.labelled(table, arrow_schema(table).empty_table()).schema
         self._writer = pq.ParquetWriter(inside, schema, filesystem=filesystem, **write_options(schema))
 
     def write(self, rows: pa.Table) -> None:
+        self.kept = self.kept and (self._rule is None or self._rule(rows))
         for part in _by_days(rows, self._table.time):
             self._writer.write_table(self._target.labelled(self._table, part))
         self.rows += rows.num_rows

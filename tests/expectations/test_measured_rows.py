@@ -25,7 +25,6 @@ from kafka_sla.model.tables import (
 )
 from kafka_sla.spark.job_spec import Job, Replay
 from kafka_sla.spark_jobs import measure
-from kafka_sla.spark_jobs.prechecks import prechecks
 from tests.expectations.rows import INTERVAL, START, WINDOW_MS, Row
 
 AUDIT = ReplicationFlow("audit", "backup", None, refresh_interval_ms=10_000)
@@ -121,10 +120,7 @@ def test_measured_rows_break_no_critical_rule(spark: SparkSession, job: Job) -> 
     assert {flow for (flow,) in flows.select("flow").distinct().collect()} == {"audit"}
 
 
-def test_a_fact_that_two_files_hold_is_told(
-    spark: SparkSession, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(prechecks, "_WORTH_A_PRECHECK", 0)  # histograms are looked at in files, too
+def test_a_fact_that_two_files_hold_is_told(spark: SparkSession, job: Job, tmp_path: Path) -> None:
     again = tmp_path / "again"
     again.mkdir()
     inside = [row for row in pq.read_table(job.facts[LOG_OFFSETS.name]).to_pylist() if row["at"] > START]

@@ -11,7 +11,7 @@ import pytest
 
 from kafka_sla.model.arrow_schemas import arrow_rows
 from kafka_sla.model.tables import STEADY_STATE, Table
-from kafka_sla.spark_jobs.events.write_files import Target, keep, writing
+from kafka_sla.spark_jobs.events.write_files import RowRules, Target, keep, writing
 from tests.spark_jobs.conftest import EPOCH, at
 
 STATE = {
@@ -40,13 +40,13 @@ def _states(count: int) -> pa.Table:
     return arrow_rows(STEADY_STATE, [STATE | {"partition": partition} for partition in range(count)])
 
 
-def _written(target: Target, *parts: pa.Table) -> list[dict[str, object]]:
+def _written(target: Target, *parts: pa.Table, asked: RowRules | None = None) -> list[dict[str, object]]:
     """What one task tells that measured these rows one after the other."""
 
     def measured(_: Iterable[pa.RecordBatch]) -> Iterator[dict[Table, pa.Table]]:
         yield from ({STEADY_STATE: part} for part in parts)
 
-    return [row for batch in writing(target, measured)([]) for row in batch.to_pylist()]
+    return [row for batch in writing(target, measured, asked)([]) for row in batch.to_pylist()]
 
 
 def _rows(folder: Path) -> list[pa.Table]:
@@ -60,6 +60,16 @@ def test_a_task_writes_one_file_a_table_and_labels_its_rows_with_their_load(tmp_
     assert (STEADY_STATE.name, 5) == (told["name"], told["rows"])
     assert [*STEADY_STATE.names, "interval_start", "load_id"] == rows.column_names
     assert {(EPOCH, "load-1")} == {(row["interval_start"], row["load_id"]) for row in rows.to_pylist()}
+
+
+def test_a_task_tells_whether_all_its_rows_passed_what_is_asked_of_them(tmp_path: Path) -> None:
+    def kept(*counts: int, of: str = STEADY_STATE.name) -> object:
+        asked = {of: lambda rows: rows.num_rows < 3}
+        (told,) = _written(_target(tmp_path), *map(_states, counts), asked=asked)
+        return told["kept"]
+
+    assert [True, False, False] == [kept(1, 2), kept(3, 1), kept(1, 3)]
+    assert kept(3, of="another_table")
 
 
 def _days(count: int, rows_a_day: int, partitions: int = 2) -> pa.Table:

@@ -1,16 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
 
-from kafka_sla.spark_jobs.prechecks import histogram_sums
-from kafka_sla.spark_jobs.prechecks.histogram_sums import Histograms, histograms_add_up
+from kafka_sla.spark_jobs.prechecks.histogram_sums import Histograms
 
 SCHEMA = pa.schema(
     [
@@ -28,47 +23,41 @@ GOOD: list[dict[str, Any]] = [
 ]
 
 
-def _asked(folder: Path, *files: Sequence[dict[str, Any]], schema: pa.Schema = SCHEMA) -> Histograms:
-    paths = [str(folder / f"{number}.parquet") for number in range(len(files))]
-    for path, rows in zip(paths, files, strict=True):
-        pq.write_table(pa.Table.from_pylist(list(rows), schema), path)
-    return Histograms(paths, "histogram", ["negative", "unknown"], "consumed")
+ASKED = Histograms("histogram", ["negative", "unknown"], "consumed")
 
 
-def test_rows_that_add_up_surely_do_in_batches_too(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(histogram_sums, "_BATCH_ROWS", 3)
-
-    assert histograms_add_up(spark, _asked(tmp_path, GOOD, GOOD[::-1] * 5, []))
-    assert histograms_add_up(spark, _asked(tmp_path))
+def _rows(rows: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(rows, SCHEMA)
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        {"consumed": 14},
-        {"unknown": 3},
-        {"histogram": None},
-        {"histogram": [(0, 4), (340, 7)]},
-        {"histogram": [(0, 4), (1, 0), (340, 6)]},
-        {"histogram": [(-1, 4), (340, 6)]},
-        {"histogram": [(0, 11), (340, -1)]},
-        {"histogram": [(0, 10), (340, None)]},
-        {"negative": None},
-        {"consumed": None},
-    ],
-    ids=str,
-)
-def test_a_row_that_does_not_or_may_not_is_not_sure(
-    spark: SparkSession, tmp_path: Path, broken: dict[str, Any]
-) -> None:
-    rows = [*GOOD, GOOD[0] | broken, *GOOD]
-
-    assert not histograms_add_up(spark, _asked(tmp_path, GOOD, rows))
+def test_rows_that_add_up_surely_do() -> None:
+    assert ASKED.add_up(_rows(GOOD))
+    assert ASKED.add_up(_rows([]))
+    assert ASKED.add_up(pa.concat_tables([_rows(GOOD), _rows(GOOD[::-1] * 5)]))
 
 
-def test_a_file_of_an_older_version_is_not_sure(spark: SparkSession, tmp_path: Path) -> None:
-    older = SCHEMA.remove(SCHEMA.get_field_index("unknown"))
+BROKEN = [
+    {"consumed": 14},
+    {"unknown": 3},
+    {"histogram": None},
+    {"histogram": [(0, 4), (340, 7)]},
+    {"histogram": [(0, 4), (1, 0), (340, 6)]},
+    {"histogram": [(-1, 4), (340, 6)]},
+    {"histogram": [(0, 11), (340, -1)]},
+    {"histogram": [(0, 10), (340, None)]},
+    {"negative": None},
+    {"consumed": None},
+]
 
-    assert not histograms_add_up(spark, _asked(tmp_path, GOOD, schema=older))
+
+@pytest.mark.parametrize("broken", BROKEN, ids=str)
+def test_a_row_that_does_not_or_may_not_is_not_sure(broken: dict[str, Any]) -> None:
+    rows = _rows([*GOOD, GOOD[0] | broken, *GOOD])
+
+    assert not ASKED.add_up(rows)
+    assert not ASKED.add_up(pa.concat_tables([_rows(GOOD), rows]))
+    assert ASKED.add_up(pa.concat_tables([rows.slice(0, len(GOOD)), rows.slice(len(GOOD) + 1)])), "only that row"
+
+
+def test_rows_without_one_of_the_columns_are_not_sure() -> None:
+    assert not ASKED.add_up(_rows(GOOD).drop_columns(["unknown"]))
