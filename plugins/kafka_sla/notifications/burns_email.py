@@ -14,11 +14,11 @@ from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice
 from kafka_sla.model.entities import Sla
 from kafka_sla.notifications.burn_email import burn_message_id
 from kafka_sla.notifications.incident_causes import as_miss
-from kafka_sla.notifications.incident_email import team_counts
+from kafka_sla.notifications.incident_email import team_counts, written
 from kafka_sla.notifications.mail_policy import POLICY
-from kafka_sla.notifications.miss_context import run_link, sla_url
+from kafka_sla.notifications.miss_context import overview_url, run_link, sla_url
 from kafka_sla.notifications.miss_email import clock_time
-from kafka_sla.reporting.templates import render, visible
+from kafka_sla.reporting.templates import visible
 from kafka_sla.sla.attainment import Attainment
 from kafka_sla.sla.burn import Burn
 from kafka_sla.sla.root_cause.shared_cause import common_words, shared_cause
@@ -41,6 +41,8 @@ class Line:
     runbook: str
     cause: str
     """Empty where all SLAs of the mail have one."""
+    gravity: float
+    """What is left out of a mail that is too long is least grave."""
 
 
 def burns_mail(
@@ -61,8 +63,9 @@ def burns_mail(
     mail["Auto-Submitted"] = "auto-generated"
     mail["X-Kafka-Sla-Incident"] = message.incident
     mail["X-Kafka-Sla-Burn"] = ", ".join(one.thread or one.burn.id for one in message.notices)
-    mail.set_content(render("notifications/burns.txt.j2", values))
-    mail.add_alternative(render("notifications/burns.html.j2", values), subtype="html")
+    text, page = written("burns", values)
+    mail.set_content(text)
+    mail.add_alternative(page, subtype="html")
     return mail
 
 
@@ -103,6 +106,7 @@ def _values(slas: Mapping[str, Sla], message: BurnMessage, periods: Mapping[str,
         "until": max(burn.end or burn.start for burn in burns),
         "teams": team_counts(slas, [burn.sla for burn in burns]),
         "links": run_link(run_url),
+        "all": ("All SLAs", overview_url(run_url), "kafka-sla status"),
         "above": alerted_above([burn.pair for burn in burns]),
         "lines": [_line(slas, n, run_url, periods, several=several) for n in _ordered(slas, message.notices)],
         "still_open": [_line(slas, n, run_url, {}) for n in message.still_burning],
@@ -145,5 +149,5 @@ def _line(
     runbook = slas[burn.sla].runbook if burn.sla in slas else ""
     words = shared_cause(as_miss(notice)).words if several else ""
     length = span((burn.end - burn.start) / timedelta(milliseconds=1)) if burn.end else ""
-    url = sla_url(run_url, burn.sla)
-    return Line(burn.sla, _team(slas, burn.sla), burn, length, periods.get(burn.sla), url, runbook, words)
+    url, team = sla_url(run_url, burn.sla), _team(slas, burn.sla)
+    return Line(burn.sla, team, burn, length, periods.get(burn.sla), url, runbook, words, burn.burn_rate)

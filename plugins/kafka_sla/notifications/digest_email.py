@@ -12,7 +12,8 @@ from functools import partial
 from typing import Any
 
 from kafka_sla.model.entities import Digest, Interval
-from kafka_sla.notifications.digest_extent import Extent, fitting, whole
+from kafka_sla.notifications.digest_extent import Extent, extents, whole
+from kafka_sla.notifications.mail_extent import fitting
 from kafka_sla.notifications.mail_policy import POLICY
 from kafka_sla.reporting.archive import first_day
 from kafka_sla.reporting.digest import Told
@@ -41,8 +42,8 @@ def digest_mail(
         "pictures": {key: f"cid:{cid}" for key, cid in ids.items()},
         "rest": _rest(digest, period, url),
     }
-    extent, page = fitting(values, partial(_rendered, "html", values))
-    message.set_content(_rendered("txt", values, extent))
+    _, (text, page) = fitting(extents(values), partial(_rendered, "txt", values), partial(_rendered, "html", values))
+    message.set_content(text)
     message.add_alternative(page, subtype="html")
     _, html = message.iter_parts()
     for key, png in told.plots:

@@ -1,15 +1,14 @@
-"""How much of a digest its mail shows: mail programs hide the end of one that is too long. Knows no figure."""
+"""How much of a digest its mail shows. Knows no figure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_sla.notifications.mail_extent import down
 from kafka_sla.reporting.report import MANY
 
-_MOST_BYTES = 100_000
-"""Of the HTML: Gmail hides what comes after 102 KB."""
 _FEW = 6
 """Details that are left out only when nothing else helps: as many as there are plots."""
 
@@ -34,33 +33,16 @@ def whole(values: dict[str, Any]) -> Extent:
     return Extent(len(values["slas"]), 0, details, MANY)
 
 
-def fitting(values: dict[str, Any], page: Callable[[Extent], str]) -> tuple[Extent, str]:
-    """The most of the digest that fits into a mail, and its page."""
-    for extent in _extents(values):
-        text = page(extent)
-        if len(text.encode()) <= _MOST_BYTES:
-            break
-    return extent, text
-
-
-def _extents(values: dict[str, Any]) -> Iterator[Extent]:
+def extents(values: dict[str, Any]) -> Iterator[Extent]:
     """Each shorter than the one before: SLAs that were met in short, fewer details, more SLAs in short, fewer SLAs."""
     everything, attention = whole(values), values["attention"]
     slas, others = everything.full, everything.full - attention
     yield everything
     yield Extent(attention, others, everything.details, MANY)
-    for details in _down(everything.details, _FEW):
+    for details in down(everything.details, _FEW):
         yield Extent(attention, others, details, 3)
-    for full in _down(attention, 0):
+    for full in down(attention, 0):
         yield Extent(full, slas - full, _FEW, 1)
     for details in (_FEW, 0):
-        for short in _down(slas, 0):
+        for short in down(slas, 0):
             yield Extent(0, short, details, min(details, 1))
-
-
-def _down(number: int, least: int) -> Iterator[int]:
-    """By a fifth at a time."""
-    while number > least:
-        yield number
-        number = number * 4 // 5
-    yield min(number, least)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from email.message import EmailMessage
 from functools import partial
@@ -12,8 +12,9 @@ from typing import Any
 from kafka_sla.ledger.notices.incidents import IncidentNotice
 from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.model.entities import Miss, Sla
+from kafka_sla.notifications.mail_extent import down, fitting
 from kafka_sla.notifications.mail_policy import POLICY
-from kafka_sla.notifications.miss_context import incident_links, miss_url
+from kafka_sla.notifications.miss_context import incident_links, miss_url, misses_url
 from kafka_sla.notifications.miss_email import clock_time, message_id
 from kafka_sla.reporting.templates import render, visible
 from kafka_sla.sla.root_cause.shared_cause import common_words, shared_cause
@@ -21,6 +22,10 @@ from kafka_sla.text.formatting import count, plural
 from kafka_sla.text.natural_order import natural
 
 _NO_TEAM = "without a team"
+_TEAMS = 10
+"""Teams that a mail names; of more only the number."""
+_FEW = 6
+"""SLAs that stay in full while others fit in short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,21 @@ class Line:
     runbook: str
     cause: str
     """Empty where all SLAs of the mail have one."""
+    gravity: float
+    """What is left out of a mail that is too long is least grave."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Extent:
+    """How much of a mail is shown."""
+
+    full: int
+    """SLAs with links, the gravest."""
+    short: int
+    """SLAs after them, with how grave it is."""
+    others: int
+    """Others of the incident that go on."""
+    is_whole: bool = False
 
 
 def compose(slas: Mapping[str, Sla], notice: IncidentNotice, sender: str) -> EmailMessage:
@@ -52,9 +72,41 @@ def compose(slas: Mapping[str, Sla], notice: IncidentNotice, sender: str) -> Ema
     message["Auto-Submitted"] = "auto-generated"
     message["X-Kafka-Sla-Incident"] = notice.incident
     message["X-Kafka-Sla-Miss"] = ", ".join(one.miss.id for one in notice.notices)
-    message.set_content(render("notifications/incident.txt.j2", values))
-    message.add_alternative(render("notifications/incident.html.j2", values), subtype="html")
+    text, page = written("incident", values)
+    message.set_content(text)
+    message.add_alternative(page, subtype="html")
     return message
+
+
+def written(template: str, values: dict[str, Any]) -> list[str]:
+    """Text and HTML of a mail about several SLAs, with as many of `lines` and `still_open` as mail programs show."""
+    forms = (partial(_rendered, f"notifications/{template}.{form}.j2", values) for form in ("txt", "html"))
+    _, parts = fitting(_extents(len(values["lines"]), len(values["still_open"])), *forms)
+    return parts
+
+
+def _extents(lines: int, others: int) -> Iterator[_Extent]:
+    """Each shorter than the one before: more SLAs in short, then fewer SLAs."""
+    yield _Extent(lines, 0, others, is_whole=True)
+    for full in down(lines, _FEW):
+        yield _Extent(full, lines - full, others)
+    for most in down(max(lines, others), 0):
+        yield _Extent(min(_FEW, most), most, most)
+
+
+def _rendered(template: str, values: dict[str, Any], extent: _Extent) -> str:
+    """In the order of the lines, however grave they are: readers look for theirs."""
+    lines, others = values["lines"], values["still_open"][: extent.others]
+    gravest = sorted(range(len(lines)), key=lambda n: -lines[n].gravity)[: extent.full + extent.short]
+    shown = {
+        "in_full": [lines[n] for n in sorted(gravest[: extent.full])],
+        "in_short": [lines[n] for n in sorted(gravest[extent.full :])],
+        "left_out": len(lines) - len(gravest),
+        "others": others,
+        "others_left_out": len(values["still_open"]) - len(others),
+        "is_whole": extent.is_whole,
+    }
+    return render(template, values, **shown)
 
 
 def incident_values(slas: Mapping[str, Sla], notice: IncidentNotice) -> dict[str, Any]:
@@ -62,7 +114,7 @@ def incident_values(slas: Mapping[str, Sla], notice: IncidentNotice) -> dict[str
     misses, run_url = [n.miss for n in notice.notices], notice.notices[0].run_url
     several = len({shared_cause(miss) for miss in misses}) > 1
     zones = {slas[miss.sla].time_zone for miss in misses if miss.sla in slas}
-    worst = max(misses, key=lambda miss: miss.worst_latency_ms / miss.max_latency_ms)
+    worst, since = max(misses, key=_gravity), min(miss.start for miss in misses)
     return {
         "ended": notice.kind == "recovered",
         "subject": visible(subject(notice)),
@@ -70,10 +122,11 @@ def incident_values(slas: Mapping[str, Sla], notice: IncidentNotice) -> dict[str
         "sentence": worst.evidence.get("sentence", ""),
         "sentence_of": worst.sla,
         "size": notice.size,
-        "since": min(miss.start for miss in misses),
+        "since": since,
         "until": max(m.end or m.opened_at for m in misses),
         "teams": team_counts(slas, [miss.sla for miss in misses]),
         "links": incident_links(run_url, misses),
+        "all": ("All misses", misses_url(run_url, since), f"kafka-sla misses --from {since:%FT%TZ}"),
         "lines": [_line(slas, n.miss, run_url, several=several) for n in _ordered(slas, notice.notices)],
         "still_open": [_line(slas, miss, run_url) for miss in notice.still_open],
         "when": partial(clock_time, zones.pop() if len(zones) == 1 else "UTC"),
@@ -96,7 +149,14 @@ def team_counts(slas: Mapping[str, Sla], names: Sequence[str]) -> str:
     """`team Billing (300), team Shop (200)`, the one with the most SLAs first."""
     counted = Counter(_team(slas, name) for name in names)
     ordered = sorted(counted.items(), key=lambda pair: (-pair[1], natural(pair[0])))
-    return ", ".join(f"{f'team {team}' if team else _NO_TEAM} ({count(number)})" for team, number in ordered)
+    named = [f"{f'team {team}' if team else _NO_TEAM} ({count(number)})" for team, number in ordered[:_TEAMS]]
+    more = len(ordered) - len(named)
+    return ", ".join([*named, f"and {plural(more, 'more team')}"] if more else named)
+
+
+def _gravity(miss: Miss) -> float:
+    """How many times the threshold was needed."""
+    return miss.worst_latency_ms / max(miss.max_latency_ms, 1)
 
 
 def _rest(notice: IncidentNotice) -> str:
@@ -121,4 +181,4 @@ def _team(slas: Mapping[str, Sla], name: str) -> str:
 def _line(slas: Mapping[str, Sla], miss: Miss, run_url: str | None, *, several: bool = False) -> Line:
     runbook = slas[miss.sla].runbook if miss.sla in slas else ""
     cause = shared_cause(miss).words if several else ""
-    return Line(miss.sla, _team(slas, miss.sla), miss, miss_url(run_url, miss.id), runbook, cause)
+    return Line(miss.sla, _team(slas, miss.sla), miss, miss_url(run_url, miss.id), runbook, cause, _gravity(miss))
