@@ -274,7 +274,7 @@ def notify(
     call_of_burn: Callable[[Notifier, Sla, BurnMessage], None] | None = None,
 ) -> dict[str, Any]:
     """Queue what is new about misses and burns that the interval may have changed, then send all that waits, each
-    notice once, and those that share a cause as one message.
+    notice once, and those that share a cause as one message. Receivers that forget are told again what goes on.
 
     `call` and `call_of_burn` run an SLA's notifier; without them the notifiers wait for who can call them. `login`
     gives the connections of webhooks; without it they wait, too.
@@ -318,7 +318,10 @@ def notify(
     try:
         sent = ledger.incidents.deliver(send, causes, slas, channels, but=but)
     finally:
-        of_burns = _deliver_burns(settings, ledger, slas, smtp, call_of_burn, login)
+        try:
+            ledger.incidents.repeat(send, slas, _repeated(settings, slas, login))
+        finally:
+            of_burns = _deliver_burns(settings, ledger, slas, smtp, call_of_burn, login)
     return {"queued": queued, "sent": sent + of_burns}
 
 
@@ -364,7 +367,10 @@ def _deliver_burns(
     notified = [channel for name in slas for channel in _notifiers(known[name])] if call else []
     hooked = [channel for name in slas for channel in _webhooks(known[name])] if login else []
     channels = None if call and login else [MAIL, *notified, *hooked]
-    return ledger.burn_notices.deliver_together(send, causes, slas, channels, but=[ASSET])
+    try:
+        return ledger.burn_notices.deliver_together(send, causes, slas, channels, but=[ASSET])
+    finally:
+        ledger.burn_notices.repeat(send, slas, _repeated(settings, slas, login))
 
 
 def announce(
@@ -413,6 +419,14 @@ def _channels(sla: Sla) -> list[str]:
 def _webhooks(sla: Sla) -> dict[str, Webhook]:
     """The webhooks of an SLA by channel: the same for all SLAs that have it."""
     return {f"webhook {webhook.connection} {webhook.format}": webhook for webhook in sla.webhooks}
+
+
+def _repeated(settings: Settings, slas: Sequence[str], login: Login | None) -> list[str]:
+    """Channels of receivers that forget what they are told; none where nobody can reach them."""
+    from kafka_sla.notifications.webhooks.formats import REPEATED
+
+    webhooks = {channel: hook for name in slas for channel, hook in _webhooks(settings.sla(name)).items()}
+    return [channel for channel, hook in webhooks.items() if login and hook.format in REPEATED]
 
 
 def _destination(sla: Sla, channel: str) -> object:

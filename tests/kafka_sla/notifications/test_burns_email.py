@@ -200,6 +200,23 @@ def test_receivers_take_several_burns_and_resolve_them_with_the_last(format: str
             jsonschema.validate(body, schema())
 
 
+def test_an_alertmanager_that_was_restarted_hears_from_the_next_run_what_still_burns(
+    store: Store, ledger: Ledger
+) -> None:
+    known = [replace(sla, webhooks=(Webhook("receiver", "alertmanager"),)) for sla in alerted(3)]
+    settings, receiver = Settings((Cluster("main", None),), tuple(known)), Receiver(TAKES["alertmanager"][0])
+    states = []
+    with serving(receiver) as connection:
+        for over in (0, 0, 2, 2):
+            receiver.states.clear()
+            burning(ledger, [burn(sla, minutes=9 if n < over else None) for n, sla in enumerate(known)])
+            names = [sla.name for sla in known]
+            steps.notify(settings, store, names, INTERVAL, None, RUN, login=lambda _: connection)
+            states.append(sorted(receiver.states.values()))
+
+    assert states == [["firing"] * 3, ["firing"] * 3, ["firing", "resolved", "resolved"], ["firing"]]
+
+
 def test_a_notifier_hears_of_all_of_them_in_one_line() -> None:
     known = alerted(2)
     notices = tuple(BurnNotice("began", burn(sla), RUN, "chat", "", slow(sla)) for sla in known)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 from sqlalchemy import Connection, Row, and_, exists, insert, or_, select
 
-from kafka_sla.ledger.notices.notice_queue import Batch, NoticeQueue, Waiting
+from kafka_sla.ledger.notices.notice_queue import Batch, NoticeQueue, Waiting, lock_of
 from kafka_sla.ledger.storage.database import Database
 from kafka_sla.ledger.storage.schema import BURN_NOTICES, SLA_BURNS
 from kafka_sla.model.entities import Miss
@@ -67,7 +67,7 @@ class BurnNotices:
     def enqueue(self, notice: BurnNotice) -> bool:
         """Queue a notice unless it was told already; that a burn is over only when it was told to begin. Was it?"""
         burn = notice.burn
-        with self._database.writing(f"notices {burn.sla}") as connection:
+        with self._database.writing(lock_of(burn.sla)) as connection:
             told = _told(connection, notice)
             if any(row.kind == notice.kind for row in told) or (notice.kind == "over" and not told):
                 return False
@@ -110,6 +110,10 @@ class BurnNotices:
     ) -> int:
         """The same with one message for all that share a cause. None: all channels, `but` those."""
         return self._queue.deliver_together(lambda batch: send(_message(batch)), name_causes, slas, channels, but=but)
+
+    def repeat(self, send: Callable[[BurnMessage], None], slas: Sequence[str], channels: Sequence[str]) -> int:
+        """Tell these channels again what they were told that began and still burns; answers how many notices."""
+        return self._queue.repeat_together(lambda batch: send(_message(batch)), slas, channels)
 
 
 def _told(connection: Connection, notice: BurnNotice) -> list[Row[Any]]:

@@ -58,6 +58,10 @@ class Incidents:
             lambda batch: send(_incident_notice(batch)), name_causes, slas, channels, but=but
         )
 
+    def repeat(self, send: Callable[[IncidentNotice], None], slas: Sequence[str], channels: Sequence[str]) -> int:
+        """Tell these channels again what they were told that opened and is still open; answers how many notices."""
+        return self._outbox.queue.repeat_together(lambda batch: send(_incident_notice(batch)), slas, channels)
+
     def of(self, misses: Sequence[Miss]) -> dict[str, str]:
         """The incident under which each miss was mailed, by id; those that were not are not there."""
         t = NOTICES.c

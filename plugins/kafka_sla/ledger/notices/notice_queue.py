@@ -52,6 +52,11 @@ class Batch(Generic[N]):
     """How many of the incident have been reported so far, with those of this message."""
 
 
+def lock_of(sla: str) -> str:
+    """Whoever queues a notice of the SLA holds it."""
+    return f"notices {sla}"
+
+
 class NoticeQueue(Generic[N]):
     """The notices of one table."""
 
@@ -106,6 +111,46 @@ class NoticeQueue(Generic[N]):
             return [row.seq for row in rows]
 
         return self._drain(waiting.where(t.batch == t.seq), send_batch)
+
+    def repeat_together(self, send: Callable[[Batch[N]], None], slas: Sequence[str], channels: Sequence[str]) -> int:
+        """Tell these channels again what they were told that began and still goes on, one message for each incident;
+        answers how many notices. Those that fail are left to the next time, and their errors raised after the
+        others."""
+        going_on, t = self._going_on(slas, channels), self._table.c
+        with self._database.reading() as connection:
+            rows = connection.execute(going_on).all()
+        failed: dict[str, Exception] = {}
+        repeated = 0
+        for (channel, incident), found in _by([(row.channel, row.incident) for row in rows], rows):
+            if isinstance(failed.get(channel), ReceiverUnavailable):
+                continue
+            try:
+                repeated += self._repeat(send, going_on.where(t.channel == channel, t.incident == incident), found)
+            except Exception as error:
+                failed[channel] = error
+        if failed:
+            raise _as_one(list(failed.values()))
+        return repeated
+
+    def _repeat(self, send: Callable[[Batch[N]], None], incident: Select[Any], found: Sequence[Row[Any]]) -> int:
+        """Nobody can queue an end while its beginning is sent again, which would reach the receiver after it."""
+        with self._database.writing(*sorted({lock_of(row.sla) for row in found})) as connection:
+            notices = tuple(map(self._waiting.read, connection.execute(incident.order_by(self._table.c.seq))))
+            if notices:
+                send(Batch(self._waiting.opens, found[0].channel, found[0].incident, notices, (), len(notices)))
+        return len(notices)
+
+    def _going_on(self, slas: Sequence[str], channels: Sequence[str]) -> Select[Any]:
+        t = self._table.c
+        told = self._waiting.rows.where(t.kind == self._waiting.opens, t.sent_at.is_not(None), t.incident.is_not(None))
+        of = told.where(t.sla.in_(slas), t.channel.in_(channels))
+        return of.where(self._waiting.is_open, ~self._is_over())
+
+    def _is_over(self, until: int | None = None) -> ColumnElement[bool]:
+        """Was the end of what a row of the table reported queued, with that batch or an earlier one? None: at all."""
+        end, t = self._table.alias("end_of_it"), self._table.c
+        of_it = exists().where(end.c.thread == t.thread, end.c.channel == t.channel, end.c.kind == self._waiting.ends)
+        return of_it if until is None else of_it.where(end.c.batch <= until)
 
     def _unsent(self, slas: Sequence[str] | None, channels: Sequence[str] | None, but: Sequence[str]) -> Select[Any]:
         t = self._table.c
@@ -195,14 +240,8 @@ class NoticeQueue(Generic[N]):
             t.incident == lead.incident, t.channel == lead.channel, t.kind == self._waiting.opens, t.batch <= lead.batch
         )
         size = connection.execute(select(func.count()).where(reported)).scalar_one()
-        end = self._table.alias("end_of_it")
-        is_over = exists().where(
-            end.c.thread == t.thread,
-            end.c.channel == t.channel,
-            end.c.kind == self._waiting.ends,
-            end.c.batch <= lead.batch,
-        )
-        others = self._waiting.rows.where(reported, t.batch != lead.batch, ~is_over, self._waiting.is_open)
+        goes_on = and_(~self._is_over(until=lead.batch), self._waiting.is_open)
+        others = self._waiting.rows.where(reported, t.batch != lead.batch, goes_on)
         still_open = tuple(read(row) for row in connection.execute(others.order_by(t.seq)))
         return Batch(lead.kind, lead.channel, lead.incident, tuple(map(read, rows)), still_open, max(size, 1))
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 from sqlalchemy import ColumnElement, Connection, Row, Select, Table, and_, exists, insert, or_, select
 
-from kafka_sla.ledger.notices.notice_queue import NoticeQueue, Waiting
+from kafka_sla.ledger.notices.notice_queue import NoticeQueue, Waiting, lock_of
 from kafka_sla.ledger.storage.database import Database
 from kafka_sla.ledger.storage.schema import LATE_RUNS, NOTICES, SENT_DIGESTS, SLA_MISSES
 from kafka_sla.model import former_names
@@ -65,7 +65,7 @@ class Outbox:
 
     def enqueue(self, notice: Notice) -> bool:
         """Queue a notice unless the incident was told already; a recovery only when its opening was. Was it queued?"""
-        with self._database.writing(f"notices {notice.miss.sla}") as connection:
+        with self._database.writing(lock_of(notice.miss.sla)) as connection:
             told = _told(connection, notice)
             if any(row.kind == notice.kind for row in told) or (notice.kind == "recovered" and not told):
                 return False

@@ -91,18 +91,19 @@ class Database:
             yield connection
 
     @contextmanager
-    def writing(self, lock: str | None = None) -> Iterator[Connection]:
-        """One transaction. Writers that name the same lock run one after the other (on SQLite all writers do)."""
+    def writing(self, *locks: str) -> Iterator[Connection]:
+        """One transaction. Writers that name the same lock run one after the other (on SQLite all writers do); those
+        that name several name them in the same order."""
         self.check_writable()
         self.open(writing=True)
-        with self._transaction(lock) as connection:
+        with self._transaction(*locks) as connection:
             yield connection
 
     @contextmanager
-    def _transaction(self, lock: str | None) -> Iterator[Connection]:
+    def _transaction(self, *locks: str) -> Iterator[Connection]:
         engine = self.engine.execution_options(writes=True)
         with self.telling(), engine.begin() as connection:
-            if lock:
+            for lock in locks:
                 self._lock(connection, lock)
             yield connection
 

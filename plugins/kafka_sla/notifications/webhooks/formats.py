@@ -23,7 +23,10 @@ _TEAMS_BYTES = 24_000
 """Of a card's texts as JSON: Teams allows 28 KB for all of the card."""
 _PAGERDUTY_SUMMARY, _PAGERDUTY_FIELD, OPSGENIE_MESSAGE = 1_024, 255, 130
 _FIRING = timedelta(days=30)
-"""Alertmanager takes an alert for resolved after five minutes unless it says until when it fires."""
+"""Alertmanager takes an alert for resolved after five minutes unless it says until when it fires. Longer than runs may
+pause: each repeats what goes on."""
+REPEATED: frozenset[WebhookFormat] = frozenset({"alertmanager"})
+"""Receivers that forget what they are told: Alertmanager keeps alerts in memory, until it ends or they do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -258,3 +258,75 @@ def test_a_run_reports_all_that_share_a_cause_in_one_event_and_what_failed_with_
 
     assert [body["event_action"] for body in receiver.bodies] == ["trigger", "trigger", "resolve"]
     assert len({body["dedup_key"] for body in receiver.bodies}) == 1
+
+
+def hooked(format: WebhookFormat, number: int) -> Settings:
+    webhooks = (Webhook("receiver", format),)
+    return Settings((Cluster("main", None),), tuple(replace(sla, webhooks=webhooks) for sla in slas(number)))
+
+
+def test_an_alertmanager_that_was_restarted_hears_from_the_next_run_what_is_still_missed(tmp_path: Path) -> None:
+    settings, store, receiver = hooked("alertmanager", 5), Store.embedded(tmp_path), Receiver(receivers.alertmanager)
+    with serving(receiver) as connection:
+        run(settings, store, connection, [slow(sla) for sla in settings.slas])
+        told = dict(receiver.states)
+        receiver.states.clear()
+        run(settings, store, connection, [slow(sla) for sla in settings.slas])
+        assert receiver.states == told and set(told.values()) == {"firing"}
+
+        run(settings, store, connection, [slow(sla, end=n < 3) for n, sla in enumerate(settings.slas)])
+        run(settings, store, connection, [slow(sla, end=n < 3) for n, sla in enumerate(settings.slas)])
+        assert sorted(receiver.states.values()) == ["firing", "firing", "resolved", "resolved", "resolved"]
+
+        receiver.bodies.clear()
+        run(settings, store, connection, [slow(sla, end=True) for sla in settings.slas])
+        run(settings, store, connection, [slow(sla, end=True) for sla in settings.slas])
+        assert [len(body) for body in receiver.bodies] == [2]
+
+
+def test_an_alert_of_a_miss_ends_later_with_each_run_that_finds_it_open(tmp_path: Path) -> None:
+    settings, store, receiver = hooked("alertmanager", 1), Store.embedded(tmp_path), Receiver(receivers.alertmanager)
+    ends = []
+    with serving(receiver) as connection:
+        for _ in range(3):
+            run(settings, store, connection, [slow(sla) for sla in settings.slas])
+            ends.append(receiver.bodies[-1][0]["endsAt"])
+
+    assert ends == sorted(set(ends))
+
+
+@pytest.mark.parametrize("format", [format for format in TAKES if format != "alertmanager"])
+def test_no_other_receiver_hears_of_a_miss_again(format: WebhookFormat, tmp_path: Path) -> None:
+    handle, login = TAKES[format]
+    settings, store, receiver = hooked(format, 2), Store.embedded(tmp_path), Receiver(handle)
+    with serving(receiver, **login) as connection:
+        for _ in range(2):
+            run(settings, store, connection, [slow(sla) for sla in settings.slas])
+
+    assert len(receiver.bodies) == 1
+
+
+def test_an_alertmanager_that_is_gone_keeps_no_mail_and_no_other_receiver_waiting(tmp_path: Path) -> None:
+    webhooks = (Webhook("gone", "alertmanager"), Webhook("receiver", "pagerduty"))
+    settings = Settings((Cluster("main", None),), tuple(replace(sla, webhooks=webhooks) for sla in slas(1)))
+    store, receiver = Store.embedded(tmp_path), Receiver(receivers.pagerduty)
+    forgetful = Receiver(receivers.alertmanager)
+    with serving(receiver, **TAKES["pagerduty"][1]) as there, serving(forgetful) as gone:
+        logins = {"receiver": there, "gone": gone}
+
+        def runs(*, end: bool) -> None:
+            judged(Ledger(store), settings.slas, [slow(sla, end=end) for sla in settings.slas])
+            names = [sla.name for sla in settings.slas]
+            steps.notify(settings, store, names, INTERVAL, None, RUN, login=lambda name: logins[name])
+
+        runs(end=False)
+        forgetful.failures = 9
+        with pytest.raises(WebhookUnavailable):
+            runs(end=False)
+        with pytest.raises(WebhookUnavailable):
+            runs(end=True)
+        forgetful.failures = 0
+        runs(end=True)
+
+    assert list(receiver.states.values()) == ["resolve"]
+    assert list(forgetful.states.values()) == ["resolved"]
