@@ -30,6 +30,8 @@ _TIMEOUT_S = 30
 _ALL_TIMES = 5
 """Of it a whole talk may take: connecting, the login, the mail and each recipient are answered one by one."""
 _CLOSING = 421
+_TOO_MANY = (452, 552)
+"""By RFC 5321 a server that takes only so many recipients at once refuses the others so, until the next mail."""
 
 
 def send(
@@ -55,9 +57,21 @@ def deliver(smtp: Connection, message: EmailMessage) -> None:
     A server that takes the mail for some recipients only has sent it: the others are named in the log.
     """
     message["Date"] = formatdate()
-    refused = _talk(smtp, lambda server: server.send_message(message))
+    refused = _talk(smtp, lambda server: _sent(server, message))
     for address, (code, reason) in refused.items():
         log.warning("%s refused %s: %s %s", _address(smtp), address, code, reason.decode(errors="replace"))
+
+
+def _sent(server: smtplib.SMTP, message: EmailMessage) -> dict[str, tuple[int, bytes]]:
+    """Who was refused the message, and why. Those who were too many for one mail get it by further ones."""
+    refused = server.send_message(message)
+    while left := [address for address, (code, _) in refused.items() if code in _TOO_MANY]:
+        try:
+            again = server.send_message(message, to_addrs=left)
+        except smtplib.SMTPRecipientsRefused:
+            break
+        refused = {address: why for address, why in refused.items() if address not in left} | again
+    return refused
 
 
 def probe(smtp: Connection) -> None:

@@ -179,6 +179,31 @@ def test_a_recipient_that_is_refused_is_named_and_the_others_get_the_mail(caplog
     assert "refused lead@example.com: 550 no such mailbox" in caplog.text
 
 
+class NarrowMailbox(Mailbox):
+    """Takes a hundred recipients at once, as many as RFC 5321 demands; `refused` have no room left."""
+
+    async def handle_RCPT(self, server: SMTP, session: Session, envelope: Envelope, to: str, options: list[str]) -> str:  # noqa: N802
+        if len(envelope.rcpt_tos) == 100:
+            return "452 4.5.3 too many recipients"
+        if to in self.refused:
+            return "452 4.2.2 mailbox full"
+        return await super().handle_RCPT(server, session, envelope, to, options)
+
+
+def test_more_recipients_than_a_server_takes_at_once_get_the_mail_all_the_same(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    readers = tuple(f"reader-{n}@example.com" for n in range(450))
+    box = NarrowMailbox("reader-7@example.com", "reader-440@example.com")
+    with serving(box) as server, caplog.at_level(logging.WARNING):
+        send(server, promise(recipients=readers), OPENED, hour())
+
+    assert sorted(map(len, box.recipients)) == [48, 100, 100, 100, 100]
+    assert {to for recipients in box.recipients for to in recipients} == set(readers) - set(box.refused)
+    assert len({mail["Message-ID"] for mail in box.mails}) == 1
+    assert [sum(to in line for line in caplog.messages) for to in box.refused] == [1, 1]
+
+
 def test_when_all_recipients_are_refused_nothing_was_sent_and_it_says_so() -> None:
     box = Mailbox("lead@example.com", "oncall@example.com")
     with serving(box) as server, pytest.raises(MailRefused, match=r"lead@example\.com: 550 no such mailbox"):
