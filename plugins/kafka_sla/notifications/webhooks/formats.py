@@ -19,8 +19,8 @@ from kafka_sla.text.timestamps import instant_text
 
 _SLACK_TEXT, _SLACK_HEADER, _SLACK_BLOCKS = 2_900, 150, 48
 """Characters of a block, of a header, and blocks: Slack allows 3,000, 150 and 50."""
-_TEAMS_BYTES = 24_000
-"""Of a card's texts as JSON: Teams allows 28 KB for all of the card."""
+_TEAMS_BYTES, _TEAMS_TITLE = 27_000, 300
+"""Of a message as JSON, and characters of its title: Teams allows 28 KB."""
 _PAGERDUTY_SUMMARY, _PAGERDUTY_FIELD, OPSGENIE_MESSAGE = 1_024, 255, 130
 _FIRING = timedelta(days=30)
 """Alertmanager takes an alert for resolved after five minutes unless it says until when it fires. Longer than runs may
@@ -47,7 +47,7 @@ def slack_message(title: str, why: str, lines: Iterable[Line]) -> Call:
     """A header, why, and the lines: as rich text, in which no name of a group or topic is mark-up or calls people."""
     header = {"type": "header", "text": {"type": "plain_text", "text": visible(title)[:_SLACK_HEADER], "emoji": False}}
     groups = [*groups_of([Line(why)], _SLACK_TEXT, 1, _size), *groups_of(lines, _SLACK_TEXT, _SLACK_BLOCKS, _size)]
-    told = visible(title).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    told = visible(title)[:LINE].replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return Call("", {"text": told, "mrkdwn": False, "blocks": [header, *map(_rich_text, filter(None, groups))]})
 
 
@@ -82,17 +82,23 @@ def teams(event: WebhookEvent, _: str) -> Call:
 def card(title: str, lines: Iterable[Line], links: Iterable[tuple[str, str]], *, is_good: bool) -> Call:
     """An adaptive card: a coloured title, a block for each line, a button for each link (name, address). Its runs of
     text are no Markdown, so that no name of a group or topic is."""
-    heading = _run(title, size="large", weight="bolder", color="good" if is_good else "attention")
-    (shown,) = groups_of(lines, _TEAMS_BYTES, 1, lambda line: len(json.dumps(_run(line.text))))
+    heading = _run(title[:_TEAMS_TITLE], size="large", weight="bolder", color="good" if is_good else "attention")
+    actions = [{"type": "Action.OpenUrl", "title": name, "url": url} for name, url in links if url]
+    room = _TEAMS_BYTES - len(json.dumps(_message([heading], actions)))
+    (shown,) = groups_of(lines, room, 1, lambda line: len(json.dumps(_run(line.text))))
+    return Call("", _message([heading, *(_run(line.text) for line in shown)], actions))
+
+
+def _message(body: list[dict[str, Any]], actions: list[dict[str, str]]) -> dict[str, Any]:
     content = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
         "type": "AdaptiveCard",
         "version": "1.4",
-        "body": [heading, *(_run(line.text) for line in shown)],
-        "actions": [{"type": "Action.OpenUrl", "title": name, "url": url} for name, url in links if url],
+        "body": body,
+        "actions": actions,
     }
     attached = {"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": None, "content": content}
-    return Call("", {"type": "message", "attachments": [attached]})
+    return {"type": "message", "attachments": [attached]}
 
 
 def _run(text: str, **looks: str) -> dict[str, Any]:

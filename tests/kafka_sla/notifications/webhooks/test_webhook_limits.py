@@ -72,6 +72,39 @@ def test_receivers_take_names_of_any_length_and_script(format: str, script: str,
     assert len(receiver.bodies) == len(events)
 
 
+@pytest.mark.parametrize("letter", ["&", *SCRIPTS.values()])
+@pytest.mark.parametrize("format", TAKES)
+def test_receivers_take_a_cause_that_is_a_group_with_a_name_as_long_as_kafka_allows(format: str, letter: str) -> None:
+    group, number = letter * (32_767 // len(letter.encode())), 500
+    named = {sla.name: sla for sla in slas(number)}
+    own = {"cause": "rewound", "broker_verdict": "even", "sentence": f"Group {group} went back."}
+    found = [replace(slow(sla, **own), worst_group=group) for sla in named.values()]
+    opened = tuple(Notice("opened", miss, RUN, miss.id) for miss in found)
+    burns = tuple(
+        BurnNotice("began", replace(BURN, id=miss.id, sla=miss.sla), RUN, "webhook", miss.id, miss) for miss in found
+    )
+
+    receiver = received(
+        format,
+        event_of(named, IncidentNotice("opened", "webhook", found[0].id, opened, (), number)),
+        burn_event_of(named, BurnMessage("began", "webhook", found[0].id, burns, (), number)),
+    )
+
+    assert receiver.refused == []
+    assert len(receiver.bodies) == 2
+    if format not in ("json", "alertmanager"):
+        assert f"consumer group {group[:10]}" in "".join(texts(receiver.bodies[0]))
+
+
+def test_a_card_is_as_full_as_teams_takes_it_beside_a_long_runbook() -> None:
+    for runbook in ("", f"https://wiki.example.com/{'r' * 2_000}"):
+        named = {name: replace(sla, runbook=runbook) for name, sla in known("n", 500).items()}
+        misses = tuple(Notice("opened", slow(sla), RUN, sla.name) for sla in named.values())
+        (raw,) = received("teams", event_of(named, IncidentNotice("opened", "webhook", "i1", misses, (), 500))).raw
+
+        assert 26_000 < len(json.dumps(json.loads(raw))) < 28_000
+
+
 @pytest.mark.parametrize("format", ["slack", "teams", "opsgenie"])
 def test_of_many_that_are_still_missed_or_burn_some_are_named_and_the_others_counted(format: str) -> None:
     bodies = received(format, *(f("n", "opened", 1) for f in [missed]), missed("n", "recovered", 500, 499)).bodies
