@@ -18,6 +18,10 @@ _SIZE_OF_MORE = 120
 _LISTED_BYTES = 150_000
 """Of a list as JSON: PagerDuty allows 512 KB for all of an event, which has three."""
 OPSGENIE_TEXT = 15_000
+CHAT = 2_000
+"""Characters of a line for a chat: Discord takes no more, Telegram 4,096."""
+_CHAT_NAMES = 700
+"""Of the names of SLAs in it, twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,16 @@ def groups_of(lines: Iterable[Line], size: int, most: int, size_of: Callable[[Li
     if left:
         groups[-1].append(Line(f"and {count(left)} more"))
     return groups
+
+
+def enumerated(names: Sequence[str]) -> str:
+    """`orders, payments, and 498 more`: as many names as a line for a chat holds."""
+    used, shown = 0, 0
+    while shown < len(names) and used + len(names[shown]) <= _CHAT_NAMES:
+        used += len(names[shown]) + 2
+        shown += 1
+    more = len(names) - shown
+    return ", ".join([*names[:shown], f"and {count(more)} more"] if more else names)
 
 
 def listed(texts: Iterable[str]) -> list[str]:

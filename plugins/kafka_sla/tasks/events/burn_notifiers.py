@@ -13,6 +13,8 @@ from airflow.sdk import Context
 from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice
 from kafka_sla.model.entities import Notifier, Sla
 from kafka_sla.notifications.burns_email import subject
+from kafka_sla.notifications.webhooks.lines import CHAT, enumerated
+from kafka_sla.reporting.templates import visible
 from kafka_sla.sla.wording import burning
 from kafka_sla.tasks.events.notifiers import made
 from kafka_sla.text.formatting import moment
@@ -37,7 +39,7 @@ def about_burns(sla: Sla, message: BurnMessage) -> dict[str, Any]:
     first = message.notices[0]
     return {
         "kind": f"burn_{message.kind}",
-        "message": burn_message(sla, first) if message.is_single else burns_message(message),
+        "message": visible(burn_message(sla, first) if message.is_single else burns_message(message))[:CHAT],
         "sla": sla.name,
         "team": sla.team,
         "miss": None,
@@ -60,8 +62,8 @@ def burn_message(sla: Sla, notice: BurnNotice) -> str:
 
 
 def burns_message(message: BurnMessage) -> str:
-    """The same for several burns: what, how many, why, and every SLA by name."""
-    names, still = (", ".join(n.burn.sla for n in of) for of in (message.notices, message.still_burning))
+    """The same for several burns: what, how many, why, and SLAs by name, as many as fit."""
+    names, still = (enumerated([n.burn.sla for n in of]) for of in (message.notices, message.still_burning))
     return f"{subject(message)}: {names}{f'; still burning: {still}' if still else ''}"
 
 

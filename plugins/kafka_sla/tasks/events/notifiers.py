@@ -15,6 +15,8 @@ from kafka_sla.ledger.notices.incidents import IncidentNotice
 from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.model.entities import Notifier, Sla
 from kafka_sla.notifications.incident_email import subject
+from kafka_sla.notifications.webhooks.lines import CHAT, enumerated
+from kafka_sla.reporting.templates import visible
 from kafka_sla.sla.wording import duration, place, violation
 
 log = logging.getLogger(__name__)
@@ -36,7 +38,7 @@ def about(sla: Sla, notice: IncidentNotice) -> dict[str, Any]:
     first = notice.notices[0]
     return {
         "kind": notice.kind,
-        "message": message(sla, first) if notice.is_single else incident_message(notice),
+        "message": visible(message(sla, first) if notice.is_single else incident_message(notice))[:CHAT],
         "sla": sla.name,
         "team": sla.team,
         "miss": asdict(first.miss),
@@ -54,9 +56,9 @@ def message(sla: Sla, notice: Notice) -> str:
 
 
 def incident_message(notice: IncidentNotice) -> str:
-    """The same for several misses: what, how many, why, and every SLA by name."""
-    rest = f"; still missed: {', '.join(miss.sla for miss in notice.still_open)}" if notice.still_open else ""
-    return f"{subject(notice)}: {', '.join(one.miss.sla for one in notice.notices)}{rest}"
+    """The same for several misses: what, how many, why, and SLAs by name, as many as fit."""
+    rest = f"; still missed: {enumerated([miss.sla for miss in notice.still_open])}" if notice.still_open else ""
+    return f"{subject(notice)}: {enumerated([one.miss.sla for one in notice.notices])}{rest}"
 
 
 def made(notifier: Notifier, sla: Sla) -> Callable[[Context], None]:

@@ -1,16 +1,20 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from airflow.sdk import BaseNotifier
 
 from kafka_sla.errors import SettingsError
+from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice
 from kafka_sla.ledger.notices.incidents import IncidentNotice
 from kafka_sla.ledger.notices.outbox import Notice, NoticeKind
 from kafka_sla.model.entities import Miss, Notifier, Patterns, Sla, SteadyState
-from kafka_sla.tasks.events.notifiers import caller
+from kafka_sla.tasks.events.burn_notifiers import about_burns
+from kafka_sla.tasks.events.notifiers import about, caller
 from tests.kafka_sla.notifications.misses import miss
+from tests.kafka_sla.notifications.test_burn_email import BURN
 
 HEARD: list[str] = []
 SLA = Sla("orders", "eu", Patterns(), Patterns(), 30_000, 300_000, 0.999, SteadyState(30_000), team="Shop")
@@ -82,3 +86,27 @@ def test_a_message_of_several_misses_names_them_and_what_is_still_missed() -> No
         "#ops: SLAs recovered: 2 of 3, consumer group payments: payments-30s, billing.alerts; "
         "still missed: refunds (2, i1)"
     ]
+
+
+@pytest.mark.parametrize("group", ["payments", "p" * 2_000, "pay\r\nments\u202e" * 200])
+def test_a_message_of_hundreds_of_slas_is_a_line_that_any_chat_takes(group: str) -> None:
+    misses = [replace(miss(worst_group=group), sla=f"{n:03}".rjust(100, "n")) for n in range(500)]
+    told = about(SLA, notice("recovered", *misses[:250], still_open=tuple(misses[250:])))
+    alone = about(SLA, notice("opened", misses[0]))
+
+    assert len(told["message"]) <= 2_000 and len(alone["message"]) <= 2_000
+    assert (told["message"] + alone["message"]).isprintable()
+    assert len(told["misses"]) == len(told["still_open"]) == 250
+    if group == "payments":
+        assert told["message"].count("and 244 more") == 2
+
+
+def test_a_message_of_hundreds_of_burns_is_a_line_that_any_chat_takes() -> None:
+    burns = [
+        BurnNotice("over", replace(BURN, sla=f"{n:03}".rjust(100, "n"), end=BURN.start), None, "") for n in range(500)
+    ]
+    told = about_burns(SLA, BurnMessage("over", "chat", "i1", tuple(burns[:250]), tuple(burns[250:]), 500))
+
+    assert len(told["message"]) <= 2_000
+    assert told["message"].count("and 244 more") == 2
+    assert len(told["burns"]) == len(told["still_burning"]) == 250
