@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.model.entities import Sla, SlaWindow
+from kafka_sla.notifications.mail_extent import down, fitting
 from kafka_sla.notifications.mail_policy import POLICY
 from kafka_sla.notifications.miss_context import Surroundings, also_missed, commands, cost, links
 from kafka_sla.reporting.templates import render, visible
@@ -41,18 +42,31 @@ def compose(
         message["In-Reply-To"] = message["References"] = message_id(notice.incident or thread, "opened", sender)
     message["Auto-Submitted"] = "auto-generated"
     message["X-Kafka-Sla-Miss"] = notice.miss.id
-    message.set_content(render("notifications/miss.txt.j2", told))
     own = message_id(thread, notice.kind, sender)[1:-1]
     plots = _plots(sla, notice, windows)
     ids = {name: f"plot-{name}.{own}" for name in plots}
     pictures = {name: f"cid:{plot_id}" for name, plot_id in ids.items()}
-    message.add_alternative(render("notifications/miss.html.j2", told, pictures=pictures), subtype="html")
+    text, html = _parts(told | {"pictures": pictures})
+    message.set_content(text)
+    message.add_alternative(html, subtype="html")
     _, page = message.iter_parts()
     for name, plot in plots.items():
         page.add_related(
             plot, "image", "png", cid=f"<{ids[name]}>", filename=f"latency-{name}.png", disposition="inline"
         )
     return message
+
+
+def _parts(told: dict[str, Any]) -> list[str]:
+    """Text and HTML, with as many of the newest notes as mail programs show."""
+    notes = told["notes"]
+
+    def rendered(form: str, shown: int) -> str:
+        left_out = len(notes) - shown
+        return render(f"notifications/miss.{form}.j2", told | {"notes": notes[left_out:], "notes_left_out": left_out})
+
+    _, parts = fitting(down(len(notes), 0), partial(rendered, "txt"), partial(rendered, "html"))
+    return parts
 
 
 def miss_page(sla: Sla, notice: Notice, windows: Sequence[SlaWindow], around: Surroundings) -> str:
@@ -89,6 +103,7 @@ def _told(sla: Sla, notice: Notice, windows: Sequence[SlaWindow], around: Surrou
         "cost": cost(sla, miss, windows, around.period),
         "also_missed": also_missed(miss, around.others),
         "notes": around.notes,
+        "notes_left_out": 0,
         "catch_up": around.catch_up and catching_up(around.catch_up),
     }
 

@@ -13,9 +13,14 @@ import pytest
 
 from kafka_sla.cli.console.arguments import parser
 from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice
+from kafka_sla.ledger.notices.outbox import Notice
+from kafka_sla.ledger.triage import Note
 from kafka_sla.model.entities import Miss, Sla
 from kafka_sla.notifications.burns_email import burns_mail
+from kafka_sla.notifications.miss_context import Surroundings
+from kafka_sla.notifications.miss_email import compose, miss_page
 from tests.kafka_sla.notifications.incidents import RUN, slas, slow
+from tests.kafka_sla.notifications.misses import miss, promise
 from tests.kafka_sla.notifications.test_burn_email import BURN, PERIOD
 from tests.kafka_sla.notifications.test_incident_email import incident, mail, part
 
@@ -150,3 +155,17 @@ def test_of_hundreds_of_teams_those_with_the_most_slas_are_named() -> None:
 
     assert "team big (250), " in first
     assert first.endswith(", and 241 more teams.")
+
+
+def test_of_many_long_comments_on_a_miss_the_newest_are_mailed_and_the_others_counted() -> None:
+    notes = tuple(Note("comment", "ops", f"log {n:03} " + "&" * 3_000, BURN.start) for n in range(90))
+    recovery = Notice("recovered", miss(), RUN)
+    found = compose(promise(), recovery, [], SENDER, Surroundings(notes=notes))
+
+    for kind in ("plain", "html"):
+        text = part(found, kind)
+        shown = [int(number) for number in re.findall(r"log (\d{3})", text)]
+        assert len(text.encode()) < MOST_BYTES
+        assert shown == list(range(90 - len(shown), 90)) and shown
+        assert f"{90 - len(shown)} earlier notes: see the page of the miss." in text
+    assert miss_page(promise(), recovery, [], Surroundings(notes=notes)).count("log ") == 90
