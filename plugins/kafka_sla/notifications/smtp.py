@@ -32,6 +32,7 @@ _ALL_TIMES = 5
 _CLOSING = 421
 _TOO_MANY = (452, 552)
 """By RFC 5321 a server that takes only so many recipients at once refuses the others so, until the next mail."""
+_NOT_ASCII = 553, b"it takes no addresses with letters beyond ASCII"
 
 
 def send(
@@ -64,7 +65,7 @@ def deliver(smtp: Connection, message: EmailMessage) -> None:
 
 def _sent(server: smtplib.SMTP, message: EmailMessage) -> dict[str, tuple[int, bytes]]:
     """Who was refused the message, and why. Those who were too many for one mail get it by further ones."""
-    refused = server.send_message(message)
+    refused = _sent_at_once(server, message)
     while left := [address for address, (code, _) in refused.items() if code in _TOO_MANY]:
         try:
             again = server.send_message(message, to_addrs=left)
@@ -72,6 +73,18 @@ def _sent(server: smtplib.SMTP, message: EmailMessage) -> dict[str, tuple[int, b
             break
         refused = {address: why for address, why in refused.items() if address not in left} | again
     return refused
+
+
+def _sent_at_once(server: smtplib.SMTP, message: EmailMessage) -> dict[str, tuple[int, bytes]]:
+    """Those with an address that the server cannot be told are refused, and the others get the message."""
+    try:
+        return server.send_message(message)
+    except smtplib.SMTPNotSupportedError:
+        readers = [address.addr_spec for address in message["To"].addresses]
+        if not (plain := [reader for reader in readers if reader.isascii()]):
+            raise
+        untold = dict.fromkeys([reader for reader in readers if not reader.isascii()], _NOT_ASCII)
+        return server.send_message(message, to_addrs=plain) | untold
 
 
 def probe(smtp: Connection) -> None:

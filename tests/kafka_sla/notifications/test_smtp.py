@@ -204,6 +204,24 @@ def test_more_recipients_than_a_server_takes_at_once_get_the_mail_all_the_same(
     assert [sum(to in line for line in caplog.messages) for to in box.refused] == [1, 1]
 
 
+@pytest.mark.parametrize("takes_any_script", [True, False])
+def test_an_address_beyond_ascii_that_a_server_does_not_take_keeps_no_other_from_the_mail(
+    caplog: pytest.LogCaptureFixture, takes_any_script: bool
+) -> None:
+    readers, box = ("lead@example.com", "jürgen@example.com"), Mailbox()
+    with serving(box, enable_SMTPUTF8=takes_any_script) as server, caplog.at_level(logging.WARNING):
+        send(server, promise(recipients=readers), OPENED, hour())
+
+    assert box.recipients == [list(readers) if takes_any_script else ["lead@example.com"]]
+    told = "refused jürgen@example.com: 553 it takes no addresses with letters beyond ASCII" in caplog.text
+    assert told is not takes_any_script
+
+
+def test_when_nobody_has_an_address_that_the_server_takes_nothing_was_sent_and_it_says_so() -> None:
+    with serving(Mailbox(), enable_SMTPUTF8=False) as server, pytest.raises(MailRefused, match="SMTPUTF8"):
+        send(server, promise(recipients=("jürgen@example.com",)), OPENED, hour())
+
+
 def test_when_all_recipients_are_refused_nothing_was_sent_and_it_says_so() -> None:
     box = Mailbox("lead@example.com", "oncall@example.com")
     with serving(box) as server, pytest.raises(MailRefused, match=r"lead@example\.com: 550 no such mailbox"):
