@@ -14,7 +14,7 @@ from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice
 from kafka_sla.model.entities import Sla
 from kafka_sla.notifications.burn_email import burn_message_id
 from kafka_sla.notifications.incident_causes import as_miss
-from kafka_sla.notifications.incident_email import team_counts, written
+from kafka_sla.notifications.incident_email import LONGEST_CAUSE, team_counts, written
 from kafka_sla.notifications.mail_policy import POLICY
 from kafka_sla.notifications.miss_context import overview_url, run_link, sla_url
 from kafka_sla.notifications.miss_email import clock_time
@@ -97,10 +97,10 @@ def _values(slas: Mapping[str, Sla], message: BurnMessage, periods: Mapping[str,
     zones = {slas[burn.sla].time_zone for burn in burns if burn.sla in slas}
     return {
         "ended": message.kind == "over",
-        "subject": visible(subject(message)),
-        "cause": cause(message),
+        "subject": visible(subject(message))[:LONGEST_CAUSE],
+        "cause": cause(message)[:LONGEST_CAUSE],
         "severity": burns[0].severity,
-        "sentence": sentence(message),
+        "sentence": sentence(message)[:LONGEST_CAUSE],
         "size": message.size,
         "since": min(burn.start for burn in burns),
         "until": max(burn.end or burn.start for burn in burns),

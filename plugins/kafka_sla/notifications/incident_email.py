@@ -24,6 +24,8 @@ from kafka_sla.text.natural_order import natural
 _NO_TEAM = "without a team"
 _TEAMS = 10
 """Teams that a mail names; of more only the number."""
+LONGEST_CAUSE = 2_000
+"""Characters of a cause, and of why: a consumer group may have a name of 32,767."""
 _FEW = 6
 """SLAs that stay in full while others fit in short."""
 
@@ -117,9 +119,9 @@ def incident_values(slas: Mapping[str, Sla], notice: IncidentNotice) -> dict[str
     worst, since = max(misses, key=_gravity), min(miss.start for miss in misses)
     return {
         "ended": notice.kind == "recovered",
-        "subject": visible(subject(notice)),
-        "cause": common_words(misses),
-        "sentence": worst.evidence.get("sentence", ""),
+        "subject": visible(subject(notice))[:LONGEST_CAUSE],
+        "cause": common_words(misses)[:LONGEST_CAUSE],
+        "sentence": worst.evidence.get("sentence", "")[:LONGEST_CAUSE],
         "sentence_of": worst.sla,
         "size": notice.size,
         "since": since,

@@ -15,7 +15,7 @@ from kafka_sla.cli.console.arguments import parser
 from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice
 from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.ledger.triage import Note
-from kafka_sla.model.entities import Miss, Sla
+from kafka_sla.model.entities import Miss, Patterns, Sla
 from kafka_sla.notifications.burns_email import burns_mail
 from kafka_sla.notifications.miss_context import Surroundings
 from kafka_sla.notifications.miss_email import compose, miss_page
@@ -30,6 +30,9 @@ WORST = 417
 """The SLA that is by far the worst, though others come before it by team and name."""
 LIKE_PRODUCTION = "payments.settlement-ledger.prod-eu-central-1.card-authorisations-{:03}-within-30s"
 
+LONGEST = "ä" * 16_383
+"""A consumer group: Kafka allows 32,767 bytes."""
+
 
 def known(number: int, name: str = LIKE_PRODUCTION) -> list[Sla]:
     return [
@@ -38,12 +41,16 @@ def known(number: int, name: str = LIKE_PRODUCTION) -> list[Sla]:
 
 
 def missed(sla: Sla, *, end: bool = False) -> Miss:
-    found = replace(slow(sla, end=end), id=f"{slas_number(sla):016x}", worst_topic="prod.payments.authorised-cards.v3")
+    group = sla.groups.include[0]
+    own = {"cause": "rewound", "broker_verdict": "even", "sentence": f"{group} went back."} if group == LONGEST else {}
+    found = replace(
+        slow(sla, end=end, **own), id=f"{slas_number(sla):016x}", worst_topic="prod.payments.authorised-cards.v3"
+    )
     return replace(found, worst_latency_ms=7_200_000.0) if slas_number(sla) == WORST else found
 
 
 def slas_number(sla: Sla) -> int:
-    return int(sla.groups.include[0].removeprefix("group-"))
+    return int(sla.name.removesuffix("-within-30s")[-3:])
 
 
 def opened(of: list[Sla]) -> EmailMessage:
@@ -155,6 +162,18 @@ def test_of_hundreds_of_teams_those_with_the_most_slas_are_named() -> None:
 
     assert "team big (250), " in first
     assert first.endswith(", and 241 more teams.")
+
+
+@pytest.mark.parametrize("write", MAILS)
+def test_a_cause_that_is_a_group_with_a_name_as_long_as_kafka_allows_fits_into_a_mail(
+    write: Write,
+) -> None:
+    found = write([replace(sla, groups=Patterns((LONGEST,))) for sla in known(500)])
+
+    for kind in ("plain", "html"):
+        text = part(found, kind)
+        assert "consumer group ää" in text
+        assert len(text.encode()) < MOST_BYTES
 
 
 def test_of_many_long_comments_on_a_miss_the_newest_are_mailed_and_the_others_counted() -> None:
