@@ -19,6 +19,7 @@ from demo.postgres import postgres
 from kafka_sla.config.store import Store
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
+from tests.kafka_sla import own_folder
 
 _NUMBERS = itertools.count(1)
 _SEND_AWAY = text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = :name")
@@ -43,6 +44,12 @@ def postgres_url() -> Iterator[str]:
     pytest takes the right to look into it."""
     with TemporaryDirectory() as folder, postgres(Path(folder) / "data", durable=False) as urls:
         yield urls["kafka_sla"]
+
+
+@pytest.fixture
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The current folder is empty, and the environment names no configuration, no store and no connection."""
+    own_folder.enter(tmp_path, monkeypatch)
 
 
 @pytest.fixture

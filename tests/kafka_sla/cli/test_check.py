@@ -32,11 +32,8 @@ slas: [{name: orders, group: cli-reader, topic: cli-orders, max_latency: 30s}]
 
 
 @pytest.fixture
-def connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Connect:
+def connect(empty_folder: None, monkeypatch: pytest.MonkeyPatch) -> Connect:
     """An empty folder with a configuration; connect(id, fields) defines a connection."""
-    monkeypatch.chdir(tmp_path)
-    for variable in ("KAFKA_SLA_CONFIG", "KAFKA_SLA_STORE", "AIRFLOW_CONN_KAFKA_SLA_STORE", "AIRFLOW_CONN_KAFKA_PROD"):
-        monkeypatch.delenv(variable, raising=False)
     Path("kafka_sla.yml").write_text(CONFIG)
     return lambda name, fields: monkeypatch.setenv(f"AIRFLOW_CONN_{name.upper()}", json.dumps(fields))
 

@@ -70,9 +70,7 @@ Captured = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(autouse=True)
-def a_folder_with_a_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("KAFKA_SLA_CONFIG", raising=False)
-    monkeypatch.chdir(tmp_path)
+def a_folder_with_a_configuration(empty_folder: None) -> None:
     Path("kafka_sla.yml").write_text(CONFIG)
 
 

@@ -23,6 +23,7 @@ from demo.warm_up import create_topic
 from kafka_sla.cli.main import main
 from kafka_sla.model.entities import Interval, epoch_ms, floor_time
 from kafka_sla.text.timestamps import instant_text
+from tests.kafka_sla import own_folder
 from tests.kafka_sla.sources.kafka.traffic import add_partitions, admin, commit, look, produce, topic, wait_for
 
 NASTY = "<script>alert('g')</script> & \"{{ 7*7 }}\" %s ../../etc \u202e日本\t=1+1"
@@ -61,9 +62,7 @@ def world(kafka_classes: None, tmp_path_factory: pytest.TempPathFactory) -> Iter
     folder = tmp_path_factory.mktemp("odd")
     (folder / "kafka_sla.yml").write_text(CONFIG)
     with Broker() as broker, mailbox(folder / "mail") as box, pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        for variable in ("KAFKA_SLA_CONFIG", "KAFKA_SLA_STORE", "AIRFLOW_CONN_KAFKA_SLA_STORE"):
-            patch.delenv(variable, raising=False)
+        own_folder.enter(folder, patch)
         for name, connection in connections(broker, box).items():
             patch.setenv(f"AIRFLOW_CONN_{name.upper()}", json.dumps(connection))
         start = floor_time(datetime.now(UTC), 5_000) - 3 * STEP  # three windows in which nothing is there yet

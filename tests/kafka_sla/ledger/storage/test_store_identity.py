@@ -55,10 +55,7 @@ _numbers = itertools.count(1)
 
 
 @pytest.fixture(autouse=True)
-def a_configured_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in ("KAFKA_SLA_CONFIG", "KAFKA_SLA_STORE", "AIRFLOW_CONN_KAFKA_SLA_STORE"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.chdir(tmp_path)
+def a_configured_folder(empty_folder: None) -> None:
     Path("kafka_sla.yml").write_text(CONFIG)
     Path("offsets.csv").write_text(
         "cluster,topic,partition,at,log_start_offset,log_end_offset,source\na,orders,0,2026-03-02T12:00:00Z,,1,x\n"
