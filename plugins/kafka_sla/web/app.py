@@ -18,6 +18,7 @@ from kafka_sla.errors import BadRequest, KafkaSlaError
 from kafka_sla.web.access import DAG, may_read, may_scrape, may_triage, note_rights
 from kafka_sla.web.api import downloads, prometheus
 from kafka_sla.web.api import routes as api
+from kafka_sla.web.head_requests import HeadAsGet
 from kafka_sla.web.pages import dependencies, exclusions, misses, reports
 from kafka_sla.web.pages import routes as pages
 from kafka_sla.web.pages.response import Page
@@ -58,6 +59,7 @@ def create_app() -> FastAPI:
 
     app.add_middleware(GZipMiddleware, minimum_size=2_000, compresslevel=2)
     app.middleware("http")(_headers)
+    app.add_middleware(HeadAsGet)
     app.exception_handler(KafkaSlaError)(_broken)
     app.exception_handler(HTTPException)(_refused)
     app.exception_handler(RequestValidationError)(_invalid)

@@ -96,6 +96,23 @@ def test_every_answer_of_every_method_has_strict_headers_and_only_reading_is_ans
             assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS
 
 
+@pytest.mark.parametrize("path", routes())
+def test_who_asks_for_the_head_gets_what_a_reader_gets_without_the_body(
+    reader: Asker, outsider: Asker, stranger: Asker, path: str
+) -> None:
+    for somebody in (reader, outsider, stranger):
+        headers = {"Authorization": f"Bearer {somebody.token}"} if somebody.token else {}
+        plain = headers | {"Accept-Encoding": "identity"}
+        head, whole = (
+            somebody.client.request(method, f"/kafka-sla{path}", headers=plain, follow_redirects=False)
+            for method in ("HEAD", "GET")
+        )
+
+        assert (head.status_code, head.content) == (whole.status_code, b"")
+        assert whole.headers.keys() - head.headers.keys() <= {"vary"}, "of Airflow's compression, which sees no body"
+        assert head.headers.get("content-type") == whole.headers.get("content-type")
+
+
 ODD = {
     "before all time": {"from": "0001-01-01", "to": "0001-01-02"},
     "after all time": {"from": "9999-12-30", "to": "9999-12-31T23:59:59Z"},
