@@ -162,6 +162,22 @@ def test_the_keyboard_reads_selects_and_zooms(opened: Opened) -> None:
     assert 2 == len(span(page))
 
 
+def test_the_keyboard_zooms_out_as_far_as_the_link_does(opened: Opened) -> None:
+    page = opened(f"{ORDERS}?from=2023-01-01&to=2026-01-01")
+    link = page.get_by_role("link", name="zoom out").get_attribute("href")
+
+    page.locator("#latency").focus()
+    page.keyboard.press("-")
+    page.wait_for_url(lambda url: "2026-01-01" not in url)
+    page.wait_for_selector('.charts[data-ready="yes"]')
+    assert parse_qs(urlsplit(page.url).query) == parse_qs(urlsplit(link).query)
+
+    page.locator("#latency").focus()
+    page.keyboard.press("-")
+    assert page.get_by_role("link", name="zoom out").count() == 0
+    assert parse_qs(urlsplit(page.url).query) == parse_qs(urlsplit(link).query)
+
+
 def test_values_are_shown_beside_the_cursor(opened: Opened) -> None:
     page = opened(ORDERS)
     box = page.locator("#latency .u-over").bounding_box()

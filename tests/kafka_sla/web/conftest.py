@@ -80,7 +80,7 @@ class Asker:
 
     def get(self, path: str, **params: Any) -> Any:
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
-        return self.client.get(f"/kafka-sla{path}", params=params, headers=headers, follow_redirects=False)
+        return self.client.get(f"/kafka-sla{path}", params=params or None, headers=headers, follow_redirects=False)
 
     def json(self, path: str, **params: Any) -> Any:
         answer = self.get(path, **params)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,7 +13,7 @@ from kafka_sla.sla.periods import period_before, period_until
 from kafka_sla.text.formatting import moment
 from kafka_sla.text.formatting import span as length_text
 from kafka_sla.text.periods import before, this_period
-from kafka_sla.web.api.params import asked_span
+from kafka_sla.web.api.params import AHEAD, LONGEST, asked_span
 
 PRESETS = (
     ("6 hours", timedelta(hours=6)),
@@ -25,6 +25,7 @@ PRESETS = (
 )
 
 _OURS = ("from", "to")
+_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def asked(request: Request, now: datetime, default: timedelta) -> Interval:
@@ -39,11 +40,13 @@ def shown(
     length = span.end - span.start
     end = (now or span.end).replace(second=0, microsecond=0) + timedelta(minutes=1)
     others = {key: value for key, value in (request.query_params if request else {}).items() if key not in _OURS}
+    wider = _wider(span, now or span.end)
     return {
         "others": f"?{urlencode(others)}&" if others else "?",
         "presets": [_choice(name, Interval(end - long, end), span) for name, long in PRESETS if long <= longest],
         "from": field_text(span.start),
         "to": field_text(span.end),
+        "wider": {"from": field_text(wider.start), "to": field_text(wider.end)} if wider != span else None,
         "start": moment(span.start),
         "end": moment(span.end),
         "length": length_text(length / timedelta(milliseconds=1)),
@@ -53,18 +56,38 @@ def shown(
 def choices(span: Interval, sla: Sla, now: datetime) -> dict[str, list[tuple[str, str, str, bool]]]:
     """Name, from, to and whether it is the one shown: newest spans, calendar periods, and neighbours."""
     end = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
-    length = span.end - span.start
     this = period_until(sla, end)
     last = period_before(sla, this)
     return {
         "newest": [_choice(name, Interval(end - long, end), span) for name, long in PRESETS],
         "calendar": [_choice(this_period(sla.period), this, span), _choice(before(sla.period), last, span)],
-        "around": [
-            _choice("earlier", Interval(span.start - length / 2, span.end - length / 2), span),
-            _choice("later", Interval(span.start + length / 2, span.end + length / 2), span),
-            _choice("zoom out", Interval(span.start - length, span.end + length), span),
-        ],
+        "around": [(name, field_text(at.start), field_text(at.end), False) for name, at in _around(span, now).items()],
     }
+
+
+def _around(span: Interval, now: datetime) -> dict[str, Interval]:
+    """The neighbours of a span that may be asked for."""
+    half = (span.end - span.start) / 2
+    neighbours = {
+        "earlier": Interval(span.start - half, span.end - half),
+        "later": Interval(span.start + half, span.end + half),
+        "zoom out": _wider(span, now),
+    }
+    allowed = Interval(_EARLIEST, now + AHEAD)
+    return {
+        name: at
+        for name, at in neighbours.items()
+        if at != span and allowed.start <= at.start and at.end <= allowed.end
+    }
+
+
+def _wider(span: Interval, now: datetime) -> Interval:
+    """Three times as long, or as long as may be asked for, on both sides of the span where time allows."""
+    length = span.end - span.start
+    wider = min(3 * length, LONGEST)
+    end = min(span.end + (wider - length) / 2, now + AHEAD)
+    start = max(end - wider, _EARLIEST)
+    return Interval(start, end)
 
 
 def _choice(name: str, choice: Interval, span: Interval) -> tuple[str, str, str, bool]:

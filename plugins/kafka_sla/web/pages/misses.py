@@ -63,7 +63,7 @@ def miss_page(context: RequestContext, miss_id: str, page: RequestPage) -> Respo
         miss=found,
         sla=sla,
         here=f"{page.outside(context.settings.base_url)}{PREFIX}/misses/{found.id}",
-        span=date_ranges.shown(around),
+        span=date_ranges.shown(around, now=context.now),
         excludable=date_ranges.shown(Interval(found.start, until)),
         notes=context.ledger.triage.notes([found])[found.id],
         reported_with=context.ledger.incidents.reported_with(found),

@@ -83,7 +83,7 @@ def sla_page(context: RequestContext, sla: NamedSla, span: Span, page: RequestPa
         sla=view_models.now(row, page.link),
         required=sla,
         reached=_reached(context, sla, span),
-        span=date_ranges.shown(span),
+        span=date_ranges.shown(span, now=context.now),
         catch_up=newest_catch_ups(context, [sla]).get(sla.name),
         chain=chains_now(context, [sla]).get(sla.name),
         budget=burn_down(context, sla, row.period),

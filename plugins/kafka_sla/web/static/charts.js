@@ -22,12 +22,14 @@
   const moment = (ms) => times.local(ms);
   const query = () => new URLSearchParams({ from: host.dataset.from, to: host.dataset.to });
 
+  const visit = (from, to) => {
+    const address = new URL(window.location.href);
+    address.searchParams.set("from", from); address.searchParams.set("to", to);
+    window.location.assign(address);
+  };
   const go = (from, to) => {
     const minute = (ms) => new Date(Math.round(ms / 60_000) * 60_000).toISOString().slice(0, 16);
-    if (Math.round((to - from) / 60_000) < 1) return;
-    const address = new URL(window.location.href);
-    address.searchParams.set("from", minute(from)); address.searchParams.set("to", minute(to));
-    window.location.assign(address);
+    if (Math.round((to - from) / 60_000) >= 1) visit(minute(from), minute(to));
   };
 
   const ask = async (what) => {
@@ -184,7 +186,7 @@
         put(); describe(data, at); tooltip(current(), data, at);
         if (from !== null) select();
       } else if (event.key === "Enter" && from !== null) go(data.at_ms[Math.min(from, at)], data.at_ms[Math.max(from, at)] + data.step_ms);
-      else if (event.key === "-") { const start = Date.parse(data.start), length = Date.parse(data.end) - start; go(start - length, start + 2 * length); }
+      else if (event.key === "-") { const { widerFrom, widerTo } = host.dataset; if (widerFrom) visit(widerFrom, widerTo); }
       else return;
       event.preventDefault();
     });

@@ -5,9 +5,11 @@ from __future__ import annotations
 import html
 import os
 import re
+from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -103,6 +105,41 @@ def test_an_sla_shows_any_period_and_links_to_it(reader: Asker) -> None:
     assert "2026-03-01 10:00:00 UTC to 2026-03-01 12:00:00 UTC" in page
     assert "?from=2026-03-01T10%3A00&amp;to=2026-03-01T12%3A00" in page
     assert "No miss in this time" in page
+
+
+@pytest.mark.parametrize(
+    ("start", "to"),
+    [("2024-01-01", "2026-01-01"), ("2021-01-02", "2026-01-05"), ("1970-01-01", "1970-01-02"), ("2026-01-01", "ahead")],
+    ids=["two years", "all that may be asked for", "first day", "a year ahead"],
+)
+def test_whatever_an_sla_shows_what_lies_around_it_can_be_shown_too(reader: Asker, start: str, to: str) -> None:
+    to = (datetime.now(UTC) + timedelta(days=365)).isoformat()[:19] if to == "ahead" else to
+    page = reader.get(f"/slas/{ORDERS}", **{"from": start, "to": to}).text
+    around = neighbours(page)
+
+    assert around
+    assert {name: reader.get(f"/slas/{ORDERS}{link}").status_code for name, link in around.items()} == dict.fromkeys(
+        around, 200
+    )
+
+
+def test_zooming_out_ends_with_the_longest_time_that_may_be_asked_for(reader: Asker) -> None:
+    """Each time what was shown is shown, and more, until there is no more."""
+    link, shown, steps = "?from=2025-12-01T10:00&to=2026-02-01T12:00", timedelta(0), 0
+    while link:
+        asked = parse_qs(link[1:])
+        start, end = (datetime.fromisoformat(asked[name][0]) for name in ("from", "to"))
+        assert end - start > shown
+        shown, steps = end - start, steps + 1
+        link = neighbours(reader.get(f"/slas/{ORDERS}{link}").text).get("zoom out", "")
+
+    assert (shown, steps) == (timedelta(days=5 * 366), 5)
+
+
+def neighbours(page: str) -> dict[str, str]:
+    """What lies around the time that the page of an SLA shows: name and link."""
+    links = re.findall(r'<a href="([^"]+)">(earlier|later|zoom out)</a>', page)
+    return {name: html.unescape(link) for link, name in links}
 
 
 def test_forms_keep_what_was_chosen(reader: Asker) -> None:
