@@ -24,14 +24,28 @@ WAIT_MS = float(os.environ.get("BROWSER_WAIT_MS", "30000"))
 
 
 @pytest.fixture(scope="session")
-def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowWeb]:
-    home = tmp_path_factory.mktemp("browser")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The configuration of a small world that is published beside it."""
     end = whole_minute()
-    config, place = build(home / "world", end, timedelta(hours=6))
+    config, place = build(tmp_path_factory.mktemp("browser") / "world", end, timedelta(hours=6))
     archive(config, place)
     make_digest(load_settings(config), place, WEEKLY, end)
-    with airflow_web(home / "airflow", shown(home / "world", config)) as found:
+    return config
+
+
+@pytest.fixture(scope="session")
+def web(config: Path) -> Iterator[AirflowWeb]:
+    with airflow_web(config.parents[1] / "airflow", shown(config.parent, config)) as found:
         yield found
+
+
+@pytest.fixture
+def short_windows(config: Path) -> Iterator[None]:
+    """Windows of five seconds, as the configuration says from now on."""
+    before = config.read_text()
+    config.write_text(f"{before}window: 5s\n")
+    yield
+    config.write_text(before)
 
 
 @pytest.fixture(scope="session")

@@ -129,18 +129,35 @@ def test_the_overview_of_300_slas_fits(chromium: Any, company: AirflowWeb, width
     assert cut == []
 
 
-def test_dragging_over_a_chart_zooms_to_an_address_of_its_own(opened: Opened) -> None:
-    page = opened(ORDERS)
-    box = page.locator("#latency .u-over").bounding_box()
-
-    page.mouse.move(box["x"] + box["width"] * 0.8, box["y"] + 40)
+def drag(page: Any, start: float, end: float) -> None:
+    """Over the chart of latencies, from one share of its width to another, until the page of that time is there."""
+    box, before = page.locator("#latency .u-over").bounding_box(), page.url
+    page.mouse.move(box["x"] + box["width"] * start, box["y"] + 40)
     page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] * 0.95, box["y"] + 60, steps=5)
+    page.mouse.move(box["x"] + box["width"] * end, box["y"] + 60, steps=5)
     page.mouse.up()
-    page.wait_for_url("**from=*")
+    page.wait_for_url(lambda url: url != before)
     page.wait_for_selector('.charts[data-ready="yes"]')
 
-    assert 2 == len(span(page))
+
+def test_dragging_over_a_chart_zooms_to_an_address_of_its_own(opened: Opened) -> None:
+    page = opened(ORDERS)
+
+    drag(page, 0.8, 0.95)
+
+    assert [16, 16] == [len(at) for at in span(page)], "whole minutes, as the windows"
+    assert page.locator("#span-h").inner_text().startswith(span(page)[0].replace("T", " "))
+
+
+@pytest.mark.usefixtures("short_windows")
+def test_dragging_over_windows_of_seconds_zooms_to_seconds(opened: Opened) -> None:
+    page = opened(f"{ORDERS}?from=2026-03-01T10:00&to=2026-03-01T10:02")
+
+    drag(page, 0.25, 0.5)
+
+    start, end = span(page)
+    assert "2026-03-01T10:00:29" <= start <= "2026-03-01T10:00:31"
+    assert "2026-03-01T10:00:59" <= end <= "2026-03-01T10:01:01"
     assert page.locator("#span-h").inner_text().startswith(span(page)[0].replace("T", " "))
 
 

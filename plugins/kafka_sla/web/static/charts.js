@@ -27,9 +27,10 @@
     address.searchParams.set("from", from); address.searchParams.set("to", to);
     window.location.assign(address);
   };
-  const go = (from, to) => {
-    const minute = (ms) => new Date(Math.round(ms / 60_000) * 60_000).toISOString().slice(0, 16);
-    if (Math.round((to - from) / 60_000) >= 1) visit(minute(from), minute(to));
+  // Whole minutes, unless a step begins or ends within one.
+  const go = (data, from, to) => {
+    const unit = data.step_ms % 60_000 ? 1000 : 60_000, [first, last] = [from, to].map((ms) => Math.round(ms / unit) * unit);
+    if (first < last) visit(times.written(first), times.written(last));
   };
 
   const ask = async (what) => {
@@ -66,7 +67,7 @@
     axes: yAxis, series: [{}, ...series],
     hooks: {
       drawClear: [(plot) => shades.draw(plot, data)],
-      setSelect: [(plot) => { if (plot.select.width > 3) go(plot.posToVal(plot.select.left, "x") * 1000, plot.posToVal(plot.select.left + plot.select.width, "x") * 1000); }],
+      setSelect: [(plot) => { if (plot.select.width > 3) go(data, plot.posToVal(plot.select.left, "x") * 1000, plot.posToVal(plot.select.left + plot.select.width, "x") * 1000); }],
       setCursor: [(plot) => {
         const i = plot.cursor.idx;
         if (i === null || i === undefined) { tip.hidden = true; return; }
@@ -185,7 +186,7 @@
         at = Math.max(0, Math.min(data.at_ms.length - 1, (at ?? -1) + move));
         put(); describe(data, at); tooltip(current(), data, at);
         if (from !== null) select();
-      } else if (event.key === "Enter" && from !== null) go(data.at_ms[Math.min(from, at)], data.at_ms[Math.max(from, at)] + data.step_ms);
+      } else if (event.key === "Enter" && from !== null) go(data, data.at_ms[Math.min(from, at)], data.at_ms[Math.max(from, at)] + data.step_ms);
       else if (event.key === "-") { const { widerFrom, widerTo } = host.dataset; if (widerFrom) visit(widerFrom, widerTo); }
       else return;
       event.preventDefault();

@@ -57,7 +57,7 @@ window.kafkaSla = window.kafkaSla || {};
     name();
   };
 
-  window.kafkaSla.times = { zone, local: (ms) => local(new Date(ms)), localize };
+  window.kafkaSla.times = { zone, local: (ms) => local(new Date(ms)), localize, written };
   localize(document.body);
   document.querySelectorAll("input[type=datetime-local]").forEach(translate);
 })();
