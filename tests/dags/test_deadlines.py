@@ -221,7 +221,8 @@ def test_a_store_that_cannot_be_asked_is_told_with_the_reason(
     world.miss(world.run(0, state="failed"))
 
     (mail,) = world.box.mails()
-    reason = "no folder can be made" if folder else "the Airflow connection 'kafka_sla_store' is not defined"
+    warehouse = f"{tmp_path}/in the way/store/warehouse"
+    reason = f"{warehouse} cannot be" if folder else "the Airflow connection 'kafka_sla_store' is not defined"
     assert f"What is published is not known: {reason}" in text(mail)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
@@ -34,10 +33,7 @@ def connect(store: Store) -> Catalog:
 def own_catalog(store: Store) -> SqlCatalog:
     """The one in the store's database; StoreError where the tables are in another one."""
     require_own(store)
-    url = address(store)
-    if url.get_backend_name() == "sqlite":
-        Path(store.url.database or "").parent.mkdir(parents=True, exist_ok=True)
-    uri = url.render_as_string(hide_password=False)
+    uri = address(store).render_as_string(hide_password=False)
     catalog = SqlCatalog(NAMESPACE, uri=uri, warehouse=store.warehouse, pool_pre_ping="true", **_files(store))
     notice_lost_machines(catalog.engine)
     return catalog

@@ -16,7 +16,6 @@ from kafka_sla.config.settings import Settings, load_settings, supposed_slas
 from kafka_sla.config.sla_files import read_configuration
 from kafka_sla.config.store import Store
 from kafka_sla.errors import BadRequest
-from kafka_sla.files import files_below
 from kafka_sla.model.entities import Connection, Sla
 
 
@@ -68,9 +67,7 @@ class Workplace:
         """The same for who only reads; BadRequest where there is none yet, so that a mistyped address makes none."""
         from kafka_sla.ledger.ledger import Ledger
 
-        file = self.store.url.database if self.store.url.get_backend_name() == "sqlite" else None
-        is_lacking = file and not Path(file).exists() and not files_below(self.store.warehouse)
-        if is_lacking or not Ledger(self.store).has_begun():  # which would make the folder of the file
+        if not Ledger(self.store).has_begun():
             database = self.store.url.render_as_string(hide_password=True)
             raise BadRequest(
                 f"there is no store in the warehouse {self.store.warehouse} with the database {database}: correct the"

@@ -30,7 +30,7 @@ from sqlalchemy.types import TypeDecorator
 
 from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
-from kafka_sla.ledger.storage.engine import engine_of, is_read_only
+from kafka_sla.ledger.storage.engine import engine_of, is_read_only, make_folder
 from kafka_sla.ledger.storage.former_tables import former_tables, replace_table
 
 _HOPELESS = (
@@ -72,6 +72,7 @@ class Database:
     """One SQL database and the tables of `metadata` in it, made on first use."""
 
     def __init__(self, store: Store, metadata: MetaData) -> None:
+        self._store = store
         self._metadata = metadata
         self._ready = False
         self.engine = engine_of(store)
@@ -138,6 +139,7 @@ class Database:
         """Make the tables, those of an earlier version anew, and the columns that a newer version added; several
         processes may do so at once, the slower ones find them made. `writing`: more is going to be written."""
         if not self._ready:
+            make_folder(self._store)
             with self.telling():
                 retrying(self._create, (OperationalError, ProgrammingError, IntegrityError))
             self._ready = True

@@ -37,7 +37,7 @@ _OF_SERVER = text(
 
 
 def engine_of(store: Store) -> Engine:
-    """Of the database; StoreError where no file can hold it."""
+    """Of the database, which nobody connects to yet; StoreError where no file is named that could hold it."""
     url = address(store)
     if url.get_backend_name() != "sqlite":
         engine = create_engine(url, poolclass=NullPool)
@@ -45,16 +45,21 @@ def engine_of(store: Store) -> Engine:
         return engine
     if not url.database:
         raise StoreError("an in-memory SQLite database is lost between processes: name a file")
-    try:
-        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(
-            f"no folder can be made for the database {url.database}: {error.strerror}; check it"
-        ) from error
     engine = create_engine(url, poolclass=NullPool)
     event.listen(engine, "connect", _unguided if is_read_only(store) else _on_sqlite_connect)
     event.listen(engine, "begin", _on_sqlite_begin)
     return engine
+
+
+def make_folder(store: Store) -> None:
+    """The one in which SQLite makes the file of the database; StoreError where that is not possible."""
+    if store.url.get_backend_name() != "sqlite":
+        return
+    file = Path(store.url.database or "")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"no folder can be made for the database {file}: {error.strerror}; check it") from error
 
 
 def is_read_only(store: Store) -> bool:

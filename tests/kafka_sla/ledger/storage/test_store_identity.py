@@ -273,6 +273,20 @@ def test_a_store_begins_in_an_empty_folder_only(store: Store) -> None:
     assert files_of(store.warehouse) == {str(Path(store.warehouse, "thesis.tex")): b"mine"}
 
 
+def test_who_asks_whether_there_is_a_store_makes_none() -> None:
+    assert not Ledger(Store.embedded(Path("stroe"))).has_begun()
+    assert not Path("stroe").exists()
+
+
+def test_a_database_in_whose_place_something_else_lies_is_told(tmp_path: Path) -> None:
+    Path("in the way").touch()
+    store = Store(str(tmp_path / "warehouse"), f"sqlite:///{tmp_path}/in the way/kafka_sla.db")
+
+    with pytest.raises(StoreError, match=r"no folder can be made .*/in the way/kafka_sla.db: .*; check it"):
+        Ledger(store).open(writing=True)
+    assert not Path(store.warehouse).exists()
+
+
 def test_a_warehouse_that_is_not_mounted_is_refused(store: Store) -> None:
     filled(store)
     away = Path(store.warehouse).rename(Path(store.warehouse).with_name("away"))
