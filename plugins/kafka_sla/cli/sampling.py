@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from kafka_sla.cli.console.context import Workplace
-from kafka_sla.cli.console.progress import note
+from kafka_sla.cli.console.progress import note, noting
 from kafka_sla.errors import BadRequest
 from kafka_sla.lake.lake import Lake
 from kafka_sla.pipeline.sampling import Pace, sample
@@ -21,9 +21,9 @@ def sample_clusters(place: Workplace, names: Sequence[str], pace: Pace, lasting_
     if not logins:
         raise BadRequest("no cluster to sample has a connection; name one with --cluster")
     Lake(place.store).check_writable()
-    stop = threading.Event()
+    stop, say = threading.Event(), noting()
     with ThreadPoolExecutor(len(logins)) as pool:
-        running = [pool.submit(sample, place.store, cluster, login, pace, stop, note) for cluster, login in logins]
+        running = [pool.submit(sample, place.store, cluster, login, pace, stop, say) for cluster, login in logins]
         try:
             stop.wait(lasting_s)
         except KeyboardInterrupt:

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from demo.broker import free_ports
 from kafka_sla import __version__
 from kafka_sla.cli.commands import COMMANDS
 from kafka_sla.cli.console.arguments import parser
@@ -412,6 +413,21 @@ def test_quiet_leaves_no_progress(capsys: Captured, quiet: bool) -> None:
     captured = capsys.readouterr()
     assert captured.out == "log.csv: 121 new rows\n"
     assert (captured.err == "") == quiet
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_quiet_leaves_no_notes_of_what_samples_beside_it(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch, quiet: bool
+) -> None:
+    configured("clusters: {prod: {connection: kafka_prod}}\n")
+    nowhere = {"bootstrap.servers": f"127.0.0.1:{free_ports(1)[0]}"}
+    monkeypatch.setenv("AIRFLOW_CONN_KAFKA_PROD", json.dumps({"conn_type": "kafka", "extra": nowhere}))
+
+    assert main(["sample", "--for", "1s", *(["--quiet"] if quiet else [])]) == 0
+    said = capsys.readouterr().err
+
+    assert (said == "") == quiet
+    assert quiet or "note: no sample of prod" in said
 
 
 def test_the_version_is_printed_without_loading_what_no_version_needs() -> None:

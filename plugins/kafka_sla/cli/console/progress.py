@@ -31,7 +31,13 @@ def step(title: str) -> Iterator[Say]:
 
 def note(text: str) -> None:
     """One remark about the work."""
-    _console().print(f"  note: {text}")
+    noting()(text)
+
+
+def noting() -> Say:
+    """The same for threads, which do not know whether notes are left out."""
+    console = _console()
+    return lambda text: console.print(f"  note: {text}")
 
 
 def warn(text: str) -> None:
