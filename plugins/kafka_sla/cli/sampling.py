@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
 from kafka_sla.cli.console.context import Workplace
-from kafka_sla.cli.console.progress import note, noting
+from kafka_sla.cli.console.progress import note, noting, warn
 from kafka_sla.errors import BadRequest
 from kafka_sla.lake.lake import Lake
-from kafka_sla.pipeline.sampling import Pace, sample
+from kafka_sla.model.entities import Cluster
+from kafka_sla.pipeline.sampling import Look, Pace, sample
+from kafka_sla.sources.unseen_clusters import Sight, blindness
 
 
 def sample_clusters(place: Workplace, names: Sequence[str], pace: Pace, lasting_s: float | None) -> int:
-    """Samples these clusters (none named: all that have a connection); answers how many rows were landed."""
+    """Samples these clusters (none named: all that have a connection); answers how many rows were landed. When one
+    fails, all are stopped."""
     settings = place.settings
     clusters = [settings.cluster(name) for name in names] or [c for c in settings.clusters if c.connection]
     logins = [(cluster, place.login(cluster.connection)) for cluster in clusters if cluster.connection]
@@ -23,10 +26,21 @@ def sample_clusters(place: Workplace, names: Sequence[str], pace: Pace, lasting_
     Lake(place.store).check_writable()
     stop, say = threading.Event(), noting()
     with ThreadPoolExecutor(len(logins)) as pool:
-        running = [pool.submit(sample, place.store, cluster, login, pace, stop, say) for cluster, login in logins]
+        running = [
+            pool.submit(sample, place.store, cluster, login, pace, stop, say, _look(place, cluster))
+            for cluster, login in logins
+        ]
         try:
-            stop.wait(lasting_s)
+            wait(running, lasting_s, FIRST_EXCEPTION)
         except KeyboardInterrupt:
             note("stopping: what was polled is landed first")
         stop.set()
         return sum(each.result() for each in running)
+
+
+def _look(place: Workplace, cluster: Cluster) -> Look:
+    def look(found: Sight) -> None:
+        for text in blindness(place.settings, cluster, place.login, found):
+            warn(f"cluster {cluster.name}: {text}")
+
+    return look

@@ -18,10 +18,12 @@ from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import Cluster, Connection
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS
 from kafka_sla.sources.kafka.samples.sampler import Batch, Sampler
+from kafka_sla.sources.unseen_clusters import Sight
 
 _KEPT = 60
 """Batches that wait for a store that takes none; older ones are given up."""
 Say = Callable[[str], None]
+Look = Callable[[Sight], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +91,28 @@ class _Landing:
             self._waiting.popleft()
 
 
-def sample(store: Store, cluster: Cluster, connection: Connection, pace: Pace, stop: threading.Event, say: Say) -> int:
-    """Polls until `stop` is set, then lands what is left; answers how many rows were landed."""
+def sample(
+    store: Store,
+    cluster: Cluster,
+    connection: Connection,
+    pace: Pace,
+    stop: threading.Event,
+    say: Say,
+    look: Look = lambda _: None,
+) -> int:
+    """Polls until `stop` is set, then lands what is left; answers how many rows were landed. `look` is shown the first
+    sample of each batch, and what it raises ends the sampling."""
     sampler, landing = Sampler(cluster, connection, pace.window_ms), _Landing(store, cluster, say)
-    batch = time.time() // pace.land_s
+    batch, looked = time.time() // pace.land_s, False
     try:
         while not stop.is_set():
             began = time.time()
-            _poll(sampler, cluster, say)
+            if _poll(sampler, cluster, say) and not looked:
+                look(sampler)
+                looked = True
             if began // pace.land_s != batch:
                 landing.add(_take(sampler))
-                batch = began // pace.land_s
+                batch, looked = began // pace.land_s, False
             stop.wait(pace.poll_s - time.time() % pace.poll_s)
     finally:
         landing.add(_take(sampler))
@@ -107,11 +120,13 @@ def sample(store: Store, cluster: Cluster, connection: Connection, pace: Pace, s
     return landed
 
 
-def _poll(sampler: Sampler, cluster: Cluster, say: Say) -> None:
+def _poll(sampler: Sampler, cluster: Cluster, say: Say) -> bool:
     try:
         sampler.sample()
     except KafkaUnreachable as error:
         say(f"no sample of {cluster.name}: {error}")
+        return False
+    return True
 
 
 def _take(sampler: Sampler) -> Batch:

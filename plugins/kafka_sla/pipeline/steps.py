@@ -78,7 +78,7 @@ def snapshot(
     cluster's own, and those of what keeps positions of its consumers.
     """
     from kafka_sla.sources.kafka.snapshot import LOOK_BACK, snapshot
-    from kafka_sla.sources.unseen_clusters import check_named, unseen
+    from kafka_sla.sources.unseen_clusters import blindness
 
     cluster = settings.cluster(cluster_name)
     Ledger(store).open(writing=True)
@@ -100,8 +100,7 @@ def snapshot(
         kept=elsewhere.positions,
         look_back=_HELD_BACK if landed_before else LOOK_BACK,
     )
-    if not found.sees_topics:
-        check_named(settings, cluster, login)
+    warnings = blindness(settings, cluster, login, found)
     facts = {
         LOG_OFFSETS: found.log_offsets,
         COMMITTED_OFFSETS: found.committed_offsets,
@@ -128,7 +127,7 @@ def snapshot(
         "cluster": cluster_name,
         "offset_lookups": found.offset_lookups,
         "notes": [*found.notes, *elsewhere.notes, *told],
-        "warnings": unseen(found),
+        "warnings": warnings,
         **landed,
     }
 

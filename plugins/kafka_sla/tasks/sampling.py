@@ -20,6 +20,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from asgiref.sync import sync_to_async
 
 from kafka_sla.airflow_versions import AirflowSkipException
+from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
 from kafka_sla.errors import BadRequest
 from kafka_sla.model.entities import Cluster, Connection
@@ -107,19 +108,24 @@ class SampleTrigger(BaseTrigger):
         yield TriggerEvent(landed)  # type: ignore[no-untyped-call]
 
 
-Opened = tuple[int, Store, Cluster, Connection]
+Opened = tuple[Settings, Store, Cluster, Connection]
 
 
 def _opened(kept: Frozen, name: str) -> Opened:
-    """Width of windows, store, cluster and login, as the run's configuration says."""
+    """Configuration, store, cluster and login, as they were when the run began."""
     settings, store = frozen(kept)
     cluster = settings.cluster(name)
     assert cluster.connection, "a rule of the configuration"
-    return settings.window_ms, store, cluster, connection(cluster.connection)
+    return settings, store, cluster, connection(cluster.connection)
 
 
-def _sample(window_ms: int, store: Store, cluster: Cluster, login: Connection, stop: threading.Event) -> int:
+def _sample(settings: Settings, store: Store, cluster: Cluster, login: Connection, stop: threading.Event) -> int:
     from kafka_sla.pipeline.sampling import Pace, sample
+    from kafka_sla.sources.unseen_clusters import Sight, blindness
 
-    pace = Pace(poll_s=(cluster.sample_every_ms or 0) / 1_000, window_ms=window_ms)
-    return sample(store, cluster, login, pace, stop, log.info)
+    def look(found: Sight) -> None:
+        for text in blindness(settings, cluster, connection, found):
+            log.warning("%s: %s", cluster.name, text)
+
+    pace = Pace(poll_s=(cluster.sample_every_ms or 0) / 1_000, window_ms=settings.window_ms)
+    return sample(store, cluster, login, pace, stop, log.info, look)

@@ -1,4 +1,5 @@
-"""A run whose login sees nothing of a cluster: a hidden name fails it; what may be an empty cluster is a warning."""
+"""A run, or sampling, whose login sees nothing of a cluster: a hidden name fails it; what may be an empty cluster is a
+warning."""
 
 from __future__ import annotations
 
@@ -89,6 +90,41 @@ def test_a_run_that_cannot_tell_a_blind_login_from_an_empty_cluster_warns_even_w
     (warning,) = capsys.readouterr().err.splitlines()
     assert warning.startswith("kafka-sla: warning: cluster prod: 0 topics and 0 groups are seen")
     assert "DESCRIBE on the topics" in warning and "DESCRIBE on the groups" in warning
+
+
+@pytest.mark.parametrize(
+    ("sla", "hidden"),
+    [(NAMED, "the topic 'prod-eu.payments'"), (NAMED_GROUP, "the group 'billing.alerts-authorised-v2'")],
+    ids=["topic", "group"],
+)
+def test_sampling_by_a_login_that_may_not_see_what_an_sla_names_fails_in_the_same_words(
+    kafka_sasl: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: Captured, sla: str, hidden: str
+) -> None:
+    configured(sla)
+    logged_in(kafka_sasl, "reader", monkeypatch)
+    assert run("--quiet") == 1
+    of_the_run = capsys.readouterr().err
+
+    assert main(["sample", "--for", "10m", "--every", "1s", "--quiet"]) == 1, "long before its time"
+    printed = capsys.readouterr()
+
+    assert (printed.err, printed.out) == (of_the_run, "")
+    assert hidden in printed.err
+
+
+def test_sampling_that_cannot_tell_a_blind_login_from_an_empty_cluster_warns_even_when_quiet(
+    kafka_sasl: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    configured(CATCH_ALL)
+    logged_in(kafka_sasl, "reader", monkeypatch)
+    assert run("--quiet") == 0
+    of_the_run = capsys.readouterr().err
+
+    assert main(["sample", "--for", "5s", "--every", "1s", "--quiet"]) == 0
+    printed = capsys.readouterr()
+
+    assert set(printed.err.splitlines()) == {of_the_run.strip()}
+    assert printed.out == "0 new rows\n"
 
 
 @pytest.mark.parametrize("sla", [NAMED, NAMED_GROUP, CATCH_ALL], ids=["topic", "group", "all"])

@@ -71,6 +71,16 @@ class Sampler:
             self.renew()
             raise self._client.unreachable(words_of(error)) from error
 
+    @property
+    def sees_topics(self) -> bool:
+        """Whether the newest sample was of any topic that matches and may be seen."""
+        return bool(self._topics)
+
+    @property
+    def sees_consumers(self) -> bool:
+        """The same of groups."""
+        return bool(self._groups)
+
     def renew(self) -> None:
         """Forget the client: the next sample opens another."""
         if self._open:
