@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -21,6 +22,7 @@ from kafka_sla.web.queries.timeline import timeline
 
 router = APIRouter(prefix="/api/v1", tags=["downloads"])
 As = Annotated[Format, Query(alias="format", description="csv, json or parquet")]
+Bom = Annotated[bool, Query(description="csv begins with a byte order mark, by which Excel knows UTF-8")]
 Cluster = Annotated[str, Query(description="one cluster; empty: all")]
 KINDS = {"csv": "text/csv; charset=utf-8", "json": "application/json", "parquet": "application/vnd.apache.parquet"}
 MOST_ROWS = 1_000_000
@@ -29,34 +31,38 @@ _POINTS = 2_000
 
 
 @router.get("/tables/{table}", summary="The rows of any table, published ones only")
-def rows_of_table(context: RequestContext, table: str, span: Span, cluster: Cluster = "", form: As = "csv") -> Response:
+def rows_of_table(
+    context: RequestContext, table: str, span: Span, cluster: Cluster = "", form: As = "csv", bom: Bom = False
+) -> Response:
     if table not in TABLES:
         raise HTTPException(404, f"there is no table {table}; there are {', '.join(sorted(TABLES))}")
     clusters = [cluster] if cluster else None
     _check_size(context, TABLES[table], span, clusters)
-    return _file(context.lake.published(table, span, clusters), form, table)
+    return _file(context.lake.published(table, span, clusters), form, table, bom)
 
 
 @router.get("/slas/{sla:path}/windows", summary="The verdicts on one SLA, window by window")
-def windows_of_sla(context: RequestContext, sla: NamedSla, span: Span, form: As = "csv") -> Response:
+def windows_of_sla(context: RequestContext, sla: NamedSla, span: Span, form: As = "csv", bom: Bom = False) -> Response:
     if (span.end - span.start) / timedelta(milliseconds=context.settings.window_ms) > MOST_ROWS:
         raise _too_many()
     rows = context.lake.published(SLA_WINDOWS.name, span, [sla.cluster])
     mine = pc.equal(rows["sla"], sla.name)
-    return _file(rows.filter(mine), form, "sla_windows")
+    return _file(rows.filter(mine), form, "sla_windows", bom)
 
 
 @router.get("/slas/{sla:path}/timeline.csv", summary="What the page of one SLA draws")
-def timeline_of_sla(context: RequestContext, sla: NamedSla, span: Span) -> Response:
+def timeline_of_sla(context: RequestContext, sla: NamedSla, span: Span, bom: Bom = False) -> Response:
     drawn = timeline(pieces(context, sla, span, _POINTS))
     columns = drawn.model_dump(exclude={"sla", "start", "end", "step_ms", "resolution", "objective", "misses", "at_ms"})
     starts = [datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=at) for at in drawn.at_ms]
     at = pa.array(starts, pa.timestamp("us", "UTC"))
-    return _file(pa.table({"start": at, **columns}), "csv", "timeline")
+    return _file(pa.table({"start": at, **columns}), "csv", "timeline", bom)
 
 
-def _file(rows: pa.Table, form: Format, name: str) -> Response:
+def _file(rows: pa.Table, form: Format, name: str, bom: bool) -> Response:
     stream = io.BytesIO()
+    if bom and form == "csv":
+        stream.write(codecs.BOM_UTF8)
     write_stream(_without_formulas(rows) if form == "csv" else rows, form, stream)
     attached = {"Content-Disposition": f'attachment; filename="{name}.{form}"'}
     return Response(stream.getvalue(), media_type=KINDS[form], headers=attached)

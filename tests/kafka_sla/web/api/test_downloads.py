@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
+import html
 import io
 import json
 import os
@@ -67,6 +69,24 @@ def test_what_the_page_draws_comes_as_csv(reader: Asker) -> None:
 
     assert {"start", "p99_ms", "worst_latency_ms", "good", "produced_per_s"} <= set(rows[0])
     assert 288 <= len(rows) <= 290
+
+
+def test_what_the_page_offers_as_csv_tells_excel_that_it_is_utf_8_and_what_programs_ask_for_does_not(
+    reader: Asker,
+) -> None:
+    page = reader.get(f"/slas/{PAYMENTS}").text
+    links = [html.unescape(link) for link in re.findall(r'href="/kafka-sla([^"]+)">\w+ as CSV<', page)]
+    plain = [re.sub("&bom=[^&]*", "", link) for link in links]
+
+    assert [True, True] == [reader.get(link).content.startswith(codecs.BOM_UTF8) for link in links]
+    assert [False, False] == [reader.get(link).content.startswith(codecs.BOM_UTF8) for link in plain]
+
+
+@pytest.mark.parametrize("form", ["json", "parquet"])
+def test_only_csv_begins_with_a_byte_order_mark(reader: Asker, form: str) -> None:
+    asked = {"format": form, "bom": "true", "from": "2001-01-01", "to": "2001-01-02"}
+
+    assert not reader.get("/api/v1/tables/sla_misses", **asked).content.startswith(codecs.BOM_UTF8)
 
 
 def test_a_table_that_does_not_exist_is_named_with_those_that_do(reader: Asker) -> None:
