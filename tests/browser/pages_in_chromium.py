@@ -149,6 +149,16 @@ def test_dragging_over_a_chart_zooms_to_an_address_of_its_own(opened: Opened) ->
     assert page.locator("#span-h").inner_text().startswith(span(page)[0].replace("T", " "))
 
 
+def test_dragging_over_the_chart_of_a_miss_leads_to_its_sla(opened: Opened) -> None:
+    page = shown(opened, MISS)
+    sla = page.locator("dd a[href*='/slas/']").first.get_attribute("href")
+
+    drag(page, 0.3, 0.6)
+
+    assert urlsplit(page.url).path == urlsplit(sla).path
+    assert page.locator("#span-h").inner_text().startswith(span(page)[0].replace("T", " "))
+
+
 @pytest.mark.usefixtures("short_windows")
 def test_dragging_over_windows_of_seconds_zooms_to_seconds(opened: Opened) -> None:
     page = opened(f"{ORDERS}?from=2026-03-01T10:00&to=2026-03-01T10:02")

@@ -23,7 +23,7 @@
   const query = () => new URLSearchParams({ from: host.dataset.from, to: host.dataset.to });
 
   const visit = (from, to) => {
-    const address = new URL(window.location.href);
+    const address = new URL(host.dataset.page, window.location.href);  // of a miss the page shows one time only
     address.searchParams.set("from", from); address.searchParams.set("to", to);
     window.location.assign(address);
   };
