@@ -55,8 +55,6 @@ class Commits:
     """Who has a position, as far as the log tells, also after the interval."""
     lost: int = 0
     """Readers whose first commit here may not be their first: compaction removed records before it."""
-    held_back: int = 0
-    """Partitions of the log whose end is held back by a transaction that is still open."""
 
     def marked(self, ends: Mapping[TopicPartition, int]) -> Commits:
         """The same; a commit beyond the end of its log says that it is no position."""
@@ -94,16 +92,21 @@ class CommitRecords:
         self._decoded = [_Decoded(*np.empty((4, 0), np.int64), *np.empty((3, 0), np.bool_))]
         self._strange: list[tuple[bytes, bytes | None, int]] = []
 
-    def add(self, records: Records, behind_gap: _Flags) -> None:
-        """Keep the records that have a key; `behind_gap`: compaction removed records of this log before one."""
+    def add(self, records: Records, behind_gap: _Flags, in_transaction: _Flags) -> None:
+        """Keep the records that have a key; `behind_gap`: compaction removed records of this log before one.
+
+        A commit is as old as it says; one made `in_transaction` as its record, which bears the time at which the
+        transaction was committed: before, nobody could see it, and it could still be aborted.
+        """
         has_key = records.key_size >= 0
-        records, behind_gap = records.only(has_key), behind_gap[has_key]
+        records, behind_gap, in_transaction = records.only(has_key), behind_gap[has_key], in_transaction[has_key]
         of = self._readers(records)
         wanted = of != _NOT_WANTED
         records, of, behind_gap = records.only(wanted), of[wanted], behind_gap[wanted]
+        in_transaction = in_transaction[wanted]
         deleted = records.value_size < 0
         told = commit_values(np.frombuffer(records.data, np.uint8), records.value_at, records.value_size)
-        at = np.where(deleted, records.timestamp, told.at_ms)
+        at = np.where(deleted | in_transaction, records.timestamp, told.at_ms)
         decoded = _Decoded(of, records.timestamp, at, told.offset, deleted, deleted | told.fits, behind_gap)
         self._decoded.append(decoded)
         for place in np.flatnonzero((of < 0) | ~decoded.fits).tolist():
@@ -143,7 +146,7 @@ class CommitRecords:
         wanted = self._groups.matches(group) and self._topics.matches(topic)
         return self._numbers.pair(group, topic) if wanted else _NOT_WANTED
 
-    def decoded(self, cluster: str, end: int, held_back: int = 0) -> Commits:
+    def decoded(self, cluster: str, end: int) -> Commits:
         """All that was collected; what was appended at `end` (ms) or later tells of readers only."""
         all_of = _Decoded(*map(np.concatenate, zip(*self._decoded, strict=True)))
         readable, inside = (all_of.of >= 0) & all_of.fits, all_of.appended < end
@@ -166,7 +169,6 @@ class CommitRecords:
             np.unique(all_of.of[~inside & (all_of.of >= 0)]),
             self._numbers.groups(all_of.of[standing[~all_of.deleted[standing]]]),
             len(lost),
-            held_back,
         )
 
 

@@ -1,12 +1,13 @@
 """The log of commits, `__consumer_offsets`, read from its brokers. Joins no group, knows no commit's layout.
 
-Only committed records are read: an aborted transaction's commits never counted.
+A commit made in a transaction counts from the moment on at which the transaction was committed, as it does for the
+coordinator; an aborted one's never counted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from kafka_sla.sources.kafka.protocol.list_offsets import Offsets
 from kafka_sla.sources.kafka.protocol.record_batches import (
     Batch,
     Record,
+    Transactions,
     read_batches,
     read_columns,
     read_records,
@@ -55,26 +57,24 @@ def read_commits(
     offsets = Offsets(client, {TOPIC: log})
     spans = _spans(offsets, start, end, to_now)
     starts = offsets.starts()
-    gaps = {tp: _Gaps(0 if begin == starts.get(tp) else begin) for tp, (begin, _) in spans.items()}
-    records, held_back = CommitRecords(numbers, groups, topics), 0
+    parts = {tp: _Part(begin, 0 if begin == starts.get(tp) else begin) for tp, (begin, _) in spans.items()}
+    records = CommitRecords(numbers, groups, topics)
     pauses = list(TAKE_OVER_S)
     while spans:
         places = [FetchPosition(log.leaders[tp.partition], tp, at) for tp, (at, _) in spans.items()]
         left, moving = {}, None
-        answers = fetched(client, places, _BYTES_PER_FETCH, committed=True)
+        answers = fetched(client, places, _BYTES_PER_FETCH)
         for (tp, (at, stop)), answer in zip(spans.items(), answers, strict=True):
             if failed := _error(answer):
                 left[tp], moving = (at, stop), failed
                 continue
-            going_on = _take(answer, at, start, records, gaps[tp])
-            if going_on is None:
-                held_back += answer.last_stable_offset < answer.high_watermark
-            elif going_on < stop:
+            going_on = _take(answer, start, records, parts[tp])
+            if going_on is not None and going_on < stop:
                 left[tp] = (going_on, stop)
         if moving:
             log = _moved(client, pauses, moving)
         spans = left
-    return records.decoded(client.cluster.name, end, held_back)
+    return records.decoded(client.cluster.name, end)
 
 
 def _error(answer: Any) -> KafkaError | None:
@@ -114,39 +114,44 @@ def _spans(offsets: Offsets, start: int, end: int, to_now: bool) -> dict[TopicPa
 
 
 @dataclass(slots=True)
-class _Gaps:
-    """Whether compaction removed records of one partition of the log: a log has no gaps of its own."""
+class _Part:
+    """What was read of one partition of the log, and whether compaction removed records: a log has no gaps of its
+    own."""
 
+    begin: int
+    """Offset from which on it is read."""
     expected: int
     """Offset of the next record, if none is missing."""
     first: int | None = None
     """Offset behind the first gap."""
+    transactions: Transactions = field(default_factory=Transactions)
 
-    def look(self, batch: Batch) -> None:
+    def told(self, batch: Batch) -> list[Batch]:
+        """The batches that count, now that this one is read."""
         holds_all = batch.count == batch.last_offset - batch.base_offset + 1
         if self.first is None and (batch.base_offset > self.expected or not holds_all):
             self.first = batch.base_offset
         self.expected = batch.last_offset + 1
+        return self.transactions.told(batch)
 
 
-def _take(partition: Any, at: int, start: int, records: CommitRecords, gaps: _Gaps) -> int | None:
+def _take(partition: Any, start: int, records: CommitRecords, part: _Part) -> int | None:
     """Adds what one answer holds; returns the offset to go on from, None at the end of what may be read."""
-    data, going_on = partition.records or b"", None
-    for batch in read_batches(data):
-        gaps.look(batch)
+    told, going_on = list[Batch](), None
+    for batch in read_batches(partition.records or b""):
+        told += part.told(batch)
         going_on = batch.last_offset + 1
-    found = read_columns(_committed(data, partition.aborted_transactions or []))
-    found = found.only((found.offset >= at) & (found.timestamp >= start))
-    records.add(found, np.zeros(len(found.offset), np.bool_) if gaps.first is None else found.offset >= gaps.first)
+    found = read_columns(told)
+    transactional, counts = np.array([(one.transactional, one.count) for one in told], np.int64).reshape(-1, 2).T
+    kept = (found.offset >= part.begin) & (found.timestamp >= start)
+    found, in_transaction = found.only(kept), np.repeat(transactional, counts)[kept] == 1
+    behind_gap = np.zeros(len(found.offset), np.bool_) if part.first is None else found.offset >= part.first
+    records.add(found, behind_gap, in_transaction)
     return going_on
 
 
 def committed_records(data: bytes, aborted: list[Any]) -> Iterator[Record]:
     """The records of all batches but those of aborted transactions and the markers that end transactions."""
-    for batch in _committed(data, aborted):
-        yield from read_records(batch)
-
-
-def _committed(data: bytes, aborted: list[Any]) -> Iterator[Batch]:
-    told = told_batches(data, [(entry.first_offset, entry.producer_id) for entry in aborted])
-    return (batch for batch, counts in told if counts)
+    for batch, counts in told_batches(data, [(entry.first_offset, entry.producer_id) for entry in aborted]):
+        if counts:
+            yield from read_records(batch)

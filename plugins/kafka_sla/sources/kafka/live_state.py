@@ -115,11 +115,6 @@ def _commits(scope: SnapshotScope, live: bool, now: Now) -> Commits | None:
             f"{TOPIC} was compacted: what {commits.lost} readers committed before the first commit that is kept of each"
             " is lost; where that leaves open whether a consumer was bootstrapping, verdicts are unknown"
         )
-    if commits.held_back:
-        scope.notes.append(
-            f"{commits.held_back} partitions of {TOPIC} end in a transaction that is still open: commits behind it are"
-            " read by the next pass"
-        )
     return commits
 
 

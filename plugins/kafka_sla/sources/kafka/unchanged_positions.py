@@ -22,7 +22,7 @@ _Flags = npt.NDArray[np.bool_]
 def unchanged(now: Now, commits: Commits | None) -> _Flags:
     """Which readers of now have no commit in what was read: where they are now is where they were at its start, as the
     commit log proves. Mere polls would leave open whether they moved."""
-    if commits is None or commits.held_back:
+    if commits is None:
         return np.zeros(len(now.readers), np.bool_)
     return ~np.isin(now.readers, np.concatenate([commits.tracks.readers, commits.later]))
 

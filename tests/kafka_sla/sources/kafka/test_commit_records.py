@@ -59,7 +59,7 @@ def _decode(
     *records: tuple[bytes, bytes | None], lost: bool = False, log_ends: Mapping[TopicPartition, int] | None = None
 ) -> tuple[list[dict[str, Any]], int]:
     collected = CommitRecords(ReaderNumbers(), Patterns(), Patterns())
-    collected.add(_columns(records), np.full(len(records), lost))
+    collected.add(_columns(records), np.full(len(records), lost), np.zeros(len(records), np.bool_))
     commits = collected.decoded("prod", epoch_ms(APPENDED) + 1).marked(log_ends or {})
     return commits.offsets.to_pylist(), commits.unreadable.num_rows
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -86,26 +87,43 @@ def test_commits_of_aborted_transactions_do_not_count(kafka: Broker) -> None:
     assert decoded(look(kafka, this_minute(), source, groups=f"g-{source}")) == [(f"g-{source}", source, 0, 2)]
 
 
-def test_commits_behind_an_open_transaction_are_left_to_the_next_pass(kafka: Broker) -> None:
+def test_a_commit_in_a_transaction_counts_from_when_the_transaction_was_committed_on(kafka: Broker) -> None:
     source, target = topic(kafka), topic(kafka)
     producer = Producer({**kafka.client(), "transactional.id": source})
     producer.init_transactions(120)
     consumer = joined(kafka, f"g-{source}", source)
     producer.begin_transaction()
     producer.produce(target, b"x")
-    producer.send_offsets_to_transaction([TopicPartition(source, 0, 0)], consumer.consumer_group_metadata(), 20)
-    commit(kafka, f"h-{source}", source, 1)
-
-    held = look(kafka, this_minute(), source, groups=f"h-{source}", live=True)
+    producer.send_offsets_to_transaction([TopicPartition(source, 0, 1)], consumer.consumer_group_metadata(), 20)
+    time.sleep(1)
+    before = datetime.now(UTC)
     producer.commit_transaction(120)
     consumer.close()
-    free = look(kafka, this_minute(), source, groups=f"h-{source}", live=True)
 
-    assert decoded(held) == []
-    assert any("transaction that is still open" in note for note in held.notes)
-    # nobody may conclude from the missing commit that the position is old
-    assert held.committed_offsets.num_rows == 1
-    assert decoded(free) == [(f"h-{source}", source, 0, 1)]
+    seen = look(kafka, this_minute(), source, groups=f"g-{source}")
+
+    assert decoded(seen) == [(f"g-{source}", source, 0, 1)]
+    (at,) = seen.commits["at"].to_pylist()
+    assert before - timedelta(milliseconds=1) <= at <= datetime.now(UTC)
+
+
+def test_an_open_transaction_hides_its_own_commits_only(kafka: Broker) -> None:
+    source, target = topic(kafka), topic(kafka)
+    producer = Producer({**kafka.client(), "transactional.id": source})
+    producer.init_transactions(120)
+    consumer = joined(kafka, f"g-{source}", source)
+    producer.begin_transaction()
+    producer.produce(target, b"x")
+    producer.send_offsets_to_transaction([TopicPartition(source, 0, 1)], consumer.consumer_group_metadata(), 20)
+    commit(kafka, f"h-{source}", source, 1)
+
+    held = look(kafka, this_minute(), source, groups=f"[gh]-{source}", live=True)
+    producer.commit_transaction(120)
+    consumer.close()
+    free = look(kafka, this_minute(), source, groups=f"[gh]-{source}", live=True)
+
+    assert decoded(held) == [(f"h-{source}", source, 0, 1)]
+    assert decoded(free) == [(f"h-{source}", source, 0, 1), (f"g-{source}", source, 0, 1)]
 
 
 def test_commits_up_to_an_hour_before_the_interval_are_read_too(kafka: Broker) -> None:

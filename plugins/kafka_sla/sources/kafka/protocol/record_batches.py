@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from struct import Struct
 from typing import NamedTuple
 
@@ -22,6 +22,8 @@ _FORMAT = 2
 _INT = Struct(">i")
 _STREAM_CODECS = {1: "gzip", 3: "lz4", 4: "zstd"}
 _SNAPPY = 2
+_COMMITTED = b"\0\1"
+"""The kind of a marker of a transaction that was committed; of an aborted one it is 0."""
 _XERIAL = b"\x82SNAPPY\x00"
 
 
@@ -49,6 +51,10 @@ class Batch:
     def control(self) -> bool:
         """It holds no data but the marker that ends a transaction."""
         return bool(self.attributes & 0x20)
+
+    def appended(self, time_ms: int) -> Batch:
+        """The same records, as if the broker had appended them at that time."""
+        return replace(self, attributes=self.attributes | 0x08, max_timestamp=time_ms)
 
 
 class Record(NamedTuple):
@@ -101,6 +107,30 @@ def told_batches(data: bytes | memoryview, aborted: Iterable[tuple[int, int]]) -
         if batch.control:
             open_aborted.discard(batch.producer_id)
         yield batch, not batch.control and not (batch.transactional and batch.producer_id in open_aborted)
+
+
+class Transactions:
+    """Tells the batches of a log that is read in order, open transactions and all, as readers come to know them."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, list[Batch]] = {}
+        """What each producer wrote in the transaction that it has not ended yet."""
+
+    def told(self, batch: Batch) -> list[Batch]:
+        """What counts from this batch on: what a transaction wrote counts when its marker says that it was committed,
+        and from the time of the marker on."""
+        if batch.control:
+            written = self._open.pop(batch.producer_id, [])
+            return [one.appended(batch.max_timestamp) for one in written] if _commits(batch) else []
+        if batch.transactional:
+            self._open.setdefault(batch.producer_id, []).append(batch)
+            return []
+        return [batch]
+
+
+def _commits(marker: Batch) -> bool:
+    """The marker ends a transaction well: its key is a version and a kind, both of 16 bits."""
+    return any(record.key is not None and record.key[2:4] == _COMMITTED for record in read_records(marker))
 
 
 def read_times(batch: Batch) -> list[tuple[int, int]]:
