@@ -83,15 +83,15 @@ def matches(column: str, patterns: Patterns) -> Column:
 
 
 def _fits(name: Column, pattern: str) -> Column:
-    """Where comparisons tell the same, no regex looks at each of millions of rows. A dot is anything but a new line."""
+    """Where comparisons tell the same, no regex looks at each of millions of rows. A dot is anything."""
     simple = _SIMPLE.fullmatch(pattern)
     if simple is None:
-        return name.rlike(rf"(?d)^(?:{pattern})\z")
+        return name.rlike(rf"(?s)^(?:{pattern})\z")
     start, end = (re.sub(r"\\(.)", r"\1", simple[part] or "") for part in ("start", "end"))
     if simple["rest"] is None:
         found = name == start
     else:
-        found = ~name.contains("\n") & name.startswith(start) & name.endswith(end)
+        found = name.startswith(start) & name.endswith(end)
         found = found & (F.length(name) >= len(start) + len(end)) if start and end else found
     return found & ~name.startswith("__") if simple["internal"] else found
 

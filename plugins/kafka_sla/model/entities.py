@@ -111,13 +111,18 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class Patterns:
-    """Names that a configuration selects, as regexes; `exclude` wins."""
+    """Names that a configuration selects, as regexes in which a dot is any character; `exclude` wins."""
 
     include: tuple[str, ...] = (".*",)
     exclude: tuple[str, ...] = ()
 
     def matches(self, name: str) -> bool:
-        return any(re.fullmatch(p, name) for p in self.include) and not any(re.fullmatch(p, name) for p in self.exclude)
+        return any(_fits(p, name) for p in self.include) and not any(_fits(p, name) for p in self.exclude)
+
+
+def _fits(pattern: str, name: str) -> bool:
+    """A group's name may hold a line break, too."""
+    return re.fullmatch(pattern, name, re.DOTALL) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from kafka_sla.text.timestamps import instant_text
 from tests.kafka_sla import own_folder
 from tests.kafka_sla.sources.kafka.traffic import add_partitions, admin, commit, look, produce, topic, wait_for
 
-NASTY = "<script>alert('g')</script> & \"{{ 7*7 }}\" %s ../../etc \u202e日本\t=1+1"
+NASTY = "<script>alert('g')</script> & \"{{ 7*7 }}\" %s ../../etc \u202e日本\t\r\n=1+1"
 """A legal name of a consumer group, or of an SLA."""
 LONGEST = "L" * 249
 """As long as a topic's name may be."""

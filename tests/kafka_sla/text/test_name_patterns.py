@@ -51,3 +51,9 @@ def test_plain_names_and_patterns_select_alike(texts: list[str], chosen: list[st
     names = {"payments-service": 1, "billing.alerts": 2, "billing.tests": 3}
 
     assert sorted(chosen) == sorted(selected(parse_patterns(texts), names))
+
+
+@pytest.mark.parametrize("text", ["*", "two*", "*lines", "two?lines", "/two.lines/"])
+def test_a_name_with_a_line_break_is_selected_as_any_other(text: str) -> None:
+    assert parse_patterns([text]).matches("two\nlines")
+    assert not parse_patterns(["*", f"!{text}"]).matches("two\nlines")
