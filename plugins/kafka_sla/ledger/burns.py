@@ -55,8 +55,7 @@ class Burns:
         else:
             ended = or_(t.end_at.is_(None), t.end_at >= interval.start)
             rows = rows.where(t.start_at <= interval.end, ended)
-        with self._database.reading() as connection:
-            return [_burn(row) for row in connection.execute(rows)]
+        return [_burn(row) for row in self._database.rows(rows)]
 
 
 def _touching(connection: Connection, slas: Sequence[str], interval: Interval) -> dict[str, list[Burn]]:

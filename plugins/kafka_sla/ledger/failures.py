@@ -88,13 +88,10 @@ class Failures:
             .where(t.interval_start < interval.end, t.interval_end > interval.start)
             .order_by(t.interval_start.desc(), t.cluster)
         )
-        with self._database.reading() as connection:
-            return [
-                Failure(
-                    row.cluster, Interval(row.interval_start, row.interval_end), row.step, row.reason, row.failed_at
-                )
-                for row in connection.execute(rows)
-            ]
+        return [
+            Failure(row.cluster, Interval(row.interval_start, row.interval_end), row.step, row.reason, row.failed_at)
+            for row in self._database.rows(rows)
+        ]
 
     def add_unjudged(self, sla: str, interval: Interval, reason: str) -> None:
         """Keep why the SLA was not judged, in the place of what was kept of the interval before."""
@@ -113,11 +110,10 @@ class Failures:
             .where(t.interval_start < interval.end, t.interval_end > interval.start)
             .order_by(t.interval_start.desc(), t.sla)
         )
-        with self._database.reading() as connection:
-            return [
-                Unjudged(row.sla, Interval(row.interval_start, row.interval_end), row.reason, row.failed_at)
-                for row in connection.execute(rows)
-            ]
+        return [
+            Unjudged(row.sla, Interval(row.interval_start, row.interval_end), row.reason, row.failed_at)
+            for row in self._database.rows(rows)
+        ]
 
 
 def forget_unjudged(connection: Connection, sla: str, interval: Interval) -> None:

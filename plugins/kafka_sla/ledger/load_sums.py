@@ -79,8 +79,7 @@ class LoadSums:
             for width, span in _ranges(pieces)
         ]
         rows = selected(t.load_id, t.width_ms, t.start_at, t.sums).where(t.table_name == table, or_(*ranges))
-        with self._database.reading() as connection:
-            found = connection.execute(rows).all() if ranges else []
+        found = self._database.rows(rows) if ranges else []
         return {piece: row.sums for row in found if (piece := Piece(*row[:3])) in wanted}
 
     def drop(self, load_ids: Collection[str]) -> None:

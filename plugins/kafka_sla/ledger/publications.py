@@ -155,8 +155,7 @@ class Publications:
         """The newest publication that ends at or before `at`."""
         rows = select(PUBLICATIONS).where(PUBLICATIONS.c.cluster == cluster, PUBLICATIONS.c.interval_end <= at)
         newest = rows.order_by(PUBLICATIONS.c.interval_end.desc(), PUBLICATIONS.c.seq.desc()).limit(1)
-        with self._database.reading() as connection:
-            return next(_rows(connection.execute(newest)), None)
+        return next(_rows(self._database.rows(newest)), None)
 
     def carry(self, cluster: str, before: datetime, window_ms: int = 60_000) -> tuple[datetime, int] | None:
         """The newest window end at or before `before` whose published rows may be carried over, and the `facts_seq` of
@@ -176,8 +175,7 @@ class Publications:
     def start_of(self, load_ids: Sequence[str]) -> datetime | None:
         """Where the first interval of these loads starts; None unless all of them are published."""
         rows = select(PUBLICATIONS.c.load_id, PUBLICATIONS.c.interval_start).where(PUBLICATIONS.c.load_id.in_(load_ids))
-        with self._database.reading() as connection:
-            starts = {row.load_id: row.interval_start for row in connection.execute(rows).all()}
+        starts = {row.load_id: row.interval_start for row in self._database.rows(rows)}
         return min(starts.values()) if starts and len(starts) == len(set(load_ids)) else None
 
     def withdraw(self, load_ids: Collection[str]) -> None:

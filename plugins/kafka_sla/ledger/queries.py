@@ -91,8 +91,7 @@ class Queries:
         t = VALIDATION_RESULTS.c
         inside = and_(t.interval_start >= interval.start, t.interval_start < interval.end, t.success == false())
         rows = select(VALIDATION_RESULTS).where(inside).order_by(t.interval_start.desc(), t.table_name).limit(at_most)
-        with self._database.reading() as connection:
-            return [dict(row._mapping) for row in connection.execute(rows).all()]
+        return [dict(row._mapping) for row in self._database.rows(rows)]
 
     def quarantined_rows(self, load_id: str, expectation_id: str, at_most: int) -> list[str]:
         """Rows of a load that broke an expectation, as JSON."""
@@ -104,16 +103,14 @@ class Queries:
     def first_published(self) -> dict[str, datetime]:
         """The start of the oldest publication of each cluster that has one."""
         t = PUBLICATIONS.c
-        with self._database.reading() as connection:
-            rows = select(t.cluster, func.min(t.interval_start)).group_by(t.cluster)
-            return {row[0]: row[1] for row in connection.execute(rows).all()}
+        rows = select(t.cluster, func.min(t.interval_start)).group_by(t.cluster)
+        return {row[0]: row[1] for row in self._database.rows(rows)}
 
     def last_published(self) -> dict[str, datetime]:
         """The newest end of a publication of each cluster that has one."""
         t = PUBLICATIONS.c
-        with self._database.reading() as connection:
-            rows = select(t.cluster, func.max(t.interval_end)).group_by(t.cluster)
-            return {row[0]: row[1] for row in connection.execute(rows).all()}
+        rows = select(t.cluster, func.max(t.interval_end)).group_by(t.cluster)
+        return {row[0]: row[1] for row in self._database.rows(rows)}
 
     def publications(self, interval: Interval) -> list[Published]:
         """The publications that overlap the interval."""
@@ -121,11 +118,10 @@ class Queries:
         rows = select(t.cluster, t.interval_start, t.interval_end, t.published_at).where(
             t.interval_start < interval.end, t.interval_end > interval.start
         )
-        with self._database.reading() as connection:
-            return [
-                Published(row.cluster, Interval(row.interval_start, row.interval_end), row.published_at)
-                for row in connection.execute(rows).all()
-            ]
+        return [
+            Published(row.cluster, Interval(row.interval_start, row.interval_end), row.published_at)
+            for row in self._database.rows(rows)
+        ]
 
 
 def _recent(columns: Select[Any], slas: Sequence[str], since: datetime) -> Select[Any]:

@@ -136,8 +136,7 @@ class Rollups:
         that outlive them."""
         t = SLA_ROLLUPS.c
         newest = select(t.sla, func.max(t.start_at)).where(t.sla.in_(slas), t.width_ms == SLOT_MS).group_by(t.sla)
-        with self._database.reading() as connection:
-            last: dict[str, datetime] = dict(connection.execute(newest).tuples().all())
+        last: dict[str, datetime] = dict(self._database.rows(newest))
         return frozenset(sla for sla in slas if sla not in last or until > last[sla] - WINDOWS_KEPT)
 
     def slots_since(self, slas: Sequence[str]) -> datetime | None:
@@ -157,13 +156,11 @@ class Rollups:
 
     def read(self, sla: str, width_ms: int, interval: Interval) -> list[Packed]:
         """The rollups of this width that start in the interval, in time order."""
-        with self._database.reading() as connection:
-            return [_packed(row) for row in connection.execute(_rows(sla, width_ms, interval)).all()]
+        return [_packed(row) for row in self._database.rows(_rows(sla, width_ms, interval))]
 
     def whole(self, sla: str, width_ms: int, interval: Interval) -> list[Rollup]:
         """The same, unpacked."""
-        with self._database.reading() as connection:
-            return [_whole(row) for row in connection.execute(_rows(sla, width_ms, interval)).all()]
+        return [_whole(row) for row in self._database.rows(_rows(sla, width_ms, interval))]
 
     def newest_slots(self, slas: Sequence[str], since: datetime | None = None) -> dict[str, Packed]:
         """The newest slot of five minutes of each SLA that has one; those that start `since` then come in one query."""
@@ -183,9 +180,8 @@ class Rollups:
         """Which rollups of this width there are of each SLA."""
         rows = select(SLA_ROLLUPS.c.sla, SLA_ROLLUPS.c.start_at).where(_of(SLA_ROLLUPS, slas, width_ms, interval))
         found: dict[str, set[datetime]] = {sla: set() for sla in slas}
-        with self._database.reading() as connection:
-            for sla, start in connection.execute(rows):
-                found[sla].add(start)
+        for sla, start in self._database.rows(rows):
+            found[sla].add(start)
         return found
 
     def worst_by_sla(self, slas: Sequence[str], width_ms: int, interval: Interval) -> dict[str, list[tuple[Any, ...]]]:
@@ -195,16 +191,14 @@ class Rollups:
             _of(SLA_ROLLUPS, slas, width_ms, interval)
         )
         found: dict[str, list[tuple[Any, ...]]] = {sla: [] for sla in slas}
-        with self._database.reading() as connection:
-            for sla, start, worst_ms, threshold_ms in connection.execute(rows.order_by(t.sla, t.start_at)).all():
-                found[sla].append((start, worst_ms, threshold_ms))
+        for sla, start, worst_ms, threshold_ms in self._database.rows(rows.order_by(t.sla, t.start_at)):
+            found[sla].append((start, worst_ms, threshold_ms))
         return found
 
     def numbers(self, sla: str, width_ms: int, interval: Interval) -> list[Rollup]:
         """As `read`, without histograms and cells."""
         rows = select(SLA_ROLLUPS).where(_of(SLA_ROLLUPS, [sla], width_ms, interval))
-        with self._database.reading() as connection:
-            return [_numbers(row) for row in connection.execute(rows.order_by(SLA_ROLLUPS.c.start_at)).all()]
+        return [_numbers(row) for row in self._database.rows(rows.order_by(SLA_ROLLUPS.c.start_at))]
 
     def judged_by_day(self, slas: Sequence[str], interval: Interval) -> dict[str, dict[datetime, timedelta]]:
         """How much of each day of the interval these SLAs were judged in."""
@@ -212,9 +206,8 @@ class Rollups:
         judged = (t.good_ms + t.bad_ms + t.excluded_ms + t.unknown_ms).label("judged_ms")
         rows = select(t.sla, t.start_at, judged).where(_of(SLA_ROLLUPS, slas, DAY_MS, interval))
         found: dict[str, dict[datetime, timedelta]] = {sla: {} for sla in slas}
-        with self._database.reading() as connection:
-            for row in connection.execute(rows).all():
-                found[row.sla][row.start_at] = timedelta(milliseconds=row.judged_ms)
+        for row in self._database.rows(rows):
+            found[row.sla][row.start_at] = timedelta(milliseconds=row.judged_ms)
         return found
 
     def sums(self, slas: Sequence[str], width_ms: int, interval: Interval) -> dict[str, Sums]:
@@ -222,8 +215,7 @@ class Rollups:
         t = SLA_ROLLUPS.c
         totals = [func.sum(cast(_SINCE_KEPT.get(name, t[name]), Double)).label(name) for name in SUMMED]
         rows = select(t.sla, *totals).where(_of(SLA_ROLLUPS, slas, width_ms, interval)).group_by(t.sla)
-        with self._database.reading() as connection:
-            return {row[0]: Sums(*map(int, row[1:])) for row in connection.execute(rows).all()}
+        return {row[0]: Sums(*map(int, row[1:])) for row in self._database.rows(rows)}
 
 
 def recount(

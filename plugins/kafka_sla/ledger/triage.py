@@ -64,10 +64,7 @@ class Triage:
         """By id of the miss, in the order in which they were written; those of one that late facts moved stay its own:
         they are of the time that it covers."""
         t, found = MISS_NOTES.c, {miss.id: list[Note]() for miss in misses}
-        with self._database.reading() as connection:
-            rows = connection.execute(
-                select(MISS_NOTES).where(t.sla.in_({m.sla for m in misses})).order_by(t.seq)
-            ).all()
+        rows = self._database.rows(select(MISS_NOTES).where(t.sla.in_({m.sla for m in misses})).order_by(t.seq))
         for row in rows:
             for miss in misses:
                 overlaps = row.known_until > miss.start and (miss.end is None or row.start_at < miss.end)

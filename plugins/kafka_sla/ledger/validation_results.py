@@ -77,8 +77,7 @@ class ValidationResults:
             .where(table.c.interval_start < interval.end, table.c.interval_end > interval.start)
             .order_by(table.c.interval_start, *(table.c[name] for name in contract.key))
         )
-        with self._database.reading() as connection:
-            return [dict(row._mapping) for row in connection.execute(rows)]
+        return [dict(row._mapping) for row in self._database.rows(rows)]
 
 
 def _distinct(table: tables.Table, rows: Sequence[RowValues]) -> list[dict[str, Any]]:

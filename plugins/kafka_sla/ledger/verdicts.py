@@ -278,8 +278,7 @@ class Verdicts:
             rows = rows.where(or_(SLA_MISSES.c.end_at.is_(None), SLA_MISSES.c.end_at > interval.start))
         if open_only:
             rows = rows.where(SLA_MISSES.c.state == "open")
-        with self._database.reading() as connection:
-            return [_miss(row) for row in connection.execute(rows)]
+        return [_miss(row) for row in self._database.rows(rows)]
 
 
 _RECORDS = tuple(

@@ -91,8 +91,7 @@ class BurnNotices:
         """Of the burns that some channel heard of, by id: the notice that told it first."""
         t = BURN_NOTICES.c
         rows = select(BURN_NOTICES).where(t.burn_id.in_([burn.id for burn in burns])).order_by(t.seq.desc())
-        with self._database.reading() as connection:
-            return {row.burn_id: _notice(row) for row in connection.execute(rows)}
+        return {row.burn_id: _notice(row) for row in self._database.rows(rows)}
 
     def deliver(self, send: Callable[[BurnNotice], None], slas: Sequence[str], channels: Sequence[str]) -> int:
         """Send what waits, oldest first, each inside its own transaction; answers how many were sent. One that could

@@ -66,18 +66,14 @@ class Incidents:
         """The incident under which each miss was mailed, by id; those that were not are not there."""
         t = NOTICES.c
         mailed = t.miss_id.in_([miss.id for miss in misses]), t.incident.is_not(None), t.channel == MAIL
-        with self._database.reading() as connection:
-            return {
-                row.miss_id: row.incident for row in connection.execute(select(t.miss_id, t.incident).where(*mailed))
-            }
+        return {row.miss_id: row.incident for row in self._database.rows(select(t.miss_id, t.incident).where(*mailed))}
 
     def reported_with(self, miss: Miss) -> list[Miss]:
         """Other misses, as they were when they were mailed, of the incident under which this one was."""
         t, own = NOTICES.c, NOTICES.alias("own")
         same = exists().where(own.c.miss_id == miss.id, own.c.channel == MAIL, own.c.incident == t.incident)
         rows = stored_notices().where(same, t.channel == MAIL, t.kind == "opened", t.miss_id != miss.id)
-        with self._database.reading() as connection:
-            return [notice_of(row).miss for row in connection.execute(rows.order_by(t.sla, t.seq))]
+        return [notice_of(row).miss for row in self._database.rows(rows.order_by(t.sla, t.seq))]
 
 
 def _incident_notice(batch: Batch[Notice]) -> IncidentNotice:

@@ -65,9 +65,8 @@ class NoticeQueue(Generic[N]):
 
     def waiting(self, slas: Sequence[str] | None = None) -> list[N]:
         """Notices not sent yet."""
-        with self._database.reading() as connection:
-            rows = connection.execute(self._unsent(slas, None, ()).order_by(self._table.c.seq))
-            return [self._waiting.read(row) for row in rows]
+        rows = self._database.rows(self._unsent(slas, None, ()).order_by(self._table.c.seq))
+        return [self._waiting.read(row) for row in rows]
 
     def deliver(
         self,
@@ -117,8 +116,7 @@ class NoticeQueue(Generic[N]):
         answers how many notices. Those that fail are left to the next time, and their errors raised after the
         others."""
         going_on, t = self._going_on(slas, channels), self._table.c
-        with self._database.reading() as connection:
-            rows = connection.execute(going_on).all()
+        rows = self._database.rows(going_on)
         failed: dict[str, Exception] = {}
         repeated = 0
         for (channel, incident), found in _by([(row.channel, row.incident) for row in rows], rows):

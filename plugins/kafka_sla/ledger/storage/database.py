@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 
 import tenacity
 from sqlalchemy import (
@@ -18,6 +18,8 @@ from sqlalchemy import (
     Delete,
     Dialect,
     MetaData,
+    Row,
+    Select,
     bindparam,
     func,
     inspect,
@@ -48,6 +50,7 @@ _HOPELESS = (
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Columns = TypeVarTuple("Columns")
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -90,6 +93,11 @@ class Database:
             connection.begin(),
         ):
             yield connection
+
+    def rows(self, statement: Select[*Columns]) -> Sequence[Row[*Columns]]:
+        """All that one statement finds."""
+        with self.reading() as connection:
+            return connection.execute(statement).all()
 
     @contextmanager
     def writing(self, *locks: str) -> Iterator[Connection]:
