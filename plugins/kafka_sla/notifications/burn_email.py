@@ -9,9 +9,8 @@ from urllib.parse import urlsplit
 
 from kafka_sla.ledger.notices.burn_notices import BurnNotice
 from kafka_sla.model.entities import Sla
-from kafka_sla.notifications.mail_policy import POLICY
+from kafka_sla.notifications.mail_policy import message_id, new_mail
 from kafka_sla.notifications.miss_context import sla_url
-from kafka_sla.notifications.miss_email import message_id
 from kafka_sla.reporting.templates import render, visible
 from kafka_sla.sla.attainment import Attainment
 from kafka_sla.sla.wording import burning
@@ -25,14 +24,9 @@ def burn_mail(sla: Sla, notice: BurnNotice, period: Attainment, sender: str) -> 
     The same notice makes the same Message-ID, so that a mail sent twice shows once.
     """
     told = _told(sla, notice, period)
-    message = EmailMessage(policy=POLICY)
-    message["From"], message["To"] = sender, ", ".join(sla.recipients)
-    message["Subject"] = told["subject"]
-    thread = notice.thread or notice.burn.id
-    message["Message-ID"] = burn_message_id(thread, notice.kind, sender)
-    if notice.kind == "over":
-        message["In-Reply-To"] = message["References"] = burn_message_id(thread, "began", sender)
-    message["Auto-Submitted"] = "auto-generated"
+    thread = told["thread"]
+    own_id, first_id = (burn_message_id(thread, kind, sender) for kind in (notice.kind, "began"))
+    message = new_mail(sender, sla.recipients, told["subject"], own_id, first_id)
     message["X-Kafka-Sla-Burn"] = thread
     message.set_content(render("notifications/burn.txt.j2", told))
     message.add_alternative(render("notifications/burn.html.j2", told), subtype="html")
@@ -65,4 +59,4 @@ def _links(sla: Sla, run_url: str) -> list[tuple[str, str]]:
 
 def burn_message_id(thread: str, kind: str, sender: str) -> str:
     """The Message-ID of what is mailed of a burn; `thread`: the id under which it was first reported."""
-    return message_id(f"burn.{thread}", kind, sender)
+    return message_id(f"burn.{thread}.{kind}", sender)

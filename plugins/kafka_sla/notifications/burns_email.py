@@ -15,7 +15,7 @@ from kafka_sla.model.entities import Sla
 from kafka_sla.notifications.burn_email import burn_message_id
 from kafka_sla.notifications.incident_causes import as_miss
 from kafka_sla.notifications.incident_email import LONGEST_CAUSE, team_counts, written
-from kafka_sla.notifications.mail_policy import POLICY
+from kafka_sla.notifications.mail_policy import new_mail
 from kafka_sla.notifications.miss_context import overview_url, run_link, sla_url
 from kafka_sla.notifications.miss_email import clock_time
 from kafka_sla.reporting.templates import visible
@@ -54,13 +54,9 @@ def burns_mail(
     The first mail of an incident begins a thread, all others reply to it.
     """
     values, first = _values(slas, message, periods), message.notices[0]
-    mail = EmailMessage(policy=POLICY)
-    mail["From"], mail["To"] = sender, ", ".join(slas[first.burn.sla].recipients)
-    mail["Subject"] = values["subject"]
-    mail["Message-ID"] = burn_message_id(first.thread or first.burn.id, message.kind, sender)
-    if mail["Message-ID"] != (root := burn_message_id(message.incident, "began", sender)):
-        mail["In-Reply-To"] = mail["References"] = root
-    mail["Auto-Submitted"] = "auto-generated"
+    own_id = burn_message_id(first.thread or first.burn.id, message.kind, sender)
+    first_id = burn_message_id(message.incident, "began", sender)
+    mail = new_mail(sender, slas[first.burn.sla].recipients, values["subject"], own_id, first_id)
     mail["X-Kafka-Sla-Incident"] = message.incident
     mail["X-Kafka-Sla-Burn"] = ", ".join(one.thread or one.burn.id for one in message.notices)
     text, page = written("burns", values)

@@ -14,7 +14,7 @@ from typing import Any
 from kafka_sla.model.entities import Digest, Interval
 from kafka_sla.notifications.digest_extent import Extent, extents, whole
 from kafka_sla.notifications.mail_extent import fitting
-from kafka_sla.notifications.mail_policy import POLICY
+from kafka_sla.notifications.mail_policy import message_id, new_mail
 from kafka_sla.reporting.archive import first_day
 from kafka_sla.reporting.digest import Told
 from kafka_sla.reporting.templates import render, visible
@@ -32,12 +32,9 @@ def digest_mail(
     """The mail to these recipients, as much of the digest as mail programs show. The same digest makes the same
     Message-ID, so that one sent twice shows once; `again` names a sending by hand, which is to be seen as well. `url`:
     where the page is; empty where nobody knows."""
-    message = EmailMessage(policy=POLICY)
-    message["From"], message["To"] = sender, ", ".join(recipients)
-    message["Subject"] = visible(told.values["subject"])
-    message["Message-ID"] = _message_id(digest, period, recipients, sender, again)
-    message["Auto-Submitted"] = "auto-generated"
-    ids = {key: f"{key}.{message['Message-ID'][1:-1]}" for key, _ in told.plots}
+    own_id = _message_id(digest, period, recipients, sender, again)
+    message = new_mail(sender, recipients, visible(told.values["subject"]), own_id)
+    ids = {key: f"{key}.{own_id[1:-1]}" for key, _ in told.plots}
     values = told.values | {
         "pictures": {key: f"cid:{cid}" for key, cid in ids.items()},
         "rest": _rest(digest, period, url),
@@ -65,6 +62,5 @@ def _rest(digest: Digest, period: Interval, url: str) -> dict[str, str]:
 
 def _message_id(digest: Digest, period: Interval, recipients: Sequence[str], sender: str, again: str) -> str:
     said = "\n".join([digest.name, *sorted(recipients), again])
-    domain = sender.rpartition("@")[2].rstrip(">") or "localhost"
     mark = hashlib.sha256(said.encode()).hexdigest()[:16]
-    return f"<kafka-sla.digest.{mark}.{digest.every}-{period.start:%Y%m%d}@{domain}>"
+    return message_id(f"digest.{mark}.{digest.every}-{period.start:%Y%m%d}", sender)

@@ -13,9 +13,9 @@ from kafka_sla.ledger.notices.incidents import IncidentNotice
 from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.model.entities import Miss, Sla
 from kafka_sla.notifications.mail_extent import down, fitting
-from kafka_sla.notifications.mail_policy import POLICY
+from kafka_sla.notifications.mail_policy import new_mail
 from kafka_sla.notifications.miss_context import incident_links, miss_url, misses_url
-from kafka_sla.notifications.miss_email import clock_time, message_id
+from kafka_sla.notifications.miss_email import clock_time, miss_message_id
 from kafka_sla.reporting.templates import render, visible
 from kafka_sla.sla.root_cause.shared_cause import common_words, shared_cause
 from kafka_sla.text.formatting import count, plural
@@ -65,13 +65,9 @@ def compose(slas: Mapping[str, Sla], notice: IncidentNotice, sender: str) -> Ema
     """
     values = incident_values(slas, notice)
     first = notice.notices[0]
-    message = EmailMessage(policy=POLICY)
-    message["From"], message["To"] = sender, ", ".join(slas[first.miss.sla].recipients)
-    message["Subject"] = values["subject"]
-    message["Message-ID"] = message_id(first.thread or first.miss.id, notice.kind, sender)
-    if message["Message-ID"] != (root := message_id(notice.incident, "opened", sender)):
-        message["In-Reply-To"] = message["References"] = root
-    message["Auto-Submitted"] = "auto-generated"
+    own_id = miss_message_id(first.thread or first.miss.id, notice.kind, sender)
+    first_id = miss_message_id(notice.incident, "opened", sender)
+    message = new_mail(sender, slas[first.miss.sla].recipients, values["subject"], own_id, first_id)
     message["X-Kafka-Sla-Incident"] = notice.incident
     message["X-Kafka-Sla-Miss"] = ", ".join(one.miss.id for one in notice.notices)
     text, page = written("incident", values)

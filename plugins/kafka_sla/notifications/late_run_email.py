@@ -8,7 +8,7 @@ from email.message import EmailMessage
 from urllib.parse import urlsplit
 
 from kafka_sla.model.entities import FreshnessAlert, Interval
-from kafka_sla.notifications.mail_policy import POLICY
+from kafka_sla.notifications.mail_policy import message_id, new_mail
 from kafka_sla.reporting.templates import render, visible
 from kafka_sla.text import formatting
 
@@ -41,12 +41,9 @@ def late_mail(
         "unfinished": run.state not in ("failed", "success"),
         "run_url": run.run_url if urlsplit(run.run_url or "").scheme in ("http", "https") else None,
     }
-    message = EmailMessage(policy=POLICY)
-    message["From"], message["To"] = sender, ", ".join(freshness_alert.recipients)
-    message["Subject"] = visible(f"SLA measuring late: {run.dag_id}, {told['span']}")
-    domain = sender.rpartition("@")[2].rstrip(">") or "localhost"
-    message["Message-ID"] = f"<kafka-sla.late.{run.dag_id}.{run.interval.end:%Y%m%dT%H%M%S}@{domain}>"
-    message["Auto-Submitted"] = "auto-generated"
+    subject = visible(f"SLA measuring late: {run.dag_id}, {told['span']}")
+    own_id = message_id(f"late.{run.dag_id}.{run.interval.end:%Y%m%dT%H%M%S}", sender)
+    message = new_mail(sender, freshness_alert.recipients, subject, own_id)
     message.set_content(render("notifications/late.txt.j2", told))
     message.add_alternative(render("notifications/late.html.j2", told), subtype="html")
     return message

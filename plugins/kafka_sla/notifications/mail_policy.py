@@ -1,9 +1,11 @@
-"""How mails are written to bytes: the standard library's rules, but a subject is short enough for any server, begins
-with no empty line and keeps its blanks. Knows no message."""
+"""How mails begin and are written to bytes: the standard library's rules, but a subject is short enough for any server,
+begins with no empty line and keeps its blanks. Knows not what they say."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from email.header import Header
+from email.message import EmailMessage
 from email.policy import EmailPolicy
 from textwrap import wrap
 from typing import Any
@@ -34,3 +36,22 @@ class MailPolicy(EmailPolicy):
 
 
 POLICY = MailPolicy(linesep="\r\n")
+
+
+def new_mail(sender: str, to: Sequence[str], subject: str, own_id: str, first_id: str = "") -> EmailMessage:
+    """A mail without content. `first_id`: the Message-ID that its thread began with, to which it replies unless it is
+    the first itself."""
+    mail = EmailMessage(policy=POLICY)
+    mail["From"], mail["To"] = sender, ", ".join(to)
+    mail["Subject"] = subject
+    mail["Message-ID"] = own_id
+    if first_id not in ("", own_id):
+        mail["In-Reply-To"] = mail["References"] = first_id
+    mail["Auto-Submitted"] = "auto-generated"
+    return mail
+
+
+def message_id(name: str, sender: str) -> str:
+    """The Message-ID of what has this name: the same for a mail that is sent again, so that it shows once."""
+    domain = sender.rpartition("@")[2].rstrip(">") or "localhost"
+    return f"<kafka-sla.{name}@{domain}>"

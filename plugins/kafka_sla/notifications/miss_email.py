@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.model.entities import Sla, SlaWindow
 from kafka_sla.notifications.mail_extent import down, fitting
-from kafka_sla.notifications.mail_policy import POLICY
+from kafka_sla.notifications.mail_policy import message_id, new_mail
 from kafka_sla.notifications.miss_context import Surroundings, also_missed, commands, cost, links
 from kafka_sla.reporting.templates import render, visible
 from kafka_sla.sla.wording import catching_up, violation
@@ -33,18 +33,13 @@ def compose(
     The same notice makes the same Message-ID, so that a mail sent twice shows once; a recovery answers its opening.
     """
     told = _told(sla, notice, windows, around)
-    message = EmailMessage(policy=POLICY)
-    message["From"], message["To"] = sender, ", ".join(sla.recipients)
-    message["Subject"] = told["subject"]
     thread = notice.thread or notice.miss.id
-    message["Message-ID"] = message_id(thread, notice.kind, sender)
-    if notice.kind == "recovered" or notice.incident not in ("", thread):
-        message["In-Reply-To"] = message["References"] = message_id(notice.incident or thread, "opened", sender)
-    message["Auto-Submitted"] = "auto-generated"
+    own_id = miss_message_id(thread, notice.kind, sender)
+    first_id = miss_message_id(notice.incident or thread, "opened", sender)
+    message = new_mail(sender, sla.recipients, told["subject"], own_id, first_id)
     message["X-Kafka-Sla-Miss"] = notice.miss.id
-    own = message_id(thread, notice.kind, sender)[1:-1]
     plots = _plots(sla, notice, windows)
-    ids = {name: f"plot-{name}.{own}" for name in plots}
+    ids = {name: f"plot-{name}.{own_id[1:-1]}" for name in plots}
     pictures = {name: f"cid:{plot_id}" for name, plot_id in ids.items()}
     text, html = _parts(told | {"pictures": pictures})
     message.set_content(text)
@@ -115,7 +110,6 @@ def clock_time(time_zone: str, at: datetime) -> str:
     return f"{at.astimezone(ZoneInfo(time_zone)):%Y-%m-%d %H:%M:%S} {time_zone} ({moment(at)})"
 
 
-def message_id(thread: str, kind: str, sender: str) -> str:
+def miss_message_id(thread: str, kind: str, sender: str) -> str:
     """The Message-ID of what is mailed of a miss; `thread`: the id under which the miss was first reported."""
-    domain = sender.rpartition("@")[2].rstrip(">") or "localhost"
-    return f"<kafka-sla.{thread}.{kind}@{domain}>"
+    return message_id(f"{thread}.{kind}", sender)
