@@ -88,22 +88,6 @@ class MissChange:
     before: tuple[Miss, ...]
     after: tuple[Miss, ...]
 
-    @property
-    def opened(self) -> tuple[Miss, ...]:
-        """Misses that were not there before."""
-        known = {miss.id for miss in self.before}
-        return tuple(miss for miss in self.after if miss.id not in known)
-
-    @property
-    def recovered(self) -> tuple[Miss, ...]:
-        """Misses that have ended now and had not before."""
-        ended = {miss.id for miss in self.before if miss.end}
-        return tuple(miss for miss in self.after if miss.end and miss.id not in ended)
-
-    @property
-    def open(self) -> tuple[Miss, ...]:
-        return tuple(miss for miss in self.after if miss.end is None)
-
 
 class Verdicts:
     """The verdicts and misses of the ledger."""

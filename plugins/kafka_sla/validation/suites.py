@@ -49,11 +49,6 @@ class ValidationOutcome:
     results: tuple[dict[str, Any], ...]
     quarantine: tuple[dict[str, Any], ...]
 
-    @property
-    def critical(self) -> bool:
-        """A critical expectation failed: these rows must not be published."""
-        return any(not row["success"] and row["severity"] == "critical" for row in self.results)
-
 
 def suite(table: str) -> dict[str, Any]:
     """The suite of a table: what follows from its contract, then its file (checkout, wheel or zip alike)."""

@@ -128,9 +128,12 @@ def test_a_miss_opens_grows_and_closes_over_several_intervals(ledger: Ledger) ->
     first = put(ledger, "10:00", "10:05", "gggbb")
     second = put(ledger, "10:05", "10:10", "bubub")
     third = put(ledger, "10:10", "10:15", "ugggg")
-    assert [spans(change.opened) for change in (first, second, third)] == [[("10:03", None)], [], []]
-    assert [spans(change.recovered) for change in (first, second, third)] == [[], [], [("10:03", "10:10")]]
-    assert [spans(change.open) for change in (first, second, third)] == [[("10:03", None)], [("10:03", None)], []]
+    assert [spans(change.before) for change in (first, second, third)] == [[], [("10:03", None)], [("10:03", None)]]
+    assert [spans(change.after) for change in (first, second, third)] == [
+        [("10:03", None)],
+        [("10:03", None)],
+        [("10:03", "10:10")],
+    ]
     assert len({miss.id for change in (first, second, third) for miss in change.after}) == 1
     assert ledger.verdicts.misses()[0].evidence == {"why": [1, None]}
 
@@ -138,12 +141,13 @@ def test_a_miss_opens_grows_and_closes_over_several_intervals(ledger: Ledger) ->
 def test_a_miss_may_close_in_the_first_window_after_its_interval(ledger: Ledger) -> None:
     put(ledger, "10:00", "10:05", "ggbbb")
     change = put(ledger, "10:05", "10:10", "ggggg")
-    assert spans(change.recovered) == [("10:02", "10:05")]
+    assert (spans(change.before), spans(change.after)) == ([("10:02", None)], [("10:02", "10:05")])
 
 
 def test_too_short_runs_on_both_sides_of_a_border_make_one_miss(ledger: Ledger) -> None:
     assert put(ledger, "10:00", "10:05", "ggggb").after == ()
-    assert spans(put(ledger, "10:05", "10:10", "bgggg").opened) == [("10:04", "10:06")]
+    change = put(ledger, "10:05", "10:10", "bgggg")
+    assert (change.before, spans(change.after)) == ((), [("10:04", "10:06")])
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2), (1, 2, 0), (0, 2, 1), (2, 0, 1)])
