@@ -157,14 +157,15 @@ def _raise(plan: Plan, settings: Settings, failed: Sequence[Exception], notes: d
 def notify() -> dict[str, Any]:
     """Notify people of misses and of burns of error budgets, each once, also when an SLA's task above is red."""
     from kafka_sla.pipeline import steps
-    from kafka_sla.tasks.events.burn_notifiers import burn_caller
-    from kafka_sla.tasks.events.notifiers import caller
+    from kafka_sla.tasks.events.burn_notifiers import about_burns
+    from kafka_sla.tasks.events.notifiers import about, caller
 
     plan = _plan_that_notifies()
     settings, store = frozen(plan)
     mailed = any(settings.sla(name).recipients for name in plan["slas"])
     smtp = connection(settings.smtp_connection) if mailed and settings.smtp_connection else None
-    call, call_of_burn = caller(get_current_context()), burn_caller(get_current_context())
+    context = get_current_context()
+    call, call_of_burn = caller(context, about), caller(context, about_burns)
     found = steps.notify(
         settings, store, plan["slas"], planned(plan), smtp, run_url(settings), call, connection, call_of_burn
     )

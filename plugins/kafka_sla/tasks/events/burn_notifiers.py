@@ -1,36 +1,17 @@
-"""Any Airflow notifier as a listener to burns of error budgets. Knows Airflow's notifiers, not when or how often they
-are called."""
+"""What notifiers are told of burns of error budgets. Knows no notifier."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any, cast
-
-from airflow.sdk import Context
+from typing import Any
 
 from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice
-from kafka_sla.model.entities import Notifier, Sla
+from kafka_sla.model.entities import Sla
 from kafka_sla.notifications.burns_email import subject
 from kafka_sla.notifications.webhooks.lines import CHAT, enumerated
 from kafka_sla.reporting.templates import visible
 from kafka_sla.sla.wording import burning
-from kafka_sla.tasks.events.notifiers import made
 from kafka_sla.text.formatting import moment
-
-log = logging.getLogger(__name__)
-
-
-def burn_caller(context: Context) -> Callable[[Notifier, Sla, BurnMessage], None]:
-    """What the pipeline calls to run a notifier in this task's context."""
-
-    def call(notifier: Notifier, sla: Sla, message: BurnMessage) -> None:
-        values = about_burns(sla, message)
-        made(notifier, sla)(cast(Context, {**context, **values}))
-        log.info("Called %s: %s", notifier.path, values["message"])
-
-    return call
 
 
 def about_burns(sla: Sla, message: BurnMessage) -> dict[str, Any]:

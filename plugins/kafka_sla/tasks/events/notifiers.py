@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import asdict
 from importlib import import_module
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from airflow.sdk import Context
 
@@ -21,13 +21,16 @@ from kafka_sla.sla.wording import duration, place, violation
 
 log = logging.getLogger(__name__)
 
+M = TypeVar("M")
+"""A message about misses, or about burns."""
 
-def caller(context: Context) -> Callable[[Notifier, Sla, IncidentNotice], None]:
-    """What the pipeline calls to run a notifier in this task's context."""
 
-    def call(notifier: Notifier, sla: Sla, notice: IncidentNotice) -> None:
-        values = about(sla, notice)
-        made(notifier, sla)(cast(Context, {**context, **values}))
+def caller(context: Context, about: Callable[[Sla, M], dict[str, Any]]) -> Callable[[Notifier, Sla, M], None]:
+    """What the pipeline calls to run a notifier in this task's context. `about`: what its templates may use besides."""
+
+    def call(notifier: Notifier, sla: Sla, message: M) -> None:
+        values = about(sla, message)
+        _made(notifier, sla)(cast(Context, {**context, **values}))
         log.info("Called %s: %s", notifier.path, values["message"])
 
     return call
@@ -61,7 +64,7 @@ def incident_message(notice: IncidentNotice) -> str:
     return f"{subject(notice)}: {enumerated([one.miss.sla for one in notice.notices])}{rest}"
 
 
-def made(notifier: Notifier, sla: Sla) -> Callable[[Context], None]:
+def _made(notifier: Notifier, sla: Sla) -> Callable[[Context], None]:
     """The notifier itself; SettingsError where it cannot be made."""
     module, _, name = notifier.path.rpartition(".")
     try:

@@ -44,7 +44,7 @@ def test_a_notifier_is_called_with_its_arguments_templated() -> None:
         f"{__name__}.Chat", {"text": "{{ kind }} {{ sla }} ({{ team }}) {{ miss.id }} {{ run_id }}", "channel": "#ops"}
     )
 
-    caller({"run_id": "manual"})(chat, SLA, notice("opened", found := miss()))  # type: ignore[typeddict-item]
+    caller({"run_id": "manual"}, about)(chat, SLA, notice("opened", found := miss()))  # type: ignore[typeddict-item]
 
     assert HEARD == [f"#ops: opened orders (Shop) {found.id} manual"]
 
@@ -54,7 +54,7 @@ def test_the_message_says_what_was_promised_how_bad_and_where() -> None:
     chat = Notifier(f"{__name__}.Chat", {"text": "{{ message }}", "channel": "#ops"})
 
     for kind in ("opened", "recovered"):
-        caller({})(chat, SLA, notice(kind))
+        caller({}, about)(chat, SLA, notice(kind))
 
     opened, recovered = HEARD
     assert (
@@ -69,14 +69,14 @@ def test_the_message_says_what_was_promised_how_bad_and_where() -> None:
 )
 def test_a_notifier_that_cannot_be_made_is_named(path: str, kwargs: dict[str, Any]) -> None:
     with pytest.raises(SettingsError, match=f"the notifier {path} of the SLA 'orders' cannot be made"):
-        caller({})(Notifier(path, kwargs), SLA, notice("opened"))
+        caller({}, about)(Notifier(path, kwargs), SLA, notice("opened"))
 
 
 def test_a_message_of_several_misses_names_them_and_what_is_still_missed() -> None:
     HEARD.clear()
     text = "{{ message }} ({{ misses | length }}, {{ incident }})"
 
-    caller({})(
+    caller({}, about)(
         Notifier(f"{__name__}.Chat", {"text": text, "channel": "#ops"}),
         SLA,
         notice("recovered", miss(), miss(sla="billing.alerts"), still_open=(miss(sla="refunds"),)),
