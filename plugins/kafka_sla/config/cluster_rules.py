@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kafka_sla.config.rules import Found, did_you_mean
+from kafka_sla.config.rules import Found, did_you_mean, kept_names, mapping, mappings
 
 _ASKED_ALONGSIDE = ("replication", "checkpoints", "jmx_exporters", "sample_every")
 """What is read from the cluster or beside it, which needs a connection."""
@@ -13,9 +13,9 @@ _ASKED_ALONGSIDE = ("replication", "checkpoints", "jmx_exporters", "sample_every
 
 def broken_clusters(values: dict[str, Any]) -> Iterator[Found]:
     """Every broken rule of `clusters` in the values of a configuration file."""
-    clusters = _mapping(values.get("clusters"))
+    clusters = mapping(values.get("clusters"))
     for name, keys in clusters.items():
-        for path, text in _rules(str(name), _mapping(keys), clusters):
+        for path, text in _rules(str(name), mapping(keys), clusters):
             yield ("clusters", name, *path), text
 
 
@@ -23,11 +23,11 @@ def _rules(name: str, cluster: dict[str, Any], clusters: dict[str, Any]) -> Iter
     for key in _ASKED_ALONGSIDE:
         if cluster.get(key) and not cluster.get("connection"):
             yield (key,), "given without 'connection'; allowed: on clusters that are read, not only imported"
-    for i, flow in enumerate(_entries(cluster.get("replication"))):
+    for i, flow in enumerate(mappings(cluster.get("replication"))):
         for path, text in (*_target(name, flow, clusters), *_where(flow)):
             yield ("replication", i, *path), text
     taken: set[str] = set()
-    for path, group in _names(name, cluster):
+    for path, group in kept_names(name, cluster).items():
         if group in taken:
             yield path, f"{group!r} names two consumers; allowed: a name that no other flow or checkpoint has"
         taken.add(group)
@@ -42,7 +42,7 @@ def _target(source: str, flow: dict[str, Any], clusters: dict[str, Any]) -> Iter
         hint = did_you_mean(target, others)
         allowed = ", ".join(others) or "another cluster, of which there is none"
         yield ("to",), f"{target!r} is no other cluster;{hint} allowed: {allowed}"
-    elif not flow.get("connect") and not _mapping(clusters[target]).get("connection"):
+    elif not flow.get("connect") and not mapping(clusters[target]).get("connection"):
         told = "has no connection, so the offsets topic cannot be read; allowed: one that has, or connect"
         yield ("to",), f"{target!r} {told}"
 
@@ -50,18 +50,3 @@ def _target(source: str, flow: dict[str, Any], clusters: dict[str, Any]) -> Iter
 def _where(flow: dict[str, Any]) -> Iterator[Found]:
     if flow.get("connect") and flow.get("offsets_topic"):
         yield ("connect",), "given together with 'offsets_topic'; allowed: one of the two"
-
-
-def _names(source: str, cluster: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    for i, flow in enumerate(_entries(cluster.get("replication"))):
-        yield ("replication", i, "name"), str(flow.get("name") or f"{source}->{flow.get('to')}")
-    for i, one in enumerate(_entries(cluster.get("checkpoints"))):
-        yield ("checkpoints", i, "group"), str(one.get("group"))
-
-
-def _entries(value: Any) -> list[dict[str, Any]]:
-    return [_mapping(entry) for entry in value] if isinstance(value, list) else []
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

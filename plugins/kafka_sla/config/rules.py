@@ -32,10 +32,10 @@ _TWINS = {"group": "groups", "groups": "group", "topic": "topics", "topics": "to
 
 def merged_slas(values: dict[str, Any]) -> list[dict[str, Any]]:
     """Raw SLAs with `defaults` filled in; a key that an SLA gives replaces the default as a whole."""
-    defaults, slas = _mapping(values.get("defaults")), values.get("slas")
+    defaults, slas = mapping(values.get("defaults")), values.get("slas")
     merged = []
     for sla in slas if isinstance(slas, list) else []:
-        own = {key: value for key, value in _mapping(sla).items() if value is not None}
+        own = {key: value for key, value in mapping(sla).items() if value is not None}
         selected = own.keys() | (_TWINS.keys() if "chain" in own else set())
         merged.append({**{key: value for key, value in defaults.items() if _TWINS.get(key) not in selected}, **own})
     return merged
@@ -68,7 +68,7 @@ def _digest_rules(values: dict[str, Any]) -> Iterator[Found]:
     names: set[str] = set()
     entries = values.get("digests")
     for i, digest in enumerate(entries if isinstance(entries, list) else []):
-        given, team = _mapping(digest), _mapping(digest).get("team")
+        given, team = mapping(digest), mapping(digest).get("team")
         name, listed = given.get("name"), given.get("slas")
         if isinstance(name, str) and name in names:
             yield ("digests", i, "name"), f"{name!r} names two digests; allowed: a name that no other digest has"
@@ -90,7 +90,7 @@ def _digest_rules(values: dict[str, Any]) -> Iterator[Found]:
 
 def _team_rules(values: dict[str, Any]) -> Iterator[Found]:
     teams = {str(sla["team"]) for sla in merged_slas(values) if sla.get("team")}
-    for team in map(str, _mapping(values.get("teams"))):
+    for team in map(str, mapping(values.get("teams"))):
         if team not in teams:
             yield ("teams", team), f"no SLA is of team {team!r};{did_you_mean(team, teams)} allowed: {_all(teams)}"
 
@@ -133,7 +133,7 @@ def _window_rules(values: dict[str, Any], window: int) -> Iterator[Found]:
         asked, width = duration_text(interval), duration_text(window)
         texts = ", ".join(map(duration_text, allowed))
         yield ("interval",), f"{asked!r} cannot be scheduled with windows of {width}; allowed: {texts}"
-    offset_lookups = _mapping(values.get("offset_lookups"))
+    offset_lookups = mapping(values.get("offset_lookups"))
     floor = valid(parse_duration, offset_lookups.get("min_gap")) or 250
     if floor > (valid(parse_duration, offset_lookups.get("max_gap")) or window):
         yield (
@@ -172,7 +172,7 @@ def _for_rules(sla: dict[str, Any], window: int) -> Iterator[Found]:
 def _maintenance_rules(sla: dict[str, Any]) -> Iterator[Found]:
     entries = sla.get("maintenance")
     for i, entry in enumerate(entries if isinstance(entries, list) else []):
-        given = {key for key in ("from", "to", "every") if _mapping(entry).get(key) is not None}
+        given = {key for key in ("from", "to", "every") if mapping(entry).get(key) is not None}
         if given not in ({"from", "to"}, {"every"}):
             yield ("maintenance", i), "not a maintenance; allowed: both 'from' and 'to', or 'every' alone"
         elif "from" in given:
@@ -184,7 +184,7 @@ def _maintenance_rules(sla: dict[str, Any]) -> Iterator[Found]:
 
 
 def _cluster_rules(sla: dict[str, Any], values: dict[str, Any]) -> Iterator[Found]:
-    clusters = _mapping(values.get("clusters"))
+    clusters = mapping(values.get("clusters"))
     name = sla.get("cluster") or (next(iter(clusters)) if len(clusters) == 1 else None)
     known = ", ".join(map(str, clusters)) or "none, since clusters is empty"
     if name is None:
@@ -192,16 +192,16 @@ def _cluster_rules(sla: dict[str, Any], values: dict[str, Any]) -> Iterator[Foun
     elif isinstance(name, str) and name not in clusters:
         yield ("cluster",), f"unknown cluster {name!r};{did_you_mean(name, clusters)} allowed: {known}"
     elif isinstance(name, str):
-        yield from _selection_rules(sla, name, _mapping(clusters[name]))
-        yield from _expiry_rules(sla, name, _mapping(clusters[name]))
+        yield from _selection_rules(sla, name, mapping(clusters[name]))
+        yield from _expiry_rules(sla, name, mapping(clusters[name]))
 
 
 def _list_rules(values: dict[str, Any]) -> Iterator[Found]:
     """Groups and topics of the lists of counted groups that the cluster does not measure at all."""
-    for name, cluster in _mapping(values.get("clusters")).items():
-        lists = _mapping(_mapping(cluster).get("non_consumed_offsets_groups"))
-        patterns = {many: valid(parse_patterns, _mapping(cluster).get(many) or ["*"]) for many in ("groups", "topics")}
-        kept = _kept_names(str(name), _mapping(cluster))
+    for name, cluster in mapping(values.get("clusters")).items():
+        lists = mapping(mapping(cluster).get("non_consumed_offsets_groups"))
+        patterns = {many: valid(parse_patterns, mapping(cluster).get(many) or ["*"]) for many in ("groups", "topics")}
+        kept = kept_names(str(name), mapping(cluster)).values()
         for topic, groups in lists.items():
             listed = [("groups", group) for group in groups if group not in kept] if isinstance(groups, list) else []
             for many, text in (("topics", topic), *listed):
@@ -214,7 +214,7 @@ def _list_rules(values: dict[str, Any]) -> Iterator[Found]:
 
 def _expiry_rules(sla: dict[str, Any], name: str, cluster: dict[str, Any]) -> Iterator[Found]:
     """Groups whose unread records are limited where nobody counts them."""
-    lists = _mapping(cluster.get("non_consumed_offsets_groups"))
+    lists = mapping(cluster.get("non_consumed_offsets_groups"))
     groups = sla["groups"] if isinstance(sla.get("groups"), list) else [sla.get("group")]
     topics = sla["topics"] if isinstance(sla.get("topics"), list) else [sla.get("topic")]
     listed = [topic for topic in map(str, topics) if isinstance(lists.get(topic), list)]
@@ -238,22 +238,27 @@ def _selection_rules(sla: dict[str, Any], name: str, cluster: dict[str, Any]) ->
                     f"{name_of_stage!r} is not selected by clusters.{name}.{many}; allowed: names that it selects",
                 )
         listed = sla[many] if isinstance(sla.get(many), list) else [sla.get(one)]
-        kept = _kept_names(name, cluster) if many == "groups" else []
+        kept = kept_names(name, cluster).values() if many == "groups" else ()
         for text in listed if selected else []:
             if is_exact(text) and not selected.matches(text) and text not in kept:
                 at = (many,) if sla.get(many) else (one,)
                 yield at, f"{text!r} is not selected by clusters.{name}.{many}; allowed: names that it selects"
 
 
-def _kept_names(source: str, cluster: dict[str, Any]) -> list[str]:
-    """Replication flows and checkpoints are consumer groups too, whatever `groups` says."""
-    flows, checkpoints = (cluster.get(key) for key in ("replication", "checkpoints"))
-    named = [
-        str(_mapping(flow).get("name") or f"{source}->{_mapping(flow).get('to')}")
-        for flow in (flows if isinstance(flows, list) else [])
-    ]
-    return named + [str(_mapping(one).get("group")) for one in (checkpoints if isinstance(checkpoints, list) else [])]
+def kept_names(source: str, cluster: dict[str, Any]) -> dict[KeyPath, str]:
+    """Replication flows and checkpoints are consumer groups too, whatever `groups` says: by path, how each is named."""
+    flows, checkpoints = (enumerate(mappings(cluster.get(key))) for key in ("replication", "checkpoints"))
+    return {
+        **{("replication", i, "name"): str(flow.get("name") or f"{source}->{flow.get('to')}") for i, flow in flows},
+        **{("checkpoints", i, "group"): str(one.get("group")) for i, one in checkpoints},
+    }
 
 
-def _mapping(value: Any) -> dict[str, Any]:
+def mappings(value: Any) -> list[dict[str, Any]]:
+    """What a list holds, where it is one; what is no mapping is an empty one, since the schema names that mistake."""
+    return [mapping(entry) for entry in value] if isinstance(value, list) else []
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """The same for a single one."""
     return value if isinstance(value, dict) else {}
