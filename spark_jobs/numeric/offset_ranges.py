@@ -100,6 +100,11 @@ class Ranges:
         """All its records' timestamps were read."""
         return np.asarray((index >= 0) & (self._of(self._records, index) > 0), dtype=np.bool_)
 
+    def reaches(self, index: Ints, offset: Ints) -> Bools:
+        """So many of its records were read that one of them surely has this offset or a larger one."""
+        before = np.maximum(offset - self._of(self._begin, index), 0)
+        return np.asarray(self.read(index) & (self._of(self._records, index) > before), dtype=np.bool_)
+
     def thinned(self, index: Ints) -> Bools:
         """Compaction removed some of its records before they were read."""
         return np.asarray((index >= 0) & self._of(self._thinned, index), dtype=np.bool_)

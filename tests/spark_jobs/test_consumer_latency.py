@@ -312,3 +312,48 @@ def test_of_a_range_that_was_read_what_was_produced_after_its_commit_is_negative
 def test_a_range_that_was_read_and_may_be_younger_than_its_commit_is_consumed_as_a_whole(measure: Measure) -> None:
     (row,) = measure([point(0, 0)], [commit(1, 0), commit(30, 100)], ranges=[read(55, 0, 100, 10, 40)])
     assert (row["records_consumed"], row["records_latency_max_high_ms"]) == (100, 20_000.0)
+
+
+LOOKED_UP = {"source": "list_offsets"}
+HIDDEN = [point(0, 0, **LOOKED_UP), *(point(t, 50, **LOOKED_UP) for t in range(60, 301, 60))]
+"""Lookups of a log of which record 50 is stamped far ahead: they answer it for every time since."""
+STOPPED = [commit(1, 0), commit(50, 100)]
+
+
+def _ages(rows: list[Row]) -> list[tuple[float, float, float]]:
+    return [(row["backlog_age_low_ms"], row["backlog_age_ms"], row["backlog_age_high_ms"]) for row in rows]
+
+
+def test_a_group_that_read_beyond_the_log_end_that_is_told_may_be_behind_since_its_last_record(
+    measure: Measure,
+) -> None:
+    ahead = [
+        read(60, 0, 50, 5, 25),
+        read(60, 50, 51, 3_000, 3_000),
+        read(60, 51, 90, 26, 44),
+        read(60, 90, 100, 45, 49),
+    ]
+
+    rows = measure(HIDDEN, STOPPED, 0, 300, ranges=ahead)
+
+    assert _ages(rows) == [(0, 0, end - 45_000) for end in (60_000, 120_000, 180_000, 240_000, 300_000)]
+    assert [row["records_lag"] for row in rows] == [0] * 5, "as far as anybody knows"
+
+
+def test_a_poll_of_the_log_end_that_was_hidden_tells_who_is_behind(measure: Measure) -> None:
+    ahead = [read(60, 0, 50, 5, 25), read(60, 50, 51, 3_000, 3_000), read(60, 51, 100, 26, 49)]
+
+    caught_up = measure([*HIDDEN, point(150, 100), point(300, 100)], STOPPED, 0, 300, ranges=ahead)
+    behind = measure([*HIDDEN, point(150, 180), point(300, 280)], STOPPED, 0, 300, ranges=ahead)
+
+    assert _ages(caught_up)[-1] == (0, 0, 0)
+    assert behind[-1]["records_lag"] == 180
+    assert behind[-1]["backlog_age_low_ms"] == 150_000
+
+
+def test_markers_of_transactions_behind_the_last_record_are_no_record_that_was_hidden(measure: Measure) -> None:
+    points = [point(0, 0), *(point(t, 98, **LOOKED_UP) for t in range(60, 301, 60))]
+
+    rows = measure(points, STOPPED, 0, 300, ranges=[read(60, 80, 100, 40, 49, records=18)])
+
+    assert _ages(rows) == [(0, 0, 0)] * 5
