@@ -9,7 +9,7 @@ import numpy as np
 from kafka_sla.spark_jobs.events.chunks import Chunk
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.positions import BETWEEN_LIVES, BEYOND_END, OTHER_LIFE, VALID
-from kafka_sla.spark_jobs.numeric.produced_timeline import Timeline, middle
+from kafka_sla.spark_jobs.numeric.produced_timeline import middle
 from kafka_sla.spark_jobs.numeric.scans import last_until
 from kafka_sla.spark_jobs.windows.segments import UNCOMPACTED_US, Steps, carried_over, log_start_at
 
@@ -106,7 +106,7 @@ def ends(chunk: Chunk, step: Steps, grid: GridRows) -> Ends:
     # Caught up with the last known end: a record may have been produced since that point was taken.
     since = (grid.end - (t.at[seen] if len(t.at) else 0)) / _MS
     high = np.where(waiting >= log_end, np.maximum(high, since), high)
-    high = np.maximum(high, _unseen_for(t, epoch, waiting, log_end, grid.end))
+    high = np.maximum(high, _hidden_for(chunk, grid, epoch, position))
     log_end = np.where((age > 0) & (position != NONE), np.maximum(log_end, waiting + 1), log_end)
     seen_at = _seen_at(chunk, grid)
     unseen = seen_at < grid.end
@@ -116,15 +116,19 @@ def ends(chunk: Chunk, step: Steps, grid: GridRows) -> Ends:
     return Ends(fresh, known, invalid, log_start, log_end, effective, lag, age, low, high, held, unseen)
 
 
-def _unseen_for(t: Timeline, epoch: Ints, waiting: Ints, log_end: Ints, at: Ints) -> Floats:
-    """How long something may have been waiting where the group has read records beyond the log end that is told: one
-    that is stamped ahead hides all that came after it from lookups. Since the last record that was read; 0 elsewhere.
-    """
-    found, outrun = np.zeros(len(waiting)), np.flatnonzero(waiting > log_end)
-    last, horizon = waiting[outrun] - 1, at[outrun]
-    read = t.ranges.reaches(t.ranges.find(epoch[outrun], last, horizon), log_end[outrun])
-    since = t.produced(epoch[outrun], last, horizon).low
-    found[outrun] = np.where(read, np.where(since == -FAR, np.inf, (horizon - since) / _MS), 0.0)
+def _hidden_for(chunk: Chunk, grid: GridRows, epoch: Ints, position: Ints) -> Floats:
+    """How long something may have been waiting where lookups said that the log ends before what the group had read by
+    then: a record that is stamped ahead hides all that came after it. Since the last record that was read; else 0."""
+    t, found = chunk.timeline, np.zeros(len(position))
+    if not len(t.ranges) or not len(t.at):
+        return found
+    before = t.produced(epoch, position, grid.end).index
+    told, at = t.offset[np.clip(before, 0, None)], t.at[np.clip(before, 0, None)]
+    rows = np.flatnonzero((before != NONE) & (told < position) & (chunk.at[grid.last] <= at))
+    last = epoch[rows], position[rows] - 1, grid.end[rows]
+    was_hidden = t.ranges.reaches(t.ranges.find(*last), told[rows])
+    since = t.produced(*last).low
+    found[rows] = np.where(was_hidden, np.where(since == -FAR, np.inf, (grid.end[rows] - since) / _MS), 0.0)
     return found
 
 
