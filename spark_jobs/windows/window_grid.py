@@ -10,7 +10,7 @@ from kafka_sla.spark_jobs.events.chunks import Chunk
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.positions import BETWEEN_LIVES, BEYOND_END, OTHER_LIFE, VALID
 from kafka_sla.spark_jobs.numeric.produced_timeline import middle
-from kafka_sla.spark_jobs.numeric.scans import last_until
+from kafka_sla.spark_jobs.numeric.scans import last_until, value_at
 from kafka_sla.spark_jobs.windows.segments import UNCOMPACTED_US, Steps, carried_over, log_start_at
 
 _MS = 1_000.0
@@ -120,15 +120,14 @@ def _hidden_for(chunk: Chunk, grid: GridRows, epoch: Ints, position: Ints) -> Fl
     """How long something may have been waiting where lookups said that the log ends before what the group had read by
     then: a record that is stamped ahead hides all that came after it. Since the last record that was read; else 0."""
     t, found = chunk.timeline, np.zeros(len(position))
-    if not len(t.ranges) or not len(t.at):
+    if not len(t.ranges):
         return found
     before = t.produced(epoch, position, grid.end).index
-    told, at = t.offset[np.clip(before, 0, None)], t.at[np.clip(before, 0, None)]
-    rows = np.flatnonzero((before != NONE) & (told < position) & (chunk.at[grid.last] <= at))
-    last = epoch[rows], position[rows] - 1, grid.end[rows]
-    was_hidden = t.ranges.reaches(t.ranges.find(*last), told[rows])
-    since = t.produced(*last).low
-    found[rows] = np.where(was_hidden, np.where(since == -FAR, np.inf, (grid.end[rows] - since) / _MS), 0.0)
+    told, at = value_at(t.offset, before), value_at(t.at, before, -FAR)
+    rows = np.flatnonzero((told < position) & (chunk.at[grid.last] <= at))
+    last = t.ranges.find(epoch[rows], position[rows] - 1, grid.end[rows])
+    hidden = rows[t.ranges.reaches(last, told[rows])]
+    found[hidden] = backlog_age(chunk, epoch[hidden], position[hidden] - 1, *[grid.end[hidden]] * 2)[2]
     return found
 
 

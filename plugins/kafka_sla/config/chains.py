@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from kafka_sla.config.field_types import mappings
 from kafka_sla.config.reading.yaml_lines import KeyPath
 from kafka_sla.config.schema import StageKeys
 from kafka_sla.model.entities import Stage
@@ -17,11 +18,8 @@ def stages_of(keys: list[StageKeys] | None) -> tuple[Stage, ...]:
 
 def chained(sla: dict[str, Any], key: str) -> list[tuple[int, str]]:
     """The groups or topics of a raw SLA's stages, and the number of each."""
-    listed = sla.get("chain")
-    stages = enumerate(listed if isinstance(listed, list) else [])
-    return [
-        (number, stage[key]) for number, stage in stages if isinstance(stage, dict) and isinstance(stage.get(key), str)
-    ]
+    stages = enumerate(mappings(sla.get("chain")))
+    return [(number, stage[key]) for number, stage in stages if isinstance(stage.get(key), str)]
 
 
 def chain_rules(sla: dict[str, Any], selecting: Collection[str]) -> Iterator[tuple[KeyPath, str]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kafka_sla.config.rules import Found, did_you_mean, kept_names, mapping, mappings
+from kafka_sla.config.field_types import mapping, mappings
+from kafka_sla.config.rules import Found, did_you_mean, kept_names
 
 _ASKED_ALONGSIDE = ("replication", "checkpoints", "jmx_exporters", "sample_every")
 """What is read from the cluster or beside it, which needs a connection."""

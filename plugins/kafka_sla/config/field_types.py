@@ -148,3 +148,13 @@ def valid(parse: Callable[..., Any], *given: Any) -> Any:
         return parse(*given)
     except (ValueError, TypeError, LookupError, OSError, AttributeError):
         return None
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """The mapping; what is none counts as an empty one: the schema names that mistake, too."""
+    return value if isinstance(value, dict) else {}
+
+
+def mappings(value: Any) -> list[dict[str, Any]]:
+    """The same of each entry of a list; none where there is no list."""
+    return [mapping(entry) for entry in value] if isinstance(value, list) else []

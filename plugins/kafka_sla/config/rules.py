@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from kafka_sla.config.burn_pairs import burn_rules
 from kafka_sla.config.chains import chain_rules, chained
-from kafka_sla.config.field_types import valid
+from kafka_sla.config.field_types import mapping, mappings, valid
 from kafka_sla.config.reading.secret_words import SECRET_ADDRESS, SECRET_KEY
 from kafka_sla.config.reading.yaml_lines import KeyPath
 from kafka_sla.model import former_names
@@ -32,10 +32,10 @@ _TWINS = {"group": "groups", "groups": "group", "topic": "topics", "topics": "to
 
 def merged_slas(values: dict[str, Any]) -> list[dict[str, Any]]:
     """Raw SLAs with `defaults` filled in; a key that an SLA gives replaces the default as a whole."""
-    defaults, slas = mapping(values.get("defaults")), values.get("slas")
+    defaults = mapping(values.get("defaults"))
     merged = []
-    for sla in slas if isinstance(slas, list) else []:
-        own = {key: value for key, value in mapping(sla).items() if value is not None}
+    for sla in mappings(values.get("slas")):
+        own = {key: value for key, value in sla.items() if value is not None}
         selected = own.keys() | (_TWINS.keys() if "chain" in own else set())
         merged.append({**{key: value for key, value in defaults.items() if _TWINS.get(key) not in selected}, **own})
     return merged
@@ -66,10 +66,8 @@ def _digest_rules(values: dict[str, Any]) -> Iterator[Found]:
     known = [str(sla["name"]) for sla in slas if isinstance(sla.get("name"), str)]
     teams = {str(sla["team"]) for sla in slas if sla.get("team")}
     names: set[str] = set()
-    entries = values.get("digests")
-    for i, digest in enumerate(entries if isinstance(entries, list) else []):
-        given, team = mapping(digest), mapping(digest).get("team")
-        name, listed = given.get("name"), given.get("slas")
+    for i, digest in enumerate(mappings(values.get("digests"))):
+        name, listed, team = (digest.get(key) for key in ("name", "slas", "team"))
         if isinstance(name, str) and name in names:
             yield ("digests", i, "name"), f"{name!r} names two digests; allowed: a name that no other digest has"
         names.add(str(name))
@@ -170,9 +168,8 @@ def _for_rules(sla: dict[str, Any], window: int) -> Iterator[Found]:
 
 
 def _maintenance_rules(sla: dict[str, Any]) -> Iterator[Found]:
-    entries = sla.get("maintenance")
-    for i, entry in enumerate(entries if isinstance(entries, list) else []):
-        given = {key for key in ("from", "to", "every") if mapping(entry).get(key) is not None}
+    for i, entry in enumerate(mappings(sla.get("maintenance"))):
+        given = {key for key in ("from", "to", "every") if entry.get(key) is not None}
         if given not in ({"from", "to"}, {"every"}):
             yield ("maintenance", i), "not a maintenance; allowed: both 'from' and 'to', or 'every' alone"
         elif "from" in given:
@@ -252,13 +249,3 @@ def kept_names(source: str, cluster: dict[str, Any]) -> dict[KeyPath, str]:
         **{("replication", i, "name"): str(flow.get("name") or f"{source}->{flow.get('to')}") for i, flow in flows},
         **{("checkpoints", i, "group"): str(one.get("group")) for i, one in checkpoints},
     }
-
-
-def mappings(value: Any) -> list[dict[str, Any]]:
-    """What a list holds, where it is one; what is no mapping is an empty one, since the schema names that mistake."""
-    return [mapping(entry) for entry in value] if isinstance(value, list) else []
-
-
-def mapping(value: Any) -> dict[str, Any]:
-    """The same for a single one."""
-    return value if isinstance(value, dict) else {}

@@ -25,6 +25,20 @@ def decoded(seen: Snapshot) -> list[tuple[str, str, int, int | None]]:
     return [tuple(row[name] for name in names) for row in seen.commits.to_pylist()]  # type: ignore[misc]
 
 
+def transactional(kafka: Broker, source: str) -> tuple[Producer, Consumer]:
+    """Who writes in transactions, and who reads the topic for it in the group of the topic's name."""
+    producer = Producer({**kafka.client(), "transactional.id": source})
+    producer.init_transactions(120)
+    return producer, joined(kafka, f"g-{source}", source)
+
+
+def send_offset(kafka: Broker, producer: Producer, consumer: Consumer, source: str, offset: int) -> None:
+    """Begins a transaction that writes a record elsewhere and commits this offset of the source."""
+    producer.begin_transaction()
+    producer.produce(topic(kafka), b"x")
+    producer.send_offsets_to_transaction([TopicPartition(source, 0, offset)], consumer.consumer_group_metadata(), 20)
+
+
 def test_commits_are_read_as_the_client_made_them(kafka: Broker) -> None:
     name = topic(kafka, 2)
     made = [(f"g-{name}", name, partition, offset) for offset in (3, 7, 5) for partition in (0, 1)]
@@ -71,16 +85,11 @@ def test_a_deleted_group_leaves_a_tombstone(kafka: Broker) -> None:
 
 
 def test_commits_of_aborted_transactions_do_not_count(kafka: Broker) -> None:
-    source, target = topic(kafka), topic(kafka)
+    source = topic(kafka)
     produce(kafka, source, [ms(1), ms(2)])
-    producer = Producer({**kafka.client(), "transactional.id": source})
-    producer.init_transactions(120)
-    consumer: Consumer = joined(kafka, f"g-{source}", source)
+    producer, consumer = transactional(kafka, source)
     for offset, outcome in ((1, producer.abort_transaction), (2, producer.commit_transaction)):
-        producer.begin_transaction()
-        producer.produce(target, b"x")
-        positions = [TopicPartition(source, 0, offset)]
-        producer.send_offsets_to_transaction(positions, consumer.consumer_group_metadata(), 20)
+        send_offset(kafka, producer, consumer, source, offset)
         outcome(20)
     consumer.close()
 
@@ -88,13 +97,9 @@ def test_commits_of_aborted_transactions_do_not_count(kafka: Broker) -> None:
 
 
 def test_a_commit_in_a_transaction_counts_from_when_the_transaction_was_committed_on(kafka: Broker) -> None:
-    source, target = topic(kafka), topic(kafka)
-    producer = Producer({**kafka.client(), "transactional.id": source})
-    producer.init_transactions(120)
-    consumer = joined(kafka, f"g-{source}", source)
-    producer.begin_transaction()
-    producer.produce(target, b"x")
-    producer.send_offsets_to_transaction([TopicPartition(source, 0, 1)], consumer.consumer_group_metadata(), 20)
+    source = topic(kafka)
+    producer, consumer = transactional(kafka, source)
+    send_offset(kafka, producer, consumer, source, 1)
     time.sleep(1)
     before = datetime.now(UTC)
     producer.commit_transaction(120)
@@ -108,13 +113,9 @@ def test_a_commit_in_a_transaction_counts_from_when_the_transaction_was_committe
 
 
 def test_an_open_transaction_hides_its_own_commits_only(kafka: Broker) -> None:
-    source, target = topic(kafka), topic(kafka)
-    producer = Producer({**kafka.client(), "transactional.id": source})
-    producer.init_transactions(120)
-    consumer = joined(kafka, f"g-{source}", source)
-    producer.begin_transaction()
-    producer.produce(target, b"x")
-    producer.send_offsets_to_transaction([TopicPartition(source, 0, 1)], consumer.consumer_group_metadata(), 20)
+    source = topic(kafka)
+    producer, consumer = transactional(kafka, source)
+    send_offset(kafka, producer, consumer, source, 1)
     commit(kafka, f"h-{source}", source, 1)
 
     held = look(kafka, this_minute(), source, groups=f"[gh]-{source}", live=True)
