@@ -23,6 +23,7 @@ from benchmarks import (
     speed_scale,
     speed_slas,
     speed_snapshot,
+    speed_tasks,
     speed_year,
 )
 from benchmarks.printed import PAGES, put
@@ -33,6 +34,7 @@ _DAYS = float(os.environ.get(_SHORTER, "30"))
 _SIZES = tuple(map(int, os.environ.get("KAFKA_SLA_BENCHMARK_GROUP_PARTITIONS", "10000,100000,1000000").split(",")))
 _ASKED: dict[str, tuple[str, Callable[[], str]]] = {
     "snapshot": ("speed.md", speed_snapshot.compare),
+    "tasks": ("speed.md", speed_tasks.compare),
     "merge": ("speed.md", speed_merge.compare),
     "growth": ("speed.md", lambda: speed_recompute.growth(PAGES)),
     "past": ("speed.md", lambda: speed_recompute.past(_DAYS)),

@@ -27,6 +27,7 @@ from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, LOG_OFFS
 from kafka_sla.spark.job_spec import Job, Replay, measured_cluster
 from kafka_sla.spark_jobs.events import frames
 from kafka_sla.spark_jobs.events.chunks import Room, chunks
+from kafka_sla.spark_jobs.events.python_workers import map_batches
 from kafka_sla.spark_jobs.events.sort import in_order
 from kafka_sla.spark_jobs.events.write_files import WRITTEN, Target, writing
 from kafka_sla.spark_jobs.single_pass import tables
@@ -53,6 +54,7 @@ def compare(rows: int = 10_000_000, group_partitions: int = 1_000) -> str:
             "DuckDB: as-of joins": lambda: _duckdb(job),
         }
         found = {name: _best(name, run) for name, run in runs.items()}
+        size = bytes_of(chain.from_iterable(job.facts.values()))
     scan, ours = found["bare Spark scan of the files"][0], found["kafka_sla: the merge"][0]
     cells = [
         (
@@ -69,8 +71,7 @@ def compare(rows: int = 10_000_000, group_partitions: int = 1_000) -> str:
     head = ["what is done", "time", "times the scan", "times our merge", "records", "mean latency"]
     return (
         f"{count:,} commits and points of {group_partitions:,} group-partitions,"
-        f" {bytes_of(chain.from_iterable(job.facts.values())) / 1e6:.0f} MB of Parquet; the best of {_TIMES}.\n\n"
-        + table(head, cells)
+        f" {size / 1e6:.0f} MB of Parquet; the best of {_TIMES}.\n\n" + table(head, cells)
     )
 
 
@@ -123,7 +124,7 @@ def _scan(session: SparkSession, job: Job) -> None:
 
 
 def _merge(session: SparkSession, job: Job) -> Sums:
-    rows = frames.events(session, job).mapInArrow(_sums, _SUMS).collect()
+    rows = map_batches(frames.events(session, job), _sums, _SUMS).collect()
     return sum(row["records"] for row in rows), sum(row["waited"] for row in rows)
 
 
@@ -140,7 +141,7 @@ def _sums(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _everything(session: SparkSession, job: Job) -> Sums:
     """All rows of the kernel's tables, written as a load writes them."""
     target = Target(job.output, job.interval.start, job.load_id)
-    rows = frames.events(session, job).mapInArrow(writing(target, tables(job)), WRITTEN).collect()
+    rows = map_batches(frames.events(session, job), writing(target, tables(job)), WRITTEN).collect()
     written = [row["path"] for row in rows if row["name"] == CONSUMER_LATENCY.name]
     sums = "sum(records_consumed), sum(records_consumed * records_latency_avg_ms)"
     with duckdb.connect() as connection:

@@ -21,6 +21,7 @@ from kafka_sla.model.tables import CHAIN_LATENCY, CONSUMER_LATENCY
 from kafka_sla.spark.job_spec import CHAIN_MARGIN, Job, Replay, chain_reach
 from kafka_sla.spark_jobs.events.chunks import Chunk, whole_chunk
 from kafka_sla.spark_jobs.events.frames import events
+from kafka_sla.spark_jobs.events.python_workers import map_batches
 from kafka_sla.spark_jobs.events.sort import Sorted, TaskEvents, in_order, ints
 from kafka_sla.spark_jobs.metrics import Inputs, Metric
 from kafka_sla.spark_jobs.numeric.arrays import NONE, Floats, Ints
@@ -53,7 +54,7 @@ def wanted(job: Job) -> bool:
 def measure(inputs: Inputs) -> DataFrame:
     """A row per SLA with a chain, stage (0: all of it) and window."""
     job = _of_chains(inputs.job)
-    return events(inputs.latency.sparkSession, job, 1).mapInArrow(following(job), CHAIN_LATENCY.ddl)
+    return map_batches(events(inputs.latency.sparkSession, job, 1), following(job), CHAIN_LATENCY.ddl)
 
 
 def _of_chains(job: Job) -> Job:

@@ -39,6 +39,7 @@ from kafka_sla.spark.job_spec import Job, read_job
 from kafka_sla.spark.submission import Submission
 from kafka_sla.spark_jobs import consumer_status, group_status
 from kafka_sla.spark_jobs.events.frames import carried, events, read, selected
+from kafka_sla.spark_jobs.events.python_workers import map_batches
 from kafka_sla.spark_jobs.events.task_ranges import indexes
 from kafka_sla.spark_jobs.events.write_files import WRITTEN, Target, keep, one_table, remove_strays, rewriting, writing
 from kafka_sla.spark_jobs.metrics import Inputs, wanted_metrics
@@ -105,7 +106,7 @@ def _measure(spark: SparkSession, job: Job) -> tuple[int, set[str]]:
     tables whose rows all passed `prechecks.of_rows`."""
     target = Target(job.output, job.interval.start, job.load_id)
     asked = of_rows(_OF_METRICS)
-    written = events(spark, job).mapInArrow(writing(target, tables(job), asked), WRITTEN).collect()
+    written = map_batches(events(spark, job), writing(target, tables(job), asked), WRITTEN).collect()
     paths = {table: [file["path"] for file in written if file["name"] == table.name] for table in _OF_PASS}
     for table in (metric.table for metric in wanted_metrics(job) if metric.table in _OF_METRICS):
         keep(target, table, paths[table])
@@ -120,7 +121,7 @@ def _with_groups(spark: SparkSession, job: Job, target: Target, paths: dict[Tabl
     of_groups = group_status.together(columns_of(sums, arrow_schema(group_status.SUMS)))
     finished = partial(group_status.with_groups, of_groups=of_groups, rules=job.status_rules)
     finishing = rewriting(target, CONSUMER_STATUS, of_partitions, finished)
-    written = indexes(spark, len(of_partitions)).mapInArrow(finishing, WRITTEN).collect()
+    written = map_batches(indexes(spark, len(of_partitions)), finishing, WRITTEN).collect()
     keep(target, CONSUMER_STATUS, [file["path"] for file in written])
     for table in (consumer_status.OF_PARTITIONS, group_status.SUMS):
         remove_strays(target, table, [])
@@ -135,7 +136,7 @@ def _stage(job: Job, table: Table, rows: DataFrame, at_most: int) -> None:
         .coalesce(max(1, at_most // _LARGE_FILE_ROWS))
         .sortWithinPartitions(*key)
     )
-    written = sorted_rows.mapInArrow(writing(target, one_table(table)), WRITTEN).collect()
+    written = map_batches(sorted_rows, writing(target, one_table(table)), WRITTEN).collect()
     keep(target, table, [file["path"] for file in written])
 
 

@@ -126,6 +126,7 @@ def _looked_up(world: World, plan: Plan, run: Run) -> tuple[list[Row], list[Row]
         Rule(world.window_ms, plan.min_gap_ms, plan.max_gap_ms),
         plan.budget,  # type: ignore[arg-type]
         run.asked,
+        offsets.ends(),
         compacted.__contains__,
         _tracks(world, plan, run, broker),
         lambda _: None,

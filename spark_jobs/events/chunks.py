@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -11,13 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_sla.spark.job_spec import NEXT_POLL_US
-from kafka_sla.spark_jobs.events.sort import Sorted, TaskEvents, ints
+from kafka_sla.spark_jobs.events.sort import Sorted, TaskEvents, filled, ints
 from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Ints
 from kafka_sla.spark_jobs.numeric.offset_ranges import RangeRows
 from kafka_sla.spark_jobs.numeric.polls import Observations, PollTimes, alike, evidence, lost_before
 from kafka_sla.spark_jobs.numeric.positions import BETWEEN_LIVES, BEYOND_END, checked
 from kafka_sla.spark_jobs.numeric.produced_timeline import Points, Timeline
-from kafka_sla.spark_jobs.numeric.scans import begins, last_until, value_at
+from kafka_sla.spark_jobs.numeric.scans import begins, last_until, time_order, value_at
 from kafka_sla.spark_jobs.numeric.topic_lives import Renewals, Seen, Standing
 
 _OF_RANGES = ("at", "offset", "until", "records", "earliest", "latest")
@@ -207,7 +208,7 @@ def _span(events: TaskEvents, until: int) -> int:
 
 def _bools(table: pa.Table, name: str) -> Bools:
     """A column with False for null."""
-    values: Bools = pc.fill_null(table.column(name), False).to_numpy()
+    values: Bools = filled(table.column(name), False).to_numpy()
     return values
 
 
@@ -218,7 +219,7 @@ def _chunk(events: TaskEvents, configurations: Configurations, first: int, last:
     seen = Seen(points.place, at, offset, log_start, polled, looked_up)
     read = _believed(RangeRows(ranges.place, *(ints(ranges.rows, name) for name in _OF_RANGES)))
     renewed = configurations.renewals(events.places.slice(first, last - first))
-    timeline = Timeline(last - first, seen, renewed, read, _standing(events.commits.between(first, last)))
+    timeline = Timeline(last - first, seen, renewed, read, partial(_standing, events.commits.between(first, last)))
     return _with_commits(timeline, configurations, events, first, last)
 
 
@@ -242,7 +243,7 @@ def _standing(commits: Sorted) -> Standing:
     change = np.diff(beyond, prepend=0)
     first = begins(place, group[valid])
     change[first] = beyond[first]
-    order = np.lexsort((at, place))
+    order = time_order(place, at)
     total = np.cumsum(change[order])
     start = np.maximum.accumulate(np.where(begins(place[order]), np.arange(len(order)), 0)) if len(order) else order
     beyond_begin = total - (total - change[order])[start]

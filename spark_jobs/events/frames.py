@@ -16,6 +16,7 @@ from kafka_sla.model.entities import Patterns
 from kafka_sla.model.tables import Table
 from kafka_sla.spark.job_spec import Job
 from kafka_sla.spark_jobs.events.object_files import read_by_arrow
+from kafka_sla.spark_jobs.events.python_workers import map_batches
 from kafka_sla.spark_jobs.events.read_files import reading, shares, tasks_of
 from kafka_sla.spark_jobs.events.shuffle import BLOCKS
 from kafka_sla.spark_jobs.events.spark_versions import arrow_function, by_task
@@ -137,4 +138,4 @@ def events(spark: SparkSession, job: Job, tasks: int = 0) -> DataFrame:
     files are worth unless told."""
     tasks = tasks or tasks_of(job)
     parts = shares(job)
-    return by_task(indexes(spark, len(parts)).mapInArrow(reading(job, parts, tasks), BLOCKS), tasks, "task")
+    return by_task(map_batches(indexes(spark, len(parts)), reading(job, parts, tasks), BLOCKS), tasks, "task")

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from kafka_sla.files import files_below
 from kafka_sla.object_stores import reaching
 from kafka_sla.parquet_files import batches, parquet_file
+from kafka_sla.spark_jobs.events.python_workers import map_batches
 from kafka_sla.spark_jobs.events.task_ranges import given, indexes
 
 _PARQUET = ".parquet"
@@ -20,7 +21,7 @@ def read_by_arrow(spark: SparkSession, places: Sequence[str], ddl: str, schema: 
     """Rows of these files, and of those below folders, in the columns of the schema (for Spark: `ddl`); null where a
     file lacks one."""
     files = [path for place in places for path in _files(place)]
-    return indexes(spark, len(files)).mapInArrow(_reading(files, schema), ddl)
+    return map_batches(indexes(spark, len(files)), _reading(files, schema), ddl)
 
 
 def _files(place: str) -> list[str]:
@@ -28,7 +29,7 @@ def _files(place: str) -> list[str]:
 
 
 def _reading(files: Sequence[str], schema: pa.Schema) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A function for `DataFrame.mapInArrow`: indexes of files in, their rows out."""
+    """A function for `map_batches`: indexes of files in, their rows out."""
 
     def run(indexes_of_task: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for index in given(indexes_of_task):

@@ -79,9 +79,10 @@ class Part:
 
 
 def tasks_of(job: Job) -> int:
-    """How many tasks the job's events are worth: a million to each, which take some hundred MB while they are
-    measured."""
-    return 1 + job.measured_rows // _TASK_ROWS
+    """How many tasks the job's events are worth: a million to each, which take some hundred MB while they are measured.
+    One, or an even number, as cores come in: an odd one would keep one of two waiting for the last."""
+    tasks = 1 + job.measured_rows // _TASK_ROWS
+    return tasks if tasks == 1 else tasks + tasks % 2
 
 
 def shares(job: Job, share_rows: int = 2 * _TASK_ROWS) -> list[list[Part]]:
@@ -109,7 +110,7 @@ def shares(job: Job, share_rows: int = 2 * _TASK_ROWS) -> list[list[Part]]:
 
 
 def reading(job: Job, parts: list[list[Part]], tasks: int) -> BlockReader:
-    """A function for `DataFrame.mapInArrow`: indexes of shares in, the blocks of their events out."""
+    """A function for `map_batches`: indexes of shares in, the blocks of their events out."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for share in given(batches):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +28,7 @@ from kafka_sla.spark_jobs.events.layouts import (
     UNREAD,
 )
 from kafka_sla.spark_jobs.numeric.arrays import NONE, Ints
+from kafka_sla.spark_jobs.numeric.scans import time_order
 
 _PLACE = list(PLACE)
 
@@ -116,12 +118,16 @@ def _in_place(rows: pa.Table, place: Ints, groups: pa.Array) -> Sorted:
         group = rank[rows.column("group").combine_chunks().indices.to_numpy()]
         rows = rows.set_column(rows.column_names.index("group"), "group", pa.array(group))
         key = place * len(groups) + group
-    by = [ints(rows, name) for name in ("offset", "at") if name in rows.column_names]
-    order = np.lexsort((*by, key))
+    order = time_order(key, ints(rows, "at"), ints(rows, "offset") if "offset" in rows.column_names else None)
     return Sorted(rows.take(pa.array(order)).combine_chunks(), place[order])
 
 
 def ints(rows: pa.Table, name: str) -> Ints:
     """A column of numbers with NONE for null."""
-    values: Ints = pc.fill_null(rows.column(name), NONE).to_numpy()
+    values: Ints = filled(rows.column(name), NONE).to_numpy()
     return values
+
+
+def filled(column: pa.ChunkedArray, value: Any) -> pa.ChunkedArray:
+    """With the value for null."""
+    return pc.fill_null(column, value) if column.null_count else column

@@ -56,7 +56,7 @@ class Target:
 def writing(
     target: Target, measured: TaskTables, asked: RowRules | None = None
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A function for `DataFrame.mapInArrow`: what `measured` makes of a task's batches lands in one file a table."""
+    """A function for `map_batches`: what `measured` makes of a task's batches lands in one file a table."""
     rules = asked or {}
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -111,6 +111,8 @@ class Ranges:
 
     def unread(self, epoch: Ints, index: Ints, horizon: Ints) -> Bools:
         """Not read, though others of the same window were, and were no records: it may hold none either."""
+        if not len(self._void_at):
+            return np.zeros(len(index), dtype=np.bool_)
         last = last_until(self._void_epoch, self._void_at, epoch, horizon)
         known = value_at(self._void_at, last) == horizon
         return np.asarray(known & ~self.read(index) & ~self.void(index), dtype=np.bool_)

@@ -7,6 +7,7 @@ Times are int64 microseconds since the epoch (UTC), offsets are int64.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,7 +16,7 @@ import numpy as np
 from kafka_sla.spark.job_spec import NEXT_POLL_US
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.offset_ranges import RangeRows, Ranges
-from kafka_sla.spark_jobs.numeric.scans import extent, last_until, value_at
+from kafka_sla.spark_jobs.numeric.scans import extent, last_until, once_a_run, value_at
 from kafka_sla.spark_jobs.numeric.topic_lives import Lives, Renewals, Seen, Standing, lives
 
 RECORD, BRACKETED, INTERPOLATED, EXTRAPOLATED = range(4)
@@ -57,7 +58,9 @@ class Points:
 class Timeline:
     """Points of topic-partitions 0..n-1, cut into epochs: the lives of their topics."""
 
-    def __init__(self, partitions: int, seen: Seen, renewed: Renewals, read: RangeRows, standing: Standing) -> None:
+    def __init__(
+        self, partitions: int, seen: Seen, renewed: Renewals, read: RangeRows, standing: Callable[[], Standing]
+    ) -> None:
         known = lives(seen, renewed, standing)
         partition, at, offset, log_start = (
             getattr(known.points, n) for n in ("partition", "at", "offset", "log_start")
@@ -74,6 +77,7 @@ class Timeline:
         ranked = self._base[epoch] + offset - self._min[epoch] + 1
         self._rank: Ints = np.maximum.accumulate(ranked) if len(ranked) else ranked
         self.contradicts: Bools = ranked < self._rank
+        self._contradicted = bool(self.contradicts.any())
         self.offset: Ints = self._rank - self._base[epoch] + self._min[epoch] - 1
         start_rank = self._base[epoch] + np.where(log_start >= 0, log_start - self._min[epoch] + 1, 0)
         start_rank = np.maximum.accumulate(start_rank) if len(start_rank) else start_rank
@@ -115,6 +119,8 @@ class Timeline:
 
     def epoch_of(self, partition: Ints, at: Ints) -> Ints:
         """The epoch that was alive in `partition` at time `at`."""
+        if self._one_life:
+            return partition
         origin, span = extent(self.epoch_at, at)
         keys = self.epoch_partition * span + (self.epoch_at - origin)
         found = np.searchsorted(keys, partition * span + (at - origin), side="right") - 1
@@ -149,14 +155,17 @@ class Timeline:
         """
         nth, poll = self._soon(epoch, at, at + NEXT_POLL_US, end)
         polled = (nth != NONE) & (_take(self.at, poll) <= at + NEXT_POLL_US)
+        return np.where(polled, _take(self.log_start, poll), once_a_run(self._answered_in, epoch, begin, end))
+
+    def _answered_in(self, epoch: Ints, begin: Ints, end: Ints) -> Ints:
+        """What the first lookup of each window says of where the log begins, at most."""
         last = np.searchsorted(self._poll_clock, self._key(epoch, end), side="right") - 1
         before = np.where(last >= 0, _take(self._polls, last), NONE)
         begin = np.minimum(begin, np.where(before >= self.lo[epoch], _take(self.at, before), self._origin - 1))
         answer = _take(self._lookups, np.searchsorted(self._lookup_clock, self._key(epoch, begin), side="right"))
         there = (answer >= self.lo[epoch]) & (answer < self.hi[epoch]) & (len(self._lookups) > 0)
         there &= (_take(self.at, answer) > begin) & (_take(self.at, answer) <= end)
-        found = np.where(there, np.maximum(_take(self.offset, answer) - 1, 0), FAR)
-        return np.where(polled, _take(self.log_start, poll), found)
+        return np.where(there, np.maximum(_take(self.offset, answer) - 1, 0), FAR)
 
     def exceeded(self, epoch: Ints, at: Ints, offset: Ints) -> Ints:
         """The instant of the first poll after `at` whose log end lies before the offset; FAR where it does not."""
@@ -193,8 +202,11 @@ class Timeline:
         The horizon is the end of the window that is asked about: what became known later must not change its answer,
         or one long interval would not give the rows of many short ones.
         """
-        latest = self.last_until(epoch, horizon)
-        after = self.beyond(epoch, offset)
+        return self.bracketed(epoch, offset, horizon, self.beyond(epoch, offset), self.last_until(epoch, horizon))
+
+    def bracketed(self, epoch: Ints, offset: Ints, horizon: Ints, after: Ints, latest: Ints) -> Produced:
+        """The same where it is known already which point is the first beyond each offset, and the last up to the
+        horizon."""
         has_after = after <= latest
         before = np.minimum(after - 1, latest)
         has_before = before >= self.lo[epoch]
@@ -204,8 +216,9 @@ class Timeline:
         low = np.where(has_before, _take(self.at, before), -FAR)
         high = np.where(has_after, _take(self.at, after), FAR)
         method = np.where(low == high, RECORD, BRACKETED)
-        doubtful = _take(self.contradicts, after) & has_after | _take(self.contradicts, before) & has_before
-        method = np.where(doubtful, INTERPOLATED, method)
+        if self._contradicted:
+            doubtful = _take(self.contradicts, after) & has_after | _take(self.contradicts, before) & has_before
+            method = np.where(doubtful, INTERPOLATED, method)
         method = np.where(has_before & has_after, method, EXTRAPOLATED)
         found = Produced(low, high, np.where(has_before, before, NONE), latest, method, np.full(len(offset), NONE))
         return self._overruled(found, self.ranges.find(epoch, offset, horizon)) if len(self.ranges) else found
@@ -229,28 +242,43 @@ class Timeline:
         Between two points linear. Outside them the slope of the nearest two points of different offsets and
         times is prolonged, as Kafka Lag Exporter does with its table (KIP-489, "Kafka Lag Exporter", step 2a).
         """
-        inside = (found.index >= 0) & (found.index < found.latest)
-        left, first = found.index.copy(), np.flatnonzero(found.index < 0)
-        left[first] = np.minimum(self.beyond(epoch[first], position[first].astype(np.int64)), self.hi[epoch[first]] - 1)
-        right = np.where(inside, left + 1, left)
-        result = self._line(left, right, position)
-        outside = ~inside
-        if outside.any():
-            forward = found.index[outside] >= 0
-            result[outside] = self._prolong(
-                epoch[outside], left[outside], position[outside], forward, found.latest[outside]
-            )
-        if len(self.ranges):
-            read = self.ranges.read(found.range)
-            result[read] = self.ranges.line(found.range[read], position[read] - 0.5)
-        return result
+        return self.estimates(epoch, (position,), found)[0]
 
-    def _line(self, left: Ints, right: Ints, position: Floats) -> Floats:
-        o1, o2 = _take(self.offset, left), _take(self.offset, right)
-        t1, t2 = _take(self.at, left), _take(self.at, right)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = (position - o1) / (o2 - o1)
-        return np.asarray(t1 + np.where(o2 > o1, share, np.nan) * (t2 - t1), dtype=np.float64)
+    def estimates(self, epoch: Ints, positions: Sequence[Floats], found: Produced) -> list[Floats]:
+        """The same of several positions that lie between the same points."""
+        inside = (found.index >= 0) & (found.index < found.latest)
+        reached = self._line(found.index, found.index + inside)
+        outside, read = np.flatnonzero(~inside), self.ranges.read(found.range) if len(self.ranges) else None
+        results = []
+        for position in positions:
+            result = reached(position)
+            if len(outside):
+                result[outside] = self._beyond_points(epoch[outside], position[outside], found, outside)
+            if read is not None:
+                result[read] = self.ranges.line(found.range[read], position[read] - 0.5)
+            results.append(result)
+        return results
+
+    def _beyond_points(self, epoch: Ints, position: Floats, found: Produced, rows: Ints) -> Floats:
+        """Estimates of these rows, which lie between no two points."""
+        anchor, forward = found.index[rows], found.index[rows] >= 0
+        first = np.flatnonzero(~forward)
+        following = self.beyond(epoch[first], position[first].astype(np.int64))
+        anchor[first] = np.minimum(following, self.hi[epoch[first]] - 1)
+        return self._prolong(epoch, anchor, position, forward, found.latest[rows])
+
+    def _line(self, left: Ints, right: Ints) -> Callable[[Floats], Floats]:
+        """When positions between these points were reached; NaN where both have one offset."""
+        offset, at = _take(self.offset, left), _take(self.at, left)
+        records, took = _take(self.offset, right) - offset, _take(self.at, right) - at
+        rises = records > 0
+
+        def reached(position: Floats) -> Floats:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = (position - offset) / records
+            return np.asarray(at + np.where(rises, share, np.nan) * took, dtype=np.float64)
+
+        return reached
 
     def _prolong(self, epoch: Ints, anchor: Ints, position: Floats, forward: Bools, latest: Ints) -> Floats:
         """Prolong the slope behind (forward) or ahead of (backward) the anchor point."""
@@ -260,9 +288,9 @@ class Timeline:
         ahead = np.maximum(self.beyond(epoch, _take(self.offset, anchor)), self.last_until(epoch, at) + 1)
         other = np.where(forward, behind, ahead)
         usable = (other >= self.lo[epoch]) & (other <= latest)
-        line = self._line(anchor, np.where(usable, other, anchor), position)
-        slope_back = self._line(np.where(usable, other, anchor), anchor, position)
-        return np.where(usable, np.where(forward, slope_back, line), np.nan)
+        neighbour = np.where(usable, other, anchor)
+        slope = np.where(forward, self._line(neighbour, anchor)(position), self._line(anchor, neighbour)(position))
+        return np.where(usable, slope, np.nan)
 
 
 def _answered(read: RangeRows, seen: Seen) -> RangeRows:
@@ -289,7 +317,7 @@ def _take(values: Any, index: Ints) -> Any:
     """values[index] with out-of-range indexes clamped: callers mask what they must not use."""
     if len(values) == 0:
         return np.zeros(len(index), dtype=values.dtype)
-    return values[np.clip(index, 0, len(values) - 1)]
+    return values.take(index, mode="clip")
 
 
 def _per_epoch(ufunc: np.ufunc, values: Ints, lo: Ints, hi: Ints, default: int) -> Ints:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -20,6 +21,22 @@ def extent(*times: Ints) -> tuple[int, int]:
     found = [t for t in times if len(t)]
     first = min((int(t.min()) for t in found), default=0)
     return first, max((int(t.max()) for t in found), default=0) - first + 2
+
+
+def time_order(key: Ints, at: Ints, offset: Ints | None = None) -> Ints:
+    """The order of rows by key, time and offset. Rows come in sorted runs, which sorting one joint number takes as they
+    are; sorting by one column after the other does not."""
+    columns = (at, key) if offset is None else (offset, at, key)
+    origin, span = extent(at)
+    if not len(at) or span * (int(key.max()) + 1) >= _NUMBERS:
+        return np.lexsort(columns)
+    joint = key * span + (at - origin)
+    order: Ints = np.argsort(joint, kind="stable")
+    if offset is None:
+        return order
+    joint, offset = joint[order], offset[order]
+    falls = (joint[1:] == joint[:-1]) & (offset[1:] < offset[:-1])
+    return np.lexsort(columns) if falls.any() else order
 
 
 def last_until(key: Ints, at: Ints, asked: Ints, until: Ints, *, before: bool = False) -> Ints:
@@ -48,6 +65,12 @@ def begins(*keys: Any) -> Bools:
     found = np.ones(len(keys[0]), dtype=np.bool_)
     found[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
     return found
+
+
+def once_a_run(function: Callable[..., Ints], *keys: Ints) -> Ints:
+    """What a function says of each row's keys, asked once for each run of equal ones."""
+    first = np.flatnonzero(begins(*keys))
+    return np.repeat(function(*(key[first] for key in keys)), np.diff(first, append=len(keys[0])))
 
 
 def latest(flags: Bools) -> Ints:

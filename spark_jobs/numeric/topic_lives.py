@@ -10,7 +10,7 @@ to either.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -103,14 +103,17 @@ class _Claims:
     known_from: Ints
 
 
-def lives(seen: Seen, renewed: Renewals, standing: Standing) -> Lives:
-    """Tell the lives of each partition apart."""
+def lives(seen: Seen, renewed: Renewals, standing: Callable[[], Standing]) -> Lives:
+    """Tell the lives of each partition apart. Where groups stand is asked only if a lookup found a log to be empty."""
     first = latest(begins(seen.partition))
     empty = seen.looked_up & (seen.offset == 0)
     after_positive = _after_positive(seen, first, empty)
     behind = after_positive.copy()
-    behind[empty] |= standing.somebody(seen.partition[empty], seen.at[empty])
-    unseen = _unseen(seen, first, behind, np.flatnonzero(behind & ~after_positive), standing)
+    unseen = list[_Claims]()
+    if empty.any():
+        stood = standing()
+        behind[empty] |= stood.somebody(seen.partition[empty], seen.at[empty])
+        unseen = _unseen(seen, first, behind, np.flatnonzero(behind & ~after_positive), stood)
     claims = _joined(_claims(seen, first, behind, renewed), *unseen, _first_records(seen))
     starts, ended, known_from = _fewest(claims)
     if not len(starts) and not behind.any():

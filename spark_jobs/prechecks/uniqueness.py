@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from kafka_sla.files import sizes_of
 from kafka_sla.object_stores import reaching
 from kafka_sla.parquet_files import batches, parquet_file
+from kafka_sla.spark_jobs.events.python_workers import map_batches
 from kafka_sla.spark_jobs.events.spark_versions import by_task
 from kafka_sla.spark_jobs.events.task_ranges import given, indexes
 
@@ -48,15 +49,15 @@ def rows_are_unique(spark: SparkSession, asked: Sequence[UniqueColumns]) -> list
     tasks = 1 + sum(sizes_of([path for _, path in parts])) // _TASK_BYTES
     shares = [parts[n::tasks] for n in range(min(tasks, len(parts)))]
     columns = [rows.columns for rows in asked]
-    hashed = indexes(spark, len(shares)).mapInArrow(_hashing(shares, columns, tasks), _SHARES)
-    repeated = {row["key"] for row in by_task(hashed, tasks, "task").mapInArrow(_repeated, "key INT").collect()}
+    hashed = map_batches(indexes(spark, len(shares)), _hashing(shares, columns, tasks), _SHARES)
+    repeated = {row["key"] for row in map_batches(by_task(hashed, tasks, "task"), _repeated, "key INT").collect()}
     return [number not in repeated for number in range(len(asked))]
 
 
 def _hashing(
     shares: Sequence[Sequence[tuple[int, str]]], columns: Sequence[Sequence[str]], tasks: int
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A function for `DataFrame.mapInArrow`: indexes of shares in, the hashes of their rows by task out."""
+    """A function for `map_batches`: indexes of shares in, the hashes of their rows by task out."""
     borders = np.array([(n << 64) // tasks for n in range(1, tasks)], dtype=np.uint64)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

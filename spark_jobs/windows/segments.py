@@ -13,8 +13,8 @@ import numpy as np
 from kafka_sla.spark_jobs.events.chunks import Chunk
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.positions import OTHER_LIFE
-from kafka_sla.spark_jobs.numeric.produced_timeline import Timeline, middle
-from kafka_sla.spark_jobs.numeric.scans import begins
+from kafka_sla.spark_jobs.numeric.produced_timeline import Produced, Timeline, middle
+from kafka_sla.spark_jobs.numeric.scans import begins, once_a_run
 
 _MS = 1_000.0
 UNCOMPACTED_US = 60_000_000
@@ -103,8 +103,10 @@ def steps(chunk: Chunk, window_us: int) -> Steps:
     consumes = known & (chunk.offset > previous)
     end = np.where(consumes, chunk.offset, 0)
     begin = np.where(consumes, np.minimum(np.maximum(previous, start), chunk.offset), 0)
-    at_most = t.start_at_most(epoch, chunk.at, horizon - window_us, horizon)
-    overtaken = consumes & (np.maximum(start, at_most) > previous)
+    overtaken = consumes & (start > previous)
+    asked = np.flatnonzero(consumes & ~overtaken)
+    at_most = t.start_at_most(epoch[asked], chunk.at[asked], horizon[asked] - window_us, horizon[asked])
+    overtaken[asked] = at_most > previous[asked]
     return Steps(
         chunk.at,
         epoch,
@@ -146,16 +148,21 @@ def segments(chunk: Chunk, step: Steps, selected: Ints) -> Segments:
     t = chunk.timeline
     commit = selected[step.end[selected] > step.begin[selected]]
     epoch, begin, end = step.epoch[commit], step.begin[commit], step.end[commit]
-    latest = t.last_until(epoch, step.horizon[commit])
+    latest = once_a_run(t.last_until, epoch, step.horizon[commit])
     lo = t.beyond(epoch, begin)
     hi = np.maximum(np.minimum(t.beyond(epoch, end, "left"), latest + 1), lo)
-    owner, start, stop = _cut(begin, end, lo, hi, t.offset)
-    parts = commit[owner], start, stop
-    return _measure(chunk, step, *(_cut_at_ranges(t, step, *parts) if len(t.ranges) else parts))
+    owner, start, stop, after = _cut(begin, end, lo, hi, t.offset)
+    commit, latest = commit[owner], latest[owner]
+    if len(t.ranges):
+        of, start, stop = _cut_at_ranges(t, step, commit, start, stop)
+        commit, latest, after = commit[of], latest[of], after[of]
+    found = t.bracketed(step.epoch[commit], start, step.horizon[commit], after, latest)
+    return _measure(chunk, step, commit, start, stop, found)
 
 
-def _cut(begin: Ints, end: Ints, lo: Ints, hi: Ints, at: Ints) -> tuple[Ints, Ints, Ints]:
-    """Cut each [begin, end) at the offsets `at[lo:hi]` inside it: (which one, start, stop) of each non-empty piece."""
+def _cut(begin: Ints, end: Ints, lo: Ints, hi: Ints, at: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """Cut each [begin, end) at the offsets `at[lo:hi]` inside it: (which one, start, stop) of each non-empty piece, and
+    where in `at` what comes after it stands."""
     pieces = hi - lo + 1
     owner = np.repeat(np.arange(len(begin)), pieces)
     nth = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
@@ -164,40 +171,38 @@ def _cut(begin: Ints, end: Ints, lo: Ints, hi: Ints, at: Ints) -> tuple[Ints, In
     stop = np.where(nth == pieces[owner] - 1, end[owner], cut)
     start = np.where(nth == 0, begin[owner], np.roll(stop, 1))
     full = stop > start
-    return owner[full], start[full], stop[full]
+    return owner[full], start[full], stop[full], (lo[owner] + nth)[full]
 
 
 def _cut_at_ranges(t: Timeline, step: Steps, commit: Ints, start: Ints, stop: Ints) -> tuple[Ints, Ints, Ints]:
     """Cut pieces at the borders of ranges that were read, leave out those that hold no records, and cut once more
-    where records begin that were produced only after they were consumed."""
+    where records begin that were produced only after they were consumed: (which one, start, stop) of each piece."""
     ranges = t.ranges
-    inner, start, stop = _cut(start, stop, *ranges.edges_inside(step.epoch[commit], start, stop), ranges.edges)
+    inner, start, stop, _ = _cut(start, stop, *ranges.edges_inside(step.epoch[commit], start, stop), ranges.edges)
     index = ranges.find(step.epoch[commit[inner]], start, step.horizon[commit[inner]])
     whole = np.flatnonzero(begins(inner, index))  # borders of ranges that nobody knew of yet cut nothing
     stop = stop[np.append(whole[1:], len(stop))[: len(whole)] - 1]
-    commit, start, index = commit[inner[whole]], start[whole], index[whole]
+    of, start, index = inner[whole], start[whole], index[whole]
     full = ~ranges.void(index)
-    commit, start, stop, index = commit[full], start[full], stop[full], index[full]
-    crossing = np.where(ranges.read(index), ranges.first_after(index, step.at[commit]), start)
+    of, start, stop, index = of[full], start[full], stop[full], index[full]
+    crossing = np.where(ranges.read(index), ranges.first_after(index, step.at[commit[of]]), start)
     inside = (crossing > start) & (crossing < stop)
-    piece = np.repeat(np.arange(len(commit)), 1 + inside)
+    piece = np.repeat(np.arange(len(of)), 1 + inside)
     second = ~begins(piece)
     cut = crossing[piece]
     start = np.where(second, cut, start[piece])
     stop = np.where(inside[piece] & ~second, cut, stop[piece])
-    return commit[piece], start, stop
+    return of[piece], start, stop
 
 
-def _measure(chunk: Chunk, step: Steps, commit: Ints, start: Ints, stop: Ints) -> Segments:
-    """Latency and bounds of the records [start, stop) that each commit consumed."""
+def _measure(chunk: Chunk, step: Steps, commit: Ints, start: Ints, stop: Ints, found: Produced) -> Segments:
+    """Latency and bounds of the records [start, stop) that each commit consumed, produced as `found` says."""
     t = chunk.timeline
     epoch, consumed = step.epoch[commit], chunk.at[commit]
-    found = t.produced(epoch, start, step.horizon[commit])
-    first = t.estimate(epoch, middle(start), found)
+    first, last = t.estimates(epoch, (middle(start), middle(stop - 1)), found)
     negative = found.low > consumed
     if len(t.ranges):
         negative = np.where(t.ranges.read(found.range), first > consumed, negative)
-    last = t.estimate(epoch, middle(stop - 1), found)
     latest_production = np.minimum(found.high, consumed)
     first, last = _between(first, last, found.low, latest_production, stop - start)
     low = (
@@ -220,10 +225,17 @@ def _measure(chunk: Chunk, step: Steps, commit: Ints, start: Ints, stop: Ints) -
         unread,
         high,
         negative,
-        chunk.compacts(chunk.gp[commit], step.horizon[commit]) & (high > UNCOMPACTED_US / _MS)
-        | t.ranges.unread(epoch, found.range, step.horizon[commit]),
+        _perishable(chunk, step, commit, high) | t.ranges.unread(epoch, found.range, step.horizon[commit]),
         found.method,
     )
+
+
+def _perishable(chunk: Chunk, step: Steps, commit: Ints, high: Floats) -> Bools:
+    """May compaction have removed what each commit consumed, before it could be read?"""
+    old = np.flatnonzero(high > UNCOMPACTED_US / _MS)
+    found = np.zeros(len(commit), dtype=np.bool_)
+    found[old] = chunk.compacts(chunk.gp[commit[old]], step.horizon[commit[old]])
+    return found
 
 
 def _between(first: Floats, last: Floats, low: Ints, high: Ints, records: Ints) -> tuple[Floats, Floats]:
@@ -231,10 +243,13 @@ def _between(first: Floats, last: Floats, low: Ints, high: Ints, records: Ints) 
 
     Without slope and bracket nothing is known: NaN.
     """
-    lower = np.where(low > -FAR, low, np.nan).astype(np.float64)
-    half = (high - lower) / (2 * records)
-    first = np.where(np.isnan(first), lower + half, first)
-    last = np.where(np.isnan(last), high - half, last)
-    unknown = np.isnan(first)
+    lower = low.astype(np.float64)
+    lower[low == -FAR] = np.nan
+    flat = np.flatnonzero(np.isnan(first) | np.isnan(last))
+    half = (high[flat] - lower[flat]) / (2 * records[flat])
+    first[flat] = np.where(np.isnan(first[flat]), lower[flat] + half, first[flat])
+    last[flat] = np.where(np.isnan(last[flat]), high[flat] - half, last[flat])
+    unknown = flat[np.isnan(first[flat])]
     first, last = np.fmin(np.fmax(first, lower), high), np.fmin(np.fmax(last, lower), high)
-    return np.where(unknown, np.nan, first), np.where(unknown, np.nan, last)
+    first[unknown] = last[unknown] = np.nan
+    return first, last

@@ -90,6 +90,6 @@ def test_only_the_names_that_the_cluster_selects_areevents_of(tmp_path: Path) ->
     assert len(_offsets(events_of(_job({COMMITTED_OFFSETS.name: [file]})))) == 5
 
 
-@pytest.mark.parametrize(("rows", "tasks"), [(0, 1), (999_999, 1), (12_500_000, 13)])
-def test_about_a_million_events_are_a_task(rows: int, tasks: int) -> None:
+@pytest.mark.parametrize(("rows", "tasks"), [(0, 1), (999_999, 1), (1_500_000, 2), (12_500_000, 14)])
+def test_a_task_has_a_million_events_at_most_and_two_processors_as_many_tasks(rows: int, tasks: int) -> None:
     assert tasks_of(_job({}, rows=rows)) == tasks

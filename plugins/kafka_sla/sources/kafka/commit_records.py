@@ -76,6 +76,8 @@ class _Decoded(NamedTuple):
     appended: Ints
     at: Ints
     offset: Ints
+    place: Ints
+    """Offset of the record in the log of commits."""
     deleted: _Flags
     fits: _Flags
     """The value, if there is one, is one that is known."""
@@ -89,14 +91,15 @@ class CommitRecords:
         self._numbers, self._groups, self._topics = numbers, groups, topics
         self._known: dict[bytes, int] = {}
         """Number of group and topic of each raw key without its partition."""
-        self._decoded = [_Decoded(*np.empty((4, 0), np.int64), *np.empty((3, 0), np.bool_))]
+        self._decoded = [_Decoded(*np.empty((5, 0), np.int64), *np.empty((3, 0), np.bool_))]
         self._strange: list[tuple[bytes, bytes | None, int]] = []
 
     def add(self, records: Records, behind_gap: _Flags, in_transaction: _Flags) -> None:
         """Keep the records that have a key; `behind_gap`: compaction removed records of this log before one.
 
         A commit is as old as it says; one made `in_transaction` as its record, which bears the time at which the
-        transaction was committed: before, nobody could see it, and it could still be aborted.
+        transaction was committed: before, nobody could see it, and it could still be aborted. Records come in the order
+        in which they came to count.
         """
         has_key = records.key_size >= 0
         records, behind_gap, in_transaction = records.only(has_key), behind_gap[has_key], in_transaction[has_key]
@@ -107,7 +110,8 @@ class CommitRecords:
         deleted = records.value_size < 0
         told = commit_values(np.frombuffer(records.data, np.uint8), records.value_at, records.value_size)
         at = np.where(deleted | in_transaction, records.timestamp, told.at_ms)
-        decoded = _Decoded(of, records.timestamp, at, told.offset, deleted, deleted | told.fits, behind_gap)
+        fits = deleted | told.fits
+        decoded = _Decoded(of, records.timestamp, at, told.offset, records.offset, deleted, fits, behind_gap)
         self._decoded.append(decoded)
         for place in np.flatnonzero((of < 0) | ~decoded.fits).tolist():
             key, value = _bytes(records, place)
@@ -149,7 +153,7 @@ class CommitRecords:
     def decoded(self, cluster: str, end: int) -> Commits:
         """All that was collected; what was appended at `end` (ms) or later tells of readers only."""
         all_of = _Decoded(*map(np.concatenate, zip(*self._decoded, strict=True)))
-        readable, inside = (all_of.of >= 0) & all_of.fits, all_of.appended < end
+        readable, inside = (all_of.of >= 0) & all_of.fits & ~_overtaken(all_of), all_of.appended < end
         kept = np.flatnonzero(readable & inside)
         of, deleted, offset = all_of.of[kept], all_of.deleted[kept], all_of.offset[kept]
         standing = _last(all_of.of, np.flatnonzero(readable))
@@ -170,6 +174,19 @@ class CommitRecords:
             self._numbers.groups(all_of.of[standing[~all_of.deleted[standing]]]),
             len(lost),
         )
+
+
+def _overtaken(all_of: _Decoded) -> _Flags:
+    """Commits of a transaction behind which the same reader committed without one before the transaction's end: for the
+    coordinator, what lies later in the log stands."""
+    order = np.argsort(all_of.of, kind="stable")
+    of, place = all_of.of[order], np.where(all_of.deleted[order], -1, all_of.place[order])
+    found = np.zeros(len(order), np.bool_)
+    same = of[1:] == of[:-1]
+    if (same & (place[1:] < place[:-1]) & (place[1:] >= 0)).any():
+        run, room = np.append(0, np.cumsum(~same)), int(place.max()) + 2
+        found[order] = (place >= 0) & (place < np.maximum.accumulate(run * room + place) - run * room)
+    return found
 
 
 def _bytes(records: Records, place: int) -> tuple[bytes, bytes | None]:

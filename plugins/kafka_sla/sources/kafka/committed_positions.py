@@ -35,6 +35,8 @@ class ReaderNumbers:
 
     def __init__(self) -> None:
         self._pairs: dict[tuple[str, str], int] = {}
+        self._asked: tuple[Ints, int, tuple[list[TopicPartition], Ints]] | None = None
+        """Of which readers partitions were asked last, when there were how many pairs, and what was answered."""
 
     def pair(self, group: str, topic: str) -> int:
         return self._pairs.setdefault((group, topic), len(self._pairs))
@@ -66,13 +68,17 @@ class ReaderNumbers:
 
     def partitions(self, numbers: Ints) -> tuple[list[TopicPartition], Ints]:
         """The partitions that are read, in their order, and for each reader which one of them it reads."""
+        if self._asked and self._asked[0] is numbers and self._asked[1] == len(self._pairs):
+            return self._asked[2]
         topics = sorted({topic for _, topic in self._pairs})
         place = {topic: index for index, topic in enumerate(topics)}
         of_pair = np.fromiter((place[topic] for _, topic in self._pairs), np.int64, len(self._pairs))
         keys = numbered(of_pair[numbers >> _PARTITION_BITS], _partition(numbers))
         distinct, which = np.unique(keys, return_inverse=True)
         named = zip((distinct >> _PARTITION_BITS).tolist(), _partition(distinct).tolist(), strict=True)
-        return [TopicPartition(topics[topic], number) for topic, number in named], which
+        found = [TopicPartition(topics[topic], number) for topic, number in named], which
+        self._asked = numbers, len(self._pairs), found
+        return found
 
 
 def numbered(pair: int | Ints, partition: int | npt.NDArray[np.int32] | Ints) -> Ints:

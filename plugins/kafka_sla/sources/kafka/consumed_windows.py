@@ -47,17 +47,19 @@ def windows_read(
     times, positions = tracks.last(edges[:-1], edges[1:])
     readers = np.argsort(which, kind="stable")
     of_partition = np.searchsorted(which[readers], np.arange(len(partitions) + 1))
-    for place, tp in enumerate(partitions):
+    for place, (tp, low, far) in enumerate(zip(partitions, lowest.tolist(), farthest.tolist(), strict=True)):
         search = searches.get(tp)
-        boundary = search.offset_at(earliest) if search else None
         if search is None:
             continue
-        if boundary is not None and lowest[place] < boundary:
-            yield OffsetSpan(tp, begin, 0, int(lowest[place]), boundary, boundary)
+        boundary = search.offset_at(earliest)
+        if boundary is not None and low < boundary:
+            yield OffsetSpan(tp, begin, 0, low, boundary, boundary)
+        if boundary is not None and far <= boundary == search.offset_at(edges[-1]):
+            continue  # nothing came, and nothing that came later was read
         bounds = [(at, search.offset_at(at)) for at in edges]
         mine = readers[of_partition[place] : of_partition[place + 1]]
         for window, ((left, offset), (right, next_offset)) in enumerate(pairwise(bounds)):
-            if offset is None or next_offset is None or max(next_offset, farthest[place]) <= offset:
+            if offset is None or next_offset is None or max(next_offset, far) <= offset:
                 continue
             there = mine[positions[mine, window] != DELETED]
             commits = tuple(zip(times[there, window].tolist(), positions[there, window].tolist(), strict=True))

@@ -6,7 +6,6 @@ coordinator; an aborted one's never counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,12 +20,9 @@ from kafka_sla.sources.kafka.protocol.fetch import FetchPosition, fetched
 from kafka_sla.sources.kafka.protocol.list_offsets import Offsets
 from kafka_sla.sources.kafka.protocol.record_batches import (
     Batch,
-    Record,
     Transactions,
     read_batches,
     read_columns,
-    read_records,
-    told_batches,
 )
 from kafka_sla.sources.kafka.protocol.topics import Topic, TopicPartition, read_topic
 
@@ -148,10 +144,3 @@ def _take(partition: Any, start: int, records: CommitRecords, part: _Part) -> in
     behind_gap = np.zeros(len(found.offset), np.bool_) if part.first is None else found.offset >= part.first
     records.add(found, behind_gap, in_transaction)
     return going_on
-
-
-def committed_records(data: bytes, aborted: list[Any]) -> Iterator[Record]:
-    """The records of all batches but those of aborted transactions and the markers that end transactions."""
-    for batch, counts in told_batches(data, [(entry.first_offset, entry.producer_id) for entry in aborted]):
-        if counts:
-            yield from read_records(batch)

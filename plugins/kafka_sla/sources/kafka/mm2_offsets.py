@@ -1,6 +1,8 @@
 """How far MirrorMaker 2 has copied, from the topic on the target in which its Connect keeps source offsets.
 
 Knows the topic's records, not what they are used for. The topic is compacted: of the past it has what compaction left.
+Where Connect writes offsets in transactions (`exactly.once.source.support`), they count from the moment on at which the
+transaction was committed, together with the records that they are about.
 """
 
 from __future__ import annotations
@@ -12,12 +14,16 @@ from typing import Any
 from kafka.errors import KafkaError, UnknownTopicOrPartitionError, for_code
 
 from kafka_sla.model.entities import Cluster, Connection, KeptPosition, ReplicationFlow
-from kafka_sla.sources.kafka.consumer_offsets import committed_records
 from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
 from kafka_sla.sources.kafka.protocol.fetch import FetchPosition, fetched
 from kafka_sla.sources.kafka.protocol.list_offsets import Offsets
-from kafka_sla.sources.kafka.protocol.record_batches import Record, read_batches
+from kafka_sla.sources.kafka.protocol.record_batches import (
+    Record,
+    Transactions,
+    read_batches,
+    read_records,
+)
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition, read_topic
 
 SOURCE = "mm2_offsets"
@@ -48,30 +54,29 @@ def read_flow(
 
 
 def _records(client: Client, topic: str, end: int | None) -> Iterator[Record]:
-    """All committed records with a time before `end`, each partition's in order."""
+    """All records that count before `end`, each partition's in the order in which they came to count."""
     log = read_topic(client, topic)
     offsets = Offsets(client, {topic: log})
-    ends, left = offsets.ends(), offsets.starts()
+    ends, starts = offsets.ends(), offsets.starts()
+    transactions = {tp: Transactions() for tp in starts}
+    left = starts
     while left := {tp: at for tp, at in left.items() if at < ends.get(tp, 0)}:
         places = [FetchPosition(log.leaders[tp.partition], tp, at) for tp, at in left.items()]
-        answers = fetched(client, places, _BYTES_PER_FETCH, committed=True)
-        for (_, tp, at), answer in zip(places, answers, strict=True):
-            data, aborted = _data(answer)
-            yield from (
-                record
-                for record in committed_records(data, aborted)
-                if record.offset >= at and (end is None or record.timestamp < end)
-            )
-            # an open transaction holds its partition's rest back: the next pass reads it
-            left[tp] = max((batch.last_offset + 1 for batch in read_batches(data)), default=ends[tp])
+        answers = fetched(client, places, _BYTES_PER_FETCH)
+        for (_, tp, _), answer in zip(places, answers, strict=True):
+            left[tp] = ends[tp]
+            for batch in read_batches(_data(answer)):
+                left[tp] = batch.last_offset + 1
+                told = (record for one in transactions[tp].told(batch) for record in read_records(one))
+                yield from (one for one in told if one.offset >= starts[tp] and (end is None or one.timestamp < end))
 
 
-def _data(answer: Any) -> tuple[bytes, list[Any]]:
+def _data(answer: Any) -> bytes:
     if isinstance(answer, KafkaError):
         raise answer
     if answer.error_code:
         raise for_code(answer.error_code)()
-    return answer.records or b"", answer.aborted_transactions or []
+    return answer.records or b""
 
 
 def _position(flow: ReplicationFlow, record: Record) -> KeptPosition | None:

@@ -46,9 +46,12 @@ class Looking:
     times: RecordTimes
     rule: Rule
     per_slice: int
-    """Look-ups that each hour may spend; a shorter interval is one slice too."""
+    """Look-ups that each hour may spend; a shorter interval is one slice too. What lies a window before it comes on
+    top."""
     now: int
     """When the pass began (ms): what Kafka has no record after yet is known until then only."""
+    ends: dict[TopicPartition, int]
+    """Log ends, read after that."""
     compacted: Callable[[str], bool]
     tracks: Tracks
     progress: Progress
@@ -68,11 +71,12 @@ def produced_points(looking: Looking, start: int, end: int) -> Iterator[Produced
     """All true points for [start, end] (ms): window boundaries, where traffic bends, lagging readers' positions."""
     read, before = looking.read, Searches()
     for begin, stop in _slices(start, end):
-        ends = looking.offsets.ends()
+        ends = looking.ends if begin == start else looking.offsets.ends()
         searches = {tp: Search(looking.rule, log_end) for tp, log_end in ends.items()}
         for search in searches.values():
             search.grid(begin, stop)
-        budget = _run(looking, searches, looking.per_slice)
+            search.examine(begin - looking.rule.window_ms)
+        budget = _run(looking, searches, looking.per_slice + len(searches))
         rewinds = looking.tracks.falls_back(begin, stop)
         lagging = _lagging(looking, searches, rewinds, begin, stop, first=begin == start)
         budget = _run(looking, searches, budget)
@@ -130,7 +134,8 @@ def _untimed(
 def _without_prehistory(points: list[Point], begin: int) -> list[Point]:
     """Of the times before `begin` at which the partition was still empty, keep the last: the others say less."""
     empty = [point.at for point in points if not point.exact and point.offset == 0 and point.at < begin]
-    return [point for point in points if point.at >= max(empty, default=point.at) or point.exact or point.offset]
+    last = max(empty, default=begin)
+    return [point for point in points if point.at >= last or point.exact or point.offset] if empty else points
 
 
 def _slices(start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -143,7 +148,7 @@ def _slices(start: int, end: int) -> Iterator[tuple[int, int]]:
 
 def _run(looking: Looking, searches: Searches, budget: int) -> int:
     """Ask in rounds until all searches are settled or the budget is spent; returns what is left of it."""
-    waiting = dict(searches)
+    waiting = {tp: search for tp, search in searches.items() if not search.is_settled}
     while waiting:
         wanted = {tp: wants for tp, search in waiting.items() if (wants := search.wanted())}
         asked = _within(wanted, budget)
@@ -182,9 +187,6 @@ def _lagging(
     """
     width = looking.rule.window_ms
     moments = sorted({begin, stop, *range(-(-begin // width) * width, stop + 1, width)})
-    for search in searches.values():
-        search.examine(begin - width)
-    _run(looking, searches, len(searches))
     partitions, which = looking.tracks.numbers.partitions(looking.tracks.readers)
     late = _offsets(searches, partitions, [moments[-1] - width])[which, 0]  # offsets grow with time
     may_lag = (late == _UNKNOWN) | (looking.tracks.lowest < late)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -123,7 +123,7 @@ def _read(
     now, commits = seen(scope, live)
     progress(f"{len(scope.topics)} topics, {len(now.groups)} groups, {len(now.positions)} committed offsets")
     there = scope.offsets.ends()  # after the commits: what lies beyond was no position
-    without_times = scope.offsets.find_without_times(there)
+    scope.offsets.find_without_times(there)
     still = unchanged(now, commits)
     times = RecordTimes(scope.client, scope.topics)
     elsewhere = kept_tracks(kept, there)
@@ -134,7 +134,7 @@ def _read(
     beyond = beyond_end(followed, there)
     contents = Contents(scope.client, scope.offsets.leader, rule.min_gap_ms)
     looking = Looking(
-        scope.offsets, times, rule, per_slice, began, scope.may_be_compacted, followed, progress, contents
+        scope.offsets, times, rule, per_slice, began, there, scope.may_be_compacted, followed, progress, contents
     )
     points = produced_points(looking, epoch_ms(scope.interval.start), epoch_ms(scope.interval.end))
     found = list(fact_rows.produced(points))
@@ -156,7 +156,7 @@ def _read(
             *scope.notes,
             *_beyond_end(beyond),
             *scope.offsets.notes(),
-            *_without_times(without_times),
+            *_without_times(scope.offsets.without_times),
             *times.notes(),
             *contents.notes(),
             *_unfinished(looking),
@@ -185,7 +185,7 @@ def _beyond_end(beyond: Mapping[Reader, tuple[int, int]]) -> list[str]:
     ]
 
 
-def _without_times(partitions: set[TopicPartition]) -> list[str]:
+def _without_times(partitions: Set[TopicPartition]) -> list[str]:
     if not partitions:
         return []
     example = min(partitions)

@@ -127,6 +127,25 @@ def test_an_open_transaction_hides_its_own_commits_only(kafka: Broker) -> None:
     assert decoded(free) == [(f"h-{source}", source, 0, 1), (f"g-{source}", source, 0, 1)]
 
 
+def test_a_commit_beside_an_open_transaction_stands_as_it_does_for_the_coordinator(kafka: Broker) -> None:
+    source = topic(kafka, 2)
+    for partition in (0, 1):
+        produce(kafka, source, [ms(1), ms(2), ms(3)], partition)
+    producer, consumer = transactional(kafka, source)
+    send_offset(kafka, producer, consumer, source, 1)
+    both = [TopicPartition(source, 0, 1), TopicPartition(source, 1, 1)]
+    producer.send_offsets_to_transaction(both, consumer.consumer_group_metadata(), 20)
+    consumer.commit(offsets=[TopicPartition(source, 0, 3)], asynchronous=False)
+    producer.commit_transaction(120)
+    known = consumer.committed([TopicPartition(source, partition) for partition in (0, 1)], 120)
+    consumer.close()
+
+    seen = look(kafka, this_minute(), source, groups=f"g-{source}")
+
+    assert [one.offset for one in known] == [3, 1]
+    assert decoded(seen) == [(f"g-{source}", source, 0, 3), (f"g-{source}", source, 1, 1)]
+
+
 def test_commits_up_to_an_hour_before_the_interval_are_read_too(kafka: Broker) -> None:
     name = topic(kafka)
     commit(kafka, f"g-{name}", name, 1)

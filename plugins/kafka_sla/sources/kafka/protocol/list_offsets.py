@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from kafka.errors import (
     BrokerResponseError,
     IncompatibleBrokerVersion,
@@ -25,11 +26,13 @@ from kafka_sla.sources.kafka.protocol.client import TAKE_OVER_S, Ask, Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
 from kafka_sla.sources.kafka.protocol.kafka_python import OffsetSpec
 from kafka_sla.sources.kafka.protocol.partition_messages import list_offsets
+from kafka_sla.sources.kafka.protocol.partition_rows import Rows
 from kafka_sla.sources.kafka.protocol.topics import Topic, TopicPartition, read_topic
 
 NO_TIMES = (UnsupportedVersionError, UnsupportedForMessageFormatError, IncompatibleBrokerVersion, InvalidRequestError)
 """What brokers answer that cannot look up by time; where a log starts and ends they may know all the same."""
 
+Ints = npt.NDArray[np.int64]
 Asked = dict[TopicPartition, Sequence[int]]
 Answers = dict[TopicPartition, dict[int, "Found"]]
 _Batch = dict[str, dict[int, tuple[TopicPartition, int]]]
@@ -76,11 +79,15 @@ class Offsets:
         """Partitions that know no times, and those of topics that hold records and answer that none has a time: lookups
         there would not be true, and are left out from here on. `ends`: log ends, read before.
 
-        A whole topic must answer so: compaction may leave a partition without any record between its start and end.
+        A whole topic must answer so: compaction may leave a partition without any record between its start and end. One
+        that knows a time speaks for its topic; a partition that refuses to be asked all the same is found when it is.
         """
         filled: Asked = {tp: (0,) for tp, end in ends.items() if end}
-        answers = self._found(filled)
-        timed = {tp.topic for tp, found in answers.items() if found[0].offset >= 0}
+        answers, timed = Answers(), set[str]()
+        one_a_topic = list({tp.topic: tp for tp in filled}.values())
+        for some in (one_a_topic, filled):
+            answers |= self._found({tp: (0,) for tp in some if tp.topic not in timed and tp not in answers})
+            timed |= {tp.topic for tp, found in answers.items() if found[0].offset >= 0}
         silent = [tp for tp in answers if tp.topic not in timed]
         starts = self._found({tp: (int(OffsetSpec.EARLIEST),) for tp in silent})
         self._without_times |= {tp for tp, found in starts.items() if found[int(OffsetSpec.EARLIEST)].offset < ends[tp]}
@@ -105,7 +112,10 @@ class Offsets:
 
     def _found(self, times: Asked) -> Answers:
         answers: Answers = {}
-        waiting: Asked = {tp: asked for tp, asked in times.items() if asked and not self._is_left_out(tp, asked)}
+        left_out = self._gone or self._without_times
+        waiting: Asked = {
+            tp: asked for tp, asked in times.items() if asked and not (left_out and self._is_left_out(tp, asked))
+        }
         errors = self._ask(waiting, answers)
         for pause_s in TAKE_OVER_S:
             moving = [tp for tp, error in errors.items() if error.retriable and tp not in self._offline]
@@ -133,8 +143,31 @@ class Offsets:
         ]
 
     def _extremes(self, spec: int) -> dict[TopicPartition, int]:
-        answers = self.at({tp: (spec,) for tp in self._leaders if tp not in self._gone})
-        return {tp: found[spec].offset for tp, found in answers.items()}
+        """One offset of every partition: all are asked the same, and the answers are taken as columns. Where one of a
+        topic has an error, the whole topic is asked once more, one partition after the other."""
+        asked = self._by_leader()
+        self.offset_lookups += sum(len(tps) for topics in asked.values() for tps in topics.values())
+        asks = [
+            Ask(node, list_offsets({t: _columns(tps, spec) for t, tps in of.items()})) for node, of in asked.items()
+        ]
+        found: dict[TopicPartition, int] = {}
+        again: Asked = {}
+        for topics, answer in zip(asked.values(), self._client.ask(asks), strict=True):
+            told = {} if isinstance(answer, KafkaError) else dict(answer.topics)
+            for topic, tps in topics.items():
+                offset = _of_all(tps, told.get(topic))
+                if len(offset) == len(tps):
+                    found |= zip(tps, offset, strict=True)
+                else:
+                    again |= dict.fromkeys(tps, (spec,))
+        return found | {tp: answer[spec].offset for tp, answer in self._found(again).items()}
+
+    def _by_leader(self) -> dict[int, dict[str, list[TopicPartition]]]:
+        places: dict[int, dict[str, list[TopicPartition]]] = {}
+        for tp, node in self._leaders.items():
+            if tp not in self._gone:
+                places.setdefault(node, {}).setdefault(tp.topic, []).append(tp)
+        return places
 
     def _ask(self, waiting: Asked, answers: Answers) -> dict[TopicPartition, KafkaError]:
         """Adds to `answers`; returns the last error of each partition that had one."""
@@ -181,6 +214,18 @@ class Offsets:
         cause = words_of(error)
         self.unanswered[cause] += count
         self._example.setdefault(cause, tp)
+
+
+def _columns(tps: Sequence[TopicPartition], spec: int) -> tuple[Ints, Ints]:
+    return np.fromiter((tp.partition for tp in tps), np.int64, len(tps)), np.full(len(tps), spec, np.int64)
+
+
+def _of_all(tps: Sequence[TopicPartition], rows: Rows | None) -> list[int]:
+    """The offset of each of a topic's partitions; none unless all are answered without an error."""
+    if rows is None or rows["error"].any():
+        return []
+    offset = dict(zip(rows["partition"].tolist(), rows["offset"].tolist(), strict=True))
+    return [offset[tp.partition] for tp in tps if tp.partition in offset]
 
 
 def _request(asked: _Batch) -> Any:

@@ -24,6 +24,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -77,6 +78,14 @@ class _Gap:
     """Silence lies between bursts here."""
 
 
+@lru_cache(maxsize=8)
+def _grid(width: int, start: int, end: int) -> tuple[tuple[int, ...], tuple[_Gap, ...]]:
+    """The same for all partitions of a look."""
+    first, last = -(-start // width) * width, end // width * width
+    edges = sorted({start, min(first, end), max(last, start), end})
+    return tuple(edges), tuple(_Gap(left, right) for left, right in pairwise(edges))
+
+
 class Search:
     """The look-ups of one partition: `wanted` says what to ask, `take` takes answers, `points` gives the result."""
 
@@ -87,14 +96,13 @@ class Search:
         self._examined: set[int] = set()
         self._open: list[_Gap] = []
         self._single: set[int] = set()
+        """Times to look at that are not answered yet."""
 
     def grid(self, start: int, end: int) -> None:
         """Look at every window boundary from `start` to `end`, both included, and at what bends between them."""
-        width = self._rule.window_ms
-        first, last = -(-start // width) * width, end // width * width
-        edges = sorted({start, min(first, end), max(last, start), end})
+        edges, gaps = _grid(self._rule.window_ms, start, end)
         self._single.update(edges)
-        self._open += [_Gap(left, right) for left, right in pairwise(edges)]
+        self._open += gaps
 
     def examine(self, time_ms: int) -> None:
         """Look at this time only."""
@@ -109,10 +117,18 @@ class Search:
             self._open.append(_Gap(left * width, right * width, seen_from=moment, position=position))
             right = left
 
+    @property
+    def is_settled(self) -> bool:
+        """There is nothing to look at that was not looked at."""
+        return not self._single and not self._open
+
     def wanted(self) -> dict[int, int]:
         """Times to ask about next, with the width of the gap that each is for; empty when all is settled."""
-        wants = {at: FAR for at in self._single if self._answer(at) is None}
+        if self.is_settled:
+            return {}
         self._examined |= self._single
+        self._single = {at for at in self._single if self._answer(at) is None}
+        wants = dict.fromkeys(self._single, FAR)
         stack, self._open = self._open, []
         while stack:
             gap = stack.pop()
@@ -131,7 +147,7 @@ class Search:
 
     def give_up(self) -> None:
         """Leave what is still open as it is: those bounds stay wide."""
-        self._open, self._single = [], {at for at in self._single if self._answer(at)}
+        self._open, self._single = [], set()
 
     def offset_at(self, time_ms: int) -> int | None:
         """Log end offset at that time, as far as answers tell without asking."""

@@ -1,0 +1,68 @@
+"""Functions for Spark's Python workers, without what a worker would do again between any two of its tasks.
+
+A worker is kept for many tasks, and most of ours are short. Between two of them it looks for modules that came since,
+for which Python 3.11 reads the whole directory of every zip file and jar on its path again, once for each package that
+was imported from it (python/cpython#103200; Spark from 4.2 on does not ask it to, SPARK-54744); and it collects
+garbage, for which Python looks at every object of all modules. Together that took three times as long as a small task.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import zipimport
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+BatchFunction = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+_READS_AT_ONCE = sys.version_info < (3, 12)
+_NO_FILE = (-1, -1)
+
+
+def map_batches(frame: DataFrame, function: BatchFunction, schema: str) -> DataFrame:
+    """`DataFrame.mapInArrow`; `function` must be able to travel, as there."""
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        spare_repetition()
+        return function(batches)
+
+    return frame.mapInArrow(run, schema)
+
+
+@cache
+def spare_repetition() -> None:
+    """Once a worker: what is there from now on is looked at no more, unless it changes."""
+    if _READS_AT_ONCE:
+        read_changed_archives_only()
+    gc.collect()
+    gc.freeze()
+
+
+def read_changed_archives_only() -> None:
+    """From now on `importlib.invalidate_caches` reads the directory of an archive again only if its file changed."""
+    seen = {finder: _version(finder) for finder in _archives()}
+    read_again = zipimport.zipimporter.invalidate_caches
+
+    def invalidate_caches(finder: zipimport.zipimporter) -> None:
+        version = _version(finder)
+        if version == _NO_FILE or seen.get(finder) != version:
+            seen[finder] = version
+            read_again(finder)
+
+    zipimport.zipimporter.invalidate_caches = invalidate_caches  # type: ignore[assignment, method-assign]
+
+
+def _archives() -> list[zipimport.zipimporter]:
+    return [finder for finder in sys.path_importer_cache.values() if isinstance(finder, zipimport.zipimporter)]
+
+
+def _version(finder: zipimport.zipimporter) -> tuple[int, int]:
+    try:
+        found = Path(finder.archive).stat()
+    except OSError:
+        return _NO_FILE
+    return found.st_mtime_ns, found.st_size
