@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from demo.broker import Cluster
+from demo.broker import Cluster, free_ports
 from demo.jars import MIRROR, fetch_jars, java
 
 _LOGGING = Path(__file__).with_name("log4j2.yaml")
@@ -35,8 +35,15 @@ class Flow:
 class Mirror:
     """MirrorMaker 2 in its dedicated mode: running inside the `with` block, gone after it."""
 
-    def __init__(self, clusters: dict[str, Cluster], flows: Sequence[Flow], flush_ms: int = 1_000) -> None:
-        self._clusters, self._flows, self._flush_ms = clusters, flows, flush_ms
+    def __init__(
+        self,
+        clusters: dict[str, Cluster],
+        flows: Sequence[Flow],
+        flush_ms: int = 1_000,
+        *,
+        exactly_once: bool = False,
+    ) -> None:
+        self._clusters, self._flows, self._flush_ms, self._exactly_once = clusters, flows, flush_ms, exactly_once
         self._folder = Path(tempfile.mkdtemp(prefix="mirror-"))
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -103,11 +110,17 @@ class Mirror:
             "emit.checkpoints.enabled": "true",
             "sync.topic.acls.enabled": "false",
             "refresh.topics.interval.seconds": "5",
+            **(self._rest() if self._exactly_once else {}),
             **dict.fromkeys(
                 (f"{kind}.topic.replication.factor" for kind in ("checkpoints", "heartbeats", "offset-syncs")), "1"
             ),
             **dict.fromkeys((f"{kind}.storage.replication.factor" for kind in ("offset", "status", "config")), "1"),
         }
+
+    def _rest(self) -> dict[str, str]:
+        """Workers agree on who may begin a transaction by asking each other."""
+        (port,) = free_ports(1)
+        return {"dedicated.mode.enable.internal.rest": "true", "listeners": f"http://127.0.0.1:{port}"}
 
     def _of(self, alias: str, cluster: Cluster) -> list[tuple[str, str]]:
         """Settings of Connect's workers are taken by the name of their target cluster only."""
@@ -118,6 +131,7 @@ class Mirror:
             "status.storage.partitions": "1",
             # else every class of the class path is looked at, which takes many seconds and much memory
             "plugin.discovery": "service_load",
+            **({"exactly.once.source.support": "enabled"} if self._exactly_once else {}),
         }
         return [(f"{alias}.{key}", value) for key, value in own.items()]
 

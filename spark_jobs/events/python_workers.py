@@ -3,11 +3,13 @@
 A worker is kept for many tasks, and most of ours are short. Between two of them it looks for modules that came since,
 for which Python 3.11 reads the whole directory of every zip file and jar on its path again, once for each package that
 was imported from it (python/cpython#103200; Spark from 4.2 on does not ask it to, SPARK-54744); and it collects
-garbage, for which Python looks at every object of all modules. Together that took three times as long as a small task.
+garbage, for which Python looks at every object of all modules. Inside a task the C library gives the memory of arrays
+back to the system and asks for it again, page by page, hundreds of times; that took a quarter of measuring.
 """
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import sys
 import zipimport
@@ -21,6 +23,9 @@ from pyspark.sql import DataFrame
 BatchFunction = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 _READS_AT_ONCE = sys.version_info < (3, 12)
 _NO_FILE = (-1, -1)
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_KEPT = {_M_TRIM_THRESHOLD: 1 << 30, _M_MMAP_THRESHOLD: 32 << 20}
+"""Bytes for glibc's `mallopt`: of free memory that is kept, and of arrays from which on they are not (at most)."""
 
 
 def map_batches(frame: DataFrame, function: BatchFunction, schema: str) -> DataFrame:
@@ -35,11 +40,23 @@ def map_batches(frame: DataFrame, function: BatchFunction, schema: str) -> DataF
 
 @cache
 def spare_repetition() -> None:
-    """Once a worker: what is there from now on is looked at no more, unless it changes."""
+    """Once a worker: what is there from now on is looked at no more, unless it changes, and memory that was asked for
+    is kept."""
     if _READS_AT_ONCE:
         read_changed_archives_only()
+    _keep_memory()
     gc.collect()
     gc.freeze()
+
+
+def _keep_memory() -> None:
+    """Until the worker ends, as Spark lets it after a minute without a task. Of glibc only: others have no such
+    settings."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt:
+        for setting, most in _KEPT.items():
+            mallopt(setting, most)
+        pa.set_memory_pool(pa.system_memory_pool())
 
 
 def read_changed_archives_only() -> None:

@@ -95,15 +95,17 @@ def _sorted(events: dict[str, pa.Table]) -> TaskEvents:
 
 def _places(rows: pa.Table) -> tuple[list[tuple[str, str, int]], Ints]:
     """The different topic-partitions of these events, and which one each event is of."""
+    cluster, topic = (rows.column(name).combine_chunks() for name in ("cluster", "topic"))
     partition = rows.column("partition").to_numpy().astype(np.int64)
-    key = np.zeros(rows.num_rows, dtype=np.int64)
-    for name in ("cluster", "topic"):
-        column = rows.column(name).combine_chunks()
-        key = key * len(column.dictionary) + column.indices.to_numpy()
-    key = key * (int(partition.max(initial=0)) + 1) + partition
-    _, first, of = np.unique(key, return_index=True, return_inverse=True)
-    different = rows.select(_PLACE).take(pa.array(first))
-    return list(zip(*(different.column(name).to_pylist() for name in _PLACE), strict=True)), of
+    shape = max(1, len(cluster.dictionary)), max(1, len(topic.dictionary)), int(partition.max(initial=0)) + 1
+    key = (cluster.indices.to_numpy() * np.int64(shape[1]) + topic.indices.to_numpy()) * shape[2] + partition
+    of = pa.array(key).dictionary_encode()
+    clusters, topics, partitions = np.unravel_index(of.dictionary.to_numpy(), shape)
+    names = (
+        array.take(pa.array(at)).to_pylist()
+        for array, at in ((cluster.dictionary, clusters), (topic.dictionary, topics))
+    )
+    return list(zip(*names, partitions.tolist(), strict=True)), of.indices.to_numpy().astype(np.int64)
 
 
 def _dictionary(rows: pa.Table) -> pa.Array:

@@ -180,11 +180,13 @@ class Timeline:
         """
         nth = np.searchsorted(self._poll_clock, self._key(epoch, at), side="left")
         poll = _take(self._polls, nth)
-        following = np.minimum(epoch + 1, len(self.lo) - 1)
-        other = (self.epoch_partition[following] == self.epoch_partition[epoch]) & (self._known_from[following] > known)
-        other &= (poll >= self.lo[following]) & (poll < self.hi[following])
-        other &= _take(self.at, poll) <= until
-        there = (nth < len(self._polls)) & (_take(self.at, poll) >= at) & ((poll < self.hi[epoch]) | other)
+        there = poll < self.hi[epoch]
+        if not self._one_life:
+            next_life = np.minimum(epoch + 1, len(self.lo) - 1)
+            other = self.epoch_partition[next_life] == self.epoch_partition[epoch]
+            other &= (self._known_from[next_life] > known) & (_take(self.at, poll) <= until)
+            there |= other & (poll >= self.lo[next_life]) & (poll < self.hi[next_life])
+        there &= (nth < len(self._polls)) & (_take(self.at, poll) >= at)
         return np.where(there, nth, NONE), poll
 
     def _key(self, epoch: Ints, at: Ints) -> Ints:
@@ -205,8 +207,8 @@ class Timeline:
         return self.bracketed(epoch, offset, horizon, self.beyond(epoch, offset), self.last_until(epoch, horizon))
 
     def bracketed(self, epoch: Ints, offset: Ints, horizon: Ints, after: Ints, latest: Ints) -> Produced:
-        """The same where it is known already which point is the first beyond each offset, and the last up to the
-        horizon."""
+        """The same where it is known already which point is the last up to the horizon, and which one the first beyond
+        each offset, or any behind the horizon."""
         has_after = after <= latest
         before = np.minimum(after - 1, latest)
         has_before = before >= self.lo[epoch]

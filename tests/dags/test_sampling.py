@@ -33,6 +33,12 @@ clusters:
   payments-eu: {connection: kafka_eu, sample_every: 1s, groups: [billing.TOPIC], topics: [TOPIC]}
   payments-us: {connection: kafka_eu}
 """
+HIDDEN = """
+clusters:
+  payments-eu: {connection: kafka_eu, sample_every: 1s, groups: [billing.*], topics: [prod-eu.*]}
+slas:
+- {name: named, group: billing.alerts-authorised-v2, topic: prod-eu.payments, max_latency: 30s}
+"""
 _TRIGGERER = [sys.executable, "-c", "from airflow.__main__ import main; main()", "triggerer", "--skip-serve-logs"]
 
 
@@ -89,6 +95,21 @@ def test_the_past_cannot_be_sampled(world: World) -> None:
     state, tasks = world.run(lasting=-timedelta(minutes=1))
 
     assert (state, tasks["payments-eu"]) == ("failed", "failed")
+
+
+def test_a_login_that_may_not_see_what_an_sla_names_fails_its_task_in_the_words_of_a_run(
+    world: World, kafka_sasl: Broker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.configuration.write_text(HIDDEN)
+    monkeypatch.setenv(
+        "AIRFLOW_CONN_KAFKA_EU", json.dumps({"conn_type": "kafka", "extra": kafka_sasl.client("reader")})
+    )
+
+    state, tasks = world.run(lasting=timedelta(minutes=10))
+
+    assert (state, tasks["payments-eu"]) == ("failed", "failed")
+    assert "no topic is seen" in caplog.text and "the topic 'prod-eu.payments'" in caplog.text
+    assert "DESCRIBE on the topics" in caplog.text
 
 
 def test_a_triggerer_that_is_killed_loses_one_batch_at_most_and_another_goes_on(world: World) -> None:

@@ -82,6 +82,7 @@ class _Decoded(NamedTuple):
     fits: _Flags
     """The value, if there is one, is one that is known."""
     behind_gap: _Flags
+    in_transaction: _Flags
 
 
 class CommitRecords:
@@ -91,7 +92,7 @@ class CommitRecords:
         self._numbers, self._groups, self._topics = numbers, groups, topics
         self._known: dict[bytes, int] = {}
         """Number of group and topic of each raw key without its partition."""
-        self._decoded = [_Decoded(*np.empty((5, 0), np.int64), *np.empty((3, 0), np.bool_))]
+        self._decoded = [_Decoded(*np.empty((5, 0), np.int64), *np.empty((4, 0), np.bool_))]
         self._strange: list[tuple[bytes, bytes | None, int]] = []
 
     def add(self, records: Records, behind_gap: _Flags, in_transaction: _Flags) -> None:
@@ -110,8 +111,8 @@ class CommitRecords:
         deleted = records.value_size < 0
         told = commit_values(np.frombuffer(records.data, np.uint8), records.value_at, records.value_size)
         at = np.where(deleted | in_transaction, records.timestamp, told.at_ms)
-        fits = deleted | told.fits
-        decoded = _Decoded(of, records.timestamp, at, told.offset, records.offset, deleted, fits, behind_gap)
+        ints = of, records.timestamp, at, told.offset, records.offset
+        decoded = _Decoded(*ints, deleted, deleted | told.fits, behind_gap, in_transaction)
         self._decoded.append(decoded)
         for place in np.flatnonzero((of < 0) | ~decoded.fits).tolist():
             key, value = _bytes(records, place)
@@ -177,16 +178,17 @@ class CommitRecords:
 
 
 def _overtaken(all_of: _Decoded) -> _Flags:
-    """Commits of a transaction behind which the same reader committed without one before the transaction's end: for the
-    coordinator, what lies later in the log stands."""
+    """Commits of a transaction behind which the same reader committed, or its offset was deleted, without one before
+    the transaction's end: for the coordinator, what lies later in the log stands."""
+    found = np.zeros(len(all_of.of), np.bool_)
+    if not all_of.in_transaction.any():
+        return found
     order = np.argsort(all_of.of, kind="stable")
-    of, place = all_of.of[order], np.where(all_of.deleted[order], -1, all_of.place[order])
-    found = np.zeros(len(order), np.bool_)
-    same = of[1:] == of[:-1]
-    if (same & (place[1:] < place[:-1]) & (place[1:] >= 0)).any():
-        run, room = np.append(0, np.cumsum(~same)), int(place.max()) + 2
-        found[order] = (place >= 0) & (place < np.maximum.accumulate(run * room + place) - run * room)
-    return found
+    run = np.cumsum(np.diff(all_of.of[order], prepend=all_of.of[order[0]]) != 0)
+    _, rank = np.unique(all_of.place[order], return_inverse=True)
+    furthest = np.maximum.accumulate(run * len(order) + rank) - run * len(order)
+    found[order] = rank < furthest
+    return found & all_of.in_transaction
 
 
 def _bytes(records: Records, place: int) -> tuple[bytes, bytes | None]:

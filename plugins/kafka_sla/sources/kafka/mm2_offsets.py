@@ -54,11 +54,13 @@ def read_flow(
 
 
 def _records(client: Client, topic: str, end: int | None) -> Iterator[Record]:
-    """All records that count before `end`, each partition's in the order in which they came to count."""
+    """All records that count before `end`, each partition's in the order in which they came to count. Of a key, one
+    that lies before another that counts already says nothing any more: Connect reads the log in its order."""
     log = read_topic(client, topic)
     offsets = Offsets(client, {topic: log})
     ends, starts = offsets.ends(), offsets.starts()
     transactions = {tp: Transactions() for tp in starts}
+    last: dict[bytes | None, int] = {}
     left = starts
     while left := {tp: at for tp, at in left.items() if at < ends.get(tp, 0)}:
         places = [FetchPosition(log.leaders[tp.partition], tp, at) for tp, at in left.items()]
@@ -67,8 +69,10 @@ def _records(client: Client, topic: str, end: int | None) -> Iterator[Record]:
             left[tp] = ends[tp]
             for batch in read_batches(_data(answer)):
                 left[tp] = batch.last_offset + 1
-                told = (record for one in transactions[tp].told(batch) for record in read_records(one))
-                yield from (one for one in told if one.offset >= starts[tp] and (end is None or one.timestamp < end))
+                for one in (record for told in transactions[tp].told(batch) for record in read_records(told)):
+                    if one.offset >= max(starts[tp], last.get(one.key, 0)) and (end is None or one.timestamp < end):
+                        last[one.key] = one.offset
+                        yield one
 
 
 def _data(answer: Any) -> bytes:

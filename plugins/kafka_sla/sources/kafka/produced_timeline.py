@@ -71,7 +71,7 @@ def produced_points(looking: Looking, start: int, end: int) -> Iterator[Produced
     """All true points for [start, end] (ms): window boundaries, where traffic bends, lagging readers' positions."""
     read, before = looking.read, Searches()
     for begin, stop in _slices(start, end):
-        ends = looking.ends if begin == start else looking.offsets.ends()
+        ends = looking.offsets.answering(looking.ends) if begin == start else looking.offsets.ends()
         searches = {tp: Search(looking.rule, log_end) for tp, log_end in ends.items()}
         for search in searches.values():
             search.grid(begin, stop)

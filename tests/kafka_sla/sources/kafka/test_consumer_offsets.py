@@ -6,7 +6,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import OFFSET_INVALID, Consumer, Producer, TopicPartition
 
 from demo.broker import Cluster as Broker
 from kafka_sla.config.settings import Settings
@@ -37,6 +37,15 @@ def send_offset(kafka: Broker, producer: Producer, consumer: Consumer, source: s
     producer.begin_transaction()
     producer.produce(topic(kafka), b"x")
     producer.send_offsets_to_transaction([TopicPartition(source, 0, offset)], consumer.consumer_group_metadata(), 20)
+
+
+def coordinated(kafka: Broker, source: str) -> int:
+    """What the coordinator says of the group, once its transactions have ended there, which is after who ended them was
+    answered."""
+    consumer = Consumer({**kafka.client(), "group.id": f"g-{source}"})
+    (known,) = consumer.committed([TopicPartition(source, 0)], 120)
+    consumer.close()
+    return int(known.offset)
 
 
 def test_commits_are_read_as_the_client_made_them(kafka: Broker) -> None:
@@ -93,6 +102,7 @@ def test_commits_of_aborted_transactions_do_not_count(kafka: Broker) -> None:
         outcome(20)
     consumer.close()
 
+    assert coordinated(kafka, source) == 2
     assert decoded(look(kafka, this_minute(), source, groups=f"g-{source}")) == [(f"g-{source}", source, 0, 2)]
 
 
@@ -104,6 +114,7 @@ def test_a_commit_in_a_transaction_counts_from_when_the_transaction_was_committe
     before = datetime.now(UTC)
     producer.commit_transaction(120)
     consumer.close()
+    assert coordinated(kafka, source) == 1
 
     seen = look(kafka, this_minute(), source, groups=f"g-{source}")
 
@@ -121,6 +132,7 @@ def test_an_open_transaction_hides_its_own_commits_only(kafka: Broker) -> None:
     held = look(kafka, this_minute(), source, groups=f"[gh]-{source}", live=True)
     producer.commit_transaction(120)
     consumer.close()
+    assert coordinated(kafka, source) == 1
     free = look(kafka, this_minute(), source, groups=f"[gh]-{source}", live=True)
 
     assert decoded(held) == [(f"h-{source}", source, 0, 1)]
@@ -137,13 +149,29 @@ def test_a_commit_beside_an_open_transaction_stands_as_it_does_for_the_coordinat
     producer.send_offsets_to_transaction(both, consumer.consumer_group_metadata(), 20)
     consumer.commit(offsets=[TopicPartition(source, 0, 3)], asynchronous=False)
     producer.commit_transaction(120)
-    known = consumer.committed([TopicPartition(source, partition) for partition in (0, 1)], 120)
     consumer.close()
+    assert coordinated(kafka, source) == 3
 
     seen = look(kafka, this_minute(), source, groups=f"g-{source}")
 
-    assert [one.offset for one in known] == [3, 1]
     assert decoded(seen) == [(f"g-{source}", source, 0, 3), (f"g-{source}", source, 1, 1)]
+
+
+def test_a_group_that_is_deleted_beside_its_open_transaction_stays_deleted(kafka: Broker) -> None:
+    source = topic(kafka)
+    group = f"g-{source}"
+    produce(kafka, source, [ms(1), ms(2)])
+    producer, consumer = transactional(kafka, source)
+    consumer.commit(offsets=[TopicPartition(source, 0, 1)], asynchronous=False)
+    send_offset(kafka, producer, consumer, source, 2)
+    consumer.close()
+    admin(kafka).delete_consumer_groups([group])[group].result(60)
+    producer.commit_transaction(120)
+    assert coordinated(kafka, source) == OFFSET_INVALID
+
+    seen = look(kafka, this_minute(), source, groups=group, live=True)
+
+    assert decoded(seen) == [(group, source, 0, 1), (group, source, 0, None)]
 
 
 def test_commits_up_to_an_hour_before_the_interval_are_read_too(kafka: Broker) -> None:

@@ -6,12 +6,16 @@ import json
 import time
 from datetime import UTC, datetime
 
-from confluent_kafka import Producer
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from demo.broker import Cluster as Broker
+from demo.mirror import Flow, Mirror
 from kafka_sla.model.entities import Cluster, Connection, KeptPosition, Patterns, ReplicationFlow, epoch_ms
 from kafka_sla.sources.kafka.mm2_offsets import read_flow
-from tests.kafka_sla.sources.kafka.traffic import topic
+from tests.kafka_sla.sources.kafka.traffic import admin, produce, topic, wait_for
+
+A, B = "prod-eu.west-1", "backup"
 
 
 def keep(producer: Producer, offsets: str, partition: int, copied: int) -> None:
@@ -48,6 +52,7 @@ def test_offsets_written_in_a_transaction_count_from_when_it_was_committed_on(ka
     held = positions(kafka, offsets)
     committing = now_ms()
     exactly_once.commit_transaction(120)
+    wait_for(lambda: markers(kafka, offsets) == 1)
     free = positions(kafka, offsets)
 
     assert [(one.partition, one.offset) for one in held] == [(1, 7)]
@@ -64,5 +69,52 @@ def test_offsets_of_a_transaction_that_was_aborted_never_count(kafka: Broker) ->
         exactly_once.begin_transaction()
         keep(exactly_once, offsets, 0, copied)
         outcome(120)
+    wait_for(lambda: markers(kafka, offsets) == 2)
 
     assert [one.offset for one in positions(kafka, offsets)] == [10]
+
+
+def test_what_lies_behind_an_open_transaction_of_the_same_partition_stands(kafka: Broker) -> None:
+    """As Connect reads it, in the order of the log: a worker that was fenced off was late."""
+    offsets = topic(kafka, cleanup_policy="compact")
+    exactly_once, plain = transactional(kafka, offsets), Producer(kafka.client())
+    exactly_once.begin_transaction()
+    keep(exactly_once, offsets, 0, 41)
+    keep(plain, offsets, 0, 50)
+    exactly_once.commit_transaction(120)
+    wait_for(lambda: markers(kafka, offsets) == 1)
+
+    assert [one.offset for one in positions(kafka, offsets)] == [51]
+
+
+@pytest.mark.slow
+def test_a_real_mirrormaker_that_copies_exactly_once_tells_how_far_it_is(kafka: Broker) -> None:
+    copied = topic(kafka)
+    produce(kafka, copied, range(1_700_000_000_000, 1_700_000_000_030))
+    flow = ReplicationFlow("A->B", "B", f"mm2-offsets.{A}.internal", f"{A}.", topics=Patterns((copied,)))
+
+    def found() -> list[KeptPosition]:
+        if flow.offsets_topic not in admin(kafka).list_topics(timeout=60).topics:
+            return []
+        return read_flow(flow, Cluster(B, B), Connection(B, extra=dict(kafka.client())), 0, None)
+
+    with Mirror({A: kafka, B: kafka}, [Flow(A, B, copied)], exactly_once=True) as mirror:
+        deadline = time.monotonic() + 300
+        while [one.offset for one in found()][-1:] != [30]:
+            assert time.monotonic() < deadline, mirror.log[-3_000:]
+            time.sleep(0.3)
+
+    assert markers(kafka, str(flow.offsets_topic)) > 0, "it wrote in transactions"
+
+
+def markers(kafka: Broker, name: str) -> int:
+    """How many transactions have ended in the first partition: brokers write that after who ended them was answered."""
+    settings = {"group.id": "none", "isolation.level": "read_uncommitted", "enable.partition.eof": True}
+    consumer = Consumer({**kafka.client(), **settings})
+    first, end = consumer.get_watermark_offsets(TopicPartition(name, 0), timeout=60)
+    consumer.assign([TopicPartition(name, 0, first)])
+    records = 0
+    while (message := consumer.poll(60)) is not None and not message.error():
+        records += 1
+    consumer.close()
+    return int(end - first) - records

@@ -52,7 +52,7 @@ def lookups_by_time(client: Client, topics: dict[str, Topic]) -> Finding:
     offsets = Offsets(client, topics)
     ends = offsets.ends()
     filled = sum(end > 0 for end in ends.values())
-    without = offsets.find_without_times(ends)
+    without = offsets.find_without_times(ends, of_each=True)
     if not filled:
         return Finding(True, "offsets by time: no topic holds a record yet, so this was not tried")
     if not without:

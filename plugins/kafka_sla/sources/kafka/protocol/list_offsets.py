@@ -26,7 +26,6 @@ from kafka_sla.sources.kafka.protocol.client import TAKE_OVER_S, Ask, Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
 from kafka_sla.sources.kafka.protocol.kafka_python import OffsetSpec
 from kafka_sla.sources.kafka.protocol.partition_messages import list_offsets
-from kafka_sla.sources.kafka.protocol.partition_rows import Rows
 from kafka_sla.sources.kafka.protocol.topics import Topic, TopicPartition, read_topic
 
 NO_TIMES = (UnsupportedVersionError, UnsupportedForMessageFormatError, IncompatibleBrokerVersion, InvalidRequestError)
@@ -66,6 +65,10 @@ class Offsets:
         """All partitions that still answer."""
         return sorted(self._leaders.keys() - self._gone)
 
+    def answering(self, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Those of partitions that did not stop to answer since."""
+        return {tp: end for tp, end in ends.items() if tp not in self._gone}
+
     def leader(self, tp: TopicPartition) -> int | None:
         """The node that leads a partition; None where there is none."""
         return self._leaders.get(tp)
@@ -75,17 +78,18 @@ class Offsets:
         """Partitions in which offsets cannot be looked up by time, as far as this was found out."""
         return frozenset(self._without_times)
 
-    def find_without_times(self, ends: Mapping[TopicPartition, int]) -> set[TopicPartition]:
+    def find_without_times(self, ends: Mapping[TopicPartition, int], *, of_each: bool = False) -> set[TopicPartition]:
         """Partitions that know no times, and those of topics that hold records and answer that none has a time: lookups
         there would not be true, and are left out from here on. `ends`: log ends, read before.
 
         A whole topic must answer so: compaction may leave a partition without any record between its start and end. One
-        that knows a time speaks for its topic; a partition that refuses to be asked all the same is found when it is.
+        that knows a time speaks for its topic unless `of_each`; partitions that refuse to be asked all the same are
+        found when they are.
         """
         filled: Asked = {tp: (0,) for tp, end in ends.items() if end}
         answers, timed = Answers(), set[str]()
         one_a_topic = list({tp.topic: tp for tp in filled}.values())
-        for some in (one_a_topic, filled):
+        for some in (filled,) if of_each else (one_a_topic, filled):
             answers |= self._found({tp: (0,) for tp in some if tp.topic not in timed and tp not in answers})
             timed |= {tp.topic for tp, found in answers.items() if found[0].offset >= 0}
         silent = [tp for tp in answers if tp.topic not in timed]
@@ -110,13 +114,14 @@ class Offsets:
         self.offset_lookups += sum(len(asked) for asked in times.values())
         return self._found(times)
 
-    def _found(self, times: Asked) -> Answers:
+    def _found(self, times: Asked, failed: Mapping[TopicPartition, KafkaError] | None = None) -> Answers:
+        """`failed`: the errors of what was asked already."""
         answers: Answers = {}
         left_out = self._gone or self._without_times
         waiting: Asked = {
             tp: asked for tp, asked in times.items() if asked and not (left_out and self._is_left_out(tp, asked))
         }
-        errors = self._ask(waiting, answers)
+        errors = dict(failed) if failed else self._ask(waiting, answers)
         for pause_s in TAKE_OVER_S:
             moving = [tp for tp, error in errors.items() if error.retriable and tp not in self._offline]
             if not moving:
@@ -143,24 +148,34 @@ class Offsets:
         ]
 
     def _extremes(self, spec: int) -> dict[TopicPartition, int]:
-        """One offset of every partition: all are asked the same, and the answers are taken as columns. Where one of a
-        topic has an error, the whole topic is asked once more, one partition after the other."""
+        """One offset of every partition: all are asked the same, and the answers are taken as columns. Only what has an
+        error is asked again one partition after the other."""
         asked = self._by_leader()
         self.offset_lookups += sum(len(tps) for topics in asked.values() for tps in topics.values())
         asks = [
-            Ask(node, list_offsets({t: _columns(tps, spec) for t, tps in of.items()})) for node, of in asked.items()
+            Ask(node, list_offsets({topic: _columns(tps, spec) for topic, tps in topics.items()}))
+            for node, topics in asked.items()
         ]
         found: dict[TopicPartition, int] = {}
-        again: Asked = {}
+        failed: dict[TopicPartition, KafkaError] = {}
         for topics, answer in zip(asked.values(), self._client.ask(asks), strict=True):
-            told = {} if isinstance(answer, KafkaError) else dict(answer.topics)
-            for topic, tps in topics.items():
-                offset = _of_all(tps, told.get(topic))
-                if len(offset) == len(tps):
-                    found |= zip(tps, offset, strict=True)
-                else:
-                    again |= dict.fromkeys(tps, (spec,))
-        return found | {tp: answer[spec].offset for tp, answer in self._found(again).items()}
+            if isinstance(answer, KafkaError):
+                failed |= dict.fromkeys((tp for tps in topics.values() for tp in tps), answer)
+                continue
+            for topic, rows in answer.topics:
+                tps = {tp.partition: tp for tp in topics[topic]}
+                columns = (rows[name].tolist() for name in ("partition", "error", "offset"))
+                if not rows["error"].any():
+                    partitions, _, offsets = columns
+                    found |= zip(map(tps.__getitem__, partitions), offsets, strict=True)
+                    continue
+                for partition, error, offset in zip(*columns, strict=True):
+                    if error:
+                        failed[tps[partition]] = for_code(error)()
+                    else:
+                        found[tps[partition]] = offset
+        again = self._found(dict.fromkeys(failed, (spec,)), failed)
+        return found | {tp: answer[spec].offset for tp, answer in again.items()}
 
     def _by_leader(self) -> dict[int, dict[str, list[TopicPartition]]]:
         places: dict[int, dict[str, list[TopicPartition]]] = {}
@@ -218,14 +233,6 @@ class Offsets:
 
 def _columns(tps: Sequence[TopicPartition], spec: int) -> tuple[Ints, Ints]:
     return np.fromiter((tp.partition for tp in tps), np.int64, len(tps)), np.full(len(tps), spec, np.int64)
-
-
-def _of_all(tps: Sequence[TopicPartition], rows: Rows | None) -> list[int]:
-    """The offset of each of a topic's partitions; none unless all are answered without an error."""
-    if rows is None or rows["error"].any():
-        return []
-    offset = dict(zip(rows["partition"].tolist(), rows["offset"].tolist(), strict=True))
-    return [offset[tp.partition] for tp in tps if tp.partition in offset]
 
 
 def _request(asked: _Batch) -> Any:
