@@ -134,8 +134,10 @@ def _untimed(
 def _without_prehistory(points: list[Point], begin: int) -> list[Point]:
     """Of the times before `begin` at which the partition was still empty, keep the last: the others say less."""
     empty = [point.at for point in points if not point.exact and point.offset == 0 and point.at < begin]
-    last = max(empty, default=begin)
-    return [point for point in points if point.at >= last or point.exact or point.offset] if empty else points
+    if not empty:
+        return points
+    last = max(empty)
+    return [point for point in points if point.at >= last or point.exact or point.offset]
 
 
 def _slices(start: int, end: int) -> Iterator[tuple[int, int]]:
