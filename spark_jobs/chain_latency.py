@@ -21,7 +21,7 @@ from kafka_sla.model.tables import CHAIN_LATENCY, CONSUMER_LATENCY
 from kafka_sla.spark.job_spec import CHAIN_MARGIN, Job, Replay, chain_reach
 from kafka_sla.spark_jobs.events.chunks import Chunk, whole_chunk
 from kafka_sla.spark_jobs.events.frames import events
-from kafka_sla.spark_jobs.events.python_workers import map_batches
+from kafka_sla.spark_jobs.events.python_workers import BatchFunction, map_batches
 from kafka_sla.spark_jobs.events.sort import Sorted, TaskEvents, in_order, ints
 from kafka_sla.spark_jobs.metrics import Inputs, Metric
 from kafka_sla.spark_jobs.numeric.arrays import NONE, Floats, Ints
@@ -77,7 +77,7 @@ def _replay(replay: Replay, slas: tuple[MeasuredSla, ...], since: datetime) -> R
     return replace(replay, cluster=cluster, commits_since=since, anew=())
 
 
-def following(job: Job) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def following(job: Job) -> BatchFunction:
     """A function of the blocks of all events: rows of the table."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -3,7 +3,7 @@ and no credentials. Knows no table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from kafka_sla.files import files_below
 from kafka_sla.object_stores import reaching
 from kafka_sla.parquet_files import batches, parquet_file
-from kafka_sla.spark_jobs.events.python_workers import map_batches
+from kafka_sla.spark_jobs.events.python_workers import BatchFunction, map_batches
 from kafka_sla.spark_jobs.events.task_ranges import given, indexes
 
 _PARQUET = ".parquet"
@@ -28,7 +28,7 @@ def _files(place: str) -> list[str]:
     return [place] if place.endswith(_PARQUET) else sorted(p for p in files_below(place) if p.endswith(_PARQUET))
 
 
-def _reading(files: Sequence[str], schema: pa.Schema) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _reading(files: Sequence[str], schema: pa.Schema) -> BatchFunction:
     """A function for `map_batches`: indexes of files in, their rows out."""
 
     def run(indexes_of_task: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

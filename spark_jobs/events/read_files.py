@@ -38,6 +38,7 @@ from kafka_sla.parquet_files import batches, parquet_file
 from kafka_sla.spark.job_spec import NEXT_POLL_US, Job, Replay
 from kafka_sla.spark_jobs.events import layouts
 from kafka_sla.spark_jobs.events.layouts import LAYOUTS, NAME
+from kafka_sla.spark_jobs.events.python_workers import BatchFunction
 from kafka_sla.spark_jobs.events.shuffle import blocks_of
 from kafka_sla.spark_jobs.events.task_ranges import given
 from kafka_sla.spark_jobs.numeric.arrays import Bools, Ints
@@ -60,7 +61,6 @@ KINDS = FACTS | PUBLISHED
 _TASK_ROWS = 1_000_000
 _BATCH_ROWS, _BATCH_PUBLISHED = 1_000_000, 100_000
 """Rows of facts are short, those of metrics hold lists."""
-BlockReader = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def shares(job: Job, share_rows: int = 2 * _TASK_ROWS) -> list[list[Part]]:
     return found
 
 
-def reading(job: Job, parts: list[list[Part]], tasks: int) -> BlockReader:
+def reading(job: Job, parts: list[list[Part]], tasks: int) -> BatchFunction:
     """A function for `map_batches`: indexes of shares in, the blocks of their events out."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

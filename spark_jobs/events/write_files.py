@@ -22,6 +22,7 @@ from kafka_sla.model.arrow_schemas import arrow_schema, of_load
 from kafka_sla.model.tables import Table
 from kafka_sla.object_stores import located, reaching
 from kafka_sla.parquet_files import write_options
+from kafka_sla.spark_jobs.events.python_workers import BatchFunction
 from kafka_sla.spark_jobs.events.task_ranges import given
 from kafka_sla.spark_jobs.numeric.scans import begins
 
@@ -53,9 +54,7 @@ class Target:
         return of_load(table, rows, self.load_id, self.interval_start)
 
 
-def writing(
-    target: Target, measured: TaskTables, asked: RowRules | None = None
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def writing(target: Target, measured: TaskTables, asked: RowRules | None = None) -> BatchFunction:
     """A function for `map_batches`: what `measured` makes of a task's batches lands in one file a table."""
     rules = asked or {}
 
@@ -87,7 +86,7 @@ def one_table(table: Table) -> TaskTables:
 
 def rewriting(
     target: Target, table: Table, paths: Sequence[str], change: Callable[[pa.Table], pa.Table]
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+) -> BatchFunction:
     """The same for indexes of files that tasks of this load wrote: what `change` makes of their rows lands."""
 
     def measured(batches: Iterable[pa.RecordBatch]) -> Iterator[Mapping[Table, pa.Table]]:

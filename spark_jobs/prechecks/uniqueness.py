@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from kafka_sla.files import sizes_of
 from kafka_sla.object_stores import reaching
 from kafka_sla.parquet_files import batches, parquet_file
-from kafka_sla.spark_jobs.events.python_workers import map_batches
+from kafka_sla.spark_jobs.events.python_workers import BatchFunction, map_batches
 from kafka_sla.spark_jobs.events.spark_versions import by_task
 from kafka_sla.spark_jobs.events.task_ranges import given, indexes
 
@@ -56,7 +56,7 @@ def rows_are_unique(spark: SparkSession, asked: Sequence[UniqueColumns]) -> list
 
 def _hashing(
     shares: Sequence[Sequence[tuple[int, str]]], columns: Sequence[Sequence[str]], tasks: int
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+) -> BatchFunction:
     """A function for `map_batches`: indexes of shares in, the hashes of their rows by task out."""
     borders = np.array([(n << 64) // tasks for n in range(1, tasks)], dtype=np.uint64)
 

@@ -225,16 +225,17 @@ def _measure(chunk: Chunk, step: Steps, commit: Ints, start: Ints, stop: Ints, f
         unread,
         high,
         negative,
-        _perishable(chunk, step, commit, high) | t.ranges.unread(epoch, found.range, step.horizon[commit]),
+        perishable(chunk, chunk.gp[commit], step.horizon[commit], high)
+        | t.ranges.unread(epoch, found.range, step.horizon[commit]),
         found.method,
     )
 
 
-def _perishable(chunk: Chunk, step: Steps, commit: Ints, high: Floats) -> Bools:
-    """May compaction have removed what each commit consumed, before it could be read?"""
-    old = np.flatnonzero(high > UNCOMPACTED_US / _MS)
-    found = np.zeros(len(commit), dtype=np.bool_)
-    found[old] = chunk.compacts(chunk.gp[commit[old]], step.horizon[commit[old]])
+def perishable(chunk: Chunk, gp: Ints, at: Ints, age_ms: Floats) -> Bools:
+    """May compaction have removed records of each group-partition's topic that are so old, at most, at that instant?"""
+    old = np.flatnonzero(age_ms > UNCOMPACTED_US / _MS)
+    found = np.zeros(len(gp), dtype=np.bool_)
+    found[old] = chunk.compacts(gp[old], at[old])
     return found
 
 

@@ -11,7 +11,7 @@ from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.positions import BETWEEN_LIVES, BEYOND_END, OTHER_LIFE, VALID
 from kafka_sla.spark_jobs.numeric.produced_timeline import middle
 from kafka_sla.spark_jobs.numeric.scans import last_until, value_at
-from kafka_sla.spark_jobs.windows.segments import UNCOMPACTED_US, Steps, carried_over, log_start_at
+from kafka_sla.spark_jobs.windows.segments import UNCOMPACTED_US, Steps, carried_over, log_start_at, perishable
 
 _MS = 1_000.0
 
@@ -138,8 +138,8 @@ def _still_there(chunk: Chunk, grid: GridRows, epoch: Ints, waiting: Ints, log_e
     at_most = t.start_at_most(epoch, grid.end, grid.start, grid.end)
     young = t.last_until(epoch, grid.end - UNCOMPACTED_US)
     newer = np.where(young >= t.lo[epoch], t.offset[np.clip(young, 0, None)] if len(t.at) else NONE, NONE)
-    perishable = chunk.compacts(grid.gp, grid.end) & (high > UNCOMPACTED_US / _MS)
-    first = np.maximum(at_most, np.where(perishable, np.minimum(newer, log_end - 1), NONE))
+    removable = perishable(chunk, grid.gp, grid.end, high)
+    first = np.maximum(at_most, np.where(removable, np.minimum(newer, log_end - 1), NONE))
     found = np.where(first == FAR, 0.0, np.inf)
     moved = np.flatnonzero((first > waiting) & (first < FAR))
     found[moved] = backlog_age(chunk, epoch[moved], first[moved], *[grid.end[moved]] * 2)[1]

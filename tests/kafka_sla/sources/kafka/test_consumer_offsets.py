@@ -15,7 +15,17 @@ from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Cluster, Connection, Interval, Patterns, floor_time
 from kafka_sla.pipeline import steps
 from kafka_sla.sources.kafka.snapshot import Snapshot
-from tests.kafka_sla.sources.kafka.traffic import admin, commit, joined, look, ms, produce, this_minute, topic
+from tests.kafka_sla.sources.kafka.traffic import (
+    admin,
+    commit,
+    in_transactions,
+    joined,
+    look,
+    ms,
+    produce,
+    this_minute,
+    topic,
+)
 
 
 def decoded(seen: Snapshot) -> list[tuple[str, str, int, int | None]]:
@@ -27,9 +37,7 @@ def decoded(seen: Snapshot) -> list[tuple[str, str, int, int | None]]:
 
 def transactional(kafka: Broker, source: str) -> tuple[Producer, Consumer]:
     """Who writes in transactions, and who reads the topic for it in the group of the topic's name."""
-    producer = Producer({**kafka.client(), "transactional.id": source})
-    producer.init_transactions(120)
-    return producer, joined(kafka, f"g-{source}", source)
+    return in_transactions(kafka, source), joined(kafka, f"g-{source}", source)
 
 
 def send_offset(kafka: Broker, producer: Producer, consumer: Consumer, source: str, offset: int) -> None:

@@ -13,14 +13,14 @@ from demo.broker import Cluster as Broker
 from demo.mirror import Flow, Mirror
 from kafka_sla.model.entities import Cluster, Connection, KeptPosition, Patterns, ReplicationFlow, epoch_ms
 from kafka_sla.sources.kafka.mm2_offsets import read_flow
-from tests.kafka_sla.sources.kafka.traffic import admin, produce, topic, wait_for
+from tests.kafka_sla.sources.kafka.traffic import admin, in_transactions, produce, topic, wait_for
 
 A, B = "prod-eu.west-1", "backup"
 
 
 def keep(producer: Producer, offsets: str, partition: int, copied: int) -> None:
     """Writes what Connect writes: the last record that was copied of a partition."""
-    key = ["MirrorSourceConnector", {"cluster": "prod-eu.west-1", "partition": partition, "topic": "orders.v2"}]
+    key = ["MirrorSourceConnector", {"cluster": A, "partition": partition, "topic": "orders.v2"}]
     producer.produce(offsets, json.dumps({"offset": copied}), json.dumps(key), partition=0)
     assert producer.flush(120) == 0
 
@@ -34,15 +34,9 @@ def now_ms() -> int:
     return epoch_ms(datetime.now(UTC))
 
 
-def transactional(kafka: Broker, name: str) -> Producer:
-    producer = Producer({**kafka.client(), "transactional.id": name})
-    producer.init_transactions(120)
-    return producer
-
-
 def test_offsets_written_in_a_transaction_count_from_when_it_was_committed_on(kafka: Broker) -> None:
     offsets = topic(kafka, cleanup_policy="compact")
-    exactly_once, plain = transactional(kafka, offsets), Producer(kafka.client())
+    exactly_once, plain = in_transactions(kafka, offsets), Producer(kafka.client())
     exactly_once.begin_transaction()
     keep(exactly_once, offsets, 0, 41)
     keep(plain, offsets, 1, 6)
@@ -64,7 +58,7 @@ def test_offsets_written_in_a_transaction_count_from_when_it_was_committed_on(ka
 
 def test_offsets_of_a_transaction_that_was_aborted_never_count(kafka: Broker) -> None:
     offsets = topic(kafka, cleanup_policy="compact")
-    exactly_once = transactional(kafka, offsets)
+    exactly_once = in_transactions(kafka, offsets)
     for copied, outcome in ((9, exactly_once.commit_transaction), (20, exactly_once.abort_transaction)):
         exactly_once.begin_transaction()
         keep(exactly_once, offsets, 0, copied)
@@ -77,7 +71,7 @@ def test_offsets_of_a_transaction_that_was_aborted_never_count(kafka: Broker) ->
 def test_what_lies_behind_an_open_transaction_of_the_same_partition_stands(kafka: Broker) -> None:
     """As Connect reads it, in the order of the log: a worker that was fenced off was late."""
     offsets = topic(kafka, cleanup_policy="compact")
-    exactly_once, plain = transactional(kafka, offsets), Producer(kafka.client())
+    exactly_once, plain = in_transactions(kafka, offsets), Producer(kafka.client())
     exactly_once.begin_transaction()
     keep(exactly_once, offsets, 0, 41)
     keep(plain, offsets, 0, 50)

@@ -17,7 +17,7 @@ from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 from kafka_sla.sources.kafka.record_sampling import Contents, OffsetSpan
 from kafka_sla.sources.kafka.snapshot import Snapshot
-from tests.kafka_sla.sources.kafka.traffic import admin, commit, look, produce, this_minute, topic
+from tests.kafka_sla.sources.kafka.traffic import admin, commit, in_transactions, look, produce, this_minute, topic
 
 Row = dict[str, Any]
 
@@ -68,8 +68,7 @@ def seen_by_a_group(kafka: Broker, name: str, position: int, over: Interval) -> 
 
 def transactions(kafka: Broker, name: str, *outcomes: tuple[int, str]) -> Producer:
     """So many records in each transaction, which is then committed, aborted or left open."""
-    producer = Producer({**kafka.client(), "transactional.id": name})
-    producer.init_transactions(120)
+    producer = in_transactions(kafka, name)
     for count, outcome in outcomes:
         producer.begin_transaction()
         for _ in range(count):

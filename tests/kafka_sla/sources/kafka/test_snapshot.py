@@ -19,6 +19,7 @@ from tests.kafka_sla.sources.kafka.traffic import (
     add_partitions,
     admin,
     commit,
+    in_transactions,
     interval,
     joined,
     look,
@@ -201,8 +202,7 @@ def test_a_compacted_topic_makes_no_untrue_points(kafka: Broker) -> None:
 
 def test_transactions_count_with_their_markers(kafka: Broker) -> None:
     name, now = topic(kafka), epoch_ms(datetime.now(UTC))
-    producer = Producer({**kafka.client(), "transactional.id": name})
-    producer.init_transactions(120)
+    producer = in_transactions(kafka, name)
     for outcome in (producer.commit_transaction, producer.abort_transaction):
         producer.begin_transaction()
         producer.produce(name, b"x", timestamp=now - 1_000)
@@ -217,8 +217,7 @@ def test_transactions_count_with_their_markers(kafka: Broker) -> None:
 def test_a_marker_that_nobody_reads_is_not_waiting(kafka: Broker) -> None:
     """A group whose position stays before the last marker has read all, for as long as the topic is idle."""
     name, now = topic(kafka), epoch_ms(datetime.now(UTC))
-    producer = Producer({**kafka.client(), "transactional.id": name})
-    producer.init_transactions(120)
+    producer = in_transactions(kafka, name)
     for _ in range(2):
         producer.begin_transaction()
         producer.produce(name, b"x", timestamp=now)
@@ -233,8 +232,7 @@ def test_a_marker_that_nobody_reads_is_not_waiting(kafka: Broker) -> None:
 
 def test_an_open_transaction_is_part_of_the_end(kafka: Broker) -> None:
     name = topic(kafka)
-    producer = Producer({**kafka.client(), "transactional.id": name})
-    producer.init_transactions(120)
+    producer = in_transactions(kafka, name)
     producer.begin_transaction()
     producer.produce(name, b"x")
     producer.flush()

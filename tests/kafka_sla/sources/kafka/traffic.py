@@ -95,6 +95,13 @@ def produce(broker: Broker, name: str, times_ms: Iterable[int], partition: int =
     assert refused == []
 
 
+def in_transactions(broker: Broker, name: str) -> Producer:
+    """Who writes in transactions of this id, and has begun none."""
+    producer = Producer({**broker.client(), "transactional.id": name})
+    producer.init_transactions(120)
+    return producer
+
+
 def commit(broker: Broker, group: str, name: str, offset: int, partition: int = 0) -> None:
     """Commit as clients do: again where the coordinator, another broker than the one that leads, does not know a new
     topic yet."""

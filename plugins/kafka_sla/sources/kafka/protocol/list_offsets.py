@@ -164,16 +164,11 @@ class Offsets:
                 continue
             for topic, rows in answer.topics:
                 tps = {tp.partition: tp for tp in topics[topic]}
-                columns = (rows[name].tolist() for name in ("partition", "error", "offset"))
-                if not rows["error"].any():
-                    partitions, _, offsets = columns
-                    found |= zip(map(tps.__getitem__, partitions), offsets, strict=True)
-                    continue
-                for partition, error, offset in zip(*columns, strict=True):
-                    if error:
-                        failed[tps[partition]] = for_code(error)()
-                    else:
-                        found[tps[partition]] = offset
+                refused = rows["error"] != 0
+                told = (rows[name][~refused].tolist() for name in ("partition", "offset"))
+                found |= {tps[partition]: offset for partition, offset in zip(*told, strict=True)}
+                errors = (rows[name][refused].tolist() for name in ("partition", "error"))
+                failed |= {tps[partition]: for_code(error)() for partition, error in zip(*errors, strict=True)}
         again = self._found(dict.fromkeys(failed, (spec,)), failed)
         return found | {tp: answer[spec].offset for tp, answer in again.items()}
 
