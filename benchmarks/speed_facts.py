@@ -1,8 +1,8 @@
 """Facts of consumers that never were, as many as asked for: offsets of partitions and of groups. Knows no store.
 
 Every group reads one topic. Records come at a steady rate, with a burst every tenth minute; each partition is read and
-committed at its own second. What is stored of it is what the package itself would have stored: all commits, a polled
-end every five minutes and a look-up a minute between.
+committed at its own second, or up to `uneven_ms` later. What is stored of it is what the package itself would have
+stored: all commits, a polled end every five minutes and a look-up a minute between.
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ class Shape:
     point_seconds: float = 60
     records_per_second: float = 50
     """Per partition."""
+    uneven_ms: int = 0
+    """How much commits, and what log ends tell, are out of step, at most. Nothing is as regular as a clock, and what is
+    takes less room, and time."""
 
     @property
     def topics(self) -> int:
@@ -76,7 +79,7 @@ def log_offsets(shape: Shape, interval: Interval) -> pa.Table:
         *_place(shape, gp),
         _times(at),
         pa.array(np.zeros(len(at), dtype=np.int64), mask=~polled),
-        pa.array(_written(shape, at)),
+        pa.array(_written(shape, at - _uneven(shape, len(at), 0))),
         source,
     ]
     return _table(LOG_OFFSETS, columns)
@@ -88,13 +91,21 @@ def committed_offsets(shape: Shape, interval: Interval) -> pa.Table:
     step = int(shape.commit_seconds * 1e6)
     at = np.arange(start, end, step, dtype=np.int64)
     gp = np.repeat(np.arange(shape.group_partitions), len(at))
-    at = np.tile(at, shape.group_partitions) + gp * 7_919_000 % step // 1_000 * 1_000
+    own_second = gp * 7_919_000 % (step - shape.uneven_ms * 1_000) // 1_000 * 1_000
+    at = np.tile(at, shape.group_partitions) + own_second
     late = (_LATE_MS + (at // step * 7_919 + gp * 104_729) % 2_000) * 1_000
     cluster, topic, partition = _place(shape, gp)
     group = _names("group", shape.topics, gp // shape.partitions)
     source = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(at), dtype=np.int8)), ["commit_log"])
-    columns = [cluster, group, topic, partition, _times(at), pa.array(_written(shape, at - late)), source]
+    told_at = _times(at + _uneven(shape, len(at), 1))
+    offset = pa.array(_written(shape, at - late - _uneven(shape, len(at), 2)))
+    columns = [cluster, group, topic, partition, told_at, offset, source]
     return _table(COMMITTED_OFFSETS, columns)
+
+
+def _uneven(shape: Shape, count: int, seed: int) -> Ints:
+    """So many waits, µs."""
+    return np.random.default_rng(seed).integers(0, shape.uneven_ms, count, endpoint=True) * 1_000
 
 
 def _written(shape: Shape, at: Ints) -> Ints:

@@ -48,7 +48,7 @@ class Measured:
 
 def past(count: float = 30, group_partitions: int = 1_000) -> str:
     """So many days of one size, and where the time goes."""
-    found = recompute(Shape(group_partitions), count)
+    found = recompute(Shape(group_partitions, uneven_ms=500), count)
     rows = [(name, seconds(took), f"{100 * took / found.wall:.0f} %") for name, took in found.steps.items()]
     rows.append(("everything", seconds(found.wall), "100 %"))
     return (

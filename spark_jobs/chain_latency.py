@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from kafka_sla.model.arrow_schemas import arrow_columns
@@ -20,9 +19,11 @@ from kafka_sla.model.entities import MeasuredSla, Patterns, Stage
 from kafka_sla.model.tables import CHAIN_LATENCY, CONSUMER_LATENCY
 from kafka_sla.spark.job_spec import CHAIN_MARGIN, Job, Replay, chain_reach
 from kafka_sla.spark_jobs.events.chunks import Chunk, whole_chunk
+from kafka_sla.spark_jobs.events.columns import flagged, ints
 from kafka_sla.spark_jobs.events.frames import events
+from kafka_sla.spark_jobs.events.layouts import CARRIED
 from kafka_sla.spark_jobs.events.python_workers import BatchFunction, map_batches
-from kafka_sla.spark_jobs.events.sort import Sorted, TaskEvents, in_order, ints
+from kafka_sla.spark_jobs.events.sort import TaskEvents, in_order
 from kafka_sla.spark_jobs.metrics import Inputs, Metric
 from kafka_sla.spark_jobs.numeric.arrays import NONE, Floats, Ints
 from kafka_sla.spark_jobs.single_pass import scope_of
@@ -99,10 +100,11 @@ def following(job: Job) -> BatchFunction:
 def _as_observed(events: TaskEvents) -> TaskEvents:
     """Without carried positions of group-partitions that facts tell of: what came before these is not followed."""
     rows = events.commits.rows
-    carried = pc.fill_null(rows["carried"], False).to_numpy()
-    key = events.commits.place * len(events.groups) + ints(rows, "group")
-    kept = ~carried | ~np.isin(key, key[~carried])
-    return replace(events, commits=Sorted(rows.filter(pa.array(kept)), events.commits.place[kept]))
+    carried = flagged(rows, CARRIED)
+    keys = [kind.place * len(events.groups) + ints(kind.rows, "group") for kind in (events.commits, events.carried)]
+    told = keys[0][~carried]
+    kept = ~carried | ~np.isin(keys[0], told)
+    return replace(events, commits=events.commits.only(kept), carried=events.carried.only(~np.isin(keys[1], told)))
 
 
 def _places(chunk: Chunk, cluster: str, stage: Stage, places: list[tuple[str, str, int]]) -> StagePlaces:

@@ -16,8 +16,8 @@ from kafka_sla.model.entities import epoch_ms
 from kafka_sla.model.tables import NON_CONSUMED
 from kafka_sla.spark.job_spec import Job
 from kafka_sla.spark_jobs.events.chunks import CONFIG_US, Chunk
+from kafka_sla.spark_jobs.events.columns import ints
 from kafka_sla.spark_jobs.events.counted_groups import counted_groups
-from kafka_sla.spark_jobs.events.sort import ints
 from kafka_sla.spark_jobs.metrics import Metric
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NEVER_MS, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.log_start_moves import COMMIT, POLL, WINDOW, Counted, LogStartEvents, counted

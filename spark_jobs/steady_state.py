@@ -90,7 +90,9 @@ class StateSpans:
 def states(chunk: Chunk, step: Steps, parts: Segments, grid: GridRows, slas: tuple[MeasuredSla, ...]) -> pa.Array:
     """Per row the list of its states (type STATES), in the order of `slas`."""
     caught_age = _age_at_commits(chunk, step)
-    every = {int(at): json.loads(chunk.carry[int(at)].as_py() or "{}") for at in np.flatnonzero(chunk.carried)}
+    every = {
+        int(at): json.loads(chunk.carry[int(chunk.gp[at])].as_py() or "{}") for at in np.flatnonzero(chunk.carried)
+    }
     found = [_of_sla(sla, chunk, step, parts, grid, caught_age, _carried(sla, every)) for sla in slas]
     rows = np.concatenate([f[0] for f in found]) if found else np.zeros(0, dtype=np.int64)
     structs = pa.concat_arrays([f[1] for f in found]) if found else pa.array([], _struct())

@@ -60,15 +60,21 @@ def parquet_file(path: str, dictionaries: Sequence[str] = ()) -> Iterator[pq.Par
 
 
 def batches(
-    file: pq.ParquetFile, columns: Sequence[str] | None = None, size: int = 65_536, groups: Sequence[int] | None = None
+    file: pq.ParquetFile,
+    columns: Sequence[str] | None = None,
+    size: int = 65_536,
+    groups: Sequence[int] | None = None,
+    *,
+    use_threads: bool = True,
 ) -> Iterator[pa.RecordBatch]:
     """Rows of the file, or of some row groups; all of them: the header of a page, which has no checksum, can hide some.
-    To be used up inside `parquet_file`, which says what is damaged."""
+    To be used up inside `parquet_file`, which says what is damaged. Not `use_threads`: where others use each processor.
+    """
     groups = list(range(file.num_row_groups)) if groups is None else groups
     missing = sum(file.metadata.row_group(group).num_rows for group in groups)
     if not missing:
         return
-    for batch in file.iter_batches(size, row_groups=groups, columns=columns):
+    for batch in file.iter_batches(size, row_groups=groups, columns=columns, use_threads=use_threads):
         missing -= batch.num_rows
         yield batch
     if missing:

@@ -12,18 +12,19 @@ import json
 from collections import defaultdict
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_sla.spark_jobs.events.layouts import COMMITS, GROUP_PARTITION, LAYOUTS
+from kafka_sla.spark_jobs.events.layouts import CARRIED, CERTAIN, COMMITS, GROUP_PARTITION, LAYOUTS
 from kafka_sla.spark_jobs.numeric.positions import VALID
 
+_OWN = [("log_start", pa.int64()), ("log_end", pa.int64()), ("carry", pa.string())]
+"""What only a carried position has: the bounds of the log, and its steady states as JSON."""
 _Key = tuple[str, str, int, str]
 
 
 def carried_commits(latency: pa.Table, states: pa.Table, status: pa.Table) -> pa.Table:
-    """One commit per group-partition that the published rows know, in the layout of commits."""
+    """One commit per group-partition that the published rows know: the layout of commits, and the columns of _OWN."""
     keys = _keys(latency)
     known = latency.append_column("carry", pa.array(_carry(keys, states), pa.string()))
     there = set(keys)
@@ -55,15 +56,10 @@ def _last_evaluated(status: pa.Table) -> pa.Table:
 
 
 def _as_commits(rows: pa.Table) -> pa.Table:
-    never, always = (np.full(rows.num_rows, flag) for flag in (False, True))
-    own = (*GROUP_PARTITION, "at", "offset", "log_start", "log_end", "invalid", "carry")
-    columns = {name: rows[name] for name in own} | {
-        "polled": never,
-        "certain": pc.invert(rows["polled"]),
-        "earlier_lost": never,
-        "carried": always,
-    }
-    return pa.table({name: columns[name] for name in LAYOUTS[COMMITS].names}).cast(LAYOUTS[COMMITS])
+    flags = pc.if_else(pc.fill_null(rows["polled"], True), CARRIED, CARRIED | CERTAIN)
+    layout = pa.schema([*LAYOUTS[COMMITS], *_OWN])
+    columns = {name: rows[name] if name in rows.column_names else flags for name in layout.names}
+    return pa.table(columns).cast(layout)
 
 
 def _keys(rows: pa.Table) -> list[_Key]:

@@ -12,7 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_sla.spark.job_spec import NEXT_POLL_US
-from kafka_sla.spark_jobs.events.sort import Sorted, TaskEvents, filled, ints
+from kafka_sla.spark_jobs.events.columns import flagged, ints
+from kafka_sla.spark_jobs.events.layouts import CARRIED, CERTAIN, EARLIER_LOST, LOOKED_UP, POLLED
+from kafka_sla.spark_jobs.events.sort import Sorted, TaskEvents
 from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Ints
 from kafka_sla.spark_jobs.numeric.offset_ranges import RangeRows
 from kafka_sla.spark_jobs.numeric.polls import Observations, PollTimes, alike, evidence, lost_before
@@ -22,7 +24,7 @@ from kafka_sla.spark_jobs.numeric.scans import begins, last_until, time_order, v
 from kafka_sla.spark_jobs.numeric.topic_lives import Renewals, Seen, Standing
 
 _OF_RANGES = ("at", "offset", "until", "records", "earliest", "latest")
-_CHUNK_EVENTS = 500_000
+_CHUNK_EVENTS = 250_000
 """Events that a kernel runs on at once: so many that NumPy's per-call cost vanishes, and so few that the memory of one
 array serves the next, without being asked from the system each time."""
 _EVENTS_A_ROW, _COMMITS_AN_EVENT = 2, 5
@@ -128,7 +130,8 @@ class Chunk:
     carried: Bools
     """A position carried over from before the replayed facts, not a commit of theirs."""
     carry: pa.Array
-    """JSON of the carried steady states, null elsewhere, and of a carried position that had expired."""
+    """JSON of the carried steady states, one entry per group-partition; null where none are, and of a carried position
+    that had expired."""
     carried_log_start: Ints
     """Log start offset known at the carry-over, one entry per topic-partition; -1 without."""
     carried_log_end: Ints
@@ -159,7 +162,7 @@ class Chunk:
     def expired(self) -> Bools:
         """Carried positions of group-partitions that were gone for good before the replayed facts."""
         without: Bools = pc.is_null(self.carry).to_numpy(zero_copy_only=False)
-        return self.carried & without
+        return self.carried & without[self.gp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,16 +209,10 @@ def _span(events: TaskEvents, until: int) -> int:
     return int(known.max() - known.min()) + _MARGIN_US
 
 
-def _bools(table: pa.Table, name: str) -> Bools:
-    """A column with False for null."""
-    values: Bools = filled(table.column(name), False).to_numpy()
-    return values
-
-
 def _chunk(events: TaskEvents, configurations: Configurations, first: int, last: int) -> Chunk:
     points, ranges = events.points.between(first, last), events.ranges.between(first, last)
     at, offset, log_start = (ints(points.rows, name) for name in ("at", "offset", "log_start"))
-    polled, looked_up = (_bools(points.rows, name) for name in ("polled", "looked_up"))
+    polled, looked_up = (flagged(points.rows, flag) for flag in (POLLED, LOOKED_UP))
     seen = Seen(points.place, at, offset, log_start, polled, looked_up)
     read = _believed(RangeRows(ranges.place, *(ints(ranges.rows, name) for name in _OF_RANGES)))
     renewed = configurations.renewals(events.places.slice(first, last - first))
@@ -236,7 +233,7 @@ def _standing(commits: Sorted) -> Standing:
         commits.place,
         *(ints(commits.rows, name) for name in ("group", "at", "offset", "invalid")),
     )
-    between = np.unique(place[_bools(commits.rows, "carried") & (invalid == BETWEEN_LIVES)])
+    between = np.unique(place[flagged(commits.rows, CARRIED) & (invalid == BETWEEN_LIVES)])
     valid = invalid != BEYOND_END
     place, at = place[valid], at[valid]
     beyond = (offset[valid] > 0).astype(np.int64)
@@ -267,15 +264,10 @@ def _with_commits(
     invalid, since = checked(
         timeline, part.place, observed.at, observed.offset, alike(observed, ints(commits, "invalid"))
     )
-    lost = lost_before(observed, _bools(commits, "earlier_lost"))
-    for name, values in (("earlier_lost", lost), ("invalid", invalid)):
-        commits = commits.set_column(commits.column_names.index(name), name, pa.array(values))
-    commits = commits.append_column("invalid_from", pa.array(since))
-    kept = _rewinds_last(gp[keep], commits if len(keep) == len(gp) else commits.take(pa.array(keep)))
+    lost = lost_before(observed, flagged(commits, EARLIER_LOST))
+    keep = keep[_rewinds_last(gp[keep], observed.at[keep], observed.offset[keep])]
     carried_start, carried_end = (np.full(last_place - first_place, NONE) for _ in range(2))
-    for known, name in ((carried_start, "log_start"), (carried_end, "log_end")):
-        np.maximum.at(known, part.place, ints(commits, name))
-    gap_before = ~_bools(kept, "certain")
+    gap_before = ~observed.certain[keep]
 
     def published(kind: Sorted) -> Published:
         rows = kind.between(first_place, last_place)
@@ -283,21 +275,26 @@ def _with_commits(
         known = np.isin(own, key[first])
         return Published(np.searchsorted(key[first], own[known]), rows.rows.filter(pa.array(known)))
 
+    carried = published(events.carried)
+    for known, name in ((carried_start, "log_start"), (carried_end, "log_end")):
+        np.maximum.at(known, part.place[first][carried.gp], ints(carried.rows, name))
+    carry = np.full(len(first), NONE)
+    carry[carried.gp] = np.arange(len(carried.gp))
     fresh = ~observed.carried & (since > observed.at)
     return Chunk(
         timeline,
         _keys(events, first_place + part.place[first], group[first]),
         part.place[first],
         gp[keep],
-        ints(kept, "at"),
-        ints(kept, "offset"),
+        observed.at[keep],
+        observed.offset[keep],
         gap_before,
-        gap_before | _bools(kept, "earlier_lost"),
-        ints(kept, "invalid"),
-        ints(kept, "invalid_from"),
+        gap_before | lost[keep],
+        invalid[keep],
+        since[keep],
         polls,
-        _bools(kept, "carried"),
-        kept.column("carry").combine_chunks(),
+        observed.carried[keep],
+        carried.rows.column("carry").combine_chunks().take(pa.array(carry, mask=carry == NONE)),
         carried_start,
         carried_end,
         timeline.living,
@@ -315,23 +312,22 @@ def _keys(events: TaskEvents, place: Ints, group: Ints) -> pa.Table:
 
 
 def _observations(gp: Ints, commits: pa.Table) -> Observations:
-    flags = (_bools(commits, name) for name in ("polled", "certain", "carried"))
+    flags = (flagged(commits, flag) for flag in (POLLED, CERTAIN, CARRIED))
     return Observations(gp, ints(commits, "at"), ints(commits, "offset"), *flags)
 
 
-def _rewinds_last(gp: Ints, commits: pa.Table) -> pa.Table:
-    """Put rewinds behind other commits of the same millisecond.
+def _rewinds_last(gp: Ints, at: Ints, offset: Ints) -> Ints:
+    """The order of commits with rewinds behind other commits of the same millisecond.
 
     A group that commits and is set back at once is told in the order of its offsets, which would read as a jump back
     and a return to where it was, and what it then reads again as read in no time.
     """
-    at, offset = ints(commits, "at"), ints(commits, "offset")
     tied = np.zeros(len(gp), dtype=np.bool_)
     tied[1:] = (gp[1:] == gp[:-1]) & (at[1:] == at[:-1])
     if not tied.any():
-        return commits
+        return np.arange(len(gp))
     first = np.maximum.accumulate(np.where(tied, 0, np.arange(len(gp))))
     before = np.maximum(first - 1, 0)
     known = (first > 0) & (gp[before] == gp) & (offset != NONE)
     back = known & (offset < offset[before])
-    return commits.take(pa.array(np.lexsort((offset, back, at, gp))))
+    return np.lexsort((offset, back, at, gp))

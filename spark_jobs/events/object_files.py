@@ -35,7 +35,7 @@ def _reading(files: Sequence[str], schema: pa.Schema) -> BatchFunction:
         for index in given(indexes_of_task):
             with parquet_file(files[index]) as file:
                 there = [name for name in schema.names if name in file.schema_arrow.names]
-                for batch in batches(file, there):
+                for batch in batches(file, there, use_threads=False):
                     yield _fitting(batch, schema)
 
     return reaching(files, run)

@@ -36,6 +36,7 @@ def map_batches(frame: DataFrame, function: BatchFunction, schema: str) -> DataF
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         spare_repetition()
+        look_past(len(sys.modules))
         return function(batches)
 
     return frame.mapInArrow(run, schema)
@@ -43,11 +44,15 @@ def map_batches(frame: DataFrame, function: BatchFunction, schema: str) -> DataF
 
 @cache
 def spare_repetition() -> None:
-    """Once a worker: what is there from now on is looked at no more, unless it changes, and memory that was asked for
-    is kept."""
+    """Once a worker: archives are read no more, unless they change, and memory that was asked for is kept."""
     if _READS_AT_ONCE:
         read_changed_archives_only()
     _keep_memory()
+
+
+@cache
+def look_past(_modules: int) -> None:
+    """Once for so many modules: what is loaded by now is not looked at for garbage any more."""
     gc.collect()
     gc.freeze()
 

@@ -37,7 +37,7 @@ from kafka_sla.object_stores import reaching
 from kafka_sla.parquet_files import batches, parquet_file
 from kafka_sla.spark.job_spec import NEXT_POLL_US, Job, Replay
 from kafka_sla.spark_jobs.events import layouts
-from kafka_sla.spark_jobs.events.layouts import LAYOUTS, NAME
+from kafka_sla.spark_jobs.events.layouts import CERTAIN, EARLIER_LOST, LAYOUTS, LOOKED_UP, NAME, POLLED
 from kafka_sla.spark_jobs.events.python_workers import BatchFunction
 from kafka_sla.spark_jobs.events.shuffle import blocks_of
 from kafka_sla.spark_jobs.events.task_ranges import given
@@ -128,7 +128,7 @@ def _read(part: Part) -> Iterator[pa.Table]:
         groups = part.of_file(file.num_row_groups)
         columns = [name for name in _COLUMNS[part.table] if name in there]
         size = _BATCH_PUBLISHED if part.table in PUBLISHED else _BATCH_ROWS
-        for batch in batches(file, columns, size, groups):
+        for batch in batches(file, columns, size, groups, use_threads=False):
             yield _whole(part.table, pa.Table.from_batches([batch]))
 
 
@@ -177,13 +177,12 @@ def _impossible(rows: pa.Table) -> Bools:
 
 
 def _points(rows: pa.Table) -> dict[str, Any]:
-    looked_up, recorded = (_is(rows, "source", word.__eq__) for word in ("list_offsets", "record"))
+    flags = {"list_offsets": LOOKED_UP, "record": 0}
     return {
         "at": _micros(rows, "at"),
         "offset": rows["log_end_offset"],
         "log_start": rows["log_start_offset"],
-        "polled": ~looked_up & ~recorded,
-        "looked_up": looked_up,
+        "flags": _by_name(rows, "source", lambda word: flags.get(word, POLLED), np.uint8),
     }
 
 
@@ -193,17 +192,21 @@ def _ranges(rows: pa.Table) -> dict[str, Any]:
 
 
 def _commits(rows: pa.Table) -> dict[str, Any]:
-    former = former_names.VALUES[COMMITTED_OFFSETS.name]["source"]
     beyond = _is(rows, "source", BEYOND_LOG_END.__eq__)
     beyond |= pc.fill_null(pc.greater(rows["committed_offset"], LARGEST_OFFSET), False).to_numpy()
     return {
         "at": _micros(rows, "at"),
         "offset": rows["committed_offset"],
-        "polled": _is(rows, "source", lambda word: word not in EVERY_COMMIT),
-        "certain": _is(rows, "source", lambda word: former.get(word, word) in (*EVERY_COMMIT, POLL_CONFIRMED)),
-        "earlier_lost": _is(rows, "source", lambda word: word == COMPACTED),
+        "flags": _by_name(rows, "source", _flags_of_commits, np.uint8),
         "invalid": np.where(beyond, BEYOND_END, VALID),
     }
+
+
+def _flags_of_commits(source: str) -> int:
+    today = former_names.VALUES[COMMITTED_OFFSETS.name]["source"].get(source, source)
+    polled = 0 if source in EVERY_COMMIT else POLLED
+    certain = CERTAIN if today in (*EVERY_COMMIT, POLL_CONFIRMED) else 0
+    return polled | certain | (EARLIER_LOST if source == COMPACTED else 0)
 
 
 def _configurations(rows: pa.Table) -> dict[str, Any]:
@@ -301,14 +304,18 @@ def _of_interval(job: Job, rows: pa.Table, columns: dict[str, Any], is_older: bo
     these."""
     at: Ints = columns["at"].to_numpy()
     end = epoch_ms(job.interval.end) * 1_000
-    later = columns["polled"] if "log_start" in columns else "topic_id" in columns
-    wanted = at <= end + NEXT_POLL_US * np.asarray(later, dtype=np.int64)
-    if "certain" in columns:  # what polls find at the end was committed before
-        wanted = (at < end) | ((at == end) & ~columns["certain"])
-    found = np.zeros(rows.num_rows, dtype=np.bool_)
+    is_commit = "invalid" in columns
+    wanted: Bools = at <= end
+    if is_commit:  # what polls find at the end was committed before
+        wanted = (at < end) | (wanted & (columns["flags"] & CERTAIN == 0))
+    elif "topic_id" in columns:
+        wanted = at <= end + NEXT_POLL_US
+    elif "flags" in columns:
+        wanted |= (at <= end + NEXT_POLL_US) & (columns["flags"] & POLLED != 0)
+    found: Bools = np.zeros(rows.num_rows, dtype=np.bool_)
     for replay in job.replays:
         since = np.ones(rows.num_rows, dtype=np.bool_)
-        if replay.carried and "certain" in columns:
+        if replay.carried and is_commit:
             since = at >= epoch_ms(replay.commits_since or replay.carried.at) * 1_000
         if is_older or replay.anew:
             since = _is(rows, "topic", replay.anew.__contains__) | (since & (not is_older))
@@ -335,11 +342,17 @@ def _selected(replay: Replay, rows: pa.Table) -> Bools:
 
 
 def _is(rows: pa.Table, name: str, test: Callable[[str], bool]) -> Bools:
-    """Which rows' names pass a test; each name is tested once a batch."""
-    names = _names(rows, name)
-    passed = np.array([test(value) for value in names.dictionary.to_pylist()], dtype=np.bool_)
-    found: Bools = passed[names.indices.to_numpy()]
+    """Which rows' names pass a test."""
+    found: Bools = _by_name(rows, name, test, np.bool_)
     return found
+
+
+def _by_name(rows: pa.Table, name: str, value_of: Callable[[str], Any], dtype: Any) -> Any:
+    """What a function says of each row's name; it is asked once a batch of each."""
+    names = _names(rows, name)
+    values = np.array([value_of(name) for name in names.dictionary.to_pylist()], dtype=dtype)
+    one = len(values) and (values == values[0]).all()
+    return np.full(len(names), values[0]) if one else values[names.indices.to_numpy()]
 
 
 def _names(rows: pa.Table, name: str) -> pa.DictionaryArray:

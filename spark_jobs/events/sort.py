@@ -1,23 +1,25 @@
 """The events of one Spark task, unpacked and sorted. Knows the kinds of events, not what is measured with them.
 
-Names become numbers first, and facts come from files that are sorted: merging sorted runs is most of what is left to
-do.
+Names become numbers first, and facts come from files that are sorted, as run lengths: to put these in order is most of
+what is left to do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_sla.spark_jobs.events import run_lengths
 from kafka_sla.spark_jobs.events.carry_over import carried_commits
+from kafka_sla.spark_jobs.events.columns import ints
 from kafka_sla.spark_jobs.events.layouts import (
     COMMITS,
     CONFIGURATIONS,
+    FACTS,
     LATENCY,
     LAYOUTS,
     PLACE,
@@ -27,10 +29,12 @@ from kafka_sla.spark_jobs.events.layouts import (
     STATUS,
     UNREAD,
 )
-from kafka_sla.spark_jobs.numeric.arrays import NONE, Ints
+from kafka_sla.spark_jobs.events.shuffle import events_in
+from kafka_sla.spark_jobs.numeric.arrays import Bools, Ints
 from kafka_sla.spark_jobs.numeric.scans import time_order
 
 _PLACE = list(PLACE)
+_CARRIED = "carried"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +49,15 @@ class Sorted:
         a, b = np.searchsorted(self.place, [first, last])
         return Sorted(self.rows.slice(a, b - a), self.place[a:b] - first)
 
+    def only(self, kept: Bools) -> Sorted:
+        """Some of these events."""
+        return Sorted(self.rows.filter(pa.array(kept)), self.place[kept])
+
 
 @dataclass(frozen=True, slots=True)
 class TaskEvents:
     """All events of a task; points and ranges sorted by (topic-partition, time, offset), commits by (topic-partition,
-    group, time, offset), status and unread records by (topic-partition, group, time)."""
+    group, time, offset), the others by (topic-partition, group, time)."""
 
     places: pa.Table
     """cluster, topic, partition: one row per topic-partition, sorted."""
@@ -59,6 +67,8 @@ class TaskEvents:
     ranges: Sorted
     commits: Sorted
     """Those of the replayed facts and those carried over."""
+    carried: Sorted
+    """`log_start`, `log_end` and `carry` of those that were carried over."""
     status: Sorted
     unread: Sorted
     configurations: pa.Table
@@ -66,13 +76,19 @@ class TaskEvents:
 
 def in_order(batches: Iterable[pa.RecordBatch]) -> TaskEvents:
     """Unpack the batches (shuffle.BLOCKS) of one task."""
-    blocks: dict[str, list[pa.Table]] = {kind: [layout.empty_table()] for kind, layout in LAYOUTS.items()}
+    blocks: dict[str, list[pa.Table]] = {kind: [_nothing(kind)] for kind in LAYOUTS}
     for batch in batches:
         for kind, block in zip(batch.column("kind").to_pylist(), batch.column("block"), strict=True):
-            blocks[kind].append(pa.ipc.open_stream(block.as_buffer()).read_all())
-    found = {kind: _joined(blocks.pop(kind)) for kind in LAYOUTS if kind != COMMITS}
-    carried = carried_commits(found[LATENCY], found[STATES], found[STATUS])
-    return _sorted(found | {COMMITS: _joined([*blocks.pop(COMMITS), carried])})
+            blocks[kind].append(events_in(block))
+    carried = carried_commits(*(_joined(blocks[kind]) for kind in (LATENCY, STATES, STATUS)))
+    blocks[COMMITS].append(run_lengths.packed(carried.select(LAYOUTS[COMMITS].names)))
+    found = {kind: _joined(blocks.pop(kind)) for kind in (*FACTS, STATUS, UNREAD, CONFIGURATIONS)}
+    return _sorted(found | {_CARRIED: carried.unify_dictionaries()})
+
+
+def _nothing(kind: str) -> pa.Table:
+    nothing = LAYOUTS[kind].empty_table()
+    return run_lengths.packed(nothing) if kind in FACTS else nothing
 
 
 def _joined(blocks: list[pa.Table]) -> pa.Table:
@@ -80,17 +96,19 @@ def _joined(blocks: list[pa.Table]) -> pa.Table:
 
 
 def _sorted(events: dict[str, pa.Table]) -> TaskEvents:
-    kinds = (POINTS, RANGES, COMMITS, STATUS, UNREAD)
+    kinds = (POINTS, RANGES, COMMITS, _CARRIED, STATUS, UNREAD)
     found = {kind: _places(events[kind]) for kind in kinds}
     every = sorted({place for places, _ in found.values() for place in places})
     index = {place: number for number, place in enumerate(every)}
     place = {kind: np.array([index[p] for p in places], dtype=np.int64)[of] for kind, (places, of) in found.items()}
-    groups = pa.array(sorted({g for kind in kinds[2:] for g in _dictionary(events[kind]).to_pylist()}), pa.string())
+    names = {name for kind in kinds[2:] for name in _groups(events[kind]).dictionary.to_pylist()}
+    groups = pa.array(sorted(names), pa.string())
     columns = [pa.array(column) for column in zip(*every, strict=True)] or [pa.nulls(0)] * len(_PLACE)
-    points, ranges, commits, status, unread = (_in_place(events[kind], place[kind], groups) for kind in kinds)
-    return TaskEvents(
-        pa.table(columns, names=_PLACE), groups, points, ranges, commits, status, unread, events[CONFIGURATIONS]
+    places = pa.table(columns, names=_PLACE)
+    points, ranges, commits, carried, status, unread = (
+        _in_place(kind, events[kind], place[kind], groups) for kind in kinds
     )
+    return TaskEvents(places, groups, points, ranges, commits, carried, status, unread, events[CONFIGURATIONS])
 
 
 def _places(rows: pa.Table) -> tuple[list[tuple[str, str, int]], Ints]:
@@ -108,28 +126,36 @@ def _places(rows: pa.Table) -> tuple[list[tuple[str, str, int]], Ints]:
     return list(zip(*names, partitions.tolist(), strict=True)), of.indices.to_numpy().astype(np.int64)
 
 
-def _dictionary(rows: pa.Table) -> pa.Array:
-    return rows.column("group").combine_chunks().dictionary
+def _groups(rows: pa.Table) -> pa.DictionaryArray:
+    return rows.column("group").combine_chunks()
 
 
-def _in_place(rows: pa.Table, place: Ints, groups: pa.Array) -> Sorted:
+def _in_place(kind: str, rows: pa.Table, place: Ints, groups: pa.Array) -> Sorted:
     """The rows by place, group, time and offset; groups as indexes of their names."""
-    key, rows = place, rows.drop_columns(_PLACE)
+    rows = rows.drop_columns(_PLACE)
     if "group" in rows.column_names:
-        rank = pc.index_in(_dictionary(rows), groups).to_numpy().astype(np.int64)
-        group = rank[rows.column("group").combine_chunks().indices.to_numpy()]
+        of = _groups(rows)
+        group = pc.index_in(of.dictionary, groups).to_numpy().astype(np.int64)[of.indices.to_numpy()]
         rows = rows.set_column(rows.column_names.index("group"), "group", pa.array(group))
-        key = place * len(groups) + group
+    found = _by_time(Sorted(rows, place))
+    return _by_time(_unpacked(found)) if kind in FACTS else found
+
+
+def _unpacked(packed: Sorted) -> Sorted:
+    """The events of runs that are in their place: so are they, unless two runs overlap."""
+    rows, count = run_lengths.unpacked(packed.rows), run_lengths.count(packed.rows)
+    if "group" in packed.rows.column_names:
+        rows = rows.append_column("group", pa.array(np.repeat(ints(packed.rows, "group"), count)))
+    return Sorted(rows, np.repeat(packed.place, count))
+
+
+def _by_time(events: Sorted) -> Sorted:
+    """The same by place, group, time and offset; no copy of what is."""
+    rows, key = events.rows, events.place
+    if "group" in rows.column_names:
+        group = ints(rows, "group")
+        key = key * (int(group.max(initial=0)) + 1) + group
     order = time_order(key, ints(rows, "at"), ints(rows, "offset") if "offset" in rows.column_names else None)
-    return Sorted(rows.take(pa.array(order)).combine_chunks(), place[order])
-
-
-def ints(rows: pa.Table, name: str) -> Ints:
-    """A column of numbers with NONE for null."""
-    values: Ints = filled(rows.column(name), NONE).to_numpy()
-    return values
-
-
-def filled(column: pa.ChunkedArray, value: Any) -> pa.ChunkedArray:
-    """With the value for null."""
-    return pc.fill_null(column, value) if column.null_count else column
+    if (np.diff(order) == 1).all():
+        return events
+    return Sorted(rows.take(pa.array(order)).combine_chunks(), events.place[order])

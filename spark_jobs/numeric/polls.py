@@ -72,12 +72,16 @@ def lost_before(observed: Observations, lost: Bools) -> Bools:
 
 def alike(observed: Observations, code: Ints) -> Ints:
     """The largest code of each commit among those that were told of it."""
+    if not code.any():
+        return code
     first = np.flatnonzero(begins(observed.gp, observed.at, observed.offset))
-    return np.repeat(np.maximum.reduceat(code, first), np.diff(first, append=len(code))) if len(code) else code
+    return np.repeat(np.maximum.reduceat(code, first), np.diff(first, append=len(code)))
 
 
 def _idle(observed: Observations) -> Bools:
     """Polls of what is known already: from the log of commits, or from the position that was carried over."""
+    if not observed.polled.any():
+        return observed.polled
     groups = int(observed.gp.max(initial=0)) + 1
     certain_from, carried_at = np.full(groups, FAR), np.full(groups, -FAR)
     np.minimum.at(certain_from, observed.gp[observed.certain], observed.at[observed.certain])

@@ -105,6 +105,8 @@ class Timeline:
         ended, known_from = np.concatenate([nothing, known.ended]), np.concatenate([nothing, known.known_from])
         order = np.lexsort((at, owner))
         self.epoch_partition, self.epoch_at, self.lo = owner[order], at[order], lo[order]
+        self.first_epoch = np.searchsorted(self.epoch_partition, np.arange(partitions))
+        """Of each partition."""
         self._ended_before, self._known_from = ended[order], known_from[order]
 
     def _attributed(self, read: RangeRows, foreign: Seen) -> tuple[RangeRows, Ints]:
@@ -124,8 +126,7 @@ class Timeline:
         origin, span = extent(self.epoch_at, at)
         keys = self.epoch_partition * span + (self.epoch_at - origin)
         found = np.searchsorted(keys, partition * span + (at - origin), side="right") - 1
-        first = np.searchsorted(self.epoch_partition, partition)
-        return np.maximum(found, first)
+        return np.maximum(found, self.first_epoch[partition])
 
     def last_until(self, epoch: Ints, at: Ints) -> Ints:
         """Index of the last point of `epoch` with time ≤ `at`; lo - 1 where there is none."""
@@ -155,7 +156,10 @@ class Timeline:
         """
         nth, poll = self._soon(epoch, at, at + NEXT_POLL_US, end)
         polled = (nth != NONE) & (_take(self.at, poll) <= at + NEXT_POLL_US)
-        return np.where(polled, _take(self.log_start, poll), once_a_run(self._answered_in, epoch, begin, end))
+        found: Ints = np.where(polled, _take(self.log_start, poll), FAR)
+        others = np.flatnonzero(~polled)
+        found[others] = once_a_run(self._answered_in, epoch[others], begin[others], end[others])
+        return found
 
     def _answered_in(self, epoch: Ints, begin: Ints, end: Ints) -> Ints:
         """What the first lookup of each window says of where the log begins, at most."""
@@ -197,6 +201,16 @@ class Timeline:
         rank = np.clip(offset - self._min[epoch] + 1, 0, self._range[epoch] - 1)
         key = self._base[epoch] + rank
         return np.asarray(np.searchsorted(self._rank, key, side=side), dtype=np.int64)
+
+    def inside(self, epoch: Ints, begin: Ints, end: Ints) -> tuple[Ints, Ints]:
+        """Indexes of the first point beyond each `begin` and of the first one that reaches its `end`: most begin where
+        the one before ended, and no point is there."""
+        reached = self.beyond(epoch, end, "left")
+        found = np.roll(reached, 1)
+        asked = (begin != np.roll(end, 1)) | (epoch != np.roll(epoch, 1)) | (_take(self.offset, found) == begin)
+        other = np.flatnonzero(asked)
+        found[other] = self.beyond(epoch[other], begin[other])
+        return found, reached
 
     def produced(self, epoch: Ints, offset: Ints, horizon: Ints) -> Produced:
         """Bounds on when the record at each offset was produced, from points not later than `horizon` only.
@@ -273,12 +287,10 @@ class Timeline:
         """When positions between these points were reached; NaN where both have one offset."""
         offset, at = _take(self.offset, left), _take(self.at, left)
         records, took = _take(self.offset, right) - offset, _take(self.at, right) - at
-        rises = records > 0
+        rising = np.where(records > 0, records, np.nan)
 
         def reached(position: Floats) -> Floats:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                share = (position - offset) / records
-            return np.asarray(at + np.where(rises, share, np.nan) * took, dtype=np.float64)
+            return np.asarray(at + (position - offset) / rising * took, dtype=np.float64)
 
         return reached
 

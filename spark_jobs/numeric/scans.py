@@ -63,7 +63,9 @@ def value_at(values: Ints, index: Ints, otherwise: np.int64 = NONE) -> Ints:
 def begins(*keys: Any) -> Bools:
     """Where a run of rows with equal keys begins."""
     found = np.ones(len(keys[0]), dtype=np.bool_)
-    found[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
+    found[1:] = False
+    for key in keys:
+        found[1:] |= key[1:] != key[:-1]
     return found
 
 

@@ -137,6 +137,8 @@ def lives(seen: Seen, renewed: Renewals, standing: Callable[[], Standing]) -> Li
 def _after_positive(seen: Seen, first: Ints, empty: Bools) -> Bools:
     """Lookups that found nothing before their time, behind one that did, or beside it, or behind a poll that saw
     records: a later life answered them."""
+    if not empty.any():
+        return empty
     instant = np.append(np.flatnonzero(begins(seen.partition, seen.at)), len(seen.at))
     last = np.repeat(instant[1:] - 1, np.diff(instant))
     positive = latest(seen.looked_up & (seen.offset > 0))

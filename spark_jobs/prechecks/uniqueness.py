@@ -78,7 +78,8 @@ def _hashing(
 def _read(path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Those of the columns that the file has, texts as dictionaries."""
     with parquet_file(path, columns) as file:
-        yield from batches(file, [n for n in columns if n in file.schema_arrow.names], _BATCH_ROWS)
+        there = [n for n in columns if n in file.schema_arrow.names]
+        yield from batches(file, there, _BATCH_ROWS, use_threads=False)
 
 
 def _hashes(rows: pa.RecordBatch, columns: Sequence[str]) -> Hashes:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_sla.spark_jobs.events.chunks import Chunk
-from kafka_sla.spark_jobs.events.sort import ints
+from kafka_sla.spark_jobs.events.columns import ints
 from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Ints
 from kafka_sla.spark_jobs.numeric.scans import begins, earlier, last_until, latest, value_at
 

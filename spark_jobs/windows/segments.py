@@ -89,11 +89,12 @@ def steps(chunk: Chunk, window_us: int) -> Steps:
     void = chunk.invalid_from <= chunk.at
     horizon = (chunk.within // window_us + 1) * window_us
     epoch = t.epoch_of(chunk.gp_partition[chunk.gp], chunk.at)
-    stood = same & (np.roll(chunk.offset, 1) != NONE)
-    other_life = (np.roll(chunk.invalid, 1) == OTHER_LIFE) & (np.roll(chunk.invalid_from, 1) <= horizon)
+    offset_before, invalid_from = np.roll(chunk.offset, 1), np.roll(chunk.invalid_from, 1)
+    stood = same & (offset_before != NONE)
+    other_life = (np.roll(chunk.invalid, 1) == OTHER_LIFE) & (invalid_from <= horizon)
     moved = stood & ((np.roll(epoch, 1) != epoch) | other_life)
-    after_void = same & ~moved & (np.roll(chunk.invalid_from, 1) <= chunk.at)
-    previous = np.where(same & ~after_void, np.roll(chunk.offset, 1), NONE)
+    after_void = same & ~moved & (invalid_from <= chunk.at)
+    previous = np.where(same & ~after_void, offset_before, NONE)
     known = (previous != NONE) & ~moved & ~void
     before = np.where(same, np.roll(chunk.at, 1), NONE)
     polled = same & np.roll(chunk.polled, 1)
@@ -140,24 +141,24 @@ def log_start_at(chunk: Chunk, gp: Ints, epoch: Ints, at: Ints) -> Ints:
 def carried_over(chunk: Chunk, gp: Ints, epoch: Ints, values: Ints) -> Ints:
     """What was known of topic-partitions at the carry-over, -1 where the topic was created again since."""
     place = chunk.gp_partition[gp]
-    return np.where(epoch == np.searchsorted(chunk.timeline.epoch_partition, place), values[place], NONE)
+    return np.where(epoch == chunk.timeline.first_epoch[place], values[place], NONE)
 
 
 def segments(chunk: Chunk, step: Steps, selected: Ints) -> Segments:
     """Cut what the `selected` commits consumed at every produced point inside it, and where what was read begins."""
     t = chunk.timeline
     commit = selected[step.end[selected] > step.begin[selected]]
-    epoch, begin, end = step.epoch[commit], step.begin[commit], step.end[commit]
-    latest = once_a_run(t.last_until, epoch, step.horizon[commit])
-    lo = t.beyond(epoch, begin)
-    hi = np.maximum(np.minimum(t.beyond(epoch, end, "left"), latest + 1), lo)
+    epoch, horizon, begin, end = (of[commit] for of in (step.epoch, step.horizon, step.begin, step.end))
+    latest = once_a_run(t.last_until, epoch, horizon)
+    lo, hi = t.inside(epoch, begin, end)
+    hi = np.maximum(np.minimum(hi, latest + 1), lo)
     owner, start, stop, after = _cut(begin, end, lo, hi, t.offset)
-    commit, latest = commit[owner], latest[owner]
     if len(t.ranges):
-        of, start, stop = _cut_at_ranges(t, step, commit, start, stop)
-        commit, latest, after = commit[of], latest[of], after[of]
-    found = t.bracketed(step.epoch[commit], start, step.horizon[commit], after, latest)
-    return _measure(chunk, step, commit, start, stop, found)
+        of, start, stop = _cut_at_ranges(t, step, commit[owner], start, stop)
+        owner, after = owner[of], after[of]
+    commit, epoch, horizon, latest = commit[owner], epoch[owner], horizon[owner], latest[owner]
+    found = t.bracketed(epoch, start, horizon, after, latest)
+    return _measure(chunk, step, commit, epoch, horizon, start, stop, found)
 
 
 def _cut(begin: Ints, end: Ints, lo: Ints, hi: Ints, at: Ints) -> tuple[Ints, Ints, Ints, Ints]:
@@ -165,13 +166,14 @@ def _cut(begin: Ints, end: Ints, lo: Ints, hi: Ints, at: Ints) -> tuple[Ints, In
     where in `at` what comes after it stands."""
     pieces = hi - lo + 1
     owner = np.repeat(np.arange(len(begin)), pieces)
-    nth = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-    point = np.clip(lo[owner] + nth, 0, max(len(at) - 1, 0))
-    cut = at[point] if len(at) else np.zeros(len(owner), dtype=np.int64)
-    stop = np.where(nth == pieces[owner] - 1, end[owner], cut)
-    start = np.where(nth == 0, begin[owner], np.roll(stop, 1))
+    after = np.arange(len(owner)) + np.repeat(lo - (np.cumsum(pieces) - pieces), pieces)
+    first = begins(owner)
+    last = np.append(first[1:], True)[: len(owner)]
+    cut = at.take(after, mode="clip") if len(at) else after
+    stop = np.where(last, end[owner], cut)
+    start = np.where(first, begin[owner], np.roll(stop, 1))
     full = stop > start
-    return owner[full], start[full], stop[full], (lo[owner] + nth)[full]
+    return (owner, start, stop, after) if full.all() else (owner[full], start[full], stop[full], after[full])
 
 
 def _cut_at_ranges(t: Timeline, step: Steps, commit: Ints, start: Ints, stop: Ints) -> tuple[Ints, Ints, Ints]:
@@ -195,10 +197,12 @@ def _cut_at_ranges(t: Timeline, step: Steps, commit: Ints, start: Ints, stop: In
     return of[piece], start, stop
 
 
-def _measure(chunk: Chunk, step: Steps, commit: Ints, start: Ints, stop: Ints, found: Produced) -> Segments:
+def _measure(
+    chunk: Chunk, step: Steps, commit: Ints, epoch: Ints, horizon: Ints, start: Ints, stop: Ints, found: Produced
+) -> Segments:
     """Latency and bounds of the records [start, stop) that each commit consumed, produced as `found` says."""
     t = chunk.timeline
-    epoch, consumed = step.epoch[commit], chunk.at[commit]
+    consumed = chunk.at[commit]
     first, last = t.estimates(epoch, (middle(start), middle(stop - 1)), found)
     negative = found.low > consumed
     if len(t.ranges):
@@ -225,8 +229,7 @@ def _measure(chunk: Chunk, step: Steps, commit: Ints, start: Ints, stop: Ints, f
         unread,
         high,
         negative,
-        perishable(chunk, chunk.gp[commit], step.horizon[commit], high)
-        | t.ranges.unread(epoch, found.range, step.horizon[commit]),
+        perishable(chunk, chunk.gp[commit], horizon, high) | t.ranges.unread(epoch, found.range, horizon),
         found.method,
     )
 

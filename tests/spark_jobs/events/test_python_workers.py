@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import mailbox
 import os
 import subprocess
 import sys
@@ -37,6 +38,21 @@ def test_a_worker_reads_the_archives_on_its_path_once_and_not_for_each_of_its_ta
     assert len({row["worker"] for row in rows}) < tasks  # some worker had several of them
     assert {row["opened"] for row in rows} == {""}
     assert all(row["frozen"] > 0 for row in rows)
+
+
+def test_what_came_with_a_later_task_is_not_looked_at_for_garbage_either(spark: SparkSession) -> None:
+    def first(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in given(batches):
+            yield pa.RecordBatch.from_pydict({"there": ["mailbox" in sys.modules]})
+
+    def later(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in given(batches):
+            looked_at = any(one is mailbox.Mailbox for one in gc.get_objects())
+            yield pa.RecordBatch.from_pydict({"there": [looked_at]})
+
+    for function in (first, later):
+        rows = map_batches(indexes(spark, 4), function, "there BOOLEAN").collect()
+        assert [row["there"] for row in rows] == [False] * 4
 
 
 def test_an_archive_that_changed_is_read_again_and_one_that_is_gone_has_no_modules(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, Table
 from kafka_sla.spark.job_spec import Carried, Job, Replay
 from kafka_sla.spark_jobs.events.read_files import shares, tasks_of
 from kafka_sla.spark_jobs.events.sort import TaskEvents
+from kafka_sla.spark_jobs.numeric.arrays import NONE
 from tests.spark_jobs.conftest import at, commit, point
 from tests.spark_jobs.tasks import Row, events_of
 
@@ -62,7 +63,7 @@ def test_a_file_of_an_older_version_lacks_only_what_came_since(tmp_path: Path) -
     now = _file(tmp_path / "now", LOG_OFFSETS, [point(1, 10, log_start_offset=7)])
     before = _file(tmp_path / "before", LOG_OFFSETS, [point(0, 5)], lacking="log_start_offset")
 
-    assert [None, 7] == events_of(_job({LOG_OFFSETS.name: [now, before]})).points.rows["log_start"].to_pylist()
+    assert [NONE, 7] == events_of(_job({LOG_OFFSETS.name: [now, before]})).points.rows["log_start"].to_pylist()
 
 
 def test_commits_count_from_the_carried_rows_on_and_polls_until_the_end(tmp_path: Path) -> None:

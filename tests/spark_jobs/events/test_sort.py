@@ -8,6 +8,8 @@ import pytest
 from kafka_sla.spark_jobs.events.layouts import COMMITS, LAYOUTS, POINTS
 from kafka_sla.spark_jobs.events.shuffle import blocks_of
 from kafka_sla.spark_jobs.events.sort import TaskEvents, in_order
+from kafka_sla.spark_jobs.numeric.arrays import NONE
+from kafka_sla.spark_jobs.numeric.positions import VALID
 
 Commit = tuple[str, str, int, str, int, int | None]
 OF_COMMITS = ("cluster", "topic", "partition", "group", "at", "offset")
@@ -15,7 +17,7 @@ OF_POINTS = ("cluster", "topic", "partition", "at", "offset")
 
 
 def _blocks(kind: str, names: tuple[str, ...], *events: tuple[Any, ...], tasks: int = 1) -> pa.RecordBatch:
-    rows = [dict(zip(names, event, strict=True)) for event in events]
+    rows = [{"flags": 0, "invalid": VALID, **dict(zip(names, event, strict=True))} for event in events]
     return blocks_of(kind, pa.Table.from_pylist(rows, LAYOUTS[kind]), tasks)
 
 
@@ -28,7 +30,7 @@ def _told(events: TaskEvents) -> list[Commit]:
     places = [tuple(place.values()) for place in events.places.to_pylist()]
     groups, rows = events.groups.to_pylist(), events.commits.rows.to_pylist()
     return [
-        (*places[place], groups[row["group"]], row["at"], row["offset"])
+        (*places[place], groups[row["group"]], row["at"], None if row["offset"] == NONE else row["offset"])
         for place, row in zip(events.commits.place.tolist(), rows, strict=True)
     ]
 
@@ -46,6 +48,12 @@ def test_commits_are_sorted_by_partition_group_time_and_offset_whatever_they_are
 
     assert sorted(commits) == _told(in_order([_commits(commit) for commit in commits]))
     assert sorted(commits) == _told(in_order([_commits(*commits)]))
+
+
+def test_what_two_sources_tell_of_one_group_is_sorted_together() -> None:
+    one, other = ([("prod", "orders", 0, "billing", at, at) for at in range(start, 100, 3)] for start in (0, 1))
+
+    assert sorted([*one, *other]) == _told(in_order([_commits(*one), _commits(*other)]))
 
 
 def test_a_deleted_offset_comes_before_the_commit_of_the_same_instant() -> None:
