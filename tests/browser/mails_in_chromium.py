@@ -72,8 +72,8 @@ def digest(folder: Path) -> str:
 def several(kind: NoticeKind) -> str:
     known = slas(5)
     misses = [slow(sla, end=kind == "recovered") for sla in known]
-    notices = tuple(Notice(kind, found, RUN) for found in misses[:3])
-    found = IncidentNotice(kind, "mail", "i1", notices, tuple(misses[3:]), 5)
+    notices = tuple(Notice(kind, found, RUN) for found in misses)
+    found = IncidentNotice(kind, "mail", "i1", notices[:3], notices[3:], 5)
     return mail_page(compose_several({sla.name: sla for sla in known}, found, SENDER))
 
 

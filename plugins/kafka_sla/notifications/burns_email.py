@@ -105,7 +105,7 @@ def _values(slas: Mapping[str, Sla], message: BurnMessage, periods: Mapping[str,
         "all": ("All SLAs", overview_url(run_url), "kafka-sla status"),
         "above": alerted_above([burn.pair for burn in burns]),
         "lines": [_line(slas, n, run_url, periods, several=several) for n in _ordered(slas, message.notices)],
-        "still_open": [_line(slas, n, run_url, {}) for n in message.still_burning],
+        "still_open": [_line(slas, n, run_url, {}) for n in message.still_open],
         "when": partial(clock_time, zones.pop() if len(zones) == 1 else "UTC"),
         "incident": message.incident,
         "continued": message.kind == "began" and message.size > len(burns),
@@ -117,9 +117,9 @@ def _rest(message: BurnMessage) -> str:
     """Of the incident: which of its SLAs this mail does not list; empty for the mail that begins it."""
     if message.kind == "began" and message.size == len(message.notices):
         return ""
-    if not message.still_burning:
+    if not message.still_open:
         return "No other error budget of this incident burns."
-    number = len(message.still_burning)
+    number = len(message.still_open)
     budgets, burn = ("budget", "burns") if number == 1 else ("budgets", "burn")
     return f"{count(number)} other error {budgets} of this incident still {burn}."
 

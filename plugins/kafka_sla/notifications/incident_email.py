@@ -126,7 +126,7 @@ def incident_values(slas: Mapping[str, Sla], notice: IncidentNotice) -> dict[str
         "links": incident_links(run_url, misses),
         "all": ("All misses", misses_url(run_url, since), f"kafka-sla misses --from {since:%FT%TZ}"),
         "lines": [_line(slas, n.miss, run_url, several=several) for n in _ordered(slas, notice.notices)],
-        "still_open": [_line(slas, miss, run_url) for miss in notice.still_open],
+        "still_open": [_line(slas, other.miss, run_url) for other in notice.still_open],
         "when": partial(clock_time, zones.pop() if len(zones) == 1 else "UTC"),
         "incident": notice.incident,
         "continued": notice.kind == "opened" and notice.size > len(misses),

@@ -124,7 +124,7 @@ def test_causes_and_severities_are_apart_and_what_is_over_belongs_to_the_inciden
     burning(ledger, [over, pages[1], pages[2]])
     queued(ledger, "over", [over], [slow(first)])
     (some,) = delivered(ledger)
-    assert (some.incident, names(some), [n.burn.sla for n in some.still_burning], some.size, some.is_single) == (
+    assert (some.incident, names(some), [n.burn.sla for n in some.still_open], some.size, some.is_single) == (
         brokers.incident,
         [first.name],
         [second.name],

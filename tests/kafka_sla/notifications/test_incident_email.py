@@ -36,7 +36,8 @@ SENDER = "SLA <sla@example.com>"
 
 def incident(kind: NoticeKind, found: Sequence[Miss], still_open: Sequence[Miss] = (), size: int = 0) -> IncidentNotice:
     notices = tuple(Notice(kind, miss, RUN, miss.id) for miss in found)
-    return IncidentNotice(kind, "mail", "m-billing.alerts-000", notices, tuple(still_open), size or len(found))
+    others = tuple(Notice("opened", miss, RUN, miss.id) for miss in still_open)
+    return IncidentNotice(kind, "mail", "m-billing.alerts-000", notices, others, size or len(found))
 
 
 def mail(notice: IncidentNotice, known: Sequence[Sla] = tuple(slas(5))) -> EmailMessage:

@@ -81,7 +81,7 @@ def over_in_part(of: list[Sla]) -> EmailMessage:
     half, end = len(of) // 2, BURN.start + timedelta(minutes=20)
     found = message(of)
     over = tuple(replace(one, kind="over", burn=replace(one.burn, end=end)) for one in found.notices[:half])
-    rest = replace(found, kind="over", notices=over, still_burning=found.notices[half:])
+    rest = replace(found, kind="over", notices=over, still_open=found.notices[half:])
     return burns_mail({s.name: s for s in of}, rest, dict.fromkeys([s.name for s in of], PERIOD), SENDER)
 
 

@@ -34,26 +34,8 @@ class BurnNotice:
     """The newest bad time before it began, explained as a miss is, however short; None where that is not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class BurnMessage:
-    """One message: the notices of one run, channel and severity that belong to one incident, oldest first."""
-
-    kind: BurnNoticeKind
-    channel: str
-    incident: str
-    """Thread of the first notice of the incident: a message replies to that one unless it is the first itself."""
-    notices: tuple[BurnNotice, ...]
-    still_burning: tuple[BurnNotice, ...]
-    """The beginnings of others of the incident that are not over yet."""
-    size: int
-    """Burns of the incident that have been reported so far, with those of this message."""
-
-    @property
-    def is_single(self) -> bool:
-        """Is it about one burn, with nothing to say of others that were reported with it?"""
-        return len(self.notices) == 1 and (self.kind == "began" or self.size == 1)
-
-
+BurnMessage = Batch[BurnNotice]
+"""The notices of one run, channel and severity that belong to one incident."""
 _NOTICE = TypeAdapter(BurnNotice)
 
 
@@ -108,11 +90,11 @@ class BurnNotices:
         but: Sequence[str] = (),
     ) -> int:
         """The same with one message for all that share a cause. None: all channels, `but` those."""
-        return self._queue.deliver_together(lambda batch: send(_message(batch)), name_causes, slas, channels, but=but)
+        return self._queue.deliver_together(send, name_causes, slas, channels, but=but)
 
     def repeat(self, send: Callable[[BurnMessage], None], slas: Sequence[str], channels: Sequence[str]) -> int:
         """Tell these channels again what they were told that began and still burns; answers how many notices."""
-        return self._queue.repeat_together(lambda batch: send(_message(batch)), slas, channels)
+        return self._queue.repeat_together(send, slas, channels)
 
 
 def _told(connection: Connection, notice: BurnNotice) -> list[Row[Any]]:
@@ -127,12 +109,6 @@ def _told(connection: Connection, notice: BurnNotice) -> list[Row[Any]]:
 
 def _notice(row: Row[Any]) -> BurnNotice:
     return replace(_NOTICE.validate_json(row.notice), thread=row.thread)
-
-
-def _message(batch: Batch[BurnNotice]) -> BurnMessage:
-    return BurnMessage(
-        batch.notices[0].kind, batch.channel, batch.incident, batch.notices, batch.still_open, batch.size
-    )
 
 
 _OPEN = exists().where(

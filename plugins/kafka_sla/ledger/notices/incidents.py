@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import exists, select
 
 from kafka_sla.ledger.notices.notice_queue import Batch
-from kafka_sla.ledger.notices.outbox import MAIL, Notice, NoticeKind, Outbox, notice_of, stored_notices
+from kafka_sla.ledger.notices.outbox import MAIL, Notice, Outbox, notice_of, stored_notices
 from kafka_sla.ledger.storage.database import Database
 from kafka_sla.ledger.storage.schema import NOTICES
 from kafka_sla.model.entities import Miss
@@ -17,24 +16,8 @@ NameCauses = Callable[[Sequence[Notice]], Sequence[str]]
 """From notices of opened misses to a name for the cause of each: those with the same name are one message."""
 
 
-@dataclass(frozen=True, slots=True)
-class IncidentNotice:
-    """One message: the notices of one run and channel that belong to one incident, oldest first."""
-
-    kind: NoticeKind
-    channel: str
-    incident: str
-    """Thread of the first notice of the incident: a message replies to that one unless it is the first itself."""
-    notices: tuple[Notice, ...]
-    still_open: tuple[Miss, ...]
-    """Other misses of the incident that have been reported and not recovered yet."""
-    size: int
-    """Misses of the incident that have been reported so far, with those of this message."""
-
-    @property
-    def is_single(self) -> bool:
-        """Is it about one miss, with nothing to say of others that were reported with it?"""
-        return len(self.notices) == 1 and (self.kind == "opened" or self.size == 1)
+IncidentNotice = Batch[Notice]
+"""The notices of one run and channel that belong to one incident."""
 
 
 class Incidents:
@@ -54,13 +37,11 @@ class Incidents:
     ) -> int:
         """As `Outbox.deliver`, but with one message for all notices that share a cause; answers how many notices were
         sent. A recovery belongs to the incident under which its miss was reported."""
-        return self._outbox.queue.deliver_together(
-            lambda batch: send(_incident_notice(batch)), name_causes, slas, channels, but=but
-        )
+        return self._outbox.queue.deliver_together(send, name_causes, slas, channels, but=but)
 
     def repeat(self, send: Callable[[IncidentNotice], None], slas: Sequence[str], channels: Sequence[str]) -> int:
         """Tell these channels again what they were told that opened and is still open; answers how many notices."""
-        return self._outbox.queue.repeat_together(lambda batch: send(_incident_notice(batch)), slas, channels)
+        return self._outbox.queue.repeat_together(send, slas, channels)
 
     def of(self, misses: Sequence[Miss]) -> dict[str, str]:
         """The incident under which each miss was mailed, by id; those that were not are not there."""
@@ -74,8 +55,3 @@ class Incidents:
         same = exists().where(own.c.miss_id == miss.id, own.c.channel == MAIL, own.c.incident == t.incident)
         rows = stored_notices().where(same, t.channel == MAIL, t.kind == "opened", t.miss_id != miss.id)
         return [notice_of(row).miss for row in self._database.rows(rows.order_by(t.sla, t.seq))]
-
-
-def _incident_notice(batch: Batch[Notice]) -> IncidentNotice:
-    still_open = tuple(notice.miss for notice in batch.still_open)
-    return IncidentNotice(batch.notices[0].kind, batch.channel, batch.incident, batch.notices, still_open, batch.size)

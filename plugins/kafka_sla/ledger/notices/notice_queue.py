@@ -16,6 +16,8 @@ from kafka_sla.errors import ReceiverUnavailable
 from kafka_sla.ledger.storage.database import Database
 
 N = TypeVar("N")
+BEGINNINGS = ("opened", "began")
+"""Kinds of notices that something began: a miss, or a burn."""
 _GOES_ON = timedelta(days=1)
 """What opens later than this after the last opening of an incident is another incident."""
 
@@ -37,7 +39,7 @@ class Waiting(Generic[N]):
     """Does what a row of the table reported still go on, or what late facts have made of it?"""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Batch(Generic[N]):
     """One message: the notices of one run and channel that belong to one incident, oldest first."""
 
@@ -50,6 +52,11 @@ class Batch(Generic[N]):
     """The openings of others of the incident that have been reported and are not over yet."""
     size: int
     """How many of the incident have been reported so far, with those of this message."""
+
+    @property
+    def is_single(self) -> bool:
+        """Is it about one miss or burn, with nothing to say of others that were reported with it?"""
+        return len(self.notices) == 1 and (self.kind in BEGINNINGS or self.size == 1)
 
 
 def lock_of(sla: str) -> str:

@@ -84,7 +84,7 @@ def burn_event_of(slas: Mapping[str, Sla], message: BurnMessage) -> BurnEvent:
         sentence=burns_email.sentence(message),
         severity=first.burn.severity,
         burns=burns,
-        still_burning=tuple(_reported(slas, notice) for notice in message.still_burning),
+        still_burning=tuple(_reported(slas, notice) for notice in message.still_open),
         url=url,
     )
 

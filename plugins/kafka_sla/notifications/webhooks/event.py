@@ -11,7 +11,8 @@ from typing import Any, Literal
 from pydantic import ConfigDict, TypeAdapter
 
 from kafka_sla.ledger.notices.incidents import IncidentNotice
-from kafka_sla.model.entities import Miss, Sla
+from kafka_sla.ledger.notices.outbox import Notice
+from kafka_sla.model.entities import Sla
 from kafka_sla.notifications.incident_email import subject
 from kafka_sla.notifications.miss_context import miss_url, misses_url
 from kafka_sla.notifications.webhooks.burn_event import BurnEvent
@@ -86,8 +87,8 @@ def event_of(slas: Mapping[str, Sla], notice: IncidentNotice) -> WebhookEvent:
         incident=notice.incident,
         title=title if notice.is_single else subject(notice),
         cause=common_words(misses),
-        misses=tuple(_reported(slas, one.miss, one.thread, first.run_url) for one in notice.notices),
-        still_open=tuple(_reported(slas, miss, miss.id, first.run_url) for miss in notice.still_open),
+        misses=tuple(_reported(slas, one, first.run_url) for one in notice.notices),
+        still_open=tuple(_reported(slas, one, first.run_url) for one in notice.still_open),
         url=misses_url(first.run_url, min(miss.start for miss in misses)),
     )
 
@@ -103,11 +104,11 @@ def schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | _CODEC.json_schema(mode="serialization")
 
 
-def _reported(slas: Mapping[str, Sla], miss: Miss, thread: str, run_url: str | None) -> ReportedMiss:
-    """`thread`: the id under which the miss was first reported; late facts may have moved its start since."""
-    sla = slas.get(miss.sla)
+def _reported(slas: Mapping[str, Sla], notice: Notice, run_url: str | None) -> ReportedMiss:
+    """Under the id by which the miss was first reported; late facts may have moved its start since."""
+    miss, sla = notice.miss, slas.get(notice.miss.sla)
     return ReportedMiss(
-        id=thread or miss.id,
+        id=notice.thread or miss.id,
         sla=miss.sla,
         team=sla.team if sla else "",
         cluster=miss.cluster,

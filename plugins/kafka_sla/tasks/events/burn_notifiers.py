@@ -28,7 +28,7 @@ def about_burns(sla: Sla, message: BurnMessage) -> dict[str, Any]:
         "still_open": [],
         "burn": _burn(first),
         "burns": [_burn(notice) for notice in message.notices],
-        "still_burning": [_burn(notice) for notice in message.still_burning],
+        "still_burning": [_burn(notice) for notice in message.still_open],
         "incident": message.incident,
         "run_url": first.run_url,
     }
@@ -44,7 +44,7 @@ def burn_message(sla: Sla, notice: BurnNotice) -> str:
 
 def burns_message(message: BurnMessage) -> str:
     """The same for several burns: what, how many, why, and SLAs by name, as many as fit."""
-    names, still = (enumerated([n.burn.sla for n in of]) for of in (message.notices, message.still_burning))
+    names, still = (enumerated([n.burn.sla for n in of]) for of in (message.notices, message.still_open))
     return f"{subject(message)}: {names}{f'; still burning: {still}' if still else ''}"
 
 

@@ -46,7 +46,7 @@ def about(sla: Sla, notice: IncidentNotice) -> dict[str, Any]:
         "team": sla.team,
         "miss": asdict(first.miss),
         "misses": [asdict(one.miss) for one in notice.notices],
-        "still_open": [asdict(miss) for miss in notice.still_open],
+        "still_open": [asdict(other.miss) for other in notice.still_open],
         "incident": notice.incident,
         "run_url": first.run_url,
     }
@@ -60,7 +60,7 @@ def message(sla: Sla, notice: Notice) -> str:
 
 def incident_message(notice: IncidentNotice) -> str:
     """The same for several misses: what, how many, why, and SLAs by name, as many as fit."""
-    rest = f"; still missed: {enumerated([miss.sla for miss in notice.still_open])}" if notice.still_open else ""
+    rest = f"; still missed: {enumerated([other.miss.sla for other in notice.still_open])}" if notice.still_open else ""
     return f"{subject(notice)}: {enumerated([one.miss.sla for one in notice.notices])}{rest}"
 
 

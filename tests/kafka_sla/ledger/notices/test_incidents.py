@@ -14,6 +14,7 @@ import pytest
 from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.notices.incidents import IncidentNotice
+from kafka_sla.ledger.notices.notice_queue import Batch
 from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.model.entities import Interval, Miss, Patterns, Sla, SteadyState
 from tests.kafka_sla.loads import MINUTE, at
@@ -107,7 +108,7 @@ def test_all_that_recover_in_a_run_are_one_message_that_names_what_is_still_miss
         ["orders", "payments"],
         3,
     )
-    assert [left.sla for left in some.still_open] == ["refunds"]
+    assert [left.miss.sla for left in some.still_open] == ["refunds"]
     assert (slas(last), last.still_open, last.size, last.is_single) == (["refunds"], (), 3, False)
 
 
@@ -127,7 +128,7 @@ def test_a_miss_that_opens_later_by_the_same_cause_joins_the_incident_while_it_g
     happened(ledger, miss("orders", "11:00"))
     (another,) = delivered(ledger)
 
-    assert (more.incident, more.size, [left.sla for left in more.still_open]) == (first.incident, 3, ["orders"])
+    assert (more.incident, more.size, [left.miss.sla for left in more.still_open]) == (first.incident, 3, ["orders"])
     assert (over.incident, slas(over), over.size) == (first.incident, ["orders", "payments", "refunds"], 3)
     assert (another.incident, another.is_single) == ("orders 11:00", True)
 
@@ -182,7 +183,7 @@ def test_misses_of_one_message_are_named_in_the_order_in_which_they_were_queued(
 
     assert [slas(notice) for notice in sent] == [["payments", "orders", "clicks"]]
     assert (slas(rest), rest.kind, rest.incident) == (["refunds"], "opened", "payments 10:00")
-    assert [left.sla for left in over.still_open] == ["payments", "clicks", "refunds"]
+    assert [left.miss.sla for left in over.still_open] == ["payments", "clicks", "refunds"]
 
 
 def test_what_follows_in_an_incident_waits_for_what_was_first_and_nothing_else_does(ledger: Ledger) -> None:
@@ -283,7 +284,7 @@ def test_a_recovery_belongs_to_the_incident_of_its_own_opening_on_its_own_channe
             ("mail", "orders 10:00", 2),
             ("chat", "payments 10:05", 1),
         ]
-        assert [[left.sla for left in one.still_open] for one in notices] == [["orders"], []]
+        assert [[left.miss.sla for left in one.still_open] for one in notices] == [["orders"], []]
 
 
 def test_two_that_recover_in_one_run_are_each_of_their_own_incident(ledger: Ledger) -> None:
@@ -308,7 +309,7 @@ def test_a_miss_whose_end_a_channel_was_told_is_not_named_as_open_there(ledger: 
     for channel in ("mail", "chat"):
         happened(ledger, miss("refunds", "10:40"), channel=channel)
 
-    assert [(one.channel, [left.sla for left in one.still_open]) for one in delivered(ledger)] == [
+    assert [(one.channel, [left.miss.sla for left in one.still_open]) for one in delivered(ledger)] == [
         ("mail", ["payments"]),
         ("chat", ["orders", "payments"]),
     ]
@@ -327,7 +328,7 @@ def test_a_message_names_as_open_what_was_open_by_the_messages_before_it(ledger:
         ledger.incidents.deliver(send, by_cause)
     ledger.outbox.enqueue(Notice("recovered", miss("orders", end="10:30")))
 
-    assert [(slas(one), [left.sla for left in one.still_open]) for one in delivered(ledger)] == [
+    assert [(slas(one), [left.miss.sla for left in one.still_open]) for one in delivered(ledger)] == [
         (["refunds"], ["orders", "payments"]),
         (["orders"], ["payments"]),
     ]
@@ -345,7 +346,7 @@ def test_a_message_counts_and_names_only_what_was_reported_before_it(ledger: Led
     happened(ledger, miss("payments", "10:05"))
     sent = delivered(ledger)
 
-    assert [(slas(one), one.size, [left.sla for left in one.still_open]) for one in sent] == [
+    assert [(slas(one), one.size, [left.miss.sla for left in one.still_open]) for one in sent] == [
         (["orders"], 1, []),
         (["refunds"], 1, []),
         (["payments"], 2, ["orders"]),
@@ -470,3 +471,12 @@ def test_five_hundred_misses_are_one_message_and_the_same_one_when_its_sender_wa
     assert sender.exitcode == 9
     assert file.read_text() == f"{again.incident}: {' '.join(names)}\n"
     assert (slas(again), slas(late)) == (names, ["too late"])
+
+
+@pytest.mark.parametrize(("began", "over"), [("opened", "recovered"), ("began", "over")])
+def test_a_message_is_about_one_unless_others_were_reported_with_it(began: str, over: str) -> None:
+    def single(kind: str, notices: int, size: int) -> bool:
+        return Batch(kind, "mail", "i1", tuple(range(notices)), (), size).is_single
+
+    assert [single(began, 1, 1), single(began, 1, 3), single(over, 1, 1)] == [True] * 3
+    assert [single(over, 1, 3), single(began, 2, 2), single(over, 2, 2)] == [False] * 3

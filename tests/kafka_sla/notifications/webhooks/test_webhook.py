@@ -61,6 +61,13 @@ def received(format: str, *events: WebhookEvent, **options: Any) -> Receiver:
     return receiver
 
 
+def test_a_miss_that_goes_on_has_the_id_under_which_it_was_reported_first() -> None:
+    over = incident("recovered", [slow(sla) for sla in slas(2)])
+    moved = replace(over, notices=over.notices[:1], still_open=(replace(over.notices[1], thread="first"),))
+
+    assert [one.id for one in event_of(known(2), moved).still_open] == ["first"]
+
+
 def test_every_format_has_a_receiver_here() -> None:
     assert set(get_args(WebhookFormat)) == set(TAKES)
 

@@ -36,10 +36,11 @@ def missed(letter: str, kind: NoticeKind, number: int, still_open: int = 0) -> W
         for n, sla in enumerate(named.values())
     ]
     found = [replace(miss, worst_topic="t" * 249) for miss in found]
-    notices = tuple(Notice(kind, miss, RUN, miss.id) for miss in found[: number - still_open])
-    return event_of(
-        named, IncidentNotice(kind, "webhook", found[0].id, notices, tuple(found[number - still_open :]), number)
+    notices, left = found[: number - still_open], found[number - still_open :]
+    told, others = (
+        tuple(Notice(of, miss, RUN, miss.id) for miss in some) for of, some in ((kind, notices), ("opened", left))
     )
+    return event_of(named, IncidentNotice(kind, "webhook", found[0].id, told, others, number))
 
 
 def burned(letter: str, kind: BurnNoticeKind, number: int, still_burning: int = 0) -> BurnEvent:

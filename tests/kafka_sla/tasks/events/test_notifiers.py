@@ -22,7 +22,8 @@ SLA = Sla("orders", "eu", Patterns(), Patterns(), 30_000, 300_000, 0.999, Steady
 
 def notice(kind: NoticeKind, *misses: Miss, still_open: tuple[Miss, ...] = ()) -> IncidentNotice:
     notices = tuple(Notice(kind, found) for found in misses or (miss(),))
-    return IncidentNotice(kind, "chat", "i1", notices, still_open, len(notices) + len(still_open))
+    others = tuple(Notice("opened", left) for left in still_open)
+    return IncidentNotice(kind, "chat", "i1", notices, others, len(notices) + len(others))
 
 
 class Chat(BaseNotifier):
