@@ -350,8 +350,8 @@ def _is(rows: pa.Table, name: str, test: Callable[[str], bool]) -> Bools:
 def _by_name(rows: pa.Table, name: str, value_of: Callable[[str], Any], dtype: Any) -> Any:
     """What a function says of each row's name; it is asked once a batch of each."""
     names = _names(rows, name)
-    values = np.array([value_of(name) for name in names.dictionary.to_pylist()], dtype=dtype)
-    one = len(values) and (values == values[0]).all()
+    values = np.array([value_of(word) for word in names.dictionary.to_pylist()], dtype=dtype)
+    one = not names.null_count and len(values) and (values == values[0]).all()
     return np.full(len(names), values[0]) if one else values[names.indices.to_numpy()]
 
 

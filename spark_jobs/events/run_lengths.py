@@ -2,7 +2,7 @@
 
 Facts come from files that are sorted, so a run has thousands. The key of each is told once, with its first time and
 offsets; of the others `rows`, a list of structs, tells the differences, which fit into half the bytes. Where one does
-not, a run ends. Facts in no order are runs of one.
+not, a run ends.
 """
 
 from __future__ import annotations

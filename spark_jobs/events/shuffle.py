@@ -25,6 +25,7 @@ _WRITTEN = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 _READ = pa.ipc.IpcReadOptions(use_threads=False)
 """Every processor has a task; a thread for each column would only wait for another one's."""
 _FEW_NAMES = 100
+"""So many are sent sooner than it takes to tell which of them are needed."""
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -72,8 +73,9 @@ def _ipc(events: pa.Table) -> bytes:
 
 
 def _compact(names: pa.DictionaryArray) -> pa.DictionaryArray:
-    """Without the names that other tasks' events have, if there are many."""
-    if len(names.dictionary) <= _FEW_NAMES:
+    """Without the names that other tasks' events have, if there are many; whole where some are null, as topic ids
+    are."""
+    if names.null_count or len(names.dictionary) <= _FEW_NAMES:
         return names
     index = names.indices.to_numpy()
     used = np.flatnonzero(np.bincount(index, minlength=len(names.dictionary)))

@@ -68,7 +68,7 @@ class TaskEvents:
     commits: Sorted
     """Those of the replayed facts and those carried over."""
     carried: Sorted
-    """`log_start`, `log_end` and `carry` of those that were carried over."""
+    """Those that were carried over, once more, with `log_start`, `log_end` and `carry`."""
     status: Sorted
     unread: Sorted
     configurations: pa.Table
@@ -142,7 +142,8 @@ def _in_place(kind: str, rows: pa.Table, place: Ints, groups: pa.Array) -> Sorte
 
 
 def _unpacked(packed: Sorted) -> Sorted:
-    """The events of runs that are in their place: so are they, unless two runs overlap."""
+    """The events of runs that are in their place: so are they, unless two runs overlap, or one is in no order. Of equal
+    ones those come first whose run begins first."""
     rows, count = run_lengths.unpacked(packed.rows), run_lengths.count(packed.rows)
     if "group" in packed.rows.column_names:
         rows = rows.append_column("group", pa.array(np.repeat(ints(packed.rows, "group"), count)))

@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka_sla.spark_jobs.events.layouts import COMMITS, LAYOUTS, POINTS
+from kafka_sla.spark_jobs.events.layouts import COMMITS, CONFIGURATIONS, LAYOUTS, POINTS
 from kafka_sla.spark_jobs.events.shuffle import blocks_of
 from kafka_sla.spark_jobs.events.sort import TaskEvents, in_order
 from kafka_sla.spark_jobs.numeric.arrays import NONE
@@ -92,6 +92,16 @@ def test_a_topic_partition_belongs_to_one_task_whoever_packs_it(tasks: int) -> N
     assert points == commits
     assert all(len(owners) == 1 for owners in points.values())
     assert set(range(tasks)) == {task for owners in points.values() for task in owners}
+
+
+def test_topics_without_an_id_are_configurations_as_the_others_however_many_there_are() -> None:
+    rows = [{"cluster": "prod", "topic": f"t{n}", "at": 1, "topic_id": f"id{n}" if n else None} for n in range(300)]
+    configurations = pa.Table.from_pylist(rows, LAYOUTS[CONFIGURATIONS])
+
+    events = in_order([blocks_of(CONFIGURATIONS, configurations, 1)])
+
+    told = events.configurations.select(["topic", "topic_id"]).to_pylist()
+    assert told == [{name: row[name] for name in ("topic", "topic_id")} for row in rows]
 
 
 def test_a_task_without_events_has_nothing_to_sort() -> None:
