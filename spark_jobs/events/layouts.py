@@ -20,7 +20,7 @@ _NUMBERS = pa.list_(pa.int64())
 _PLACE = [("cluster", NAME), ("topic", NAME), ("partition", pa.int32())]
 _KEY = [*_PLACE, ("group", NAME)]
 
-FACTS = (POINTS, RANGES, COMMITS)
+IN_RUNS = (POINTS, RANGES, COMMITS)
 """Kinds of which there are millions. They travel in `run_lengths`."""
 LAYOUTS = {
     POINTS: pa.schema(

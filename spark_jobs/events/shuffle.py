@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_sla.spark_jobs.events import run_lengths
-from kafka_sla.spark_jobs.events.layouts import FACTS, NAME
+from kafka_sla.spark_jobs.events.layouts import IN_RUNS, NAME
 from kafka_sla.spark_jobs.numeric.arrays import Ints
 
 BLOCKS = "task INT, kind STRING, block BINARY"
@@ -33,7 +33,7 @@ def blocks_of(kind: str, events: pa.Table, tasks: int) -> pa.RecordBatch:
     """One row of BLOCKS for each task that any of the events, in the columns of their kind's layout, belongs to."""
     if "partition" not in events.column_names:
         return _batch(kind, range(tasks), [_ipc(events)] * tasks)
-    events = run_lengths.packed(events) if kind in FACTS else events
+    events = run_lengths.packed(events) if kind in IN_RUNS else events
     task = _task(events, tasks)
     order = np.argsort(task, kind="stable")
     events, task = events.take(pa.array(order)).combine_chunks(), task[order]

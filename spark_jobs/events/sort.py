@@ -19,7 +19,7 @@ from kafka_sla.spark_jobs.events.columns import ints
 from kafka_sla.spark_jobs.events.layouts import (
     COMMITS,
     CONFIGURATIONS,
-    FACTS,
+    IN_RUNS,
     LATENCY,
     LAYOUTS,
     PLACE,
@@ -80,15 +80,15 @@ def in_order(batches: Iterable[pa.RecordBatch]) -> TaskEvents:
     for batch in batches:
         for kind, block in zip(batch.column("kind").to_pylist(), batch.column("block"), strict=True):
             blocks[kind].append(events_in(block))
-    carried = carried_commits(*(_joined(blocks[kind]) for kind in (LATENCY, STATES, STATUS)))
-    blocks[COMMITS].append(run_lengths.packed(carried.select(LAYOUTS[COMMITS].names)))
-    found = {kind: _joined(blocks.pop(kind)) for kind in (*FACTS, STATUS, UNREAD, CONFIGURATIONS)}
-    return _sorted(found | {_CARRIED: carried.unify_dictionaries()})
+    found = {kind: _joined(blocks.pop(kind)) for kind in LAYOUTS if kind != COMMITS}
+    carried = carried_commits(found[LATENCY], found[STATES], found[STATUS])
+    packed = run_lengths.packed(carried.select(LAYOUTS[COMMITS].names))
+    return _sorted(found | {COMMITS: _joined([*blocks.pop(COMMITS), packed]), _CARRIED: carried})
 
 
 def _nothing(kind: str) -> pa.Table:
     nothing = LAYOUTS[kind].empty_table()
-    return run_lengths.packed(nothing) if kind in FACTS else nothing
+    return run_lengths.packed(nothing) if kind in IN_RUNS else nothing
 
 
 def _joined(blocks: list[pa.Table]) -> pa.Table:
@@ -138,7 +138,7 @@ def _in_place(kind: str, rows: pa.Table, place: Ints, groups: pa.Array) -> Sorte
         group = pc.index_in(of.dictionary, groups).to_numpy().astype(np.int64)[of.indices.to_numpy()]
         rows = rows.set_column(rows.column_names.index("group"), "group", pa.array(group))
     found = _by_time(Sorted(rows, place))
-    return _by_time(_unpacked(found)) if kind in FACTS else found
+    return _by_time(_unpacked(found)) if kind in IN_RUNS else found
 
 
 def _unpacked(packed: Sorted) -> Sorted:

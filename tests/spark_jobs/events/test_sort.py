@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka_sla.spark_jobs.events.layouts import COMMITS, CONFIGURATIONS, LAYOUTS, POINTS
+from kafka_sla.spark_jobs.events.layouts import CERTAIN, COMMITS, CONFIGURATIONS, LAYOUTS, POINTS, POLLED
 from kafka_sla.spark_jobs.events.shuffle import blocks_of
 from kafka_sla.spark_jobs.events.sort import TaskEvents, in_order
 from kafka_sla.spark_jobs.numeric.arrays import NONE
@@ -54,6 +54,17 @@ def test_what_two_sources_tell_of_one_group_is_sorted_together() -> None:
     one, other = ([("prod", "orders", 0, "billing", at, at) for at in range(start, 100, 3)] for start in (0, 1))
 
     assert sorted([*one, *other]) == _told(in_order([_commits(*one), _commits(*other)]))
+
+
+def test_of_equal_events_those_come_first_whose_run_begins_first_whichever_file_is_read_first() -> None:
+    names = (*OF_COMMITS, "flags")
+    began, followed = (
+        _blocks(COMMITS, names, *(("prod", "orders", 0, "billing", at, 7, flags) for at in instants))
+        for flags, instants in ((POLLED, (1, 5)), (CERTAIN, (5, 9)))
+    )
+
+    for blocks in ([began, followed], [followed, began]):
+        assert [POLLED, POLLED, CERTAIN, CERTAIN] == in_order(blocks).commits.rows["flags"].to_pylist()
 
 
 def test_a_deleted_offset_comes_before_the_commit_of_the_same_instant() -> None:
