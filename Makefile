@@ -19,13 +19,17 @@ help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(DEPENDENCIES) ## install everything into .venv and fetch Kafka's jars (once)
-	@$(MAKE) --silent --no-print-directory --jobs 2 $(EDITABLE) jars
-	@$(BIN)/python -c "from demo.broker import archive_classes; archive_classes()"
-	@$(BIN)/python -m kafka_sla.spark.class_archive
+	@$(AT_ONCE) installed
 
-.PHONY: jars
-jars: $(DEPENDENCIES)
+AT_ONCE := $(MAKE) --no-print-directory --jobs 2
+.PHONY: installed jars kafka-classes spark-classes
+installed: $(EDITABLE) kafka-classes spark-classes
+jars: $(EDITABLE)
 	@$(BIN)/python -m demo.jars
+kafka-classes: jars
+	@$(BIN)/python -c "from demo.broker import archive_classes; archive_classes()"
+spark-classes: $(EDITABLE)
+	@$(BIN)/python -m kafka_sla.spark.class_archive
 
 check: $(EDITABLE) ## format, lint and types, as CI checks them
 	$(BIN)/ruff format --check --quiet .
@@ -43,20 +47,21 @@ docs: $(EDITABLE) ## write docs/reference/tables.md and webhook.schema.json anew
 alerts: ## test the alerting rules with Prometheus' own promtool, which must be on the PATH
 	promtool test rules tests/prometheus/kafka-sla-alerts.test.yml
 
-wheel: $(DEPENDENCIES) ## build the wheel into dist/
+wheel: $(EDITABLE) ## build the wheel into dist/
 	@rm -rf dist build
 	@$(UV) build --wheel --no-build-isolation --python $(BIN)/python --out-dir dist
 
 # The wheel replaces the editable install while the tests run, so that they prove what people install. The processes
-# share the tests as tests/shares.py says; a third one on two cores, because many tests wait.
-PROCESSES ?= 3
+# share the tests as tests/shares.py says; four on two cores, because many tests wait.
+PROCESSES ?= 4
 define against_the_wheel
 	@rm -f $(EDITABLE)
 	@$(UV) pip install --python $(BIN)/python --no-deps --reinstall --compile-bytecode dist/*.whl
 	$(BIN)/pytest --numprocesses $(PROCESSES) --no-loadscope-reorder -m $(1) $(PYTEST); status=$$?; $(MAKE) --no-print-directory $(EDITABLE); exit $$status
 endef
 
-test: setup check wheel ## all checks, then the tests against the built wheel, but for the slow ones
+test: $(DEPENDENCIES) ## all checks, then the tests against the built wheel, but for the slow ones
+	@$(AT_ONCE) check installed wheel
 	$(call against_the_wheel,"not slow")
 
 slow: setup wheel ## the tests that are marked as slow: whole installations, kills, hundreds of worlds
@@ -66,8 +71,8 @@ release: setup ## build and check what would be released: sdist and wheel of the
 	@$(BIN)/python -m benchmarks.release
 
 # The jars are fetched while Python compiles and Airflow starts; whoever needs them first waits for them.
-demo: $(DEPENDENCIES) ## Kafka, consumers, Airflow and a mailbox on this machine; ONCE=1 ends after one round
-	@$(MAKE) --silent --no-print-directory jars & $(MAKE) --silent --no-print-directory $(EDITABLE) && ONCE=$(ONCE) exec $(BIN)/python -m demo
+demo: $(EDITABLE) ## Kafka, consumers, Airflow and a mailbox on this machine; ONCE=1 ends after one round
+	@$(MAKE) --silent --no-print-directory jars & ONCE=$(ONCE) exec $(BIN)/python -m demo
 
 history: setup ## what is measured live against what is rebuilt later, as a table (about 12 minutes)
 	@$(BIN)/python -m benchmarks.history
@@ -178,7 +183,7 @@ audit: $(BIN)/uv ## known advisories against constraints.txt; ADVISORIES=osv ask
 	@$(UV) tool run pip-audit --strict --no-deps --disable-pip --vulnerability-service $(ADVISORIES) \
 		--requirement constraints.txt
 
-clean: ## remove everything that make made, except .cache (Kafka's jars)
+clean: ## remove everything that make made, except what all clones of this user share (Kafka's jars)
 	rm -rf $(VENV) .work dist build *.egg-info plugins/*.egg-info .mypy_cache .pytest_cache .ruff_cache
 	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -194,7 +199,7 @@ $(DEPENDENCIES): $(BIN)/uv setup.cfg constraints.txt
 	@echo "installing dependencies (about a minute, once)"
 	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt setuptools
 	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt --no-build-isolation --editable '.[test]'
-	@touch $@
+	@touch $@ && touch $(EDITABLE)
 
 $(EDITABLE): $(DEPENDENCIES) pyproject.toml
 	@$(UV) pip install --python $(BIN)/python --no-deps --no-build-isolation --editable .

@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from kafka_sla.cache import cache_folder
+
 KAFKA_VERSION = "4.3.1"
 """The newest set of jars that is complete in Maven Central; a version, never a range."""
 _LOG4J_VERSION = "2.25.4"
@@ -158,9 +160,9 @@ def java() -> str:
 
 
 def jars_folder(jars: JarSet = KAFKA) -> Path:
-    """Where the jars are kept: the folder that their variable names, else one below `.cache` beside this package."""
-    default = Path(__file__).resolve().parents[1] / ".cache" / jars.folder
-    return Path(os.environ.get(jars.variable, default))
+    """Where the jars are kept: the folder that their variable names, else one in this user's cache, for all clones."""
+    named = os.environ.get(jars.variable)
+    return Path(named) if named else cache_folder() / jars.folder
 
 
 def fetch_jars(progress: Say = say, jars: JarSet = KAFKA) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import signal
 import subprocess
 import time
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from demo.jars import fetch_jars, java
+from kafka_sla.cache import cache_folder
 
 _LOGGING = Path(__file__).with_name("log4j2.yaml")
 _READY = b"Kafka Server started"
@@ -110,8 +112,10 @@ class Node:
 
 
 def class_archive() -> Path:
-    """Where the archive of loaded classes is kept: beside the jars, because it fits only them."""
-    return fetch_jars() / "classes.jsa"
+    """Where the archive of loaded classes is kept: another one for each Java, and for jars that were fetched anew."""
+    jars, program = fetch_jars(), Path(java()).resolve()
+    key = " ".join(f"{path} {path.stat().st_mtime_ns}" for path in (jars, program))
+    return cache_folder() / f"kafka-{hashlib.sha256(key.encode()).hexdigest()[:16]}.jsa"
 
 
 def _class_archive() -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from operator import itemgetter
 from typing import Any
 
@@ -54,6 +55,10 @@ class Ledger:
         self.triage = Triage(database)
         self.exclusions = Exclusions(database)
         self.configurations = Configurations(database)
+
+    def at_one_moment(self) -> AbstractContextManager[object]:
+        """All that this thread reads inside is of one moment, over one connection, and none of what it writes there."""
+        return self._database.reading()
 
     def check_writable(self) -> None:
         """StoreError at once where only reading is possible."""

@@ -33,16 +33,16 @@ def whole(values: dict[str, Any]) -> Extent:
     return Extent(len(values["slas"]), 0, details, MANY)
 
 
-def extents(values: dict[str, Any]) -> Iterator[Extent]:
-    """Each shorter than the one before: SLAs that were met in short, fewer details, more SLAs in short, fewer SLAs."""
+def extents(values: dict[str, Any]) -> Iterator[list[Extent]]:
+    """SLAs that were met in short, fewer details, more SLAs in short, fewer SLAs; where that does not help, no details
+    and as many SLAs as fit."""
     everything, attention = whole(values), values["attention"]
     slas, others = everything.full, everything.full - attention
-    yield everything
-    yield Extent(attention, others, everything.details, MANY)
-    for details in down(everything.details, _FEW):
-        yield Extent(attention, others, details, 3)
-    for full in down(attention, 0):
-        yield Extent(full, slas - full, _FEW, 1)
-    for details in (_FEW, 0):
-        for short in down(slas, 0):
-            yield Extent(0, short, details, min(details, 1))
+    yield [
+        everything,
+        Extent(attention, others, everything.details, MANY),
+        *(Extent(attention, others, details, 3) for details in down(everything.details, _FEW)),
+        *(Extent(full, slas - full, _FEW, 1) for full in down(attention, 0)),
+        *(Extent(0, short, _FEW, 1) for short in down(slas, 0)),
+    ]
+    yield [Extent(0, short, 0, 0) for short in down(slas, 0)]

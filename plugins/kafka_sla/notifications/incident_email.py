@@ -79,7 +79,7 @@ def compose(slas: Mapping[str, Sla], notice: IncidentNotice, sender: str) -> Ema
 def written(template: str, values: dict[str, Any]) -> list[str]:
     """Text and HTML of a mail about several SLAs, with as many of `lines` and `still_open` as mail programs show."""
     forms = (partial(_rendered, f"notifications/{template}.{form}.j2", values) for form in ("txt", "html"))
-    _, parts = fitting(_extents(len(values["lines"]), len(values["still_open"])), *forms)
+    _, parts = fitting([_extents(len(values["lines"]), len(values["still_open"]))], *forms)
     return parts
 
 

@@ -60,7 +60,7 @@ def _parts(told: dict[str, Any]) -> list[str]:
         left_out = len(notes) - shown
         return render(f"notifications/miss.{form}.j2", told | {"notes": notes[left_out:], "notes_left_out": left_out})
 
-    _, parts = fitting(down(len(notes), 0), partial(rendered, "txt"), partial(rendered, "html"))
+    _, parts = fitting([down(len(notes), 0)], partial(rendered, "txt"), partial(rendered, "html"))
     return parts
 
 

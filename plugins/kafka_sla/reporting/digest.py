@@ -35,7 +35,12 @@ class Told:
 
 
 def tell(ledger: Ledger, digest: Digest, slas: Sequence[Sla], period: Interval) -> Told:
-    """What the ledger holds of these SLAs in the period; the gravest first."""
+    """What the ledger holds of these SLAs in the period, all of one moment; the gravest first."""
+    with ledger.at_one_moment():
+        return _told(ledger, digest, slas, period)
+
+
+def _told(ledger: Ledger, digest: Digest, slas: Sequence[Sla], period: Interval) -> Told:
     found = [_of_sla(ledger, digest, sla, period) for sla in slas]
     found.sort(key=lambda row: (gravity(row["sla"]), not row["needs_attention"]))
     judged = [row["sla"] for row in found if row["sla"].judged]

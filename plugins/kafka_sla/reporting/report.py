@@ -83,11 +83,11 @@ class ReportedSla:
 
 def write_report(path: Path, ledger: Ledger, slas: Sequence[Sla], interval: Interval) -> Path:
     """Write the report of these SLAs from what the ledger holds, and answer where it is."""
-    found = [reported(ledger, sla, interval) for sla in slas]
-    plots = plots_of(ledger, found, _MOST_PLOTS)
-    page = html_report(
-        interval, [(one, plots.get(one.sla.name, {})) for one in found], ledger.validations.results(interval)
-    )
+    with ledger.at_one_moment():
+        found = [reported(ledger, sla, interval) for sla in slas]
+        plots = plots_of(ledger, found, _MOST_PLOTS)
+        validation = ledger.validations.results(interval)
+    page = html_report(interval, [(one, plots.get(one.sla.name, {})) for one in found], validation)
     write_text(str(path.absolute()), page)
     return path
 

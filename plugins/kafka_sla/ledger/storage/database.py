@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -78,13 +79,27 @@ class Database:
         self._store = store
         self._metadata = metadata
         self._ready = False
+        self._views = threading.local()
         self.engine = engine_of(store)
         self._read_only = is_read_only(store)
         self.is_sqlite = self.engine.dialect.name == "sqlite"
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A consistent view: everything read inside it is of one moment."""
+        """A consistent view: everything that this thread reads inside it is of one moment, over one connection, also
+        what functions that are called inside it read."""
+        if around := getattr(self._views, "connection", None):
+            yield around
+            return
+        with self._begin_reading() as connection:
+            self._views.connection = connection
+            try:
+                yield connection
+            finally:
+                del self._views.connection
+
+    @contextmanager
+    def _begin_reading(self) -> Iterator[Connection]:
         self.open(writing=False)
         options = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
         with (
