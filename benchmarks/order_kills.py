@@ -145,4 +145,4 @@ class Killer:
     def _in_doubt(self) -> int:
         """Mails that came and that the outbox still has to send."""
         came = {event for mail in self._made.box.mails() for event in mailed(mail)}
-        return sum(f"{n.miss.id}.{n.kind}" in came for n in Ledger(store_of(self._folder)).outbox.waiting())
+        return sum(f"{n.miss.id}.{n.kind}" in came for n in Ledger(store_of(self._folder)).outbox.queue.waiting())

@@ -13,6 +13,7 @@ from types import TracebackType
 from demo.node import Node, class_archive, kafka_uuid
 from demo.security import Security
 from demo.warm_up import warm_up
+from kafka_sla.cache import forget_unused
 
 
 class Cluster:
@@ -131,6 +132,7 @@ def archive_classes() -> None:
     finally:
         cluster.stop()
     fresh.replace(archive)
+    forget_unused("kafka")
 
 
 def free_ports(count: int) -> list[int]:

@@ -24,7 +24,7 @@ class Inputs:
 
     job: Job
     facts: Callable[[Table], DataFrame]
-    """Rows of a fact table, distinct, as far back as `pipeline.load_plan` found them needed."""
+    """Rows of a fact table, distinct, as far back as `pipeline.planning.load_plan` found them needed."""
     latency: DataFrame
     """The rows of `consumer_latency` of this job's interval."""
     carried: Callable[[Table], DataFrame]

@@ -180,7 +180,7 @@ class Runs:
                 yield self._untrue(miss, "1", f"{kind} {count} times")
         for one in ledger.verdicts.misses(self.settings.slas[0].name, self.whole):
             kinds = {kind for miss, kind in told if miss == one.id}
-            if ledger.outbox.waiting([one.sla]) or (kinds and (one.end is not None) > ("recovered" in kinds)):
+            if ledger.outbox.queue.waiting([one.sla]) or (kinds and (one.end is not None) > ("recovered" in kinds)):
                 yield self._untrue(one.id, "opened, then recovered", str(sorted(kinds)))
 
     def older_rows(self) -> Iterator[Failure]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
+import time
+from contextlib import suppress
 from pathlib import Path
 
 from kafka_sla.errors import SettingsError
 
+_MONTH_S = 30 * 24 * 3600
 _SET = "set TMPDIR or XDG_CACHE_HOME to a folder of this user's own"
 
 
@@ -16,7 +19,19 @@ def cached(name: str) -> Path | None:
     """The file of this name where it has been made. An image may hold it in a home that nobody can write to when it
     runs."""
     places = [folder / name for folder in _folders()]
-    return next(filter(os.path.exists, places), None)  # unlike Path.exists, False where nobody may look
+    found = next(filter(os.path.exists, places), None)  # unlike Path.exists, False where nobody may look
+    if found:
+        with suppress(OSError):  # an image's cannot be touched
+            os.utime(found)
+    return found
+
+
+def forget_unused(kind: str) -> None:
+    """Delete files `kind-…` that nobody has asked for in a month: each version of what they are made of leaves one."""
+    for path in cache_folder().glob(f"{kind}-*"):
+        with suppress(OSError):  # another process may be faster
+            if path.is_file() and path.stat().st_mtime < time.time() - _MONTH_S:
+                path.unlink()
 
 
 def cache_folder() -> Path:

@@ -7,6 +7,7 @@ import pwd
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -41,6 +42,23 @@ def test_a_home_keeps_it(world: World, tmp_path: Path) -> None:
     world(str(tmp_path))
 
     assert code_zip().parent == tmp_path / ".cache" / "kafka_sla"
+
+
+def test_what_nobody_has_asked_for_in_a_month_goes_when_a_new_version_comes(world: World, tmp_path: Path) -> None:
+    world(str(tmp_path))
+    used = code_zip()
+    for name, days in {used.name: 40, "kafka_sla-0.zip": 31, "kafka_sla-1.zip": 29, "spark-0.jsa": 99}.items():
+        then = time.time() - days * 86_400
+        (used.parent / name).touch()
+        os.utime(used.parent / name, (then, then))
+    assert code_zip() == used, "asked for again"
+
+    used.rename(used.with_name("kafka_sla-2.zip"))
+    assert code_zip() == used
+
+    assert sorted(path.name for path in used.parent.iterdir()) == sorted(
+        [used.name, "kafka_sla-1.zip", "kafka_sla-2.zip", "spark-0.jsa"]
+    )
 
 
 @pytest.mark.parametrize("home", [None, NOWHERE])

@@ -43,11 +43,11 @@ T = TypeVar("T")
 
 
 class Lake:
-    """The tables of one store."""
+    """The tables of one store. `ledger`: where it is open already."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, ledger: Ledger | None = None) -> None:
         self._store = store
-        self._ledger = Ledger(store)
+        self._ledger = ledger or Ledger(store)
         self._iceberg = Iceberg(store, self._ledger.open)
         self._loads = Loads(store, self._iceberg, self._ledger)
         self._left_out: frozenset[str] = frozenset()

@@ -49,7 +49,7 @@ class Ledger:
         self.validations = ValidationResults(database)
         self.queries = Queries(database)
         self.outbox = Outbox(database)
-        self.incidents = Incidents(database, self.outbox)
+        self.incidents = Incidents(database)
         self.burns = Burns(database)
         self.burn_notices = BurnNotices(database)
         self.triage = Triage(database)

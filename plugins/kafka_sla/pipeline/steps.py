@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any, get_args
 
@@ -18,14 +17,13 @@ from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
 from kafka_sla.errors import ValidationFailed
 from kafka_sla.lake.lake import Lake
-from kafka_sla.lake.queries.pace_rows import published_catch_ups
 from kafka_sla.lake.staging import keep_unreadable, staged, staged_files
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice
 from kafka_sla.ledger.notices.incidents import IncidentNotice
-from kafka_sla.ledger.notices.outbox import ASSET, MAIL, Notice
+from kafka_sla.ledger.notices.outbox import ASSET, Notice
 from kafka_sla.ledger.observed_time import VOUCHED
-from kafka_sla.model.entities import Connection, Interval, Miss, Notifier, Sla, SlaWindow, Verdict, Webhook
+from kafka_sla.model.entities import Connection, Interval, Miss, Notifier, Sla, SlaWindow, Verdict
 from kafka_sla.model.tables import (
     BROKER_REQUESTS,
     COMMITTED_OFFSETS,
@@ -42,10 +40,10 @@ from kafka_sla.model.tables import (
 )
 from kafka_sla.pipeline.burn_alerts import judge_burns, queue_burns
 from kafka_sla.pipeline.burn_causes import bad_time_behind
+from kafka_sla.pipeline.channels import channels_of
 from kafka_sla.pipeline.evidence_reader import explained
 from kafka_sla.pipeline.expiry import with_expiry
-from kafka_sla.pipeline.judged_time import attainments
-from kafka_sla.pipeline.load_plan import job_for
+from kafka_sla.pipeline.planning.load_plan import job_for
 from kafka_sla.pipeline.rollup_builder import sum_up_all
 from kafka_sla.pipeline.verdicts import verdicts
 from kafka_sla.sla.evaluate import continued, misses
@@ -57,7 +55,6 @@ from kafka_sla.spark.job_spec import read_job
 _HELD_BACK = timedelta(minutes=30)
 """How long before an interval commits are read again whose time is published: those behind a transaction that was
 open then. Twice as long as brokers let one be by default (transaction.max.timeout.ms)."""
-_PLOT_BEFORE = timedelta(minutes=30)
 _LONGEST_REASON = 1_000
 
 
@@ -278,98 +275,14 @@ def notify(
     `call` and `call_of_burn` run an SLA's notifier; without them the notifiers wait for who can call them. `login`
     gives the connections of webhooks; without it they wait, too.
     """
-    from kafka_sla.notifications import smtp as mail
-    from kafka_sla.notifications.incident_causes import name_causes
-    from kafka_sla.notifications.miss_context import surroundings
-    from kafka_sla.notifications.webhooks import webhook
-    from kafka_sla.notifications.webhooks.event import event_of
+    from kafka_sla.pipeline.deliveries import Deliveries
 
     ledger, lake = Ledger(store), Lake(store).remembering()
-    known = {sla.name: sla for sla in settings.slas}
-    webhooks = {channel for name in slas for channel in _webhooks(settings.sla(name))}
-    queued = sum(_queue(ledger, name, interval, run_url, _channels(settings.sla(name))) for name in slas)
-
-    def causes(notices: Sequence[Notice]) -> list[str]:
-        return name_causes(notices, lambda notice: _destination(settings.sla(notice.miss.sla), notice.channel))
-
-    def send(notice: IncidentNotice) -> None:
-        first = notice.notices[0]
-        sla = settings.sla(first.miss.sla)
-        notifier, receiver = _notifiers(sla).get(notice.channel), _webhooks(sla).get(notice.channel)
-        if notifier and call:
-            call(notifier, sla, notice)
-        elif receiver and login:
-            webhook.send(login(receiver.connection), receiver, event_of(known, notice))
-        elif notice.channel == MAIL and smtp and not notice.is_single:
-            mail.send_incident(smtp, known, notice)
-        elif notice.channel == MAIL and smtp and sla.recipients:
-            around = Interval(first.miss.start - _PLOT_BEFORE, max(interval.end, first.miss.opened_at))
-            windows, beside = ledger.verdicts.windows(sla, around), surroundings(ledger, sla, first.miss, around.end)
-            if notice.kind == "opened":
-                until = {sla.cluster: around.end}
-                paces = published_catch_ups(lake, [sla], until, settings.window_ms)
-                beside = replace(beside, catch_up=paces[sla.name])
-            mail.send(smtp, sla, first, windows, beside)
-
-    queued += _queue_burns(settings, store, interval, run_url, {name: _channels(known[name]) for name in slas})
-    channels = None if call else [MAIL, *webhooks]
-    but = [ASSET] if login else [ASSET, *webhooks]
-    try:
-        sent = ledger.incidents.deliver(send, causes, slas, channels, but=but)
-    finally:
-        try:
-            ledger.incidents.repeat(send, slas, _repeated(settings, slas, login))
-        finally:
-            of_burns = _deliver_burns(settings, ledger, slas, smtp, call_of_burn, login)
-    return {"queued": queued, "sent": sent + of_burns}
-
-
-def _deliver_burns(
-    settings: Settings,
-    ledger: Ledger,
-    slas: Sequence[str],
-    smtp: Connection | None,
-    call: Callable[[Notifier, Sla, BurnMessage], None] | None,
-    login: Login | None,
-) -> int:
-    from kafka_sla.notifications import smtp as mail
-    from kafka_sla.notifications.burn_email import burn_mail
-    from kafka_sla.notifications.burns_email import burns_mail
-    from kafka_sla.notifications.incident_causes import name_burn_causes
-    from kafka_sla.notifications.webhooks import webhook
-    from kafka_sla.notifications.webhooks.burn_event import burn_event_of
-
-    known = {sla.name: sla for sla in settings.slas}
-
-    def causes(notices: Sequence[BurnNotice]) -> list[str]:
-        return name_burn_causes(notices, lambda notice: _destination(settings.sla(notice.burn.sla), notice.channel))
-
-    def send(message: BurnMessage) -> None:
-        first = message.notices[0]
-        sla = settings.sla(first.burn.sla)
-        notifier, receiver = _notifiers(sla).get(message.channel), _webhooks(sla).get(message.channel)
-        if notifier and call:
-            call(notifier, sla, message)
-        elif receiver and login:
-            webhook.send(login(receiver.connection), receiver, burn_event_of(known, message))
-        elif message.channel == MAIL and smtp and sla.recipients:
-            until = [(known[n.burn.sla], n.burn.end or n.burn.start) for n in message.notices]
-            periods, sender = attainments(ledger, until), mail.sender_of(smtp)
-            single = message.is_single
-            mail.deliver(
-                smtp,
-                burn_mail(sla, first, periods[sla.name], sender)
-                if single
-                else burns_mail(known, message, periods, sender),
-            )
-
-    notified = [channel for name in slas for channel in _notifiers(known[name])] if call else []
-    hooked = [channel for name in slas for channel in _webhooks(known[name])] if login else []
-    channels = None if call and login else [MAIL, *notified, *hooked]
-    try:
-        return ledger.burn_notices.deliver_together(send, causes, slas, channels, but=[ASSET])
-    finally:
-        ledger.burn_notices.repeat(send, slas, _repeated(settings, slas, login))
+    channels = {name: channels_of(settings.sla(name)) for name in slas}
+    queued = sum(_queue(ledger, name, interval, run_url, heard) for name, heard in channels.items())
+    queued += _queue_burns(settings, store, interval, run_url, channels)
+    waiting = Deliveries(settings, slas, ledger, lake, interval.end, smtp, call, call_of_burn, login)
+    return {"queued": queued, "sent": waiting.deliver()}
 
 
 def announce(
@@ -385,8 +298,8 @@ def announce(
     ledger = Ledger(store)
     queued = sum(_queue(ledger, name, interval, None, [ASSET]) for name in slas)
     queued += _queue_burns(settings, store, interval, None, {name: [ASSET] for name in slas})
-    sent = ledger.outbox.deliver(announcer, slas, [ASSET])
-    return {"queued": queued, "sent": sent + ledger.burn_notices.deliver(announcer_of_burns, slas, [ASSET])}
+    sent = ledger.outbox.queue.deliver(announcer, slas, [ASSET])
+    return {"queued": queued, "sent": sent + ledger.burn_notices.queue.deliver(announcer_of_burns, slas, [ASSET])}
 
 
 def _queue_burns(
@@ -409,36 +322,3 @@ def _queue(ledger: Ledger, sla: str, interval: Interval, run_url: str | None, ch
                 Notice("recovered", miss, run_url, channel=channel)
             )
     return queued
-
-
-def _channels(sla: Sla) -> list[str]:
-    return [MAIL, *_notifiers(sla), *_webhooks(sla)]
-
-
-def _webhooks(sla: Sla) -> dict[str, Webhook]:
-    """The webhooks of an SLA by channel: the same for all SLAs that have it."""
-    return {f"webhook {webhook.connection} {webhook.format}": webhook for webhook in sla.webhooks}
-
-
-def _repeated(settings: Settings, slas: Sequence[str], login: Login | None) -> list[str]:
-    """Channels of receivers that forget what they are told; none where nobody can reach them."""
-    from kafka_sla.notifications.webhooks.formats import REPEATED
-
-    webhooks = {channel: hook for name in slas for channel, hook in _webhooks(settings.sla(name)).items()}
-    return [channel for channel, hook in webhooks.items() if login and hook.format in REPEATED]
-
-
-def _destination(sla: Sla, channel: str) -> object:
-    """Who hears of the SLA's misses through the channel; None: of one at a time."""
-    if channel == MAIL:
-        return sorted(sla.recipients)
-    if channel in _webhooks(sla):
-        return channel
-    notifier = _notifiers(sla).get(channel)
-    return [notifier.path, notifier.kwargs] if notifier and not notifier.each_miss else None
-
-
-def _notifiers(sla: Sla) -> dict[str, Notifier]:
-    """The notifiers of an SLA by channel: the class, numbered where the same one is there twice."""
-    paths = [notifier.path for notifier in sla.notifiers]
-    return {f"{n.path}#{paths[:i].count(n.path) + 1}": n for i, n in enumerate(sla.notifiers)}

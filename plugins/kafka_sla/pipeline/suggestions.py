@@ -31,7 +31,7 @@ from kafka_sla.model.entities import (
     floor_time,
 )
 from kafka_sla.pipeline.expiry import unread_rows
-from kafka_sla.pipeline.load_plan import replay_of
+from kafka_sla.pipeline.planning.load_plan import replay_of
 from kafka_sla.pipeline.steady_spans import RowStates, SteadySpans, micros, of_pair, steady_rows
 from kafka_sla.sla.attainment import Attainment, attainment_in
 from kafka_sla.sla.compacted_history import doubted, first_commits

@@ -13,7 +13,7 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
-from kafka_sla.cache import cache_folder, cached
+from kafka_sla.cache import cache_folder, cached, forget_unused
 from kafka_sla.errors import SparkFailed
 from kafka_sla.spark.needs import java, need_all
 from kafka_sla.spark.package_zip import package_folder
@@ -49,6 +49,7 @@ def make_archive() -> None:
     if ended.returncode or not part.exists():
         raise SparkFailed(f"Spark does not run here, so that no class archive was made: {ended.stderr[-2_000:]}")
     part.replace(archive)
+    forget_unused("spark")
 
 
 def _name(found: Path) -> str:

@@ -11,7 +11,7 @@ import uuid
 import zipfile
 from pathlib import Path
 
-from kafka_sla.cache import cache_folder, cached
+from kafka_sla.cache import cache_folder, cached, forget_unused
 from kafka_sla.errors import SettingsError
 
 PACKAGES = ("kafka_sla", "kafka_sla.spark_jobs", "kafka_sla.expectations")
@@ -32,6 +32,7 @@ def code_zip(folder: Path | None = None) -> Path:
     target = folder / name if folder else cached(name) or cache_folder() / name
     if not target.exists():
         _write(target, files)
+        forget_unused("kafka_sla")
     return target
 
 

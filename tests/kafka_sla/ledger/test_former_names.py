@@ -117,7 +117,7 @@ def test_a_notice_that_waits_is_sent(former: Store) -> None:
             connection.exec_driver_sql(NOTICE.format(miss))
     engine.dispose()
 
-    waiting, removed = Ledger(former).outbox.waiting()
+    waiting, removed = Ledger(former).outbox.queue.waiting()
     assert waiting.miss.max_latency_ms == 30_000, "the notice did not say it, the miss does"
     assert (waiting.kind, waiting.miss.id, waiting.miss.is_certain, waiting.incident) == ("opened", "m1", True, "")
     assert (removed.miss.max_latency_ms, removed.miss.for_ms) == (0, 0)

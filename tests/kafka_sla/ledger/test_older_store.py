@@ -114,7 +114,7 @@ def test_what_an_older_version_sent_is_not_sent_again_and_what_it_queued_is(stor
         for_ms=0,
     )
     stored = json.dumps({"miss": asdict(opened), "run_url": None}, default=datetime.isoformat)
-    assert outbox.waiting() == []
+    assert outbox.queue.waiting() == []
     engine = create_engine(store.url)
     with engine.begin() as connection:
         connection.execute(
@@ -144,7 +144,7 @@ def test_what_an_older_version_sent_is_not_sent_again_and_what_it_queued_is(stor
     assert outbox.send_digest_once(digest, period, "bob@example.com", lambda: None)
     assert not outbox.send_late_once({"prod": None}, period.end, lambda: None)
     assert not outbox.enqueue(Notice("opened", opened))
-    assert outbox.deliver(sent.append) == 1
+    assert outbox.queue.deliver(sent.append) == 1
     assert sent == [Notice("opened", opened, None, "m1")]
 
 

@@ -9,7 +9,7 @@ import pytest
 from kafka_sla.ledger.configurations import Rules
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Cluster, Patterns, Sla, StatusRules, SteadyState
-from kafka_sla.pipeline.load_plan import rules_of
+from kafka_sla.pipeline.planning.load_plan import rules_of
 from tests.kafka_sla.loads import at, span
 
 CLUSTER = Cluster("a", None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -79,6 +80,21 @@ def test_windows_come_back_as_they_went_in(ledger: Ledger) -> None:
     put(ledger, "10:00", "10:05", "gbueg")
     assert list(ledger.verdicts.windows("payments", span("9:00", "11:00"))) == windows("10:00", "gbueg")
     assert list(ledger.verdicts.windows(SLA, span("10:01", "10:02"))) == windows("10:01", "b")
+
+
+def test_what_is_read_at_one_moment_knows_nothing_of_what_is_written_meanwhile(ledger: Ledger) -> None:
+    def known() -> tuple[list[Verdict], list[tuple[str, str | None]]]:
+        found = ledger.verdicts.windows(SLA, span("10:00", "10:05"))
+        return [w.verdict for w in found], spans(ledger.verdicts.misses(SLA))
+
+    put(ledger, "10:00", "10:05", "ggggg")
+    with ThreadPoolExecutor(1) as somebody_else, ledger.at_one_moment():
+        before = known()
+        somebody_else.submit(put, ledger, "10:00", "10:05", "bbggg").result()
+        assert known() == before == (["good"] * 5, [])
+        after = somebody_else.submit(known).result()
+
+    assert known() == after == (["bad", "bad", "good", "good", "good"], [("10:00", "10:02")])
 
 
 def test_the_database_adds_judged_time_up(ledger: Ledger) -> None:

@@ -70,7 +70,9 @@ def by_cause(notices: Sequence[BurnNotice]) -> list[str]:
 
 def delivered(ledger: Ledger) -> list[BurnMessage]:
     sent: list[BurnMessage] = []
-    ledger.burn_notices.deliver_together(sent.append, by_cause, [f"billing.alerts-{n:03}" for n in range(500)], None)
+    ledger.burn_notices.queue.deliver_together(
+        sent.append, by_cause, [f"billing.alerts-{n:03}" for n in range(500)], None
+    )
     return sent
 
 
@@ -86,7 +88,7 @@ def killed_after_sending(store: Store, file: str) -> None:
         os._exit(9)
 
     known = [f"billing.alerts-{n:03}" for n in range(500)]
-    Ledger(store).burn_notices.deliver_together(last_words, by_cause, known, None)
+    Ledger(store).burn_notices.queue.deliver_together(last_words, by_cause, known, None)
 
 
 def test_five_hundred_burns_of_one_cause_are_one_message_and_the_same_one_when_its_sender_was_killed(
@@ -139,7 +141,7 @@ def test_a_run_sends_each_team_one_mail_that_names_its_slas_and_replies_when_the
     known = alerted(5)
     settings = Settings((Cluster("main", None),), tuple(known))
     judged(ledger, known, [slow(sla) for sla in known])
-    ledger.outbox.deliver(lambda _: None)
+    ledger.outbox.queue.deliver(lambda _: None)
     mailbox = Mailbox()
     with mail_server(mailbox) as smtp:
         for minutes in (None, 12):

@@ -115,6 +115,18 @@ def test_pictures_that_the_page_does_not_show_are_not_attached(crowded: EmailMes
     assert [one for one in ids if f"cid:{one}" not in html] == []
 
 
+def test_a_mail_that_notes_alone_would_fill_names_all_slas_without_them(tmp_path: Path) -> None:
+    slas = named("n", 12)
+    ledger = holding(tmp_path, slas, range(12))
+    for each in ledger.verdicts.misses():
+        ledger.triage.add(each, "comment", "Ada Lovelace", "It went on and on. " * 1_000)
+
+    html = body(mailed(tell(ledger, weekly(), slas, PERIOD)), "html")
+
+    assert unnamed(slas, html) == [] and len(html.encode()) < MOST_BYTES
+    assert "Ada" not in html
+
+
 def test_a_short_digest_is_in_full_and_leads_nowhere_else(tmp_path: Path) -> None:
     slas = named("n", 8)
     mail = mailed(tell(holding(tmp_path, slas, range(1)), weekly(), slas, PERIOD))

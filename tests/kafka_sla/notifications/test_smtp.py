@@ -234,11 +234,11 @@ def test_the_outbox_mails_each_notice_once_and_again_only_what_could_not_be_sent
         down = Connection("smtp_down", "localhost", 1, extra=server.extra)
         ledger.outbox.enqueue(OPENED)
         with pytest.raises(MailRefused):
-            ledger.outbox.deliver(lambda notice: send(down, promise(), notice, hour()))
+            ledger.outbox.queue.deliver(lambda notice: send(down, promise(), notice, hour()))
         for _ in range(3):
             ledger.outbox.enqueue(OPENED)
             ledger.outbox.enqueue(Notice("recovered", miss()))
-            ledger.outbox.deliver(lambda notice: send(server, promise(), notice, hour()))
+            ledger.outbox.queue.deliver(lambda notice: send(server, promise(), notice, hour()))
 
     opened, recovered = box.mails
     assert opened["Message-ID"] == recovered["In-Reply-To"]
@@ -435,6 +435,6 @@ def test_a_server_that_hangs_up_is_asked_once_and_one_that_refuses_a_mail_for_ea
             told.append(notice.miss.id)
 
     with serving(box) as server, pytest.raises((MailRefused, ExceptionGroup)):
-        ledger.outbox.deliver(tell)
+        ledger.outbox.queue.deliver(tell)
 
-    assert (len(box.mails), len(told), len(ledger.outbox.waiting())) == (asked, 3, 3)
+    assert (len(box.mails), len(told), len(ledger.outbox.queue.waiting())) == (asked, 3, 3)

@@ -82,7 +82,7 @@ def spans(ledger: Ledger) -> list[tuple[str, str | None]]:
 def told(ledger: Ledger, interval: Interval) -> list[tuple[str, str]]:
     queue(ledger, interval)
     sent: list[BurnMessage] = []
-    ledger.burn_notices.deliver_together(sent.append, apart, ["payments"], None)
+    ledger.burn_notices.queue.deliver_together(sent.append, apart, ["payments"], None)
     return [(n.kind, f"{n.burn.start:%H:%M}") for message in sent for n in message.notices]
 
 
@@ -192,7 +192,7 @@ def test_a_mail_that_fails_is_sent_by_the_next_run_and_the_end_waits_for_the_beg
         raise OSError("mail server is away")
 
     with pytest.raises(OSError, match="mail server is away"):
-        ledger.burn_notices.deliver_together(refuse, apart, ["payments"], None)
+        ledger.burn_notices.queue.deliver_together(refuse, apart, ["payments"], None)
     assert told(ledger, interval) == [("began", "09:08"), ("over", "09:08")]
 
 

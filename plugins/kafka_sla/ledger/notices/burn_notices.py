@@ -3,7 +3,7 @@ message. Knows no rate, no mail, and not what makes a cause a shared one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -44,7 +44,8 @@ class BurnNotices:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._queue = NoticeQueue(database, _WAITING)
+        self.queue = NoticeQueue(database, _WAITING)
+        """Delivers, alone or together, what waits."""
 
     def enqueue(self, notice: BurnNotice) -> bool:
         """Queue a notice unless it was told already; that a burn is over only when it was told to begin. Was it?"""
@@ -74,27 +75,6 @@ class BurnNotices:
         t = BURN_NOTICES.c
         rows = select(BURN_NOTICES).where(t.burn_id.in_([burn.id for burn in burns])).order_by(t.seq.desc())
         return {row.burn_id: _notice(row) for row in self._database.rows(rows)}
-
-    def deliver(self, send: Callable[[BurnNotice], None], slas: Sequence[str], channels: Sequence[str]) -> int:
-        """Send what waits, oldest first, each inside its own transaction; answers how many were sent. One that could
-        not be sent waits for the next delivery; the others are sent before its error is raised."""
-        return self._queue.deliver(send, slas, channels)
-
-    def deliver_together(
-        self,
-        send: Callable[[BurnMessage], None],
-        name_causes: Callable[[Sequence[BurnNotice]], Sequence[str]],
-        slas: Sequence[str],
-        channels: Sequence[str] | None,
-        *,
-        but: Sequence[str] = (),
-    ) -> int:
-        """The same with one message for all that share a cause. None: all channels, `but` those."""
-        return self._queue.deliver_together(send, name_causes, slas, channels, but=but)
-
-    def repeat(self, send: Callable[[BurnMessage], None], slas: Sequence[str], channels: Sequence[str]) -> int:
-        """Tell these channels again what they were told that began and still burns; answers how many notices."""
-        return self._queue.repeat_together(send, slas, channels)
 
 
 def _told(connection: Connection, notice: BurnNotice) -> list[Row[Any]]:

@@ -62,6 +62,7 @@ class Outbox:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.queue = NoticeQueue(database, _WAITING)
+        """Delivers, alone or together, what waits."""
 
     def enqueue(self, notice: Notice) -> bool:
         """Queue a notice unless the incident was told already; a recovery only when its opening was. Was it queued?"""
@@ -72,24 +73,6 @@ class Outbox:
             thread = told[0].thread if told else notice.miss.id
             connection.execute(insert(NOTICES).values(**_row(notice, thread)))
             return True
-
-    def deliver(
-        self,
-        send: Callable[[Notice], None],
-        slas: Sequence[str] | None = None,
-        channels: Sequence[str] | None = None,
-        *,
-        but: Sequence[str] = (),
-    ) -> int:
-        """Send what waits, oldest first, each inside its own transaction; answers how many were sent. A notice that
-        could not be sent waits for the next delivery; the others are sent before its error is raised, but for those of
-        its channel where that is ReceiverUnavailable. None: all, `but` those channels."""
-
-        return self.queue.deliver(send, slas, channels, but=but)
-
-    def waiting(self, slas: Sequence[str] | None = None) -> list[Notice]:
-        """Notices not sent yet."""
-        return self.queue.waiting(slas)
 
     def send_digest_once(self, digest: Digest, period: Interval, recipient: str, send: Callable[[], None]) -> bool:
         """Call `send` unless this digest of this period was sent to the recipient; was it called?"""

@@ -64,11 +64,6 @@ class BurnEvent:
     """The page of the SLA, or of all where they are several; empty where no base_url is known."""
     version: Literal[1] = 1
 
-    @property
-    def is_over(self) -> bool:
-        """Does nothing of the incident burn any more?"""
-        return self.kind == "burn_over" and not self.still_burning
-
 
 def burn_event_of(slas: Mapping[str, Sla], message: BurnMessage) -> BurnEvent:
     """The event of a message; `slas` by name."""

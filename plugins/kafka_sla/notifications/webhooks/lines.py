@@ -17,7 +17,7 @@ _SIZE_OF_MORE = 120
 """What the number of lines that are left out takes at most."""
 _LISTED_BYTES = 150_000
 """Of a list as JSON: PagerDuty allows 512 KB for all of an event, which has three."""
-OPSGENIE_TEXT = 15_000
+_OPSGENIE_TEXT = 15_000
 CHAT = 2_000
 """Characters of a line for a chat: Discord takes no more, Telegram 4,096."""
 _CHAT_NAMES = 700
@@ -69,8 +69,8 @@ def listed(texts: Iterable[str]) -> list[str]:
 
 
 def visible_lines(texts: Iterable[str]) -> str:
-    """As many characters as Opsgenie takes."""
-    return "\n".join(map(visible, texts))[:OPSGENIE_TEXT]
+    """As many characters of those that are not empty as Opsgenie takes."""
+    return "\n".join(map(visible, filter(None, texts)))[:_OPSGENIE_TEXT]
 
 
 def still(what: str, names: Sequence[str]) -> str:

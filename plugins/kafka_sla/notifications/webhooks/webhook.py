@@ -19,10 +19,9 @@ from kafka_sla.errors import WebhookRefused, WebhookUnavailable
 from kafka_sla.model.entities import Connection, Webhook
 from kafka_sla.network import http_extra
 from kafka_sla.network.http_answers import requested, why_no_answer
-from kafka_sla.notifications.webhooks import burn_formats as webhook_burn_formats
 from kafka_sla.notifications.webhooks.burn_event import BurnEvent
 from kafka_sla.notifications.webhooks.event import WebhookEvent
-from kafka_sla.notifications.webhooks.formats import FORMATS
+from kafka_sla.notifications.webhooks.formats import call_for
 
 _TIMES_S = (5, 10)
 """To connect, and to be answered."""
@@ -51,10 +50,7 @@ def send(connection: Connection, webhook: Webhook, event: WebhookEvent | BurnEve
     """POST the event in the webhook's format; WebhookRefused when the receiver does not take it, WebhookUnavailable
     when it is not there or too busy."""
     secret = connection.password or ""
-    if isinstance(event, BurnEvent):
-        call = webhook_burn_formats.FORMATS[webhook.format](event, secret)
-    else:
-        call = FORMATS[webhook.format](event, secret)
+    call = call_for(event, webhook.format, secret)
     body = json.dumps(call.body, separators=(",", ":")).encode()
     address = _address(connection, call.path or (secret if webhook.format in ("slack", "teams") else ""))
     how = _extra(connection)

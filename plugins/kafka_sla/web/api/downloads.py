@@ -17,10 +17,11 @@ from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import SLA_WINDOWS, TABLES, Table
 from kafka_sla.web.api.params import NamedSla, RequestContext, Span
 from kafka_sla.web.queries.context import Context
+from kafka_sla.web.queries.one_moment import OneMoment
 from kafka_sla.web.queries.series import pieces
 from kafka_sla.web.queries.timeline import timeline
 
-router = APIRouter(prefix="/api/v1", tags=["downloads"])
+router = APIRouter(prefix="/api/v1", tags=["downloads"], route_class=OneMoment)
 As = Annotated[Format, Query(alias="format", description="csv, json or parquet")]
 Bom = Annotated[bool, Query(description="csv begins with a byte order mark, by which Excel knows UTF-8")]
 Cluster = Annotated[str, Query(description="one cluster; empty: all")]

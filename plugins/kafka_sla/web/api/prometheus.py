@@ -17,12 +17,13 @@ from kafka_sla.web.api.params import RequestContext
 from kafka_sla.web.queries.catching_up import newest_catch_ups
 from kafka_sla.web.queries.chains import chains_now
 from kafka_sla.web.queries.context import Context
+from kafka_sla.web.queries.one_moment import OneMoment
 from kafka_sla.web.queries.overview import SILENT, overview
 from kafka_sla.web.queries.schemas import SlaStatus
 from kafka_sla.web.queries.series import unpacked
 from kafka_sla.web.queries.timeline import QUANTILES, percentiles
 
-router = APIRouter(tags=["metrics"])
+router = APIRouter(tags=["metrics"], route_class=OneMoment)
 STATES = ("missed", "pending", "met", "excluded", "unknown")
 PerPartition = Annotated[
     bool, Query(alias="partitions", description="leave the series of single partitions out: false")

@@ -15,6 +15,7 @@ from kafka_sla.web.queries.catching_up import newest_catch_ups
 from kafka_sla.web.queries.context import Context
 from kafka_sla.web.queries.coverage import coverage_days, published_spans
 from kafka_sla.web.queries.heatmap import heat_map
+from kafka_sla.web.queries.one_moment import OneMoment
 from kafka_sla.web.queries.overview import burn_answer, overview, with_curves
 from kafka_sla.web.queries.readers import readers
 from kafka_sla.web.queries.schemas import (
@@ -37,7 +38,7 @@ from kafka_sla.web.queries.schemas import (
 from kafka_sla.web.queries.series import pieces, step_ms
 from kafka_sla.web.queries.timeline import answer, timeline
 
-router = APIRouter(prefix="/api/v1", tags=["kafka_sla"])
+router = APIRouter(prefix="/api/v1", tags=["kafka_sla"], route_class=OneMoment)
 MOST_STEPS, HEAT_STEPS, MOST_BROKEN, MOST_MISSES = 500, 250, 500, 500
 
 Steps = Annotated[int, Query(ge=10, le=2_000, description="at most so many steps")]

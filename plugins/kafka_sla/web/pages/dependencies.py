@@ -14,10 +14,11 @@ from kafka_sla.web.pages import date_ranges
 from kafka_sla.web.pages.response import RequestPage
 from kafka_sla.web.pages.views import broker_views, reader_views
 from kafka_sla.web.queries import other_metrics
+from kafka_sla.web.queries.one_moment import OneMoment
 from kafka_sla.web.queries.readers import RECENT as LEADERS_SEEN
 from kafka_sla.web.queries.readers import leaders
 
-router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
+router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse, route_class=OneMoment)
 RECENT = timedelta(hours=6)
 OfSla = Annotated[str, Query(alias="sla", description="what one SLA depends on; empty: all")]
 

@@ -22,8 +22,9 @@ from kafka_sla.web.pages.reports import LOCKED
 from kafka_sla.web.pages.response import PREFIX, RequestPage
 from kafka_sla.web.pages.views import view_models
 from kafka_sla.web.queries import airflow_runs
+from kafka_sla.web.queries.one_moment import OneMoment
 
-router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
+router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse, route_class=OneMoment)
 writing = APIRouter(include_in_schema=False)
 """What changes something: for whoever may."""
 BEFORE, AFTER = timedelta(minutes=30), timedelta(minutes=15)

@@ -17,9 +17,10 @@ from kafka_sla.web.api.params import RequestContext
 from kafka_sla.web.pages.response import Page, RequestPage
 from kafka_sla.web.queries.backfill_commands import dag_trigger
 from kafka_sla.web.queries.context import Context
+from kafka_sla.web.queries.one_moment import OneMoment
 from kafka_sla.web.queries.schemas import Report
 
-router = APIRouter(default_response_class=HTMLResponse)
+router = APIRouter(default_response_class=HTMLResponse, route_class=OneMoment)
 Named = Annotated[str, Query(description="one digest; empty: all")]
 OfTeam = Annotated[str, Query(description="digests of one team; empty: all")]
 SHOWN, NEWEST = 200, 5

@@ -23,10 +23,11 @@ from kafka_sla.web.pages.views.year_map import year_map
 from kafka_sla.web.queries import airflow_runs, coverage, gaps
 from kafka_sla.web.queries.catching_up import newest_catch_ups
 from kafka_sla.web.queries.chains import chains_now
+from kafka_sla.web.queries.one_moment import OneMoment
 from kafka_sla.web.queries.overview import overview, with_curves
 from kafka_sla.web.queries.readers import readers
 
-router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
+router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse, route_class=OneMoment)
 files = APIRouter(include_in_schema=False)
 """What the page that asks strangers to log in needs, too."""
 SHOWN_MISSES = 100

@@ -105,7 +105,8 @@ def _settings(path: Path, changed: tuple[int, ...]) -> tuple[Settings, dict[str,
 @lru_cache(maxsize=2)
 def _opened(store: Store) -> tuple[Ledger, Lake]:
     """Opened anew when the connection of the store has changed: passwords are rotated."""
-    return Ledger(store), Lake(store)
+    ledger = Ledger(store)
+    return ledger, Lake(store, ledger)
 
 
 def _store(conn_id: str) -> Store:

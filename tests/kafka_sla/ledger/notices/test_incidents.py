@@ -74,7 +74,7 @@ def by_cause(notices: Sequence[Notice]) -> list[str]:
 
 def delivered(ledger: Ledger) -> list[IncidentNotice]:
     sent: list[IncidentNotice] = []
-    ledger.incidents.deliver(sent.append, by_cause)
+    ledger.outbox.queue.deliver_together(sent.append, by_cause)
     return sent
 
 
@@ -177,7 +177,7 @@ def test_misses_of_one_message_are_named_in_the_order_in_which_they_were_queued(
     happened(ledger, *(miss(name) for name in ("payments", "orders", "clicks", "refunds")))
     sent: list[IncidentNotice] = []
 
-    ledger.incidents.deliver(sent.append, by_cause, ["clicks", "orders", "payments"])
+    ledger.outbox.queue.deliver_together(sent.append, by_cause, ["clicks", "orders", "payments"])
     happened(ledger, miss("orders", end="10:30"))
     rest, over = delivered(ledger)
 
@@ -198,7 +198,7 @@ def test_what_follows_in_an_incident_waits_for_what_was_first_and_nothing_else_d
     for more in ((), (miss("payments", "10:05"), miss("clicks", "10:05", cause="group clicks"))):
         happened(ledger, *more)
         with pytest.raises(ConnectionError):
-            ledger.incidents.deliver(send, by_cause)
+            ledger.outbox.queue.deliver_together(send, by_cause)
 
     assert [slas(notice) for notice in sent] == [["clicks"]]
     assert [(slas(notice), notice.incident) for notice in delivered(ledger)] == [
@@ -227,10 +227,10 @@ def test_who_sends_a_message_keeps_nobody_from_sending_the_next(ledger: Ledger) 
     with ThreadPoolExecutor(1) as other:
 
         def send(notice: IncidentNotice) -> None:
-            other.submit(ledger.incidents.deliver, sent.append, by_cause).result(timeout=60)
+            other.submit(ledger.outbox.queue.deliver_together, sent.append, by_cause).result(timeout=60)
             sent.append(notice)
 
-        ledger.incidents.deliver(send, by_cause)
+        ledger.outbox.queue.deliver_together(send, by_cause)
 
     assert [slas(notice) for notice in sent] == [["clicks"], ["orders"]]
 
@@ -247,7 +247,7 @@ def test_a_channel_waits_for_no_other(ledger: Ledger) -> None:
         sent.append(notice)
 
     with pytest.raises(ConnectionError):
-        ledger.incidents.deliver(send, by_cause)
+        ledger.outbox.queue.deliver_together(send, by_cause)
 
     assert [(notice.channel, notice.kind) for notice in sent] == [("chat", "opened"), ("chat", "recovered")]
 
@@ -256,7 +256,7 @@ def test_what_was_queued_before_an_incident_is_no_part_of_it(ledger: Ledger) -> 
     happened(ledger, miss("orders"), miss("payments", "10:05"))
     sent: list[IncidentNotice] = []
 
-    ledger.incidents.deliver(sent.append, by_cause, ["payments"])
+    ledger.outbox.queue.deliver_together(sent.append, by_cause, ["payments"])
     sent += delivered(ledger)
     happened(ledger, miss("refunds", "10:10"))
     sent += delivered(ledger)
@@ -325,7 +325,7 @@ def test_a_message_names_as_open_what_was_open_by_the_messages_before_it(ledger:
         raise ConnectionError("the mail server is down")
 
     with pytest.raises(ConnectionError):
-        ledger.incidents.deliver(send, by_cause)
+        ledger.outbox.queue.deliver_together(send, by_cause)
     ledger.outbox.enqueue(Notice("recovered", miss("orders", end="10:30")))
 
     assert [(slas(one), [left.miss.sla for left in one.still_open]) for one in delivered(ledger)] == [
@@ -342,7 +342,7 @@ def test_a_message_counts_and_names_only_what_was_reported_before_it(ledger: Led
         raise ConnectionError("the mail server is down")
 
     with pytest.raises(ExceptionGroup):
-        ledger.incidents.deliver(send, by_cause)
+        ledger.outbox.queue.deliver_together(send, by_cause)
     happened(ledger, miss("payments", "10:05"))
     sent = delivered(ledger)
 
@@ -407,7 +407,7 @@ def test_channels_have_incidents_of_their_own_and_one_that_fails_keeps_its_messa
         sent.append(notice)
 
     with pytest.raises(ConnectionError):
-        ledger.incidents.deliver(send, by_cause)
+        ledger.outbox.queue.deliver_together(send, by_cause)
     happened(ledger, miss("refunds"), channel="chat")
     later = delivered(ledger)
 
@@ -420,7 +420,7 @@ def test_channels_have_incidents_of_their_own_and_one_that_fails_keeps_its_messa
 
 def test_a_recovery_of_what_an_earlier_version_reported_is_on_its_own(ledger: Ledger) -> None:
     happened(ledger, miss("orders"), miss("payments"))
-    ledger.outbox.deliver(lambda _: None)  # as before there were incidents
+    ledger.outbox.queue.deliver(lambda _: None)  # as before there were incidents
 
     happened(ledger, miss("orders", end="10:30"), miss("payments", end="10:30"))
 
@@ -450,7 +450,7 @@ def killed_after_sending(store: Store, file: str) -> None:
             lines.write(f"{notice.incident}: {' '.join(slas(notice))}\n")
         os._exit(9)
 
-    Ledger(store).incidents.deliver(send, by_cause)
+    Ledger(store).outbox.queue.deliver_together(send, by_cause)
 
 
 def test_five_hundred_misses_are_one_message_and_the_same_one_when_its_sender_was_killed(

@@ -48,7 +48,7 @@ def notice(kind: NoticeKind = "opened", **fields: str) -> Notice:
 
 def told(ledger: Ledger) -> list[tuple[str, str, str]]:
     sent: list[Notice] = []
-    ledger.outbox.deliver(sent.append)
+    ledger.outbox.queue.deliver(sent.append)
     return [(n.kind, n.miss.id, n.thread) for n in sent]
 
 
@@ -61,7 +61,7 @@ def now_judged(ledger: Ledger, *misses: Miss, bad: tuple[str, str] = ("10:00", "
 
 def test_a_notice_comes_out_as_it_went_in_with_its_thread(ledger: Ledger) -> None:
     assert ledger.outbox.enqueue(notice())
-    assert ledger.outbox.waiting() == [Notice("opened", miss(), "http://airflow/run", "m1")]
+    assert ledger.outbox.queue.waiting() == [Notice("opened", miss(), "http://airflow/run", "m1")]
 
 
 def test_a_notice_is_queued_once_and_sent_once(ledger: Ledger) -> None:
@@ -116,7 +116,7 @@ def test_a_miss_inside_the_time_of_another_that_is_still_one_is_told(ledger: Led
     now_judged(ledger, miss("m1", "10:00", "10:10"), miss("m2", "10:20"), bad=("10:00", "10:10"))
 
     assert ledger.outbox.enqueue(notice(id="m2", start="10:20"))
-    assert [waiting.thread for waiting in ledger.outbox.waiting()] == ["m1", "m1", "m2"]
+    assert [waiting.thread for waiting in ledger.outbox.queue.waiting()] == ["m1", "m1", "m2"]
 
 
 def test_a_miss_that_only_touches_one_that_is_none_any_more_is_told(ledger: Ledger) -> None:
@@ -126,7 +126,7 @@ def test_a_miss_that_only_touches_one_that_is_none_any_more_is_told(ledger: Ledg
     assert not ledger.outbox.enqueue(notice(id="m4", start="10:01", end="10:03"))
     assert ledger.outbox.enqueue(notice(id="m2", start="10:02"))
     assert ledger.outbox.enqueue(notice(id="m3", start="9:50", end="10:00"))
-    assert [waiting.thread for waiting in ledger.outbox.waiting()] == ["m1", "m2", "m3"]
+    assert [waiting.thread for waiting in ledger.outbox.queue.waiting()] == ["m1", "m2", "m3"]
 
 
 def test_two_misses_that_late_facts_made_one_go_on_in_the_thread_that_began_first(ledger: Ledger) -> None:
@@ -134,7 +134,7 @@ def test_two_misses_that_late_facts_made_one_go_on_in_the_thread_that_began_firs
     ledger.outbox.enqueue(notice(id="m1", start="10:00", end="10:10"))
     ledger.outbox.enqueue(notice("recovered", id="m3", start="9:55", end="10:30"))
 
-    assert [waiting.thread for waiting in ledger.outbox.waiting()] == ["m2", "m1", "m2"]
+    assert [waiting.thread for waiting in ledger.outbox.queue.waiting()] == ["m2", "m1", "m2"]
 
 
 def test_what_waits_is_in_the_order_in_which_it_was_queued(ledger: Ledger) -> None:
@@ -142,9 +142,9 @@ def test_what_waits_is_in_the_order_in_which_it_was_queued(ledger: Ledger) -> No
         ledger.outbox.enqueue(notice(id=f"miss of {name}", sla=name))
     asked = ["orders", "payments"]
 
-    assert [waiting.miss.sla for waiting in ledger.outbox.waiting(asked)] == ["payments", "orders"]
+    assert [waiting.miss.sla for waiting in ledger.outbox.queue.waiting(asked)] == ["payments", "orders"]
     sent: list[str] = []
-    ledger.outbox.deliver(lambda one: sent.append(one.miss.sla), asked)
+    ledger.outbox.queue.deliver(lambda one: sent.append(one.miss.sla), asked)
     assert sent == ["payments", "orders"]
 
 
@@ -157,9 +157,9 @@ def test_only_the_asked_slas_are_delivered(ledger: Ledger) -> None:
     ledger.outbox.enqueue(notice(id="m1"))
     ledger.outbox.enqueue(notice(id="m2", sla="orders"))
     sent: list[Notice] = []
-    assert ledger.outbox.deliver(sent.append, ["orders"]) == 1
+    assert ledger.outbox.queue.deliver(sent.append, ["orders"]) == 1
     assert [n.miss.id for n in sent] == ["m2"]
-    assert [n.miss.id for n in ledger.outbox.waiting()] == ["m1"]
+    assert [n.miss.id for n in ledger.outbox.queue.waiting()] == ["m1"]
 
 
 def test_a_notice_that_fails_waits_while_the_others_are_sent_and_its_recovery_with_it(ledger: Ledger) -> None:
@@ -173,7 +173,7 @@ def test_a_notice_that_fails_waits_while_the_others_are_sent_and_its_recovery_wi
         sent.append(one.miss.id)
 
     with pytest.raises(ConnectionRefusedError, match="no mail server"):
-        ledger.outbox.deliver(send)
+        ledger.outbox.queue.deliver(send)
     assert sent == ["m2"]
     assert told(ledger) == [("opened", "m1", "m1"), ("recovered", "m1", "m1")]
 
@@ -186,7 +186,7 @@ def test_several_failures_are_raised_together(ledger: Ledger) -> None:
         raise TimeoutError(one.miss.id)
 
     with pytest.raises(ExceptionGroup, match="2 notices could not be sent") as caught:
-        ledger.outbox.deliver(send)
+        ledger.outbox.queue.deliver(send)
     assert [str(error) for error in caught.value.exceptions] == ["m1", "m2"]
 
 
@@ -248,7 +248,7 @@ def deliver_into(store: Store, file: str, start: datetime) -> None:
         with Path(file).open("a") as lines:
             lines.write(f"{one.miss.id}\n")
 
-    ledger.outbox.deliver(send)
+    ledger.outbox.queue.deliver(send)
 
 
 @pytest.mark.slow
@@ -273,13 +273,13 @@ def test_each_channel_is_told_on_its_own(ledger: Ledger) -> None:
             raise ConnectionError("the chat is down")
 
     with pytest.raises(ConnectionError):
-        ledger.outbox.deliver(mail_only)
-    assert [waiting.channel for waiting in ledger.outbox.waiting()] == ["chat"]
+        ledger.outbox.queue.deliver(mail_only)
+    assert [waiting.channel for waiting in ledger.outbox.queue.waiting()] == ["chat"]
     assert not ledger.outbox.enqueue(replace(notice(), channel="mail"))
 
 
 def test_a_channel_that_is_not_asked_for_waits(ledger: Ledger) -> None:
     ledger.outbox.enqueue(replace(notice(), channel="chat"))
 
-    assert ledger.outbox.deliver(lambda _: None, channels=["mail"]) == 0
-    assert [waiting.channel for waiting in ledger.outbox.waiting()] == ["chat"]
+    assert ledger.outbox.queue.deliver(lambda _: None, channels=["mail"]) == 0
+    assert [waiting.channel for waiting in ledger.outbox.queue.waiting()] == ["chat"]

@@ -23,7 +23,7 @@ CHANNELS = ["mail"]
 
 def repeated(ledger: Ledger, channels: list[str] = CHANNELS) -> list[IncidentNotice]:
     again: list[IncidentNotice] = []
-    ledger.incidents.repeat(again.append, NAMES, channels)
+    ledger.outbox.queue.repeat_together(again.append, NAMES, channels)
     return again
 
 
@@ -67,7 +67,7 @@ def test_an_end_that_is_queued_meanwhile_waits_for_what_would_overtake_it(ledger
             wait([pool.submit(recovers)], timeout=0.5)
             order.append("told again")
 
-        ledger.incidents.repeat(send, NAMES, CHANNELS)
+        ledger.outbox.queue.repeat_together(send, NAMES, CHANNELS)
 
     assert order == ["told again", "queued"]
 
@@ -82,7 +82,7 @@ def test_one_that_is_refused_keeps_no_other_from_being_told_again(ledger: Ledger
         raise WebhookRefused("it answered 400")
 
     with pytest.raises(WebhookRefused):
-        ledger.incidents.repeat(send, NAMES, CHANNELS)
+        ledger.outbox.queue.repeat_together(send, NAMES, CHANNELS)
     assert sorted(asked) == ["clicks", "orders"]
 
 
@@ -98,7 +98,7 @@ def test_a_receiver_that_is_not_there_is_tried_once(ledger: Ledger) -> None:
             raise WebhookUnavailable("no answer")
 
     with pytest.raises(WebhookUnavailable):
-        ledger.incidents.repeat(send, NAMES, ["alerts", "others"])
+        ledger.outbox.queue.repeat_together(send, NAMES, ["alerts", "others"])
     assert sorted(asked) == ["alerts", "others", "others"]
 
 
@@ -112,8 +112,10 @@ def test_a_burn_is_told_again_until_it_is_over(ledger: Ledger) -> None:
         ledger.burns.replace(["orders"], DAY, lambda *_, found=found: [found])  # type: ignore[misc]
         for kind in ("began", "over") if found.end else ("began",):
             ledger.burn_notices.enqueue(BurnNotice(kind, found, None, "mail"))
-        ledger.burn_notices.deliver_together(lambda _: None, lambda notices: ["" for _ in notices], NAMES, CHANNELS)
+        ledger.burn_notices.queue.deliver_together(
+            lambda _: None, lambda notices: ["" for _ in notices], NAMES, CHANNELS
+        )
         for _ in range(2):
-            ledger.burn_notices.repeat(sent.append, NAMES, CHANNELS)
+            ledger.burn_notices.queue.repeat_together(sent.append, NAMES, CHANNELS)
 
     assert [[notice.burn for notice in message.notices] for message in sent] == [[burn], [burn]]

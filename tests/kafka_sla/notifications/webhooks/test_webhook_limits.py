@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ def known(letter: str, number: int) -> dict[str, Sla]:
     return {sla.name: sla for sla in found}
 
 
+@cache
 def missed(letter: str, kind: NoticeKind, number: int, still_open: int = 0) -> WebhookEvent:
     named, group = known(letter, number), letter * 300
     found = [
@@ -43,6 +45,7 @@ def missed(letter: str, kind: NoticeKind, number: int, still_open: int = 0) -> W
     return event_of(named, IncidentNotice(kind, "webhook", found[0].id, told, others, number))
 
 
+@cache
 def burned(letter: str, kind: BurnNoticeKind, number: int, still_burning: int = 0) -> BurnEvent:
     named = known(letter, number)
     end = BURN.start + timedelta(minutes=20) if kind == "over" else None

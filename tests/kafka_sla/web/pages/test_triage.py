@@ -116,7 +116,7 @@ def test_the_page_of_a_miss_links_those_that_were_reported_with_it(reader: Asker
     for found in ledger.verdicts.misses():
         if found.id in (miss, other.id):
             ledger.outbox.enqueue(Notice("opened", found))
-    ledger.incidents.deliver(lambda _: None, lambda notices: ["slow brokers"] * len(notices))
+    ledger.outbox.queue.deliver_together(lambda _: None, lambda notices: ["slow brokers"] * len(notices))
 
     incidents = {found["id"]: found["incident"] for found in reader.json("/api/v1/misses")}
     assert incidents[miss] == incidents[other.id] is not None

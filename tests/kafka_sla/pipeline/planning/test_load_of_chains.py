@@ -11,7 +11,7 @@ from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.arrow_schemas import arrow_rows
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS
-from kafka_sla.pipeline.load_plan import job_for
+from kafka_sla.pipeline.planning.load_plan import job_for
 from kafka_sla.spark.job_spec import Job
 from tests.kafka_sla.loads import at, load, points, span
 

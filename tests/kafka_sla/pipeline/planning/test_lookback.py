@@ -11,7 +11,7 @@ from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.arrow_schemas import arrow_rows
 from kafka_sla.model.tables import COMMITTED_OFFSETS
-from kafka_sla.pipeline.lookback import read_since
+from kafka_sla.pipeline.planning.lookback import read_since
 from kafka_sla.spark.job_spec import Carried
 from tests.kafka_sla.loads import at, load, points, span
 

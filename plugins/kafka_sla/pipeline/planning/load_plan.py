@@ -36,8 +36,8 @@ from kafka_sla.model.tables import (
     Table,
 )
 from kafka_sla.parquet_files import verify
-from kafka_sla.pipeline.lookback import read_since
-from kafka_sla.pipeline.unknown_slas import older_facts, topics_of
+from kafka_sla.pipeline.planning.lookback import read_since
+from kafka_sla.pipeline.planning.unknown_slas import older_facts, topics_of
 from kafka_sla.spark.job_spec import (
     CHAIN_MARGIN,
     NEXT_POLL,

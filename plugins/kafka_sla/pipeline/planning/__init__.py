@@ -1,0 +1,1 @@
+"""What a job has to read and to measure. Starts no Spark."""
