@@ -1,56 +1,70 @@
 """What is written while a page is made is in all of it or in none."""
 
-import tests.airflow_home  # noqa: F401  isort: skip  before anything of airflow
+from __future__ import annotations
 
 import inspect
+import json
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-from fastapi import APIRouter, Depends, FastAPI
-from starlette.testclient import TestClient
+import pytest
+from sqlalchemy import Engine, event
 
 from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.web.app import create_app
-from kafka_sla.web.queries.one_moment import OneMoment
 from tests.kafka_sla.ledger.test_verdicts import SLA, put
+from tests.kafka_sla.loads import span
+from tests.kafka_sla.web.conftest import Asker
+
+CONFIGURATION = """\
+clusters: {a: {}}
+slas: [{name: payments, cluster: a, group: billing.alerts-authorised-v2, max_latency: 30s, for: 2m}]
+"""
 
 
-@dataclass(frozen=True)
-class Context:
-    ledger: Ledger
+@pytest.fixture
+def ledger(reader: Asker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
+    (tmp_path / "kafka_sla.yml").write_text(CONFIGURATION)
+    store = Store.embedded(tmp_path)
+    monkeypatch.setenv("KAFKA_SLA_CONFIG", str(tmp_path / "kafka_sla.yml"))
+    connection = {"conn_type": "sqlite", "host": store.url.database}
+    monkeypatch.setenv("AIRFLOW_CONN_KAFKA_SLA_STORE", json.dumps(connection))
+    return Ledger(store)
 
 
-def test_a_write_in_the_middle_of_an_answer_is_in_the_next_one(tmp_path: Path) -> None:
-    ledger = Ledger(Store.embedded(tmp_path))
+def test_a_miss_that_opens_in_the_middle_of_a_page_is_on_the_next_one(reader: Asker, ledger: Ledger) -> None:
     put(ledger, "10:00", "10:05", "ggggg")
-    router = APIRouter(route_class=OneMoment)
+    written: list[str] = []
 
-    def context() -> Context:
-        return Context(ledger)
+    def write(_: Any, __: Any, statement: str, *___: Any) -> None:
+        """When misses are asked for, after much else was."""
+        if "FROM sla_misses" in statement and not written:
+            written.append(statement)
+            with ThreadPoolExecutor(1) as somebody:
+                somebody.submit(put, ledger, "10:00", "10:05", "bbggg").result()
 
-    @router.get("/misses/{about}")
-    def misses(about: str, context: Annotated[Context, Depends(context)]) -> list[int]:
-        before = len(ledger.verdicts.misses(SLA))
-        with ThreadPoolExecutor(1) as somebody:
-            somebody.submit(put, ledger, "10:00", "10:05", "bbggg").result()
-        return [before, len(ledger.verdicts.misses(SLA))]
+    asked = span("9:00", "11:00")
+    query = {"from": asked.start.isoformat(), "to": asked.end.isoformat()}
+    event.listen(Engine, "before_cursor_execute", write)
+    try:
+        pages = [reader.get("/slas/payments", **query).text for _ in range(2)]
+    finally:
+        event.remove(Engine, "before_cursor_execute", write)
 
-    app = FastAPI()
-    app.include_router(router)
-    client = TestClient(app)
-
-    assert [client.get("/misses/a").json(), client.get("/misses/b").json()] == [[0, 0], [1, 1]]
+    (miss,) = ledger.verdicts.misses(SLA)
+    assert written and [f"/misses/{miss.id}" in page for page in pages] == [False, True]
 
 
-def test_all_answers_that_are_read_from_a_store_are_of_one_moment() -> None:
+def test_all_answers_that_are_read_from_a_store_are_of_one_moment(asgi: Any) -> None:
+    from kafka_sla.web.app import create_app
+    from kafka_sla.web.queries.one_moment import OneMoment
+
     reading = [
         route
         for route in create_app().routes
-        if "GET" in getattr(route, "methods", ()) and "context" in inspect.signature(route.endpoint).parameters
+        if "GET" in getattr(route, "methods", ()) and "context" in inspect.signature(route.endpoint).parameters  # type: ignore[attr-defined]
     ]
 
     assert len(reading) > 30
-    assert [route.path for route in reading if not isinstance(route, OneMoment)] == []
+    assert [route for route in reading if not isinstance(route, OneMoment)] == []
