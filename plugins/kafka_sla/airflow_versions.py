@@ -7,8 +7,11 @@ from datetime import timedelta
 from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowNotFoundException, AirflowSkipException, conf
+from airflow.sdk import Connection as AirflowConnection
 from airflow.sdk import Variable
 from airflow.sdk.definitions.deadline import DeadlineAlert
+
+from kafka_sla.model.entities import Connection
 
 try:
     from airflow.sdk import CronDataIntervalTimetable
@@ -31,6 +34,7 @@ __all__ = [
     "CronDataIntervalTimetable",
     "DeadlineAlert",
     "airflow_address",
+    "airflow_connection",
     "conf",
     "deadline",
     "not_tried_again",
@@ -48,6 +52,21 @@ def variable(name: str) -> str | None:
     """The value of an Airflow variable; None when there is none of that name."""
     found = Variable.get(name, default=None)
     return None if found is None else str(found)
+
+
+def airflow_connection(conn_id: str) -> Connection:
+    """The connection of that id, as this project knows connections. Raises AirflowNotFoundException."""
+    found = AirflowConnection.get(conn_id)
+    return Connection(
+        id=conn_id,
+        host=found.host,
+        port=found.port,
+        login=found.login,
+        password=found.password,
+        schema=found.schema,
+        conn_type=found.conn_type,
+        extra=dict(found.extra_dejson),
+    )
 
 
 def not_tried_again(exceptions: Sequence[type[Exception]], reason: str) -> dict[str, Any]:

@@ -6,10 +6,9 @@ import os
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from airflow.sdk import Connection as AirflowConnection
 from airflow.sdk.log import mask_secret
 
-from kafka_sla.airflow_versions import AirflowNotFoundException, conf
+from kafka_sla.airflow_versions import AirflowNotFoundException, airflow_connection, conf
 from kafka_sla.config.store import Store
 from kafka_sla.errors import ConnectionMissing
 from kafka_sla.model.entities import Connection
@@ -31,26 +30,16 @@ _SECRET_WORDS = (
 def connection(conn_id: str) -> Connection:
     """The Airflow connection of that id, its secrets masked in every log from here on."""
     try:
-        found = AirflowConnection.get(conn_id)
+        found = airflow_connection(conn_id)
     except AirflowNotFoundException as error:
         raise ConnectionMissing(
             f"the Airflow connection {conn_id!r} is not defined; add it under Admin > Connections, with"
             f" `airflow connections add {conn_id} ...`, or as the environment variable AIRFLOW_CONN_{conn_id.upper()}"
         ) from error
-    extra = dict(found.extra_dejson)
-    _check_callback(conn_id, extra)
-    for secret in _secrets(found.password, extra):
+    _check_callback(conn_id, found.extra)
+    for secret in _secrets(found.password, found.extra):
         mask_secret(secret)
-    return Connection(
-        id=conn_id,
-        host=found.host,
-        port=found.port,
-        login=found.login,
-        password=found.password,
-        schema=found.schema,
-        conn_type=found.conn_type,
-        extra=extra,
-    )
+    return found
 
 
 def store_of(conn_id: str) -> Store:

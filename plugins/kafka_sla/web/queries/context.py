@@ -11,17 +11,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
-from airflow.sdk import Connection as AirflowConnection
 from fastapi import Request
 
-from kafka_sla.airflow_versions import AirflowNotFoundException, conf, variable
+from kafka_sla.airflow_versions import AirflowNotFoundException, airflow_connection, conf, variable
 from kafka_sla.config.settings import STORE_CONNECTION, Settings, load_settings
 from kafka_sla.config.sla_files import changes_of
 from kafka_sla.config.store import Store
 from kafka_sla.errors import ConnectionMissing, SettingsError
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.model.entities import Connection
 
 T = TypeVar("T")
 
@@ -111,7 +109,7 @@ def _opened(store: Store) -> tuple[Ledger, Lake]:
 
 def _store(conn_id: str) -> Store:
     try:
-        found = AirflowConnection.get(conn_id)
+        return Store.from_connection(airflow_connection(conn_id))
     except AirflowNotFoundException as error:
         if folder := os.environ.get("KAFKA_SLA_STORE"):
             return Store.embedded(Path(folder))
@@ -119,15 +117,3 @@ def _store(conn_id: str) -> Store:
             f"the Airflow connection {conn_id!r} is not defined where the web server runs; add it"
             " under Admin > Connections"
         ) from error
-    return Store.from_connection(
-        Connection(
-            id=conn_id,
-            host=found.host,
-            port=found.port,
-            login=found.login,
-            password=found.password,
-            schema=found.schema,
-            conn_type=found.conn_type,
-            extra=dict(found.extra_dejson),
-        )
-    )
