@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,6 +12,13 @@ import pytest
 from tests.airflow_home import ROOT
 from tests.dags.conftest import DAGS
 
+PARSED = (
+    "dags/kafka_sla_watch.py",
+    "dags/kafka_sla_history.py",
+    "dags/kafka_sla_report.py",
+    "dags/kafka_sla_sample.py",
+    "plugins/kafka_sla_plugin.py",
+)
 HEAVY = ("pyspark", "great_expectations", "pyiceberg", "duckdb", "matplotlib", "kafka", "pandas")
 
 
@@ -89,33 +97,32 @@ def test_a_broken_configuration_is_shown_and_the_dags_stay(airflow_database: Non
         assert str(broken_configuration) in dag.doc_md
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "dags/kafka_sla_watch.py",
-        "dags/kafka_sla_history.py",
-        "dags/kafka_sla_report.py",
-        "dags/kafka_sla_sample.py",
-        "plugins/kafka_sla_plugin.py",
-    ],
-)
-def test_parsing_imports_nothing_heavy(name: str) -> None:
-    code = (
-        "import runpy, sys; import tests.airflow_home;"
-        f"runpy.run_path({str(ROOT / name)!r});"
-        f"print([m for m in {HEAVY} if m in sys.modules])"
-    )
-    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert found.stdout.splitlines()[-1] == "[]"
+@pytest.fixture(scope="module")
+def imported() -> dict[str, list[str]]:
+    """What a process holds of heavy modules after each file that is parsed, then after the pages."""
+    code = f"""
+import json, runpy, sys
+import tests.airflow_home
+found = {{}}
+for name in {PARSED}:
+    runpy.run_path(name)
+    found[name] = [m for m in {HEAVY} if m in sys.modules]
+import kafka_sla.web.app
+found["pages"] = [m for m in ("great_expectations", "matplotlib") if m in sys.modules]
+print(json.dumps(found))
+"""
+    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    held: dict[str, list[str]] = json.loads(ended.stdout.splitlines()[-1])
+    return held
 
 
-def test_pages_import_nothing_that_only_workers_install() -> None:
-    code = (
-        "import sys; import tests.airflow_home; import kafka_sla.web.app;"
-        "print([m for m in ('great_expectations', 'matplotlib') if m in sys.modules])"
-    )
-    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert found.stdout.splitlines()[-1] == "[]"
+@pytest.mark.parametrize("name", PARSED)
+def test_parsing_imports_nothing_heavy(imported: dict[str, list[str]], name: str) -> None:
+    assert imported[name] == []
+
+
+def test_pages_import_nothing_that_only_workers_install(imported: dict[str, list[str]]) -> None:
+    assert imported["pages"] == []
 
 
 def test_below_a_path_prefix_the_menu_leads_there() -> None:
