@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -23,7 +24,7 @@ from tests.kafka_sla.loads import at
 from tests.kafka_sla.notifications import receivers
 from tests.kafka_sla.notifications.receivers import Receiver, serving
 from tests.kafka_sla.notifications.test_burn_email import BURN, SLA
-from tests.kafka_sla.notifications.webhooks.test_webhook import TAKES
+from tests.kafka_sla.notifications.webhooks.test_webhook import TAKES, received
 from tests.kafka_sla.pipeline.test_burn_alerts import MINUTE, STORY, put, runs
 from tests.kafka_sla.pipeline.test_burn_alerts import SLA as BURNING
 
@@ -64,6 +65,37 @@ def test_a_burn_is_reported_once_and_resolved_when_it_is_over(
     assert receiver.refused == []
     assert [body for body in receiver.bodies if SLA.name not in str(body) and "resolve" not in str(body)] == []
     assert seen == [[burning], [over]] if burning else [[], []] == seen
+
+
+def body(format: str, of: BurnEvent) -> Any:
+    (found,) = received(format, of).bodies
+    return found
+
+
+def test_a_ticket_is_less_urgent_than_a_page() -> None:
+    page, ticket = event("began", BURN), event("began", replace(BURN, severity="ticket"))
+
+    assert [body("pagerduty", of)["payload"]["severity"] for of in (page, ticket)] == ["critical", "warning"]
+    assert [body("opsgenie", of)["priority"] for of in (page, ticket)] == ["P1", "P3"]
+    labels = [body("alertmanager", of)[0]["labels"] for of in (page, ticket)]
+    assert [(each["severity"], each["burn"]) for each in labels] == [("page", "b1"), ("ticket", "b1")]
+
+
+def test_of_a_burn_whose_cause_is_not_known_pagerduty_hears_what_the_burns_have_in_common() -> None:
+    of = event("began", BURN)
+
+    assert of.sentence == ""
+    assert (
+        body("pagerduty", of)["payload"]["custom_details"]["cause"]
+        == of.cause
+        == "no cause that stands out in cluster main"
+    )
+
+
+def test_a_card_is_green_once_it_is_over() -> None:
+    headings = [body("teams", of)["attachments"][0]["content"]["body"][0]["inlines"][0] for of in EVENTS]
+
+    assert [heading["color"] for heading in headings] == ["attention", "good"]
 
 
 def test_the_plain_event_fits_the_published_schema() -> None:

@@ -21,6 +21,7 @@ from kafka_sla.errors import ReceiverUnavailable, WebhookRefused, WebhookUnavail
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Cluster, Connection, Miss, Sla, Webhook, WebhookFormat
 from kafka_sla.notifications.webhooks import webhook as door
+from kafka_sla.notifications.webhooks.burn_event import BurnEvent
 from kafka_sla.notifications.webhooks.event import WebhookEvent, event_of, schema
 from kafka_sla.notifications.webhooks.webhook import send
 from kafka_sla.pipeline import steps
@@ -51,7 +52,7 @@ def event(*, ended: bool = False, number: int = 5, still_open: int = 0) -> Webho
     return event_of(known(number), incident("recovered" if ended else "opened", found[:kept], found[kept:], number))
 
 
-def received(format: str, *events: WebhookEvent, **options: Any) -> Receiver:
+def received(format: str, *events: WebhookEvent | BurnEvent, **options: Any) -> Receiver:
     """What a receiver of this format makes of these events."""
     handle, login = TAKES[format]
     receiver = Receiver(handle)
@@ -156,6 +157,12 @@ def test_pagerduty_and_opsgenie_know_a_miss_that_is_alone_by_its_id() -> None:
     single = event_of(known(1), replace(incident("opened", [alone]), incident=alone.id))
 
     assert list(received("pagerduty", single).states) == list(received("opsgenie", single).states) == [alone.id]
+
+
+def test_pagerduty_hears_of_the_topic_and_the_group_of_a_miss() -> None:
+    (body,) = received("pagerduty", event()).bodies
+
+    assert (body["payload"]["component"], body["payload"]["group"]) == ("orders", "group-000")
 
 
 def test_alertmanager_keeps_each_miss_firing_until_that_one_recovers() -> None:
