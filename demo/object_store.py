@@ -19,6 +19,7 @@ from demo.broker import free_ports
 BUCKET = "lake"
 _LOGIN = ("kafka-sla-access", "kafka-sla-secret")
 _STARTS_WITHIN = 180
+_SOCKETS = Path("/tmp")  # noqa: S108 (the server has no option for it)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class ObjectStore:
             endpoint_override=self.endpoint,
             region="us-east-1",
             allow_bucket_creation=True,
+            request_timeout=30,  # a server that cannot take a file says why after a while
         )
 
 
@@ -68,7 +70,8 @@ def object_store(folder: Path) -> Iterator[ObjectStore]:
         "master.volumeSizeLimitMB": 64,
         "volume.port": volume,
         "volume.port.grpc": volume_grpc,
-        "volume.max": 0,
+        "volume.max": 64,
+        "volume.minFreeSpace": "1MiB",  # without, it takes no file where 99 % of a disk are full
         "filer.port": filer,
         "filer.port.grpc": filer_grpc,
         "s3.port": s3,
@@ -84,11 +87,14 @@ def object_store(folder: Path) -> Iterator[ObjectStore]:
         server = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
     try:
         store = ObjectStore(f"http://127.0.0.1:{s3}", f"http://127.0.0.1:{metrics}/metrics", server.pid)
-        _make_bucket(store, server)
+        _make_bucket(store, server, folder / "server.log")
         yield store
     finally:
         server.kill()  # asked to end, it waits ten seconds for clients, and nobody needs its data any more
         server.wait()
+        for port in (master, master_grpc, volume, volume_grpc, filer, filer_grpc, s3, s3_grpc):
+            for socket in _SOCKETS.glob(f"seaweedfs-*-{port}.sock"):
+                socket.unlink(missing_ok=True)
 
 
 def _program() -> str:
@@ -96,8 +102,8 @@ def _program() -> str:
     return str(beside) if beside.exists() else shutil.which("weed") or "weed"
 
 
-def _make_bucket(store: ObjectStore, server: subprocess.Popen[bytes]) -> None:
-    """Wait until the server takes a bucket and a file."""
+def _make_bucket(store: ObjectStore, server: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait until the server takes a bucket and a file; RuntimeError, with the end of its log, if it never does."""
     deadline = time.monotonic() + _STARTS_WITHIN
     while True:
         try:
@@ -106,7 +112,8 @@ def _make_bucket(store: ObjectStore, server: subprocess.Popen[bytes]) -> None:
                 file.write(b"ready")
             store.filesystem.delete_file(f"{BUCKET}/ready")
             return
-        except OSError:
+        except OSError as error:
             if server.poll() is not None or time.monotonic() > deadline:
-                raise
+                end = "\n".join(log.read_text().splitlines()[-10:])
+                raise RuntimeError(f"SeaweedFS takes no file ({error}); is the disk full? Its log:\n{end}") from error
             time.sleep(0.3)
