@@ -26,7 +26,7 @@ from kafka_sla.notifications.miss_context import surroundings
 from kafka_sla.notifications.webhooks import webhook
 from kafka_sla.notifications.webhooks.burn_event import BurnEvent, burn_event_of
 from kafka_sla.notifications.webhooks.event import WebhookEvent, event_of
-from kafka_sla.notifications.webhooks.formats import REPEATED
+from kafka_sla.notifications.webhooks.formats import PAUSE, REPEATED, UNHURRIED
 from kafka_sla.pipeline.channels import destination, notifiers_of, webhooks_of
 from kafka_sla.pipeline.judged_time import attainments
 from kafka_sla.sources.external_offsets import Login
@@ -71,9 +71,10 @@ class Deliveries:
             webhooks |= webhooks_of(self._sla(name))
         channels = None if call else [MAIL, *webhooks]
         forget = [channel for channel, hook in webhooks.items() if self.login and hook.format in REPEATED]
+        unhurried = [channel for channel, hook in webhooks.items() if hook.format in UNHURRIED]
         try:
             but = [ASSET] if self.login else [ASSET, *webhooks]
-            return queue.deliver_together(send, causes, self.slas, channels, but=but)
+            return queue.deliver_together(send, causes, self.slas, channels, but=but, unhurried=unhurried, pause=PAUSE)
         finally:
             queue.repeat_together(send, self.slas, forget)
 

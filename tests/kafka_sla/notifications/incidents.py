@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
+from sqlalchemy import create_engine, select, update
+
+from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.ledger.storage.schema import BURN_NOTICES, NOTICES
 from kafka_sla.model.entities import Interval, Miss, Patterns, Sla
 from tests.kafka_sla.notifications.misses import EVIDENCE, MINUTE, START, miss, promise
 
@@ -55,3 +60,13 @@ def judged(ledger: Ledger, slas: Sequence[Sla], misses: Sequence[Miss]) -> None:
     """Each SLA has this miss and no other."""
     for sla, found in zip(slas, misses, strict=True):
         ledger.verdicts.replace(sla, INTERVAL, [], lambda _, found=found: [found])  # type: ignore[misc]
+
+
+def minutes_pass(store: Store, minutes: int) -> None:
+    """All that was sent so far was sent that much earlier."""
+    with create_engine(store.url).begin() as connection:
+        for table in (NOTICES, BURN_NOTICES):
+            sent = connection.execute(select(table.c.seq, table.c.sent_at).where(table.c.sent_at.is_not(None)))
+            for seq, at in sent.all():
+                earlier = at - timedelta(minutes=minutes)
+                connection.execute(update(table).where(table.c.seq == seq).values(sent_at=earlier))

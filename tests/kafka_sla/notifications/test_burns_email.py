@@ -30,7 +30,7 @@ from kafka_sla.pipeline import steps
 from kafka_sla.pipeline.burn_causes import bad_time_behind
 from kafka_sla.sla.burn import Burn
 from kafka_sla.tasks.events.burn_notifiers import about_burns
-from tests.kafka_sla.notifications.incidents import INTERVAL, RUN, judged, slas, slow
+from tests.kafka_sla.notifications.incidents import INTERVAL, RUN, judged, minutes_pass, slas, slow
 from tests.kafka_sla.notifications.misses import MINUTE, START
 from tests.kafka_sla.notifications.receivers import Receiver, serving
 from tests.kafka_sla.notifications.test_burn_email import PERIOD
@@ -211,6 +211,7 @@ def test_an_alertmanager_that_was_restarted_hears_from_the_next_run_what_still_b
     with serving(receiver) as connection:
         for over in (0, 0, 2, 2):
             receiver.states.clear()
+            minutes_pass(store, 10)
             burning(ledger, [burn(sla, minutes=9 if n < over else None) for n, sla in enumerate(known)])
             names = [sla.name for sla in known]
             steps.notify(settings, store, names, INTERVAL, None, RUN, login=lambda _: connection)

@@ -101,11 +101,15 @@ class NoticeQueue(Generic[N]):
         channels: Sequence[str] | None = None,
         *,
         but: Sequence[str] = (),
+        unhurried: Sequence[str] = (),
+        pause: timedelta = timedelta(),
     ) -> int:
         """As `deliver`, but with one message for all notices that share a cause; answers how many notices were sent.
         What is over belongs to the incident under which it was reported to begin. `name_causes`: from notices that
-        something began to a name for the cause of each."""
-        waiting, t = self._unsent(slas, channels, but), self._table.c
+        something began to a name for the cause of each. Channels that are `unhurried` hear that something is over at
+        the first delivery after a `pause` since they were told that it began."""
+        t = self._table.c
+        waiting = self._unsent(slas, channels, but).where(~self._is_too_soon(unhurried, datetime.now(UTC) - pause))
         with self._database.writing(f"messages of {self._table.name}") as connection:
             new = waiting.where(t.batch.is_(None)).order_by(t.seq).with_for_update(of=self._table)
             self._put_together(connection, connection.execute(new).all(), name_causes)
@@ -156,6 +160,16 @@ class NoticeQueue(Generic[N]):
         end, t = self._table.alias("end_of_it"), self._table.c
         of_it = exists().where(end.c.thread == t.thread, end.c.channel == t.channel, end.c.kind == self._waiting.ends)
         return of_it if until is None else of_it.where(end.c.batch <= until)
+
+    def _is_too_soon(self, channels: Sequence[str], since: datetime) -> ColumnElement[bool]:
+        """Does a row of the table report the end of what its channel, one of these, was not told before `since`? Such a
+        row is in no incident yet, so it keeps nothing of its incident waiting."""
+        begun, t = self._table.alias("beginning_of_it"), self._table.c
+        of_it = exists().where(
+            begun.c.thread == t.thread, begun.c.channel == t.channel, begun.c.kind == self._waiting.opens
+        )
+        news = of_it.where(or_(begun.c.sent_at.is_(None), begun.c.sent_at > since))
+        return and_(t.kind == self._waiting.ends, t.channel.in_(channels), news)
 
     def _unsent(self, slas: Sequence[str] | None, channels: Sequence[str] | None, but: Sequence[str]) -> Select[Any]:
         t = self._table.c

@@ -29,6 +29,10 @@ _FIRING = timedelta(days=30)
 pause: each repeats what goes on."""
 REPEATED: frozenset[WebhookFormat] = frozenset({"alertmanager"})
 """Receivers that forget what they are told: Alertmanager keeps alerts in memory, until it ends or they do."""
+UNHURRIED: frozenset[WebhookFormat] = frozenset({"alertmanager"})
+PAUSE = timedelta(minutes=6)
+"""Receivers that look at what they are told now and then, and say nothing of what began and ended in between, and how
+long they may take: Alertmanager adds to what it said of a group five minutes later, unless its routes say otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +157,13 @@ def _opsgenie(message: Message, _: str) -> Call:
 
 
 def _alertmanager(message: Message, _: str) -> Call:
-    """API v2: an alert for each miss or burn, which its routes group as they like; it is resolved when its end is past,
-    and fires for long if it has none yet. Its labels are what Alertmanager knows it by."""
-    return Call("/api/v2/alerts", [_alert(part) for part in message.parts])
+    """API v2: an alert for each miss or burn, which its routes group as they like. It fires for long, even if it is
+    over when it is first reported, and is resolved by its recovery: Alertmanager says nothing of an alert that it only
+    knows as resolved. Its labels are what Alertmanager knows it by."""
+    return Call("/api/v2/alerts", [_alert(part, ended=message.ended) for part in message.parts])
 
 
-def _alert(part: Part[Any]) -> dict[str, Any]:
+def _alert(part: Part[Any], *, ended: bool) -> dict[str, Any]:
     of = part.of
     labels = {"sla": of.sla, "cluster": of.cluster, "team": of.team, **part.labels}
     notes = {"summary": part.text, "description": part.why, "runbook_url": of.runbook}
@@ -166,7 +171,7 @@ def _alert(part: Part[Any]) -> dict[str, Any]:
         "labels": {name: value for name, value in labels.items() if value},
         "annotations": {name: value for name, value in notes.items() if value},
         "startsAt": instant_text(of.start),
-        "endsAt": instant_text(of.end or max(of.start, datetime.now(UTC)) + _FIRING),
+        "endsAt": instant_text(of.end if ended and of.end else max(of.start, datetime.now(UTC)) + _FIRING),
         **({"generatorURL": of.url} if of.url else {}),
     }
 

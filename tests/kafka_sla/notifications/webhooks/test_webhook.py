@@ -26,7 +26,7 @@ from kafka_sla.notifications.webhooks.event import WebhookEvent, event_of, schem
 from kafka_sla.notifications.webhooks.webhook import send
 from kafka_sla.pipeline import steps
 from tests.kafka_sla.notifications import receivers
-from tests.kafka_sla.notifications.incidents import INTERVAL, RUN, judged, slas, slow
+from tests.kafka_sla.notifications.incidents import INTERVAL, RUN, judged, minutes_pass, slas, slow
 from tests.kafka_sla.notifications.receivers import Receiver, serving
 from tests.kafka_sla.notifications.test_incident_email import OPENED, SOME, incident
 
@@ -288,6 +288,7 @@ def test_an_alertmanager_that_was_restarted_hears_from_the_next_run_what_is_stil
         run(settings, store, connection, [slow(sla) for sla in settings.slas])
         assert receiver.states == told and set(told.values()) == {"firing"}
 
+        minutes_pass(store, 10)
         run(settings, store, connection, [slow(sla, end=n < 3) for n, sla in enumerate(settings.slas)])
         run(settings, store, connection, [slow(sla, end=n < 3) for n, sla in enumerate(settings.slas)])
         assert sorted(receiver.states.values()) == ["firing", "firing", "resolved", "resolved", "resolved"]
@@ -296,6 +297,23 @@ def test_an_alertmanager_that_was_restarted_hears_from_the_next_run_what_is_stil
         run(settings, store, connection, [slow(sla, end=True) for sla in settings.slas])
         run(settings, store, connection, [slow(sla, end=True) for sla in settings.slas])
         assert [len(body) for body in receiver.bodies] == [2]
+
+
+def test_alertmanager_hears_long_enough_of_a_miss_to_pass_it_on_however_short_it_was(tmp_path: Path) -> None:
+    """It says nothing of an alert that is resolved when it next looks at its group, by default after five minutes."""
+    settings, store, receiver = hooked("alertmanager", 3), Store.embedded(tmp_path), Receiver(receivers.alertmanager)
+    short, open_, new = settings.slas
+    with serving(receiver) as connection:
+        run(replace(settings, slas=(short, open_)), store, connection, [slow(short, end=True), slow(open_)])
+        assert list(receiver.states.values()) == ["firing", "firing"]
+
+        minutes_pass(store, 5)
+        run(settings, store, connection, [slow(short, end=True), slow(open_, end=True), slow(new)])
+        assert list(receiver.states.values()) == ["firing", "firing", "firing"]
+
+        minutes_pass(store, 2)
+        run(settings, store, connection, [slow(short, end=True), slow(open_, end=True), slow(new)])
+        assert sorted(receiver.states.values()) == ["firing", "resolved", "resolved"]
 
 
 def test_an_alert_of_a_miss_ends_later_with_each_run_that_finds_it_open(tmp_path: Path) -> None:
@@ -334,6 +352,7 @@ def test_an_alertmanager_that_is_gone_keeps_no_mail_and_no_other_receiver_waitin
             steps.notify(settings, store, names, INTERVAL, None, RUN, login=lambda name: logins[name])
 
         runs(end=False)
+        minutes_pass(store, 10)
         forgetful.failures = 9
         with pytest.raises(WebhookUnavailable):
             runs(end=False)
