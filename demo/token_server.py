@@ -14,14 +14,18 @@ from collections import deque
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote_plus
 
 
 class TokenServer:
     """Answers the grants of client credentials and of its refresh token inside its `with` block."""
 
-    def __init__(self, *, user: str = "admin", life_s: float = 5.0) -> None:
-        self.client_id, self.secret, self.user, self.life_s = "kafka-sla", secrets.token_hex(), user, life_s
+    def __init__(
+        self, *, user: str = "admin", life_s: float = 5.0, client_id: str = "kafka-sla", secret: str | None = None
+    ) -> None:
+        self.client_id, self.secret, self.user, self.life_s = client_id, secret or secrets.token_hex(), user, life_s
+        self.decodes = False
+        """Does it want the client's id and secret percent-encoded, as RFC 6749 says?"""
         self.refresh_token = secrets.token_hex()
         self.issued: list[str] = []
         self.scopes: list[str] = []
@@ -68,14 +72,16 @@ def _part(content: dict[str, object]) -> str:
 
 
 def _handler(tokens: TokenServer) -> type[BaseHTTPRequestHandler]:
-    login = base64.b64encode(f"{tokens.client_id}:{tokens.secret}".encode()).decode()
+    def login() -> str:
+        parts = (tokens.client_id, tokens.secret)
+        return base64.b64encode(":".join(map(quote_plus, parts) if tokens.decodes else parts).encode()).decode()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
             if tokens.failures:
                 self._answer(tokens.failures.popleft(), {"error": "temporarily_unavailable"}, {"Retry-After": "3600"})
-            elif self.headers["Authorization"] != f"Basic {login}":
+            elif self.headers["Authorization"] != f"Basic {login()}":
                 self._answer(401, {"error": "invalid_client"})
             elif form.get("grant_type") not in (["client_credentials"], ["refresh_token"]):
                 self._answer(400, {"error": "unsupported_grant_type"})

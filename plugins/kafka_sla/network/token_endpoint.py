@@ -10,10 +10,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import quote_plus, urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
+from requests.auth import HTTPBasicAuth
 from urllib3.util.retry import Retry
 
 from kafka_sla.network.in_time import in_time
@@ -36,7 +37,7 @@ logins are renewed after 85 to 95 % of it: by then there must be a new one."""
 
 
 class NoToken(Exception):
-    """An endpoint issued none; `answered`: it said so itself."""
+    """An endpoint issued none; `answered`: there is one, and it said so itself."""
 
     def __init__(self, reason: str, *, answered: bool) -> None:
         super().__init__(reason)
@@ -81,8 +82,34 @@ def issued(
     endpoint: str, grant: Mapping[str, str], client_id: str, secret: str, authority: str | None = None
 ) -> AccessToken:
     """The token of one request. `grant`: what the form says; `authority`: the file of those who signed the endpoint's
-    certificate. Raises NoToken. The token's life counts from before the request, to be on the safe side."""
-    name, asked_at = f"the token endpoint at {urlsplit(endpoint).hostname}", time.time()
+    certificate. Raises NoToken. The token's life counts from before the request, to be on the safe side.
+
+    RFC 6749 wants id and secret percent-encoded (section 2.3.1). Few clients do so, librdkafka does not, and not all
+    endpoints decode them: who is refused as it is asks once more encoded, where that is not the same."""
+    asked_at = time.time()
+    plain = (client_id, secret)
+    encoded = (quote_plus(client_id), quote_plus(secret))
+    answer = _asked(endpoint, grant, plain, authority)
+    if answer.status_code in (400, 401) and encoded != plain:
+        answer = _asked(endpoint, grant, encoded, authority)
+    content = _content(answer)
+    if answer.status_code == 200 and isinstance(text := content.get("access_token"), str):
+        life = content.get("expires_in")
+        return AccessToken(text, asked_at + float(life) if life is not None else None)
+    reason = f"{answer.status_code} {content.get('error', '')} {_code_of_microsoft(content)}".split()
+    raise NoToken(
+        f"{_name(endpoint)} issued no token to client {client_id!r} ({' '.join(reason)})",
+        answered=answer.status_code not in (404, 405),
+    )
+
+
+def _name(endpoint: str) -> str:
+    return f"the token endpoint at {urlsplit(endpoint).hostname}"
+
+
+def _asked(endpoint: str, grant: Mapping[str, str], login: tuple[str, str], authority: str | None) -> requests.Response:
+    """Its answer; NoToken without one."""
+    basic = HTTPBasicAuth(*(text.encode() for text in login))
 
     def ask() -> requests.Response:
         with requests.Session() as session:
@@ -91,23 +118,17 @@ def issued(
             return session.post(
                 endpoint,
                 dict(grant),
-                auth=(client_id, secret),
+                auth=basic,
                 timeout=_TIMEOUT_S,
                 verify=authority or True,
                 allow_redirects=False,
             )
 
     try:
-        answer = in_time(ask, _ALL_S)
+        return in_time(ask, _ALL_S)
     except (requests.RequestException, TimeoutError) as error:
         why = why_untrusted(error) or type(error).__name__
-        raise NoToken(f"{name} does not answer ({why})", answered=False) from None
-    content = _content(answer)
-    if answer.status_code == 200 and isinstance(text := content.get("access_token"), str):
-        life = content.get("expires_in")
-        return AccessToken(text, asked_at + float(life) if life is not None else None)
-    reason = f"{answer.status_code} {content.get('error', '')} {_code_of_microsoft(content)}".split()
-    raise NoToken(f"{name} issued no token to client {client_id!r} ({' '.join(reason)})", answered=True)
+        raise NoToken(f"{_name(endpoint)} does not answer ({why})", answered=False) from None
 
 
 def _content(answer: requests.Response) -> dict[str, Any]:

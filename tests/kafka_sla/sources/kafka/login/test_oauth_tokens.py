@@ -74,6 +74,23 @@ def test_an_endpoint_that_is_busy_for_a_moment_costs_a_moment_whatever_it_asks_f
     assert 0 < sum(waits) < 3
 
 
+@pytest.mark.parametrize("decodes", [False, True])
+def test_a_secret_may_hold_what_rfc_6749_wants_encoded_whether_or_not_the_endpoint_does(decodes: bool) -> None:
+    with TokenServer(client_id="kafka-sla@eu.prod/2", secret="p+ss%2Fw:rd €&=") as tokens:
+        tokens.decodes = decodes
+
+        assert provider(**tokens.client()).token() == tokens.issued[0]
+
+
+def test_an_endpoint_that_is_not_at_that_address_is_what_is_reported(tokens: TokenServer) -> None:
+    tokens.failures.append(404)
+
+    with pytest.raises(
+        LoginUnavailable, match=r"\(404 temporarily_unavailable\); check sasl.oauthbearer.token.endpoint"
+    ):
+        provider(**tokens.client()).token()
+
+
 def test_a_wrong_secret_is_reported_without_the_secret(tokens: TokenServer) -> None:
     with pytest.raises(LoginUnavailable) as raised:
         provider(**{**tokens.client(), "sasl.oauthbearer.client.secret": "not-that-one"}).token()
