@@ -46,6 +46,16 @@ class Burns:
             for sla in slas:
                 _remember_extent(connection, there[sla], found[sla], interval.end)
 
+    def end(self, burns: Sequence[Burn], at: datetime) -> None:
+        """Those of these burns that are open are over."""
+        if not burns:
+            return
+        with self._database.writing("burns") as connection:
+            for burn in burns:
+                row = _row(replace(burn, end=at))
+                still_open = SLA_BURNS.c.burn_id == burn.id, SLA_BURNS.c.end_at.is_(None)
+                connection.execute(update(SLA_BURNS).where(*still_open).values(row))
+
     def of(self, slas: Sequence[str], interval: Interval | None = None) -> list[Burn]:
         """Burns in order of their start: those that are open, or that touch the interval."""
         t = SLA_BURNS.c

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from email.message import EmailMessage
 from email.utils import formatdate
+from functools import partial
 from threading import Event
 from typing import TypeVar
 
@@ -55,27 +56,28 @@ def deliver(smtp: Connection, message: EmailMessage) -> None:
     """Hand a message to the server; MailRefused when it refuses all recipients, MailServerUnavailable when it is not
     there or lets nobody in.
 
-    A server that takes the mail for some recipients only has sent it: the others are named in the log.
+    Those who were too many for one mail get it by further ones. A server that takes the mail for some recipients only
+    has sent it: the others are named in the log.
     """
     message["Date"] = formatdate()
     refused = _talk(smtp, lambda server: _sent(server, message))
+    while left := [address for address, (code, _) in refused.items() if code in _TOO_MANY]:
+        try:
+            again = _talk(smtp, partial(_sent_to, message, left))
+        except (MailRefused, MailServerUnavailable) as error:
+            if not isinstance(error.__cause__, smtplib.SMTPRecipientsRefused):
+                log.warning("%s took the mail for some recipients, then no more: %s", _address(smtp), error)
+            break
+        refused = {address: why for address, why in refused.items() if address not in left} | again
     for address, (code, reason) in refused.items():
         log.warning("%s refused %s: %s %s", _address(smtp), address, code, reason.decode(errors="replace"))
 
 
+def _sent_to(message: EmailMessage, addresses: list[str], server: smtplib.SMTP) -> dict[str, tuple[int, bytes]]:
+    return server.send_message(message, to_addrs=addresses)
+
+
 def _sent(server: smtplib.SMTP, message: EmailMessage) -> dict[str, tuple[int, bytes]]:
-    """Who was refused the message, and why. Those who were too many for one mail get it by further ones."""
-    refused = _sent_at_once(server, message)
-    while left := [address for address, (code, _) in refused.items() if code in _TOO_MANY]:
-        try:
-            again = server.send_message(message, to_addrs=left)
-        except smtplib.SMTPRecipientsRefused:
-            break
-        refused = {address: why for address, why in refused.items() if address not in left} | again
-    return refused
-
-
-def _sent_at_once(server: smtplib.SMTP, message: EmailMessage) -> dict[str, tuple[int, bytes]]:
     """Those with an address that the server cannot be told are refused, and the others get the message."""
     try:
         return server.send_message(message)

@@ -1,15 +1,13 @@
-"""Judging burn rates after verdicts, and telling of burns: for many SLAs at once, since their sums are read together.
-Knows no rate and no mail itself."""
+"""Judging burn rates after verdicts: for many SLAs at once, since their sums are read together. Knows no rate."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.notices.burn_notices import BurnNotice
-from kafka_sla.model.entities import Interval, Miss, Sla
+from kafka_sla.model.entities import Interval, Sla
 from kafka_sla.pipeline.judged_time import lookbacks
 from kafka_sla.sla import burn
 from kafka_sla.sla.burn import Burn
@@ -19,8 +17,10 @@ _PIECE = timedelta(days=1)
 
 
 def judge_burns(ledger: Ledger, slas: Sequence[Sla], interval: Interval, window_ms: int) -> None:
-    """Judge the burns of the interval anew, and those after it that look back on it. SLAs without alerts are left
-    out."""
+    """Judge the burns of the interval anew, and those after it that look back on it. Of SLAs without alerts what is
+    still open is over: nobody looks at their rates any more."""
+    without = [sla.name for sla in slas if not sla.burn_pairs]
+    ledger.burns.end([burn for burn in ledger.burns.of(without) if burn.start <= interval.end], interval.end)
     for reach, alike in _alike(ledger, slas, interval):
         for piece in reach.pieces(_PIECE):
             _judge(ledger, alike, piece, window_ms)
@@ -51,23 +51,3 @@ def _alike(ledger: Ledger, slas: Sequence[Sla], interval: Interval) -> Iterator[
             until = min(max(last.end, interval.end), interval.end + burn.longest(sla))
             groups[Interval(interval.start, until)].append(sla)
     yield from groups.items()
-
-
-def queue_burns(
-    ledger: Ledger,
-    channels: Mapping[str, Sequence[str]],
-    interval: Interval,
-    run_url: str | None,
-    explain: Callable[[Burn], Miss | None],
-) -> int:
-    """Queue what each channel, by SLA, has not heard of burns that begin or end in the interval; answers how much.
-    `explain` tells what is behind a burn that nobody heard of yet."""
-    burns = ledger.burns.of(list(channels), interval)
-    heard = ledger.burn_notices.reported(burns)
-    queued = 0
-    for found in burns:
-        behind = heard[found.id].behind if found.id in heard else explain(found)
-        for channel in channels[found.sla]:
-            for kind in ("began", "over") if found.end else ("began",):
-                queued += ledger.burn_notices.enqueue(BurnNotice(kind, found, run_url, channel, behind=behind))
-    return queued

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from kafka_sla.ledger.notices.outbox import MAIL
 from kafka_sla.model.entities import Notifier, Sla, Webhook
+
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """Who is to hear of an SLA."""
+
+    team: str
+    channels: Sequence[str]
 
 
 def channels_of(sla: Sla) -> list[str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cached_property, partial
 from typing import TypeVar
 
 from kafka_sla.config.settings import Settings
@@ -15,7 +15,7 @@ from kafka_sla.lake.queries.pace_rows import published_catch_ups
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice
 from kafka_sla.ledger.notices.incidents import IncidentNotice
-from kafka_sla.ledger.notices.notice_queue import Batch, NoticeQueue
+from kafka_sla.ledger.notices.notice_queue import Batch, NoticeQueue, NotReachedHere
 from kafka_sla.ledger.notices.outbox import ASSET, MAIL, Notice
 from kafka_sla.model.entities import Connection, Interval, Notifier, Sla, Webhook
 from kafka_sla.notifications import smtp as mail
@@ -29,13 +29,14 @@ from kafka_sla.notifications.webhooks.event import WebhookEvent, event_of
 from kafka_sla.notifications.webhooks.formats import PAUSE, REPEATED, UNHURRIED
 from kafka_sla.pipeline.channels import destination, notifiers_of, webhooks_of
 from kafka_sla.pipeline.judged_time import attainments
+from kafka_sla.pipeline.news import as_it_is
 from kafka_sla.sources.external_offsets import Login
 
 N = TypeVar("N", Notice, BurnNotice)
 _PLOT_BEFORE = timedelta(minutes=30)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Deliveries:
     """Of these SLAs, by what this process can reach: without a mail server, calls or logins, what needs them waits."""
 
@@ -74,15 +75,21 @@ class Deliveries:
         unhurried = [channel for channel, hook in webhooks.items() if hook.format in UNHURRIED]
         try:
             but = [ASSET] if self.login else [ASSET, *webhooks]
-            return queue.deliver_together(send, causes, self.slas, channels, but=but, unhurried=unhurried, pause=PAUSE)
+            return queue.deliver_together(
+                send, causes, self.slas, channels, address=self._address, but=but, unhurried=unhurried, pause=PAUSE
+            )
         finally:
-            queue.repeat_together(send, self.slas, forget)
+            queue.repeat_together(send, self.slas, forget, address=self._address)
+
+    def _address(self, sla: str, channel: str) -> object:
+        """Who hears of it by now; nobody of an SLA that the configuration does not have any more."""
+        return destination(self._known[sla], channel) if sla in self._known else ("gone", sla)
 
     def _causes(self, notices: Sequence[Notice]) -> list[str]:
-        return name_causes(notices, lambda notice: destination(self._sla(notice.miss.sla), notice.channel))
+        return name_causes(notices, lambda notice: self._address(notice.miss.sla, notice.channel))
 
     def _causes_of_burns(self, notices: Sequence[BurnNotice]) -> list[str]:
-        return name_burn_causes(notices, lambda notice: destination(self._sla(notice.burn.sla), notice.channel))
+        return name_burn_causes(notices, lambda notice: self._address(notice.burn.sla, notice.channel))
 
     def _send_misses(self, message: IncidentNotice) -> None:
         first = message.notices[0]
@@ -117,17 +124,20 @@ class Deliveries:
         event: Callable[[dict[str, Sla], Batch[N]], WebhookEvent | BurnEvent],
         by_mail: Callable[[Connection], None],
     ) -> None:
-        """To those who hear of it through the channel; all SLAs of the message have the same ones."""
+        """To those who hear of it through the channel by now; all SLAs of the message have the same ones."""
         notifier, receiver = notifiers_of(sla).get(message.channel), webhooks_of(sla).get(message.channel)
         if notifier and call:
             call(notifier, sla, message)
         elif receiver and self.login:
             webhook.send(self.login(receiver.connection), receiver, event(self._known, message))
-        elif message.channel == MAIL and self.smtp and sla.recipients:
+        elif message.channel == MAIL and sla.recipients:
+            if not self.smtp:
+                raise NotReachedHere
             by_mail(self.smtp)
 
     def _mail_miss(self, smtp: Connection, sla: Sla, notice: Notice) -> None:
-        around = Interval(notice.miss.start - _PLOT_BEFORE, max(self.until, notice.miss.opened_at))
+        ended = as_it_is(self.ledger, notice).end if notice.kind == "opened" else None  # if it waited for a server
+        around = Interval(notice.miss.start - _PLOT_BEFORE, ended or max(self.until, notice.miss.opened_at))
         windows = self.ledger.verdicts.windows(sla, around)
         beside = surroundings(self.ledger, sla, notice.miss, around.end)
         if notice.kind == "opened":
@@ -135,7 +145,7 @@ class Deliveries:
             beside = replace(beside, catch_up=paces[sla.name])
         mail.send(smtp, sla, notice, windows, beside)
 
-    @property
+    @cached_property
     def _known(self) -> dict[str, Sla]:
         return {sla.name: sla for sla in self.settings.slas}
 

@@ -9,8 +9,9 @@ may be a process of its own: what only one needs and is slow to import, it impor
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any, get_args
 
 from kafka_sla.config.settings import Settings
@@ -38,11 +39,12 @@ from kafka_sla.model.tables import (
     TOPIC_CONFIGS,
     VALIDATION_RESULTS,
 )
-from kafka_sla.pipeline.burn_alerts import judge_burns, queue_burns
+from kafka_sla.pipeline.burn_alerts import judge_burns
 from kafka_sla.pipeline.burn_causes import bad_time_behind
-from kafka_sla.pipeline.channels import channels_of
+from kafka_sla.pipeline.channels import Audience, channels_of
 from kafka_sla.pipeline.evidence_reader import explained
 from kafka_sla.pipeline.expiry import with_expiry
+from kafka_sla.pipeline.news import queue_burns, queue_misses
 from kafka_sla.pipeline.planning.load_plan import job_for
 from kafka_sla.pipeline.rollup_builder import sum_up_all
 from kafka_sla.pipeline.verdicts import verdicts
@@ -278,9 +280,9 @@ def notify(
     from kafka_sla.pipeline.deliveries import Deliveries
 
     ledger, lake = Ledger(store), Lake(store).remembering()
-    channels = {name: channels_of(settings.sla(name)) for name in slas}
-    queued = sum(_queue(ledger, name, interval, run_url, heard) for name, heard in channels.items())
-    queued += _queue_burns(settings, store, interval, run_url, channels)
+    audiences = {sla.name: Audience(sla.team, channels_of(sla)) for sla in map(settings.sla, slas)}
+    queued = queue_misses(ledger, interval, run_url, audiences)
+    queued += queue_burns(ledger, interval, run_url, audiences, partial(bad_time_behind, settings, ledger, lake))
     waiting = Deliveries(settings, slas, ledger, lake, interval.end, smtp, call, call_of_burn, login)
     return {"queued": queued, "sent": waiting.deliver()}
 
@@ -295,30 +297,9 @@ def announce(
 ) -> dict[str, Any]:
     """Make what is new about misses and burns that the interval may have changed events for other DAGs, each once,
     whether or not people can be reached."""
-    ledger = Ledger(store)
-    queued = sum(_queue(ledger, name, interval, None, [ASSET]) for name in slas)
-    queued += _queue_burns(settings, store, interval, None, {name: [ASSET] for name in slas})
+    ledger, lake = Ledger(store), Lake(store).remembering()
+    audiences = {sla.name: Audience(sla.team, [ASSET]) for sla in map(settings.sla, slas)}
+    queued = queue_misses(ledger, interval, None, audiences)
+    queued += queue_burns(ledger, interval, None, audiences, partial(bad_time_behind, settings, ledger, lake))
     sent = ledger.outbox.queue.deliver(announcer, slas, [ASSET])
     return {"queued": queued, "sent": sent + ledger.burn_notices.queue.deliver(announcer_of_burns, slas, [ASSET])}
-
-
-def _queue_burns(
-    settings: Settings, store: Store, interval: Interval, run_url: str | None, channels: Mapping[str, Sequence[str]]
-) -> int:
-    """Queue what each channel, by SLA, has not heard of burns; SLAs without alerts have none."""
-    ledger, lake = Ledger(store), Lake(store).remembering()
-    alerted = {name: heard for name, heard in channels.items() if settings.sla(name).burn_pairs}
-    return queue_burns(ledger, alerted, interval, run_url, lambda burn: bad_time_behind(settings, ledger, lake, burn))
-
-
-def _queue(ledger: Ledger, sla: str, interval: Interval, run_url: str | None, channels: Sequence[str]) -> int:
-    """Queue what each channel has not heard yet of misses that the interval may have changed; answers how much. Of one
-    that is excluded only the recovery, to those who know that it opened."""
-    queued = 0
-    for miss in ledger.verdicts.misses_around(sla, interval):
-        for channel in channels:
-            queued += not miss.exclusion and ledger.outbox.enqueue(Notice("opened", miss, run_url, channel=channel))
-            queued += miss.end is not None and ledger.outbox.enqueue(
-                Notice("recovered", miss, run_url, channel=channel)
-            )
-    return queued

@@ -81,9 +81,12 @@ def alerting(slas: Sequence[Sla], back: Mapping[int, Lookback]) -> set[str]:
 def burns(
     sla: Sla, instants: Sequence[datetime], back: Mapping[int, Lookback], open_before: Sequence[Burn] = ()
 ) -> list[Burn]:
-    """Every burn that is open before the instants or begins at one of them. One is open per severity."""
-    found: list[Burn] = []
-    for severity in dict.fromkeys(pair.severity for pair in sla.burn_pairs):
+    """Every burn that is open before the instants or begins at one of them. One is open per severity; of a severity
+    that has no alerts any more it is over with the first instant."""
+    severities = dict.fromkeys(pair.severity for pair in sla.burn_pairs)
+    gone = [burn for burn in open_before if burn.severity not in severities]
+    found = [burn if burn.end else replace(burn, end=instants[0]) for burn in gone] if instants else gone
+    for severity in severities:
         before = next((burn for burn in open_before if burn.severity == severity), None)
         found += _of_severity(sla, severity, instants, back, before)
     return found

@@ -18,7 +18,7 @@ from kafka_sla import errors
 from kafka_sla.airflow_versions import AirflowSkipException, not_tried_again
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
-from kafka_sla.model.entities import Interval
+from kafka_sla.model.entities import Connection, Interval
 from kafka_sla.tasks.connections import connection, store_of
 from kafka_sla.tasks.events import assets
 from kafka_sla.tasks.failures import keep_failure
@@ -163,14 +163,24 @@ def notify() -> dict[str, Any]:
     plan = _plan_that_notifies()
     settings, store = frozen(plan)
     mailed = any(settings.sla(name).recipients for name in plan["slas"])
-    smtp = connection(settings.smtp_connection) if mailed and settings.smtp_connection else None
+    smtp, missing = _mail_server(settings) if mailed else (None, None)
     context = get_current_context()
     call, call_of_burn = caller(context, about), caller(context, about_burns)
     found = steps.notify(
         settings, store, plan["slas"], planned(plan), smtp, run_url(settings), call, connection, call_of_burn
     )
     _say("Notified", found)
+    if missing:
+        raise missing
     return found
+
+
+def _mail_server(settings: Settings) -> tuple[Connection | None, errors.ConnectionMissing | None]:
+    """Without its connection nobody is mailed, and everybody else is told before the task fails."""
+    try:
+        return connection(settings.smtp_connection) if settings.smtp_connection else None, None
+    except errors.ConnectionMissing as missing:
+        return None, missing
 
 
 @task(trigger_rule=TriggerRule.ALL_DONE, inlets=list(assets.TABLES), outlets=[assets.MISSES, assets.BURNS])

@@ -204,6 +204,58 @@ def test_more_recipients_than_a_server_takes_at_once_get_the_mail_all_the_same(
     assert [sum(to in line for line in caplog.messages) for to in box.refused] == [1, 1]
 
 
+class OncePerSession(Mailbox):
+    """Takes two recipients a mail and one mail a session; what comes then, it puts off."""
+
+    sessions: list[Session]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sessions = []
+
+    def is_too_much(self, session: Session) -> bool:
+        return session in self.sessions
+
+    async def handle_RCPT(self, server: SMTP, session: Session, envelope: Envelope, to: str, options: list[str]) -> str:  # noqa: N802
+        if len(envelope.rcpt_tos) == 2:
+            return "452 4.5.3 too many recipients"
+        return await super().handle_RCPT(server, session, envelope, to, options)
+
+    async def handle_MAIL(  # noqa: N802
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
+        if self.is_too_much(session):
+            return "451 4.7.1 one mail a session, try again later"
+        self.sessions.append(session)
+        envelope.mail_from, envelope.mail_options = address, options
+        return "250 OK"
+
+
+def test_further_mails_of_many_recipients_have_sessions_of_their_own() -> None:
+    readers, box = tuple(f"reader-{n}@example.com" for n in range(5)), OncePerSession()
+    with serving(box) as server:
+        send(server, promise(recipients=readers), OPENED, hour())
+
+    assert [to for recipients in box.recipients for to in recipients] == list(readers)
+
+
+class OnceADay(OncePerSession):
+    """Takes one mail, and no other."""
+
+    def is_too_much(self, session: Session) -> bool:
+        return bool(self.sessions)
+
+
+def test_a_server_that_took_the_mail_for_some_is_not_given_it_again(caplog: pytest.LogCaptureFixture) -> None:
+    box = OnceADay()
+    with serving(box) as server, caplog.at_level(logging.WARNING):
+        send(server, promise(recipients=("a@example.com", "b@example.com", "c@example.com")), OPENED, hour())
+
+    assert box.recipients == [["a@example.com", "b@example.com"]]
+    assert "took the mail for some recipients, then no more" in caplog.text and "one mail a session" in caplog.text
+    assert "refused c@example.com" in caplog.text
+
+
 @pytest.mark.parametrize("takes_any_script", [True, False])
 def test_an_address_beyond_ascii_that_a_server_does_not_take_keeps_no_other_from_the_mail(
     caplog: pytest.LogCaptureFixture, takes_any_script: bool
@@ -236,7 +288,7 @@ def test_the_outbox_mails_each_notice_once_and_again_only_what_could_not_be_sent
         with pytest.raises(MailRefused):
             ledger.outbox.queue.deliver(lambda notice: send(down, promise(), notice, hour()))
         for _ in range(3):
-            ledger.outbox.enqueue(OPENED)
+            ledger.outbox.enqueue(Notice("opened", miss()))
             ledger.outbox.enqueue(Notice("recovered", miss()))
             ledger.outbox.queue.deliver(lambda notice: send(server, promise(), notice, hour()))
 

@@ -27,8 +27,10 @@ from kafka_sla.model.entities import (
     floor_time,
 )
 from kafka_sla.pipeline import steps
-from kafka_sla.pipeline.burn_alerts import judge_burns, queue_burns
+from kafka_sla.pipeline.burn_alerts import judge_burns
+from kafka_sla.pipeline.channels import Audience
 from kafka_sla.pipeline.judged_time import judged_time, lookbacks
+from kafka_sla.pipeline.news import queue_burns
 from kafka_sla.sla.exclusion_request import exclusion_request
 from kafka_sla.sla.rollups import HOUR_MS, RecordStats, judged
 from tests.kafka_sla.loads import at
@@ -87,7 +89,7 @@ def told(ledger: Ledger, interval: Interval) -> list[tuple[str, str]]:
 
 
 def queue(ledger: Ledger, interval: Interval) -> None:
-    queue_burns(ledger, {"payments": ["mail"]}, interval, None, lambda _: None)
+    queue_burns(ledger, interval, None, {"payments": Audience("", ["mail"])}, lambda _: None)
 
 
 def apart(notices: Sequence[BurnNotice]) -> list[str]:

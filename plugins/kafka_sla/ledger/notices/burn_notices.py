@@ -4,7 +4,7 @@ message. Knows no rate, no mail, and not what makes a cause a shared one."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -32,6 +32,10 @@ class BurnNotice:
     """Id of the burn under which it was first told; the queue sets it."""
     behind: Miss | None = None
     """The newest bad time before it began, explained as a miss is, however short; None where that is not known."""
+    team: str | None = None
+    """The SLA's when the burn was told to begin: a receiver may know the burn by it. None: a version that kept none."""
+    known_until: datetime | None = field(default=None, compare=False)
+    """How far the burn was known to reach, by now; the queue sets it."""
 
 
 BurnMessage = Batch[BurnNotice]
@@ -54,6 +58,8 @@ class BurnNotices:
             told = _told(connection, notice)
             if any(row.kind == notice.kind for row in told) or (notice.kind == "over" and not told):
                 return False
+            if told:
+                notice = replace(notice, team=_notice(told[0]).team)
             connection.execute(
                 insert(BURN_NOTICES).values(
                     burn_id=burn.id,
@@ -88,7 +94,7 @@ def _told(connection: Connection, notice: BurnNotice) -> list[Row[Any]]:
 
 
 def _notice(row: Row[Any]) -> BurnNotice:
-    return replace(_NOTICE.validate_json(row.notice), thread=row.thread)
+    return replace(_NOTICE.validate_json(row.notice), thread=row.thread, known_until=row.known_until)
 
 
 _OPEN = exists().where(

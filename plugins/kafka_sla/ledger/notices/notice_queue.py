@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, Table, and_, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, Table, and_, exists, or_, select, update
 
 from kafka_sla.errors import ReceiverUnavailable
 from kafka_sla.ledger.storage.database import Database
@@ -18,8 +18,20 @@ from kafka_sla.ledger.storage.database import Database
 N = TypeVar("N")
 BEGINNINGS = ("opened", "began")
 """Kinds of notices that something began: a miss, or a burn."""
+Address = Callable[[str, str], object]
+"""Who hears of an SLA through a channel by now, to be compared: the configuration may have changed since a notice was
+queued."""
 _GOES_ON = timedelta(days=1)
 """What opens later than this after the last opening of an incident is another incident."""
+
+
+def _one_for_all(sla: str, channel: str) -> object:
+    """The same people hear of all SLAs through a channel."""
+    return channel
+
+
+class NotReachedHere(Exception):
+    """Raised by who sends: another process can, so that the notices wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +53,8 @@ class Waiting(Generic[N]):
 
 @dataclass(frozen=True)
 class Batch(Generic[N]):
-    """One message: the notices of one run and channel that belong to one incident, oldest first."""
+    """One message: the notices of one run and channel that belong to one incident, oldest first. Nobody else hears of
+    their SLAs through the channel, nor of those that are named beside them."""
 
     kind: str
     channel: str
@@ -87,11 +100,10 @@ class NoticeQueue(Generic[N]):
         could not be sent waits for the next delivery; the others are sent before its error is raised, but for those of
         its channel where that is ReceiverUnavailable. None: all, `but` those channels."""
 
-        def send_row(_: Connection, row: Row[Any]) -> list[int]:
-            send(self._waiting.read(row))
-            return [row.seq]
+        def send_row(_: Connection, rows: Sequence[Row[Any]]) -> None:
+            send(self._waiting.read(rows[0]))
 
-        return self._drain(self._unsent(slas, channels, but), send_row)
+        return self._drain(self._unsent(slas, channels, but), slas, lambda _, row: [row], send_row)
 
     def deliver_together(
         self,
@@ -100,41 +112,65 @@ class NoticeQueue(Generic[N]):
         slas: Sequence[str] | None = None,
         channels: Sequence[str] | None = None,
         *,
+        address: Address = _one_for_all,
         but: Sequence[str] = (),
         unhurried: Sequence[str] = (),
         pause: timedelta = timedelta(),
     ) -> int:
-        """As `deliver`, but with one message for all notices that share a cause; answers how many notices were sent.
-        What is over belongs to the incident under which it was reported to begin. `name_causes`: from notices that
-        something began to a name for the cause of each. Channels that are `unhurried` hear that something is over at
-        the first delivery after a `pause` since they were told that it began."""
+        """As `deliver`, but with one message for all notices that share a cause and go to the same `address`; answers
+        how many notices were sent. What is over belongs to the incident under which it was reported to begin.
+        `name_causes`: from notices that something began to a name for the cause of each. Notices of other SLAs than
+        these wait and keep nobody waiting. Channels that are `unhurried` hear that something is over at the first
+        delivery after a `pause` since they were told that it began."""
         t = self._table.c
-        waiting = self._unsent(slas, channels, but).where(~self._is_too_soon(unhurried, datetime.now(UTC) - pause))
+        waiting = self._unsent(slas, channels, but).where(~self._is_too_soon(unhurried, datetime.now(UTC), pause))
         with self._database.writing(f"messages of {self._table.name}") as connection:
             new = waiting.where(t.batch.is_(None)).order_by(t.seq).with_for_update(of=self._table)
-            self._put_together(connection, connection.execute(new).all(), name_causes)
+            self._put_together(connection, connection.execute(new).all(), name_causes, address)
 
-        def send_batch(connection: Connection, lead: Row[Any]) -> list[int]:
-            mine = self._waiting.rows.where(t.batch == lead.batch, t.sent_at.is_(None)).order_by(t.seq)
-            rows = connection.execute(mine).all()
-            send(self._batch(connection, rows))
-            return [row.seq for row in rows]
+        def take(connection: Connection, lead: Row[Any]) -> list[Row[Any]]:
+            own = address(lead.sla, lead.channel)
+            unsent = self._unsent(slas, None, ()).where(t.batch == lead.batch).order_by(t.seq)
+            return [row for row in connection.execute(unsent) if address(row.sla, row.channel) == own]
 
-        return self._drain(waiting.where(t.batch == t.seq), send_batch)
+        def send_batch(connection: Connection, rows: Sequence[Row[Any]]) -> None:
+            send(self._batch(connection, rows, address))
 
-    def repeat_together(self, send: Callable[[Batch[N]], None], slas: Sequence[str], channels: Sequence[str]) -> int:
-        """Tell these channels again what they were told that began and still goes on, one message for each incident;
-        answers how many notices. Those that fail are left to the next time, and their errors raised after the
-        others."""
+        return self._drain(waiting.where(t.batch.is_not(None)), slas, take, send_batch)
+
+    def without_end(self, slas: Sequence[str], since: datetime) -> list[N]:
+        """Of what began after `since`: the notices that it did, to every channel whose end was not queued, although it
+        goes on no more: a run that nobody was to be notified of found its end, or it is gone, since late facts or
+        another configuration made it none."""
+        t = self._table.c
+        mine = t.sla.in_(slas), t.start_at >= since
+        rows = self._database.rows(select(t.seq, t.thread, t.channel, t.kind).where(*mine))
+        ended = {(row.thread, row.channel) for row in rows if row.kind == self._waiting.ends}
+        begun = [row.seq for row in rows if row.kind == self._waiting.opens and (row.thread, row.channel) not in ended]
+        over = self._waiting.rows.where(t.seq.in_(begun), ~self._waiting.is_open).order_by(t.seq)
+        return [self._waiting.read(row) for row in self._database.rows(over)] if begun else []
+
+    def repeat_together(
+        self,
+        send: Callable[[Batch[N]], None],
+        slas: Sequence[str],
+        channels: Sequence[str],
+        *,
+        address: Address = _one_for_all,
+    ) -> int:
+        """Tell these channels again what they were told that began and still goes on, one message for each incident
+        and address; answers how many notices. Those that fail are left to the next time, and their errors raised after
+        the others."""
         going_on, t = self._going_on(slas, channels), self._table.c
         rows = self._database.rows(going_on)
         failed: dict[str, Exception] = {}
         repeated = 0
-        for (channel, incident), found in _by([(row.channel, row.incident) for row in rows], rows):
+        keys = [(row.channel, row.incident, str(address(row.sla, row.channel))) for row in rows]
+        for (channel, *_), found in _by(keys, rows):
             if isinstance(failed.get(channel), ReceiverUnavailable):
                 continue
             try:
-                repeated += self._repeat(send, going_on.where(t.channel == channel, t.incident == incident), found)
+                repeated += self._repeat(send, going_on.where(t.seq.in_([row.seq for row in found])), found)
             except Exception as error:
                 failed[channel] = error
         if failed:
@@ -161,14 +197,15 @@ class NoticeQueue(Generic[N]):
         of_it = exists().where(end.c.thread == t.thread, end.c.channel == t.channel, end.c.kind == self._waiting.ends)
         return of_it if until is None else of_it.where(end.c.batch <= until)
 
-    def _is_too_soon(self, channels: Sequence[str], since: datetime) -> ColumnElement[bool]:
-        """Does a row of the table report the end of what its channel, one of these, was not told before `since`? Such a
-        row is in no incident yet, so it keeps nothing of its incident waiting."""
+    def _is_too_soon(self, channels: Sequence[str], now: datetime, pause: timedelta) -> ColumnElement[bool]:
+        """Does a row of the table report the end of what its channel, one of these, was told within the `pause` before
+        `now`, or not yet? Such a row is in no incident yet, so it keeps nothing of its incident waiting. What a clock
+        that was ahead says was told later than now was told before."""
         begun, t = self._table.alias("beginning_of_it"), self._table.c
         of_it = exists().where(
             begun.c.thread == t.thread, begun.c.channel == t.channel, begun.c.kind == self._waiting.opens
         )
-        news = of_it.where(or_(begun.c.sent_at.is_(None), begun.c.sent_at > since))
+        news = of_it.where(or_(begun.c.sent_at.is_(None), begun.c.sent_at.between(now - pause, now)))
         return and_(t.kind == self._waiting.ends, t.channel.in_(channels), news)
 
     def _unsent(self, slas: Sequence[str] | None, channels: Sequence[str] | None, but: Sequence[str]) -> Select[Any]:
@@ -180,33 +217,50 @@ class NoticeQueue(Generic[N]):
             rows = rows.where(t.channel.in_(channels))
         return rows
 
-    def _drain(self, rows: Select[Any], send: Callable[[Connection, Row[Any]], list[int]]) -> int:
-        """Send what each of these rows stands for, and mark the notices that `send` returns; answers how many."""
-        failed: dict[int, Exception] = {}
+    def _drain(
+        self,
+        rows: Select[Any],
+        slas: Sequence[str] | None,
+        take: Callable[[Connection, Row[Any]], list[Row[Any]]],
+        send: Callable[[Connection, Sequence[Row[Any]]], None],
+    ) -> int:
+        """Send what is to be told, the oldest of these rows first, with what `take` finds beside each; answers how many
+        notices were sent."""
+        left: set[int] = set()
+        errors: list[Exception] = []
         unavailable: set[str] = set()
         sent = 0
         while True:
             with self._database.writing() as connection:
-                row = connection.execute(self._next(rows, list(failed), unavailable)).first()
+                row = connection.execute(self._next(rows, slas, left, unavailable)).first()
                 if row is None:
                     break
+                together = take(connection, row)
+                seqs = [one.seq for one in together]
                 try:
-                    seqs = send(connection, row)
+                    send(connection, together)
+                except NotReachedHere:
+                    left.update(seqs)
+                    continue
                 except Exception as error:
-                    failed[row.seq] = error
+                    left.update(seqs)
+                    errors.append(error)
                     if isinstance(error, ReceiverUnavailable):
                         unavailable.add(row.channel)
                     continue
                 marked = update(self._table).where(self._table.c.seq.in_(seqs))
                 connection.execute(marked.values(sent_at=datetime.now(UTC)))
             sent += len(seqs)
-        if failed:
-            raise _as_one(list(failed.values()))
+        if errors:
+            raise _as_one(errors)
         return sent
 
-    def _next(self, rows: Select[Any], failed: Sequence[int], unavailable: Collection[str]) -> Select[Any]:
+    def _next(
+        self, rows: Select[Any], slas: Sequence[str] | None, left: Collection[int], unavailable: Collection[str]
+    ) -> Select[Any]:
         """The oldest of these rows that nobody else is sending; never an end before its beginning is sent, nor what
-        follows in an incident before what was first, nor what waits for a channel that is unavailable."""
+        follows in an incident before what was first, nor what waits for a channel that is unavailable. What waits of
+        other SLAs keeps nothing waiting."""
         t, first = self._table.c, self._table.alias("first")
         waits = exists().where(
             or_(first.c.thread == t.thread, first.c.incident == t.incident),
@@ -214,21 +268,32 @@ class NoticeQueue(Generic[N]):
             first.c.seq < t.seq,
             first.c.sent_at.is_(None),
         )
-        rows = rows.where(t.seq.not_in(failed), t.channel.not_in(unavailable), ~waits)
+        if slas is not None:
+            waits = waits.where(first.c.sla.in_(slas))
+        rows = rows.where(t.seq.not_in(left), t.channel.not_in(unavailable), ~waits)
         return rows.order_by(t.seq).limit(1).with_for_update(of=self._table, skip_locked=True)
 
     def _put_together(
-        self, connection: Connection, rows: Sequence[Row[Any]], name_causes: Callable[[Sequence[N]], Sequence[str]]
+        self,
+        connection: Connection,
+        rows: Sequence[Row[Any]],
+        name_causes: Callable[[Sequence[N]], Sequence[str]],
+        address: Address,
     ) -> None:
-        """Give every row its incident and its message."""
+        """Give every row its incident and its message. What began and is over by now is told to be over after all
+        that is over of what was told before: nobody has heard of it yet."""
         opened = [row for row in rows if row.kind == self._waiting.opens]
         causes = name_causes([self._waiting.read(row) for row in opened])
         keys = [(row.channel, cause) for row, cause in zip(opened, causes, strict=True)]
         for (channel, cause), found in _by(keys, opened):
-            incident = self._open_incident(connection, channel, cause, found[0])
+            incident = self._open_incident(connection, channel, cause, found[0], address)
             self._keep(connection, found, incident or found[0].thread, cause)
+        new = {(row.channel, row.thread) for row in opened}
         ended = [row for row in rows if row.kind == self._waiting.ends]
-        for (_, incident), found in _by([(row.channel, self._reported_under(connection, row)) for row in ended], ended):
+        under = [
+            (row.channel, self._reported_under(connection, row), str((row.channel, row.thread) in new)) for row in ended
+        ]
+        for (_, incident, _), found in _by(under, ended):
             self._keep(connection, found, incident)
 
     def _keep(self, connection: Connection, rows: Sequence[Row[Any]], incident: str, cause: str | None = None) -> None:
@@ -236,15 +301,17 @@ class NoticeQueue(Generic[N]):
         mine = self._table.c.seq.in_([row.seq for row in rows])
         connection.execute(update(self._table).where(mine).values(values))
 
-    def _open_incident(self, connection: Connection, channel: str, cause: str, row: Row[Any]) -> str | None:
-        """The incident of this cause that goes on: some of it is open, and was reported to begin within the last
-        day."""
-        t = self._table.c
+    def _open_incident(
+        self, connection: Connection, channel: str, cause: str, row: Row[Any], address: Address
+    ) -> str | None:
+        """The incident of this cause that goes on: some of it that the same people hear of is open, and was reported
+        to begin within the last day."""
+        t, own = self._table.c, address(row.sla, channel)
         recent = and_(t.start_at > row.start_at - _GOES_ON, t.seq < row.seq)
-        known = select(t.incident).where(t.shared_cause == cause, t.channel == channel, t.kind == row.kind, recent)
-        going_on = known.where(self._waiting.is_open).order_by(t.seq).limit(1)
-        found: str | None = connection.execute(going_on).scalar_one_or_none()
-        return found
+        mine = t.shared_cause == cause, t.channel == channel, t.kind == row.kind, recent
+        going_on = select(t.incident, t.sla).where(*mine, self._waiting.is_open).order_by(t.seq)
+        found = (other.incident for other in connection.execute(going_on) if address(other.sla, channel) == own)
+        return next(found, None)
 
     def _reported_under(self, connection: Connection, row: Row[Any]) -> str:
         """The incident of the opening; the thread of its own for one that an earlier version reported."""
@@ -253,19 +320,18 @@ class NoticeQueue(Generic[N]):
         found: str | None = connection.execute(opening.where(t.kind == self._waiting.opens)).scalars().first()
         return found or row.thread
 
-    def _batch(self, connection: Connection, rows: Sequence[Row[Any]]) -> Batch[N]:
+    def _batch(self, connection: Connection, rows: Sequence[Row[Any]], address: Address) -> Batch[N]:
         lead, t, read = rows[0], self._table.c, self._waiting.read
-        reported = and_(
-            t.incident == lead.incident, t.channel == lead.channel, t.kind == self._waiting.opens, t.batch <= lead.batch
-        )
-        size = connection.execute(select(func.count()).where(reported)).scalar_one()
-        goes_on = and_(~self._is_over(until=lead.batch), self._waiting.is_open)
-        others = self._waiting.rows.where(reported, t.batch != lead.batch, goes_on)
-        still_open = tuple(read(row) for row in connection.execute(others.order_by(t.seq)))
-        return Batch(lead.kind, lead.channel, lead.incident, tuple(map(read, rows)), still_open, max(size, 1))
+        of_it = t.incident == lead.incident, t.channel == lead.channel, t.kind == self._waiting.opens
+        goes_on = and_(t.batch != lead.batch, ~self._is_over(until=lead.batch), self._waiting.is_open).label("goes_on")
+        reported = self._waiting.rows.add_columns(goes_on).where(*of_it, t.batch <= lead.batch).order_by(t.seq)
+        own = address(lead.sla, lead.channel)
+        known = [row for row in connection.execute(reported) if address(row.sla, row.channel) == own]
+        still_open = tuple(read(row) for row in known if row.goes_on)
+        return Batch(lead.kind, lead.channel, lead.incident, tuple(map(read, rows)), still_open, max(len(known), 1))
 
 
-def _by(keys: Sequence[tuple[str, str]], rows: Sequence[Row[Any]]) -> Iterator[tuple[tuple[str, str], list[Row[Any]]]]:
+def _by(keys: Sequence[tuple[str, ...]], rows: Sequence[Row[Any]]) -> Iterator[tuple[tuple[str, ...], list[Row[Any]]]]:
     """Rows with the same key, in their order."""
     keyed = sorted(zip(keys, rows, strict=True), key=lambda pair: (pair[0], pair[1].seq))
     for key, found in groupby(keyed, key=lambda pair: pair[0]):

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from pydantic import TypeAdapter
-from sqlalchemy import ColumnElement, Connection, Row, Select, Table, and_, exists, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, Table, and_, delete, exists, insert, or_, select
 
 from kafka_sla.ledger.notices.notice_queue import NoticeQueue, Waiting, lock_of
 from kafka_sla.ledger.storage.database import Database
@@ -35,11 +35,15 @@ class Notice:
     run_url: str | None = None
     thread: str = ""
     """Id of the miss under which the incident was first told; another than the miss's own when late facts moved its
-    start. The outbox sets it."""
+    start, and numbered when it was told again. The outbox sets it."""
     channel: str = MAIL
     """Who is told; each channel is told on its own, so that one that fails makes no other tell twice."""
     incident: str = ""
     """Thread of the first notice of its incident; `ledger.incidents` sets it."""
+    team: str | None = None
+    """The SLA's when the miss was told to open: a receiver may know the miss by it. None: a version that kept none."""
+    known_until: datetime | None = field(default=None, compare=False)
+    """How far the miss was known to reach, by now; the outbox sets it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,7 @@ class _Content:
 
     miss: Miss
     run_url: str | None
+    team: str | None = None
 
 
 _CODEC = TypeAdapter(_Content)
@@ -65,14 +70,14 @@ class Outbox:
         """Delivers, alone or together, what waits."""
 
     def enqueue(self, notice: Notice) -> bool:
-        """Queue a notice unless the incident was told already; a recovery only when its opening was. Was it queued?"""
+        """Queue a notice unless the incident was told already; a recovery only when its opening was, each time that it
+        was. A miss that goes on although it was told to be over is told again. Was something queued?"""
         with self._database.writing(lock_of(notice.miss.sla)) as connection:
             told = _told(connection, notice)
-            if any(row.kind == notice.kind for row in told) or (notice.kind == "recovered" and not told):
-                return False
-            thread = told[0].thread if told else notice.miss.id
-            connection.execute(insert(NOTICES).values(**_row(notice, thread)))
-            return True
+            rows = _recovered(notice, told) if notice.kind == "recovered" else _opened(connection, notice, told)
+            if rows:
+                connection.execute(insert(NOTICES), rows)
+            return bool(rows)
 
     def send_digest_once(self, digest: Digest, period: Interval, recipient: str, send: Callable[[], None]) -> bool:
         """Call `send` unless this digest of this period was sent to the recipient; was it called?"""
@@ -120,15 +125,41 @@ def _exists(connection: Connection, table: Table, known: ColumnElement[bool]) ->
 
 
 def _told(connection: Connection, notice: Notice) -> list[Row[Any]]:
-    """What the notice's channel heard of this miss, or of one that overlapped it in time and is no miss of its own any
-    more: late facts moved the start of the same incident, and with it the id."""
-    miss = notice.miss
-    current = exists().where(SLA_MISSES.c.miss_id == NOTICES.c.miss_id)
-    moved = (NOTICES.c.known_until > miss.start) & ~current
+    """All that the notice's channel heard in the threads of this miss, or of one that overlapped it in time and is no
+    miss of its own any more: late facts moved the start of the same incident, and with it the id."""
+    miss, t = notice.miss, NOTICES.c
+    current = exists().where(SLA_MISSES.c.miss_id == t.miss_id)
+    moved = and_(t.known_until > miss.start, ~current)
     if miss.end is not None:
-        moved &= NOTICES.c.start_at < miss.end
-    rows = select(NOTICES).where(NOTICES.c.sla == miss.sla, or_(NOTICES.c.miss_id == miss.id, moved))
-    return list(connection.execute(rows.where(NOTICES.c.channel == notice.channel).order_by(NOTICES.c.seq)))
+        moved = and_(moved, t.start_at < miss.end)
+    heard = t.sla == miss.sla, t.channel == notice.channel
+    same = select(t.thread).where(*heard, or_(t.miss_id == miss.id, moved))
+    return list(connection.execute(select(NOTICES).where(*heard, t.thread.in_(same)).order_by(t.seq)))
+
+
+def _recovered(notice: Notice, told: Sequence[Row[Any]]) -> list[dict[str, Any]]:
+    """What is to be queued: an end of each thread that has none."""
+    ended = {row.thread for row in told if row.kind == "recovered"}
+    going_on = [row for row in told if row.kind == "opened" and row.thread not in ended]
+    return [
+        _row(replace(notice, team=json.loads(row.notice).get("team")), row.thread) | {"miss_id": row.miss_id}
+        for row in going_on
+    ]
+
+
+def _opened(connection: Connection, notice: Notice, told: Sequence[Row[Any]]) -> list[dict[str, Any]]:
+    """What is to be queued, if anything. A miss that goes on takes back its end where nobody has been told of it, and
+    is told anew, in a thread of its own, where somebody has."""
+    ends = [row for row in told if row.kind == "recovered"]
+    opened = [row for row in told if row.kind == "opened"]
+    if not opened:
+        return [_row(notice, notice.miss.id)]
+    if notice.miss.end or {row.thread for row in opened} - {row.thread for row in ends}:
+        return []
+    untold = [row.seq for row in ends if row.batch is None]
+    connection.execute(delete(NOTICES).where(NOTICES.c.seq.in_(untold or [row.seq for row in told])))
+    before, _, number = opened[-1].thread.partition("-")
+    return [] if untold else [_row(notice, f"{before}-{int(number or 1) + 1}")]
 
 
 def stored_notices() -> Select[Any]:
@@ -146,7 +177,7 @@ def _row(notice: Notice, thread: str) -> dict[str, Any]:
         "thread": thread,
         "start_at": miss.start,
         "known_until": miss.end or miss.opened_at,
-        "notice": _CODEC.dump_json(_Content(miss, notice.run_url)).decode(),
+        "notice": _CODEC.dump_json(_Content(miss, notice.run_url, notice.team)).decode(),
         "queued_at": datetime.now(UTC),
     }
 
@@ -157,7 +188,8 @@ def notice_of(row: Row[Any]) -> Notice:
     unsaid = {"max_latency_ms": row.max_latency_ms or 0, "for_ms": 0}  # by a version that kept them elsewhere
     miss = unsaid | former_names.renamed(SLA_MISSES.name, stored["miss"])
     content = _CODEC.validate_python(stored | {"miss": miss})
-    return Notice(row.kind, content.miss, content.run_url, row.thread, row.channel, row.incident or "")
+    under = row.thread, row.channel, row.incident or ""
+    return Notice(row.kind, content.miss, content.run_url, *under, content.team, row.known_until)
 
 
 _OPEN = exists().where(

@@ -95,7 +95,7 @@ def _reported(slas: Mapping[str, Sla], notice: BurnNotice) -> ReportedBurn:
     return ReportedBurn(
         id=notice.thread or burn.id,
         sla=burn.sla,
-        team=sla.team if sla else "",
+        team=notice.team if notice.team is not None else sla.team if sla else "",
         cluster=burn.cluster,
         start=burn.start,
         end=burn.end,

@@ -110,7 +110,7 @@ def _reported(slas: Mapping[str, Sla], notice: Notice, run_url: str | None) -> R
     return ReportedMiss(
         id=notice.thread or miss.id,
         sla=miss.sla,
-        team=sla.team if sla else "",
+        team=notice.team if notice.team is not None else sla.team if sla else "",
         cluster=miss.cluster,
         start=miss.start,
         end=miss.end,

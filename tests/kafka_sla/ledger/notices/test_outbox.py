@@ -129,12 +129,35 @@ def test_a_miss_that_only_touches_one_that_is_none_any_more_is_told(ledger: Ledg
     assert [waiting.thread for waiting in ledger.outbox.queue.waiting()] == ["m1", "m2", "m3"]
 
 
-def test_two_misses_that_late_facts_made_one_go_on_in_the_thread_that_began_first(ledger: Ledger) -> None:
+def test_two_misses_that_late_facts_made_one_are_over_in_the_threads_of_both(ledger: Ledger) -> None:
     ledger.outbox.enqueue(notice(id="m2", start="10:20"))
     ledger.outbox.enqueue(notice(id="m1", start="10:00", end="10:10"))
     ledger.outbox.enqueue(notice("recovered", id="m3", start="9:55", end="10:30"))
 
-    assert [waiting.thread for waiting in ledger.outbox.queue.waiting()] == ["m2", "m1", "m2"]
+    assert [waiting.thread for waiting in ledger.outbox.queue.waiting()] == ["m2", "m1", "m2", "m1"]
+    assert not ledger.outbox.enqueue(notice("recovered", id="m3", start="9:55", end="10:30"))
+
+
+def test_a_miss_that_goes_on_after_it_was_told_to_be_over_is_told_again_in_a_thread_of_its_own(ledger: Ledger) -> None:
+    over = notice("recovered", end="10:10")
+    for _ in range(2):
+        assert ledger.outbox.enqueue(notice())
+        assert ledger.outbox.enqueue(over)
+        assert not ledger.outbox.enqueue(over)
+        assert not ledger.outbox.enqueue(notice(end="10:10"))
+        ledger.outbox.queue.deliver_together(lambda _: None, lambda notices: ["alone"] * len(notices))
+    assert ledger.outbox.enqueue(notice())
+
+    assert [waiting.thread for waiting in ledger.outbox.queue.waiting()] == ["m1-3"]
+
+
+def test_an_end_that_nobody_was_told_of_is_taken_back_when_the_miss_goes_on(ledger: Ledger) -> None:
+    ledger.outbox.enqueue(notice())
+    ledger.outbox.enqueue(notice("recovered", end="10:10"))
+
+    assert not ledger.outbox.enqueue(notice())
+    assert told(ledger) == [("opened", "m1", "m1")]
+    assert ledger.outbox.enqueue(notice("recovered", end="10:20"))
 
 
 def test_what_waits_is_in_the_order_in_which_it_was_queued(ledger: Ledger) -> None:

@@ -1,0 +1,296 @@
+"""What is news to whom, run after run: verdicts change late, the configuration is edited, runs notify nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from kafka_sla.config.settings import Settings
+from kafka_sla.config.store import Store
+from kafka_sla.errors import MailServerUnavailable
+from kafka_sla.ledger.ledger import Ledger
+from kafka_sla.model.entities import BurnPair, Cluster, Connection, Miss, Sla, Webhook, WebhookFormat
+from kafka_sla.pipeline import steps
+from kafka_sla.sla import evaluate as judging
+from tests.kafka_sla.ledger.test_verdicts import SLA as VERDICTS_SLA
+from tests.kafka_sla.ledger.test_verdicts import windows
+from tests.kafka_sla.loads import at, span
+from tests.kafka_sla.notifications import receivers
+from tests.kafka_sla.notifications.incidents import INTERVAL, RUN, judged, minutes_pass, slas, slow
+from tests.kafka_sla.notifications.receivers import Receiver, serving
+from tests.kafka_sla.notifications.test_smtp import Mailbox
+from tests.kafka_sla.notifications.test_smtp import serving as mail_serving
+from tests.kafka_sla.pipeline.test_burn_alerts import PAGE
+from tests.kafka_sla.pipeline.test_burn_alerts import SLA as BURNING
+from tests.kafka_sla.pipeline.test_burn_alerts import put as put_burning
+
+SLA = replace(VERDICTS_SLA, recipients=("oncall@example.com",))
+FORMATS: list[WebhookFormat] = ["pagerduty", "alertmanager"]
+OVER = {"resolve", "resolved"}
+
+
+class World:
+    """Runs that judge minutes, a letter each, and notify; one receiver of webhooks and one mail server."""
+
+    def __init__(self, folder: Path, receiver: Receiver, webhook: Connection, box: Mailbox, smtp: Connection) -> None:
+        self.store = Store.embedded(folder)
+        self.ledger = Ledger(self.store)
+        self.receiver, self.webhook, self.box, self.smtp = receiver, webhook, box, smtp
+
+    def judge(self, start: str, end: str, letters: str, sla: Sla) -> None:
+        """A run that nobody is notified of."""
+
+        def told(found: list[Miss]) -> list[Miss]:
+            return [replace(miss, evidence={"cause": "stopped", "sentence": "It stopped."}) for miss in found]
+
+        found = windows(start, letters, sla)
+        self.ledger.verdicts.replace(
+            sla,
+            span(start, end),
+            found,
+            lambda around: told(judging.misses(sla, around)),
+            timedelta(minutes=30),
+            lambda miss, rest: told(judging.continued(sla, miss, rest)),
+        )
+
+    def run(self, start: str, end: str, letters: str, sla: Sla, *, smtp: Connection | None = None) -> None:
+        self.judge(start, end, letters, sla)
+        self.notify(sla, start=start, end=end, smtp=smtp)
+
+    def notify(self, *known: Sla, start: str = "", end: str = "", smtp: Connection | None = None) -> None:
+        settings = Settings((Cluster("a", None), Cluster("main", None)), known)
+        interval = span(start, end) if start else INTERVAL
+        server = smtp or self.smtp
+        names = [sla.name for sla in known]
+        steps.notify(settings, self.store, names, interval, server, RUN, login=lambda _: self.webhook)
+
+    def states(self) -> set[str]:
+        return set(self.receiver.states.values())
+
+    def mailed(self) -> list[tuple[str, str]]:
+        return [(str(mail["To"]), str(mail["Subject"])) for mail in self.box.mails]
+
+
+def world_of(handle: receivers.Handle, folder: Path) -> Iterator[World]:
+    receiver, box = Receiver(handle), Mailbox()
+    with serving(receiver, password=32 * "a") as webhook, mail_serving(box) as smtp:
+        yield World(folder, receiver, webhook, box, smtp)
+
+
+@pytest.fixture(params=FORMATS)
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    """With a receiver of the format that `told` has."""
+    yield from world_of(getattr(receivers, request.param), tmp_path)
+
+
+def told(world: World, sla: Sla = SLA) -> Sla:
+    """The SLA, heard of through the webhook alone."""
+    name: WebhookFormat = "pagerduty" if world.receiver.handle is receivers.pagerduty else "alertmanager"
+    return replace(sla, webhooks=(Webhook("receiver", name),), recipients=())
+
+
+def good_hour(world: World, sla: Sla) -> None:
+    minutes_pass(world.store, 10)
+    for minute in range(10, 55, 5):
+        world.run(f"10:{minute}", f"10:{minute + 5}", "ggggg", sla)
+
+
+def test_the_end_that_a_run_found_that_notified_nobody_is_told_by_the_next(world: World) -> None:
+    sla = told(world)
+    world.run("10:00", "10:05", "gbbbb", sla)
+    world.judge("10:05", "10:10", "bgggg", sla)
+    good_hour(world, sla)
+
+    assert world.states() <= OVER
+
+
+def test_a_miss_that_an_edit_makes_none_is_told_to_be_over(world: World) -> None:
+    sla = told(world)
+    world.run("10:00", "10:05", "gbbbb", sla)
+    longer = replace(sla, for_ms=1_800_000)
+    world.run("10:05", "10:10", "bbbbb", longer)
+    good_hour(world, longer)
+
+    assert world.states() <= OVER
+
+
+def test_a_miss_that_late_facts_take_back_is_told_to_be_over(world: World) -> None:
+    sla = told(world)
+    world.run("10:00", "10:05", "gbbbb", sla)
+    world.judge("10:00", "10:05", "ggggg", sla)
+    good_hour(world, sla)
+
+    assert world.states() <= OVER
+
+
+def test_misses_that_late_facts_make_one_are_both_told_to_be_over(world: World) -> None:
+    sla = told(world)
+    world.run("10:00", "10:05", "gbbgg", sla)
+    world.run("10:05", "10:10", "bbbbb", sla)
+    world.judge("10:00", "10:05", "gbbbb", sla)
+    good_hour(world, sla)
+
+    assert world.states() <= OVER
+
+
+def test_while_one_part_of_a_miss_that_came_apart_goes_on_its_receiver_knows_it_to(world: World) -> None:
+    sla = told(world)
+    world.run("10:00", "10:20", "g" + 19 * "b", sla)
+    minutes_pass(world.store, 10)
+    world.run("10:00", "10:20", "gggbbb" + "gg" + 12 * "b", sla)
+
+    assert not world.states() & OVER
+
+
+def test_a_miss_that_goes_on_although_its_end_was_told_is_told_again(world: World) -> None:
+    sla = told(world)
+    world.run("10:00", "10:05", "gbbbg", sla)
+    minutes_pass(world.store, 10)
+    world.run("10:00", "10:05", "gbbbg", sla)
+    assert world.states() <= OVER
+
+    world.run("10:00", "10:10", "gbbbbbbbbb", sla)
+    assert world.states() - OVER
+
+
+@pytest.fixture
+def mails(tmp_path: Path) -> Iterator[World]:
+    yield from world_of(receivers.pagerduty, tmp_path)
+
+
+def mailed_to(team: str, *known: Sla) -> list[Sla]:
+    return [replace(sla, recipients=(f"{team}@example.com",), team=team) for sla in known]
+
+
+def judge_slow(world: World, *known: Sla, end: bool = False) -> None:
+    judged(world.ledger, known, [slow(sla, end=end) for sla in known])
+
+
+def test_who_is_to_hear_of_an_sla_by_now_hears_of_what_was_told_to_others_together(mails: World) -> None:
+    first, second = mailed_to("billing", *slas(2))
+    judge_slow(mails, first, second)
+    mails.notify(first, second)
+    (moved,) = mailed_to("ledger", first)
+    judge_slow(mails, moved, second, end=True)
+    mails.notify(moved, second)
+
+    together, *apart = mails.mailed()
+    assert together[0] == "billing@example.com" and "missed: 2" in together[1]
+    assert [to for to, _ in apart] == ["ledger@example.com", "billing@example.com"]
+
+
+def test_what_nobody_is_to_hear_of_by_now_keeps_nothing_from_others(mails: World) -> None:
+    first, second = mailed_to("billing", *slas(2))
+    judge_slow(mails, first, second)
+    mails.notify(first, second)
+    silent = replace(first, recipients=())
+    judge_slow(mails, silent, second, end=True)
+    mails.notify(silent, second)
+
+    assert [to for to, _ in mails.mailed()] == ["billing@example.com"] * 2
+
+
+@pytest.mark.parametrize("removed", [0, 1])
+def test_an_sla_that_is_removed_while_a_message_waits_keeps_nothing_of_the_others(mails: World, removed: int) -> None:
+    known = mailed_to("billing", *slas(3))
+    judge_slow(mails, *known)
+    with pytest.raises(MailServerUnavailable):
+        mails.notify(*known, smtp=replace(mails.smtp, port=1))
+    left = known[:removed] + known[removed + 1 :]
+    mails.notify(*left)
+    judge_slow(mails, *left, end=True)
+    mails.notify(*left)
+
+    subjects = [subject for _, subject in mails.mailed()]
+    assert len(subjects) == 2 and "missed" in subjects[0] and "recovered" in subjects[1]
+    assert not mails.ledger.outbox.queue.waiting([sla.name for sla in left])
+
+
+def test_an_sla_that_is_removed_keeps_no_incident_of_others_open(mails: World) -> None:
+    first, second = [told(mails, sla) for sla in slas(2)]
+    judge_slow(mails, first, second)
+    mails.notify(first, second)
+    judge_slow(mails, second, end=True)
+    mails.notify(second)
+
+    assert mails.states() == {"resolve"}
+
+
+def test_nobody_hears_of_an_end_before_its_beginning(mails: World) -> None:
+    """In one run one miss of an incident is over, and another begins and is over."""
+    first, late, other = mailed_to("billing", *slas(3))
+    judge_slow(mails, first, other)
+    mails.notify(first, other)
+    judged(mails.ledger, [first, late, other], [slow(first, end=True), slow(late, end=True), slow(other)])
+    mails.notify(first, late, other)
+
+    texts = [(subject, text_of(mail)) for (_, subject), mail in zip(mails.mailed(), mails.box.mails, strict=True)]
+    assert "missed" in next(subject for subject, text in texts if late.name in text)
+    assert "recovered" in [subject for subject, text in texts if late.name in text][-1]
+
+
+def test_a_mail_waits_for_who_has_a_server(tmp_path: Path, mails: World) -> None:
+    mails.judge("10:00", "10:05", "gbbbb", SLA)
+    settings = Settings((Cluster("a", None),), (SLA,))
+    steps.notify(settings, mails.store, [SLA.name], span("10:00", "10:05"), None, RUN)
+    mails.run("10:05", "10:10", "ggggg", SLA)
+
+    assert [subject[:10] for _, subject in mails.mailed()] == ["SLA missed", "SLA recove"]
+
+
+def test_a_mail_that_waited_tells_of_its_own_miss_alone(mails: World) -> None:
+    down = replace(mails.smtp, port=1)
+    for start, end, letters in [("10:00", "10:05", "gbbbb"), ("10:05", "10:10", "ggggg")]:
+        with pytest.raises(MailServerUnavailable):
+            mails.run(start, end, letters, SLA, smtp=down)
+    mails.run("12:00", "13:00", 50 * "g" + 9 * "b" + "g", SLA)
+
+    assert "(4 min so far)" in text_of(mails.box.mails[0])
+
+
+def test_a_receiver_that_knows_a_miss_by_its_team_hears_of_its_end_under_the_team_of_its_beginning(
+    tmp_path: Path,
+) -> None:
+    for world in world_of(receivers.alertmanager, tmp_path):
+        sla = replace(told(world), team="Billing")
+        world.run("10:00", "10:05", "gbbbb", sla)
+        renamed = replace(sla, team="Payments")
+        world.run("10:05", "10:10", "bbbbb", renamed)
+        good_hour(world, renamed)
+
+        assert world.states() == {"resolved"}
+
+
+def test_a_clock_that_was_ahead_keeps_no_end_from_its_receiver(tmp_path: Path) -> None:
+    for world in world_of(receivers.alertmanager, tmp_path):
+        sla = told(world)
+        world.run("10:00", "10:05", "gbbbb", sla)
+        minutes_pass(world.store, -60 * 24)
+        world.run("10:05", "10:10", "ggggg", sla)
+
+        assert world.states() == {"resolved"}
+
+
+@pytest.mark.parametrize("pairs", [(), (replace(PAGE, severity="ticket", burn_rate=1_000.0),)])
+def test_a_burn_whose_alerts_are_taken_away_is_over_and_told_to_be(world: World, pairs: tuple[BurnPair, ...]) -> None:
+    sla = told(world, BURNING)
+    interval = put_burning(world.ledger, at("8:00"), 60 * "g" + 15 * "b", sla)
+    world.notify(sla, start=f"{interval.start:%H:%M}", end=f"{interval.end:%H:%M}")
+    assert world.states() and not world.states() & OVER
+
+    minutes_pass(world.store, 10)
+    without = replace(sla, burn_pairs=pairs)
+    put_burning(world.ledger, at("9:15"), "ggggg", without)
+    world.notify(without, start="9:15", end="9:20")
+
+    assert world.states() <= OVER
+    assert not world.ledger.burns.of([sla.name])
+    assert len(world.ledger.burns.of([sla.name], span("8:00", "10:00"))) == 1
+
+
+def text_of(mail: object) -> str:
+    return str(mail.get_payload()[0].get_payload(decode=True).decode())  # type: ignore[attr-defined]
