@@ -57,7 +57,7 @@ def _copy(place: Workplace, asked: argparse.Namespace) -> int:
     target = (
         Store.embedded(asked.target)
         if asked.target
-        else Store.from_connection(environment_connection(asked.to_connection))
+        else Store.from_connection(environment_connection(asked.to_connection, kind="store"))
     )
     source = place.known_store
     with step(f"copy {source.warehouse}") as say:

@@ -5,24 +5,41 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from kafka_sla.errors import ConnectionMissing, SettingsError
 from kafka_sla.model.entities import Connection
 
-_OF_KAFKA = '{"conn_type": "kafka", "extra": {"bootstrap.servers": "host:9092"}} or as a URI such as kafka://host:9092'
-_OF_MAIL = '{"conn_type": "smtp", "host": "mail.example.com", "port": 587, "extra": {"from_email": "sla@example.com"}}'
+Kind = Literal["brokers", "http", "mail", "store"]
+_EXAMPLES: dict[Kind, str] = {
+    "brokers": '{"conn_type": "kafka", "extra": {"bootstrap.servers": "host:9092"}} or as a URI such as'
+    " kafka://host:9092",
+    "http": '{"conn_type": "http", "host": "https://hooks.example.com", "password": "…"}',
+    "mail": '{"conn_type": "smtp", "host": "mail.example.com", "port": 587,'
+    ' "extra": {"from_email": "sla@example.com"}}',
+    "store": '{"conn_type": "postgres", "host": "db.example.com", "schema": "kafka_sla", "login": "kafka_sla",'
+    ' "password": "…", "extra": {"warehouse": "/shared/kafka_sla"}}',
+}
+_FOR: dict[Kind, str] = {
+    "brokers": "Kafka brokers",
+    "http": "a webhook or Kafka Connect",
+    "mail": "a mail server",
+    "store": "a store",
+}
 
 
-def environment_connection(conn_id: str, environ: Mapping[str, str] = os.environ) -> Connection:
-    """The connection that AIRFLOW_CONN_<ID> holds, as JSON or as a URI."""
+def environment_connection(
+    conn_id: str, environ: Mapping[str, str] = os.environ, *, kind: Kind | None = None
+) -> Connection:
+    """The connection that AIRFLOW_CONN_<ID> holds, as JSON or as a URI. `kind`: what it is wanted for, which decides
+    the example that is shown where it is missing; None: one for each, since an id need not tell."""
     variable = variable_of(conn_id)
     text = environ.get(variable, "").strip()
     if not text:
         raise ConnectionMissing(
             f"the connection {conn_id!r} is not defined here: set the environment variable {variable}, as JSON"
-            f" such as {_OF_MAIL if conn_id.startswith('smtp') else _OF_KAFKA}"
+            f" such as {_EXAMPLES[kind] if kind else _one_for_each()}"
         )
     try:
         return _from_json(conn_id, json.loads(text)) if text.startswith("{") else _from_uri(conn_id, text)
@@ -32,6 +49,10 @@ def environment_connection(conn_id: str, environ: Mapping[str, str] = os.environ
             f"the environment variable {variable} holds no connection: write JSON with conn_type, host, port, login,"
             " password, schema and extra, or a URI type://login:password@host:port/schema?key=value, percent-encoded"
         ) from None
+
+
+def _one_for_each() -> str:
+    return "; ".join(f"{example} for {_FOR[kind]}" for kind, example in _EXAMPLES.items())
 
 
 def variable_of(conn_id: str) -> str:

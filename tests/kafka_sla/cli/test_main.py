@@ -469,3 +469,11 @@ def test_a_shell_completes_commands_options_and_tables(
     script = f"{capsys.readouterr().out}\n{press_tab}"
     ran = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == found
+
+
+def test_a_copy_into_a_connection_that_is_missing_is_told_how_a_store_is_defined(capsys: Captured) -> None:
+    configured()
+    begun("kafka_sla_store")
+    assert main(["store", "copy", "--to-connection", "kafka_sla_backup"]) == 2
+    told = capsys.readouterr().err
+    assert "AIRFLOW_CONN_KAFKA_SLA_BACKUP" in told and '"warehouse"' in told and "bootstrap.servers" not in told

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 
-from kafka_sla.config.env_connections import environment_connection
+from kafka_sla.config.env_connections import Kind, environment_connection
 from kafka_sla.errors import ConnectionMissing, SettingsError
 from kafka_sla.model.entities import Connection
 
@@ -71,9 +74,31 @@ def test_a_connection_that_cannot_be_read_says_how_to_write_it_and_keeps_its_sec
 
 
 @pytest.mark.parametrize(
-    ("conn_id", "example"), [("smtp_default", '"host": "mail.'), ("kafka_prod", "bootstrap.servers")]
+    ("kind", "conn_type"), [("brokers", "kafka"), ("http", "http"), ("mail", "smtp"), ("store", "postgres")]
 )
-def test_a_connection_that_is_missing_is_shown_by_an_example_of_its_kind(conn_id: str, example: str) -> None:
-    with pytest.raises(ConnectionMissing, match=f"AIRFLOW_CONN_{conn_id.upper()}, as JSON such as") as caught:
-        environment_connection(conn_id, {})
-    assert example in str(caught.value)
+def test_a_connection_that_is_missing_is_shown_by_an_example_of_its_kind_whatever_its_id(
+    kind: Kind, conn_type: str
+) -> None:
+    with pytest.raises(ConnectionMissing, match="AIRFLOW_CONN_SMTP_OUT, as JSON such as") as caught:
+        environment_connection("smtp_out", {}, kind=kind)
+    assert re.findall(r'"conn_type": "(\w+)"', str(caught.value)) == [conn_type]
+
+
+def test_a_connection_of_a_kind_that_nobody_said_is_shown_by_an_example_for_each() -> None:
+    with pytest.raises(ConnectionMissing) as caught:
+        environment_connection("mail_out", {})
+    examples = re.findall(r'"conn_type": "(\w+)".*? for (.*?)(?:;|$)', str(caught.value))
+    assert examples == [
+        ("kafka", "Kafka brokers"),
+        ("http", "a webhook or Kafka Connect"),
+        ("smtp", "a mail server"),
+        ("postgres", "a store"),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["brokers", "http", "mail", "store"])
+def test_each_example_is_a_connection(kind: Kind) -> None:
+    with pytest.raises(ConnectionMissing) as caught:
+        environment_connection("kafka_prod", {}, kind=kind)
+    shown = str(caught.value).partition("as JSON such as ")[2].partition(" or as a URI")[0]
+    assert read(shown).conn_type == json.loads(shown)["conn_type"]
