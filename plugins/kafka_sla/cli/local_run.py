@@ -15,6 +15,7 @@ from kafka_sla.errors import BadRequest, KafkaSlaError
 from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import Connection, Interval, Sla, floor_time
 from kafka_sla.pipeline import steps
+from kafka_sla.spark.needs import need_jars, need_worker
 from kafka_sla.spark.submit import REMOTE, run_spark
 from kafka_sla.text.durations import duration_text
 from kafka_sla.text.formatting import plural
@@ -51,6 +52,7 @@ def plan(settings: Settings, interval: Interval, clusters: Sequence[str], slas: 
 
 def execute(place: Workplace, run: Run) -> None:
     """Snapshot, measure, validate and publish the interval, judge every SLA, and tell of misses where asked to."""
+    _need_worker()
     Lake(place.store).check_writable()
     smtp = place.smtp if run.notify and any(sla.recipients for sla in run.slas) else None
     for piece in run.interval.pieces(_PIECE):
@@ -60,11 +62,19 @@ def execute(place: Workplace, run: Run) -> None:
 
 def measure_again(place: Workplace, interval: Interval, clusters: Sequence[str]) -> None:
     """Measure, publish and judge an interval from stored facts alone."""
+    _need_worker()
     slas = tuple(sla for sla in place.settings.slas if sla.cluster in clusters)
     run = Run(interval, tuple(clusters), slas, live=False)
     for piece in interval.pieces(_PIECE):
         _measure(place, run, piece)
     judge(place, run)
+
+
+def _need_worker() -> None:
+    """Before anything is asked of Kafka: a snapshot that nothing here can measure or validate keeps people waiting."""
+    need_worker("pyspark", "great_expectations")
+    if not os.environ.get(REMOTE):
+        need_jars()
 
 
 def judge(place: Workplace, run: Run, smtp: Connection | None = None) -> None:

@@ -54,8 +54,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _words(error: Exception) -> str:
     """What to print; of an error that is none of ours, its place in the code."""
+    from kafka_sla.spark.needs import without_worker
+
     if isinstance(error, KafkaSlaError | OSError):
         return str(error)
+    if isinstance(error, ModuleNotFoundError) and (told := without_worker(error.name or "")):
+        return told
     *_, last = traceback.extract_tb(error.__traceback__)
     return (
         f"unexpected {type(error).__name__} in {Path(last.filename).name}, line {last.lineno}: {error}; this is a"

@@ -16,6 +16,7 @@ from kafka_sla.cli.console.requested import check_output, interval_of
 from kafka_sla.cli.console.results import aligned, show_json
 from kafka_sla.errors import BadRequest
 from kafka_sla.model.entities import Interval, Miss, Patterns
+from kafka_sla.spark.needs import need_worker
 from kafka_sla.text.durations import duration_text
 from kafka_sla.text.formatting import plural, share, span
 from kafka_sla.text.name_patterns import parse_patterns
@@ -191,6 +192,7 @@ def _proposal_values(judged: JudgedProposal) -> dict[str, Any]:
 def _check_plots(folder: Path | None) -> None:
     if folder is None:
         return
+    need_worker("matplotlib")
     if folder.exists() and not folder.is_dir():
         raise BadRequest(f"--plots {folder} is a file; name a folder")
     if not folder.absolute().parent.is_dir():

@@ -1,7 +1,8 @@
-"""What Spark needs of the machine on which it starts. Knows no job."""
+"""What measuring needs of the machine on which it happens: the extra `worker`, Java, a user. Knows no job."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import pwd
 import shutil
@@ -15,8 +16,35 @@ NAME_THE_USER = (
 )
 
 
+_OF_WORKER = ("great_expectations", "matplotlib", "pandas", "pyspark")
+
+
+def without_worker(module: str) -> str | None:
+    """What to say of a module that cannot be imported; None where it is not of the extra `worker`."""
+    package = module.partition(".")[0]
+    told = f"{package} is not installed here, which this command needs: pip install 'kafka-sla[worker]'"
+    return told if package in _OF_WORKER else None
+
+
+def need_worker(*packages: str) -> None:
+    """SparkFailed where one of these packages of the extra `worker` is not installed."""
+    for package in packages:
+        if importlib.util.find_spec(package) is None:
+            raise SparkFailed(without_worker(package))
+
+
+def need_jars() -> None:
+    """SparkFailed where Spark cannot start: pyspark-client, which comes with Airflow's provider, is a package of the
+    same name without Spark's Java side."""
+    spec = importlib.util.find_spec("pyspark")
+    places = spec.submodule_search_locations if spec else None
+    if not any((Path(place) / "jars").is_dir() for place in places or ()):
+        raise SparkFailed(without_worker("pyspark"))
+
+
 def need_all() -> Path:
     """The Java that Spark will start. Raises SparkFailed, which says what is missing and what to do."""
+    need_jars()
     found = java()
     if found is None:
         raise SparkFailed("Spark needs Java 17, and there is none on the path: install it, or set JAVA_HOME")
