@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kafka_sla.cli.console.arguments import CONFIG_FILE, CONFIG_VARIABLE
 from kafka_sla.cli.console.context import Workplace
 from kafka_sla.cli.console.requested import check_output, interval_of
 from kafka_sla.cli.console.results import show
+from kafka_sla.config.settings import Settings
 from kafka_sla.errors import BadRequest
 from kafka_sla.text.timestamps import instant_text
 
@@ -115,7 +118,7 @@ def import_slo(place: Workplace, asked: argparse.Namespace) -> int:
 
     slas: list[dict[str, Any]] = []
     unfit = 0
-    for name, found in import_slos(_documents(asked.file), asked.window):
+    for name, found in import_slos(_documents(asked.file), asked.window or _window_ms(place)):
         slas += found.slas
         unfit += bool(found.problems)
         for text in found.problems:
@@ -124,6 +127,13 @@ def import_slo(place: Workplace, asked: argparse.Namespace) -> int:
             note(f"{name}: left out: {path}")
     _write(asked, yaml.safe_dump({"slas": slas}, sort_keys=False, allow_unicode=True))
     return int(unfit > 0)
+
+
+def _window_ms(place: Workplace) -> int:
+    """The configuration's `window`; its default where nobody names a configuration and the usual file is not there, for
+    SLAs may be what it is to begin with."""
+    is_there = place.config or os.environ.get(CONFIG_VARIABLE) or Path(CONFIG_FILE).exists()
+    return place.settings.window_ms if is_there else Settings(()).window_ms
 
 
 def _documents(path: Path) -> list[Any]:

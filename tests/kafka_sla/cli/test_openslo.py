@@ -165,6 +165,33 @@ def test_a_document_of_another_tool_becomes_an_sla(capsys: Captured) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("config", "more", "fitting"),
+    [
+        ("clusters: {prod: {}}\nwindow: 10s\n", [], "10s"),
+        ("clusters: {prod: {}}\nwindow: 10s\n", ["--window", "30s"], "30s"),
+        ("clusters: {}\n", ["--window", "30s"], "30s"),
+        (None, [], "1m"),
+    ],
+    ids=["the configuration's", "asked for", "asked for, which needs no configuration", "the default"],
+)
+def test_windows_are_those_of_the_configuration_unless_others_are_asked_for(
+    capsys: Captured, config: str | None, more: list[str], fitting: str
+) -> None:
+    Path("kafka_sla.yml").write_text(config) if config else Path("kafka_sla.yml").unlink()
+    document = changed("spec.objectives.0.timeSliceWindow", fitting)
+    Path("slo.yml").write_text(yaml.safe_dump(document))
+
+    assert main(["import-slo", "slo.yml", *more]) == 0
+    assert [sla["name"] for sla in yaml.safe_load(capsys.readouterr().out)["slas"]] == ["orders"]
+
+
+def test_a_configuration_that_is_named_must_be_there(capsys: Captured) -> None:
+    Path("slo.yml").write_text(yaml.safe_dump(SLO))
+    assert main(["import-slo", "slo.yml", "--config", "elsewhere.yml"]) == 2
+    assert "cannot read the configuration elsewhere.yml" in capsys.readouterr().err
+
+
 def test_an_indicator_may_stand_in_a_document_of_its_own(capsys: Captured) -> None:
     slo = changed("spec.indicatorRef", "orders-latency")
     sli = {"apiVersion": "openslo/v1", "kind": "SLI", **slo["spec"].pop("indicator")}
@@ -209,7 +236,11 @@ def test_each_of_several_objectives_is_an_sla(capsys: Captured) -> None:
         ("spec.objectives.0.value", "fast", "value: 'fast'; a latency in seconds"),
         ("spec.objectives.0.targetPercent", 100, "target: 1.0; a share above 0 and below 1"),
         ("spec.objectives.0.timeSliceTarget", 0.9, "timeSliceTarget: 0.9"),
-        ("spec.objectives.0.timeSliceWindow", "5m", "timeSliceWindow: '5m'; `window` is 1m"),
+        (
+            "spec.objectives.0.timeSliceWindow",
+            "5m",
+            "timeSliceWindow: '5m'; `window` is 1m, unless --window says what the configuration will have",
+        ),
         ("spec.indicator.spec", {"ratioMetric": {}}, "ratioMetric; only thresholdMetric"),
         ("spec.indicator.spec.thresholdMetric.metricSource.type", "Prometheus", "the metric source is 'Prometheus'"),
         ("spec.indicator.spec.thresholdMetric.metricSource.spec.query", "up", "metricSource.spec has query"),

@@ -234,7 +234,12 @@ def _import_slo(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "file", type=Path, metavar="FILE", help="YAML with openslo/v1 documents of the kinds SLO and SLI"
     )
-    command.add_argument("--window", type=_duration, default=60_000, help="the configuration's `window` (default: 1m)")
+    command.add_argument(
+        "--window",
+        type=_duration,
+        metavar="TIME",
+        help="width of windows (default: the configuration's `window`, or 1m)",
+    )
     command.add_argument("--output", type=Path, metavar="FILE", help="where to write them (default: standard output)")
 
 

@@ -102,7 +102,8 @@ def objective_of(objective: Mapping[str, Any], where: str, window_ms: int) -> di
     slice_ms = valid(parse_duration, objective.get("timeSliceWindow", duration_text(window_ms)))
     if slice_ms != window_ms:
         raise Unfit(
-            f"{where}.timeSliceWindow: {objective['timeSliceWindow']!r}; `window` is {duration_text(window_ms)}"
+            f"{where}.timeSliceWindow: {objective['timeSliceWindow']!r}; `window` is {duration_text(window_ms)}, unless"
+            " --window says what the configuration will have"
         )
     return {"max_latency": duration_text(round(value * 1000)), "objective": share}
 
