@@ -63,6 +63,18 @@ def _sample_every(value: object) -> int:
     return every_ms
 
 
+_NEVER = -1
+
+
+def _duration_or_never(value: object) -> int:
+    if isinstance(value, int) and value == _NEVER:
+        return _NEVER
+    try:
+        return parse_duration(value)
+    except ValueError as error:
+        raise ValueError(f"{error}; or {_NEVER}, without quotes, for never") from None
+
+
 _NO_CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 _LINE = rf"[^ {_NO_CONTROL}](?:[^{_NO_CONTROL}]{{0,98}}[^ {_NO_CONTROL}])?"
 _LINE_ALLOWED = "one line of 100 characters at most, without blanks around it"
@@ -93,7 +105,10 @@ _DURATION_SCHEMA = {"type": "string", "pattern": DURATION, "description": DURATI
 _PERIOD_SCHEMA = {"type": "string", "pattern": PERIOD, "description": PERIOD_ALLOWED}
 _OBJECTIVE_SCHEMA = {"anyOf": [_PERCENT, _SHARE], "description": OBJECTIVE_ALLOWED}
 
+_DURATION_OR_NEVER_SCHEMA = {"anyOf": [_DURATION_SCHEMA, {"const": _NEVER, "type": "integer"}]}
+
 Duration = Annotated[int, BeforeValidator(parse_duration), WithJsonSchema(_DURATION_SCHEMA)]
+DurationOrNever = Annotated[int, BeforeValidator(_duration_or_never), WithJsonSchema(_DURATION_OR_NEVER_SCHEMA)]
 SampleEvery = Annotated[int, BeforeValidator(_sample_every), WithJsonSchema(_DURATION_SCHEMA)]
 Objective = Annotated[float, BeforeValidator(parse_objective), WithJsonSchema(_OBJECTIVE_SCHEMA)]
 ObjectivePeriod = Annotated[str, BeforeValidator(parse_period), WithJsonSchema(_PERIOD_SCHEMA)]

@@ -13,6 +13,7 @@ from kafka_sla.config.field_types import (
     ClusterName,
     ConnectionId,
     Duration,
+    DurationOrNever,
     Email,
     Every,
     GroupName,
@@ -82,7 +83,7 @@ class ReplicationKeys(Section):
         default=None,
         description="What the replication policy puts before a topic's name; default: '<source>.'; '' for identity.",
     )
-    refresh_interval: Duration | Literal[-1] = _written(
+    refresh_interval: DurationOrNever = _written(
         "15s", description="How often the lag is taken within a window; -1: not at all."
     )
     ttl: Duration = _written(

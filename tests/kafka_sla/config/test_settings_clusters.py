@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,14 @@ def test_a_flow_may_be_read_from_connect_with_the_names_kept_and_no_lag_reported
     (flow,) = load(tmp_path, {"replication": [keys]}, slas=[]).cluster("prod").replication
 
     assert flow == ReplicationFlow("dr", "backup", None, "connect_dr", "copy", Patterns(("o.*",)), "", None, 300_000)
+
+
+@pytest.mark.parametrize("every", ["15sec", "-1", -2, -1.0, True])
+def test_how_often_lag_is_taken_that_is_neither_a_duration_nor_never_is_one_error(tmp_path: Path, every: Any) -> None:
+    (found,) = mistakes(tmp_path, {"replication": [{"to": "backup", "refresh_interval": every}]})
+
+    where = "clusters.prod.replication[0].refresh_interval"
+    assert re.search(rf"{re.escape(where)}: {every!r} is not a duration; allowed: .*; or -1, without quotes, f", found)
 
 
 def test_a_checkpoint_is_a_consumer_group_too(tmp_path: Path) -> None:
