@@ -30,7 +30,7 @@ def mistakes(file: YamlFile) -> list[Mistake]:
     """Everything that is wrong, in the order of files and lines."""
     wrong = list(file.mistakes)
     if not wrong or file.values is not None:
-        wrong += [file.mistake(at, text) for at, text in _mistakes(file.values)]
+        wrong += [file.mistake(at, text) for at, text in _mistakes(file)]
     return sorted(wrong, key=lambda one: (one.file, one.line, one.text))
 
 
@@ -43,19 +43,30 @@ def report(path: str | Path, wrong: list[Mistake]) -> str:
     return f"{path} has {len(wrong)} error{'s' if len(wrong) > 1 else ''}:\n" + "\n".join(lines)
 
 
-def _mistakes(values: Any) -> list[Found]:
+def _mistakes(file: YamlFile) -> list[Found]:
+    values = file.values
     if not isinstance(values, dict):
         return [
             ((), "the file holds no mapping; allowed: clusters, slas, defaults, …: see docs/reference/configuration.md")
         ]
     found = list(secrets(values))
-    secret = {path for path, _ in found}
+    told = {path for path, _ in found}
     try:
         Document.model_validate(values)
     except ValidationError as error:
         found += [(_path(details), _sentence(details)) for details in error.errors(include_url=False)]
     found += [*broken_rules(values), *broken_clusters(values)]
-    return [(path, text) for i, (path, text) in enumerate(found) if i < len(secret) or path not in secret]
+    return [
+        (path, text)
+        for i, (path, text) in enumerate(found)
+        if i < len(told) or not (path in told or _is_unread(file, path))
+    ]
+
+
+def _is_unread(file: YamlFile, path: KeyPath) -> bool:
+    """Whether nobody knows the value there, be it the SLA's own or its default."""
+    is_default = path[:1] == ("slas",) and path not in file.lines
+    return path in file.unread or (is_default and ("defaults", *path[2:]) in file.unread)
 
 
 def _path(details: ErrorDetails) -> KeyPath:

@@ -5,11 +5,12 @@ A file holds `slas`, and `defaults` for them, which go before those of the confi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from kafka_sla.config.reading.references import Variable, environment_variable
-from kafka_sla.config.reading.yaml_lines import Mistake, YamlFile, read_yaml
+from kafka_sla.config.reading.yaml_lines import KeyPath, Mistake, YamlFile, read_yaml
 from kafka_sla.config.rules import merged_slas
 
 FOLDER = "slas.d"
@@ -52,9 +53,19 @@ def _append(file: YamlFile, part: YamlFile, name: str) -> None:
     slas: list[Any] = file.values.get("slas") or []
     if not isinstance(slas, list):
         return
-    first = len(slas)
-    file.values["slas"] = [*slas, *merged_slas(part.values)]
+    first, added = len(slas), merged_slas(part.values)
+    file.values["slas"] = [*slas, *added]
     for at, line in part.lines.items():
         if at[:1] == ("slas",) and len(at) > 1:
             file.lines[("slas", first + int(at[1]), *at[2:])] = line
+    file.unread |= set(_unread(part, first, len(added)))
     file.parts.append((first, name))
+
+
+def _unread(part: YamlFile, first: int, count: int) -> Iterator[KeyPath]:
+    """The part's unread places among the SLAs of the file; those of its defaults are in each of its SLAs."""
+    for at in part.unread:
+        if at[:1] == ("slas",) and len(at) > 1:
+            yield ("slas", first + int(at[1]), *at[2:])
+        elif at[:1] == ("defaults",):
+            yield from (("slas", first + i, *at[1:]) for i in range(count))

@@ -35,6 +35,8 @@ class YamlFile:
     mistakes: list[Mistake] = field(default_factory=list)
     parts: list[tuple[int, str]] = field(default_factory=list)
     """Other files that SLAs came from, in their order: the index of the first one, and the file's name."""
+    unread: set[KeyPath] = field(default_factory=set)
+    """Where a value could not be read, which `mistakes` says: nothing else can be said of it. Its text stands there."""
     variable: Variable = environment_variable
     """How Airflow variables are asked for that values refer to."""
 
@@ -54,6 +56,7 @@ class YamlFile:
 
 
 _TAG = "tag:yaml.org,2002:"
+_MERGED = "<<"
 _MOST_VALUES = 100_000
 """Aliases of aliases can unfold without end; no configuration is this long."""
 _PLAIN = {
@@ -120,7 +123,7 @@ def _mapping(node: yaml.MappingNode, path: KeyPath, found: YamlFile, parents: se
         if key is None:
             _wrong(found, key_node, path, "a key must be plain text")
         elif key_node.tag == f"{_TAG}merge":
-            for part in _merged(_value(value_node, (*path, "<<"), found, parents)):
+            for part in _merged(_value(value_node, (*path, _MERGED), found, parents)):
                 merged = {**part, **merged}
         elif key in own:
             _wrong(found, key_node, (*path, key), "the key is given twice; keep one")
@@ -142,7 +145,9 @@ def _scalar(node: yaml.ScalarNode, path: KeyPath, found: YamlFile) -> Any:
         try:
             value = resolved(text, found.variable)
         except LookupError as error:
-            return _wrong(found, node, path, str(error))
+            _wrong(found, node, path, str(error))
+            found.unread.add(tuple(part for part in path if part != _MERGED))  # merged keys count as the mapping's own
+            return text  # not None: a key that has a value is not missing
         return value if value == text or node.style else _plain(value)
     if kind not in ("bool", "int", "float", "null") or not re.fullmatch(_PLAIN[kind][0], text):
         _wrong(found, node, path, f"tag {node.tag!r} is not allowed here; put the value in quotes")

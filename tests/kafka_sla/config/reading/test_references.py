@@ -100,6 +100,58 @@ def test_what_cannot_be_read_is_an_error_with_its_line_and_shows_no_value(
     assert "1 error" in str(caught.value) and "hunter-22" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ('slas: [{name: a, group: "${env:TEAM", max_latency: 30s}]', "slas[0].group"),
+        ('slas: [{name: "a ${var:gone}", group: g.v1, max_latency: 30s}]', "slas[0].name"),
+        ('slas: [{name: a, groups: [g.v1, "${var:gone}"], max_latency: 30s}]', "slas[0].groups[1]"),
+        ("slas: [{name: a, group: g.v1, max_latency: '${var:gone}', objective: 99%}]", "slas[0].max_latency"),
+        ("slas: [{name: a, group: g.v1, max_latency: 30s, cluster: '${var:gone}'}]", "slas[0].cluster"),
+        ("slas: [{name: a, group: g.v1, max_latency: 30s}]\ndefaults: {cluster: '${var:gone}'}", "defaults.cluster"),
+        ("offset_lookups: {max_per_hour: '${var:gone}'}", "offset_lookups.max_per_hour"),
+        ("window: ${var:gone}", "window"),
+    ],
+)
+def test_a_value_that_cannot_be_read_has_no_other_mistake(tmp_path: Path, text: str, where: str) -> None:
+    (found,) = told(written(tmp_path, f"clusters: {{eu: {{}}}}\n{text}\n"))
+    assert f" {where}: " in found and "${" in found
+
+
+def test_a_value_that_cannot_be_read_has_no_other_mistake_where_keys_are_merged(tmp_path: Path) -> None:
+    slas = "slas:\n- &a {name: a, group: g.v1, max_latency: '${var:gone}'}\n- {<<: *a, name: b}"
+    found = told(written(tmp_path, f"clusters: {{eu: {{}}}}\n{slas}"))
+    assert [2, 2] == [line.count("${var:gone}") + line.count("no Airflow variable gone") for line in found]
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        "slas: [{name: a, group: g.v1}]\ndefaults: {max_latency: '${var:gone}'}",
+        "slas: [{name: a, group: g.v1, max_latency: '${var:gone}'}]",
+    ],
+)
+def test_a_value_of_a_team_that_cannot_be_read_has_no_other_mistake(tmp_path: Path, keys: str) -> None:
+    path = written(tmp_path, "clusters: {eu: {}}\nslas: [{name: first, group: g.v1, max_latency: 30s}]\n")
+    (tmp_path / "slas.d").mkdir()
+    (tmp_path / "slas.d" / "team.yml").write_text(keys)
+    (found,) = told(path)
+    assert "slas.d/team.yml, line " in found and "there is no Airflow variable gone here" in found
+
+
+def test_what_else_is_wrong_is_told_beside_a_value_that_cannot_be_read(tmp_path: Path) -> None:
+    sla = "{name: a, group: '${var:gone}', max_latency: 30, cluster: us}"
+    text = f"clusters: {{eu: {{}}}}\nslas: [{sla}]\ndefaults: {{max_latency: '${{var:gone}}'}}\n"
+    found = [line.split(": ")[1] for line in told(written(tmp_path, text))]
+    assert sorted(found) == ["defaults.max_latency", "slas[0].cluster", "slas[0].group", "slas[0].max_latency"]
+
+
+def told(path: Path) -> list[str]:
+    with pytest.raises(SettingsError) as caught:
+        read(path)
+    return str(caught.value).splitlines()[1:]
+
+
 def test_a_value_that_is_not_allowed_is_refused_whoever_gave_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OBJECTIVE", "often")
     monkeypatch.setenv("TEAM", "https://me:hunter-22@mail")
