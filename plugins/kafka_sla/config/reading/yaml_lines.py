@@ -11,6 +11,7 @@ from typing import Any, cast
 import yaml
 
 from kafka_sla.config.reading.references import Variable, environment_variable, resolved
+from kafka_sla.config.reading.yaml_syntax import syntax_mistake
 
 KeyPath = tuple[str | int, ...]
 
@@ -92,8 +93,8 @@ def read_yaml(path: Path, variable: Variable = environment_variable) -> YamlFile
         node = yaml.compose(path.read_text("utf-8"), _Loader)
         found.values = _value(node, (), found, set()) if node else None
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        found.mistakes.append(Mistake(mark.line + 1 if mark else 1, (), f"not YAML: {error.problem or error.context}"))
+        line, text = syntax_mistake(error)
+        found.mistakes.append(Mistake(line, (), text))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         found.mistakes.append(Mistake(1, (), f"not YAML in UTF-8: {error}"))
     except RecursionError:
