@@ -142,7 +142,7 @@ WebAddress = Annotated[
     str, Text("the address of the Airflow UI, such as https://airflow.example.com", r"https?://[^\s@]+")
 ]
 Link = Annotated[str, Text("a web address, such as https://wiki.example.com/payments", r"https?://[^\s@]+")]
-ClockTime = Annotated[str, Text("a time of day in quotes, such as '07:00'", r"([01]\d|2[0-3]):[0-5]\d")]
+ClockTime = Annotated[str, Text("a time of day with two digits each, such as 07:00", r"([01]\d|2[0-3]):[0-5]\d")]
 TopicName = Annotated[str, Text("a topic: letters, digits, _ . -, 249 characters at most", r"[A-Za-z0-9._-]{1,249}")]
 GroupName = Annotated[
     str,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -20,6 +20,7 @@ from kafka_sla.text.timestamps import parse_instant
 
 Found = tuple[KeyPath, str]
 """Where, and what is wrong with what is allowed."""
+_MOST_TOLD, _NEAREST = 20, 3
 _SLOT_MS = 300_000
 _MINUTE_MS = 60_000
 _INTERVALS = (1, 2, 5, 10, 15)
@@ -94,7 +95,7 @@ def _team_rules(values: dict[str, Any]) -> Iterator[Found]:
 
 
 def _all(names: Any) -> str:
-    return ", ".join(sorted(names)) or "none, since nothing has one"
+    return all_or_count(sorted(names)) if names else "none, since nothing has one"
 
 
 def secrets(value: Any, path: KeyPath = ()) -> Iterator[Found]:
@@ -113,10 +114,18 @@ def secrets(value: Any, path: KeyPath = ()) -> Iterator[Found]:
 
 
 def did_you_mean(name: str, known: Any) -> str:
-    """` did you mean 'x'?` when something known is near, else nothing."""
+    """` did you mean 'x'?` when something known is near, else nothing; several, where not all known ones are told."""
     names = [str(one) for one in known]
-    near = get_close_matches(name, names, 1, 0.6) or [one for one in names if len(name) > 2 and name in one]
-    return f" did you mean {near[0]!r}?" if near else ""
+    most = 1 if len(names) <= _MOST_TOLD else _NEAREST
+    near = get_close_matches(name, names, most, 0.6) or [one for one in names if len(name) > 2 and name in one]
+    return f" did you mean {' or '.join(map(repr, near[:most]))}?" if near else ""
+
+
+def all_or_count(names: Sequence[str]) -> str:
+    """The names, or how many there are where nobody would read them."""
+    if len(names) > _MOST_TOLD:
+        return f"{len(names)} names"
+    return ", ".join(names) or "none"
 
 
 def _window_rules(values: dict[str, Any], window: int) -> Iterator[Found]:

@@ -15,7 +15,7 @@ from kafka_sla.config.chains import stages_of
 from kafka_sla.config.maintenance import parse_maintenance
 from kafka_sla.config.problems import mistakes, report
 from kafka_sla.config.reading.references import Variable, environment_variable
-from kafka_sla.config.rules import did_you_mean, merged_slas
+from kafka_sla.config.rules import all_or_count, did_you_mean, merged_slas
 from kafka_sla.config.schema import (
     ClusterKeys,
     DigestKeys,
@@ -110,9 +110,7 @@ def supposed_slas(values: Mapping[str, Any], entries: Sequence[Mapping[str, Any]
 
 def _no_such(kind: str, name: str, known: Iterable[str]) -> str:
     listed = list(known)
-    return (
-        f"the configuration has no {kind} {name!r};{did_you_mean(name, listed)} it has: {', '.join(listed) or 'none'}"
-    )
+    return f"the configuration has no {kind} {name!r};{did_you_mean(name, listed)} it has: {all_or_count(listed)}"
 
 
 def _settings(values: dict[str, Any]) -> Settings:

@@ -448,6 +448,20 @@ def test_an_unknown_name_is_answered_with_the_known_ones(tmp_path: Path) -> None
         settings.sla("x")
 
 
+def test_of_many_known_names_the_nearest_are_told_and_how_many_there_are(tmp_path: Path) -> None:
+    names = [f"{topic} within {limit}" for topic in ("orders", "billing.alerts-v2") for limit in range(10, 40)]
+    slas = [{**SLA, "name": name} for name in names]
+    settings = load(tmp_path, document(slas=slas))
+    with pytest.raises(SettingsError) as caught:
+        settings.sla("order within 12")
+    near = "'orders within 12' or 'orders within 32' or 'orders within 31'"
+    assert str(caught.value) == (
+        f"the configuration has no SLA 'order within 12'; did you mean {near}? it has: 60 names"
+    )
+    (found,) = mistakes(tmp_path, document(slas=slas, digests=[{"name": "a", "slas": ["nothing like it"]}]))
+    assert found.endswith("digests[0].slas[0]: unknown SLA 'nothing like it'; allowed: 60 names")
+
+
 FULL = (ROOT / "dags" / "kafka_sla.yml").read_text("utf-8")
 ODD = [
     None,

@@ -41,7 +41,8 @@ def test_a_digest_needs_no_more_than_a_name(tmp_path: Path) -> None:
     ("keys", "told"),
     [
         ({"every": "hour"}, ".every: 'hour' is not valid; allowed: 'day', 'week' or 'month'"),
-        ({"at": "7 am"}, ".at: '7 am' is not allowed here; allowed: a time of day in quotes, such as '07:00'"),
+        ({"at": "7 am"}, ".at: '7 am' is not allowed here; allowed: a time of day with two digits each, such as 07:00"),
+        ({"at": "7:00"}, ".at: '7:00' is not allowed here; allowed: a time of day with two digits each, such as 07:00"),
         ({"slas": ["paymets"]}, ".slas[0]: unknown SLA 'paymets'; did you mean 'payments'? allowed: payments"),
         ({"team": "Paymets"}, ".team: no SLA is of team 'Paymets'; did you mean 'Payments'? allowed: Payments"),
         ({"team": "Payments", "slas": ["payments"]}, ".team: given together with 'slas'; allowed: one of the two"),
