@@ -312,9 +312,9 @@ def _cluster(value: Any) -> Any:
 class Document(Section):
     """Configuration of kafka_sla: clusters, and the SLAs of their consumers."""
 
-    clusters: dict[ClusterName, Annotated[ClusterKeys, BeforeValidator(_cluster)]] = Field(
-        min_length=1, description="Kafka clusters by name."
-    )
+    clusters: dict[
+        ClusterName, Annotated[ClusterKeys, BeforeValidator(_cluster, json_schema_input_type=ClusterKeys | None)]
+    ] = Field(min_length=1, description="Kafka clusters by name.")
     slas: list[SlaKeys] = Field(default=[], description="The SLAs.")
     defaults: SlaDefaults = Field(
         default_factory=SlaDefaults, description="Keys for every SLA that does not give them itself."
@@ -368,13 +368,33 @@ SECTIONS: dict[tuple[str, ...], type[Section]] = {
 
 _NARROW = ("boolean", "integer", "number")
 """Types of which not any text is a value."""
+_ABOUT = ("title", "description", "default")
+_NOTHING = {"type": "null"}
 
 
 def json_schema() -> dict[str, Any]:
     """JSON Schema of the configuration file, for editors."""
-    schema = {**_or_reference(Document.model_json_schema(by_alias=True)), "title": "kafka_sla"}
+    schema = {**_or_reference(_or_nothing(Document.model_json_schema(by_alias=True))), "title": "kafka_sla"}
     schema["$defs"]["Reference"] = {"type": "string", "pattern": REFERENCE.pattern}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def _or_nothing(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema that lets every key that need not be given stand without a value, as `Section` does."""
+    sections = schema["$defs"] | {"": schema}
+    for section in (one for one in sections.values() if "properties" in one):
+        required = section.get("required", ())
+        section["properties"] |= {
+            name: _nullable(keys) for name, keys in section["properties"].items() if name not in required
+        }
+    return schema
+
+
+def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    about = {key: value for key, value in schema.items() if key in _ABOUT}
+    kept = {key: value for key, value in schema.items() if key not in _ABOUT}
+    allowed = kept["anyOf"] if kept.keys() == {"anyOf"} else [kept]
+    return {**about, "anyOf": allowed if _NOTHING in allowed else [*allowed, _NOTHING]}
 
 
 def _or_reference(schema: Any) -> Any:
@@ -385,6 +405,6 @@ def _or_reference(schema: Any) -> Any:
         return schema
     kept = {key: value if key == "propertyNames" else _or_reference(value) for key, value in schema.items()}
     if kept.get("type") in _NARROW or (kept.get("type") == "string" and kept.keys() & {"pattern", "enum"}):
-        about = {key: kept.pop(key) for key in ("title", "description", "default") if key in kept}
+        about = {key: kept.pop(key) for key in _ABOUT if key in kept}
         return {**about, "anyOf": [kept, {"$ref": "#/$defs/Reference"}]}
     return kept

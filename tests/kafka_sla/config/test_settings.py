@@ -76,6 +76,24 @@ def test_the_published_schema_refuses_an_unknown_key_and_a_duration_without_a_un
             jsonschema.validate(wrong, json_schema())
 
 
+def test_the_published_schema_takes_a_key_without_a_value_where_the_program_does(tmp_path: Path) -> None:
+    text = """\
+clusters: {eu:, us: {connection:, groups:, consumer_status:, replication:, jmx_exporters:}}
+slas: [{name: a, cluster: us, group: g, max_latency: 30s, for:, objective:, period:, recipients:, on_miss:, topic:}]
+defaults:
+teams:
+digests:
+window:
+offset_lookups: {max_per_hour:}
+"""
+    assert load(tmp_path, text).sla("a").for_ms == 300_000
+    jsonschema.validate(yaml.safe_load(text), json_schema())
+    for wrong in ({"clusters": None}, with_sla(name=None), document(teams={"a": None}), with_sla(groups=[None])):
+        mistakes(tmp_path, wrong)
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, json_schema())
+
+
 def test_an_sla_of_three_keys_gets_defaults(tmp_path: Path) -> None:
     settings = load(tmp_path, document())
     sla = settings.sla("payments")
