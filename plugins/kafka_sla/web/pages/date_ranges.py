@@ -85,7 +85,7 @@ def _wider(span: Interval, now: datetime) -> Interval:
     """Three times as long, or as long as may be asked for, on both sides of the span where time allows."""
     length = span.end - span.start
     wider = min(3 * length, LONGEST)
-    end = min(span.end + (wider - length) / 2, now + AHEAD)
+    end = span.end + min((wider - length) / 2, now + AHEAD - span.end)  # never beyond the last year that there is
     start = max(end - wider, _EARLIEST)
     return Interval(start, end)
 

@@ -159,16 +159,19 @@ def dag_page(context: RequestContext, dag_id: str, view: RequestView, page: Requ
 def run_page(context: RequestContext, dag_id: str, run_id: str, page: RequestPage) -> Response:
     if dag_id not in airflow_runs.DAGS:
         return page.html("elsewhere", title="Kafka SLAs", dag=dag_id, dags=airflow_runs.DAGS)
-    found = airflow_runs.measured(dag_id, run_id)
+    found = airflow_runs.measured(dag_id, run_id, context.now)
     if found is None:
         raise HTTPException(404, f"the run {run_id} of {dag_id} has no data interval: there is nothing to show")
-    measured, state = found
+    title = _RUN_TITLES.get(found.state, "What this run judged")
+    if found.time is None:
+        return page.html("run", title=title, wrong=found.reason)
     return page.html(
         "run",
-        title=_RUN_TITLES.get(state, "What this run judged"),
-        state=state,
-        span=date_ranges.shown(measured),
-        slas=[view_models.judged(context, sla, measured, page.link) for sla in context.settings.slas],
+        title=title,
+        wrong="",
+        state=found.state,
+        span=date_ranges.shown(found.time, now=context.now),
+        slas=[view_models.judged(context, sla, found.time, page.link) for sla in context.settings.slas],
     )
 
 

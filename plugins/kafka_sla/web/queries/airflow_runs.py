@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -25,6 +26,15 @@ _LATE_RUNS = 2
 SILENT = timedelta(minutes=30)
 """Figures that are older are out of date."""
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a run measures, and its state in Airflow; without a time the reason why it can measure none."""
+
+    state: str
+    time: Interval | None
+    reason: str = ""
 
 
 def pieces(context: Context, cluster: str, span: Interval, airflow: Callable[[str], str]) -> dict[str, Any]:
@@ -70,7 +80,7 @@ def _succeeded(span: Interval) -> list[Any]:
         return [run for run in session.scalars(wanted) if not (run.conf or {}).get("from")]
 
 
-def unfinished(span: Interval) -> tuple[list[Interval], list[Interval]]:
+def unfinished(span: Interval, now: datetime) -> tuple[list[Interval], list[Interval]]:
     """The time of runs that failed, and of runs that wait or work; the newest of them, where there are many."""
     wanted = (
         select(DagRun)
@@ -86,7 +96,7 @@ def unfinished(span: Interval) -> tuple[list[Interval], list[Interval]]:
     working: list[Interval] = []
     with create_session() as session:
         for run in session.scalars(wanted):
-            if (interval := _interval(run)) and interval.overlaps(span):
+            if (interval := _measured(run, now).time) and interval.overlaps(span):
                 (failed if run.state == "failed" else working).append(interval)
     return failed, working
 
@@ -132,12 +142,12 @@ def backfills_possible() -> bool:
         return bool(session.get_bind().dialect.name != "sqlite")
 
 
-def measured(dag_id: str, run_id: str) -> tuple[Interval, str] | None:
-    """The time that a run measures (what its form said, else its data interval), and the state that the run is in."""
+def measured(dag_id: str, run_id: str, now: datetime) -> Measured | None:
+    """What a run measures; None of a run that Airflow does not know, or that is of no time."""
     with create_session() as session:
         run = session.scalars(select(DagRun).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id)).first()
-        interval = _interval(run) if run else None
-        return (interval, str(run.state)) if run and interval else None
+        found = _measured(run, now) if run else None
+        return found if found and (found.time or found.reason) else None
 
 
 def _run_of(one: Published, airflow: Callable[[str], str]) -> dict[str, str] | None:
@@ -149,7 +159,7 @@ def _run_of(one: Published, airflow: Callable[[str], str]) -> dict[str, str] | N
             (DagRun.end_date >= one.published_at) | DagRun.end_date.is_(None),
         )
         for run in _newest_first(session.scalars(running)):
-            if _interval(run) == one.interval:
+            if _measured(run, one.published_at).time == one.interval:
                 return _link(run, airflow)
     return None
 
@@ -163,12 +173,32 @@ def _newest_first(runs: Iterable[Any]) -> list[Any]:
     return sorted(runs, key=lambda run: run.start_date, reverse=True)
 
 
-def _interval(run: Any) -> Interval | None:
-    conf = run.conf or {}
+def _measured(run: Any, now: datetime) -> Measured:
+    """What the run's form requests, else its data interval."""
+    conf, state = run.conf or {}, str(run.state)
     if conf.get("from") and conf.get("to"):
-        return Interval(parse_instant(conf["from"]), parse_instant(conf["to"]))
+        try:
+            return Measured(state, _requested(conf, _plain(run.end_date) if run.end_date else now))
+        except ValueError as error:  # people and scripts write what they like there, and the run fails on it
+            return Measured(state, None, str(error))
     start, end = run.data_interval_start, run.data_interval_end
-    return Interval(_plain(start), _plain(end)) if start and end and start < end else None
+    return Measured(state, Interval(_plain(start), _plain(end)) if start and end and start < end else None)
+
+
+def _requested(conf: dict[str, Any], until: datetime) -> Interval:
+    """The time between the form's From and To; ValueError says why no run could have measured it until then."""
+    times = {}
+    for name in ("from", "to"):
+        try:
+            times[name] = parse_instant(conf[name])
+        except ValueError as error:
+            raise ValueError(f"{name.title()} ({conf[name]}) is {error}") from error
+    start, end = times["from"], times["to"]
+    if not start < end:
+        raise ValueError(f"To ({moment(end)}) must be after From ({moment(start)}); exchange them?")
+    if end > until:
+        raise ValueError(f"To ({moment(end)}) is in the future of the run")
+    return Interval(start, end)
 
 
 def _plain(at: datetime) -> datetime:

@@ -91,7 +91,7 @@ def _between(published: Sequence[Interval], whole: Interval) -> Iterator[Interva
 
 
 def _told(context: Context, times: Sequence[tuple[Interval, str]], over: Interval) -> list[MissingTime]:
-    failed, working = airflow_runs.unfinished(over) if times else ([], [])
+    failed, working = airflow_runs.unfinished(over, context.now) if times else ([], [])
     reasons = context.ledger.failures.within(over) if times else []
     return [
         MissingTime(

@@ -115,3 +115,48 @@ def test_the_tab_of_a_run_that_waits_says_that_it_has_judged_nothing_yet(reader:
 
 def test_a_run_that_airflow_does_not_know_is_not_found(reader: Asker) -> None:
     assert 404 == reader.get("/dags/kafka_sla/runs/nothing").status_code
+
+
+@pytest.fixture(
+    params=[
+        ("2026-11-28T05:00Z", "2026-11-28T04:00Z", "exchange them?"),
+        ("2026-11-28T05:00Z", "2026-11-28T05:00Z", "must be after From"),
+        ("2026-11-31T00:00Z", "2026-12-01T00:00Z", "From (2026-11-31T00:00Z) is not a time"),
+        ("2026-03-01T00:00Z", "9998-12-31T00:00Z", "is in the future"),
+    ],
+    ids=["exchanged", "equal", "no such day", "far ahead"],
+)
+def wrong(request: pytest.FixtureRequest, piece: Any) -> Iterator[str]:
+    """A manual run that failed because its form asked for a time that cannot be; and what is wrong with it."""
+    from airflow.models.dagrun import DagRun
+    from airflow.utils.session import create_session
+    from sqlalchemy import delete
+
+    start, end, words = request.param
+    conf, at = {"from": start, "to": end}, piece.interval.start + timedelta(minutes=1)
+    with create_session() as session:
+        session.add(_run("wrong", piece, "failed", conf=conf, logical_date=at, data_interval=(at, piece.interval.end)))
+    yield words
+    with create_session() as session:
+        session.execute(delete(DagRun).where(DagRun.run_id == "wrong"))
+
+
+def test_a_run_whose_form_asks_for_a_time_that_cannot_be_says_so_on_its_tab(reader: Asker, wrong: str) -> None:
+    answer = reader.get("/dags/kafka_sla/runs/wrong")
+    page = html.unescape(answer.text)
+
+    assert (200, True) == (answer.status_code, wrong in page)
+    assert "the run's From and To are wrong" in page
+    assert "Windows per verdict" not in page
+
+
+def test_a_run_whose_form_asks_for_a_time_that_cannot_be_is_of_no_time(reader: Asker, wrong: str, piece: Any) -> None:
+    (miss, *_) = reader.json("/api/v1/misses")
+    span = {"from": (piece.interval.start - timedelta(hours=1)).isoformat(), "to": piece.interval.end.isoformat()}
+    paths = ("/coverage", f"/slas/{PAYMENTS}", f"/misses/{miss['id']}")
+
+    assert dict.fromkeys(paths, 200) == {path: reader.get(path).status_code for path in paths}
+    gaps = reader.json("/api/v1/missing", **span)["times"]
+    assert gaps
+    assert {0} == {gap["failed_runs"] for gap in gaps}, wrong
+    assert "kafka_sla: wrong" not in reader.get(f"/slas/{PAYMENTS}").text
