@@ -14,4 +14,10 @@ _NUMBERS = re.compile(r"([0-9]+)")
 def natural(name: str) -> NaturalKey:
     """The key to sort names by: numbers in them count by their value. Different names have different keys."""
     words = _NUMBERS.split(name.casefold())  # text and numbers take turns, so that like is compared with like
-    return tuple(int(word) if place % 2 else word for place, word in enumerate(words)), name
+    return tuple(part for place, word in enumerate(words) for part in (_value(word) if place % 2 else (word,))), name
+
+
+def _value(digits: str) -> tuple[int, str]:
+    """Sorts as the number does. Not `int`, which refuses more digits than 4,300: clients may call themselves so."""
+    significant = digits.lstrip("0")
+    return len(significant), significant

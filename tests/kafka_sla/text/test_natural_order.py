@@ -20,3 +20,11 @@ def test_names_that_begin_with_a_number_or_are_empty_are_sorted_with_the_others(
 def test_names_of_equal_value_have_keys_of_their_own() -> None:
     assert natural("team 1") != natural("team 01")
     assert natural("²") != natural("2")
+
+
+def test_numbers_may_have_any_number_of_digits() -> None:
+    long, longer = "reader-" + "8" * 5_000, "reader-1" + "0" * 5_000
+
+    assert ["reader-0", "reader-9", "reader-00010", long, longer] == sorted(
+        [longer, long, "reader-00010", "reader-9", "reader-0"], key=natural
+    )
