@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, PrefixLoader, StrictUndefined, select_autoescape
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from kafka_sla.sla.root_cause.evidence import evidence_rows
 from kafka_sla.sla.wording import (
@@ -46,6 +46,11 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in _UNSEEN else c for c in text)
+
+
+def exact(text: str) -> Markup:
+    """Text as it is, for what a form sends back: names may need characters that cannot be seen, as many scripts do."""
+    return escape(text)
 
 
 def html_lines(text: str) -> Markup:
@@ -107,6 +112,7 @@ _TEMPLATES.filters |= {
         duration,
         during,
         evidence_rows,
+        exact,
         html_lines,
         limit,
         objective,

@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import Depends, HTTPException, Query
 
 from kafka_sla.config.settings import Settings
-from kafka_sla.model.entities import Interval, Sla
+from kafka_sla.model.entities import Interval, Patterns, Sla
 from kafka_sla.text.name_patterns import written
 from kafka_sla.text.timestamps import parse_instant
 from kafka_sla.web.queries.context import Context, open_context
@@ -72,6 +72,7 @@ class Filter:
     group: str = ""
     team: str = ""
     sla: str = ""
+    topic: str = ""
 
     def chosen(self, settings: Settings) -> list[Sla]:
         return [sla for sla in settings.slas if self._fits(sla)]
@@ -81,8 +82,14 @@ class Filter:
             self.cluster in ("", sla.cluster)
             and self.team in ("", sla.team)
             and self.sla in ("", sla.name)
-            and (not self.group or self.group in written(sla.groups) or sla.groups.matches(self.group))
+            and _selected(self.group, sla.groups)
+            and _selected(self.topic, sla.topics)
         )
+
+
+def _selected(asked: str, patterns: Patterns) -> bool:
+    """Whether the patterns select this name, or one of them is written so."""
+    return not asked or asked in written(patterns) or patterns.matches(asked)
 
 
 def chosen(
@@ -90,8 +97,9 @@ def chosen(
     group: Annotated[str, Query(description="a consumer group, or a pattern of the configuration; its SLAs")] = "",
     team: Annotated[str, Query(description="a team of the configuration")] = "",
     sla: Annotated[str, Query(description="one SLA")] = "",
+    topic: Annotated[str, Query(description="a topic, or a pattern of the configuration; its SLAs")] = "",
 ) -> Filter:
-    return Filter(cluster, group, team, sla)
+    return Filter(cluster, group, team, sla, topic)
 
 
 Chosen = Annotated[Filter, Depends(chosen)]

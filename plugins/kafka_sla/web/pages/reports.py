@@ -70,7 +70,7 @@ def report_page(context: RequestContext, folder: str, name: str, page: RequestPa
         report=_told(one, page),
         form=form,
         command=dag_trigger(DAG, form) if form else "",
-        json=json.dumps(form, ensure_ascii=False),
+        json=json.dumps(form),
         dag=DAG,
         dag_href=page.airflow(f"/dags/{DAG}"),
     )

@@ -115,6 +115,9 @@ def test_an_sla_says_when_it_will_have_caught_up_and_its_page_says_the_same(read
         ({"group": "billing.alerts-authorised-v2"}, {"billing by night"}),
         ({"group": "search-index.*"}, {"search index"}),
         ({"group": "search-index.blue"}, {"search index"}),
+        ({"topic": "payments"}, {PAYMENTS, "billing by night"}),
+        ({"topic": "clicks", "group": "search-index.*"}, {"search index"}),
+        ({"topic": "pay"}, set()),
         ({"team": "nobody"}, set()),
     ],
 )

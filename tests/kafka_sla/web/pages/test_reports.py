@@ -6,10 +6,15 @@ import html
 import json
 import re
 import shlex
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
-from tests.kafka_sla.web.conftest import Asker
+from kafka_sla.config.settings import load_settings
+from kafka_sla.reporting.archive import archive_path
+from kafka_sla.reporting.digest_schedule import period_of
+from tests.kafka_sla.web.conftest import Asker, Served
 from tests.kafka_sla.web.world import EVIL, HOSTILE
 
 GONE = "/reports/Gone/month-20260201T0000Z"
@@ -61,6 +66,23 @@ def test_sending_again_starts_as_a_preview_of_that_period(reader: Asker) -> None
         shlex.split(command)[-1]
     )
     assert 'href="/dags/kafka_sla_report"' in page
+
+
+def test_what_is_copied_to_send_again_names_the_digest_to_the_letter(
+    reader: Asker, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "گزارش می\u200cخواهم"
+    config = served.config.with_name("unseen_digest.yml")
+    config.write_text(served.config.read_text() + f'  - {{name: "{name}", every: day}}\n')
+    (digest,) = [one for one in load_settings(config).digests if one.name == name]
+    path = Path(archive_path(served.store, digest, period_of(digest, datetime(2026, 3, 4, tzinfo=UTC))))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("<!DOCTYPE html><title>Digest</title>")
+    monkeypatch.setenv("KAFKA_SLA_CONFIG", str(config))
+    page = html.unescape(reader.get(f"/reports/{path.parent.name}/{path.stem}").text)
+    path.unlink()
+
+    assert name == json.loads(re.findall(r'<code>(\{"digest".*\})</code>', page)[0])["digest"]
 
 
 def test_a_digest_that_left_the_configuration_is_kept_and_not_sent(reader: Asker) -> None:

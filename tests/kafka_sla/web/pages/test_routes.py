@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
+import yaml
 
 from tests.kafka_sla.web.conftest import Asker
 from tests.kafka_sla.web.world import HOSTILE
@@ -145,8 +146,36 @@ def neighbours(page: str) -> dict[str, str]:
 def test_forms_keep_what_was_chosen(reader: Asker) -> None:
     page = reader.get("/misses", team="Orders", state="open").text
 
-    assert "<option selected>Orders</option>" in page
-    assert "<option selected>open</option>" in page
+    assert '<option value="Orders" selected>Orders</option>' in page
+    assert '<option value="open" selected>open</option>' in page
+
+
+UNSEEN = ("تیم می\u200cخواهم", "टीम क्\u200dष", "👩\u200d💻 crew", "\u200fצוות", "soft\u00adware", "two  blanks")
+"""Names that need characters that cannot be seen, or blanks that a browser would join."""
+
+
+@pytest.fixture
+def unseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A configuration with such names of SLAs, groups and teams."""
+    config = Path(os.environ["KAFKA_SLA_CONFIG"])
+    known = yaml.safe_load(config.read_text())
+    ours = [{"name": n, "group": n, "team": n, "topic": "orders", "max_latency": "1m"} for n in UNSEEN]
+    mine = config.with_name("unseen.yml")
+    mine.write_text(yaml.safe_dump({**known, "slas": [*known["slas"], *ours]}, allow_unicode=True))
+    monkeypatch.setenv("KAFKA_SLA_CONFIG", str(mine))
+
+
+@pytest.mark.usefixtures("unseen")
+@pytest.mark.parametrize("name", UNSEEN)
+def test_what_a_form_offers_and_keeps_are_names_to_the_letter(reader: Asker, name: str) -> None:
+    offered = [a.get("value") for a in Elements(reader.get("/misses").text).all("option")]
+    searched = [a.get("value") for a in Elements(reader.get("/", q=name).text).all("input")]
+    kept = [Elements(reader.get(path, sla=name).text).all("input") for path in ("/replication", "/unread")]
+
+    assert 3 == offered.count(name), "as SLA, group and team"
+    assert None not in offered
+    assert name in searched
+    assert [True, True] == [name in [field.get("value") for field in fields] for fields in kept]
 
 
 def test_strangers_with_a_browser_are_shown_the_way_to_the_login(stranger: Asker) -> None:
@@ -242,7 +271,7 @@ def test_no_two_landmarks_of_a_page_have_one_name(reader: Asker, path: str) -> N
 
 
 def test_a_group_is_chosen_by_the_name_that_the_page_shows(reader: Asker) -> None:
-    options = re.findall(r"<option>([^<]+)</option>", reader.get("/").text)
+    options = re.findall(r"<option[^>]*>([^<]+)</option>", reader.get("/").text)
     page = reader.get("/", group="billing.alerts-authorised-v2").text
 
     assert {"billing.alerts-authorised-v2", "payments-service", "search-index.*"} <= set(options)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import html
+import os
+import re
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.kafka_sla.web.conftest import Asker
 from tests.kafka_sla.web.pages.test_routes import ORDERS, Elements
@@ -103,6 +108,36 @@ def test_a_flow_leads_to_the_slas_that_read_its_topic(reader: Asker) -> None:
 
     assert {f"/kafka-sla/slas/{name.replace(' ', '%20')}" for name in (ORDERS, PAYMENTS)} <= named
     assert {"/kafka-sla/brokers?cluster=prod", "/kafka-sla/brokers?cluster=dr"} <= named
+
+
+@pytest.fixture
+def many_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A configuration with SLAs that name the replicated topic, or its copy, by patterns; and two that only seem to."""
+    config = Path(os.environ["KAFKA_SLA_CONFIG"])
+    known = yaml.safe_load(config.read_text())
+    named = [("prod", f"wide {n}", "ord*") for n in range(4)] + [("dr", f"copy {n}", "prod.o*") for n in range(2)]
+    named += [("prod", "orders of others", "none"), ("dr", "another orders", "orders")]
+    ours = [{"name": n, "cluster": c, "group": n, "topic": t, "max_latency": "1m"} for c, n, t in named]
+    mine = config.with_name("many_readers.yml")
+    mine.write_text(yaml.safe_dump({**known, "slas": [*known["slas"], *ours]}))
+    monkeypatch.setenv("KAFKA_SLA_CONFIG", str(mine))
+
+
+@pytest.mark.usefixtures("many_readers")
+def test_a_flow_with_many_slas_leads_to_all_of_them_on_either_side(reader: Asker) -> None:
+    page = reader.get("/replication").text
+    links = dict(re.findall(r'<a href="/kafka-sla(/[^"]+)">(all \d+ of \w+)</a>', page))
+    found = {
+        words: {row["name"] for row in reader.json(f"/api/v1/slas{html.unescape(link[1:])}")}
+        for link, words in links.items()
+    }
+
+    assert "and 4 more: " in page
+    assert {"all 5 of prod": {ORDERS, *(f"wide {n}" for n in range(4))}, "all 2 of dr": {"copy 0", "copy 1"}} == found
+    for link in links:
+        listed = reader.get(html.unescape(link)).text
+        assert "/slas/another%20orders" not in listed
+        assert 'type="hidden" name="topic"' in listed, "the filter keeps it"
 
 
 @pytest.mark.parametrize(("path", "other"), [("/replication", PAYMENTS), ("/unread", "payments-service")])

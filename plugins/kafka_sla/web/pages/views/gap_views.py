@@ -56,7 +56,7 @@ def _remediation(one: Remediation, airflow: Callable[[str], str]) -> dict[str, A
         "dag": one.dag,
         "href": airflow(f"/dags/{one.dag}"),
         "about": ", ".join(one.slas) if one.slas else ", ".join(one.clusters) or "all clusters",
-        "json": json.dumps(one.form, ensure_ascii=False),
+        "json": json.dumps(one.form),
     }
 
 

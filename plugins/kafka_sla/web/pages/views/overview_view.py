@@ -39,7 +39,7 @@ FEW = 20
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the address requests beside cluster, group and team."""
+    """What the address requests beside cluster, group, team and topic."""
 
     chosen: Filter
     search: str = ""
@@ -54,6 +54,7 @@ class View:
             "cluster": self.chosen.cluster,
             "group": self.chosen.group,
             "team": self.chosen.team,
+            "topic": self.chosen.topic,
             "q": self.search,
             "state": self.state,
             "sort": "" if self.sort == "attention" else self.sort,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -92,9 +92,17 @@ def slas_of_flows(rows: Sequence[ReplicationStatus], slas: Iterable[Sla]) -> lis
 
 
 def few_slas(row: ReplicationStatus, mine: Sequence[Sla], link: Link) -> dict[str, Any]:
-    """Links to the first few SLAs that depend on a flow's topic, and how many more there are."""
+    """Links to the first few SLAs that depend on a flow's topic, how many more there are, and lists of all on each
+    side."""
     shown = [{"name": sla.name, "href": link(f"/slas/{sla.name}")} for sla in mine[:FEW]]
-    return {"shown": shown, "more": len(mine) - len(shown), "all": link("/", q=row.topic)}
+    sides = {row.cluster: row.topic, row.target: row.target_topic}
+    readers = Counter(sla.cluster for sla in mine)
+    lists = [
+        {"name": f"all {readers[cluster]} of {cluster}", "href": link("/", cluster=cluster, topic=topic)}
+        for cluster, topic in sides.items()
+        if readers[cluster]
+    ]
+    return {"shown": shown, "more": len(mine) - len(shown), "lists": lists}
 
 
 def leading(
