@@ -13,8 +13,9 @@ from fastapi import APIRouter, HTTPException, Query, Response
 
 from kafka_sla.lake.duckdb_reader import opened
 from kafka_sla.lake.files.export_files import Format, write_stream
-from kafka_sla.model.entities import Interval
+from kafka_sla.model.entities import Interval, Sla, floor_time
 from kafka_sla.model.tables import SLA_WINDOWS, TABLES, Table
+from kafka_sla.sla.rollups import DAY_MS
 from kafka_sla.web.api.params import NamedSla, RequestContext, Span
 from kafka_sla.web.queries.context import Context
 from kafka_sla.web.queries.one_moment import OneMoment
@@ -29,6 +30,7 @@ KINDS = {"csv": "text/csv; charset=utf-8", "json": "application/json", "parquet"
 MOST_ROWS = 1_000_000
 """What one request may ask for: the web server holds the rows in memory."""
 _POINTS = 2_000
+_DAY = timedelta(days=1)
 
 
 @router.get("/tables/{table}", summary="The rows of any table, published ones only")
@@ -44,11 +46,23 @@ def rows_of_table(
 
 @router.get("/slas/{sla:path}/windows", summary="The verdicts on one SLA, window by window")
 def windows_of_sla(context: RequestContext, sla: NamedSla, span: Span, form: As = "csv", bom: Bom = False) -> Response:
-    if (span.end - span.start) / timedelta(milliseconds=context.settings.window_ms) > MOST_ROWS:
-        raise _too_many()
-    rows = context.lake.published(SLA_WINDOWS.name, span, [sla.cluster])
-    mine = pc.equal(rows["sla"], sla.name)
-    return _file(rows.filter(mine), form, "sla_windows", bom)
+    if (found := _judged_windows(context, sla, span)) > MOST_ROWS:
+        raise _too_many(found)
+    rows = pa.concat_tables(_windows(context, sla, piece) for piece in span.pieces(_DAY))
+    return _file(rows, form, "sla_windows", bom)
+
+
+def _judged_windows(context: Context, sla: Sla, span: Interval) -> float:
+    """How many windows of the SLA the days of the span have, by what is summed up of each."""
+    days = Interval(floor_time(span.start, DAY_MS), span.end)
+    judged = context.ledger.rollups.judged_by_day([sla.name], days)[sla.name]
+    return sum(judged.values(), timedelta()) / timedelta(milliseconds=context.settings.window_ms)
+
+
+def _windows(context: Context, sla: Sla, piece: Interval) -> pa.Table:
+    """Read with those of the other SLAs of the cluster: therefore not of all the time at once."""
+    rows = context.lake.published(SLA_WINDOWS.name, piece, [sla.cluster])
+    return rows.filter(pc.equal(rows["sla"], sla.name))
 
 
 @router.get("/slas/{sla:path}/timeline.csv", summary="What the page of one SLA draws")
@@ -97,6 +111,7 @@ def _check_size(context: Context, table: Table, span: Interval, clusters: list[s
         raise _too_many(found["rows"])
 
 
-def _too_many(found: int | None = None) -> HTTPException:
-    told = f"{found:,} rows are" if found else "that is"
-    return HTTPException(413, f"{told} more than {MOST_ROWS:,}; ask for less time, or use `kafka-sla export`")
+def _too_many(found: float) -> HTTPException:
+    return HTTPException(
+        413, f"{found:,.0f} rows, which is more than {MOST_ROWS:,} rows; ask for less time, or use `kafka-sla export`"
+    )

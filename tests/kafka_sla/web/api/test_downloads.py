@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,25 @@ def test_more_rows_than_the_web_server_can_hold_are_refused(reader: Asker, monke
     answer = reader.get("/api/v1/tables/consumer_latency")
 
     assert (413, True) == (answer.status_code, "kafka-sla export" in answer.json()["detail"])
+
+
+def test_verdicts_are_counted_as_they_are_not_as_they_might_be(reader: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The small world judged three hours of five years."""
+    monkeypatch.setattr("kafka_sla.web.api.downloads.MOST_ROWS", 200)
+    long = {"from": f"{datetime.now(UTC) - timedelta(days=5 * 365):%Y-%m-%d}"}
+
+    rows = list(csv.DictReader(io.StringIO(reader.get(f"/api/v1/slas/{PAYMENTS}/windows", **long).text)))
+
+    assert 180 == len(rows)
+    assert sorted(row["window_start"] for row in rows) == [row["window_start"] for row in rows]
+
+
+def test_more_verdicts_than_the_web_server_can_hold_are_refused(reader: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafka_sla.web.api.downloads.MOST_ROWS", 179)
+
+    answer = reader.get(f"/api/v1/slas/{PAYMENTS}/windows")
+
+    assert (413, True) == (answer.status_code, "180 rows, which is more than 179 rows;" in answer.json()["detail"])
 
 
 def samples(reader: Asker, **params: Any) -> dict[str, list[Any]]:
