@@ -4,10 +4,10 @@ nothing."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import accumulate
+from itertools import accumulate, count
 from typing import Literal
 
 import numpy as np
@@ -35,7 +35,6 @@ SETTLED_WINDOWS_UNTIL = timedelta(hours=12)
 """Longest span drawn from windows where no slots are kept any more."""
 _LATEST = timedelta(hours=1)
 """The newest judged time may be so old; windows are kept from there back."""
-_HANDY: list[int] = [digit * 10**power for power in range(6) for digit in (1, 2, 3, 6)]
 Counts = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
@@ -111,9 +110,9 @@ def _width(context: Context, interval: Interval, window_ms: int) -> tuple[Resolu
 
 def step_ms(interval: Interval, width_ms: int, at_most: int) -> int:
     """The smallest handy multiple of a piece's width that makes few enough steps."""
-    count = (interval.end - interval.start) / timedelta(milliseconds=width_ms)
-    handy = next(n for n in _HANDY if count / n <= at_most)
-    return width_ms * handy
+    wide = (interval.end - interval.start) / timedelta(milliseconds=width_ms)
+    handy: Iterator[int] = (digit * 10**power for power in count() for digit in (1, 2, 3, 6))
+    return width_ms * next(n for n in handy if wide / n <= at_most)
 
 
 def unpacked(packed: Packed) -> Piece:

@@ -49,6 +49,18 @@ def test_the_worst_status_of_the_partitions_is_told_step_by_step(reader: Asker) 
     assert len(line["at_ms"]) == len(row["statuses"])
 
 
+def test_years_of_short_windows_are_told_in_few_steps(reader: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = Path(os.environ["KAFKA_SLA_CONFIG"])
+    mine = config.with_name("short_windows.yml")
+    mine.write_text(config.read_text() + "window: 10s\n")
+    monkeypatch.setenv("KAFKA_SLA_CONFIG", str(mine))
+    years = {"from": f"{datetime.now(UTC) - timedelta(days=5 * 365):%Y-%m-%d}", "steps": "10"}
+
+    line = reader.json("/api/v1/slas/orders within 5 minutes/status", **years)
+
+    assert 2 <= len(line["at_ms"]) <= 11
+
+
 @pytest.fixture
 def without_sums() -> Iterator[None]:
     """The store as a version left it that kept no sums of loads."""
