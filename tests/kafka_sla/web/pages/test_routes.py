@@ -239,6 +239,19 @@ def test_people_are_told_on_a_page_what_cannot_be_answered(reader: Asker, path: 
     assert (status, True) == (answer.status_code, bool(answer.json()["detail"]))
 
 
+def test_errors_of_several_lines_are_shown_line_by_line(reader: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = Path(os.environ["KAFKA_SLA_CONFIG"])
+    wrong = config.with_name("wrong.yml")
+    wrong.write_text(config.read_text() + "window: soon\ninterval: later\n")
+    monkeypatch.setenv("KAFKA_SLA_CONFIG", str(wrong))
+    page = reader.client.get(
+        "/kafka-sla/", headers={"accept": "text/html", "authorization": f"Bearer {reader.token}"}
+    ).text
+
+    assert re.search(r"window: .*<br>.*interval: ", page)
+    assert "\N{REPLACEMENT CHARACTER}" not in page
+
+
 def test_a_defect_is_told_as_one_and_leaves_the_headers_strict(
     reader: Asker, asgi: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
