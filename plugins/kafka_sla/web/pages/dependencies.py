@@ -35,8 +35,9 @@ def brokers_page(
     rows = [row for row in other_metrics.pairs(context, span) if cluster in ("", row.cluster)]
     seen = Interval(span.end - LEADERS_SEEN, span.end)
     clusters = [each.name for each in context.settings.clusters if cluster in ("", each.name)]
+    asked = {name: at for name, at in request.query_params.items() if name in ("from", "to")}
     led = {
-        name: reader_views.leading(name, of_topics, context.settings.slas, page.link)
+        name: reader_views.leading(name, of_topics, context.settings.slas, page.link, asked)
         for name, of_topics in leaders(context, clusters, seen).items()
     }
     flows = {

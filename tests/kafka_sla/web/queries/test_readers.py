@@ -102,6 +102,18 @@ def test_a_broker_leads_to_the_slas_that_read_from_it(reader: Asker) -> None:
     assert "(2 partitions)" in page
 
 
+def test_a_broker_leads_to_its_slas_at_the_time_that_is_shown(reader: Asker) -> None:
+    span = earlier(reader, 30)
+    links = [str(a.get("href")) for a in Elements(reader.get("/brokers", **span).text).all("a")]
+    (second,) = [link for link in links if link.endswith("cluster=prod&broker=2")]
+    page = reader.get(second.removeprefix("/kafka-sla")).text
+    fields = {str(a["name"]): a.get("value") for a in Elements(page).all("input")}
+
+    assert "(4 partitions)" in page
+    assert ("prod", "2") == (fields["cluster"], fields["broker"]), "Show keeps them"
+    assert [span["from"][:16], span["to"][:16]] == [str(fields[name])[:16] for name in ("from", "to")]
+
+
 def test_a_flow_leads_to_the_slas_that_read_its_topic(reader: Asker) -> None:
     page = reader.get("/replication").text
     named = {str(a.get("href")) for a in Elements(page).all("a")}

@@ -106,9 +106,10 @@ def few_slas(row: ReplicationStatus, mine: Sequence[Sla], link: Link) -> dict[st
 
 
 def leading(
-    cluster: str, leaders: Mapping[str, Sequence[int]], slas: Sequence[Sla], link: Link
+    cluster: str, leaders: Mapping[str, Sequence[int]], slas: Sequence[Sla], link: Link, asked: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """Each broker of a cluster with the partitions that it leads, and the SLAs that read them."""
+    """Each broker of a cluster with the partitions that it leads, and the SLAs that read them. `asked`: the time of the
+    page, which its links keep."""
     partitions: dict[int, int] = defaultdict(int)
     names: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for brokers in leaders.values():
@@ -123,7 +124,7 @@ def leading(
             "broker": broker,
             "partitions": plural(count, "partition"),
             "count": len(names[broker]),
-            "href": link("/brokers", cluster=cluster, broker=broker),
+            "href": link("/brokers", **asked, cluster=cluster, broker=broker),
             "slas": [
                 {"name": name, "href": link(f"/slas/{name}"), "partitions": plural(number, "partition")}
                 for name, number in sorted(names[broker].items(), key=lambda one: natural(one[0]))
