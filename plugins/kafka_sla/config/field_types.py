@@ -87,14 +87,23 @@ RESERVED = (
 
 
 def _address_part(name: str) -> None:
-    if name and {"", ".", ".."} & set(name.split("/")):
+    if {"", ".", ".."} & set(name.split("/")):
         raise ValueError(f"not a name that its page's address can hold; allowed: {_ADDRESS_ALLOWED}")
 
 
-def _sla_name(name: str) -> None:
+def _page_name(name: str) -> None:
     if not re.fullmatch(_LINE, name):
         raise ValueError(f"not allowed here; allowed: {_LINE_ALLOWED}")
     _address_part(name)
+
+
+def _team_name(name: str) -> None:
+    if name:
+        _page_name(name)
+
+
+def _sla_name(name: str) -> None:
+    _page_name(name)
     if "/" in name and (last := name.rpartition("/")[2]) in RESERVED:
         raise ValueError(f"an address of the API: it ends in /{last}; allowed: any other end")
 
@@ -129,7 +138,7 @@ Name = Annotated[str, Text(_LINE_ALLOWED, _LINE)]
 SlaName = Annotated[
     str, Text(f"{_LINE_ALLOWED}; {_ADDRESS_ALLOWED}, and not /{', /'.join(RESERVED)} at the end", _LINE, _sla_name)
 ]
-TeamName = Annotated[str, Text(_ADDRESS_ALLOWED, parse=_address_part)]
+TeamName = Annotated[str, Text(f"{_LINE_ALLOWED}; {_ADDRESS_ALLOWED}", f"(?:{_LINE})?", _team_name)]
 Email = Annotated[str, Text("an e-mail address, such as team@example.com", r"[^@\s,;<>\"]+@[^@\s,;<>\"]+")]
 ClassPath = Annotated[
     str,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -23,6 +24,7 @@ Found = tuple[KeyPath, str]
 _MOST_TOLD, _NEAREST = 20, 3
 _SLOT_MS = 300_000
 _MINUTE_MS = 60_000
+_HALF = re.compile(r"[\ud800-\udfff]")
 _INTERVALS = (1, 2, 5, 10, 15)
 """Minutes."""
 _DAY_MS = 86_400_000
@@ -45,6 +47,7 @@ def merged_slas(values: dict[str, Any]) -> list[dict[str, Any]]:
 def broken_rules(values: dict[str, Any]) -> Iterator[Found]:
     """Every broken rule of the values of a configuration file."""
     window = valid(parse_duration, values.get("window")) or 60_000
+    yield from _character_rules(values)
     yield from _window_rules(values, window)
     yield from _digest_rules(values)
     yield from _team_rules(values)
@@ -111,6 +114,15 @@ def secrets(value: Any, path: KeyPath = ()) -> Iterator[Found]:
                 "secrets do not belong in this file; put it into an Airflow connection and name its id here",
             )
         yield from secrets(inner, (*path, key))
+
+
+def _character_rules(value: Any, path: KeyPath = ()) -> Iterator[Found]:
+    """YAML can write halves of characters, which no page, mail or file can hold."""
+    if isinstance(value, str) and (half := _HALF.search(value)):
+        yield path, f"holds {half[0]!r}, half a character; allowed: whole characters, as they are or as \\U0001F600"
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield from _character_rules(inner, (*path, key))
 
 
 def did_you_mean(name: str, known: Any) -> str:
