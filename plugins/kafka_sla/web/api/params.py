@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -9,7 +10,7 @@ from typing import Annotated
 from fastapi import Depends, HTTPException, Query
 
 from kafka_sla.config.settings import Settings
-from kafka_sla.model.entities import Interval, Patterns, Sla
+from kafka_sla.model.entities import Interval, Patterns, Sla, ceil_time, floor_time
 from kafka_sla.text.name_patterns import written
 from kafka_sla.text.timestamps import parse_instant
 from kafka_sla.web.queries.context import Context, open_context
@@ -17,6 +18,8 @@ from kafka_sla.web.queries.context import Context, open_context
 DEFAULT = timedelta(hours=24)
 LONGEST = timedelta(days=5 * 366)
 AHEAD = timedelta(days=366)
+_SECOND_MS = 1_000
+_LOST_PLUS = re.compile(r"[T ][0-9:.,]+ [0-9]{2}(:?[0-9]{2})?$", re.IGNORECASE)
 
 From = Annotated[str | None, Query(alias="from", description="ISO-8601 time, UTC without an offset; default: a day")]
 To = Annotated[str | None, Query(description="ISO-8601 time, exclusive; default: now")]
@@ -29,14 +32,16 @@ def interval(context: RequestContext, start: From = None, to: To = None) -> Inte
 
 
 def asked_span(start: str | None, to: str | None, now: datetime, default: timedelta) -> Interval:
-    """What `from` and `to` ask for, else the newest of that length. HTTPException 400 says what is wrong with them."""
+    """What `from` and `to` ask for in whole seconds, which all addresses can name again, else the newest of that
+    length. HTTPException 400 says what is wrong with them."""
     try:
         end = parse_instant(to) if to else _minute(now) + timedelta(minutes=1)
         begin = parse_instant(start) if start else end - default
     except ValueError as error:
-        raise HTTPException(400, f"from or to: {error}") from error
+        raise HTTPException(400, f"from or to: {error}{_hint(start, to)}") from error
     if not begin < end:
         raise HTTPException(400, "from must be before to; exchange them?")
+    begin, end = floor_time(begin, _SECOND_MS), ceil_time(end, _SECOND_MS)
     if end - begin > LONGEST:
         raise HTTPException(400, "from and to are more than five years apart; ask for less")
     if end > now + AHEAD:
@@ -103,6 +108,12 @@ def chosen(
 
 
 Chosen = Annotated[Filter, Depends(chosen)]
+
+
+def _hint(*values: str | None) -> str:
+    """An address has a blank where its + was meant."""
+    cut = any(_LOST_PLUS.search(value) for value in values if value)
+    return "; in an address, write the + of an offset as %2B" if cut else ""
 
 
 def _minute(at: datetime) -> datetime:

@@ -206,6 +206,9 @@ def test_no_sla_can_have_the_name_of_an_address_below_another() -> None:
         ({"from": "soon"}, 400, "not a time"),
         ({"from": "2026-03-02", "to": "2026-03-01"}, 400, "exchange"),
         ({"from": "2001-01-01"}, 400, "five years"),
+        ({"from": "2026-11-01T00:00:00 01:00"}, 400, "write the + of an offset as %2B"),
+        ({"to": "2026-11-01 00:00 0100"}, 400, "write the + of an offset as %2B"),
+        ({"from": "2026-11-01-05:00"}, 400, "T or a blank stands between date and time of day"),
     ],
 )
 def test_a_time_that_cannot_be_is_refused_with_what_is_allowed(
@@ -214,6 +217,14 @@ def test_a_time_that_cannot_be_is_refused_with_what_is_allowed(
     answer = reader.get("/api/v1/misses", **params)
 
     assert (status, True) == (answer.status_code, words in answer.json()["detail"])
+
+
+def test_a_time_is_answered_in_whole_seconds_that_hold_it(reader: Asker) -> None:
+    line = reader.json(
+        f"/api/v1/slas/{PAYMENTS}/timeline", **{"from": "2026-11-28T05:00:00.2", "to": "2026-11-28T05:00:00.8"}
+    )
+
+    assert ("2026-11-28T05:00:00Z", "2026-11-28T05:00:01Z") == (line["start"], line["end"])
 
 
 @pytest.mark.parametrize("path", ["/api/v1/slas/none such/timeline", "/api/v1/slas/none such", "/api/v1/misses/0123"])

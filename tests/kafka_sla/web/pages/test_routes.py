@@ -108,6 +108,13 @@ def test_an_sla_shows_any_period_and_links_to_it(reader: Asker) -> None:
     assert "No miss in this time" in page
 
 
+def test_a_part_of_a_second_has_an_address_too(reader: Asker) -> None:
+    page = reader.get(f"/slas/{ORDERS}", **{"from": "2026-11-28T05:00:00.2", "to": "2026-11-28T05:00:00.8"}).text
+    (here,) = re.findall(r'class="permalink" href="([^"]+)"', page)
+
+    assert 200 == reader.get(f"/slas/{ORDERS}{html.unescape(here)}").status_code
+
+
 @pytest.mark.parametrize(
     ("start", "to"),
     [("2024-01-01", "2026-01-01"), ("2021-01-02", "2026-01-05"), ("1970-01-01", "1970-01-02"), ("2026-01-01", "ahead")],
