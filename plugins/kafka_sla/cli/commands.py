@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from kafka_sla.cli.console.requested import check_output, interval_of
+from kafka_sla.cli.console.requested import interval_of, output_file
 from kafka_sla.cli.console.results import show, show_json
 from kafka_sla.errors import BadRequest
 
@@ -41,8 +41,8 @@ def _init(place: Workplace, asked: argparse.Namespace) -> int:
 
     if asked.output.exists():
         raise BadRequest(f"{asked.output} is there already; name another file with --output, or move it away")
-    check_output(asked.output)
-    write_text(str(asked.output.absolute()), first_configuration(asked.cluster, asked.group, asked.topic))
+    target = output_file(asked.output)
+    write_text(str(target.absolute()), first_configuration(asked.cluster, asked.group, asked.topic))
     text = f"{asked.output}: next, define its connection as its comments say, then run: kafka-sla check"
     show(asked, {"configuration": asked.output}, lambda: text)
     return 0

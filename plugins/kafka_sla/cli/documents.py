@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_sla.cli.console.arguments import CONFIG_FILE, CONFIG_VARIABLE
 from kafka_sla.cli.console.context import Workplace
-from kafka_sla.cli.console.requested import check_output, interval_of
+from kafka_sla.cli.console.requested import interval_of, output_file
 from kafka_sla.cli.console.results import show
 from kafka_sla.config.settings import Settings
 from kafka_sla.errors import BadRequest
@@ -25,12 +25,12 @@ def report(place: Workplace, asked: argparse.Namespace) -> int:
     from kafka_sla.ledger.ledger import Ledger
     from kafka_sla.reporting.report import write_report
 
-    check_output(asked.output)
+    target = output_file(asked.output)
     slas, interval = [place.settings.sla(name) for name in asked.sla] or place.settings.slas, interval_of(asked)
     if interval.start >= datetime.now(UTC):
         raise BadRequest(f"--from {instant_text(interval.start)} is in the future: there is nothing to report yet")
-    path = write_report(asked.output, Ledger(place.known_store), slas, interval)
-    show(asked, {"page": path, "slas": [sla.name for sla in slas]}, lambda: str(path))
+    write_report(target, Ledger(place.known_store), slas, interval)
+    show(asked, {"page": asked.output, "slas": [sla.name for sla in slas]}, lambda: str(asked.output))
     return 0
 
 
@@ -39,11 +39,10 @@ def digest(place: Workplace, asked: argparse.Namespace) -> int:
 
     settings, store, smtp = place.settings, place.known_store, place.smtp if asked.mail_to else None
     at = digest_delivery.day_asked(settings.digest(asked.name), asked.day, datetime.now(UTC))
-    if asked.output:
-        check_output(asked.output)
+    target = asked.output and output_file(asked.output)
     if asked.mail_to and smtp is None:
         raise BadRequest("the configuration names no smtp_connection; name one, or leave --mail-to out")
-    made = digest_delivery.make_digest(settings, store, asked.name, at, asked.output and str(asked.output.absolute()))
+    made = digest_delivery.make_digest(settings, store, asked.name, at, str(target.absolute()) if target else None)
     if smtp:
         digest_delivery.mail_digest(settings, store, asked.name, at, smtp, to=[asked.mail_to])
     mailed = f"\nmailed to {asked.mail_to}" if smtp else ""
@@ -58,8 +57,9 @@ def export(place: Workplace, asked: argparse.Namespace) -> int:
     from kafka_sla.lake.lake import Lake
     from kafka_sla.lake.queries.aggregate import rolled_up
 
-    target, form = asked.output, _form(asked)
+    form = _form(asked)
     _check(asked, form)
+    target = asked.output and output_file(asked.output)
     clusters = [place.settings.cluster(name).name for name in asked.cluster] or None
     rows = Lake(place.known_store).published(asked.table, interval_of(asked), clusters)
     if asked.by != "partition":
@@ -68,7 +68,7 @@ def export(place: Workplace, asked: argparse.Namespace) -> int:
         write_stream(rows, form, sys.stdout.buffer)
     else:
         write_file(rows, form, target)
-        note(f"{target}: {rows.num_rows} rows")
+        note(f"{asked.output}: {rows.num_rows} rows")
     return 0
 
 
@@ -85,8 +85,6 @@ def _check(asked: argparse.Namespace, form: str) -> None:
         raise BadRequest(f"--by {asked.by} sums up consumer_latency only; leave it out for {asked.table}")
     if asked.output is None and form == "parquet":
         raise BadRequest("Parquet is not for terminals: name a file with --output")
-    if asked.output is not None:
-        check_output(asked.output)
 
 
 def export_slo(place: Workplace, asked: argparse.Namespace) -> int:
@@ -96,7 +94,7 @@ def export_slo(place: Workplace, asked: argparse.Namespace) -> int:
     from kafka_sla.cli.console.progress import note
     from kafka_sla.config.openslo.exported_documents import export_slos
 
-    settings = place.settings
+    target, settings = asked.output and output_file(asked.output), place.settings
     wanted = [settings.sla(name).name for name in asked.sla] or [sla.name for sla in settings.slas]
     documents, unfit = [], 0
     for name, document, notes in export_slos(place.raw_slas, settings.window_ms):
@@ -105,7 +103,7 @@ def export_slo(place: Workplace, asked: argparse.Namespace) -> int:
             documents += [document] if document else []
             for text in notes:
                 note(f"{name}: {'not exported: ' if document is None else ''}{text}")
-    _write(asked, yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True))
+    _write(target, yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True))
     return int(unfit > 0)
 
 
@@ -116,6 +114,7 @@ def import_slo(place: Workplace, asked: argparse.Namespace) -> int:
     from kafka_sla.cli.console.progress import note
     from kafka_sla.config.openslo.imported_documents import import_slos
 
+    target = asked.output and output_file(asked.output)
     slas: list[dict[str, Any]] = []
     unfit = 0
     for name, found in import_slos(_documents(asked.file), asked.window or _window_ms(place)):
@@ -125,7 +124,7 @@ def import_slo(place: Workplace, asked: argparse.Namespace) -> int:
             note(f"{name}: not imported: {text}")
         for path in found.left_out:
             note(f"{name}: left out: {path}")
-    _write(asked, yaml.safe_dump({"slas": slas}, sort_keys=False, allow_unicode=True))
+    _write(target, yaml.safe_dump({"slas": slas}, sort_keys=False, allow_unicode=True))
     return int(unfit > 0)
 
 
@@ -147,11 +146,10 @@ def _documents(path: Path) -> list[Any]:
         raise BadRequest(f"{path} is no YAML: {' '.join(str(error).split())}") from error
 
 
-def _write(asked: argparse.Namespace, text: str) -> None:
+def _write(target: Path | None, text: str) -> None:
     from kafka_sla.files import write_text
 
-    if asked.output is None:
+    if target is None:
         sys.stdout.write(text)
         return
-    check_output(asked.output)
-    write_text(str(asked.output.absolute()), text)
+    write_text(str(target.absolute()), text)

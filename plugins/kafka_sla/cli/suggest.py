@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_sla.cli.console.context import Workplace
 from kafka_sla.cli.console.progress import note, step
-from kafka_sla.cli.console.requested import check_output, interval_of
+from kafka_sla.cli.console.requested import interval_of, output_file
 from kafka_sla.cli.console.results import aligned, show_json
 from kafka_sla.errors import BadRequest
 from kafka_sla.model.entities import Interval, Miss, Patterns
@@ -31,8 +31,7 @@ _CHOSEN = ("balanced",)
 
 def command(place: Workplace, asked: argparse.Namespace) -> int:
     """Print or write what fits, of all groups and topics that are wanted and published."""
-    if asked.output:
-        check_output(asked.output)
+    target = asked.output and output_file(asked.output)
     _check_plots(asked.plots)
     found = list(_found(place, asked))
     if not found:
@@ -40,10 +39,10 @@ def command(place: Workplace, asked: argparse.Namespace) -> int:
     if asked.json:
         show_json([_values(one) for one in found])
     levels = asked.level or _CHOSEN
-    if asked.output:
+    if target:
         from kafka_sla.files import write_text
 
-        write_text(str(asked.output.absolute()), _yaml(found, levels, tables=False))
+        write_text(str(target.absolute()), _yaml(found, levels, tables=False))
         note(f"{asked.output}: {plural(sum(bool(one.judged) for one in found) * len(set(levels)), 'SLA')}")
     if not asked.json:
         print("\n\n".join(map(_text, found)) if asked.output else _yaml(found, levels, tables=True).rstrip("\n"))

@@ -251,16 +251,49 @@ def test_a_file_with_a_row_that_cannot_be_is_refused_as_a_whole(capsys: Captured
     assert len(capsys.readouterr().out.splitlines()) == 1
 
 
-@pytest.mark.parametrize(
-    "command", [["export", "consumer_latency"], ["report", "--from", "2026-11-01", "--to", "2026-11-02"]]
+WRITING = (
+    ("export", "sla_misses"),
+    ("export", "sla_misses", "--format", "parquet"),
+    ("export-slo",),
+    ("report", "--from", "2026-11-01", "--to", "2026-11-02"),
+    ("digest", "All", "--day", "2026-11-01"),
 )
-def test_a_device_or_a_pipe_is_not_replaced_by_a_file(command: list[str], capsys: Captured) -> None:
-    configured()
-    os.mkfifo("pipe")
 
+
+@pytest.mark.parametrize("command", [*WRITING, ("suggest",), ("init",)], ids=" ".join)
+@pytest.mark.parametrize("leads_to", ["pipe", "/proc/self/fd/1", "/dev/kafka_sla/no.csv", "away", "circle"])
+def test_a_device_or_a_pipe_is_not_replaced_by_a_file_nor_is_a_link_to_one(
+    command: tuple[str, ...], leads_to: str, capsys: Captured
+) -> None:
+    configured(f"{CONFIG}digests: [{{name: All, every: day}}]\n")
+    begun("kafka_sla_store")
+    os.mkfifo("pipe")
+    for link, to in (("link", leads_to), ("away", "/proc/self/fd/2"), ("circle", "link")):
+        Path(link).symlink_to(to)
+
+    assert main([*command, "--output", "link"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(("kafka-sla: --output link is ", "kafka-sla: link is there already"))
+    assert (Path("pipe").is_fifo(), Path("link").readlink()) == (True, Path(leads_to))
     assert main([*command, "--output", "pipe"]) == 2
-    assert "--output pipe is a device or a pipe" in capsys.readouterr().err
     assert Path("pipe").is_fifo()
+
+
+@pytest.mark.parametrize("command", WRITING, ids=" ".join)
+def test_what_is_written_to_a_link_is_in_the_file_that_it_leads_to(command: tuple[str, ...]) -> None:
+    configured(f"{CONFIG}digests: [{{name: All, every: day}}]\n")
+    begun("kafka_sla_store")
+    Path("kept").mkdir()
+    Path("kept/file").write_text("before")
+    for link, to in (("link", "kept/again"), ("kept/again", "file"), ("dangling", "kept/new")):
+        Path(link).symlink_to(to)
+
+    for name, written in (("link", "kept/file"), ("dangling", "kept/new")):
+        assert main([*command, "--output", name]) == 0
+        assert Path(name).is_symlink() and not Path(written).is_symlink()
+        assert Path(written).read_bytes() not in (b"before", b"")
+    assert Path("kept/again").is_symlink()
+    assert sorted(path.name for path in Path("kept").iterdir()) == ["again", "file", "new"]
 
 
 def test_a_first_configuration_is_written_once_and_is_valid(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -302,10 +335,10 @@ def test_a_file_that_cannot_be_written_is_called_what_it_was_asked_for_as(
     configured()
     begun("kafka_sla_store")
 
-    assert main([*command, "--output", "/proc/mine.out"]) == 1
+    assert main([*command, "--output", "/sys/mine.out"]) == 1
     said = capsys.readouterr().err
-    assert said.startswith("kafka-sla: /proc/mine.out cannot be read or written: ")
-    assert set(re.findall(r"/proc/[^ ']*", said)) == {"/proc/mine.out"}
+    assert said.startswith("kafka-sla: /sys/mine.out cannot be read or written: ")
+    assert set(re.findall(r"/sys/[^ ']*", said)) == {"/sys/mine.out"}
 
 
 def test_a_report_of_time_to_come_is_refused(capsys: Captured) -> None:
