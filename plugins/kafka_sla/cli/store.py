@@ -45,9 +45,10 @@ def command(place: Workplace, asked: argparse.Namespace) -> int:
 
 
 def _move(place: Workplace, asked: argparse.Namespace) -> int:
-    found = move(place.known_store)
-    text = f"{place.store.warehouse}: {found.tables} tables moved, {found.files} files in them"
-    show(asked, {"warehouse": place.store.warehouse, "tables": found.tables, "files": found.files}, lambda: text)
+    store = place.moved_store
+    found = move(store)
+    text = f"{store.warehouse}: {found.tables} tables moved, {found.files} files in them"
+    show(asked, {"warehouse": store.warehouse, "tables": found.tables, "files": found.files}, lambda: text)
     return 0
 
 

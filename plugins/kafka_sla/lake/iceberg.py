@@ -44,6 +44,7 @@ from kafka_sla.lake.table_layout import (
 )
 from kafka_sla.ledger.storage.database import retrying, telling
 from kafka_sla.ledger.storage.engine import is_read_only
+from kafka_sla.ledger.storage.store_identity import check_place
 from kafka_sla.model.tables import Table
 
 _MOST_PLANS, _MOST_FILES = 20, 500
@@ -150,12 +151,7 @@ class Iceberg:
     def _connect(self) -> Catalog:
         if self._catalog is None:
             catalog = connect(self._store)
-            if away := elsewhere(catalog, self._store):
-                raise StoreError(
-                    f"the tables of this store name files such as {away[0]}, and its warehouse is"
-                    f" {self._store.warehouse}: correct the warehouse; or, if the store was moved or copied there, stop"
-                    " all that uses it and run `kafka-sla store move`"
-                )
+            check_place(self._store.warehouse, elsewhere(catalog, self._store))
             self._catalog = catalog
         return self._catalog
 

@@ -77,6 +77,10 @@ class Ledger:
         """Whether there is a store at all. Writes nothing."""
         return self._database.has_begun()
 
+    def check_place(self) -> None:
+        """StoreError where the store was moved or copied, and its tables were not."""
+        self._database.check_place()
+
     def check_integrity(self) -> None:
         """StoreError where the database finds its own pages damaged. Postgres tells of them when it reads them."""
         self._database.check_integrity()

@@ -54,7 +54,7 @@ class Workplace:
         return Path(self.config or os.environ.get(CONFIG_VARIABLE) or CONFIG_FILE)
 
     @cached_property
-    def store(self) -> Store:
+    def named_store(self) -> Store:
         """The named folder, else the configured connection where it is defined, as for the DAGs, else a folder."""
         if self.folder:
             return Store.embedded(self.folder)
@@ -63,17 +63,35 @@ class Workplace:
         return Store.embedded(Path(os.environ.get(STORE_VARIABLE) or STORE_FOLDER))
 
     @cached_property
-    def known_store(self) -> Store:
-        """The same for who only reads; BadRequest where there is none yet, so that a mistyped address makes none."""
+    def store(self) -> Store:
+        """The same; StoreError where it was moved or copied and has yet to be told so: nothing is read or written."""
         from kafka_sla.ledger.ledger import Ledger
 
-        if not Ledger(self.store).has_begun():
-            database = self.store.url.render_as_string(hide_password=True)
+        Ledger(self.named_store).check_place()
+        return self.named_store
+
+    @cached_property
+    def known_store(self) -> Store:
+        """The same for who only reads; BadRequest where there is none yet, so that a mistyped address makes none."""
+        self._check_begun()
+        return self.store
+
+    @cached_property
+    def moved_store(self) -> Store:
+        """The same for who tells it that it was moved."""
+        self._check_begun()
+        return self.named_store
+
+    def _check_begun(self) -> None:
+        from kafka_sla.ledger.ledger import Ledger
+
+        named = self.named_store
+        if not Ledger(named).has_begun():
+            database = named.url.render_as_string(hide_password=True)
             raise BadRequest(
-                f"there is no store in the warehouse {self.store.warehouse} with the database {database}: correct the"
+                f"there is no store in the warehouse {named.warehouse} with the database {database}: correct the"
                 " address, or let `kafka-sla run` or the DAGs begin one there"
             )
-        return self.store
 
     def login(self, conn_id: str) -> Connection:
         """The connection of that id."""

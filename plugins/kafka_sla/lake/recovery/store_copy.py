@@ -39,6 +39,7 @@ def copy_store(source: Store, target: Store, progress: Callable[[str], None] = l
     moment in which it began, whoever writes to the source meanwhile. Its marker is written last: a copy that was
     interrupted is refused by every command; remove it and begin again."""
     require_own(source)
+    Ledger(source).check_place()  # what is elsewhere would be copied to beside its place
     if found := entries_of(target.warehouse):
         raise StoreError(f"{found[0]} is there already: name an empty place for the copy")
     progress("database")

@@ -5,6 +5,7 @@ Knows nothing of what a store holds."""
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -33,6 +34,7 @@ class StoreDatabase(Database):
         super().__init__(store, METADATA)
         self._warehouse = store.warehouse
         self._marker = Marker(store)
+        self._has_catalog = not store.catalog
         self._url = store.url
         self._file = str(store.url.database) if self.is_sqlite else None
         self._marked = False
@@ -64,6 +66,14 @@ class StoreDatabase(Database):
             return True
         with self.telling():
             return bool(self._table_files())
+
+    def check_place(self) -> None:
+        """StoreError where the store was moved or copied, and its tables were not. Writes nothing."""
+        self.verify()
+        if not self._has_catalog:
+            return
+        with self.telling():
+            check_place(self._warehouse, retrying(self._table_files, (OperationalError,)))
 
     def advance(self) -> None:
         """Reach a new state: the warehouse holds files that an older database cannot know. The database reaches it
@@ -131,7 +141,7 @@ class StoreDatabase(Database):
             if not inspect(connection).has_table(_CATALOG.name):
                 return []
             ours = select(_CATALOG.c.metadata_location).where(_CATALOG.c.catalog_name == "kafka_sla")
-            return list(connection.execute(ours).scalars())
+            return list(filter(None, connection.execute(ours.order_by(_CATALOG.c.metadata_location)).scalars()))
 
     def _refused(self, wrong: str) -> StoreError:
         return StoreError(
@@ -147,6 +157,16 @@ class StoreDatabase(Database):
     @property
     def _address(self) -> str:
         return self._url.render_as_string(hide_password=True)
+
+
+def check_place(warehouse: str, files: Iterable[str]) -> None:
+    """StoreError where one of these files of tables is not in the warehouse: Iceberg knows full paths only."""
+    if away := [path for path in files if not path.startswith(f"{warehouse}/")]:
+        raise StoreError(
+            f"the tables of this store name files such as {away[0]}, and its warehouse is {warehouse}: correct the"
+            " warehouse; or, if the store was moved or copied there, stop all that uses it and run"
+            " `kafka-sla store move`"
+        )
 
 
 def _knows(connection: Connection, state: State) -> bool:

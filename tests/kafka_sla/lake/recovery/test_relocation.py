@@ -12,6 +12,7 @@ from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
 from kafka_sla.lake.lake import Lake
 from kafka_sla.lake.recovery.relocation import Moved, move
+from kafka_sla.lake.recovery.store_copy import copy_store
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.tables import CONSUMER_LATENCY, LOG_OFFSETS
 from tests.kafka_sla.databases import in_each
@@ -60,6 +61,20 @@ def test_a_moved_store_is_refused_until_its_tables_are_moved_and_has_its_rows_th
     assert move(there).files == 6
     assert content(there) == before
     assert move(there) == Moved(0, 0)
+
+
+def test_a_moved_store_is_not_copied_until_its_tables_are_moved(store: Store, tmp_path: Path) -> None:
+    there = elsewhere(filled(store), tmp_path / "there")
+    target = Store.embedded(tmp_path / "target")
+
+    with pytest.raises(StoreError, match=r"its warehouse is .*run `kafka-sla store move`"):
+        copy_store(there, target)
+    assert not (tmp_path / "target").exists()
+
+    before = content(store)
+    move(there)
+    copy_store(there, target)
+    assert content(target) == before
 
 
 def test_a_moved_store_takes_new_rows_and_is_tidied(store: Store, tmp_path: Path) -> None:
