@@ -93,11 +93,9 @@ def _groups(groups: list[Group], committed: Committed) -> Finding:
         )
     if committed.notes:
         return Finding(False, committed.notes[0], "grant DESCRIBE on the groups")
-    return Finding(
-        True,
-        f"{len(groups)} consumer groups match, with "
-        f"{sum(len(positions) for positions in committed.offsets.values())} committed offsets",
-    )
+    offsets = sum(len(partitions) for _, _, partitions, _ in committed.by_topic())
+    matching = "1 consumer group matches" if len(groups) == 1 else f"{len(groups)} consumer groups match"
+    return Finding(True, f"{matching}, with {plural(offsets, 'committed offset')}")
 
 
 def _records(client: Client, topics: dict[str, Topic]) -> Finding:

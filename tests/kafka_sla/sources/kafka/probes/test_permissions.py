@@ -87,6 +87,22 @@ def test_with_all_permissions_nothing_is_noted(kafka_sasl: Broker, lagging: str)
     assert all(finding.ok and finding.cure is None for finding in probed(kafka_sasl))
 
 
+def test_committed_offsets_are_counted_by_partition(kafka_sasl: Broker) -> None:
+    name = topic(kafka_sasl, 3)
+    for partition in range(3):
+        commit(kafka_sasl, f"a-{name}", name, 0, partition)
+    commit(kafka_sasl, f"b-{name}", name, 0, 1)
+
+    def counted(group: str) -> str:
+        seen = Cluster("secure", "kafka_secure", groups=Patterns((group,)))
+        found = probe(seen, Connection("kafka_secure", extra=dict(kafka_sasl.client())))
+        (told,) = [finding.text for finding in found if " match" in finding.text]
+        return told
+
+    assert counted(f".-{name}") == "2 consumer groups match, with 4 committed offsets"
+    assert counted(f"b-{name}") == "1 consumer group matches, with 1 committed offset"
+
+
 def test_without_the_commit_log_positions_come_from_the_snapshot(
     kafka_sasl: Broker, lagging: str, times: list[int]
 ) -> None:
