@@ -44,7 +44,8 @@ def findings(place: Workplace) -> Iterator[Checked]:
     yield _store(place)
     for cluster in settings.clusters:
         yield from _cluster(place, cluster)
-    if settings.freshness_alert or any(sla.recipients for sla in settings.slas):
+    readers = [one.recipients for one in settings.slas] + [one.recipients for one in settings.digests]
+    if settings.freshness_alert or any(readers):
         yield _mail(place)
     for conn_id in sorted({webhook.connection for sla in settings.slas for webhook in sla.webhooks}):
         yield _webhook(place, conn_id)

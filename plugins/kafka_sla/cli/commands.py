@@ -23,7 +23,12 @@ def _check(place: Workplace, asked: argparse.Namespace) -> int:
     found = connection_findings(place, asked.connection) if asked.connection else findings(place)
     if asked.json:
         listed = list(found)
-        show_json([{"ok": one.ok, "text": one.text, "remediation": one.cure or None} for one in listed])
+        show_json(
+            [
+                {"ok": one.ok, "text": one.text, "remediation": one.cure or None, "entry": one.entry or None}
+                for one in listed
+            ]
+        )
         return int(not all(one.ok for one in listed))
     failed = False
     for finding in found:

@@ -142,9 +142,16 @@ def test_a_connection_that_is_not_defined_fails_and_the_rest_is_looked_at(connec
     assert any(line.startswith("ok   store: ") for line in lines)
 
 
-def test_recipients_need_a_mail_server(connect: Connect, capsys: Captured) -> None:
-    text = CONFIG.replace("connection: kafka_prod, ", "").replace("30s}", "30s, recipients: [a@example.com]}")
-    Path("kafka_sla.yml").write_text(text)
+@pytest.mark.parametrize(
+    "recipients",
+    [
+        lambda text: text.replace("30s}", "30s, recipients: [a@example.com]}"),
+        lambda text: f"{text}digests: [{{name: weekly, every: week, recipients: [a@example.com]}}]\n",
+    ],
+    ids=["sla", "digest"],
+)
+def test_recipients_need_a_mail_server(connect: Connect, capsys: Captured, recipients: Callable[[str], str]) -> None:
+    Path("kafka_sla.yml").write_text(recipients(CONFIG.replace("connection: kafka_prod, ", "")))
     (port,) = free_ports(1)
     extra = {"from_email": "sla@example.com", "disable_ssl": True, "disable_tls": True, "timeout": 2}
     connect("smtp_default", {"conn_type": "smtp", "host": "127.0.0.1", "port": port, "extra": extra})
@@ -161,11 +168,14 @@ def test_a_strange_cluster_is_checked_by_its_connection_and_gets_an_entry_that_f
     with DegradedBroker(kafka.bootstrap, hidden=frozenset({"__consumer_offsets"})) as broker:
         connect("kafka_eu", {"conn_type": "kafka", "extra": {**broker.client(), "session.timeout.ms": "45000"}})
         assert main(["check", "--connection", "kafka_eu"]) == 1
+        out = capsys.readouterr().out
+        assert main(["check", "--connection", "kafka_eu", "--json"]) == 1
 
-    out = capsys.readouterr().out
+    *others, last = json.loads(capsys.readouterr().out)
     assert "ok   keys of the connection that mean nothing here are ignored: session.timeout.ms" in out
     assert "FAIL __consumer_offsets may not be read" in out
     entry = out.partition("a cluster entry that fits:")[2]
+    assert last["entry"] == entry.strip("\n") + "\n" and not any(other["entry"] for other in others)
     assert "    sample_every: 5s\n" in entry
     slas = "slas: [{name: orders, group: cli-reader, topic: cli-orders, max_latency: 30s}]\n"
     (tmp_path / "fits.yml").write_text(f"{entry}{slas}")

@@ -396,7 +396,7 @@ def test_status_misses_and_check_are_also_json(capsys: Captured) -> None:
     assert json.loads(capsys.readouterr().out) == []
     main(["check", "--json"])
     found = json.loads(capsys.readouterr().out)
-    assert {"ok", "text", "remediation"} == set(found[0])
+    assert {"ok", "text", "remediation", "entry"} == set(found[0])
     assert found[0]["text"] == "configuration: 1 cluster, 1 SLA"
 
 
