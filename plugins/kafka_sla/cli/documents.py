@@ -91,7 +91,7 @@ def export_slo(place: Workplace, asked: argparse.Namespace) -> int:
     """Write the SLAs of the configuration; 1 when one of them does not fit."""
     import yaml
 
-    from kafka_sla.cli.console.progress import note
+    from kafka_sla.cli.console.progress import note, warn
     from kafka_sla.config.openslo.exported_documents import export_slos
 
     target, settings = asked.output and output_file(asked.output), place.settings
@@ -102,7 +102,7 @@ def export_slo(place: Workplace, asked: argparse.Namespace) -> int:
             unfit += document is None
             documents += [document] if document else []
             for text in notes:
-                note(f"{name}: {'not exported: ' if document is None else ''}{text}")
+                note(f"{name}: {text}") if document else warn(f"{name}: not exported: {text}")
     _write(target, yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True))
     return int(unfit > 0)
 
@@ -111,7 +111,7 @@ def import_slo(place: Workplace, asked: argparse.Namespace) -> int:
     """Print the SLAs of OpenSLO documents as entries of a configuration; 1 when one of them does not fit."""
     import yaml
 
-    from kafka_sla.cli.console.progress import note
+    from kafka_sla.cli.console.progress import warn
     from kafka_sla.config.openslo.imported_documents import import_slos
 
     target = asked.output and output_file(asked.output)
@@ -121,9 +121,9 @@ def import_slo(place: Workplace, asked: argparse.Namespace) -> int:
         slas += found.slas
         unfit += bool(found.problems)
         for text in found.problems:
-            note(f"{name}: not imported: {text}")
+            warn(f"{name}: not imported: {text}")
         for path in found.left_out:
-            note(f"{name}: left out: {path}")
+            warn(f"{name}: left out: {path}")
     _write(target, yaml.safe_dump({"slas": slas}, sort_keys=False, allow_unicode=True))
     return int(unfit > 0)
 

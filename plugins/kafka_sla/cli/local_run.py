@@ -96,18 +96,18 @@ def _evaluate(place: Workplace, run: Run) -> Iterator[Exception]:
         for name, found in steps.evaluate_all(place.settings, place.store, names, run.interval):
             say(name)
             if isinstance(found, Exception):
-                note(f"the SLA {name!r} was not judged: {found}")
+                warn(f"the SLA {name!r} was not judged: {found}")
                 _keep_unjudged(place, name, run.interval, found)
                 yield found
             elif found["damaged_files"]:
-                note(f"{name}: its sums lack {', '.join(found['damaged_files'])}, damaged: run kafka-sla store check")
+                warn(f"{name}: its sums lack {', '.join(found['damaged_files'])}, damaged: run kafka-sla store check")
 
 
 def _keep_unjudged(place: Workplace, name: str, interval: Interval, error: Exception) -> None:
     try:
         steps.keep_unjudged(place.store, name, interval, error)
     except KafkaSlaError as unkept:
-        note(f"why the SLA {name!r} was not judged could not be kept: {unkept}")
+        warn(f"why the SLA {name!r} was not judged could not be kept: {unkept}")
 
 
 def _publish(place: Workplace, run: Run, piece: Interval) -> None:
@@ -124,7 +124,8 @@ def _measure(place: Workplace, run: Run, piece: Interval) -> None:
     with _kept(place, run.clusters, piece, "validate", job), step(f"validate {piece}"):
         found = steps.validate(place.store, job)
     for text in found["notes"]:
-        note(text)
+        severity, _, broken = text.partition(": ")
+        warn(f"this does not hold of what was measured: {broken}") if severity == "warning" else note(text)
     with _kept(place, run.clusters, piece, "publish", job), step(f"publish {piece}"):
         steps.publish(place.store, job)
 
@@ -150,7 +151,7 @@ def _kept(
         try:
             steps.keep_failure(place.store, clusters, piece, name, error, job)
         except KafkaSlaError as unkept:
-            note(f"why {piece} was not measured could not be kept: {unkept}")
+            warn(f"why {piece} was not measured could not be kept: {unkept}")
         raise
 
 

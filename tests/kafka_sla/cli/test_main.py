@@ -175,7 +175,8 @@ def write_history() -> None:
 
 
 def test_history_from_files_becomes_a_miss_and_rows_to_export(capsys: Captured) -> None:
-    configured()
+    unread = "  - {name: unread, group: nobody, topic: payments, max_latency: 30s}\n"
+    configured(CONFIG.replace("slas:\n", f"slas:\n{unread}"))
     write_history()
     assert main(["import", "--log-offsets", "log.csv", "--committed-offsets", "commits.csv"]) == 0
     assert capsys.readouterr().out == "log.csv: 121 new rows\ncommits.csv: 168 new rows\n"
@@ -185,6 +186,8 @@ def test_history_from_files_becomes_a_miss_and_rows_to_export(capsys: Captured) 
     assert main(["run", "--from", "2026-11-01T08:00Z", "--to", "2026-11-01T08:20Z"]) == 0
     captured = capsys.readouterr()
     assert "measure 2026-11-01T08:00:00Z/2026-11-01T08:20:00Z with Spark: " in captured.err
+    said = "this does not hold of what was measured: consumer_latency: every group that an SLA names has rows"
+    assert f"kafka-sla: warning: {said} (observed absent: nobody" in captured.err
     line = captured.out.splitlines()[-1]
     assert line.startswith("payments within 30 s") and "(recovered)" in line
 
@@ -203,7 +206,7 @@ def test_history_from_files_becomes_a_miss_and_rows_to_export(capsys: Captured) 
     assert sum(row["records_consumed"] for row in rows) == 11_950
     asked = ["report", "--from", "2026-11-01T08:00Z", "--to", "2026-11-01T08:20Z", "--output", "r.html", "--json"]
     assert main(asked) == 0
-    assert json.loads(capsys.readouterr().out) == {"page": "r.html", "slas": ["payments within 30 s"]}
+    assert json.loads(capsys.readouterr().out) == {"page": "r.html", "slas": ["unread", "payments within 30 s"]}
     assert "payments within 30 s" in Path("r.html").read_text("utf-8")
     assert main(["export", "sla_misses", "--output", "misses.csv"]) == 0
     header, row = Path("misses.csv").read_text().splitlines()
@@ -448,19 +451,20 @@ def test_quiet_leaves_no_progress(capsys: Captured, quiet: bool) -> None:
     assert (captured.err == "") == quiet
 
 
-@pytest.mark.parametrize("quiet", [True, False])
-def test_quiet_leaves_no_notes_of_what_samples_beside_it(
-    capsys: Captured, monkeypatch: pytest.MonkeyPatch, quiet: bool
+def test_sampling_that_never_succeeded_fails_and_says_why_even_when_quiet(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configured("clusters: {prod: {connection: kafka_prod}}\n")
     nowhere = {"bootstrap.servers": f"127.0.0.1:{free_ports(1)[0]}"}
     monkeypatch.setenv("AIRFLOW_CONN_KAFKA_PROD", json.dumps({"conn_type": "kafka", "extra": nowhere}))
 
-    assert main(["sample", "--for", "1s", *(["--quiet"] if quiet else [])]) == 0
-    said = capsys.readouterr().err
+    assert main(["sample", "--for", "1s", "--quiet"]) == 1
+    printed = capsys.readouterr()
 
-    assert (said == "") == quiet
-    assert quiet or "note: no sample of prod" in said
+    *warnings, error = printed.err.splitlines()
+    assert printed.out == "" and warnings
+    assert all(said.startswith("kafka-sla: warning: no sample of prod: ") for said in warnings)
+    assert error.startswith("kafka-sla: no sample of prod succeeded, for the reasons above; see what `kafka-sla check`")
 
 
 def test_the_version_is_printed_without_loading_what_no_version_needs() -> None:
@@ -482,6 +486,14 @@ def test_the_help_names_every_exit_code(capsys: Captured) -> None:
         main(["run", "--help"])
     text = capsys.readouterr().out
     assert all(words in text for words in ("0 done", "1 failed", "2 usage error", "130 stopped"))
+
+
+def test_the_help_says_of_quiet_what_the_reference_says(capsys: Captured) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    reference = Path(__file__).parents[3] / "docs" / "reference" / "command-line.md"
+    assert "--quiet leaves results, warnings and errors" in capsys.readouterr().out
+    assert "`--quiet` leaves results, warnings and errors" in reference.read_text("utf-8")
 
 
 @pytest.mark.parametrize(

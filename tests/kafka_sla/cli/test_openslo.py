@@ -431,3 +431,11 @@ def test_documents_of_other_tools_and_parts_that_nothing_names_are_named_and_nev
     )
     assert "fast-burn: not imported: no SLO of the file names this AlertPolicy" in " ".join(notes.split())
     assert "errors: not imported: no SLO of the file names this SLI" in " ".join(notes.split())
+
+
+def test_what_was_not_imported_is_said_even_when_quiet(capsys: Captured) -> None:
+    Path("slo.yml").write_text(yaml.safe_dump_all([SLOTH, changed("spec.attachments", [])]))
+    assert main(["--quiet", "import-slo", "slo.yml"]) == 1
+    unfit, left_out = capsys.readouterr().err.splitlines()
+    assert unfit.startswith("kafka-sla: warning: document 1: not imported: it is prometheus/v1; ")
+    assert left_out == "kafka-sla: warning: orders: left out: spec.attachments"

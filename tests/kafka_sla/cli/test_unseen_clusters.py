@@ -107,9 +107,10 @@ def test_a_run_and_sampling_that_cannot_tell_a_blind_login_from_an_empty_cluster
     logged_in(kafka_sasl, "reader", monkeypatch)
 
     assert run("--quiet") == 0
-    (warning,) = capsys.readouterr().err.splitlines()
+    warning, absent = capsys.readouterr().err.splitlines()
     assert warning.startswith("kafka-sla: warning: cluster prod: 0 topics and 0 groups are seen")
     assert "DESCRIBE on the topics" in warning and "DESCRIBE on the groups" in warning
+    assert "does not hold of what was measured: consumer_latency: every group that an SLA names has rows" in absent
 
     assert main(["sample", "--for", "5s", "--every", "1s", "--quiet"]) == 0
     printed = capsys.readouterr()

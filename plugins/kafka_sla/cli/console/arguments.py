@@ -25,7 +25,7 @@ AIRFLOW_CONN_... defines it, else the folder {STORE_VARIABLE}, else ./{STORE_FOL
 Times are ISO-8601 in UTC (2026-11-01, 2026-11-01T02:00Z), or how long ago (2h, 1d12h), or now.
 Exit codes: 0 done; 1 failed (a broker, Spark, the store, a validation; a check that found a problem; a miss of an SLA
 with on_miss: fail); 2 usage error (command line, configuration, connection); 130 stopped.
-NO_COLOR is honored. --quiet leaves results and errors only, --debug adds tracebacks to errors."""
+NO_COLOR is honored. --quiet leaves results, warnings and errors, --debug adds tracebacks to errors."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -67,7 +67,7 @@ def _places() -> argparse.ArgumentParser:
     places = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     places.add_argument("--config", type=Path, metavar="FILE", help="the configuration")
     places.add_argument("--store", type=_folder, metavar="FOLDER", help="folder of the embedded store")
-    places.add_argument("--quiet", action="store_true", help="no progress and no notes")
+    places.add_argument("--quiet", action="store_true", help="no progress and no notes; warnings stay")
     places.add_argument("--debug", action="store_true", help="with an error, the traceback of the code")
     return places
 
