@@ -136,7 +136,7 @@ def _cluster(place: Workplace, cluster: Cluster) -> Iterator[Checked]:
     from kafka_sla.sources.kafka.probes.permissions import probe
 
     try:
-        found = probe(cluster, environment_connection(cluster.connection))
+        found = probe(cluster, environment_connection(cluster.connection, kind="brokers"))
     except KafkaSlaError as error:
         yield Checked(False, f"cluster {cluster.name}: {error}")
         return

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
 from kafka_sla.cli.console.context import Workplace
-from kafka_sla.cli.console.progress import Say, note, noting, warn
+from kafka_sla.cli.console.progress import note, noting, warn
 from kafka_sla.errors import BadRequest, KafkaUnreachable
 from kafka_sla.lake.lake import Lake
 from kafka_sla.model.entities import Cluster
 from kafka_sla.pipeline.sampling import Look, Pace, sample
 from kafka_sla.sources.unseen_clusters import Sight, blindness
-
-_LANDED = re.compile(r": \d+ new rows$")
-"""What sampling says of work that went well."""
 
 
 def sample_clusters(place: Workplace, names: Sequence[str], pace: Pace, lasting_s: float | None) -> int:
@@ -28,10 +24,10 @@ def sample_clusters(place: Workplace, names: Sequence[str], pace: Pace, lasting_
     if not logins:
         raise BadRequest("no cluster to sample has a connection; name one with --cluster")
     Lake(place.store).check_writable()
-    stop, say, sampled = threading.Event(), _saying(noting()), set[str]()
+    stop, say, sampled = threading.Event(), noting(), set[str]()
     with ThreadPoolExecutor(len(logins)) as pool:
         running = [
-            pool.submit(sample, place.store, cluster, login, pace, stop, say, _look(place, cluster, sampled))
+            pool.submit(sample, place.store, cluster, login, pace, stop, say, _look(place, cluster, sampled), warn)
             for cluster, login in logins
         ]
         try:
@@ -42,11 +38,6 @@ def sample_clusters(place: Workplace, names: Sequence[str], pace: Pace, lasting_
         landed = sum(each.result() for each in running)
     _check_sampled([cluster.name for cluster, _ in logins if cluster.name not in sampled])
     return landed
-
-
-def _saying(progress: Say) -> Say:
-    """All but the rows that were landed is a loss: of a poll, of log ends, of time until the store takes them."""
-    return lambda text: progress(text) if _LANDED.search(text) else warn(text)
 
 
 def _check_sampled(never: Sequence[str]) -> None:

@@ -41,8 +41,8 @@ class Pace:
 class _Landing:
     """Batches on their way into the store, one after the other, while polling goes on."""
 
-    def __init__(self, store: Store, cluster: Cluster, say: Say) -> None:
-        self._store, self._cluster, self._say, self._rows = store, cluster, say, 0
+    def __init__(self, store: Store, cluster: Cluster, say: Say, warn: Say) -> None:
+        self._store, self._cluster, self._say, self._warn, self._rows = store, cluster, say, warn, 0
         self._given: SimpleQueue[Batch | None] = SimpleQueue()
         self._waiting: deque[Batch] = deque()
         self._broken: Exception | None = None
@@ -51,7 +51,7 @@ class _Landing:
 
     def add(self, batch: Batch) -> None:
         for note in batch.notes:
-            self._say(f"{self._cluster.name}: {note}")
+            self._warn(f"{self._cluster.name}: {note}")
         self._given.put(batch)
 
     def finish(self) -> int:
@@ -70,7 +70,7 @@ class _Landing:
                 self._try()
         except Exception as error:  # told by `finish`
             self._broken = error
-            self._say(f"{self._cluster.name}: nothing more is landed: {error!r}")
+            self._warn(f"{self._cluster.name}: nothing more is landed: {error!r}")
 
     def _try(self) -> None:
         before = self._rows
@@ -79,7 +79,7 @@ class _Landing:
         try:
             self._land()
         except KafkaSlaError as error:
-            self._say(f"{self._cluster.name}: {len(self._waiting)} batches wait for the store: {error}")
+            self._warn(f"{self._cluster.name}: {len(self._waiting)} batches wait for the store: {error}")
         else:
             self._say(f"{self._cluster.name}: {self._rows - before} new rows")
 
@@ -99,15 +99,17 @@ def sample(
     stop: threading.Event,
     say: Say,
     look: Look = lambda _: None,
+    warn: Say | None = None,
 ) -> int:
     """Polls until `stop` is set, then lands what is left; answers how many rows were landed. `look` is shown the first
-    sample of each batch, and what it raises ends the sampling."""
-    sampler, landing = Sampler(cluster, connection, pace.window_ms), _Landing(store, cluster, say)
+    sample of each batch, and what it raises ends the sampling. `warn` is told what is lost or late; None: `say`."""
+    warn = warn or say
+    sampler, landing = Sampler(cluster, connection, pace.window_ms), _Landing(store, cluster, say, warn)
     batch, looked = time.time() // pace.land_s, False
     try:
         while not stop.is_set():
             began = time.time()
-            if _poll(sampler, cluster, say) and not looked:
+            if _poll(sampler, cluster, warn) and not looked:
                 look(sampler)
                 looked = True
             if began // pace.land_s != batch:
@@ -120,11 +122,11 @@ def sample(
     return landed
 
 
-def _poll(sampler: Sampler, cluster: Cluster, say: Say) -> bool:
+def _poll(sampler: Sampler, cluster: Cluster, warn: Say) -> bool:
     try:
         sampler.sample()
     except KafkaUnreachable as error:
-        say(f"no sample of {cluster.name}: {error}")
+        warn(f"no sample of {cluster.name}: {error}")
         return False
     return True
 

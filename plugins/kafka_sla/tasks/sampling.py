@@ -128,4 +128,4 @@ def _sample(settings: Settings, store: Store, cluster: Cluster, login: Connectio
             log.warning("%s: %s", cluster.name, text)
 
     pace = Pace(poll_s=(cluster.sample_every_ms or 0) / 1_000, window_ms=settings.window_ms)
-    return sample(store, cluster, login, pace, stop, log.info, look)
+    return sample(store, cluster, login, pace, stop, log.info, look, log.warning)

@@ -59,7 +59,7 @@ class Workplace:
         if self.folder:
             return Store.embedded(self.folder)
         if os.environ.get(variable_of(self.settings.store_connection)):
-            return Store.from_connection(environment_connection(self.settings.store_connection))
+            return Store.from_connection(environment_connection(self.settings.store_connection, kind="store"))
         return Store.embedded(Path(os.environ.get(STORE_VARIABLE) or STORE_FOLDER))
 
     @cached_property
@@ -100,4 +100,4 @@ class Workplace:
     @property
     def smtp(self) -> Connection | None:
         named = self.settings.smtp_connection
-        return environment_connection(named) if named else None
+        return environment_connection(named, kind="mail") if named else None
