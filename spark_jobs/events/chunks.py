@@ -80,17 +80,19 @@ class Configurations:
         other[1:] &= (number[1:] != number[:-1]) & (number[:-1] != NONE)
         return np.flatnonzero(other)
 
-    def renewals(self, places: pa.Table) -> Renewals:
-        """Which of these topic-partitions were created again, and between which instants."""
+    def renewals(self, places: pa.Table) -> tuple[Renewals, Bools]:
+        """Which of these topic-partitions were created again, and between which instants; and which of them are not
+        there any more, because the new topic has fewer."""
         nothing = np.zeros(0, dtype=np.int64)
         if not len(self._renewed):
-            return Renewals(nothing, nothing, nothing)
+            return Renewals(nothing, nothing, nothing), nothing > 0
         names = zip(places["cluster"].to_pylist(), places["topic"].to_pylist(), strict=True)
         topic = np.array([self.topics.get(name, NONE) for name in names], dtype=np.int64)
         pairs = [(np.flatnonzero(topic == self.topic[row]), row) for row in self._renewed.tolist()]
         partition = np.concatenate([found for found, _ in pairs])
         row = np.concatenate([np.full(len(found), row) for found, row in pairs])
-        return Renewals(partition, self.at[row - 1], self.at[row])
+        gone = ints(places, "partition")[partition] >= ints(self.rows, "partitions")[row]
+        return Renewals(partition, self.at[row - 1], self.at[row]), gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,9 +217,20 @@ def _chunk(events: TaskEvents, configurations: Configurations, first: int, last:
     polled, looked_up = (flagged(points.rows, flag) for flag in (POLLED, LOOKED_UP))
     seen = Seen(points.place, at, offset, log_start, polled, looked_up)
     read = _believed(RangeRows(ranges.place, *(ints(ranges.rows, name) for name in _OF_RANGES)))
-    renewed = configurations.renewals(events.places.slice(first, last - first))
+    renewed, gone = configurations.renewals(events.places.slice(first, last - first))
+    if gone.any():
+        seen = _emptied(seen, renewed.partition[gone], renewed.at[gone])
     timeline = Timeline(last - first, seen, renewed, read, partial(_standing, events.commits.between(first, last)))
     return _with_commits(timeline, configurations, events, first, last)
+
+
+def _emptied(seen: Seen, partition: Ints, at: Ints) -> Seen:
+    """With a poll of each of these partitions that found nothing: a topic that was created again does not have them,
+    and no poll will say that their logs are over."""
+    nothing, true = np.zeros(len(at), dtype=np.int64), np.ones(len(at), dtype=np.bool_)
+    polls = Seen(partition, at, nothing, nothing, true, ~true)
+    both = Seen(*(np.concatenate([getattr(of, name) for of in (seen, polls)]) for name in Seen.__slots__))
+    return both.take(np.lexsort((both.offset, both.at, both.partition)))
 
 
 def _believed(read: RangeRows) -> RangeRows:

@@ -60,6 +60,7 @@ LAYOUTS = {
             ("cleanup_policy", NAME),
             ("retention_ms", pa.int64()),
             ("topic_id", NAME),
+            ("partitions", pa.int64()),
         ]
     ),
     LATENCY: pa.schema(

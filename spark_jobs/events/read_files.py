@@ -217,6 +217,7 @@ def _configurations(rows: pa.Table) -> dict[str, Any]:
         "cleanup_policy": pc.dictionary_encode(either_way),
         "retention_ms": rows["retention_ms"],
         "topic_id": pc.dictionary_encode(rows["topic_id"].combine_chunks()),
+        "partitions": rows["partitions"],
     }
 
 
@@ -264,7 +265,7 @@ _COLUMNS = {
     LOG_OFFSETS.name: LOG_OFFSETS.names,
     RECORD_RANGES.name: RECORD_RANGES.names,
     COMMITTED_OFFSETS.name: COMMITTED_OFFSETS.names,
-    TOPIC_CONFIGS.name: ("cluster", "topic", "at", "cleanup_policy", "retention_ms", "topic_id"),
+    TOPIC_CONFIGS.name: ("cluster", "topic", "at", "cleanup_policy", "retention_ms", "topic_id", "partitions"),
 } | {
     table: ("cluster", "group", "topic", "partition", "window_end", "load_id", *columns)
     for table, columns in {

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from kafka_sla.model.tables import TOPIC_CONFIGS
+from kafka_sla.spark_jobs.numeric.positions import AROUND, RECREATED
 from tests.spark_jobs.conftest import Row, at, commit, point, read, record, void
 
 Measure = Callable[..., list[Row]]
@@ -133,3 +134,27 @@ def test_ranges_that_are_read_later_count_for_the_lower_offsets_of_a_group_that_
     ranges = [read(60, 20, 30, 40, 60), void(120, 5, 9)]
     assert measure(points, commits, 120, 180, ranges=ranges)[0]["records_consumed"] == 1
     assert measure(points, commits, 120, 180, ranges=ranges[::-1])[0]["records_consumed"] == 1
+
+
+def test_a_partition_that_a_topic_has_no_more_since_it_was_created_again_is_not_measured_against_its_first_life(
+    measure: Measure,
+) -> None:
+    """Twice between two snapshots: from three partitions to five and to two. The group follows, a second behind."""
+    lives = [(0, 235, 0), (240, 415, 240), (420, 541, 420)]
+    commits = [
+        commit(t + 1, t - begun, partition=p)
+        for begun, end, since in lives
+        for t in range(since, end, 5)
+        for p in (0, 2)
+        if p == 0 or t < 420
+    ]
+    points = [point(t, t, log_start_offset=0, partition=p) for t in (0, 60, 120, 180) for p in (0, 2)]
+    points += [point(t, t - 420, log_start_offset=0) for t in (480, 540)]
+    seen = [config(t, "delete") | {"topic_id": name, "partitions": n} for t, name, n in [(180, "a", 3), (480, "c", 2)]]
+
+    rows = measure(points, commits, 0, 540, facts={TOPIC_CONFIGS: seen})
+
+    gone = [row for row in rows if row["partition"] == 2]
+    assert [row["unknown_reason"] for row in gone[3:]] == [AROUND] * 4 + [RECREATED] * 2
+    assert max(row["records_latency_max_ms"] or 0 for row in gone) < 60_000
+    assert [row["unknown_reason"] for row in rows if row["partition"] == 0][-1] is None
