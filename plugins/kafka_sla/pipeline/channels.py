@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from kafka_sla.ledger.notices.outbox import MAIL
@@ -15,6 +15,12 @@ class Audience:
 
     team: str
     channels: Sequence[str]
+    alerts: Collection[str] = ()
+    """Severities of burns that they want to hear of."""
+
+
+def audience_of(sla: Sla, channels: Sequence[str]) -> Audience:
+    return Audience(sla.team, channels, {pair.severity for pair in sla.burn_pairs})
 
 
 def channels_of(sla: Sla) -> list[str]:

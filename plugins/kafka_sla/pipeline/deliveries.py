@@ -15,7 +15,7 @@ from kafka_sla.lake.queries.pace_rows import published_catch_ups
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice
 from kafka_sla.ledger.notices.incidents import IncidentNotice
-from kafka_sla.ledger.notices.notice_queue import Batch, NoticeQueue, NotReachedHere
+from kafka_sla.ledger.notices.notice_queue import Batch, NoticeQueue
 from kafka_sla.ledger.notices.outbox import ASSET, MAIL, Notice
 from kafka_sla.model.entities import Connection, Interval, Notifier, Sla, Webhook
 from kafka_sla.notifications import smtp as mail
@@ -29,7 +29,7 @@ from kafka_sla.notifications.webhooks.event import WebhookEvent, event_of
 from kafka_sla.notifications.webhooks.formats import PAUSE, REPEATED, UNHURRIED
 from kafka_sla.pipeline.channels import destination, notifiers_of, webhooks_of
 from kafka_sla.pipeline.judged_time import attainments
-from kafka_sla.pipeline.news import as_it_is
+from kafka_sla.pipeline.news import as_it_ended
 from kafka_sla.sources.external_offsets import Login
 
 N = TypeVar("N", Notice, BurnNotice)
@@ -74,12 +74,18 @@ class Deliveries:
         forget = [channel for channel, hook in webhooks.items() if self.login and hook.format in REPEATED]
         unhurried = [channel for channel, hook in webhooks.items() if hook.format in UNHURRIED]
         try:
-            but = [ASSET] if self.login else [ASSET, *webhooks]
+            but = [ASSET, *([] if self.login else webhooks), *([MAIL] if self._lacks_a_server() else [])]
             return queue.deliver_together(
                 send, causes, self.slas, channels, address=self._address, but=but, unhurried=unhurried, pause=PAUSE
             )
         finally:
             queue.repeat_together(send, self.slas, forget, address=self._address)
+
+    def _lacks_a_server(self) -> bool:
+        """Whether there is somebody to mail and a mail server that another process can reach. A configuration without
+        one mails nobody."""
+        mailed = any(self._sla(name).recipients for name in self.slas)
+        return mailed and not self.smtp and bool(self.settings.smtp_connection)
 
     def _address(self, sla: str, channel: str) -> object:
         """Who hears of it by now; nobody of an SLA that the configuration does not have any more."""
@@ -130,14 +136,13 @@ class Deliveries:
             call(notifier, sla, message)
         elif receiver and self.login:
             webhook.send(self.login(receiver.connection), receiver, event(self._known, message))
-        elif message.channel == MAIL and sla.recipients:
-            if not self.smtp:
-                raise NotReachedHere
+        elif message.channel == MAIL and self.smtp and sla.recipients:
             by_mail(self.smtp)
 
     def _mail_miss(self, smtp: Connection, sla: Sla, notice: Notice) -> None:
-        ended = as_it_is(self.ledger, notice).end if notice.kind == "opened" else None  # if it waited for a server
-        around = Interval(notice.miss.start - _PLOT_BEFORE, ended or max(self.until, notice.miss.opened_at))
+        over = as_it_ended(self.ledger, notice) if notice.kind == "opened" else None  # it may have waited for a server
+        end = over.end if over else None
+        around = Interval(notice.miss.start - _PLOT_BEFORE, end or max(self.until, notice.miss.opened_at))
         windows = self.ledger.verdicts.windows(sla, around)
         beside = surroundings(self.ledger, sla, notice.miss, around.end)
         if notice.kind == "opened":

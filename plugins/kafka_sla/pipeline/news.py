@@ -17,7 +17,7 @@ from kafka_sla.model.entities import Interval, Miss
 from kafka_sla.pipeline.channels import Audience
 from kafka_sla.sla.burn import Burn
 
-_JUST_BEFORE = timedelta(milliseconds=1)
+_JUST = timedelta(milliseconds=1)
 _REMEMBERED = timedelta(days=62)
 """What began longer before the interval is not asked again whether it is over."""
 
@@ -29,9 +29,8 @@ def queue_misses(ledger: Ledger, interval: Interval, run_url: str | None, audien
     """Queue what each channel has not heard of misses; answers how much."""
     queued = sum(_of_interval(ledger, name, interval, run_url, audience) for name, audience in audiences.items())
     for opened in ledger.outbox.queue.without_end(list(audiences), interval.start - _REMEMBERED):
-        if opened.channel in audiences[opened.miss.sla].channels:
-            over = as_it_is(ledger, opened)
-            queued += ledger.outbox.enqueue(Notice("recovered", over, run_url, channel=opened.channel))
+        if opened.channel in audiences[opened.miss.sla].channels and (over := as_it_ended(ledger, opened)):
+            queued += ledger.outbox.end(opened, over, run_url)
     return queued
 
 
@@ -48,13 +47,16 @@ def _of_interval(ledger: Ledger, sla: str, interval: Interval, run_url: str | No
     return queued
 
 
-def as_it_is(ledger: Ledger, opened: Notice) -> Miss:
-    """The miss that is told to be open, or what it has become; as far as it was known where nothing is left of it."""
+def as_it_ended(ledger: Ledger, opened: Notice) -> Miss | None:
+    """The miss that was told to open, or what it has become; as far as it was known where nothing is left of it. None:
+    it goes on."""
     told = opened.miss
-    until = max(opened.known_until or told.opened_at, told.opened_at)
+    until = max(opened.known_until or told.opened_at, told.start + _JUST)
     there = ledger.verdicts.misses(told.sla, Interval(told.start, until))
-    own = [miss for miss in there if miss.id == told.id]
-    return (own or there or [replace(told, end=until)])[-1]
+    own = [miss for miss in there if miss.id == told.id] or there
+    if not own:
+        return replace(told, end=until)
+    return own[-1] if own[-1].end else None
 
 
 def queue_burns(
@@ -72,20 +74,19 @@ def queue_burns(
     for found in burns:
         behind, audience = heard[found.id].behind if found.id in heard else explain(found), audiences[found.sla]
         for channel in audience.channels:
-            for kind in ("began", "over") if found.end else ("began",):
-                notice = BurnNotice(kind, found, run_url, channel, behind=behind, team=audience.team)
-                queued += ledger.burn_notices.enqueue(notice)
+            began = BurnNotice("began", found, run_url, channel, behind=behind, team=audience.team)
+            queued += found.severity in audience.alerts and ledger.burn_notices.enqueue(began)
+            queued += found.end is not None and ledger.burn_notices.enqueue(replace(began, kind="over"))
     for began in ledger.burn_notices.queue.without_end(list(audiences), interval.start - _REMEMBERED):
         if began.channel in audiences[began.burn.sla].channels:
-            over = replace(began, kind="over", burn=_burn_as_it_ended(ledger, began), run_url=run_url)
-            queued += ledger.burn_notices.enqueue(over)
+            queued += ledger.burn_notices.end(began, _burn_as_it_ended(ledger, began), run_url)
     return queued
 
 
 def _burn_as_it_ended(ledger: Ledger, began: BurnNotice) -> Burn:
     told = began.burn
     until = max(began.known_until or told.start, told.start)
-    there = ledger.burns.of([told.sla], Interval(told.start - _JUST_BEFORE, until))
+    there = ledger.burns.of([told.sla], Interval(told.start - _JUST, until))
     same = [burn for burn in there if burn.severity == told.severity and burn.end]
     own = [burn for burn in same if burn.id == told.id]
     return (own or same or [replace(told, end=until)])[-1]

@@ -41,7 +41,7 @@ from kafka_sla.model.tables import (
 )
 from kafka_sla.pipeline.burn_alerts import judge_burns
 from kafka_sla.pipeline.burn_causes import bad_time_behind
-from kafka_sla.pipeline.channels import Audience, channels_of
+from kafka_sla.pipeline.channels import audience_of, channels_of
 from kafka_sla.pipeline.evidence_reader import explained
 from kafka_sla.pipeline.expiry import with_expiry
 from kafka_sla.pipeline.news import queue_burns, queue_misses
@@ -280,7 +280,7 @@ def notify(
     from kafka_sla.pipeline.deliveries import Deliveries
 
     ledger, lake = Ledger(store), Lake(store).remembering()
-    audiences = {sla.name: Audience(sla.team, channels_of(sla)) for sla in map(settings.sla, slas)}
+    audiences = {sla.name: audience_of(sla, channels_of(sla)) for sla in map(settings.sla, slas)}
     queued = queue_misses(ledger, interval, run_url, audiences)
     queued += queue_burns(ledger, interval, run_url, audiences, partial(bad_time_behind, settings, ledger, lake))
     waiting = Deliveries(settings, slas, ledger, lake, interval.end, smtp, call, call_of_burn, login)
@@ -298,7 +298,7 @@ def announce(
     """Make what is new about misses and burns that the interval may have changed events for other DAGs, each once,
     whether or not people can be reached."""
     ledger, lake = Ledger(store), Lake(store).remembering()
-    audiences = {sla.name: Audience(sla.team, [ASSET]) for sla in map(settings.sla, slas)}
+    audiences = {sla.name: audience_of(sla, [ASSET]) for sla in map(settings.sla, slas)}
     queued = queue_misses(ledger, interval, None, audiences)
     queued += queue_burns(ledger, interval, None, audiences, partial(bad_time_behind, settings, ledger, lake))
     sent = ledger.outbox.queue.deliver(announcer, slas, [ASSET])

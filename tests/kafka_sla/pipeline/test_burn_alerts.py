@@ -31,6 +31,7 @@ from kafka_sla.pipeline.burn_alerts import judge_burns
 from kafka_sla.pipeline.channels import Audience
 from kafka_sla.pipeline.judged_time import judged_time, lookbacks
 from kafka_sla.pipeline.news import queue_burns
+from kafka_sla.sla.burn import Burn
 from kafka_sla.sla.exclusion_request import exclusion_request
 from kafka_sla.sla.rollups import HOUR_MS, RecordStats, judged
 from tests.kafka_sla.loads import at
@@ -89,7 +90,7 @@ def told(ledger: Ledger, interval: Interval) -> list[tuple[str, str]]:
 
 
 def queue(ledger: Ledger, interval: Interval) -> None:
-    queue_burns(ledger, interval, None, {"payments": Audience("", ["mail"])}, lambda _: None)
+    queue_burns(ledger, interval, None, {"payments": Audience("", ["mail"], {"page", "ticket"})}, lambda _: None)
 
 
 def apart(notices: Sequence[BurnNotice]) -> list[str]:
@@ -243,3 +244,18 @@ def test_other_dags_hear_of_each_burn_once(ledger: Ledger, store: Store) -> None
         ("began", "payments", "page", "asset"),
         ("over", "payments", "page", "asset"),
     ]
+
+
+def test_a_burn_that_late_facts_moved_to_the_end_of_its_interval_goes_on_as_the_one_that_was_told(
+    ledger: Ledger,
+) -> None:
+    def judged_to(identity: str, start: str, end: str | None, interval: Interval) -> list[tuple[str, str]]:
+        found = Burn(identity, "payments", "a", "page", at(start), at(end) if end else None, 20.0, PAGE)
+        ledger.burns.replace(["payments"], interval, lambda *_: [found])
+        return told(ledger, interval)
+
+    first, second = Interval(at("9:55"), at("10:00")), Interval(at("10:00"), at("10:30"))
+    assert judged_to("b1", "9:58", None, first) == [("began", "09:58")]
+    assert judged_to("b2", "10:00", None, first) == []
+    assert judged_to("b2", "10:00", "10:20", second) == [("over", "10:00")]
+    assert told(ledger, Interval(at("10:30"), at("10:35"))) == []

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event
+from typing import Any
 
 import pytest
 
+from demo.postgres import postgres
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
-from kafka_sla.errors import MailServerUnavailable
+from kafka_sla.errors import MailRefused, MailServerUnavailable, ReceiverUnavailable, WebhookRefused
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import BurnPair, Cluster, Connection, Miss, Sla, Webhook, WebhookFormat
 from kafka_sla.pipeline import steps
@@ -290,6 +295,106 @@ def test_a_burn_whose_alerts_are_taken_away_is_over_and_told_to_be(world: World,
     assert world.states() <= OVER
     assert not world.ledger.burns.of([sla.name])
     assert len(world.ledger.burns.of([sla.name], span("8:00", "10:00"))) == 1
+
+
+def test_what_was_told_and_is_gone_is_over_although_another_miss_is_open_by_now(world: World) -> None:
+    """Edited to a shorter `for`, the miss shrinks; then late facts take it back. The other began after its end."""
+    long = told(world, replace(SLA, for_ms=600_000))
+    short = replace(long, for_ms=120_000)
+    world.run("10:00", "10:15", "g" + 14 * "b", long)
+    minutes_pass(world.store, 10)
+    world.judge("10:00", "10:15", "gbbbgggbbbbbbbb", short)
+    world.judge("10:00", "10:15", "gggggggbbbbbbbb", short)
+    for _ in range(2):
+        world.notify(short, start="10:10", end="10:15")
+
+    assert len(world.states() & OVER) == len(world.states() - OVER) == 1
+    assert len(world.receiver.states) == 2
+
+
+def test_an_end_that_could_not_be_sent_is_taken_back_when_the_miss_goes_on(world: World) -> None:
+    sla = told(world)
+    world.run("10:00", "10:05", "gbbbb", sla)
+    minutes_pass(world.store, 10)
+    world.receiver.failures = 99
+    with pytest.raises(ReceiverUnavailable):
+        world.run("10:00", "10:05", "gbbbg", sla)
+    world.receiver.failures = 0
+    world.run("10:00", "10:10", "gbbbbbbbbb", sla)
+    assert not world.states() & OVER
+
+    good_hour(world, sla)
+    assert world.states() <= OVER
+
+
+def test_other_dags_hear_each_time_that_a_miss_goes_on_and_ends(tmp_path: Path) -> None:
+    store, kinds = Store.embedded(tmp_path), list[str]()
+    settings, ledger = Settings((Cluster("a", None),), (SLA,)), Ledger(store)
+    for end, letters in [("10:05", "gbbbg"), ("10:10", "gbbbbbbbbb"), ("10:15", "gbbbbbbbbbggggg")]:
+        interval = span("10:00", end)
+        ledger.verdicts.replace(SLA, interval, windows("10:00", letters, SLA), lambda w: judging.misses(SLA, w))
+        steps.announce(settings, store, [SLA.name], interval, lambda one: kinds.append(one.kind), lambda _: None)
+
+    assert kinds == ["opened", "recovered"] * 2
+
+
+def test_an_address_that_is_refused_keeps_no_others_from_what_they_were_told_of_together(mails: World) -> None:
+    first, second = mailed_to("billing", *slas(2))
+    judge_slow(mails, first, second)
+    mails.notify(first, second)
+    mistyped = replace(first, recipients=("billling@example.com",))
+    mails.box.refused = ("billling@example.com",)
+    judge_slow(mails, mistyped, second, end=True)
+    with pytest.raises(MailRefused):
+        mails.notify(mistyped, second)
+
+    assert [to for to, _ in mails.mailed()] == ["billing@example.com"] * 2
+
+
+def test_nobody_hears_that_what_is_not_alerted_on_any_more_began(world: World) -> None:
+    sla = told(world, BURNING)
+    put_burning(world.ledger, at("8:00"), 60 * "g" + 15 * "b", sla)
+    without = replace(sla, burn_pairs=())
+    put_burning(world.ledger, at("9:15"), "ggggg", without)
+    world.notify(without, start="9:15", end="9:20")
+
+    assert not world.receiver.bodies
+
+
+def test_runs_of_some_of_the_slas_of_a_message_send_none_of_it_twice(tmp_path: Path) -> None:
+    """One run waits for the receiver with the message of three, when another one comes for two of them."""
+    known = [replace(sla, recipients=(), webhooks=(Webhook("receiver", "json"),)) for sla in slas(3)]
+    names, settings = [sla.name for sla in known], Settings((Cluster("main", None),), tuple(known))
+    down, sending, go_on, said = [True], Event(), Event(), list[str]()
+
+    def handle(_: Receiver, __: str, ___: dict[str, str], body: Any) -> int:
+        if down[0]:
+            return 400
+        sending.set()
+        assert go_on.wait(60)
+        said.extend(one["sla"] for one in body["misses"])
+        return 200
+
+    with TemporaryDirectory() as folder, postgres(Path(folder) / "data", durable=False) as urls:
+        store = Store(str(tmp_path / "warehouse"), urls["kafka_sla"])
+        ledger = Ledger(store)
+        ledger.open(writing=True)
+        judged(ledger, known, [slow(sla) for sla in known])
+        with serving(Receiver(handle)) as webhook, ThreadPoolExecutor(2) as pool:
+
+            def run(some: list[str]) -> None:
+                steps.notify(settings, store, some, INTERVAL, None, RUN, login=lambda _: webhook)
+
+            with pytest.raises(WebhookRefused):
+                run(names)
+            down[0] = False
+            whole = pool.submit(run, names)
+            assert sending.wait(60)
+            run(names[1:])
+            go_on.set()
+            whole.result(timeout=60)
+
+    assert sorted(said) == sorted(names)
 
 
 def text_of(mail: object) -> str:

@@ -60,20 +60,21 @@ class BurnNotices:
                 return False
             if told:
                 notice = replace(notice, team=_notice(told[0]).team)
-            connection.execute(
-                insert(BURN_NOTICES).values(
-                    burn_id=burn.id,
-                    kind=notice.kind,
-                    channel=notice.channel,
-                    sla=burn.sla,
-                    severity=burn.severity,
-                    start_at=burn.start,
-                    known_until=burn.end or burn.start,
-                    thread=told[0].thread if told else burn.id,
-                    notice=_NOTICE.dump_json(notice).decode(),
-                    queued_at=datetime.now(UTC),
-                )
-            )
+            connection.execute(insert(BURN_NOTICES).values(_row(notice, told[0].thread if told else burn.id)))
+            return True
+
+    def end(self, began: BurnNotice, burn: Burn, run_url: str | None) -> bool:
+        """Queue, under what was told to begin, that the burn it has become is over, unless that was queued, or it goes
+        on by now. Was it queued?"""
+        t = BURN_NOTICES.c
+        with self._database.writing(lock_of(burn.sla)) as connection:
+            of_it = t.sla == burn.sla, t.thread == began.thread, t.channel == began.channel
+            told = connection.execute(select(t.kind, t.burn_id, _OPEN.label("goes_on")).where(*of_it)).all()
+            if any(row.goes_on or row.kind == "over" for row in told):
+                return False
+            over = replace(began, kind="over", burn=burn, run_url=run_url)
+            row = _row(over, began.thread) | {"burn_id": told[0].burn_id}
+            connection.execute(insert(BURN_NOTICES).values(row))
             return True
 
     def reported(self, burns: Sequence[Burn]) -> dict[str, BurnNotice]:
@@ -86,11 +87,27 @@ class BurnNotices:
 def _told(connection: Connection, notice: BurnNotice) -> list[Row[Any]]:
     """What the channel heard of this burn, or of one of its severity that overlapped it and is none any more."""
     t, burn = BURN_NOTICES.c, notice.burn
-    moved = and_(t.known_until > burn.start, ~exists().where(SLA_BURNS.c.burn_id == t.burn_id))
+    moved = and_(t.known_until >= burn.start, ~exists().where(SLA_BURNS.c.burn_id == t.burn_id))
     if burn.end is not None:
         moved = and_(moved, t.start_at < burn.end)
     rows = select(BURN_NOTICES).where(t.sla == burn.sla, t.severity == burn.severity, t.channel == notice.channel)
     return list(connection.execute(rows.where(or_(t.burn_id == burn.id, moved)).order_by(t.seq)))
+
+
+def _row(notice: BurnNotice, thread: str) -> dict[str, Any]:
+    burn = notice.burn
+    return {
+        "burn_id": burn.id,
+        "kind": notice.kind,
+        "channel": notice.channel,
+        "sla": burn.sla,
+        "severity": burn.severity,
+        "start_at": burn.start,
+        "known_until": burn.end or burn.start,
+        "thread": thread,
+        "notice": _NOTICE.dump_json(notice).decode(),
+        "queued_at": datetime.now(UTC),
+    }
 
 
 def _notice(row: Row[Any]) -> BurnNotice:

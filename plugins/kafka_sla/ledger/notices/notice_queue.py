@@ -30,10 +30,6 @@ def _one_for_all(sla: str, channel: str) -> object:
     return channel
 
 
-class NotReachedHere(Exception):
-    """Raised by who sends: another process can, so that the notices wait."""
-
-
 @dataclass(frozen=True, slots=True)
 class Waiting(Generic[N]):
     """Where notices wait, and what of them is an incident. The table has the columns `seq`, `kind`, `channel`, `sla`,
@@ -103,7 +99,7 @@ class NoticeQueue(Generic[N]):
         def send_row(_: Connection, rows: Sequence[Row[Any]]) -> None:
             send(self._waiting.read(rows[0]))
 
-        return self._drain(self._unsent(slas, channels, but), slas, lambda _, row: [row], send_row)
+        return self._drain(self._unsent(slas, channels, but), slas, lambda _, row: [row], send_row, _one_for_all)
 
     def deliver_together(
         self,
@@ -131,12 +127,13 @@ class NoticeQueue(Generic[N]):
         def take(connection: Connection, lead: Row[Any]) -> list[Row[Any]]:
             own = address(lead.sla, lead.channel)
             unsent = self._unsent(slas, None, ()).where(t.batch == lead.batch).order_by(t.seq)
-            return [row for row in connection.execute(unsent) if address(row.sla, row.channel) == own]
+            free = unsent.with_for_update(of=self._table, skip_locked=True)  # a run of other SLAs may send some of them
+            return [row for row in connection.execute(free) if address(row.sla, row.channel) == own]
 
         def send_batch(connection: Connection, rows: Sequence[Row[Any]]) -> None:
             send(self._batch(connection, rows, address))
 
-        return self._drain(waiting.where(t.batch.is_not(None)), slas, take, send_batch)
+        return self._drain(waiting.where(t.batch.is_not(None)), slas, take, send_batch, address)
 
     def without_end(self, slas: Sequence[str], since: datetime) -> list[N]:
         """Of what began after `since`: the notices that it did, to every channel whose end was not queued, although it
@@ -223,10 +220,11 @@ class NoticeQueue(Generic[N]):
         slas: Sequence[str] | None,
         take: Callable[[Connection, Row[Any]], list[Row[Any]]],
         send: Callable[[Connection, Sequence[Row[Any]]], None],
+        address: Address,
     ) -> int:
         """Send what is to be told, the oldest of these rows first, with what `take` finds beside each; answers how many
         notices were sent."""
-        left: set[int] = set()
+        left: dict[int, Row[Any]] = {}
         errors: list[Exception] = []
         unavailable: set[str] = set()
         sent = 0
@@ -237,13 +235,13 @@ class NoticeQueue(Generic[N]):
                     break
                 together = take(connection, row)
                 seqs = [one.seq for one in together]
+                if _is_behind(row, left.values(), address):
+                    left.update(zip(seqs, together, strict=True))
+                    continue
                 try:
                     send(connection, together)
-                except NotReachedHere:
-                    left.update(seqs)
-                    continue
                 except Exception as error:
-                    left.update(seqs)
+                    left.update(zip(seqs, together, strict=True))
                     errors.append(error)
                     if isinstance(error, ReceiverUnavailable):
                         unavailable.add(row.channel)
@@ -260,13 +258,14 @@ class NoticeQueue(Generic[N]):
     ) -> Select[Any]:
         """The oldest of these rows that nobody else is sending; never an end before its beginning is sent, nor what
         follows in an incident before what was first, nor what waits for a channel that is unavailable. What waits of
-        other SLAs keeps nothing waiting."""
+        other SLAs keeps nothing waiting, nor what was `left`, which may go to others."""
         t, first = self._table.c, self._table.alias("first")
         waits = exists().where(
             or_(first.c.thread == t.thread, first.c.incident == t.incident),
             first.c.channel == t.channel,
             first.c.seq < t.seq,
             first.c.sent_at.is_(None),
+            first.c.seq.not_in(left),
         )
         if slas is not None:
             waits = waits.where(first.c.sla.in_(slas))
@@ -336,6 +335,17 @@ def _by(keys: Sequence[tuple[str, ...]], rows: Sequence[Row[Any]]) -> Iterator[t
     keyed = sorted(zip(keys, rows, strict=True), key=lambda pair: (pair[0], pair[1].seq))
     for key, found in groupby(keyed, key=lambda pair: pair[0]):
         yield key, [row for _, row in found]
+
+
+def _is_behind(row: Row[Any], left: Collection[Row[Any]], address: Address) -> bool:
+    """Whether something is left that the same people are to hear first."""
+    own = row.channel, address(row.sla, row.channel)
+    return any(
+        before.seq < row.seq
+        and (before.thread == row.thread or (before.incident and before.incident == row.incident))
+        and (before.channel, address(before.sla, before.channel)) == own
+        for before in left
+    )
 
 
 def _as_one(errors: list[Exception]) -> Exception:

@@ -79,6 +79,19 @@ class Outbox:
                 connection.execute(insert(NOTICES), rows)
             return bool(rows)
 
+    def end(self, opened: Notice, miss: Miss, run_url: str | None) -> bool:
+        """Queue, under what was told to open, that the miss it has become is over, unless that was queued, or it goes
+        on by now. Was it queued?"""
+        t = NOTICES.c
+        with self._database.writing(lock_of(miss.sla)) as connection:
+            of_it = t.sla == miss.sla, t.thread == opened.thread, t.channel == opened.channel
+            told = connection.execute(select(NOTICES, _OPEN.label("goes_on")).where(*of_it)).all()
+            if any(row.goes_on or row.kind == "recovered" for row in told):
+                return False
+            over = _recovered(Notice("recovered", miss, run_url, channel=opened.channel), told)
+            connection.execute(insert(NOTICES), over)
+            return True
+
     def send_digest_once(self, digest: Digest, period: Interval, recipient: str, send: Callable[[], None]) -> bool:
         """Call `send` unless this digest of this period was sent to the recipient; was it called?"""
         row = _digest_row(digest, period, recipient)
@@ -154,12 +167,21 @@ def _opened(connection: Connection, notice: Notice, told: Sequence[Row[Any]]) ->
     opened = [row for row in told if row.kind == "opened"]
     if not opened:
         return [_row(notice, notice.miss.id)]
-    if notice.miss.end or {row.thread for row in opened} - {row.thread for row in ends}:
+    going_on = {row.thread for row in opened} - {row.thread for row in ends}
+    if going_on or notice.miss.end or not _goes_on(connection, notice.miss):
         return []
-    untold = [row.seq for row in ends if row.batch is None]
-    connection.execute(delete(NOTICES).where(NOTICES.c.seq.in_(untold or [row.seq for row in told])))
+    t = NOTICES.c
+    if untold := [row.seq for row in ends if row.sent_at is None]:
+        connection.execute(delete(NOTICES).where(t.seq.in_(untold), t.sent_at.is_(None)))
+        return []
+    connection.execute(delete(NOTICES).where(t.seq.in_([row.seq for row in told])))
     before, _, number = opened[-1].thread.partition("-")
-    return [] if untold else [_row(notice, f"{before}-{int(number or 1) + 1}")]
+    return [_row(notice, f"{before}-{int(number or 1) + 1}")]
+
+
+def _goes_on(connection: Connection, miss: Miss) -> bool:
+    """Whether the miss is open by now: it may have been read before another run judged it."""
+    return _exists(connection, SLA_MISSES, and_(SLA_MISSES.c.miss_id == miss.id, SLA_MISSES.c.state == "open"))
 
 
 def stored_notices() -> Select[Any]:

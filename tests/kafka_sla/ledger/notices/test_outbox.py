@@ -140,6 +140,7 @@ def test_two_misses_that_late_facts_made_one_are_over_in_the_threads_of_both(led
 
 def test_a_miss_that_goes_on_after_it_was_told_to_be_over_is_told_again_in_a_thread_of_its_own(ledger: Ledger) -> None:
     over = notice("recovered", end="10:10")
+    now_judged(ledger, miss())
     for _ in range(2):
         assert ledger.outbox.enqueue(notice())
         assert ledger.outbox.enqueue(over)
@@ -151,7 +152,17 @@ def test_a_miss_that_goes_on_after_it_was_told_to_be_over_is_told_again_in_a_thr
     assert [waiting.thread for waiting in ledger.outbox.queue.waiting()] == ["m1-3"]
 
 
+def test_a_miss_that_was_read_as_open_before_its_end_was_told_is_not_told_again(ledger: Ledger) -> None:
+    now_judged(ledger, miss(end="10:10"))
+    ledger.outbox.enqueue(notice())
+    ledger.outbox.enqueue(notice("recovered", end="10:10"))
+    ledger.outbox.queue.deliver(lambda _: None)
+
+    assert not ledger.outbox.enqueue(notice())
+
+
 def test_an_end_that_nobody_was_told_of_is_taken_back_when_the_miss_goes_on(ledger: Ledger) -> None:
+    now_judged(ledger, miss())
     ledger.outbox.enqueue(notice())
     ledger.outbox.enqueue(notice("recovered", end="10:10"))
 
