@@ -86,9 +86,9 @@ class Outbox:
         with self._database.writing(lock_of(miss.sla)) as connection:
             of_it = t.sla == miss.sla, t.thread == opened.thread, t.channel == opened.channel
             told = connection.execute(select(NOTICES, _OPEN.label("goes_on")).where(*of_it)).all()
-            if any(row.goes_on or row.kind == "recovered" for row in told):
-                return False
             over = _recovered(Notice("recovered", miss, run_url, channel=opened.channel), told)
+            if not over or any(row.goes_on for row in told):
+                return False
             connection.execute(insert(NOTICES), over)
             return True
 
