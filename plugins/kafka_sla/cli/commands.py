@@ -47,7 +47,7 @@ def _init(place: Workplace, asked: argparse.Namespace) -> int:
     if asked.output.exists():
         raise BadRequest(f"{asked.output} is there already; name another file with --output, or move it away")
     target = output_file(asked.output)
-    write_text(str(target.absolute()), first_configuration(asked.cluster, asked.group, asked.topic))
+    write_text(str(target), first_configuration(asked.cluster, asked.group, asked.topic))
     text = f"{asked.output}: next, define its connection as its comments say, then run: kafka-sla check"
     show(asked, {"configuration": asked.output}, lambda: text)
     return 0

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafka_sla.cli.console.arguments import CONFIG_FILE, CONFIG_VARIABLE
 from kafka_sla.cli.console.context import Workplace
 from kafka_sla.cli.console.requested import interval_of, output_file
 from kafka_sla.cli.console.results import show
@@ -42,7 +40,7 @@ def digest(place: Workplace, asked: argparse.Namespace) -> int:
     target = asked.output and output_file(asked.output)
     if asked.mail_to and smtp is None:
         raise BadRequest("the configuration names no smtp_connection; name one, or leave --mail-to out")
-    made = digest_delivery.make_digest(settings, store, asked.name, at, str(target.absolute()) if target else None)
+    made = digest_delivery.make_digest(settings, store, asked.name, at, str(target) if target else None)
     if smtp:
         digest_delivery.mail_digest(settings, store, asked.name, at, smtp, to=[asked.mail_to])
     mailed = f"\nmailed to {asked.mail_to}" if smtp else ""
@@ -129,10 +127,8 @@ def import_slo(place: Workplace, asked: argparse.Namespace) -> int:
 
 
 def _window_ms(place: Workplace) -> int:
-    """The configuration's `window`; its default where nobody names a configuration and the usual file is not there, for
-    SLAs may be what it is to begin with."""
-    is_there = place.config or os.environ.get(CONFIG_VARIABLE) or Path(CONFIG_FILE).exists()
-    return place.settings.window_ms if is_there else Settings(()).window_ms
+    """The configuration's `window`; its default where there is none, for SLAs may be what it is to begin with."""
+    return place.settings.window_ms if place.is_configured else Settings(()).window_ms
 
 
 def _documents(path: Path) -> list[Any]:
@@ -152,4 +148,4 @@ def _write(target: Path | None, text: str) -> None:
     if target is None:
         sys.stdout.write(text)
         return
-    write_text(str(target.absolute()), text)
+    write_text(str(target), text)

@@ -124,8 +124,9 @@ def _measure(place: Workplace, run: Run, piece: Interval) -> None:
     with _kept(place, run.clusters, piece, "validate", job), step(f"validate {piece}"):
         found = steps.validate(place.store, job)
     for text in found["notes"]:
-        severity, _, broken = text.partition(": ")
-        warn(f"this does not hold of what was measured: {broken}") if severity == "warning" else note(text)
+        note(text)
+    for text in found["warnings"]:
+        warn(f"this does not hold of what was measured: {text.removeprefix('warning: ')}")
     with _kept(place, run.clusters, piece, "publish", job), step(f"publish {piece}"):
         steps.publish(place.store, job)
 

@@ -42,7 +42,7 @@ def command(place: Workplace, asked: argparse.Namespace) -> int:
     if target:
         from kafka_sla.files import write_text
 
-        write_text(str(target.absolute()), _yaml(found, levels, tables=False))
+        write_text(str(target), _yaml(found, levels, tables=False))
         note(f"{asked.output}: {plural(sum(bool(one.judged) for one in found) * len(set(levels)), 'SLA')}")
     if not asked.json:
         print("\n\n".join(map(_text, found)) if asked.output else _yaml(found, levels, tables=True).rstrip("\n"))

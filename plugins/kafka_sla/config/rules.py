@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -103,8 +103,7 @@ def _all(names: Any) -> str:
 
 def secrets(value: Any, path: KeyPath = ()) -> Iterator[Found]:
     """Every key or value that looks like a secret. The value itself is never repeated."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in items:
+    for key, inner in _entries(value):
         plain = isinstance(inner, str | int | float) and not isinstance(inner, bool) and "{{" not in str(inner)
         public = str(key).endswith(("conn_id", "connection")) or key in former_names.YAML_KEYS
         named = isinstance(key, str) and SECRET_KEY.search(key) and not public
@@ -116,12 +115,16 @@ def secrets(value: Any, path: KeyPath = ()) -> Iterator[Found]:
         yield from secrets(inner, (*path, key))
 
 
+def _entries(value: Any) -> Iterable[tuple[Any, Any]]:
+    """Keys or indexes, and what stands under them; nothing of plain values."""
+    return value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+
+
 def _character_rules(value: Any, path: KeyPath = ()) -> Iterator[Found]:
     """YAML can write halves of characters, which no page, mail or file can hold."""
     if isinstance(value, str) and (half := _HALF.search(value)):
         yield path, f"holds {half[0]!r}, half a character; allowed: whole characters, as they are or as \\U0001F600"
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in items:
+    for key, inner in _entries(value):
         yield from _character_rules(inner, (*path, key))
 
 

@@ -17,6 +17,7 @@ from kafka_sla.errors import StoreError
 from kafka_sla.lake.files.durable_io import DurableFileIO
 from kafka_sla.lake.table_layout import NAMESPACE
 from kafka_sla.ledger.storage.engine import address, notice_lost_machines
+from kafka_sla.ledger.storage.store_identity import outside
 
 _UNREACHED = (RESTError, OAuthError, NoSuchNamespaceError, RequestException)
 """What catalogs behind a server raise when they do not answer, refuse, or do not say whether they have committed."""
@@ -49,13 +50,13 @@ def require_own(store: Store) -> None:
 
 
 def elsewhere(catalog: Catalog, store: Store) -> list[str]:
-    """The metadata of tables of the store's database that are not in its warehouse: Iceberg knows full paths only."""
+    """The metadata of tables of the store's database that are not in its warehouse."""
     if not isinstance(catalog, SqlCatalog):
         return []
     ours = select(IcebergTables.metadata_location).where(IcebergTables.catalog_name == NAMESPACE)
     with catalog.engine.connect() as connection:
         places = sorted(filter(None, connection.scalars(ours.order_by(IcebergTables.table_name))))
-    return [place for place in places if not place.startswith(f"{store.warehouse}/")]
+    return outside(store.warehouse, places)
 
 
 @contextmanager

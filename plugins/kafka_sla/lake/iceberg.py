@@ -44,7 +44,7 @@ from kafka_sla.lake.table_layout import (
 )
 from kafka_sla.ledger.storage.database import retrying, telling
 from kafka_sla.ledger.storage.engine import is_read_only
-from kafka_sla.ledger.storage.store_identity import check_place
+from kafka_sla.ledger.storage.store_identity import refuse_away
 from kafka_sla.model.tables import Table
 
 _MOST_PLANS, _MOST_FILES = 20, 500
@@ -151,7 +151,7 @@ class Iceberg:
     def _connect(self) -> Catalog:
         if self._catalog is None:
             catalog = connect(self._store)
-            check_place(self._store.warehouse, elsewhere(catalog, self._store))
+            refuse_away(self._store.warehouse, elsewhere(catalog, self._store))
             self._catalog = catalog
         return self._catalog
 

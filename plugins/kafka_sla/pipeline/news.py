@@ -72,6 +72,8 @@ def queue_burns(
     heard = ledger.burn_notices.reported(burns)
     queued = 0
     for found in burns:
+        if found.id not in heard and found.severity not in audiences[found.sla].alerts:
+            continue  # nobody is to hear of it, so it need not be explained
         behind, audience = heard[found.id].behind if found.id in heard else explain(found), audiences[found.sla]
         for channel in audience.channels:
             began = BurnNotice("began", found, run_url, channel, behind=behind, team=audience.team)

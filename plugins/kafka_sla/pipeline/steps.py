@@ -146,14 +146,23 @@ def validate(store: Store, job_path: str) -> dict[str, Any]:
     quarantined = staged(job.output, QUARANTINE).to_pylist()
     ledger.validations.store(results, quarantined)
     broken = [r for r in results if not r["success"]]
-    notes = [f"{r['severity']}: {r['table_name']}: {r['expectation']} (observed {r['observed']})" for r in broken]
-    if any(r["severity"] == "critical" for r in broken):
+    said = [
+        (r["severity"], f"{r['severity']}: {r['table_name']}: {r['expectation']} (observed {r['observed']})")
+        for r in broken
+    ]
+    if any(severity == "critical" for severity, _ in said):
         raise ValidationFailed(
             f"{job.interval} was not published, the last published data stays readable:\n  "
-            + "\n  ".join(notes)
+            + "\n  ".join(text for _, text in said)
             + "\nLook at `kafka-sla export quarantine`, correct facts or expectation, and run it again."
         )
-    return {"expectations": len(results), "broken": len(broken), "quarantined_rows": len(quarantined), "notes": notes}
+    return {
+        "expectations": len(results),
+        "broken": len(broken),
+        "quarantined_rows": len(quarantined),
+        "warnings": [text for severity, text in said if severity == "warning"],
+        "notes": [text for severity, text in said if severity != "warning"],
+    }
 
 
 def publish(store: Store, job_path: str) -> dict[str, Any]:

@@ -50,8 +50,17 @@ class Workplace:
         return values
 
     @property
+    def is_configured(self) -> bool:
+        """Whether a configuration is named, or lies where it usually does."""
+        return self._named_configuration is not None or self._configuration.exists()
+
+    @property
+    def _named_configuration(self) -> str | Path | None:
+        return self.config or os.environ.get(CONFIG_VARIABLE) or None
+
+    @property
     def _configuration(self) -> Path:
-        return Path(self.config or os.environ.get(CONFIG_VARIABLE) or CONFIG_FILE)
+        return Path(self._named_configuration or CONFIG_FILE)
 
     @cached_property
     def named_store(self) -> Store:

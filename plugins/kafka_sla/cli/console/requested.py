@@ -25,8 +25,8 @@ def interval_of(asked: argparse.Namespace) -> Interval:
 
 
 def output_file(asked: Path) -> Path:
-    """Where the file of --output goes: whoever moves one into the place of a link would remove the link, not write to
-    what it leads to. BadRequest where no file can be put."""
+    """The absolute path where the file of --output goes: whoever moves one into the place of a link would remove the
+    link, not write to what it leads to. BadRequest where no file can be put."""
     *links, target = _followed(asked)
     if target.is_symlink():
         raise BadRequest(f"--output {asked} is a link that leads in a circle; name a file")
@@ -40,7 +40,7 @@ def output_file(asked: Path) -> Path:
         raise BadRequest(f"the folder of --output {asked} does not exist; make it first")
     if target.is_dir():
         raise BadRequest(f"--output {asked} is a folder; name a file in it")
-    return target
+    return target.absolute()
 
 
 def _followed(path: Path) -> Iterator[Path]:

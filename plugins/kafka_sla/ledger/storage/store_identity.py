@@ -5,7 +5,7 @@ Knows nothing of what a store holds."""
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -73,7 +73,8 @@ class StoreDatabase(Database):
         if not self._has_catalog:
             return
         with self.telling():
-            check_place(self._warehouse, retrying(self._table_files, (OperationalError,)))
+            files = retrying(self._table_files, (OperationalError,))
+            refuse_away(self._warehouse, outside(self._warehouse, files))
 
     def advance(self) -> None:
         """Reach a new state: the warehouse holds files that an older database cannot know. The database reaches it
@@ -159,9 +160,14 @@ class StoreDatabase(Database):
         return self._url.render_as_string(hide_password=True)
 
 
-def check_place(warehouse: str, files: Iterable[str]) -> None:
-    """StoreError where one of these files of tables is not in the warehouse: Iceberg knows full paths only."""
-    if away := [path for path in files if not path.startswith(f"{warehouse}/")]:
+def outside(warehouse: str, files: Iterable[str]) -> list[str]:
+    """Those of these files of tables that are not in the warehouse: Iceberg knows full paths only."""
+    return [path for path in files if not path.startswith(f"{warehouse}/")]
+
+
+def refuse_away(warehouse: str, away: Sequence[str]) -> None:
+    """StoreError where files of tables are not in the warehouse."""
+    if away:
         raise StoreError(
             f"the tables of this store name files such as {away[0]}, and its warehouse is {warehouse}: correct the"
             " warehouse; or, if the store was moved or copied there, stop all that uses it and run"
