@@ -1,6 +1,6 @@
 """`python -m benchmarks.lifetime RUNS GROUP_PARTITIONS [FOLDER]`: what grows while one store lives long, what is lost?
 
-Five-minute runs one after the other on one store, begun as a store that commit 61366d2 wrote: facts land before each
+Five-minute runs one after the other on one store: facts land before each
 run, every two hours the worker is killed with SIGKILL in the middle of a step and begins anew, every day the tables are
 tidied, once with a clock that stands two days back. Prints what worker and store hold after each day, and fails when a
 row differs from those of one run over everything, when a file is damaged, or when something grows that should not.
@@ -27,7 +27,6 @@ from pydantic import TypeAdapter
 from benchmarks.order_stage import TABLES, Stage, kill
 from benchmarks.order_worker import Journal, Plan, store_of
 from benchmarks.printed import put
-from benchmarks.simulation import older_store
 from benchmarks.speed_facts import CLUSTER, START, Shape, committed_offsets, log_offsets
 from benchmarks.speed_table import machine, megabytes, say, table
 from demo.mailbox import mailbox
@@ -35,7 +34,6 @@ from kafka_sla.cli.main import main as kafka_sla
 from kafka_sla.config.store import Store
 from kafka_sla.files import bytes_of, files_below
 from kafka_sla.lake.lake import Lake
-from kafka_sla.lake.recovery import relocation
 from kafka_sla.model.entities import EVERYTHING, Interval
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS
 
@@ -162,13 +160,10 @@ def _main(runs: int, group_partitions: int, folder: Path) -> int:
 
 @contextmanager
 def _stage(folder: Path, intervals: Sequence[Interval]) -> Iterator[Stage]:
-    """A store that an older version wrote, moved here, and a mailbox; or the one that is there, as it was left."""
+    """A new store and a mailbox, or those that an interrupted experiment left in the folder."""
     folder.mkdir(exist_ok=True)
     if not (folder / "store").exists():
-        older_store.unpack(folder)
-        (folder / "kafka_sla.yml").write_text(_CONFIGURATION)  # in the place of the older store's own
-        (folder / older_store.FOLDER).rename(folder / "store")
-        relocation.move(store_of(folder))
+        (folder / "kafka_sla.yml").write_text(_CONFIGURATION)
     with mailbox(folder / "mail") as box:
         yield Stage(Plan(folder, tuple(intervals), box.port, None, "life", checked=False), box)
 

@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_sla.model import former_names
 from kafka_sla.model.entities import MeasuredSla, SteadyState
 from kafka_sla.model.tables import STEADY_STATE
 from kafka_sla.spark_jobs.events.chunks import Chunk
@@ -40,7 +39,6 @@ REASONS = (
     "rewound_again",
 )
 _CODE = {name: code for code, name in enumerate(REASONS)}
-_CODE |= {old: _CODE[new] for old, new in former_names.VALUES[STEADY_STATE.name]["reason"].items()}
 STATES = (
     "ARRAY<STRUCT<sla: STRING, state: STRING, since: TIMESTAMP, reason: STRING, steady_whole_window: BOOLEAN, "
     "records_over_threshold: BIGINT, records_over_threshold_low: BIGINT, records_over_threshold_high: BIGINT, "

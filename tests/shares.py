@@ -19,7 +19,6 @@ SHARES = (
     ("tests/kafka_sla/test_object_stores.py",),
     ("tests/simulation/",),
     ("tests/kafka_sla/spark/",),
-    ("tests/kafka_sla/cli/test_upgrade.py",),
     ("tests/kafka_sla/cli/test_main.py",),
     ("tests/kafka_sla/pipeline/",),
 )

@@ -17,8 +17,6 @@ FILES = (
     "docs/reference/kafka_sla.schema.json",
     "docs/how-to/kafka-sla-grafana.json",
 )
-FORMER_NAMES = ROOT / "plugins/kafka_sla/model/former_names.py"
-"""What earlier versions wrote, and therefore their words."""
 
 WORDS = {
     r"excus(?:e|es|ed|ing)": "excluded",
@@ -62,23 +60,15 @@ def test_nothing_that_users_read_has_a_former_word() -> None:
     assert found == []
 
 
-def test_every_verdict_state_and_key_stands_in_the_glossary() -> None:
+def test_every_verdict_and_state_is_in_the_glossary() -> None:
     from typing import get_args
 
     from kafka_sla.model.entities import Verdict
-    from kafka_sla.model.former_names import COLUMNS, VALUES, YAML_KEYS
     from kafka_sla.web.queries.schemas import State
 
     page = (ROOT / "docs/reference/glossary.md").read_text()
-    values = {new for columns in VALUES.values() for values in columns.values() for new in values.values()}
-    columns = {new for table, names in COLUMNS.items() if table in _TABLES_OF_USERS for new in names}
-    names = {*get_args(Verdict), *get_args(State), *YAML_KEYS.values(), *values, *columns} - _OBVIOUS
+    names = {*get_args(Verdict), *get_args(State)}
     assert [name for name in sorted(names) if not re.search(rf"`[^`]*\b{name}\b[^`]*`", page)] == []
-
-
-_TABLES_OF_USERS = ("replica_fetches", "steady_state", "fetch_latency", "sla_windows", "sla_misses")
-_OBVIOUS = {"records_over_threshold", "jmx_exporters"}
-"""Names that say all of it."""
 
 
 def _former(text: str, path: Path) -> Iterator[str]:
@@ -96,8 +86,7 @@ def _texts() -> Iterator[tuple[Path, int, str]]:
     """Every text that users read, line by line: of Python its literals and the docstrings that are shown."""
     for folder in ("plugins", "spark_jobs", "dags"):
         for path in sorted((ROOT / folder).rglob("*.py")):
-            if path != FORMER_NAMES:
-                yield from ((path, line, text) for line, text in _literals(ast.parse(path.read_text()), path))
+            yield from ((path, line, text) for line, text in _literals(ast.parse(path.read_text()), path))
     for pattern in FILES:
         for path in sorted(ROOT.glob(pattern)):
             if "uPlot" not in path.name:

@@ -1,5 +1,5 @@
 """A world through a store of files and SQLite, step by step as runs do: in any order, late facts, rules that change,
-steps that are killed inside and repeated, maintenance in between; every second store is one of an older version. Only
+steps that are killed inside and repeated, maintenance in between. Only
 Spark and Great Expectations are left out. Knows no truth."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.simulation import kernel, older_store
+from benchmarks.simulation import kernel
 from benchmarks.simulation.bounds import Failure
 from benchmarks.simulation.facts import Facts
 from benchmarks.simulation.making import generator
@@ -61,16 +61,10 @@ def stored(world: World, known: Facts, into: Path, whole: kernel.Made) -> Iterat
     yield from same(whole, runs.published(), "published run by run")
     yield from runs.verdicts(whole)
     yield from runs.notices()
-    yield from runs.older_rows()
 
 
 def _no_burn(notice: BurnNotice) -> None:
     raise AssertionError(f"no SLA here has alerts on burns: {notice}")
-
-
-def older_than_this(seed: int) -> bool:
-    """The store of this world was made by an older version."""
-    return seed // 300 % 2 == 0
 
 
 class Killed(BaseException):
@@ -100,9 +94,7 @@ class Runs:
 
     def __init__(self, world: World, into: Path) -> None:
         self.world, self.rng = world, generator(world.seed, "runs")
-        is_older = older_than_this(world.seed)
-        self.store = older_store.moved(into) if is_older else Store.embedded(into / "store")
-        self.older = older_store.rows(self.store) if is_older else {}
+        self.store = Store.embedded(into / "store")
         slas = slas_of(world)[_SLA : _SLA + 1]
         self.settings = Settings((Cluster(CLUSTER, None),), slas, window_ms=world.window_ms)
         other = replace(slas[0], max_latency_ms=slas[0].max_latency_ms // 3, steady_state=SteadyState(7_000, 90_000))
@@ -182,14 +174,6 @@ class Runs:
             kinds = {kind for miss, kind in told if miss == one.id}
             if ledger.outbox.queue.waiting([one.sla]) or (kinds and (one.end is not None) > ("recovered" in kinds)):
                 yield self._untrue(one.id, "opened, then recovered", str(sorted(kinds)))
-
-    def older_rows(self) -> Iterator[Failure]:
-        """What the older version published is as it was."""
-        now = older_store.rows(self.store) if self.older else {}
-        for table, rows in self.older.items():
-            if not rows.num_rows or not rows.equals(now[table]):
-                true, made = f"{rows.num_rows} rows", f"{now[table].num_rows} rows, or others"
-                yield Failure("rows of an older version stay", table, "", self.world.start, true, made)
 
     def _untrue(self, miss: str, true: str, made: str) -> Failure:
         return Failure("a miss is told once and ends once", "notices", miss, self.world.start, true, made)

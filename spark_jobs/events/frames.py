@@ -10,7 +10,6 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kafka_sla.model import former_names
 from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.entities import Patterns
 from kafka_sla.model.tables import Table
@@ -40,20 +39,11 @@ def read(spark: SparkSession, table: Table, files: list[str]) -> DataFrame:
 
 
 def _files(spark: SparkSession, table: Table, files: list[str], *, with_load: bool = False) -> DataFrame:
-    """By the contract's schema, not by that of some file: a file of an older version lacks what came since, and has
-    former names."""
-    types = {column.name: column.type for column in table.columns}
-    renamed = former_names.COLUMNS.get(table.name, {})
-    ddl = table.ddl + "".join(f", `{old}` {types[new]}" for new, old in renamed.items())
-    ddl += ", `load_id` STRING" if with_load else ""
-    today = former_names.expressions(table.name, [*types, *renamed.values()])
+    """Read files by the contract's schema: a column that a file lacks is null."""
+    ddl = table.ddl + (", `load_id` STRING" if with_load else "")
     if "://" in files[0]:
-        declared = arrow_schema(table)
-        fields = [*declared, *(declared.field(new).with_name(old) for new, old in renamed.items())]
-        rows = read_by_arrow(spark, files, ddl, pa.schema([*fields, *([_LOAD_ID] if with_load else [])]))
-    else:
-        rows = spark.read.schema(ddl).option(_VERIFY, True).parquet(*files)
-    return rows.withColumns({name: F.expr(value) for name, value in today.items()}) if today else rows
+        return read_by_arrow(spark, files, ddl, pa.schema([*arrow_schema(table), *([_LOAD_ID] if with_load else [])]))
+    return spark.read.schema(ddl).option(_VERIFY, True).parquet(*files)
 
 
 def selected(frame: DataFrame, job: Job) -> DataFrame:

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_sla.files import sizes_of
-from kafka_sla.model import former_names
 from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.entities import epoch_ms
 from kafka_sla.model.tables import (
@@ -122,7 +121,7 @@ def reading(job: Job, parts: list[list[Part]], tasks: int) -> BatchFunction:
 
 
 def _read(part: Part) -> Iterator[pa.Table]:
-    """Rows of a part in batches, names as dictionaries; a file of an older version lacks what came since."""
+    """Rows of a part in batches, with names as dictionaries."""
     with parquet_file(part.path, ("cluster", "topic", "group", "source")) as file:
         there = set(file.schema_arrow.names)
         groups = part.of_file(file.num_row_groups)
@@ -133,7 +132,7 @@ def _read(part: Part) -> Iterator[pa.Table]:
 
 
 def _whole(table: str, rows: pa.Table) -> pa.Table:
-    """With nulls for the columns that the file's version did not have yet."""
+    """Rows with nulls for the columns that the file lacks."""
     schema = arrow_schema(TABLES[table])
     for name in _COLUMNS[table]:
         if name not in rows.column_names:
@@ -203,9 +202,8 @@ def _commits(rows: pa.Table) -> dict[str, Any]:
 
 
 def _flags_of_commits(source: str) -> int:
-    today = former_names.VALUES[COMMITTED_OFFSETS.name]["source"].get(source, source)
     polled = 0 if source in EVERY_COMMIT else POLLED
-    certain = CERTAIN if today in (*EVERY_COMMIT, POLL_CONFIRMED) else 0
+    certain = CERTAIN if source in (*EVERY_COMMIT, POLL_CONFIRMED) else 0
     return polled | certain | (EARLIER_LOST if source == COMPACTED else 0)
 
 

@@ -13,7 +13,6 @@ from kafka_sla.config.reading.secret_words import SECRET_ADDRESS
 from kafka_sla.config.reading.yaml_lines import KeyPath, Mistake, YamlFile
 from kafka_sla.config.rules import Found, broken_rules, did_you_mean, secrets
 from kafka_sla.config.schema import SECTIONS, Document, Section
-from kafka_sla.model import former_names
 
 _WORDS = {
     "missing": "required key is missing",
@@ -90,8 +89,6 @@ def _sentence(details: ErrorDetails) -> str:
 def _unknown_key(path: KeyPath) -> str:
     section = SECTIONS.get(_section(path[:-1]), Section)
     known = [field.alias or name for name, field in section.model_fields.items()]
-    if (key := former_names.YAML_KEYS.get(str(path[-1]))) in known:
-        return f"{path[-1]} is now {key}"
     return f"unknown key;{did_you_mean(str(path[-1]), known)} allowed: {', '.join(known)}"
 
 

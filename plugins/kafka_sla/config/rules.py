@@ -13,7 +13,6 @@ from kafka_sla.config.chains import chain_rules, chained
 from kafka_sla.config.field_types import mapping, mappings, valid
 from kafka_sla.config.reading.secret_words import SECRET_ADDRESS, SECRET_KEY
 from kafka_sla.config.reading.yaml_lines import KeyPath
-from kafka_sla.model import former_names
 from kafka_sla.text.durations import duration_text, parse_duration
 from kafka_sla.text.name_patterns import is_exact, parse_patterns
 from kafka_sla.text.periods import parse_period, shortest_days
@@ -105,7 +104,7 @@ def secrets(value: Any, path: KeyPath = ()) -> Iterator[Found]:
     """Every key or value that looks like a secret. The value itself is never repeated."""
     for key, inner in _entries(value):
         plain = isinstance(inner, str | int | float) and not isinstance(inner, bool) and "{{" not in str(inner)
-        public = str(key).endswith(("conn_id", "connection")) or key in former_names.YAML_KEYS
+        public = str(key).endswith(("conn_id", "connection"))
         named = isinstance(key, str) and SECRET_KEY.search(key) and not public
         if plain and (named or SECRET_ADDRESS.search(str(inner))):
             yield (

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_sla.model import former_names
 from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.entities import Interval, hull
 from kafka_sla.model.tables import Table
@@ -158,22 +157,13 @@ def empty(table: Table, names: Sequence[str]) -> pa.Table:
 
 
 def _add(db: Sql, table: Table, files: Sequence[str], *, verified: bool = False) -> None:
-    """The files as the view `files`, with today's names and values. `verified`: checksums of pages are looked at."""
-    former = former_names.COLUMNS.get(table.name, {})
-    today = former_names.expressions(table.name, [*table.names, *former.values()])
-    db.add_files("written" if today else "files", files, _schema(table) if verified or former else None)
-    if today:
-        left_out = f"EXCLUDE ({quoted(list(former.values()))})" if former else ""
-        values = ", ".join(f"{value} AS {quoted_name(name)}" for name, value in today.items())
-        db.run(f"CREATE TEMP VIEW files AS SELECT * {left_out} REPLACE ({values}) FROM written")
+    """Add the files as the view `files`. `verified`: verify the checksums of pages while reading."""
+    db.add_files("files", files, _schema(table) if verified else None)
 
 
 def _schema(table: Table) -> pa.Schema:
-    """What files of any version are read by: older ones lack columns that came since, or name them otherwise."""
-    declared = arrow_schema(table)
-    former = former_names.COLUMNS.get(table.name, {})
-    fields = [*declared, *_OF_LOADS, *(declared.field(new).with_name(old) for new, old in former.items())]
-    return pa.schema([field.with_nullable(True) for field in fields])
+    """The contract's columns and those of loads, all nullable: a file may be older than a column."""
+    return pa.schema([field.with_nullable(True) for field in (*arrow_schema(table), *_OF_LOADS)])
 
 
 def _arrow(table: Table, names: Sequence[str], found: pa.Table) -> pa.Table:

@@ -225,7 +225,7 @@ def iso(at: datetime) -> str:
 
 def planned_files(table: IcebergTable, *wanted: str, branch: str = MAIN) -> list[DataFile]:
     """The data files of a branch that may hold rows which fit all these filters, each once, by path; of `main` where
-    the table has no such branch: facts, and metrics of an older version that may only be read."""
+    the table has no such branch, as facts do."""
     fits = " AND ".join(filter(None, wanted))
     snapshot = table.snapshot_by_name(branch) or table.current_snapshot()
     if snapshot is None:

@@ -11,7 +11,6 @@ from pyarrow import csv, parquet
 
 from kafka_sla.errors import BadImport
 from kafka_sla.lake.lake import Lake
-from kafka_sla.model import former_names
 from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, Table
 from kafka_sla.sql import Sql, database
@@ -155,8 +154,7 @@ def _rules(table: Table, clusters: Sequence[str]) -> Iterator[_Rule]:
             legal = f"regexp_full_match({text}, '[a-zA-Z0-9._-]{{1,249}}')"
             yield _Rule("topic", legal, text, "a topic name: letters, digits, dot, dash, underscore, at most 249")
         else:
-            value = former_names.expressions(table.name, table.names).get(column.name, text)
-            yield _Rule(column.name, f"{text} IS NOT NULL", value, "any text but nothing")
+            yield _Rule(column.name, f"{text} IS NOT NULL", text, "any text but nothing")
 
 
 def _instant(name: str) -> _Rule:

@@ -19,7 +19,7 @@ from pyiceberg.table import Transaction
 from kafka_sla.config.store import Store
 from kafka_sla.errors import DamagedFile, StoreError
 from kafka_sla.files import check_writable, write_days
-from kafka_sla.lake.duckdb_reader import distinct_values, empty, fact_rows, new_rows, slice_count, slice_rows
+from kafka_sla.lake.duckdb_reader import empty, fact_rows, new_rows, slice_count, slice_rows
 from kafka_sla.lake.fact_days import MOST_ROWS
 from kafka_sla.lake.iceberg import FileRows, Iceberg, between, counted, paths, planned_files
 from kafka_sla.lake.load_merging import FEWEST
@@ -292,8 +292,6 @@ class Lake:
         now = now or datetime.now(UTC)
         self._ledger.open(True)
         self._ledger.verify()
-        if not self._ledger.observed_time.is_known():
-            self._observe_all()
         ages = (now - grace_period, now - orphan_age, now - trash_age)
         maintenance = TableMaintenance(self._store, self._iceberg, self._ledger, now, *ages, fewest, rows_a_file)
         return maintenance.run()
@@ -323,13 +321,6 @@ class Lake:
             current, there = self._iceberg.readable_table(table), there.union(load_ids)
             self._tables[table.name] = (current, there)
         return current
-
-    def _observe_all(self) -> None:
-        """What the snapshots of an older version speak for."""
-        files = self._planned(GROUP_STATES)
-        states = distinct_values(GROUP_STATES, files, ("cluster", "at")) if files else None
-        for cluster, snapshots in _snapshots(states).items():
-            self._ledger.observed_time.add(cluster, snapshots)
 
     def _planned(self, table: Table, *wanted: str) -> list[str]:
         current = self._iceberg.readable_table(table)

@@ -36,7 +36,7 @@ FEWEST = 8
 _MOST_ROWS = 10_000_000
 """Of one table, in one load."""
 _MOST_DAYS = 7
-"""At once: a store of an older version has many, and the next maintenance goes on."""
+"""Days merged in one maintenance run; the next run continues."""
 
 _Files = Mapping[Table, Sequence[DataFile]]
 

@@ -1,5 +1,4 @@
-"""Iceberg's tables as their contracts declare them: schemas, partitions, properties and branches of new ones, and of
-those that an older version made. Knows no store and no files."""
+"""Iceberg tables as their contracts declare them: schemas, partitions, properties and branches."""
 
 from __future__ import annotations
 
@@ -28,7 +27,6 @@ from pyiceberg.types import (
 from sqlalchemy.exc import OperationalError
 
 from kafka_sla.ledger.storage.database import retrying
-from kafka_sla.model import former_names
 from kafka_sla.model.tables import Column, Table
 
 NAMESPACE = "kafka_sla"
@@ -80,16 +78,11 @@ def new_table(catalog: Catalog, name: tuple[str, str], table: Table, location: s
 
 
 def with_all_columns(there: IcebergTable, table: Table) -> IcebergTable:
-    """The table with the columns that a newer version renamed (the name mapping keeps their former names for older
-    files) and those it added; older rows have none of their values."""
+    """The table with all columns of its contract. PyIceberg's schema evolution adds missing ones; they are null in
+    existing rows."""
     wanted, known = _schema(table), {field.name for field in there.schema().fields}
     if {field.name for field in wanted.fields} <= known:
         return there
-    former = former_names.COLUMNS.get(table.name, {}).items()
-    if renamed := [(old, new) for new, old in former if old in known and new not in known]:
-        with there.update_schema() as change:
-            for old, new in renamed:
-                change.rename_column(old, new)
     with there.update_schema() as change:
         change.union_by_name(wanted)
     return there
@@ -105,9 +98,8 @@ def with_properties(there: IcebergTable) -> IcebergTable:
 
 
 def _true_names(there: IcebergTable) -> dict[str, str]:
-    """The name mapping that gives keys, values and elements the ids that they have in the schema, where it gives them
-    others. Catalogs choose ids of their own, so that those of older versions fit none: Iceberg's reader for Spark then
-    finds no such column."""
+    """A name mapping whose ids of keys, values and elements match the schema. Some catalogs assign ids of their own; with
+    a mapping that does not match, Iceberg's reader for Spark finds no such column."""
     named = there.name_mapping() or ()
     of_schema = {field.field_id: field for field in there.schema().name_mapping}
     true = [
@@ -118,8 +110,7 @@ def _true_names(there: IcebergTable) -> dict[str, str]:
 
 
 def with_loads(there: IcebergTable, table: Table) -> IcebergTable:
-    """The table with a branch of all loads, which were on `main` in older versions. A branch needs a snapshot to begin
-    with: a new table gets one without files."""
+    """The table with a branch of all loads. A branch needs a snapshot, so a new table gets one without files."""
     if table.kind != "metric" or LOADS in there.metadata.refs:
         return there
     if not there.current_snapshot():

@@ -104,7 +104,7 @@ class RuleVersions:
         if known == rules:
             return False
         # Before the rules are kept: killed in between, the next run records it once more, and that is harmless.
-        if known is None or known.digest == rules.digest:  # an older version kept one digest
+        if known is None:
             new, seq = frozenset(rules.slas), 0
         elif known.shared != rules.shared:
             new, seq = frozenset(rules.slas), self._ingestions.record(cluster, EVERYTHING)

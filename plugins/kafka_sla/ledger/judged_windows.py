@@ -293,7 +293,7 @@ def unpack_days(connection: Connection, sla: str, span: Interval, replaced: Inte
 def _unpacked(
     connection: Connection, sla: str, day: datetime, columns: Sequence[str] = tables.SLA_WINDOWS.names
 ) -> pa.Table:
-    """Today's columns of the windows of a day; those that an older version did not keep are null."""
+    """Columns of the windows of a day; a column that the packed day lacks is null."""
     d = WINDOW_DAYS.c
     packed, crc32 = connection.execute(select(d.windows, d.crc32).where(d.sla == sla, d.day == day)).one()
     if zlib.crc32(packed) != crc32:

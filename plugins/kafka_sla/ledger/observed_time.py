@@ -40,11 +40,6 @@ class ObservedTime:
             spans = merged([*new, *_touching(connection, [cluster], reach).get(cluster, [])])
             _replace(connection, cluster, spans)
 
-    def is_known(self) -> bool:
-        """Was any time ever observed? Not where an older version made the store."""
-        with self._database.reading() as connection:
-            return connection.execute(select(OBSERVED_TIME).limit(1)).first() is not None
-
     def spans(self, clusters: Sequence[str], interval: Interval) -> Mapping[str, list[Interval]]:
         """The spans of each cluster that touch the interval, in time order."""
         with self._database.reading() as connection:

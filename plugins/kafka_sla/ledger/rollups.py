@@ -147,13 +147,6 @@ class Rollups:
             last: datetime | None = connection.execute(newest).scalar_one()
         return last and last - SLOTS_KEPT + timedelta(hours=1)
 
-    def keeps_bounds(self, sla: str) -> bool:
-        """Were all rollups of the SLA made by a version that keeps bounds of its late records?"""
-        t = SLA_ROLLUPS.c
-        older = select(t.sla).where(t.sla == sla, t.records_over_threshold_high.is_(None)).limit(1)
-        with self._database.reading() as connection:
-            return connection.execute(older).first() is None
-
     def read(self, sla: str, width_ms: int, interval: Interval) -> list[Packed]:
         """The rollups of this width that start in the interval, in time order."""
         return [_packed(row) for row in self._database.rows(_rows(sla, width_ms, interval))]

@@ -198,8 +198,7 @@ class Verdicts:
 
     def pack(self, until: datetime, at_most: int = 5_000) -> int:
         """Pack the windows of the days before that one, each SLA and day in a transaction of its own; answers how many
-        days. May be killed and repeated. `at_most`: so many at once, which take minutes; a store of an older version
-        has years of them."""
+        days. May be killed and repeated. `at_most`: packs at most this many SLA days, which takes minutes."""
         with self._database.reading() as connection:
             days = list(islice(days_with_rows(connection, until), at_most))
         packed = 0

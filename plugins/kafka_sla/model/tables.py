@@ -180,7 +180,7 @@ TOPIC_CONFIGS = Table(
         cleanup_policy STRING NOT NULL   -- delete, compact or compact,delete
         retention_ms BIGINT              -- retention.ms; null: unlimited
         message_timestamp_type STRING NOT NULL -- CreateTime or LogAppendTime
-        leaders ARRAY<BIGINT>            -- id of the broker that leads each partition, from partition 0 on; -1: none did; null: seen by an older version
+        leaders ARRAY<BIGINT>            -- id of the broker that leads each partition, from partition 0 on; -1: none did; null: not recorded
     """),
 )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sqlalchemy import Connection, MetaData, create_engine, make_url, text
+from sqlalchemy import Connection, create_engine, make_url, text
 
 from demo.postgres import with_login
 from kafka_sla.config.store import Store
@@ -80,7 +80,7 @@ def test_a_database_that_is_not_there_is_named(postgres_url: str, tmp_path: Path
 
 
 def test_a_database_that_goes_away_in_the_middle_is_told(postgres_url: str, tmp_path: Path) -> None:
-    database = Database(Store(str(tmp_path), postgres_url), MetaData())
+    database = Database(Store(str(tmp_path), postgres_url))
 
     with pytest.raises(StoreError, match=r"cannot be used: .*(terminat|closed)"), database.writing() as connection:
         end(postgres_url, connection)

@@ -11,7 +11,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from benchmarks.simulation import older_store
 from demo.jars import ICEBERG_SPARK, fetch_jars
 from kafka_sla.config.store import Store
 from kafka_sla.lake.iceberg import Iceberg
@@ -71,15 +70,3 @@ def _rows(table: pa.Table, columns: tuple[str, ...]) -> list[list[object]]:
 def _plain(value: object) -> object:
     """A map as JSON has it."""
     return {str(key): count for key, count in value} if isinstance(value, list) else value
-
-
-def test_tables_of_older_versions_are_given_the_names_by_which_spark_finds_keys_of_maps(tmp_path: Path) -> None:
-    store = older_store.moved(tmp_path)
-    Lake(store).show(older_store.SPAN, (CONSUMER_LATENCY.name,))
-
-    table = Iceberg(store, Ledger(store).open).table(CONSUMER_LATENCY)
-
-    named = {field.field_id: field.fields for field in table.name_mapping() or ()}
-    in_schema = {field.field_id: field.fields for field in table.schema().name_mapping}
-    assert any(in_schema.values())
-    assert named == in_schema

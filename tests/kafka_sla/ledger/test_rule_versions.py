@@ -83,15 +83,6 @@ def test_loads_that_become_one_know_only_what_each_of_them_knew(ledger: Ledger) 
     assert unknown(ledger, "2:00") == {"orders"}
 
 
-def test_a_store_of_one_digest_a_cluster_keeps_what_was_measured(ledger: Ledger) -> None:
-    """As an older version adopted them."""
-    of_now = rules(payments="30 s")
-    ledger.rule_versions.adopt("a", Rules(of_now.digest, "", {}))
-    published(ledger, "by the older version", "0:00", "1:00")
-    ledger.rule_versions.adopt("a", of_now)
-    assert unknown(ledger, "1:00") == set()
-
-
 @pytest.mark.parametrize(
     "changed",
     [

@@ -20,7 +20,7 @@ from kafka_sla.errors import MailRefused
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.ledger.storage.database import Database
-from kafka_sla.ledger.storage.schema import METADATA, SLA_MISSES, SLA_WINDOWS
+from kafka_sla.ledger.storage.schema import SLA_MISSES, SLA_WINDOWS
 from kafka_sla.ledger.verdicts import MissChange
 from kafka_sla.model.entities import Cluster, Connection, Interval, Miss, Patterns, Sla, SlaWindow, SteadyState, Verdict
 from kafka_sla.pipeline import steps
@@ -287,7 +287,7 @@ def test_the_database_refuses_words_that_are_no_verdict_and_no_state(
     store: Store, ledger: Ledger, change: object
 ) -> None:
     put(ledger, "10:00", "10:05", "gbbbb")
-    with pytest.raises(IntegrityError), Database(store, METADATA).writing() as connection:
+    with pytest.raises(IntegrityError), Database(store).writing() as connection:
         connection.execute(change)  # type: ignore[call-overload]
 
 

@@ -1,4 +1,4 @@
-"""Fact files as Spark reads them, also those that another version wrote."""
+"""Fact files as Spark reads them."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_spark_writes_checksums_and_notices_a_flipped_bit(spark: SparkSession, t
         read(spark, LOG_OFFSETS, [str(path)]).collect()
 
 
-def test_files_of_an_older_version_lack_only_what_came_since(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_column_that_a_file_lacks_is_null(spark: SparkSession, tmp_path: Path) -> None:
     now, before = str(tmp_path / "now.parquet"), str(tmp_path / "before.parquet")
     column = LOG_OFFSETS.names.index("log_start_offset")
     write_rows(now, points("10:01").set_column(column, "log_start_offset", pa.array([7], pa.int64())))

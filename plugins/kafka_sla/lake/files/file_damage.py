@@ -7,7 +7,6 @@ from pyiceberg.manifest import DataFile
 from kafka_sla.errors import DamagedFile, StoreError
 from kafka_sla.files import has_rows
 from kafka_sla.model.arrow_schemas import OF_LOAD
-from kafka_sla.model.former_names import COLUMNS
 from kafka_sla.model.tables import Table
 from kafka_sla.parquet_files import batches, parquet_file
 
@@ -31,9 +30,8 @@ def problem_of(table: Table, file: DataFile) -> str | None:
 def _renamed(table: Table, names: list[str]) -> str | None:
     """Footers have no checksum, and whoever reads a column that a file lacks finds nulls: older files lack some. A file
     that lacks one and has another that the table never had was damaged."""
-    former = COLUMNS.get(table.name, {})
-    strangers = set(names) - {*table.names, *OF_LOAD, *former.values()}
-    lacking = [name for name in table.names if name not in names and former.get(name) not in names]
+    strangers = set(names) - {*table.names, *OF_LOAD}
+    lacking = [name for name in table.names if name not in names]
     if strangers and lacking:
         return f"holds a column {min(strangers)!r}, which its table never had, and lacks {lacking[0]!r}"
     return None

@@ -4,7 +4,7 @@ it. Changes nothing, and knows no configuration."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from pyiceberg.manifest import DataFile
@@ -20,7 +20,7 @@ from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.publications import Slice, by_load
 from kafka_sla.model.entities import EVERYTHING, Interval, hull
 from kafka_sla.model.tables import FACTS, METRICS, SLA_WINDOWS, Table
-from kafka_sla.sla.rollups import DAY_MS, Sums
+from kafka_sla.sla.rollups import DAY_MS
 
 Kind = Literal["catalog", "facts", "metrics", "load", "windows", "sums"]
 
@@ -116,19 +116,8 @@ class Inspection:
                     yield Damage("windows", sla, problem, SLA_WINDOWS.name, day)
                 continue
             added_up = self._ledger.rollups.sums([sla], DAY_MS, EVERYTHING).get(sla)
-            exact = self._ledger.rollups.keeps_bounds(sla)
-            if added_up is None or not (added_up == windows if exact else _holds(added_up, windows)):
+            if added_up != windows:
                 yield Damage("sums", sla, f"the sums of the SLA {sla!r} differ from its judged windows", "", judged)
-
-
-def _holds(added_up: Sums, windows: Sums) -> bool:
-    """Are these the sums of the windows? Bounds that an older version did not keep are the widest possible."""
-    wide = {
-        "records_over_threshold_low": min(added_up.records_over_threshold_low, windows.records_over_threshold_low),
-        "records_over_threshold_high": max(added_up.records_over_threshold_high, windows.records_over_threshold_high),
-        "records_in_unknown_time": max(added_up.records_in_unknown_time, windows.records_in_unknown_time),
-    }
-    return added_up == replace(windows, **wide)
 
 
 def _reach(slices: list[Slice]) -> tuple[Interval | None, tuple[str, ...]]:

@@ -17,7 +17,7 @@ _ROWS = 10_000
 def copy_database(source: Store, target: Store, catalog: MetaData) -> None:
     """Copy every table of the ledger, and those of the `catalog` beside it; StoreError where the target holds a store.
     The rows appear in the target all at once."""
-    there, here = StoreDatabase(source), Database(target, METADATA)
+    there, here = StoreDatabase(source), Database(target)
     with there.reading() as rows, here.writing() as made:
         if inspect(made).has_table(STORE_STATES.name) and made.execute(select(STORE_STATES).limit(1)).first():
             address = target.url.render_as_string(hide_password=True)

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from kafka_sla.config.store import Store
 from kafka_sla.errors import DamagedFile, StoreError
-from kafka_sla.files import has_rows, move_files, reached, rows_in, write_rows
+from kafka_sla.files import has_rows, move_files, reached, rows_in
 from kafka_sla.lake.catalogs import own_catalog
 from kafka_sla.lake.fact_days import files_of_day, pieces_of, rewritten
 from kafka_sla.lake.iceberg import Iceberg, planned_files, replace_files
@@ -29,13 +29,10 @@ from kafka_sla.lake.staging import folder_of, parquet_below
 from kafka_sla.lake.table_layout import NAMESPACE, branch_of, location_of, new_table, with_loads
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.storage.database import telling
-from kafka_sla.model import former_names
 from kafka_sla.model.arrow_schemas import arrow_schema
 from kafka_sla.model.entities import EVERYTHING, Interval
 from kafka_sla.model.tables import METRICS, TABLES, Table
 from kafka_sla.parquet_files import batches, damaged, parquet_file
-
-_RENAMED = "-renamed.parquet"
 
 
 class Repair:
@@ -95,7 +92,6 @@ class Repair:
                     transaction.add_files(files, check_duplicate_files=False, branch=branch_of(table))
             new = catalog.load_table(name).metadata_location
             switch(catalog, NAMESPACE, table.name, _location(catalog, table), new)
-        self._to_trash(path.replace(_RENAMED, ".parquet") for path in files if path.endswith(_RENAMED))
 
     def _facts_anew(self, table: Table) -> list[str]:
         """All facts that lie in the table's folder, few files a day, each once: the folder also holds files that others
@@ -120,7 +116,7 @@ class Repair:
         files = [path for load_id in sorted(loads) for path in parquet_below(folder_of(self._store, load_id, table))]
         wrong = set(damaged(files))
         there = [path for path in files if path not in wrong and has_rows(path)]
-        return sorted({_with_todays_names(table, path) for path in there})
+        return sorted(set(there))
 
     def _take_out(self, table: Table, beginnings: tuple[str, ...]) -> None:
         """Take the files whose paths begin so out of the table."""
@@ -134,20 +130,6 @@ class Repair:
 
     def _to_trash(self, files: Iterable[str]) -> None:
         move_files(files, self._store.warehouse, self._trash)
-
-
-def _with_todays_names(table: Table, path: str) -> str:
-    """The file, or a copy of one whose columns have former names: a new table takes only its own."""
-    today = {old: new for new, old in former_names.COLUMNS.get(table.name, {}).items()}
-    if not today or path.endswith(_RENAMED):
-        return path
-    with parquet_file(path) as file:
-        if not today.keys() & set(file.schema_arrow.names):
-            return path
-        rows = pa.Table.from_batches(list(batches(file)))
-    renamed = path.removesuffix(".parquet") + _RENAMED
-    write_rows(renamed, rows.rename_columns([today.get(name, name) for name in rows.column_names]))
-    return renamed
 
 
 def _location(catalog: SqlCatalog, table: Table) -> str:
@@ -176,9 +158,7 @@ def _readable_rows(table: Table, path: str) -> pa.Table | None:
         group += 1
     if not found:
         return None
-    now = former_names.COLUMNS.get(table.name, {})
     rows = pa.Table.from_batches(found)
-    rows = rows.rename_columns([now.get(name, name) for name in rows.column_names])
     return pa.concat_tables([arrow_schema(table).empty_table(), rows], promote_options="default")
 
 

@@ -15,7 +15,6 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, Table, and_, dele
 from kafka_sla.ledger.notices.notice_queue import NoticeQueue, Waiting, lock_of
 from kafka_sla.ledger.storage.database import Database
 from kafka_sla.ledger.storage.schema import LATE_RUNS, NOTICES, SENT_DIGESTS, SLA_MISSES
-from kafka_sla.model import former_names
 from kafka_sla.model.entities import Digest, Interval, Miss
 
 NoticeKind = Literal["opened", "recovered"]
@@ -56,9 +55,6 @@ class _Content:
 
 
 _CODEC = TypeAdapter(_Content)
-_THRESHOLD = (
-    select(SLA_MISSES.c.max_latency_ms).where(SLA_MISSES.c.miss_id == NOTICES.c.miss_id).limit(1).scalar_subquery()
-).label("max_latency_ms")
 
 
 class Outbox:
@@ -186,7 +182,7 @@ def _goes_on(connection: Connection, miss: Miss) -> bool:
 
 def stored_notices() -> Select[Any]:
     """Rows that `notice_of` reads."""
-    return select(NOTICES, _THRESHOLD)
+    return select(NOTICES)
 
 
 def _row(notice: Notice, thread: str) -> dict[str, Any]:
@@ -207,9 +203,7 @@ def _row(notice: Notice, thread: str) -> dict[str, Any]:
 def notice_of(row: Row[Any]) -> Notice:
     """The notice that a row holds."""
     stored = json.loads(row.notice)
-    unsaid = {"max_latency_ms": row.max_latency_ms or 0, "for_ms": 0}  # by a version that kept them elsewhere
-    miss = unsaid | former_names.renamed(SLA_MISSES.name, stored["miss"])
-    content = _CODEC.validate_python(stored | {"miss": miss})
+    content = _CODEC.validate_python(stored)
     under = row.thread, row.channel, row.incident or ""
     return Notice(row.kind, content.miss, content.run_url, *under, content.team, row.known_until)
 

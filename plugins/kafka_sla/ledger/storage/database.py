@@ -18,23 +18,19 @@ from sqlalchemy import (
     DateTime,
     Delete,
     Dialect,
-    MetaData,
     Row,
     Select,
     bindparam,
     func,
-    inspect,
     select,
-    text,
 )
 from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, InterfaceError, OperationalError, ProgrammingError
-from sqlalchemy.schema import CreateColumn
 from sqlalchemy.types import TypeDecorator
 
 from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
 from kafka_sla.ledger.storage.engine import engine_of, is_read_only, make_folder
-from kafka_sla.ledger.storage.former_tables import former_tables, replace_table
+from kafka_sla.ledger.storage.schema_migrations import is_current, upgrade_schema
 
 _HOPELESS = (
     "authentication failed",
@@ -73,11 +69,10 @@ class UtcTime(TypeDecorator[datetime]):
 
 
 class Database:
-    """One SQL database and the tables of `metadata` in it, made on first use."""
+    """One SQL database with the tables of a store, which are created or upgraded on first use."""
 
-    def __init__(self, store: Store, metadata: MetaData) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._metadata = metadata
         self._ready = False
         self._views = threading.local()
         self.engine = engine_of(store)
@@ -159,43 +154,25 @@ class Database:
         return telling(self.engine.url)
 
     def open(self, *, writing: bool) -> None:
-        """Make the tables, those of an earlier version anew, and the columns that a newer version added; several
-        processes may do so at once, the slower ones find them made. `writing`: more is going to be written."""
+        """Create or upgrade the tables. Several processes may do so at once: the first one does the work.
+
+        Args:
+            writing: The caller is about to write."""
         if not self._ready:
             make_folder(self._store)
             with self.telling():
-                retrying(self._create, (OperationalError, ProgrammingError, IntegrityError))
+                retrying(self._prepare_schema, (OperationalError, ProgrammingError, IntegrityError))
             self._ready = True
 
-    def _create(self) -> None:
+    def _prepare_schema(self) -> None:
         with self.engine.connect() as connection:
-            complete = set(self._metadata.tables) <= set(inspect(connection).get_table_names())
-            if complete and not former_tables(connection, self._metadata) and not self._added(connection):
-                return  # without the writers' lock, which this very process may hold
+            if is_current(connection):
+                return  # without the writers' lock, which this process may hold
         self.check_writable()
         with self.engine.execution_options(writes=True).begin() as connection:
             self._lock(connection, "tables")
-            for table in former_tables(connection, self._metadata):
-                replace_table(connection, table)
-            self._metadata.create_all(connection)
-            for column in self._added(connection):
-                spec = CreateColumn(column).compile(dialect=connection.dialect)
-                name = connection.dialect.identifier_preparer.format_table(column.table)
-                connection.execute(text(f"ALTER TABLE {name} ADD COLUMN {spec}"))
-
-    def _added(self, connection: Connection) -> list[Column[Any]]:
-        """Columns that tables of an older version lack; a column that must have a value cannot be added to its rows."""
-        found = inspect(connection).get_multi_columns(filter_names=list(self._metadata.tables))
-        there = {name: {column["name"] for column in columns} for (_, name), columns in found.items()}
-        tables = [table for table in self._metadata.tables.values() if table.name in there]
-        added = [column for table in tables for column in table.columns if column.name not in there[table.name]]
-        for column in added:
-            if not column.nullable and column.server_default is None:
-                raise StoreError(
-                    f"the table {column.table.name} in {self.engine.url.render_as_string()} is of another version:"
-                    f" it lacks the column {column.name}, which must have a value; see docs/how-to/upgrade.md"
-                )
-        return added
+            if not is_current(connection):
+                upgrade_schema(connection)
 
 
 def delete_each(connection: Connection, rows: Delete, column: Column[Any], values: Iterable[str | int]) -> None:

@@ -17,7 +17,7 @@ from kafka_sla.config.store_marker import HELP, Marker, State
 from kafka_sla.errors import StoreError
 from kafka_sla.files import reached, sizes_of
 from kafka_sla.ledger.storage.database import Database, reason, retrying
-from kafka_sla.ledger.storage.schema import METADATA, STORE_STATES
+from kafka_sla.ledger.storage.schema import STORE_STATES
 
 _STATES_KEPT = 1_000
 """A marker is behind by the states of those who were killed, or have yet to write it: by far fewer."""
@@ -31,7 +31,7 @@ class StoreDatabase(Database):
     """The database of a store, used only while it belongs to the store's warehouse."""
 
     def __init__(self, store: Store) -> None:
-        super().__init__(store, METADATA)
+        super().__init__(store)
         self._warehouse = store.warehouse
         self._marker = Marker(store)
         self._has_catalog = not store.catalog
@@ -61,7 +61,7 @@ class StoreDatabase(Database):
                 raise self._refused(f"the database {self._address} cannot be read: {reason(error)}") from error
 
     def has_begun(self) -> bool:
-        """Whether there is a store: a marked one, or one with files that an older version wrote. Writes nothing."""
+        """Whether the store has a marker or table files. Writes nothing."""
         if self.verify():
             return True
         with self.telling():
@@ -122,7 +122,7 @@ class StoreDatabase(Database):
         )
 
     def _wrong_without_marker(self) -> str | None:
-        """None for a new store, and for one of an older version: its tables lie in the warehouse."""
+        """None for a new store, and for one whose tables all lie in the warehouse."""
         files = self._table_files()
         if not files:
             others = self._marker.strangers(*filter(None, [self._file]))

@@ -23,7 +23,6 @@ from kafka_sla.lake.iceberg import FileRows
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.configurations import Rules
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.model import former_names
 from kafka_sla.model.entities import Cluster, Interval, Patterns, Sla
 from kafka_sla.model.tables import (
     COMMITTED_OFFSETS,
@@ -152,7 +151,7 @@ def rules_of(cluster: Cluster, slas: Sequence[Sla]) -> Rules:
 
 
 def _digest(rules: object) -> str:
-    return hashlib.sha256(repr(rules).replace(*former_names.IN_DIGESTS).encode()).hexdigest()
+    return hashlib.sha256(repr(rules).encode()).hexdigest()
 
 
 def _adopted(ledger: Ledger, cluster: str, rules: Rules) -> int:

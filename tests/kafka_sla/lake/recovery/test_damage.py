@@ -19,7 +19,6 @@ from kafka_sla.lake.recovery.repair import Repair
 from kafka_sla.lake.recovery.store_copy import copy_store
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.storage.database import Database
-from kafka_sla.ledger.storage.schema import METADATA
 from kafka_sla.model.tables import CONSUMER_LATENCY, LOG_OFFSETS, STEADY_STATE
 from kafka_sla.parquet_files import write_options
 from tests.kafka_sla.loads import load, points, span
@@ -197,7 +196,7 @@ def test_facts_that_were_compacted_are_not_there_twice_afterwards(filled: Store)
 
 
 def test_a_published_load_that_no_table_names_is_found(filled: Store) -> None:
-    with Database(filled, METADATA).engine.begin() as connection:
+    with Database(filled).engine.begin() as connection:
         there = dict(
             connection.execute(text("SELECT table_name, previous_metadata_location FROM iceberg_tables")).all()
         )
@@ -219,7 +218,7 @@ def test_a_damaged_database_is_told_by_what_sqlite_says_of_it(tmp_path: Path) ->
         ledger.ingestions.record(f"cluster-{number:03}.eu-west-1", HOUR)
     load(lake, ledger, "load1", HOUR)
     path = tmp_path / "kafka_sla.db"
-    with Database(store, METADATA).engine.connect() as connection:
+    with Database(store).engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
     content = bytearray(path.read_bytes())
     at = content.index(b"cluster-150.eu-west-1")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, MetaData, text
+from sqlalchemy import Connection, text
 
 from kafka_sla.config.store import Store
 from kafka_sla.lake.catalogs import own_catalog
@@ -35,7 +35,7 @@ def server_of(connection: Connection) -> set[str]:
 
 
 def test_whoever_writes_or_reads_and_the_catalog_of_tables_tell_both_sides(store: Store) -> None:
-    database = Database(store, MetaData())
+    database = Database(store)
     sides = {"tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_keepalives_count", "tcp_user_timeout"}
 
     with database.writing("a lock") as writer, database.reading() as reader, own_catalog(store).engine.begin() as other:
@@ -47,5 +47,5 @@ def test_what_the_address_says_holds(store: Store) -> None:
     address = store.url.update_query_dict({"keepalives_idle": "7"})
     asked = Store(store.warehouse, address.render_as_string(hide_password=False))
 
-    with Database(asked, MetaData()).writing() as writer:
+    with Database(asked).writing() as writer:
         assert client_of(writer) == ("7", *USUAL[1:])

@@ -1,0 +1,1 @@
+"""Alembic's environment and revisions for the SQL tables of a store."""

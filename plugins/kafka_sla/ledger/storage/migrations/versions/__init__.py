@@ -1,0 +1,1 @@
+"""One module per revision of the SQL tables, oldest first."""

@@ -1,0 +1,316 @@
+BEGIN TRANSACTION;
+CREATE TABLE burn_notices (
+	seq INTEGER NOT NULL, 
+	burn_id VARCHAR(64) NOT NULL, 
+	kind VARCHAR(16) NOT NULL, 
+	channel TEXT NOT NULL, 
+	sla TEXT NOT NULL, 
+	severity VARCHAR(16) NOT NULL, 
+	start_at DATETIME NOT NULL, 
+	known_until DATETIME NOT NULL, 
+	thread VARCHAR(64) NOT NULL, 
+	notice TEXT NOT NULL, 
+	queued_at DATETIME NOT NULL, 
+	sent_at DATETIME, 
+	incident VARCHAR(64), 
+	batch BIGINT, 
+	shared_cause TEXT, 
+	PRIMARY KEY (seq), 
+	CONSTRAINT burn_notices_kind CHECK (kind IN ('began', 'over')), 
+	UNIQUE (burn_id, kind, channel)
+);
+CREATE TABLE configurations (
+	digest VARCHAR(64) NOT NULL, 
+	settings TEXT NOT NULL, 
+	first_used_at DATETIME NOT NULL, 
+	used_at DATETIME, 
+	PRIMARY KEY (digest)
+);
+CREATE TABLE exclusions (
+	exclusion_id TEXT NOT NULL, 
+	sla TEXT NOT NULL, 
+	cluster TEXT NOT NULL, 
+	start_at DATETIME NOT NULL, 
+	end_at DATETIME NOT NULL, 
+	undoes TEXT, 
+	reason TEXT NOT NULL, 
+	author TEXT NOT NULL, 
+	recorded_at DATETIME NOT NULL, 
+	PRIMARY KEY (exclusion_id), 
+	CONSTRAINT exclusions_undone_once UNIQUE (undoes)
+);
+CREATE TABLE fact_loads (
+	cluster TEXT NOT NULL, 
+	seq BIGINT NOT NULL, 
+	from_at DATETIME NOT NULL, 
+	to_at DATETIME NOT NULL, 
+	landed BOOLEAN NOT NULL, 
+	recorded_at DATETIME NOT NULL, 
+	PRIMARY KEY (cluster, seq)
+);
+CREATE TABLE failed_intervals (
+	cluster TEXT NOT NULL, 
+	interval_start DATETIME NOT NULL, 
+	interval_end DATETIME NOT NULL, 
+	step VARCHAR(16) NOT NULL, 
+	reason TEXT NOT NULL, 
+	failed_at DATETIME NOT NULL, 
+	PRIMARY KEY (cluster, interval_start, interval_end)
+);
+CREATE TABLE kafka_sla_schema_version (
+	version_num VARCHAR(32) NOT NULL, 
+	CONSTRAINT kafka_sla_schema_version_pkc PRIMARY KEY (version_num)
+);
+INSERT INTO "kafka_sla_schema_version" VALUES('0001');
+CREATE TABLE late_runs (
+	cluster TEXT NOT NULL, 
+	interval_end DATETIME NOT NULL, 
+	reported_at DATETIME NOT NULL, 
+	PRIMARY KEY (cluster, interval_end)
+);
+CREATE TABLE load_sums (
+	table_name TEXT NOT NULL, 
+	width_ms BIGINT NOT NULL, 
+	start_at DATETIME NOT NULL, 
+	load_id VARCHAR(64) NOT NULL, 
+	sums BLOB NOT NULL, 
+	PRIMARY KEY (table_name, width_ms, start_at, load_id)
+);
+CREATE TABLE miss_notes (
+	seq INTEGER NOT NULL, 
+	sla TEXT NOT NULL, 
+	miss_id VARCHAR(64) NOT NULL, 
+	start_at DATETIME NOT NULL, 
+	known_until DATETIME NOT NULL, 
+	kind VARCHAR(16) NOT NULL, 
+	author TEXT NOT NULL, 
+	text TEXT NOT NULL, 
+	at DATETIME NOT NULL, 
+	PRIMARY KEY (seq)
+);
+CREATE TABLE notices (
+	seq INTEGER NOT NULL, 
+	miss_id VARCHAR(64) NOT NULL, 
+	kind VARCHAR(16) NOT NULL, 
+	channel TEXT NOT NULL, 
+	sla TEXT NOT NULL, 
+	thread VARCHAR(64) NOT NULL, 
+	start_at DATETIME NOT NULL, 
+	known_until DATETIME NOT NULL, 
+	notice TEXT NOT NULL, 
+	queued_at DATETIME NOT NULL, 
+	sent_at DATETIME, 
+	incident VARCHAR(64), 
+	batch BIGINT, 
+	shared_cause TEXT, 
+	PRIMARY KEY (seq), 
+	CONSTRAINT notices_kind CHECK (kind IN ('opened', 'recovered')), 
+	UNIQUE (miss_id, kind, channel)
+);
+CREATE TABLE observed_time (
+	cluster TEXT NOT NULL, 
+	start_at DATETIME NOT NULL, 
+	end_at DATETIME NOT NULL, 
+	PRIMARY KEY (cluster, start_at)
+);
+CREATE TABLE publications (
+	seq INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
+	cluster TEXT NOT NULL, 
+	interval_start DATETIME NOT NULL, 
+	interval_end DATETIME NOT NULL, 
+	load_id VARCHAR(64) NOT NULL, 
+	facts_seq BIGINT NOT NULL, 
+	published_at DATETIME NOT NULL, 
+	UNIQUE (load_id, cluster)
+);
+INSERT INTO "publications" VALUES(1,'prod','2026-03-02 10:00:00.000000','2026-03-02 10:05:00.000000','load-of-1.0',0,'2026-11-28 13:36:11.307160');
+CREATE TABLE quarantine (
+	load_id TEXT NOT NULL, 
+	interval_start DATETIME NOT NULL, 
+	interval_end DATETIME NOT NULL, 
+	table_name TEXT NOT NULL, 
+	expectation_id TEXT NOT NULL, 
+	severity TEXT NOT NULL, 
+	"row" TEXT NOT NULL, 
+	id INTEGER NOT NULL, 
+	PRIMARY KEY (id)
+);
+CREATE TABLE retired_loads (
+	load_id VARCHAR(64) NOT NULL, 
+	cluster TEXT NOT NULL, 
+	retired_at DATETIME NOT NULL, 
+	interval_start DATETIME, 
+	interval_end DATETIME, 
+	PRIMARY KEY (load_id, cluster)
+);
+CREATE TABLE sent_digests (
+	digest TEXT NOT NULL, 
+	period_start DATETIME NOT NULL, 
+	recipient TEXT NOT NULL, 
+	sent_at DATETIME NOT NULL, 
+	PRIMARY KEY (digest, period_start, recipient)
+);
+CREATE TABLE sla_burns (
+	burn_id VARCHAR(64) NOT NULL, 
+	sla TEXT NOT NULL, 
+	severity VARCHAR(16) NOT NULL, 
+	start_at DATETIME NOT NULL, 
+	end_at DATETIME, 
+	burn_rate DOUBLE NOT NULL, 
+	burn TEXT NOT NULL, 
+	PRIMARY KEY (burn_id), 
+	CONSTRAINT sla_burns_severity CHECK (severity IN ('page', 'ticket'))
+);
+CREATE TABLE sla_misses (
+	miss_id TEXT NOT NULL, 
+	sla TEXT NOT NULL, 
+	cluster TEXT NOT NULL, 
+	state TEXT NOT NULL, 
+	start_at DATETIME NOT NULL, 
+	end_at DATETIME, 
+	opened_at DATETIME NOT NULL, 
+	bad_windows INTEGER NOT NULL, 
+	is_certain BOOLEAN NOT NULL, 
+	max_latency_ms BIGINT NOT NULL, 
+	min_time_to_expiry_ms BIGINT, 
+	for_ms BIGINT NOT NULL, 
+	worst_latency_ms DOUBLE NOT NULL, 
+	worst_latency_low_ms DOUBLE, 
+	worst_latency_high_ms DOUBLE, 
+	worst_at DATETIME NOT NULL, 
+	worst_group TEXT NOT NULL, 
+	worst_topic TEXT NOT NULL, 
+	worst_partition INTEGER NOT NULL, 
+	evidence TEXT NOT NULL, 
+	exclusion TEXT, 
+	PRIMARY KEY (miss_id), 
+	CONSTRAINT sla_misses_end CHECK ((state = 'open') = (end_at IS NULL)), 
+	CONSTRAINT sla_misses_state CHECK (state IN ('open', 'recovered'))
+);
+CREATE TABLE sla_rollup_details (
+	sla TEXT NOT NULL, 
+	width_ms BIGINT NOT NULL, 
+	start_at DATETIME NOT NULL, 
+	histogram BLOB NOT NULL, 
+	cells BLOB NOT NULL, 
+	PRIMARY KEY (sla, width_ms, start_at)
+);
+CREATE TABLE sla_rollups (
+	sla TEXT NOT NULL, 
+	width_ms BIGINT NOT NULL, 
+	start_at DATETIME NOT NULL, 
+	good_ms BIGINT NOT NULL, 
+	bad_ms BIGINT NOT NULL, 
+	excluded_ms BIGINT NOT NULL, 
+	unknown_ms BIGINT NOT NULL, 
+	records_consumed BIGINT NOT NULL, 
+	records_over_threshold BIGINT NOT NULL, 
+	records_over_threshold_low BIGINT, 
+	records_over_threshold_high BIGINT, 
+	records_in_unknown_time BIGINT, 
+	worst_latency_ms DOUBLE, 
+	worst_latency_low_ms DOUBLE, 
+	worst_latency_high_ms DOUBLE, 
+	max_latency_ms BIGINT, 
+	all_consumed BIGINT, 
+	all_produced BIGINT, 
+	PRIMARY KEY (sla, width_ms, start_at)
+);
+CREATE TABLE sla_rules (
+	cluster TEXT NOT NULL, 
+	sla TEXT NOT NULL, 
+	digest TEXT NOT NULL, 
+	since_seq BIGINT NOT NULL, 
+	PRIMARY KEY (cluster, sla)
+);
+CREATE TABLE sla_window_days (
+	sla TEXT NOT NULL, 
+	day DATETIME NOT NULL, 
+	first_start DATETIME NOT NULL, 
+	last_end DATETIME NOT NULL, 
+	has_known BOOLEAN NOT NULL, 
+	has_bad BOOLEAN NOT NULL, 
+	windows BLOB NOT NULL, 
+	crc32 BIGINT NOT NULL, 
+	PRIMARY KEY (sla, day)
+);
+CREATE TABLE sla_windows (
+	sla TEXT NOT NULL, 
+	cluster TEXT NOT NULL, 
+	window_start DATETIME NOT NULL, 
+	window_end DATETIME NOT NULL, 
+	verdict TEXT NOT NULL, 
+	is_certain BOOLEAN NOT NULL, 
+	reason TEXT, 
+	max_latency_ms BIGINT NOT NULL, 
+	min_time_to_expiry_ms BIGINT, 
+	worst_latency_ms DOUBLE, 
+	worst_latency_low_ms DOUBLE, 
+	worst_latency_high_ms DOUBLE, 
+	worst_group TEXT, 
+	worst_topic TEXT, 
+	worst_partition INTEGER, 
+	steady_partitions INTEGER NOT NULL, 
+	bootstrapping_partitions INTEGER NOT NULL, 
+	unknown_partitions INTEGER NOT NULL, 
+	records_consumed BIGINT NOT NULL, 
+	records_over_threshold BIGINT NOT NULL, 
+	judged_verdict TEXT, 
+	judged_reason TEXT, 
+	records_over_threshold_low BIGINT, 
+	records_over_threshold_high BIGINT, 
+	records_of_unknown_state BIGINT, 
+	PRIMARY KEY (sla, window_start), 
+	CONSTRAINT sla_windows_verdict CHECK (verdict IN ('good', 'bad', 'excluded', 'unknown'))
+);
+CREATE TABLE steady_rules (
+	cluster TEXT NOT NULL, 
+	digest TEXT NOT NULL, 
+	shared TEXT, 
+	PRIMARY KEY (cluster)
+);
+CREATE TABLE store_states (
+	seq INTEGER NOT NULL, 
+	store_id VARCHAR(36) NOT NULL, 
+	state VARCHAR(32) NOT NULL, 
+	reached_at DATETIME NOT NULL, 
+	PRIMARY KEY (seq), 
+	UNIQUE (state)
+);
+INSERT INTO "store_states" VALUES(1,'1ee6112f-d218-46b7-95c2-ee2183b5179b','054ca5b8e0ee4bce83dc664e441960ee','2026-11-28 13:36:11.950682');
+INSERT INTO "store_states" VALUES(2,'1ee6112f-d218-46b7-95c2-ee2183b5179b','1fece7db554a42b59b31e4867fc4ac1b','2026-11-28 13:36:12.019200');
+CREATE TABLE unjudged_intervals (
+	sla TEXT NOT NULL, 
+	interval_start DATETIME NOT NULL, 
+	interval_end DATETIME NOT NULL, 
+	reason TEXT NOT NULL, 
+	failed_at DATETIME NOT NULL, 
+	PRIMARY KEY (sla, interval_start, interval_end)
+);
+CREATE TABLE validation_results (
+	load_id TEXT NOT NULL, 
+	interval_start DATETIME NOT NULL, 
+	interval_end DATETIME NOT NULL, 
+	table_name TEXT NOT NULL, 
+	expectation_id TEXT NOT NULL, 
+	expectation TEXT NOT NULL, 
+	severity TEXT NOT NULL, 
+	success BOOLEAN NOT NULL, 
+	observed TEXT, 
+	unexpected_rows BIGINT, 
+	PRIMARY KEY (load_id, table_name, expectation_id)
+);
+CREATE INDEX burn_notices_by_sla ON burn_notices (sla, start_at);
+CREATE INDEX exclusions_by_sla ON exclusions (sla, start_at);
+CREATE INDEX ix_miss_notes_sla ON miss_notes (sla);
+CREATE INDEX notices_by_sla ON notices (sla, start_at);
+CREATE INDEX publications_by_time ON publications (cluster, interval_start, interval_end);
+CREATE INDEX quarantine_by_interval ON quarantine (interval_start, interval_end);
+CREATE INDEX quarantine_by_load ON quarantine (load_id);
+CREATE INDEX sla_burns_by_sla ON sla_burns (sla, start_at);
+CREATE INDEX sla_misses_by_sla ON sla_misses (sla, start_at);
+CREATE INDEX validation_results_broken ON validation_results (interval_start) WHERE NOT success;
+CREATE INDEX validation_results_by_interval ON validation_results (interval_start, interval_end);
+DELETE FROM "sqlite_sequence";
+INSERT INTO "sqlite_sequence" VALUES('publications',1);
+COMMIT;
