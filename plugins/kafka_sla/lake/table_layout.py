@@ -98,8 +98,8 @@ def with_properties(there: IcebergTable) -> IcebergTable:
 
 
 def _true_names(there: IcebergTable) -> dict[str, str]:
-    """A name mapping whose ids of keys, values and elements match the schema. Some catalogs assign ids of their own; with
-    a mapping that does not match, Iceberg's reader for Spark finds no such column."""
+    """A name mapping whose ids of keys, values and elements match the schema. Some catalogs assign their own ids; with
+    others, Iceberg's reader for Spark finds no such column."""
     named = there.name_mapping() or ()
     of_schema = {field.field_id: field for field in there.schema().name_mapping}
     true = [
