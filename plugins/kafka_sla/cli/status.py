@@ -18,6 +18,7 @@ from kafka_sla.sla.burn import Burn
 from kafka_sla.sla.catch_up import CatchUp
 from kafka_sla.sla.chains import ChainState
 from kafka_sla.sla.judged_interval import JudgedInterval
+from kafka_sla.sla.unjudged_partitions import UnjudgedPartitions
 from kafka_sla.sla.wording import catching_up, chained
 from kafka_sla.text.timestamps import instant_text
 
@@ -57,6 +58,8 @@ class SlaStatus:
     """The threshold that the newest window was judged by, or the configured one."""
     burns: tuple[Burn, ...]
     """Those that go on."""
+    unjudged: tuple[UnjudgedPartitions, ...] = ()
+    """Partitions that are not judged at present."""
 
 
 def cluster_status(settings: Settings, ledger: Ledger) -> tuple[ClusterStatus, ...]:
@@ -72,6 +75,7 @@ def sla_status(settings: Settings, ledger: Ledger, clusters: Sequence[ClusterSta
     newest = ledger.queries.newest_verdicts([sla.name for sla in settings.slas])
     burns = ledger.burns.of([sla.name for sla in settings.slas if sla.burn_pairs])
     reached = attainments(ledger, [(sla, until[sla.cluster]) for sla in settings.slas if sla.cluster in until])
+    unjudged = ledger.unjudged_partitions.of([sla.name for sla in settings.slas])
     return tuple(
         SlaStatus(
             sla,
@@ -79,6 +83,7 @@ def sla_status(settings: Settings, ledger: Ledger, clusters: Sequence[ClusterSta
             misses.count(sla.name),
             newest[sla.name].max_latency_ms if sla.name in newest else sla.max_latency_ms,
             tuple(burn for burn in burns if burn.sla == sla.name),
+            tuple(unjudged.get(sla.name, ())),
         )
         for sla in settings.slas
     )
@@ -169,6 +174,17 @@ def _sla_values(status: SlaStatus) -> dict[str, Any]:
         "burns": [
             {"id": burn.id, "severity": burn.severity, "start": instant_text(burn.start), "burn_rate": burn.burn_rate}
             for burn in status.burns
+        ],
+        "unjudged": [
+            {
+                "group": part.group,
+                "topic": part.topic,
+                "partitions": list(part.partitions),
+                "since": instant_text(part.since),
+                "reason": part.reason,
+                "text": part.text,
+            }
+            for part in status.unjudged
         ],
         "max_latency_ms": status.max_latency_ms,
         "objective": sla.objective,

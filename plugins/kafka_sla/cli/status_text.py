@@ -71,6 +71,7 @@ def status_text(
         parts += [_catch_up_text(behind, wide=wide)] if behind else []
         parts += [_chains_text(chains, wide=wide)] if chains else []
         parts += [_burn(status.sla, burn) for status in found for burn in status.burns]
+        parts += [_unjudged_partitions_text(found)] if any(status.unjudged for status in found) else []
     if failed := failed_intervals(ledger, clusters):
         parts.append(_failures_text(failed))
     if unjudged := unjudged_intervals(settings, ledger):
@@ -163,6 +164,11 @@ def _budget(status: SlaStatus) -> str:
 
 def _burn(sla: Sla, burn: Burn) -> str:
     return f"{burn.severity} since {moment(burn.start)}: {sla.name}: {burning(burn, sla.objective_of)}"
+
+
+def _unjudged_partitions_text(slas: Sequence[SlaStatus]) -> str:
+    lines = [f"  {status.sla.name}: {part.text}" for status in slas for part in status.unjudged]
+    return "\n".join(["not judged at present:", *lines])
 
 
 def _cut(text: str, room: int) -> str:

@@ -27,6 +27,7 @@ from kafka_sla.ledger.rollups import Rollups
 from kafka_sla.ledger.storage.schema import DECLARED, SLA_WINDOWS
 from kafka_sla.ledger.storage.store_identity import StoreDatabase
 from kafka_sla.ledger.triage import Triage
+from kafka_sla.ledger.unjudged_partitions import UnjudgedPartitionsTable
 from kafka_sla.ledger.validation_results import ValidationResults
 from kafka_sla.ledger.verdicts import Verdicts
 from kafka_sla.model.entities import Interval
@@ -44,6 +45,7 @@ class Ledger:
         self.observed_time = ObservedTime(database)
         self.verdicts = Verdicts(database)
         self.rollups = Rollups(database)
+        self.unjudged_partitions = UnjudgedPartitionsTable(database)
         self.failures = Failures(database)
         self.load_sums = LoadSums(database)
         self.validations = ValidationResults(database)

@@ -47,6 +47,7 @@ from kafka_sla.pipeline.expiry import with_expiry
 from kafka_sla.pipeline.news import queue_burns, queue_misses
 from kafka_sla.pipeline.planning.load_plan import job_for
 from kafka_sla.pipeline.rollup_builder import sum_up_all
+from kafka_sla.pipeline.unjudged import record_unjudged_partitions
 from kafka_sla.pipeline.verdicts import verdicts
 from kafka_sla.sla.evaluate import continued, misses
 from kafka_sla.sla.root_cause.evidence import looks_back
@@ -232,6 +233,7 @@ def evaluate_all(
         else:
             yield sla.name, kept[sla.name] | {"damaged_files": list(left_out)}
             judged.append(sla)
+    record_unjudged_partitions(judged, lake, ledger, interval, settings.window_ms)
     judge_burns(ledger, judged, interval, settings.window_ms)
 
 

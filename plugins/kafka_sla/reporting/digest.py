@@ -16,6 +16,7 @@ from kafka_sla.model.entities import Digest, Interval, Sla
 from kafka_sla.reporting.digest_schedule import last_instant, period_name, period_of
 from kafka_sla.reporting.report import MANY, ReportedSla, gravity, plots_of, quality, reported
 from kafka_sla.sla.attainment import Attainment, attainment_of
+from kafka_sla.sla.unjudged_partitions import LONG
 from kafka_sla.text.formatting import plural, share, span
 
 PLOTS = 6
@@ -63,6 +64,7 @@ def _told(ledger: Ledger, digest: Digest, slas: Sequence[Sla], period: Interval)
         "quality": quality(ledger.validations.results(period)),
         "changes": [row["change"] for row in rows if row["change"]],
         "gaps": [row["gap"] for row in rows if row["gap"]],
+        "unjudged": [text for row in rows for text in row["unjudged"]],
         "exclusions": [text for row in rows for text in row["exclusions"]],
         "plots_left_out": len(judged) - len(plots),
     }
@@ -80,6 +82,7 @@ def _of_sla(ledger: Ledger, digest: Digest, sla: Sla, period: Interval) -> dict[
         "change": _change(digest, sla, one.within, past, len(one.counted), misses),
         "notes": ledger.triage.notes(one.misses),
         "gap": _gap(digest, one),
+        "unjudged": _describe_unjudged(ledger, sla, period),
         "exclusions": _exclusions(one),
         "trend": _trend(one.within.attainment, past.attainment),
         "burns": burns,
@@ -119,6 +122,12 @@ def _gap(digest: Digest, one: ReportedSla) -> str | None:
     why["never measured"] = unknown - sum(why.values())
     told = ", ".join(f"{span(ms)} {reason}" for reason, ms in why.most_common(3) if ms)
     return f"{one.sla.name}: nothing is known about {span(unknown)} of the {digest.every} ({told})."
+
+
+def _describe_unjudged(ledger: Ledger, sla: Sla, period: Interval) -> list[str]:
+    """Partitions that have not been judged for longer than a day at the end of the period."""
+    parts = ledger.unjudged_partitions.of([sla.name]).get(sla.name, [])
+    return [f"{sla.name}: {part.text}." for part in parts if part.since <= period.end - LONG]
 
 
 def _exclusions(one: ReportedSla) -> list[str]:

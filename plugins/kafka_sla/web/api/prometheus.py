@@ -107,6 +107,11 @@ _OF_SLAS: Sequence[tuple[str, str, Any]] = (
         lambda r: r.period and r.period.coverage,
     ),
     (
+        "kafka_sla_unjudged_partitions",
+        "Partitions that are not judged at present",
+        lambda r: sum(len(part.partitions) for part in r.unjudged),
+    ),
+    (
         "kafka_sla_error_budget_seconds",
         "Bad time that the period allows",
         lambda r: r.period and _seconds(r.period.budget_ms),

@@ -12,6 +12,7 @@ from kafka_sla.pipeline.judged_time import attainments
 from kafka_sla.sla.attainment import Attainment
 from kafka_sla.sla.burn import Burn
 from kafka_sla.sla.rollups import HOUR_MS
+from kafka_sla.sla.unjudged_partitions import UnjudgedPartitions
 from kafka_sla.text.formatting import moment, span
 from kafka_sla.text.name_patterns import written
 from kafka_sla.text.natural_order import natural
@@ -34,6 +35,7 @@ def overview(context: Context, slas: Sequence[Sla]) -> list[SlaStatus]:
     )
     undrawn = Sparkline(start=context.now, step_ms=HOUR_MS, worst_latency_ms=[], threshold_ms=[])
     burns = context.ledger.burns.of([sla.name for sla in slas if sla.burn_pairs])
+    unjudged = context.ledger.unjudged_partitions.of([sla.name for sla in slas])
     rows = [
         _now(
             context,
@@ -43,6 +45,7 @@ def overview(context: Context, slas: Sequence[Sla]) -> list[SlaStatus]:
             periods.get(sla.name),
             undrawn,
             [burn for burn in burns if burn.sla == sla.name],
+            unjudged.get(sla.name, []),
         )
         for sla in slas
     ]
@@ -81,6 +84,7 @@ def _now(
     period: Attainment | None,
     sparkline: Sparkline,
     burns: Sequence[Burn],
+    unjudged: Sequence[UnjudgedPartitions],
 ) -> SlaStatus:
     state, reason = _state(context.now, newest, miss)
     return SlaStatus(
@@ -103,6 +107,18 @@ def _now(
         period=attainment_answer(sla, period) if period else None,
         sparkline=sparkline,
         burns=[burn_answer(burn) for burn in burns],
+        unjudged=[_unjudged_answer(part) for part in unjudged],
+    )
+
+
+def _unjudged_answer(part: UnjudgedPartitions) -> schemas.UnjudgedPartitions:
+    return schemas.UnjudgedPartitions(
+        group=part.group,
+        topic=part.topic,
+        partitions=list(part.partitions),
+        since=part.since,
+        reason=part.reason,
+        text=part.text,
     )
 
 

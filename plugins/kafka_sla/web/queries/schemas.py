@@ -65,6 +65,17 @@ class BurnAnswer(BaseModel):
     short_ms: int
 
 
+class UnjudgedPartitions(BaseModel):
+    """Partitions of an SLA that are not judged at present."""
+
+    group: str
+    topic: str
+    partitions: list[int]
+    since: datetime
+    reason: str = Field(description="why: first_commit, no_position, rewind, returned, topic_recreated, contradictory")
+    text: str = Field(description="the same as a sentence")
+
+
 class SlaStatus(BaseModel):
     """One SLA as the overview shows it."""
 
@@ -85,6 +96,7 @@ class SlaStatus(BaseModel):
     open_miss: str | None = Field(description="id of the open miss")
     open_since: datetime | None
     burns: list[BurnAnswer] = Field(description="those that go on; none where no alerts are configured")
+    unjudged: list[UnjudgedPartitions] = Field(description="partitions that the state says nothing about")
     period: Attainment | None
     sparkline: Sparkline
 

@@ -57,6 +57,11 @@ CREATE TABLE failed_intervals (
 	failed_at DATETIME NOT NULL, 
 	PRIMARY KEY (cluster, interval_start, interval_end)
 );
+CREATE TABLE judged_until (
+	sla TEXT NOT NULL, 
+	as_of DATETIME NOT NULL, 
+	PRIMARY KEY (sla)
+);
 CREATE TABLE kafka_sla_schema_version (
 	version_num VARCHAR(32) NOT NULL, 
 	CONSTRAINT kafka_sla_schema_version_pkc PRIMARY KEY (version_num)
@@ -123,7 +128,7 @@ CREATE TABLE publications (
 	published_at DATETIME NOT NULL, 
 	UNIQUE (load_id, cluster)
 );
-INSERT INTO "publications" VALUES(1,'prod','2026-03-02 10:00:00.000000','2026-03-02 10:05:00.000000','load-of-1.0',0,'2026-11-28 13:36:11.307160');
+INSERT INTO "publications" VALUES(1,'prod','2026-03-02 10:00:00.000000','2026-03-02 10:05:00.000000','load-of-1.0',0,'2026-11-28 13:46:49.180232');
 CREATE TABLE quarantine (
 	load_id TEXT NOT NULL, 
 	interval_start DATETIME NOT NULL, 
@@ -277,8 +282,8 @@ CREATE TABLE store_states (
 	PRIMARY KEY (seq), 
 	UNIQUE (state)
 );
-INSERT INTO "store_states" VALUES(1,'1ee6112f-d218-46b7-95c2-ee2183b5179b','054ca5b8e0ee4bce83dc664e441960ee','2026-11-28 13:36:11.950682');
-INSERT INTO "store_states" VALUES(2,'1ee6112f-d218-46b7-95c2-ee2183b5179b','1fece7db554a42b59b31e4867fc4ac1b','2026-11-28 13:36:12.019200');
+INSERT INTO "store_states" VALUES(1,'d590c412-b192-4c67-9401-b541e118b567','06ff6490dc8d44678d28cac646b04f30','2026-11-28 13:46:50.235686');
+INSERT INTO "store_states" VALUES(2,'d590c412-b192-4c67-9401-b541e118b567','c96c2d5c106245a8857ae78c3c8b1be5','2026-11-28 13:46:50.304453');
 CREATE TABLE unjudged_intervals (
 	sla TEXT NOT NULL, 
 	interval_start DATETIME NOT NULL, 
@@ -286,6 +291,15 @@ CREATE TABLE unjudged_intervals (
 	reason TEXT NOT NULL, 
 	failed_at DATETIME NOT NULL, 
 	PRIMARY KEY (sla, interval_start, interval_end)
+);
+CREATE TABLE unjudged_partitions (
+	sla TEXT NOT NULL, 
+	"group" TEXT NOT NULL, 
+	topic TEXT NOT NULL, 
+	reason TEXT NOT NULL, 
+	partitions TEXT NOT NULL, 
+	since DATETIME NOT NULL, 
+	PRIMARY KEY (sla, "group", topic, reason)
 );
 CREATE TABLE validation_results (
 	load_id TEXT NOT NULL, 

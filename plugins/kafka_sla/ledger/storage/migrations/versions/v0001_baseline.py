@@ -80,6 +80,12 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("cluster", "interval_start", "interval_end"),
     )
     op.create_table(
+        "judged_until",
+        sa.Column("sla", sa.Text(), nullable=False),
+        sa.Column("as_of", sa.DateTime(timezone=True), nullable=False),
+        sa.PrimaryKeyConstraint("sla"),
+    )
+    op.create_table(
         "late_runs",
         sa.Column("cluster", sa.Text(), nullable=False),
         sa.Column("interval_end", sa.DateTime(timezone=True), nullable=False),
@@ -328,6 +334,16 @@ def upgrade() -> None:
         sa.Column("reason", sa.Text(), nullable=False),
         sa.Column("failed_at", sa.DateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("sla", "interval_start", "interval_end"),
+    )
+    op.create_table(
+        "unjudged_partitions",
+        sa.Column("sla", sa.Text(), nullable=False),
+        sa.Column("group", sa.Text(), nullable=False),
+        sa.Column("topic", sa.Text(), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=False),
+        sa.Column("partitions", sa.Text(), nullable=False),
+        sa.Column("since", sa.DateTime(timezone=True), nullable=False),
+        sa.PrimaryKeyConstraint("sla", "group", "topic", "reason"),
     )
     op.create_table(
         "validation_results",
