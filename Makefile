@@ -86,8 +86,8 @@ order: setup ## one day in one run, in 288, backwards, four at once, twice, kill
 chains: setup ## records that pass three topics against what is measured of them, as a table (about 5 minutes)
 	@$(BIN)/python -m benchmarks.chains
 
-truth: setup ## what real clients did against what is measured, as tables (about 5 minutes)
-	@$(BIN)/python -m benchmarks.truth
+truth: setup ## what real clients did against what is measured, and incidents against their verdicts, as tables (12 minutes)
+	@$(BIN)/python -m benchmarks.truth && $(BIN)/python -m benchmarks.truth_estate
 
 compatibility: setup ## which releases of Kafka, and brokers that can do less, can be measured, as tables (about 10 minutes)
 	@$(BIN)/python -m benchmarks.compatibility $(ONLY)
