@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -390,9 +390,11 @@ def test_runs_of_some_of_the_slas_of_a_message_send_none_of_it_twice(tmp_path: P
             down[0] = False
             whole = pool.submit(run, names)
             assert sending.wait(60)
-            run(names[1:])
+            some = pool.submit(run, names[1:])
+            wait([some], timeout=1)
             go_on.set()
             whole.result(timeout=60)
+            some.result(timeout=60)
 
     assert sorted(said) == sorted(names)
 

@@ -10,12 +10,13 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, Table, and_, exists, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, Table, and_, exists, func, or_, select, update
 
 from kafka_sla.errors import ReceiverUnavailable
 from kafka_sla.ledger.storage.database import Database
 
 N = TypeVar("N")
+M = TypeVar("M")
 BEGINNINGS = ("opened", "began")
 """Kinds of notices that something began: a miss, or a burn."""
 Address = Callable[[str, str], object]
@@ -92,14 +93,19 @@ class NoticeQueue(Generic[N]):
         *,
         but: Sequence[str] = (),
     ) -> int:
-        """Send what waits, oldest first, each inside its own transaction; answers how many were sent. A notice that
-        could not be sent waits for the next delivery; the others are sent before its error is raised, but for those of
-        its channel where that is ReceiverUnavailable. None: all, `but` those channels."""
+        """Send the waiting notices, oldest first within each channel. Returns how many were sent.
 
-        def send_row(_: Connection, rows: Sequence[Row[Any]]) -> None:
-            send(self._waiting.read(rows[0]))
+        Each notice is claimed in one transaction and marked as sent in another; none is open while it is sent. A notice
+        that could not be sent waits for the next delivery. The others are sent before its error is raised, except those
+        of its channel where the error is ReceiverUnavailable. None: all, `but` those channels.
+        """
 
-        return self._drain(self._unsent(slas, channels, but), slas, lambda _, row: [row], send_row, _one_for_all)
+        def read_notice(_: Connection, rows: Sequence[Row[Any]]) -> N:
+            return self._waiting.read(rows[0])
+
+        return self._drain(
+            self._unsent(slas, channels, but), slas, lambda _, row: [row], read_notice, send, _one_for_all
+        )
 
     def deliver_together(
         self,
@@ -127,13 +133,13 @@ class NoticeQueue(Generic[N]):
         def take(connection: Connection, lead: Row[Any]) -> list[Row[Any]]:
             own = address(lead.sla, lead.channel)
             unsent = self._unsent(slas, None, ()).where(t.batch == lead.batch).order_by(t.seq)
-            free = unsent.with_for_update(of=self._table, skip_locked=True)  # a run of other SLAs may send some of them
-            return [row for row in connection.execute(free) if address(row.sla, row.channel) == own]
+            rows = connection.execute(unsent.with_for_update(of=self._table))
+            return [row for row in rows if address(row.sla, row.channel) == own]
 
-        def send_batch(connection: Connection, rows: Sequence[Row[Any]]) -> None:
-            send(self._batch(connection, rows, address))
+        def read_batch(connection: Connection, rows: Sequence[Row[Any]]) -> Batch[N]:
+            return self._batch(connection, rows, address)
 
-        return self._drain(waiting.where(t.batch.is_not(None)), slas, take, send_batch, address)
+        return self._drain(waiting.where(t.batch.is_not(None)), slas, take, read_batch, send, address)
 
     def without_end(self, slas: Sequence[str], since: datetime) -> list[N]:
         """Of what began after `since`: the notices that it did, to every channel whose end was not queued, although it
@@ -175,12 +181,15 @@ class NoticeQueue(Generic[N]):
         return repeated
 
     def _repeat(self, send: Callable[[Batch[N]], None], incident: Select[Any], found: Sequence[Row[Any]]) -> int:
-        """Nobody can queue an end while its beginning is sent again, which would reach the receiver after it."""
-        with self._database.writing(*sorted({lock_of(row.sla) for row in found})) as connection:
-            notices = tuple(map(self._waiting.read, connection.execute(incident.order_by(self._table.c.seq))))
+        """An end that is queued meanwhile is sent afterwards, because both need the lock of the channel."""
+        with self._database.sending(self._lock_name(found[0].channel)):
+            notices = tuple(map(self._waiting.read, self._database.rows(incident.order_by(self._table.c.seq))))
             if notices:
                 send(Batch(self._waiting.opens, found[0].channel, found[0].incident, notices, (), len(notices)))
         return len(notices)
+
+    def _lock_name(self, channel: str) -> str:
+        return f"{channel} ({self._table.name})"
 
     def _going_on(self, slas: Sequence[str], channels: Sequence[str]) -> Select[Any]:
         t = self._table.c
@@ -219,46 +228,69 @@ class NoticeQueue(Generic[N]):
         rows: Select[Any],
         slas: Sequence[str] | None,
         take: Callable[[Connection, Row[Any]], list[Row[Any]]],
-        send: Callable[[Connection, Sequence[Row[Any]]], None],
+        read: Callable[[Connection, Sequence[Row[Any]]], M],
+        send: Callable[[M], None],
         address: Address,
     ) -> int:
-        """Send what is to be told, the oldest of these rows first, with what `take` finds beside each; answers how many
-        notices were sent."""
+        """Send these rows, oldest first within each channel, each with the rows that `take` returns for it. Returns how
+        many notices were sent."""
+        t = self._table.c
+        channels = self._database.rows(rows.with_only_columns(t.channel).group_by(t.channel).order_by(func.min(t.seq)))
         left: dict[int, Row[Any]] = {}
         errors: list[Exception] = []
-        unavailable: set[str] = set()
         sent = 0
-        while True:
-            with self._database.writing() as connection:
-                row = connection.execute(self._next(rows, slas, left, unavailable)).first()
-                if row is None:
-                    break
-                together = take(connection, row)
-                seqs = [one.seq for one in together]
-                if _is_behind(row, left.values(), address):
-                    left.update(zip(seqs, together, strict=True))
-                    continue
-                try:
-                    send(connection, together)
-                except Exception as error:
-                    left.update(zip(seqs, together, strict=True))
-                    errors.append(error)
-                    if isinstance(error, ReceiverUnavailable):
-                        unavailable.add(row.channel)
-                    continue
-                marked = update(self._table).where(self._table.c.seq.in_(seqs))
-                connection.execute(marked.values(sent_at=datetime.now(UTC)))
-            sent += len(seqs)
+        for (channel,) in channels:
+            of_channel = rows.where(t.channel == channel)
+            with self._database.sending(self._lock_name(channel)):
+                while claim := self._claim(of_channel, slas, left, take, read):
+                    row, claimed, message = claim
+                    seqs = [other.seq for other in claimed]
+                    if _is_behind(row, left.values(), address):
+                        left.update(zip(seqs, claimed, strict=True))
+                        continue
+                    try:
+                        send(message)
+                    except Exception as error:
+                        self._mark(seqs, claimed_at=None)
+                        left.update(zip(seqs, claimed, strict=True))
+                        errors.append(error)
+                        if isinstance(error, ReceiverUnavailable):
+                            break
+                        continue
+                    self._mark(seqs, sent_at=datetime.now(UTC))
+                    sent += len(seqs)
         if errors:
             raise _as_one(errors)
         return sent
 
-    def _next(
-        self, rows: Select[Any], slas: Sequence[str] | None, left: Collection[int], unavailable: Collection[str]
-    ) -> Select[Any]:
-        """The oldest of these rows that nobody else is sending; never an end before its beginning is sent, nor what
-        follows in an incident before what was first, nor what waits for a channel that is unavailable. What waits of
-        other SLAs keeps nothing waiting, nor what was `left`, which may go to others."""
+    def _claim(
+        self,
+        rows: Select[Any],
+        slas: Sequence[str] | None,
+        left: Collection[int],
+        take: Callable[[Connection, Row[Any]], list[Row[Any]]],
+        read: Callable[[Connection, Sequence[Row[Any]]], M],
+    ) -> tuple[Row[Any], list[Row[Any]], M] | None:
+        """The next of these rows, the rows that are sent with it, and their message. Records that the rows may have
+        been sent from now on. None: nothing is left to send."""
+        with self._database.writing() as connection:
+            row = connection.execute(self._next(rows, slas, left)).first()
+            if row is None:
+                return None
+            claimed = take(connection, row)
+            seqs = [other.seq for other in claimed]
+            connection.execute(
+                update(self._table).where(self._table.c.seq.in_(seqs)).values(claimed_at=datetime.now(UTC))
+            )
+            return row, claimed, read(connection, claimed)
+
+    def _mark(self, seqs: Sequence[int], **values: datetime | None) -> None:
+        with self._database.writing() as connection:
+            connection.execute(update(self._table).where(self._table.c.seq.in_(seqs)).values(**values))
+
+    def _next(self, rows: Select[Any], slas: Sequence[str] | None, left: Collection[int]) -> Select[Any]:
+        """The oldest of these rows; never an end before its beginning is sent, nor what follows in an incident before
+        what was first. Rows of other SLAs do not delay it, nor does what was `left`, which may go to others."""
         t, first = self._table.c, self._table.alias("first")
         waits = exists().where(
             or_(first.c.thread == t.thread, first.c.incident == t.incident),
@@ -269,8 +301,8 @@ class NoticeQueue(Generic[N]):
         )
         if slas is not None:
             waits = waits.where(first.c.sla.in_(slas))
-        rows = rows.where(t.seq.not_in(left), t.channel.not_in(unavailable), ~waits)
-        return rows.order_by(t.seq).limit(1).with_for_update(of=self._table, skip_locked=True)
+        rows = rows.where(t.seq.not_in(left), ~waits)
+        return rows.order_by(t.seq).limit(1).with_for_update(of=self._table)
 
     def _put_together(
         self,

@@ -112,13 +112,15 @@ class Outbox:
     def _send_once(
         self, table: Table, rows: Sequence[tuple[dict[str, Any], ColumnElement[bool]]], send: Callable[[], None]
     ) -> bool:
-        """Record and send what is news: each row unless the table holds one that fits its condition."""
-        with self._database.writing(table.name) as connection:
-            news = [row for row, known in rows if not _exists(connection, table, known)]
-            if news:
-                connection.execute(insert(table), news)
+        """Call `send` and record the new rows: those for which the table holds no row that fits their condition."""
+        with self._database.sending(table.name):
+            with self._database.reading() as connection:
+                new_rows = [row for row, known in rows if not _exists(connection, table, known)]
+            if new_rows:
                 send()
-        return bool(news)
+                with self._database.writing() as connection:
+                    connection.execute(insert(table), new_rows)
+        return bool(new_rows)
 
 
 def _digest_row(digest: Digest, period: Interval, recipient: str) -> dict[str, Any]:
@@ -167,9 +169,9 @@ def _opened(connection: Connection, notice: Notice, told: Sequence[Row[Any]]) ->
     if going_on or notice.miss.end or not _goes_on(connection, notice.miss):
         return []
     t = NOTICES.c
-    if untold := [row.seq for row in ends if row.sent_at is None]:
-        connection.execute(delete(NOTICES).where(t.seq.in_(untold), t.sent_at.is_(None)))
-        return []
+    if unsent := [row.seq for row in ends if row.sent_at is None]:
+        connection.execute(delete(NOTICES).where(t.seq.in_(unsent), t.claimed_at.is_(None)))
+        return []  # an end that is claimed may have been sent: the run after it is marked reports the miss again
     connection.execute(delete(NOTICES).where(t.seq.in_([row.seq for row in told])))
     before, _, number = opened[-1].thread.partition("-")
     return [_row(notice, f"{before}-{int(number or 1) + 1}")]

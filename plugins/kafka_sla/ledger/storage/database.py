@@ -31,6 +31,7 @@ from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
 from kafka_sla.ledger.storage.engine import engine_of, is_read_only, make_folder
 from kafka_sla.ledger.storage.schema_migrations import is_current, upgrade_schema
+from kafka_sla.ledger.storage.sender_lock import hold_sender_lock
 
 _HOPELESS = (
     "authentication failed",
@@ -117,6 +118,15 @@ class Database:
         self.open(writing=True)
         with self._transaction(*locks) as connection:
             yield connection
+
+    @contextmanager
+    def sending(self, receiver: str) -> Iterator[None]:
+        """While the block runs, no other process or thread sends to this receiver. It is no transaction: everybody can
+        read and write meanwhile. A holder that dies releases it."""
+        self.check_writable()
+        self.open(writing=True)
+        with self.telling(), hold_sender_lock(self.engine, receiver):
+            yield
 
     @contextmanager
     def _transaction(self, *locks: str) -> Iterator[Connection]:

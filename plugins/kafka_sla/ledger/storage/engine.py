@@ -17,7 +17,7 @@ from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
 
 _BUSY_SECONDS = 60
-"""How long a SQLite writer waits for the one before it; a notice being mailed holds the lock for seconds."""
+"""How long a SQLite writer waits for the one before it."""
 _LOST = {
     "connect_timeout": "10",
     "keepalives_idle": "30",

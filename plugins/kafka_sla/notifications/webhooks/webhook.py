@@ -27,7 +27,7 @@ _TIMES_S = (5, 10)
 """To connect, and to be answered."""
 _TRIES = 3
 _MOST_S = 5.0
-"""Longest wait before the next try: the outbox holds a transaction meanwhile, and the next run tries again."""
+"""Longest wait before the next try: other receivers wait meanwhile, and the next run tries again."""
 _BUSY = (408, 425, 429, 500, 502, 503, 504)
 _ABSENT = (429, 502, 503, 504)
 """Of them those that do not depend on what was sent."""

@@ -14,7 +14,16 @@ from kafka_sla.ledger.notices.incidents import IncidentNotice
 from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.model.entities import BurnPair
 from kafka_sla.sla.burn import Burn
-from tests.kafka_sla.ledger.notices.test_incidents import DAY, delivered, happened, judged, miss, removed, slas
+from tests.kafka_sla.ledger.notices.test_incidents import (
+    DAY,
+    by_cause,
+    delivered,
+    happened,
+    judged,
+    miss,
+    removed,
+    slas,
+)
 from tests.kafka_sla.loads import at
 
 NAMES = ["orders", "payments", "clicks"]
@@ -52,24 +61,24 @@ def test_what_is_over_removed_or_was_told_to_others_is_not_told_again(ledger: Le
     assert repeated(ledger) == []
 
 
-def test_an_end_that_is_queued_meanwhile_waits_for_what_would_overtake_it(ledger: Ledger) -> None:
+def test_a_resolution_does_not_overtake_the_alert_that_is_being_repeated(ledger: Ledger) -> None:
     happened(ledger, miss("orders"), miss("payments"))
     delivered(ledger)
     order: list[str] = []
 
-    def recovers() -> None:
+    def recover_and_deliver() -> None:
         ledger.outbox.enqueue(Notice("recovered", miss("payments", end="10:30")))
-        order.append("queued")
+        ledger.outbox.queue.deliver_together(lambda _: order.append("recovered"), by_cause, NAMES, CHANNELS)
 
     with ThreadPoolExecutor() as pool:
 
         def send(_: IncidentNotice) -> None:
-            wait([pool.submit(recovers)], timeout=0.5)
-            order.append("told again")
+            wait([pool.submit(recover_and_deliver)], timeout=0.5)
+            order.append("repeated")
 
         ledger.outbox.queue.repeat_together(send, NAMES, CHANNELS)
 
-    assert order == ["told again", "queued"]
+    assert order == ["repeated", "recovered"]
 
 
 def test_one_that_is_refused_keeps_no_other_from_being_told_again(ledger: Ledger) -> None:

@@ -11,6 +11,7 @@ CREATE TABLE burn_notices (
 	thread VARCHAR(64) NOT NULL, 
 	notice TEXT NOT NULL, 
 	queued_at DATETIME NOT NULL, 
+	claimed_at DATETIME, 
 	sent_at DATETIME, 
 	incident VARCHAR(64), 
 	batch BIGINT, 
@@ -104,6 +105,7 @@ CREATE TABLE notices (
 	known_until DATETIME NOT NULL, 
 	notice TEXT NOT NULL, 
 	queued_at DATETIME NOT NULL, 
+	claimed_at DATETIME, 
 	sent_at DATETIME, 
 	incident VARCHAR(64), 
 	batch BIGINT, 
@@ -128,7 +130,7 @@ CREATE TABLE publications (
 	published_at DATETIME NOT NULL, 
 	UNIQUE (load_id, cluster)
 );
-INSERT INTO "publications" VALUES(1,'prod','2026-03-02 10:00:00.000000','2026-03-02 10:05:00.000000','load-of-1.0',0,'2026-11-28 13:46:49.180232');
+INSERT INTO "publications" VALUES(1,'prod','2026-03-02 10:00:00.000000','2026-03-02 10:05:00.000000','load-of-1.0',0,'2026-11-28 13:54:43.448019');
 CREATE TABLE quarantine (
 	load_id TEXT NOT NULL, 
 	interval_start DATETIME NOT NULL, 
@@ -282,8 +284,8 @@ CREATE TABLE store_states (
 	PRIMARY KEY (seq), 
 	UNIQUE (state)
 );
-INSERT INTO "store_states" VALUES(1,'d590c412-b192-4c67-9401-b541e118b567','06ff6490dc8d44678d28cac646b04f30','2026-11-28 13:46:50.235686');
-INSERT INTO "store_states" VALUES(2,'d590c412-b192-4c67-9401-b541e118b567','c96c2d5c106245a8857ae78c3c8b1be5','2026-11-28 13:46:50.304453');
+INSERT INTO "store_states" VALUES(1,'5c6291de-a20a-4dd0-bef3-6d3a4fbbda99','fd50d28bc404411e8901a7098394110e','2026-11-28 13:54:43.855178');
+INSERT INTO "store_states" VALUES(2,'5c6291de-a20a-4dd0-bef3-6d3a4fbbda99','1d83ad843b9c4ff280698b86c3aaf186','2026-11-28 13:54:43.967977');
 CREATE TABLE unjudged_intervals (
 	sla TEXT NOT NULL, 
 	interval_start DATETIME NOT NULL, 
