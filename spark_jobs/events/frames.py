@@ -25,8 +25,6 @@ _VERIFY = "parquet.page.verify-checksum.enabled"
 """Spark writes checksums of pages by itself; it looks at them only when told to."""
 _LOAD_ID = pa.field("load_id", pa.string())
 _LITERAL = r"(?:\\[^A-Za-z0-9\n]|[^\\.*+?()\[\]{}^$|\n])"
-_GLOB = re.compile(rf"(?:\(\?!__\))?(?:{_LITERAL}|\.\*?)*")
-"""What `name_patterns` makes of names and globs."""
 _SIMPLE = re.compile(rf"(?P<internal>\(\?!__\))?(?P<start>{_LITERAL}*)(?P<rest>\.\*(?P<end>{_LITERAL}*))?")
 """A name, or a glob with one star."""
 
@@ -60,10 +58,9 @@ def selected(frame: DataFrame, job: Job) -> DataFrame:
 
 
 def matches(column: str, patterns: Patterns) -> Column:
-    """Names and globs are regexes of our own making, which Python and Java read alike; of names and globs with one star
-    none is asked. What people write as a regex is Python's, as everywhere else: Java would refuse some of them, and
-    read others differently."""
-    if not all(map(_GLOB.fullmatch, (*patterns.include, *patterns.exclude))):
+    """Whether a column's names are selected. Names, and globs with one star, become comparisons. Everything else goes
+    through `Patterns`: the regexes of Java and of SQL backtrack, and one name could keep a task busy for days."""
+    if not all(map(_SIMPLE.fullmatch, (*patterns.include, *patterns.exclude))):
         return _matching(patterns)(F.col(column))
     found = F.lit(False)
     for pattern in patterns.include:
@@ -74,10 +71,9 @@ def matches(column: str, patterns: Patterns) -> Column:
 
 
 def _fits(name: Column, pattern: str) -> Column:
-    """Where comparisons tell the same, no regex looks at each of millions of rows. A dot is anything."""
+    """The comparison for a pattern that `_SIMPLE` matches. A dot is any character."""
     simple = _SIMPLE.fullmatch(pattern)
-    if simple is None:
-        return name.rlike(rf"(?s)^(?:{pattern})\z")
+    assert simple is not None
     start, end = (re.sub(r"\\(.)", r"\1", simple[part] or "") for part in ("start", "end"))
     if simple["rest"] is None:
         found = name == start

@@ -47,6 +47,7 @@ def findings(place: Workplace) -> Iterator[Checked]:
     readers = [one.recipients for one in settings.slas] + [one.recipients for one in settings.digests]
     if settings.freshness_alert or any(readers):
         yield _mail(place)
+    yield from _notifiers(place)
     for conn_id in sorted({webhook.connection for sla in settings.slas for webhook in sla.webhooks}):
         yield _webhook(place, conn_id)
 
@@ -177,6 +178,22 @@ def _mail(place: Workplace) -> Checked:
     except KafkaSlaError as error:
         return Checked(False, f"mail: {error}")
     return Checked(True, f"mail: the server of {smtp.id} takes mail")
+
+
+def _notifiers(place: Workplace) -> Iterator[Checked]:
+    """Whether each notifier's path leads to one. Nothing is imported or called."""
+    from kafka_sla.config.notifier_classes import verify_notifier
+
+    verified = set()
+    for number, sla in enumerate(place.settings.slas):
+        for at, notifier in enumerate(sla.notifiers):
+            try:
+                verify_notifier(notifier.path)
+                verified.add(notifier.path)
+            except KafkaSlaError as error:
+                line = place.line_of(("slas", number, "notifiers", at, "path"))
+                yield Checked(False, f"notifier of the SLA {sla.name!r}: {error}", f"correct it in {line}")
+    yield from (Checked(True, f"notifier: {path}; it was not called") for path in sorted(verified))
 
 
 def _webhook(place: Workplace, conn_id: str) -> Checked:

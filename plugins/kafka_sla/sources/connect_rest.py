@@ -11,12 +11,17 @@ import requests
 
 from kafka_sla.errors import ConnectUnreachable
 from kafka_sla.model.entities import Connection, KeptPosition, ReplicationFlow, epoch_ms
+from kafka_sla.model.position_values import MAX_INT, MAX_OFFSET, whole_number
 from kafka_sla.network import http_extra
 from kafka_sla.network.http_answers import requested, why_no_answer
 
 SOURCE = "connect_rest"
 _TIMES_S = (5, 20)
 """To be let in, and to be answered: a worker that rebalances answers late."""
+
+
+class _NotConnect(Exception):
+    """The answer is not the one that Connect gives."""
 
 
 def read_flow(flow: ReplicationFlow, connection: Connection) -> list[KeptPosition]:
@@ -30,16 +35,28 @@ def read_flow(flow: ReplicationFlow, connection: Connection) -> list[KeptPositio
     try:
         answer = requested("GET", address, _TIMES_S, **how, **({"auth": login} if login else {}))
         answer.raise_for_status()
-        told = answer.json()["offsets"]
         at = epoch_ms(datetime.now(UTC))
-        return list(_positions(flow, told, at))
+        return list(_positions(flow, _offsets(answer), at))
     # none of these errors is shown: their own words may hold the address with a login
     except requests.HTTPError as error:
         raise _unreachable(flow, connection, _refusal(error.response.status_code)) from None
-    except (ValueError, KeyError, TypeError):
+    except _NotConnect:
         raise _unreachable(flow, connection, "what answers is no Connect worker; correct the connection") from None
+    except (ValueError, LookupError, TypeError) as error:
+        raise _unreachable(flow, connection, f"it shows an offset that cannot be: {error}") from None
     except requests.RequestException as error:
         raise _unreachable(flow, connection, f"{why_no_answer(error)}; correct the connection") from None
+
+
+def _offsets(answer: requests.Response) -> list[dict[str, Any]]:
+    try:
+        content = answer.json()
+    except (ValueError, RecursionError):
+        raise _NotConnect from None
+    offsets = content.get("offsets") if isinstance(content, dict) else None
+    if not isinstance(offsets, list):
+        raise _NotConnect
+    return offsets
 
 
 def _address(connection: Connection) -> str:
@@ -54,8 +71,9 @@ def _positions(flow: ReplicationFlow, told: list[dict[str, Any]], at: int) -> It
     for entry in told:
         where, offset = entry["partition"], entry["offset"]
         if flow.topics.matches(str(where["topic"])):
-            position = None if offset is None else int(offset["offset"]) + 1
-            yield KeptPosition(flow.name, where["topic"], int(where["partition"]), at, position, SOURCE)
+            position = None if offset is None else whole_number(offset["offset"], MAX_OFFSET - 1) + 1
+            partition = whole_number(where["partition"], MAX_INT)
+            yield KeptPosition(flow.name, where["topic"], partition, at, position, SOURCE)
 
 
 def _refusal(status: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -9,7 +10,10 @@ from datetime import timedelta
 from kafka_sla.config.settings import Settings
 from kafka_sla.errors import KafkaSlaError, SettingsError
 from kafka_sla.model.entities import Checkpoint, Cluster, Connection, Interval, KeptPosition, ReplicationFlow, epoch_ms
+from kafka_sla.model.position_values import check_position
 from kafka_sla.sources.spark_checkpoints import read_checkpoint
+
+log = logging.getLogger(__name__)
 
 Login = Callable[[str], Connection]
 """An Airflow connection's id → the connection."""
@@ -29,7 +33,8 @@ def positions_elsewhere(
 ) -> Elsewhere:
     """Positions of the cluster's replication flows and checkpoints in the interval and shortly before it.
 
-    `live` also reads what is there now; without it the answer depends on the logs alone.
+    `live` also reads what is there now; without it the answer depends on the logs alone. Whatever a source answers
+    costs only the positions of that source, with a note.
     """
     start, end = epoch_ms(interval.start - _LOOK_BACK), None if live else epoch_ms(interval.end)
     positions: list[KeptPosition] = []
@@ -37,12 +42,26 @@ def positions_elsewhere(
     kept: tuple[ReplicationFlow | Checkpoint, ...] = (*cluster.replication, *cluster.checkpoints)
     for one in kept:
         try:
-            positions += _read(settings, one, login, start, end)
+            read = _read(settings, one, login, start, end)
+            for position in read:
+                check_position(position)
+            positions += read
         except SettingsError:
             raise
         except KafkaSlaError as error:
             notes.append(str(error))
+        except ValueError as error:
+            notes.append(f"{_name(one)} has an impossible value: {error}; none of its positions are used")
+        except Exception as error:
+            log.warning("%s has an answer that cannot be read", _name(one), exc_info=True)
+            notes.append(f"{_name(one)} has an answer that cannot be read ({type(error).__name__}); see the log")
     return Elsewhere(tuple(positions), tuple(notes))
+
+
+def _name(source: ReplicationFlow | Checkpoint) -> str:
+    if isinstance(source, Checkpoint):
+        return f"checkpoint {source.path} of group {source.group!r}"
+    return f"replication flow {source.name!r}"
 
 
 def _read(

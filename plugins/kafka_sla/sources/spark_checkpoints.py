@@ -15,12 +15,15 @@ from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from kafka_sla.errors import CheckpointUnreadable
 from kafka_sla.model.entities import Checkpoint, KeptPosition, epoch_ms
+from kafka_sla.model.position_values import MAX_OFFSET, whole_number
 from kafka_sla.object_stores import located
 
 SOURCE = "spark_checkpoint"
 _VERSION = "v1"
 _NO_OFFSET = "-"
 _FAR = 2**62
+_MAX_BYTES = 16 * 1024**2
+"""Size of a batch's file; that of a query over 100,000 partitions has 2 MB."""
 
 
 class _Batch(NamedTuple):
@@ -76,11 +79,14 @@ def _batch(checkpoint: Checkpoint, files: FileSystem, folder: str, number: int) 
     path = f"{folder}/offsets/{number}"
     try:
         with files.open_input_stream(path) as stream:
-            version, about, *sources = stream.read().decode().splitlines()
+            text = stream.read(_MAX_BYTES)
+        if len(text) == _MAX_BYTES:
+            raise ValueError(f"its file has {_MAX_BYTES} bytes or more")
+        version, about, *sources = text.decode().splitlines()
         if version != _VERSION:
             raise ValueError(f"the log's version is {version!r}, not {_VERSION!r}")
-        return _Batch(number, int(json.loads(about)["batchTimestampMs"]), _ends(sources))
-    except (OSError, ValueError, KeyError) as error:
+        return _Batch(number, whole_number(json.loads(about)["batchTimestampMs"], _FAR), _ends(sources))
+    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
         raise _unreadable(checkpoint, f"batch {number} cannot be read ({error}); is it a Spark query's?") from error
 
 
@@ -91,7 +97,7 @@ def _ends(sources: Sequence[str]) -> dict[tuple[str, int], int]:
         for topic, offsets in _topics(line).items():
             for partition, offset in offsets.items():
                 key = (topic, int(partition))
-                ends[key] = min(ends.get(key, _FAR), int(offset))
+                ends[key] = min(ends.get(key, _FAR), whole_number(offset, MAX_OFFSET))
     return ends
 
 

@@ -7,22 +7,28 @@ from collections.abc import Collection, Iterable
 from functools import cache
 
 from kafka_sla.model.entities import Patterns
+from kafka_sla.model.name_regex import NOT_INTERNAL, check_regex
 
 PATTERN_ALLOWED = (
     "a name (orders), a glob (orders-*), a regex (/orders-[0-9]+/), or one of these after ! to leave it out"
 )
-_INTERNAL = "(?!__)"
-"""A glob that begins with * leaves Kafka's internal topics out: nobody asks for 50 partitions of __consumer_offsets."""
+REGEX_ALLOWED = (
+    "Python's syntax without lookaround, backreferences, atomic groups and possessive repetition, because names are"
+    " matched in linear time; to leave names out, add a pattern after !"
+)
 
 
 def parse_pattern(text: object, internal: bool = False) -> str:
-    """One pattern (without !) as a regex of Python to match in full; ValueError if wrong."""
+    """One pattern (without !) as a regex that matches whole names; ValueError says what is wrong with it.
+
+    A glob that begins with * or ? leaves out Kafka's internal topics, unless `internal`.
+    """
     if not isinstance(text, str) or not text.strip() or text != text.strip():
         raise ValueError(f"not a pattern; allowed: {PATTERN_ALLOWED}")
     if text.startswith("/"):
         return _regex(text)
     glob = "".join({"*": ".*", "?": "."}.get(char, re.escape(char)) for char in text)
-    return glob if internal or text[0] not in "*?" else _INTERNAL + glob
+    return glob if internal or text[0] not in "*?" else NOT_INTERNAL + glob
 
 
 def parse_patterns(texts: Iterable[str]) -> Patterns:
@@ -69,7 +75,7 @@ def selected(patterns: Patterns, names: Collection[str]) -> list[str]:
 
 def _written(regex: str, internal: bool) -> str:
     """The inverse of `parse_pattern`: a name or a glob where that means the same, else a regex between slashes."""
-    body = regex.removeprefix(_INTERNAL)
+    body = regex.removeprefix(NOT_INTERNAL)
     glob = re.sub(r"\\(.)|(\.\*)|(\.)", lambda found: found[1] or ("*" if found[2] else "?"), body, flags=re.DOTALL)
     try:
         return glob if parse_pattern(glob, internal) == regex else f"/{regex}/"
@@ -81,9 +87,7 @@ def _regex(text: str) -> str:
     if len(text) < 3 or not text.endswith("/"):
         raise ValueError("not a regex between two slashes, such as /orders-[0-9]+/")
     try:
-        re.compile(text[1:-1])
-    except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(
-            f"not a regex ({error}); see https://docs.python.org/3/library/re.html#regular-expression-syntax"
-        ) from error
+        check_regex(text[1:-1])
+    except ValueError as error:
+        raise ValueError(f"not a regex ({error}); allowed: {REGEX_ALLOWED}") from error
     return text[1:-1]

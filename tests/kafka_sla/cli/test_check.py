@@ -180,3 +180,29 @@ def test_a_strange_cluster_is_checked_by_its_connection_and_gets_an_entry_that_f
     slas = "slas: [{name: orders, group: cli-reader, topic: cli-orders, max_latency: 30s}]\n"
     (tmp_path / "fits.yml").write_text(f"{entry}{slas}")
     assert load_settings(tmp_path / "fits.yml").cluster("eu").connection == "kafka_eu"
+
+
+def test_a_notifier_that_is_none_is_named_with_its_line_and_not_run(connect: Connect, capsys: Captured) -> None:
+    Path("kafka_sla.yml").write_text("clusters: {prod: {}}\nslas: []\n")
+    Path("slas.d").mkdir()
+    Path("slas.d/payments.yml").write_text(
+        "slas:\n"
+        "  - name: payments\n"
+        "    group: payments\n"
+        "    max_latency: 30s\n"
+        "    notifiers:\n"
+        "      - path: airflow.providers.smtp.notifications.smtp.SmtpNotifier\n"
+        "      - path: subprocess.Popen\n"
+        "        kwargs: {args: [touch, RAN]}\n"
+    )
+
+    assert main(["check"]) == 1
+
+    out = capsys.readouterr().out
+    assert (
+        "FAIL notifier of the SLA 'payments': subprocess.Popen is not an Airflow notifier; allowed: a subclass of"
+        " airflow.sdk.BaseNotifier" in out
+    )
+    assert "correct it in slas.d/payments.yml, line 7" in out
+    assert "ok   notifier: airflow.providers.smtp.notifications.smtp.SmtpNotifier; it was not called" in out
+    assert not Path("RAN").exists()

@@ -68,6 +68,40 @@ def _scraped(*urls: str) -> Scraped:
     return scrape(Cluster("prod", None, jmx_exporters=tuple(Exporter(i, url) for i, url in enumerate(urls))))
 
 
+ODD = {
+    "a leader that is no number": SHOWN.replace('leader="2"', 'leader="broker-2"'),
+    "a leader with 20 digits": SHOWN.replace('leader="2"', 'leader="99999999999999999999"'),
+    "a leader in digits of another script": SHOWN.replace('leader="2"', 'leader="²"'),
+    "no label of the fetcher": SHOWN.replace('fetcher="0",', ""),
+    "one more label": SHOWN.replace('fetcher="0",', 'fetcher="0",zone="a",'),
+    "1e300 requests": SHOWN.replace(" 200.0", " 1e300"),
+    "1e17 requests": SHOWN.replace(" 200.0", " 1e17"),
+    "less than no requests": SHOWN.replace(" 200.0", " -1"),
+    "a mean of 1e300": SHOWN.replace(" 501.5", " 1e300"),
+    "1e300 responses": SHOWN.replace(" 120.0", " 1e300"),
+    "1e300 ns of waiting": SHOWN.replace("6.1E10", "1e300"),
+    "a start in seconds of 1e18": SHOWN.replace("1.7952723845E9", "1e18"),
+    "a start in milliseconds": SHOWN.replace("1.7952723845E9", "1.7952723845E12"),
+    "a start before 1970": SHOWN.replace("1.7952723845E9", "-1e300"),
+    "a page of a proxy": "<html>\x00{{{{" * 100,
+    "half a sample": 'kafka_request_time_requests{part="To',
+    "a sample without a value": 'kafka_request_time_requests{part="Total"}',
+    "no text": "\ufffd\x00\ud7ff",
+}
+
+
+@pytest.mark.parametrize("text", ODD.values(), ids=ODD)
+def test_whatever_an_exporter_shows_costs_only_its_own_rows(site: Site, text: str) -> None:
+    root = site({"/odd": (200, text), "/metrics": (200, SHOWN.replace('leader="2"', 'leader="3"'))})
+
+    found = _scraped(f"{root}/odd", f"{root}/metrics")
+
+    assert [row["broker"] for row in found.broker_requests.to_pylist()] == [1]
+    assert [row["follower"] for row in found.replica_fetches.to_pylist()] == [1]
+    (note,) = found.notes
+    assert note.startswith(f"the JMX exporter of broker 0 at {root}/odd shows ")
+
+
 def test_running_totals_become_rows_of_one_round(site: Site) -> None:
     root = site({"/metrics": (200, SHOWN)})
 

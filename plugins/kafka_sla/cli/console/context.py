@@ -11,6 +11,7 @@ from typing import Any
 
 from kafka_sla.cli.console.arguments import CONFIG_FILE, CONFIG_VARIABLE, STORE_FOLDER, STORE_VARIABLE
 from kafka_sla.config.env_connections import environment_connection, variable_of
+from kafka_sla.config.reading.yaml_lines import KeyPath, YamlFile
 from kafka_sla.config.rules import merged_slas
 from kafka_sla.config.settings import Settings, load_settings, supposed_slas
 from kafka_sla.config.sla_files import read_configuration
@@ -44,10 +45,19 @@ class Workplace:
         """What these entries would be in `slas` of the configuration."""
         return supposed_slas(self._values, entries)
 
-    @cached_property
+    def line_of(self, key: KeyPath) -> str:
+        """File and line of a key of the configuration, `slas.d/team.yml, line 7`; of an inherited key, its SLA's."""
+        place = self._file.mistake(key, "")
+        return f"{place.file or self._configuration}, line {place.line}"
+
+    @property
     def _values(self) -> dict[str, Any]:
-        values: dict[str, Any] = read_configuration(self._configuration).values
+        values: dict[str, Any] = self._file.values
         return values
+
+    @cached_property
+    def _file(self) -> YamlFile:
+        return read_configuration(self._configuration)
 
     @property
     def is_configured(self) -> bool:

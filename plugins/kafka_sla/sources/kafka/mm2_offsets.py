@@ -14,6 +14,7 @@ from typing import Any
 from kafka.errors import KafkaError, UnknownTopicOrPartitionError, for_code
 
 from kafka_sla.model.entities import Cluster, Connection, KeptPosition, ReplicationFlow
+from kafka_sla.model.position_values import MAX_OFFSET, whole_number
 from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
 from kafka_sla.sources.kafka.protocol.fetch import FetchPosition, fetched
@@ -84,12 +85,27 @@ def _data(answer: Any) -> bytes:
 
 
 def _position(flow: ReplicationFlow, record: Record) -> KeptPosition | None:
-    """What one record says of the flow: the offset of the last record copied, where a position is the next one's."""
-    connector, where = json.loads(record.key or "[null, {}]")
-    if connector != flow.connector or not flow.topics.matches(str(where.get("topic"))):
+    """The position that a record tells of the flow; None for records of other connectors and of other programs. Connect
+    keeps the offset of the last record copied, so the position is one higher. ValueError if the value is none."""
+    where = _source_partition(flow, record)
+    if where is None or not flow.topics.matches(str(where.get("topic"))):
         return None
-    offset = None if record.value is None else int(json.loads(record.value)["offset"]) + 1
-    return KeptPosition(flow.name, where["topic"], where["partition"], record.timestamp, offset, SOURCE)
+    topic, partition = where.get("topic"), where.get("partition")
+    try:
+        copied = None if record.value is None else json.loads(record.value)["offset"]
+        offset = None if copied is None else whole_number(copied, MAX_OFFSET - 1) + 1
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise ValueError(f"record {record.offset} of {flow.offsets_topic}: {error}") from error
+    return KeptPosition(flow.name, topic, partition, record.timestamp, offset, SOURCE)  # type: ignore[arg-type]
+
+
+def _source_partition(flow: ReplicationFlow, record: Record) -> dict[str, Any] | None:
+    """What the key of a record of this flow's connector says: cluster, topic and partition; None of other records."""
+    try:
+        connector, where = json.loads(record.key or "[null, {}]")
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return where if connector == flow.connector and isinstance(where, dict) else None
 
 
 def _since(start: int, positions: Iterator[KeptPosition]) -> Iterator[KeptPosition]:

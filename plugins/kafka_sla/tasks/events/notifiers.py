@@ -8,8 +8,9 @@ from dataclasses import asdict
 from importlib import import_module
 from typing import Any, TypeVar, cast
 
-from airflow.sdk import Context
+from airflow.sdk import BaseNotifier, Context
 
+from kafka_sla.config.notifier_classes import NOTIFIER_ALLOWED, verify_notifier
 from kafka_sla.errors import SettingsError
 from kafka_sla.ledger.notices.incidents import IncidentNotice
 from kafka_sla.ledger.notices.outbox import Notice
@@ -30,7 +31,7 @@ def caller(context: Context, about: Callable[[Sla, M], dict[str, Any]]) -> Calla
 
     def call(notifier: Notifier, sla: Sla, message: M) -> None:
         values = about(sla, message)
-        _made(notifier, sla)(cast(Context, {**context, **values}))
+        _make_notifier(notifier, sla)(cast(Context, {**context, **values}))
         log.info("Called %s: %s", notifier.path, values["message"])
 
     return call
@@ -64,14 +65,21 @@ def incident_message(notice: IncidentNotice) -> str:
     return f"{subject(notice)}: {enumerated([one.miss.sla for one in notice.notices])}{rest}"
 
 
-def _made(notifier: Notifier, sla: Sla) -> Callable[[Context], None]:
-    """The notifier itself; SettingsError where it cannot be made."""
-    module, _, name = notifier.path.rpartition(".")
+def _make_notifier(notifier: Notifier, sla: Sla) -> BaseNotifier:
+    """An instance of the configured class. SettingsError if the class is no notifier, cannot be imported or refuses its
+    arguments; a module whose source shows no notifier is not even imported."""
+    where = f"the notifier {notifier.path} of the SLA {sla.name!r} cannot be used"
     try:
-        made: Callable[[Context], None] = getattr(import_module(module), name)(**notifier.kwargs)
-    except (ImportError, AttributeError, TypeError) as error:
+        verify_notifier(notifier.path)
+        module, _, name = notifier.path.rpartition(".")
+        kind = getattr(import_module(module), name)
+        if not (isinstance(kind, type) and issubclass(kind, BaseNotifier)):
+            raise SettingsError(f"{notifier.path} is not an Airflow notifier; allowed: {NOTIFIER_ALLOWED}")
+        return kind(**notifier.kwargs)
+    except SettingsError as error:
+        raise SettingsError(f"{where}: {error}") from error
+    except Exception as error:
         raise SettingsError(
-            f"the notifier {notifier.path} of the SLA {sla.name!r} cannot be made: {error}; see path and kwargs in the"
-            " configuration, and whether its provider is installed"
+            f"{where}: {type(error).__name__}: {error}; see path and kwargs in the configuration, and whether its"
+            " provider is installed"
         ) from error
-    return made

@@ -68,6 +68,28 @@ def test_offsets_of_a_transaction_that_was_aborted_never_count(kafka: Broker) ->
     assert [one.offset for one in positions(kafka, offsets)] == [10]
 
 
+@pytest.mark.parametrize("key", [b"\xff\xfe", b"17", b"[1]", b"{}", b'["MirrorSourceConnector", 3]', b"[" * 100_000])
+def test_records_of_other_programs_cost_nothing(kafka: Broker, key: bytes) -> None:
+    offsets, producer = topic(kafka, cleanup_policy="compact"), Producer(kafka.client())
+    producer.produce(offsets, b"\xff", key, partition=0)
+    keep(producer, offsets, 0, 41)
+
+    assert [one.offset for one in positions(kafka, offsets)] == [42]
+
+
+@pytest.mark.parametrize(
+    "value", ["{", "17", "[]", '{"offset": -7}', '{"offset": 1.9}', '{"offset": "7"}', "[" * 100_000]
+)
+def test_a_record_of_the_flow_that_holds_no_offset_is_named(kafka: Broker, value: str) -> None:
+    offsets, producer = topic(kafka, cleanup_policy="compact"), Producer(kafka.client())
+    where = {"cluster": A, "partition": 0, "topic": "orders.v2"}
+    producer.produce(offsets, value, json.dumps(["MirrorSourceConnector", where]), partition=0)
+    assert producer.flush(120) == 0
+
+    with pytest.raises(ValueError, match=f"record 0 of {offsets}: "):
+        positions(kafka, offsets)
+
+
 def test_what_lies_behind_an_open_transaction_of_the_same_partition_stands(kafka: Broker) -> None:
     """As Connect reads it, in the order of the log: a worker that was fenced off was late."""
     offsets = topic(kafka, cleanup_policy="compact")

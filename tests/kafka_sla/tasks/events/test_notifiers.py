@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,6 +41,23 @@ class Chat(BaseNotifier):
         HEARD.append(f"{self.channel}: {self.text}")
 
 
+class Unrelated:
+    """A class that looks like a notifier and is none."""
+
+    def __init__(self) -> None:
+        HEARD.append("made")
+
+    def __call__(self, context: Any) -> None:
+        HEARD.append("called")
+
+
+def notify_by_function() -> Any:
+    HEARD.append("called")
+
+
+NOTIFIERS = Unrelated
+
+
 def test_a_notifier_is_called_with_its_arguments_templated() -> None:
     HEARD.clear()
     chat = Notifier(
@@ -68,9 +87,70 @@ def test_the_message_says_what_was_promised_how_bad_and_where() -> None:
 @pytest.mark.parametrize(
     ("path", "kwargs"), [("nowhere.at.All", {}), (f"{__name__}.Talk", {}), (f"{__name__}.Chat", {"colour": "red"})]
 )
-def test_a_notifier_that_cannot_be_made_is_named(path: str, kwargs: dict[str, Any]) -> None:
-    with pytest.raises(SettingsError, match=f"the notifier {path} of the SLA 'orders' cannot be made"):
+def test_a_notifier_that_cannot_be_used_is_named(path: str, kwargs: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError, match=f"the notifier {path} of the SLA 'orders' cannot be used"):
         caller({}, about)(Notifier(path, kwargs), SLA, notice("opened"))
+
+
+@pytest.mark.parametrize(
+    ("path", "kwargs"),
+    [
+        ("subprocess.Popen", {"args": ["touch", "RAN"]}),
+        ("os.system", {"command": "touch RAN"}),
+        ("pathlib.Path.touch", {"self": "RAN"}),
+        ("builtins.exec", {}),
+        (f"{__name__}.notify_by_function", {}),
+        (f"{__name__}.Unrelated", {}),
+        (f"{__name__}.NOTIFIERS.first", {}),
+        ("airflow.sdk.BaseNotifier", {}),
+        ("airflow.providers.smtp.hooks.smtp.SmtpHook", {}),
+    ],
+)
+def test_only_a_subclass_of_airflows_notifier_is_called(empty_folder: None, path: str, kwargs: dict[str, Any]) -> None:
+    HEARD.clear()
+
+    with pytest.raises(SettingsError, match=r"SLA 'orders' cannot be used: .* is not an Airflow notifier; allow"):
+        caller({}, about)(Notifier(path, kwargs), SLA, notice("opened"))
+
+    assert HEARD == [] and not Path("RAN").exists()
+
+
+def test_a_module_without_a_notifier_is_not_even_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Importing runs it: a script of the DAGs folder, for example."""
+    (tmp_path / "nightly_script").mkdir()
+    for name in ("__init__", "purge"):
+        (tmp_path / "nightly_script" / f"{name}.py").write_text("from pathlib import Path\nPath('RAN').touch()\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    with pytest.raises(SettingsError, match="is not an Airflow notifier"):
+        caller({}, about)(Notifier("nightly_script.purge.Notifier", {}), SLA, notice("opened"))
+
+    assert not Path("RAN").exists()
+
+
+@pytest.mark.parametrize("path", ["company_alerts.Direct", "company_alerts.chat.Derived", "company_alerts.chat.alias"])
+def test_notifiers_of_a_company_are_called_by_any_of_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], path: str
+) -> None:
+    package = tmp_path / "company_alerts"
+    package.mkdir()
+    (package / "__init__.py").write_text("from .bases import Base as Direct\n")
+    (package / "bases.py").write_text(
+        "try:\n    from airflow.providers.common.compat.notifier import BaseNotifier as Parent\n"
+        "except ImportError:\n    from airflow_of_long_ago import BaseNotifier as Parent\n"
+        "class Base(Parent):\n    def notify(self, context):\n        print('notified', context['sla'])\n"
+    )
+    (package / "chat.py").write_text(
+        "import company_alerts.bases\nclass Derived(company_alerts.bases.Base):\n    pass\nalias = Derived\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in [name for name in sys.modules if name.startswith("company_alerts")]:
+        monkeypatch.delitem(sys.modules, name)
+
+    caller({}, about)(Notifier(path, {}), SLA, notice("opened"))
+
+    assert capsys.readouterr().out == "notified orders\n"
 
 
 def test_a_message_of_several_misses_names_them_and_what_is_still_missed() -> None:
