@@ -13,7 +13,7 @@ SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: alerts help setup check format docs test slow wheel release demo history compatibility order truth checkpoint chains brokers speed browser pictures pages faults damage lifetime mutate audit constraints simulate planted matrix celery kerberos fab warehouses trino engines burn suggest clean
+.PHONY: alerts help setup check format docs test slow wheel release demo compatibility order truth checkpoint speed browser pictures pages faults damage lifetime mutate audit constraints simulate planted matrix kerberos fab warehouses trino engines clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,17 +74,11 @@ release: setup ## build and check what would be released: sdist and wheel of the
 demo: $(EDITABLE) ## Kafka, consumers, Airflow and a mailbox on this machine; ONCE=1 ends after one round
 	@$(MAKE) --silent --no-print-directory jars & ONCE=$(ONCE) exec $(BIN)/python -m demo
 
-history: setup ## what is measured live against what is rebuilt later, as a table (about 12 minutes)
-	@$(BIN)/python -m benchmarks.history
-
 HOURS ?= 24
 RUNS ?= 288
 KILLS ?= 100
 order: setup ## one day in one run, in 288, backwards, four at once, twice, killed: the same rows? (hours)
 	@$(BIN)/python -m benchmarks.order $(HOURS) $(RUNS) $(KILLS) $(ONLY)
-
-chains: setup ## records that pass three topics against what is measured of them, as a table (about 5 minutes)
-	@$(BIN)/python -m benchmarks.chains
 
 truth: setup ## what real clients did against what is measured, and incidents against their verdicts, as tables (12 minutes)
 	@$(BIN)/python -m benchmarks.truth && $(BIN)/python -m benchmarks.truth_estate
@@ -117,9 +111,6 @@ lifetime: setup ## a week of runs on one store, with kills and nightly tidying: 
 checkpoint: setup ## the checkpoint folder of a real Kafka query of Spark, as the tests keep it (about 1 minute)
 	@$(BIN)/python -m benchmarks.checkpoint tests/kafka_sla/sources/checkpoint
 
-brokers: setup ## are slow brokers and pairs told apart, at every load (about 10 minutes)
-	@$(BIN)/python -m benchmarks.brokers
-
 speed: setup ## how fast it is, beside what, into docs/reference (many hours); ONLY=merge for one table
 	@$(BIN)/python -m benchmarks.speed $(ONLY)
 
@@ -136,12 +127,6 @@ chromium: setup
 
 matrix: setup wheel ## the wheel under each Airflow, Python and Spark, as a table (10 minutes, Python 3.11 to 3.13 on the PATH); ONLY=3.1.8 for one Airflow
 	@$(BIN)/python -m benchmarks.matrix $(ONLY)
-
-celery: setup ## an Airflow with CeleryExecutor whose two workers share no folder (10 minutes); needs redis-server
-	@command -v "$${REDIS:-redis-server}" >/dev/null || { echo "Redis is needed: apt-get install redis-server, or make celery REDIS=/path/to/redis-server"; exit 1; }
-	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt \
-		apache-airflow-providers-celery 'celery<5.7' redis apache-airflow-providers-git
-	@$(BIN)/python -m benchmarks.celery
 
 kerberos: setup ## Kerberos logins at a real broker, with a real KDC (1 minute); needs a compiler, Kerberos' headers and its KDC
 	@command -v krb5-config >/dev/null && PATH="$$PATH:/usr/sbin" command -v krb5kdc >/dev/null || { echo "Kerberos is needed: apt-get install gcc libkrb5-dev krb5-kdc krb5-admin-server krb5-user"; exit 1; }
@@ -164,12 +149,6 @@ trino: setup ## a Trino that is unpacked already reads the tables; TRINO=/path/t
 
 engines: $(EDITABLE) ## DuckDB's iceberg_scan and Polars read the tables, each in an environment of its own (1 minute)
 	$(BIN)/pytest tests/kafka_sla/lake/tables_elsewhere.py $(PYTEST)
-
-burn: $(EDITABLE) ## alerts on burn rates over a year of 1,000 SLAs, against Prometheus and against the truth (10 minutes)
-	@$(BIN)/python -m benchmarks.burn
-
-suggest: $(EDITABLE) ## do objectives that kafka-sla suggest proposes hold the next day, and how long does it take (10 minutes)
-	@$(BIN)/python -m benchmarks.suggest
 
 pages: setup ## how fast the pages answer with a year published (about 10 minutes, 10 GB of disk)
 	@$(BIN)/python -m benchmarks.pages

@@ -1,7 +1,4 @@
-"""The example of KIP-736 on three real brokers: what is sent to broker 0 comes late, and the pairs tell. Needs no root.
-
-Late are TCP proxies between the brokers (demo/links.py). `make brokers` shows more loads and delays.
-"""
+"""The example of KIP-736 on three real brokers: TCP proxies (demo/links.py) delay what is sent to broker 0."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks.history_compaction import Compaction
 from demo.broker import Cluster
+from tests.kafka_sla.sources.kafka.commit_log_compaction import Compaction
 from tests.kafka_sla.sources.kafka.test_consumer_offsets import decoded
 from tests.kafka_sla.sources.kafka.traffic import commit, look, ms, produce, this_minute, topic
 
