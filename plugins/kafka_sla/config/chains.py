@@ -10,6 +10,9 @@ from kafka_sla.config.reading.yaml_lines import KeyPath
 from kafka_sla.config.schema import StageKeys
 from kafka_sla.model.entities import Stage
 
+_OF_ONE_STAGE = ("min_time_to_expiry", "allowed_lag", "partitions")
+"""Keys of an SLA that apply to the partitions of one group, not to a chain."""
+
 
 def stages_of(keys: list[StageKeys] | None) -> tuple[Stage, ...]:
     """The stages in their order; none without a chain."""
@@ -29,11 +32,9 @@ def chain_rules(sla: dict[str, Any], selecting: Collection[str]) -> Iterator[tup
     for key in selecting:
         if sla.get(key) is not None:
             yield (key,), "given together with 'chain', which names its groups and topics; allowed: one of the two"
-    if sla.get("min_time_to_expiry") is not None:
-        yield (
-            ("min_time_to_expiry",),
-            "not for a chain; allowed: without it, and an SLA of its own for each stage that needs it",
-        )
+    for key in _OF_ONE_STAGE:
+        if sla.get(key) is not None:
+            yield (key,), "not for a chain; allowed: without it, and an SLA of its own for each stage that needs it"
     seen: dict[str, int] = {}
     for number, topic in chained(sla, "topic"):
         if topic in seen:

@@ -140,6 +140,11 @@ class SteadyStateKeys(Section):
     grace_period: Duration | None = Field(
         default=None, description="Longest time that bootstrapping excludes windows; default: no limit."
     )
+    progress_deadline: Duration = _written(
+        "30m",
+        description="A consumer that is catching up must reduce its lag or backlog age within each such period, or the"
+        " SLA applies.",
+    )
     expire_group: Duration = _written("7d", description="A group silent for longer bootstraps again when it returns.")
 
 
@@ -208,6 +213,19 @@ class SlaDefaults(Section):
     when_uncertain: Literal["unknown", "bad", "good", "estimate"] = Field(
         default="unknown",
         description="What a window is whose bounds allow both; estimate: what the estimated latency says.",
+    )
+    allowed_lag: int = Field(
+        default=0, ge=0, le=2**53, description="Records that may wait on each partition without being late."
+    )
+    partitions: Literal["all", "committed"] = Field(
+        default="all",
+        description="Partitions that a group has to read: all of a topic that it reads, or only those where it has"
+        " committed an offset.",
+    )
+    latency_from: Literal["created", "appended", "later"] = Field(
+        default="later",
+        description="When latency begins: when a record was created (its timestamp), when it was appended to the log,"
+        " or the later of the two.",
     )
     min_time_to_expiry: Duration | None = Field(
         default=None, description="Also required: no unread record expires sooner than this."

@@ -192,7 +192,10 @@ def _sla(keys: SlaKeys, only_cluster: str, runbooks: Mapping[str, str | None]) -
         for_ms=keys.for_,
         objective=keys.objective,
         steady_state=SteadyState(
-            steady.caught_up_within or keys.max_latency or 0, steady.grace_period, steady.expire_group
+            steady.caught_up_within or keys.max_latency or 0,
+            steady.grace_period,
+            steady.expire_group,
+            steady.progress_deadline,
         ),
         objective_of=keys.objective_of,
         burn_pairs=burn_pairs(keys),
@@ -207,6 +210,9 @@ def _sla(keys: SlaKeys, only_cluster: str, runbooks: Mapping[str, str | None]) -
         description=keys.description,
         team=keys.team,
         min_time_to_expiry_ms=keys.min_time_to_expiry,
+        allowed_lag=keys.allowed_lag,
+        partitions=keys.partitions,
+        latency_from=keys.latency_from,
         runbook=keys.runbook or runbooks.get(keys.team) or "",
     )
 

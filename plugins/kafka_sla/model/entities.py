@@ -13,6 +13,8 @@ from zoneinfo import ZoneInfo
 Verdict = Literal["good", "bad", "excluded", "unknown"]
 OnMiss = Literal["notify", "fail"]
 WhenUncertain = Literal["unknown", "bad", "good", "estimate"]
+PartitionsOf = Literal["all", "committed"]
+LatencyFrom = Literal["created", "appended", "later"]
 WebhookFormat = Literal["json", "slack", "teams", "pagerduty", "opsgenie", "alertmanager"]
 Period = str
 """`day`, `week`, `month`, `quarter`, `year`, or the last so many days: `28d`."""
@@ -215,6 +217,8 @@ class SteadyState:
     caught_up_within_ms: int
     grace_period_ms: int | None = None
     expire_group_ms: int = 7 * 86_400_000
+    progress_deadline_ms: int = 30 * 60_000
+    """A consumer that catches up must make headway within each period of this length; else it counts as steady."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,6 +341,12 @@ class MeasuredSla:
     steady_state: SteadyState
     chain: tuple[Stage, ...] = ()
     """Its stages in order; empty: each record counts for itself, in one topic."""
+    allowed_lag: int = 0
+    """Records that may wait on a partition without being late."""
+    partitions: PartitionsOf = "all"
+    """The partitions that a group has to read: all of a topic, or those where it has committed a position."""
+    latency_from: LatencyFrom = "later"
+    """When latency begins: when a record was created, when it was appended to the log, or the later of the two."""
 
     @property
     def chain_reach(self) -> timedelta:
@@ -378,11 +388,26 @@ class Sla:
     """Empty: nobody is alerted on burn rates."""
     chain: tuple[Stage, ...] = ()
     """Stages that a record passes in this order within `max_latency_ms`; `groups` and `topics` are theirs then."""
+    allowed_lag: int = 0
+    """Records that may wait on a partition without being late."""
+    partitions: PartitionsOf = "all"
+    """The partitions that a group has to read: all of a topic, or those where it has committed a position."""
+    latency_from: LatencyFrom = "later"
+    """When latency begins: when a record was created, when it was appended to the log, or the later of the two."""
 
     @property
     def measured(self) -> MeasuredSla:
         return MeasuredSla(
-            self.name, self.cluster, self.groups, self.topics, self.max_latency_ms, self.steady_state, self.chain
+            self.name,
+            self.cluster,
+            self.groups,
+            self.topics,
+            self.max_latency_ms,
+            self.steady_state,
+            self.chain,
+            self.allowed_lag,
+            self.partitions,
+            self.latency_from,
         )
 
 

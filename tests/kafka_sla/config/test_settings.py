@@ -100,8 +100,15 @@ def test_an_sla_of_three_keys_gets_defaults(tmp_path: Path) -> None:
     assert ("prod", 30_000, 300_000, 0.999) == (sla.cluster, sla.max_latency_ms, sla.for_ms, sla.objective)
     assert ("month", "UTC", "notify") == (sla.period, sla.time_zone, sla.on_miss)
     assert (
-        SteadyState(caught_up_within_ms=30_000, grace_period_ms=None, expire_group_ms=604_800_000) == sla.steady_state
+        SteadyState(
+            caught_up_within_ms=30_000,
+            grace_period_ms=None,
+            expire_group_ms=604_800_000,
+            progress_deadline_ms=1_800_000,
+        )
+        == sla.steady_state
     )
+    assert (0, "all", "later") == (sla.allowed_lag, sla.partitions, sla.latency_from)
     assert Patterns(("payments\\-service",), ()) == sla.groups
     assert sla.topics.matches("anything") and not sla.topics.matches("__consumer_offsets")
     assert (60_000, OffsetLookups(250, 200_000, 7_500)) == (settings.window_ms, settings.offset_lookups)
@@ -110,6 +117,16 @@ def test_an_sla_of_three_keys_gets_defaults(tmp_path: Path) -> None:
         settings.store_connection,
         settings.base_url,
     )
+
+
+def test_each_wrong_value_of_a_judgement_key_is_an_error_that_lists_the_allowed_values(tmp_path: Path) -> None:
+    wrong = with_sla(allowed_lag=-1, partitions="some", latency_from="create", steady_state={"progress_deadline": "30"})
+    text = "\n".join(mistakes(tmp_path, wrong))
+
+    assert "slas[0].allowed_lag: -1 is not valid; allowed: greater than or equal to 0" in text
+    assert "slas[0].partitions: 'some' is not valid; allowed: 'all' or 'committed'" in text
+    assert "slas[0].latency_from: 'create' is not valid; allowed: 'created', 'appended' or 'later'" in text
+    assert "slas[0].steady_state.progress_deadline: '30' is not a duration" in text
 
 
 def test_every_key_lands_in_its_place(tmp_path: Path) -> None:
@@ -121,7 +138,15 @@ def test_every_key_lands_in_its_place(tmp_path: Path) -> None:
             objective=0.95,
             period="quarter",
             time_zone="Europe/Berlin",
-            steady_state={"caught_up_within": "10s", "grace_period": "1h30m", "expire_group": "2d"},
+            steady_state={
+                "caught_up_within": "10s",
+                "grace_period": "1h30m",
+                "expire_group": "2d",
+                "progress_deadline": "10m",
+            },
+            allowed_lag=1,
+            partitions="committed",
+            latency_from="appended",
             maintenance=[
                 {"from": "2026-11-01T02:00", "to": "2026-11-01T04:00:00Z", "reason": "upgrade"},
                 {"every": "Sun, saturday 23:00-01:00", "time_zone": "UTC"},
@@ -134,7 +159,10 @@ def test_every_key_lands_in_its_place(tmp_path: Path) -> None:
             **{"for": "10m"},
         ),
     ).sla("payments")
-    assert SteadyState(10_000, 5_400_000, 172_800_000) == sla.steady_state
+    assert SteadyState(10_000, 5_400_000, 172_800_000, 600_000) == sla.steady_state
+    assert (1, "committed", "appended") == (sla.allowed_lag, sla.partitions, sla.latency_from)
+    measured = sla.measured
+    assert (1, "committed", "appended") == (measured.allowed_lag, measured.partitions, measured.latency_from)
     once, weekly = sla.maintenance
     span = Interval(datetime(2026, 11, 1, 1, tzinfo=UTC), datetime(2026, 11, 1, 4, tzinfo=UTC))
     assert Maintenance(span, "upgrade") == once, "a time without an offset follows the SLA's time zone"

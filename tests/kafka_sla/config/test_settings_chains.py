@@ -80,9 +80,15 @@ def test_a_topic_stands_once_in_a_chain(tmp_path: Path) -> None:
     assert "'orders.placed.v2' is the topic of stage 1, too; allowed: a topic once" in text
 
 
-def test_unread_records_are_not_limited_by_a_chain(tmp_path: Path) -> None:
-    text = one_mistake(tmp_path, chained(min_time_to_expiry="6h"))
+@pytest.mark.parametrize(
+    ("key", "value"), [("min_time_to_expiry", "6h"), ("allowed_lag", 1), ("partitions", "committed")]
+)
+def test_a_chain_refuses_keys_that_apply_to_the_partitions_of_one_group(
+    key: str, value: object, tmp_path: Path
+) -> None:
+    text = one_mistake(tmp_path, chained(**{key: value}))
 
+    assert f"slas[0].{key}" in text
     assert "not for a chain; allowed: without it, and an SLA of its own for each stage that needs it" in text
 
 

@@ -139,4 +139,4 @@ def test_what_changes_nothing_that_is_carried_over_keeps_the_digest() -> None:
 def test_stores_know_these_rules_by_this_digest() -> None:
     """Under another one, everything that a store holds would be measured anew by the next run."""
     sla = replace(PROMISE, steady_state=SteadyState(30_000, grace_period_ms=60_000))
-    assert rules_of(CLUSTER, [sla]).digest == "42fadfebf9fe73b07f1a414d52c6e02a07235269edb708c0f4e1d445a86bcaa9"
+    assert rules_of(CLUSTER, [sla]).digest == "df00292877124c9e9c19d1fe4e84167ac55bb502ced7b72c20297b480bcbfc49"

@@ -23,6 +23,9 @@ _MAPPED = {*PLACE, "name", "description", "team", "max_latency", "objective", "o
 KEPT = {
     "for",
     "when_uncertain",
+    "allowed_lag",
+    "partitions",
+    "latency_from",
     "min_time_to_expiry",
     "steady_state",
     "maintenance",

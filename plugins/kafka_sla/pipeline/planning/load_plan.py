@@ -142,7 +142,10 @@ def rules_of(cluster: Cluster, slas: Sequence[Sla]) -> Rules:
     """Digests that change when anything that is carried over may come out differently: steady states, evaluated
     commits, totals."""
     own = sorted((s for s in slas if s.cluster == cluster.name), key=lambda s: s.name)
-    rules = [(s.name, s.groups, s.topics, s.max_latency_ms, s.steady_state) for s in own]
+    rules = [
+        (s.name, s.groups, s.topics, s.max_latency_ms, s.steady_state, s.allowed_lag, s.partitions, s.latency_from)
+        for s in own
+    ]
     status = (cluster.status.commits, cluster.status.expire_group_ms)
     counted = sorted(cluster.non_consumed_offsets_groups)
     expire = longest_expiry([sla.measured for sla in own])
