@@ -15,6 +15,7 @@ from kafka_sla.spark_jobs import consumer_latency, consumer_status, group_status
 from kafka_sla.spark_jobs.events.chunks import Chunk, Room, chunks
 from kafka_sla.spark_jobs.events.sort import in_order
 from kafka_sla.spark_jobs.numeric.arrays import Ints
+from kafka_sla.spark_jobs.windows.contradicted import without_contradicted
 from kafka_sla.spark_jobs.windows.segments import segments, steps
 from kafka_sla.spark_jobs.windows.window_grid import JobSpan, alive, ends, rows
 
@@ -70,6 +71,7 @@ def _rows_of(chunk: Chunk, job: Job, scope: JobSpan) -> dict[Table, pa.Table]:
 
 def measure_chunk(chunk: Chunk, scope: JobSpan, slas: tuple[MeasuredSla, ...]) -> MeasuredChunk:
     """All rows of latency and steady states of a chunk."""
+    chunk = without_contradicted(chunk, scope.window)
     step = steps(chunk, scope.window)
     grid = rows(chunk, scope)
     parts = segments(chunk, step, np.flatnonzero(grid.of_commit >= 0))

@@ -1,16 +1,17 @@
 """The table `steady_state`: is a group-partition bootstrapping or steady under each SLA, since when and why.
 
-A group-partition bootstraps from its first commit (also after its offset was deleted), a rewind, a return after
-`expire_group` or a topic created again, until the first commit that leaves it caught up (or `grace_period` is over).
-Then it is steady, whatever happens next except another of those events (KIP-489, "Using Latency Metric for SLAs").
+A group-partition bootstraps from a beginning: its first commit (also after its offset was deleted), a step back that
+makes an on-time group late, a return after `expire_group` or a topic that was created again. Bootstrapping ends with
+the first commit that leaves it caught up, when `grace_period` is over, or when a `progress_deadline` has passed without
+headway. Then it is steady until its next beginning. See KIP-489, "Using Latency Metric for SLAs".
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -22,9 +23,9 @@ from kafka_sla.spark_jobs.events.chunks import Chunk
 from kafka_sla.spark_jobs.metrics import Metric
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.histogram import count_over
-from kafka_sla.spark_jobs.numeric.rewinds import Commits, Rewinds, told_apart
-from kafka_sla.spark_jobs.numeric.scans import begins, last_until
-from kafka_sla.spark_jobs.windows.segments import Segments, Steps
+from kafka_sla.spark_jobs.numeric.rewinds import Commits, Rewinds, classify_step_backs
+from kafka_sla.spark_jobs.numeric.scans import begins, last_until, latest, running
+from kafka_sla.spark_jobs.windows.segments import Segments, Steps, log_end_at
 from kafka_sla.spark_jobs.windows.window_grid import GridRows, backlog_age
 
 REASONS = (
@@ -36,36 +37,85 @@ REASONS = (
     "topic_recreated",
     "caught_up",
     "grace_period_over",
-    "rewound_again",
+    "not_catching_up",
+    "contradiction_over",
 )
 _CODE = {name: code for code, name in enumerate(REASONS)}
-STATES = (
-    "ARRAY<STRUCT<sla: STRING, state: STRING, since: TIMESTAMP, reason: STRING, steady_whole_window: BOOLEAN, "
-    "records_over_threshold: BIGINT, records_over_threshold_low: BIGINT, records_over_threshold_high: BIGINT, "
-    "rewound_from: BIGINT>>"
+_STAMP = pa.timestamp("us", "UTC")
+_FIELDS = (
+    ("sla", "STRING", pa.string()),
+    ("state", "STRING", pa.string()),
+    ("since", "TIMESTAMP", _STAMP),
+    ("reason", "STRING", pa.string()),
+    ("steady_whole_window", "BOOLEAN", pa.bool_()),
+    ("records_over_threshold", "BIGINT", pa.int64()),
+    ("records_over_threshold_low", "BIGINT", pa.int64()),
+    ("records_over_threshold_high", "BIGINT", pa.int64()),
+    ("rewound_from", "BIGINT", pa.int64()),
+    ("rewound_at", "TIMESTAMP", _STAMP),
+    ("rewinds", "BIGINT", pa.int64()),
+    ("progress_at", "TIMESTAMP", _STAMP),
+    ("lowest_age_ms", "DOUBLE", pa.float64()),
+    ("lowest_lag", "BIGINT", pa.int64()),
 )
+STATES = f"ARRAY<STRUCT<{', '.join(f'{name}: {kind}' for name, kind, _ in _FIELDS)}>>"
 """How the states of one row travel beside its latency, one entry per SLA that covers the group-partition."""
 
 
 class _State(TypedDict):
-    """A carried state; `since` in µs."""
+    """A carried state; times in µs."""
 
     state: str
     since: int
     reason: str
     rewound_from: int | None
+    rewound_at: int | None
+    rewinds: int | None
+    progress_at: int | None
+    lowest_age_ms: float | None
+    lowest_lag: int | None
+
+
+class _Rules(NamedTuple):
+    """What an SLA says of when it applies."""
+
+    steady: SteadyState
+    max_latency_ms: int
+    allowed_lag: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Backlog:
+    """What each commit left unread, and how old a backlog each step back found; one entry per commit."""
+
+    age_ms: Floats
+    lag: Ints
+    """-1: no log end offset is known."""
+    age_before_ms: Floats
+    """NaN where the commit is no step back."""
+    lag_before: Ints
+    contradicted_age_ms: Floats
+    """Age of what waited at a position that this poll contradicts; NaN without."""
 
 
 @dataclass(frozen=True, slots=True)
 class _BootstrapSpans:
-    """One entry per commit: the bootstrapping that it belongs to; µs."""
+    """One entry per commit: the bootstrapping or contradiction that it belongs to, as known until the next commit;
+    times in µs."""
 
     began: Ints
     why: Ints
     steady_at: Ints
     steady_why: Ints
-    rewound_from: Ints
-    """-1: none."""
+    caught_at: Ints
+    """First commit that left the group caught up; FAR: none."""
+    contradictory: Bools
+    rewinds: Rewinds
+    progress_at: Ints
+    """Last commit with which the backlog got smaller than ever since the beginning, or the beginning."""
+    lowest_age: Ints
+    """Smallest backlog age so far; µs."""
+    lowest_lag: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +137,11 @@ class StateSpans:
 
 def states(chunk: Chunk, step: Steps, parts: Segments, grid: GridRows, slas: tuple[MeasuredSla, ...]) -> pa.Array:
     """Per row the list of its states (type STATES), in the order of `slas`."""
-    caught_age = _age_at_commits(chunk, step)
+    backlog = _backlog(chunk, step)
     every = {
         int(at): json.loads(chunk.carry[int(chunk.gp[at])].as_py() or "{}") for at in np.flatnonzero(chunk.carried)
     }
-    found = [_of_sla(sla, chunk, step, parts, grid, caught_age, _carried(sla, every)) for sla in slas]
+    found = [_of_sla(sla, chunk, step, parts, grid, backlog, _carried(sla, every)) for sla in slas]
     rows = np.concatenate([f[0] for f in found]) if found else np.zeros(0, dtype=np.int64)
     structs = pa.concat_arrays([f[1] for f in found]) if found else pa.array([], _struct())
     order = np.argsort(rows, kind="stable")
@@ -102,14 +152,16 @@ def states(chunk: Chunk, step: Steps, parts: Segments, grid: GridRows, slas: tup
 def supposed(chunk: Chunk, step: Steps, rules: Sequence[SteadyState]) -> list[StateSpans]:
     """When each group-partition would have been what, by rules that no SLA of the configuration may have. The facts
     must begin with those of each group: nothing is carried over."""
-    age = _age_at_commits(chunk, step)
-    return [_changes(chunk, _bootstrap_spans(one, chunk, step, age, {})) for one in rules]
+    backlog = _backlog(chunk, step)
+    every = [_Rules(steady, steady.caught_up_within_ms, 0) for steady in rules]
+    return [_changes(chunk, _bootstrap_spans(one, chunk, step, backlog, {})) for one in every]
 
 
 def _changes(chunk: Chunk, spans: _BootstrapSpans) -> StateSpans:
     """The commits with which another bootstrapping begins, or a group-partition."""
-    first = np.flatnonzero(begins(chunk.gp, spans.began, spans.why, spans.steady_at))
-    gp, ends = chunk.gp[first], spans.steady_at[first]
+    is_first = begins(chunk.gp, spans.began, spans.why)
+    first, last_of = np.flatnonzero(is_first), np.flatnonzero(np.append(is_first[1:], True)[: len(is_first)])
+    gp, ends = chunk.gp[first], spans.steady_at[last_of]
     last = last_until(chunk.gp, chunk.at, gp, np.minimum(ends, chunk.at.max(initial=0)))
     polled = chunk.polled[last] & (chunk.at[last] == ends)
     return StateSpans(
@@ -117,10 +169,34 @@ def _changes(chunk: Chunk, spans: _BootstrapSpans) -> StateSpans:
     )
 
 
-def _age_at_commits(chunk: Chunk, step: Steps) -> Floats:
-    """How old the backlog was that each commit left."""
+def _backlog(chunk: Chunk, step: Steps) -> _Backlog:
+    """Age and lag of the backlog after each commit, and before each step back."""
     position = np.where(step.void, 0, chunk.offset)
-    return backlog_age(chunk, step.epoch, position, chunk.at, step.horizon)[0]
+    age, lag = _backlog_at(chunk, step, np.arange(len(chunk.gp)), position, chunk.at)
+    back = np.flatnonzero(step.rewound)
+    age_before, lag_before = np.full(len(age), np.nan), np.full(len(age), NONE)
+    seen = np.where(step.exact, chunk.at, _last_seen(chunk, step))[back]
+    age_before[back], lag_before[back] = _backlog_at(chunk, step, back, chunk.offset[back - 1], seen)
+    wrong, contradicted = np.flatnonzero(chunk.contradicted != NONE), np.full(len(age), np.nan)
+    contradicted[wrong] = _backlog_at(chunk, step, wrong, chunk.contradicted[wrong], chunk.at[wrong])[0]
+    return _Backlog(age, lag, age_before, lag_before, contradicted)
+
+
+def _backlog_at(chunk: Chunk, step: Steps, commit: Ints, position: Ints, at: Ints) -> tuple[Floats, Ints]:
+    """(age in ms, lag) of what waited at a position of each of these commits' group-partitions at an instant."""
+    epoch, horizon = step.epoch[commit], step.horizon[commit]
+    log_end = log_end_at(chunk, chunk.gp[commit], epoch, at)
+    waiting = chunk.timeline.ranges.skip(epoch, position, horizon)
+    lag = np.where(log_end == NONE, NONE, np.maximum(log_end - waiting, 0))
+    return backlog_age(chunk, epoch, position, at, horizon)[0], lag
+
+
+def _last_seen(chunk: Chunk, step: Steps) -> Ints:
+    """Until when the position before each commit was seen to hold, also by polls before the replayed facts."""
+    seen = np.full(chunk.keys.num_rows, NONE)
+    seen[chunk.status.gp] = chunk.status.rows["seen"].to_numpy()
+    after_carried = np.roll(chunk.carried, 1)
+    return np.where(after_carried, np.maximum(step.unchanged_until, seen[chunk.gp]), step.unchanged_until)
 
 
 def rows(measured: pa.Table) -> pa.Table:
@@ -133,20 +209,7 @@ def rows(measured: pa.Table) -> pa.Table:
 
 
 def _struct() -> pa.DataType:
-    stamp = pa.timestamp("us", "UTC")
-    return pa.struct(
-        [
-            ("sla", pa.string()),
-            ("state", pa.string()),
-            ("since", stamp),
-            ("reason", pa.string()),
-            ("steady_whole_window", pa.bool_()),
-            ("records_over_threshold", pa.int64()),
-            ("records_over_threshold_low", pa.int64()),
-            ("records_over_threshold_high", pa.int64()),
-            ("rewound_from", pa.int64()),
-        ]
-    )
+    return pa.struct([(name, kind) for name, _, kind in _FIELDS])
 
 
 def _of_sla(
@@ -155,33 +218,58 @@ def _of_sla(
     step: Steps,
     parts: Segments,
     grid: GridRows,
-    caught_age: Floats,
+    backlog: _Backlog,
     carried: dict[int, _State],
 ) -> tuple[Ints, pa.Array]:
     """The rows that an SLA covers, and their states."""
     covered = np.array([_covers(sla, key) for key in chunk.keys.to_pylist()], dtype=np.bool_)
     rows = np.flatnonzero(covered[grid.gp]) if len(covered) else np.zeros(0, dtype=np.int64)
-    spans = _bootstrap_spans(sla.steady_state, chunk, step, caught_age, carried)
-    last, start, end = grid.last[rows], grid.start[rows], grid.end[rows]
-    steady = spans.steady_at[last] < np.maximum(end, chunk.at[last] + 1)  # a poll at the end belongs to the window
-    since = np.where(steady, spans.steady_at[last], spans.began[last])
-    why = np.where(steady, spans.steady_why[last], spans.why[last])
+    rules = _Rules(sla.steady_state, sla.max_latency_ms, sla.allowed_lag)
+    spans = _bootstrap_spans(rules, chunk, step, backlog, carried)
     over, over_low, over_high = _records_over(sla.max_latency_ms, parts, grid)
-    throughout = spans.steady_at[last] <= start
-    return rows, pa.StructArray.from_arrays(
-        [
-            pa.array([sla.name] * len(rows), pa.string()),
-            pa.array(np.where(steady, "steady", "bootstrapping"), pa.string()),
-            pa.array(since, pa.timestamp("us", "UTC")),
-            pa.array(REASONS).take(pa.array(why)),
-            pa.array(throughout),
-            pa.array(over[rows]),
-            pa.array(over_low[rows]),
-            pa.array(over_high[rows]),
-            pa.array(spans.rewound_from[last], mask=spans.rewound_from[last] == NONE),
-        ],
-        fields=list(_struct()),
-    )
+    columns = _columns(rules, chunk, spans, grid, rows) | {
+        "sla": pa.array([sla.name] * len(rows), pa.string()),
+        "records_over_threshold": pa.array(over[rows]),
+        "records_over_threshold_low": pa.array(over_low[rows]),
+        "records_over_threshold_high": pa.array(over_high[rows]),
+    }
+    return rows, pa.StructArray.from_arrays([columns[field.name] for field in _struct()], fields=list(_struct()))
+
+
+def _columns(rules: _Rules, chunk: Chunk, spans: _BootstrapSpans, grid: GridRows, rows: Ints) -> dict[str, pa.Array]:
+    """State, since when, why, and what the next interval continues from, of each of these rows."""
+    last, start, end = grid.last[rows], grid.start[rows], grid.end[rows]
+    until = np.maximum(end, chunk.at[last] + 1)  # a poll at the end belongs to the window
+    steady_at, contradictory = spans.steady_at[last], spans.contradictory[last]
+    steady = steady_at < until
+    judged_early = np.isin(spans.steady_why[last], (_CODE["not_catching_up"], _CODE["grace_period_over"]))
+    caught = judged_early & (spans.caught_at[last] < until)
+    since = np.where(caught, spans.caught_at[last], np.where(steady, steady_at, spans.began[last]))
+    why = np.where(caught, _CODE["caught_up"], np.where(steady, spans.steady_why[last], spans.why[last]))
+    state = np.where(contradictory & (steady_at > start), "contradictory", np.where(steady, "steady", "bootstrapping"))
+    why = np.where(state == "contradictory", spans.why[last], why)
+    since = np.where(state == "contradictory", spans.began[last], since)
+    deadline_us = rules.steady.progress_deadline_ms * 1_000
+    rewound_at = spans.rewinds.rewound_at[last]
+    is_recent = (rewound_at != NONE) & ((rewound_at + deadline_us >= end) | (state == "contradictory"))
+
+    def known(values: Any, mask: Bools, kind: pa.DataType) -> pa.Array:
+        return pa.array(values[last], kind, mask=~mask)
+
+    bootstraps = ~steady & ~contradictory
+    lowest_age, lowest_lag, mark = spans.lowest_age, spans.lowest_lag, spans.rewinds.mark
+    return {
+        "state": pa.array(state, pa.string()),
+        "since": pa.array(since, _STAMP),
+        "reason": pa.array(REASONS).take(pa.array(why)),
+        "steady_whole_window": pa.array((steady_at <= start) & (state == "steady")),
+        "rewound_from": known(mark, mark[last] != NONE, pa.int64()),
+        "rewound_at": known(spans.rewinds.rewound_at, is_recent, _STAMP),
+        "rewinds": known(spans.rewinds.rewinds, is_recent, pa.int64()),
+        "progress_at": known(spans.progress_at, bootstraps, _STAMP),
+        "lowest_age_ms": known(lowest_age / 1_000, bootstraps & (lowest_age[last] != NONE), pa.float64()),
+        "lowest_lag": known(lowest_lag, bootstraps & (lowest_lag[last] != NONE), pa.int64()),
+    }
 
 
 def _covers(sla: MeasuredSla, key: dict[str, str]) -> bool:
@@ -208,55 +296,149 @@ def _per_row(grid: GridRows, commit: Ints, counts: Ints) -> Ints:
 
 
 def _bootstrap_spans(
-    rules: SteadyState, chunk: Chunk, step: Steps, caught_age: Floats, carried: dict[int, _State]
+    rules: _Rules, chunk: Chunk, step: Steps, backlog: _Backlog, carried: dict[int, _State]
 ) -> _BootstrapSpans:
     """Which event each commit belongs to, and when that span became steady."""
-    event, began = _events(rules, chunk, step, carried)
-    caught = (caught_age <= rules.caught_up_within_ms) & (chunk.offset != NONE) & ~chunk.carried & ~step.void
-    carried_at, carried_why = _carried_steady(carried, len(event))
-    rewinds = _rewinds(rules, chunk, step, carried, event, began, caught)
+    event, began = _events(rules.steady, chunk, step, carried)
+    counts = (chunk.offset != NONE) & ~chunk.carried & ~step.void
+    caught = counts & _is_within(rules, rules.steady.caught_up_within_ms, backlog.age_ms, backlog.lag)
+    rewinds = _rewinds(rules, chunk, step, backlog, carried, event)
     event[(event == _CODE["rewind"]) & step.rewound & ~rewinds.begins] = 0
-    event[rewinds.again] = _CODE["rewound_again"]
+    event[rewinds.contradictory] = _CODE["rewind"]
     index = np.arange(len(event))
-    span = np.maximum.accumulate(np.where(event > 0, index, 0)) if len(event) else index
+    begin = np.maximum.accumulate(np.where(event > 0, index, 0)) if len(event) else index
     ends_span = np.append(event[1:] > 0, True) if len(event) else caught
-    first = _first_true_from(caught, ends_span)
-    caught_at = np.where(first[span] >= 0, chunk.at[np.maximum(first[span], 0)], FAR)
-    steady_at, steady_why = np.minimum(caught_at, FAR), np.full(len(event), _CODE["caught_up"])
-    if rules.grace_period_ms is not None:
-        over = began[span] + rules.grace_period_ms * 1_000
-        steady_why = np.where(over < steady_at, _CODE["grace_period_over"], steady_why)
-        steady_at = np.minimum(steady_at, over)
-    carried_at[rewinds.again], carried_why[rewinds.again] = chunk.at[rewinds.again], _CODE["rewound_again"]
-    steady_at = np.where(carried_at[span] != NONE, carried_at[span], steady_at)
-    steady_why = np.where(carried_at[span] != NONE, carried_why[span], steady_why)
-    return _BootstrapSpans(began[span], event[span], steady_at, steady_why, rewinds.mark)
+    contradictory = (rewinds.contradictory | _of_carried(carried, len(event), _is_contradictory))[begin]
+    first = _first_true_from(caught, ends_span)[begin]
+    caught_at = np.where(first >= 0, chunk.at[np.maximum(first, 0)], FAR)
+    headway = _headway(rules, chunk, backlog, counts, rewinds, contradictory, event, began, ends_span, carried)
+    over = np.where(contradictory, _CODE["contradiction_over"], _CODE["not_catching_up"])
+    ends = [(np.where(contradictory, FAR, caught_at), np.full(len(event), _CODE["caught_up"]))]
+    if rules.steady.grace_period_ms is not None:
+        limit = np.where(contradictory, FAR, began[begin] + rules.steady.grace_period_ms * 1_000)
+        ends.append((limit, np.full(len(event), _CODE["grace_period_over"])))
+    ends.append((headway.lapses_at, over))
+    carried_at, carried_why = _carried_steady(carried, len(event))
+    steady_at, steady_why = ends[0]
+    for at, why in ends[1:]:
+        steady_why = np.where(at < steady_at, why, steady_why)
+        steady_at = np.minimum(at, steady_at)
+    steady_at = np.where(carried_at[begin] != NONE, carried_at[begin], steady_at)
+    steady_why = np.where(carried_at[begin] != NONE, carried_why[begin], steady_why)
+    return _BootstrapSpans(
+        began[begin],
+        event[begin],
+        steady_at,
+        steady_why,
+        caught_at,
+        contradictory,
+        rewinds,
+        headway.progress_at,
+        headway.lowest_age,
+        headway.lowest_lag,
+    )
+
+
+def _is_within(rules: _Rules, limit_ms: int, age_ms: Floats, lag: Ints) -> Bools:
+    """Is the backlog not older than this, or not larger than the SLA allows?"""
+    return (age_ms <= limit_ms) | ((lag != NONE) & (lag <= rules.allowed_lag) if rules.allowed_lag else False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Headway:
+    """One entry per commit, of the bootstrapping or contradiction that it belongs to; µs."""
+
+    progress_at: Ints
+    lapses_at: Ints
+    """When a progress deadline passes, or passed, without headway, as far as is known until the next commit."""
+    lowest_age: Ints
+    lowest_lag: Ints
+
+
+def _headway(
+    rules: _Rules,
+    chunk: Chunk,
+    backlog: _Backlog,
+    counts: Bools,
+    rewinds: Rewinds,
+    contradictory: Bools,
+    event: Ints,
+    began: Ints,
+    ends_span: Bools,
+    carried: dict[int, _State],
+) -> _Headway:
+    """When each backlog was last smaller than ever since its beginning, by age or by lag.
+
+    Between two commits no backlog gets smaller, so only commits have to be compared, and the deadline passes at an
+    instant that needs no commit.
+    """
+    starts = (event > 0) | begins(chunk.gp)
+    segment = starts | rewinds.restarts
+    lowest, smaller = list[Ints](), rewinds.contradicts.copy()
+    age = np.round(np.where(np.isfinite(backlog.age_ms), backlog.age_ms, 0) * 1_000).astype(np.int64)
+    known_age = counts & np.isfinite(backlog.age_ms)
+    for values, known, name in ((age, known_age, "lowest_age_ms"), (backlog.lag, counts, "lowest_lag")):
+        scale = 1_000 if name == "lowest_age_ms" else 1
+        values = np.where(known, values, NONE)
+        for i, state in carried.items():
+            value = state[name]  # type: ignore[literal-required]
+            values[i] = NONE if value is None else round(value * scale)
+        low = running(values, segment)
+        before = np.where(segment, NONE, np.roll(low, 1))
+        smaller |= ~contradictory & known & (before != NONE) & (values != NONE) & (values < before)
+        lowest.append(low)
+    base = began.copy()
+    for i, state in carried.items():
+        base[i] = state["rewound_at" if state["state"] == "contradictory" else "progress_at"] or state["since"]
+    progress_at = np.where(starts, base, chunk.at)[latest(starts | smaller)]
+    deadline = progress_at + rules.steady.progress_deadline_ms * 1_000
+    missed = ~ends_span & (deadline < np.roll(chunk.at, -1))
+    index = np.arange(len(event))
+    begin = np.maximum.accumulate(np.where(starts, index, 0)) if len(event) else index
+    first = _first_true_from(missed, ends_span)[begin]
+    return _Headway(progress_at, deadline[np.where(first >= 0, np.minimum(first, index), index)], *lowest)
 
 
 def _rewinds(
-    rules: SteadyState, chunk: Chunk, step: Steps, carried: dict[int, _State], event: Ints, began: Ints, caught: Bools
+    rules: _Rules, chunk: Chunk, step: Steps, backlog: _Backlog, carried: dict[int, _State], event: Ints
 ) -> Rewinds:
-    """Which of the rewinds are new beginnings."""
-    rewind, count = _CODE["rewind"], len(event)
-    steady, mark = np.zeros(count, dtype=np.bool_), np.full(count, NONE)
-    for index, state in carried.items():
-        steady[index], reached = state["state"] == "steady", state["rewound_from"]
-        mark[index] = NONE if reached is None else reached
-    of_rewind = event == rewind
+    """What each step back is."""
+    limit, count = rules.max_latency_ms, len(event)
+    was_on_time = _is_within(rules, limit, backlog.age_before_ms, backlog.lag_before)
+    is_on_time = _is_within(rules, limit, backlog.age_ms, backlog.lag)
+    falls = step.rewound & was_on_time & ~is_on_time
+
+    def number(name: str) -> Callable[[_State], int]:
+        return lambda state: int(NONE) if state[name] is None else int(state[name])  # type: ignore[literal-required]
+
     commits = Commits(
         chunk.gp,
         chunk.at,
         np.where(step.void, NONE, chunk.offset),
-        (event > 0) & ~(of_rewind & step.rewound),
+        (event > 0) & ~((event == _CODE["rewind"]) & step.rewound),
         step.rewound,
-        caught,
-        began,
-        steady,
-        of_rewind & ~step.rewound,
-        mark,
+        falls,
+        is_on_time & (backlog.contradicted_age_ms > limit),
+        _of_carried(carried, count, number("rewound_from"), NONE),
+        np.maximum(_of_carried(carried, count, number("rewinds"), NONE), 0),
+        _of_carried(carried, count, number("rewound_at"), NONE),
+        _of_carried(carried, count, _is_contradictory),
     )
-    grace_period = rules.grace_period_ms
-    return told_apart(commits, None if grace_period is None else grace_period * 1_000)
+    return classify_step_backs(commits, rules.steady.progress_deadline_ms * 1_000)
+
+
+def _is_contradictory(state: _State) -> bool:
+    return state["state"] == "contradictory"
+
+
+def _of_carried(
+    carried: dict[int, _State], commits: int, value_of: Callable[[_State], Any], otherwise: Any = False
+) -> Any:
+    """Per commit a value of the state that is carried there."""
+    result = np.full(commits, otherwise)
+    for index, state in carried.items():
+        result[index] = value_of(state)
+    return result
 
 
 def _events(rules: SteadyState, chunk: Chunk, step: Steps, carried: dict[int, _State]) -> tuple[Ints, Ints]:
@@ -270,7 +452,7 @@ def _events(rules: SteadyState, chunk: Chunk, step: Steps, carried: dict[int, _S
     began = chunk.at.copy()
     for index, state in carried.items():
         began[index] = state["since"]
-        if state["state"] == "bootstrapping":
+        if state["state"] != "steady":
             event[index] = _CODE[state["reason"]]
     return event, began
 

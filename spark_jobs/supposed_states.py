@@ -14,6 +14,7 @@ from kafka_sla.spark_jobs.events.chunks import Room, chunks
 from kafka_sla.spark_jobs.events.read_files import reading, shares, tasks_of
 from kafka_sla.spark_jobs.events.sort import in_order
 from kafka_sla.spark_jobs.steady_state import StateSpans, supposed
+from kafka_sla.spark_jobs.windows.contradicted import without_contradicted
 from kafka_sla.spark_jobs.windows.segments import steps
 
 
@@ -23,7 +24,8 @@ def supposed_states(job: Job, rules: Sequence[SteadyState]) -> Iterator[tuple[pa
     for blocks in _tasks(job):
         for chunk in chunks(in_order(blocks), room):
             if chunk.keys.num_rows:
-                yield chunk.keys, supposed(chunk, steps(chunk, job.window_ms * 1_000), rules)
+                believed = without_contradicted(chunk, job.window_ms * 1_000)
+                yield chunk.keys, supposed(believed, steps(believed, job.window_ms * 1_000), rules)
 
 
 def _tasks(job: Job) -> Iterator[list[pa.RecordBatch]]:

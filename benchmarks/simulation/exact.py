@@ -72,34 +72,72 @@ def _figures(reader: Reader, start: int, row: Mapping[str, Any], true: truth.Win
 
 @dataclass
 class _Life:
-    """A bootstrapping: when it began, and from when on the reader is steady."""
+    """A bootstrapping, or a contradiction: when it began, and from when on the reader is steady."""
 
     began: int
     steady: int
-    of_rewind: bool = False
+    contradictory: bool = False
+    progress: int = 0
+    age: float = NEVER
+    lag: int = NEVER
+    """Smallest ones so far."""
+
+    def __post_init__(self) -> None:
+        self.progress = self.began
+
+    def lapse(self, deadline: int, until: int = NEVER) -> None:
+        """End it if a deadline has passed without progress."""
+        if self.progress + deadline < until:
+            self.steady = min(self.steady, self.progress + deadline)
+
+    def look(self, age: float, lag: int, at: int) -> None:
+        """Compare a backlog with the smallest ones so far."""
+        if (age < self.age < NEVER or lag < self.lag < NEVER) and not self.contradictory:
+            self.progress = at
+        self.age, self.lag = min(self.age, age), min(self.lag, lag)
 
 
 def _lives(reader: Reader, sla: Sla) -> Iterator[_Life]:
-    """One after the other. A reader that goes back without having got past where it was begins nothing."""
-    now, highest, mark, before = _Life(0, 0), -1, None, None
+    """One after the other, as `docs/reference/steady_state.md` says."""
+    rules, deadline = sla.steady_state, sla.steady_state.progress_deadline_ms
+    now, highest, mark, before, rewinds, rewound = _Life(0, 0), -1, None, None, 0, -NEVER
     for commit in reader.commits:
+        now.lapse(deadline, commit.at)
         event, stands = _event(before, commit, sla), -1 if commit.offset is None else commit.offset
-        if event == "rewind" and mark is not None and highest <= mark:
-            if now.of_rewind and now.steady > commit.at:
+        if event == "rewind":
+            further, soon = mark is None or highest > mark, commit.at <= rewound + deadline
+            mark = highest if further else mark
+            falls = _on_time(reader, before, commit.at, sla) and not _on_time(reader, commit, commit.at, sla)
+            if falls and now.contradictory and soon:
+                now.progress = rewound = commit.at
+            elif falls and further:
+                rewinds, rewound = rewinds + 1 if soon else 1, commit.at
                 yield now
-                now = _Life(commit.at, commit.at)
-        elif event == "rewind":
-            mark = highest
-            if now.steady <= commit.at:
-                yield now
-                now = _Life(commit.at, _grace_end(commit.at, sla), of_rewind=True)
+                is_contradictory = rewinds >= 3
+                end = NEVER if is_contradictory else _grace_end(commit.at, sla)
+                now = _Life(commit.at, end, is_contradictory)
+            elif further:
+                now.age, now.lag = NEVER, NEVER
         elif event:
             yield now
-            now, highest, mark = _Life(commit.at, _grace_end(commit.at, sla)), -1, None
-        if commit.offset is not None and _age(reader, commit) <= sla.steady_state.caught_up_within_ms:
-            now.steady = min(now.steady, commit.at)
+            now, highest, mark, rewinds, rewound = _Life(commit.at, _grace_end(commit.at, sla)), -1, None, 0, -NEVER
+        if commit.offset is not None:
+            now.look(_age(reader, commit.offset, commit.at), _lag(reader, commit.offset, commit.at), commit.at)
+            if _within(reader, commit, commit.at, sla, rules.caught_up_within_ms) and not now.contradictory:
+                now.steady = min(now.steady, commit.at)
         highest, before = max(highest, stands), commit
+    now.lapse(deadline)
     yield now
+
+
+def _on_time(reader: Reader, commit: Commit, at: int, sla: Sla) -> bool:
+    """Whether a group that stands where the commit left it is on time at that moment."""
+    return _within(reader, commit, at, sla, sla.max_latency_ms)
+
+
+def _within(reader: Reader, commit: Commit, at: int, sla: Sla, limit_ms: int) -> bool:
+    position = commit.offset or 0
+    return _age(reader, position, at) <= limit_ms or _lag(reader, position, at) <= sla.allowed_lag
 
 
 def _grace_end(at: int, sla: Sla) -> int:
@@ -107,11 +145,16 @@ def _grace_end(at: int, sla: Sla) -> int:
     return NEVER if grace_period is None else at + grace_period
 
 
-def _age(reader: Reader, commit: Commit) -> int:
-    """Of the oldest record that waits behind a commit."""
+def _lag(reader: Reader, position: int, at: int) -> int:
+    """Offsets from the first one behind a position that is not known to be no record to the log end."""
+    return max(0, reader.partition.lives[0].log_end(at) - position)
+
+
+def _age(reader: Reader, position: int, at: int) -> int:
+    """Of the oldest record that waits at a position."""
     life = reader.partition.lives[0]
-    waiting = life.waiting(commit.offset or 0, commit.at)
-    return 0 if waiting is None else commit.at - int(life.stamp[waiting])
+    waiting = life.waiting(position, at)
+    return 0 if waiting is None else at - int(life.stamp[waiting])
 
 
 def _event(before: Any, commit: Any, sla: Sla) -> str:
@@ -134,8 +177,10 @@ def _state(
     true: Mapping[int, truth.WindowTruth],
 ) -> Iterator[Failure]:
     start, end = epoch_ms(row["window_start"]), epoch_ms(row["window_end"])
-    steady = next(life.steady for life in reversed(lives) if life.began < end)
-    expected = ("steady" if steady < end else "bootstrapping", steady <= start)
+    life = next(life for life in reversed(lives) if life.began < end)
+    contradictory = life.contradictory and life.steady > start
+    state = "contradictory" if contradictory else "steady" if life.steady < end else "bootstrapping"
+    expected = (state, state == "steady" and life.steady <= start)
     if (row["state"], row["steady_whole_window"]) != expected:
         yield Failure(
             "steady states by a plain loop",

@@ -35,7 +35,7 @@ def verdicts(world: World, sla: Sla, whole: Made, seen: Mapping[Key, Visibility]
     rows, states = _by_window(latency.to_pylist()), _by_window(s for s in steady.to_pylist() if s["sla"] == sla.name)
     for window in judged:
         start = epoch_ms(window.window.start)
-        own = [(row, states[start].get(key)) for key, row in rows[start].items()]
+        own = [(_with_allowed_lag(row, sla), states[start].get(key)) for key, row in rows[start].items()]
         expected = _plainly(sla, own)
         if (window.verdict, window.is_certain) != expected:
             yield Failure(
@@ -58,6 +58,15 @@ def _by_window(rows: Any) -> dict[int, dict[Key, Row]]:
     return found
 
 
+def _with_allowed_lag(row: Row, sla: Sla) -> Row:
+    """Records that may wait make no backlog."""
+    if not sla.allowed_lag or row["records_lag"] is None or row["records_lag"] > sla.allowed_lag:
+        return row
+    none = 0.0 if row["records_latency_max_ms"] is None else None
+    read = {bound: row[f"records_latency_max{bound}_ms"] for bound in ("", "_low", "_high")}
+    return {**row, **{f"backlog_age_max{bound}_ms": none if v is None else v for bound, v in read.items()}}
+
+
 def _plainly(sla: Sla, own: Sequence[tuple[Row, Row | None]]) -> tuple[str, bool]:
     """Verdict and certainty as `docs/reference/sla_windows.md` says."""
     steady = [row for row, state in own if state and state["steady_whole_window"]]
@@ -71,7 +80,9 @@ def _plainly(sla: Sla, own: Sequence[tuple[Row, Row | None]]) -> tuple[str, bool
 
 def _unknown(row: Row, state: Row | None, sla: Sla) -> bool:
     """It may have been good or bad, and the SLA does not say what it is then."""
-    if state is None or row["unknown_reason"] is not None or row["backlog_age_max_ms"] is None:
+    if state is None or state["state"] == "contradictory" or row["unknown_reason"] is not None:
+        return True
+    if row["backlog_age_max_ms"] is None:
         return True
     doubtful = sla.when_uncertain == "unknown" and _high(row) > sla.max_latency_ms
     return bool(state["steady_whole_window"]) and (doubtful or bool(row["unknown_latency_records"]))
@@ -107,7 +118,7 @@ def _certainty(
     keys = [(r["group"], r["topic"], r["partition"]) for r, state in own if state and state["steady_whole_window"]]
     end = epoch_ms(window.window.end)
     blind = any(seen[key].voids or seen[key].hidden(start, end) for key in keys)
-    if not window.is_certain or blind:
+    if not window.is_certain or blind or sla.allowed_lag:
         return
     room = max((max(seen[key].skew_ms, seen[key].room_ms) for key in keys), default=0)
     worst = [(true[key][start], key) for key in keys]

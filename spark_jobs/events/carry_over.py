@@ -36,9 +36,7 @@ def carried_commits(latency: pa.Table, states: pa.Table, status: pa.Table) -> pa
 def _carry(keys: list[_Key], states: pa.Table) -> list[str]:
     """Of each group-partition its states as JSON, by SLA; `since` in µs."""
     told: dict[_Key, dict[str, Any]] = defaultdict(dict)
-    for key, state in zip(
-        _keys(states), states.select(["sla", "state", "since", "reason", "rewound_from"]).to_pylist(), strict=True
-    ):
+    for key, state in zip(_keys(states), states.drop_columns(list(GROUP_PARTITION)).to_pylist(), strict=True):
         told[key][state.pop("sla")] = state
     return [json.dumps(told.get(key, {})) for key in keys]
 

@@ -131,6 +131,8 @@ class Chunk:
     polls: PollTimes
     carried: Bools
     """A position carried over from before the replayed facts, not a commit of theirs."""
+    contradicted: Ints
+    """Offset that a poll just before told and that this one contradicts; -1 without (`windows.contradicted`)."""
     carry: pa.Array
     """JSON of the carried steady states, one entry per group-partition; null where none are, and of a carried position
     that had expired."""
@@ -307,6 +309,7 @@ def _with_commits(
         since[keep],
         polls,
         observed.carried[keep],
+        np.full(len(keep), NONE),
         carried.rows.column("carry").combine_chunks().take(pa.array(carry, mask=carry == NONE)),
         carried_start,
         carried_end,

@@ -82,6 +82,11 @@ LAYOUTS = {
             ("since", pa.int64()),
             ("reason", pa.string()),
             ("rewound_from", pa.int64()),
+            ("rewound_at", pa.int64()),
+            ("rewinds", pa.int64()),
+            ("progress_at", pa.int64()),
+            ("lowest_age_ms", pa.float64()),
+            ("lowest_lag", pa.int64()),
         ]
     ),
     STATUS: pa.schema(

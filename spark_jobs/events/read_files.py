@@ -231,7 +231,8 @@ def _latency(rows: pa.Table) -> dict[str, Any]:
 
 
 def _states(rows: pa.Table) -> dict[str, Any]:
-    return {name: rows[name] for name in ("sla", "state", "reason", "rewound_from")} | {"since": _micros(rows, "since")}
+    times = ("since", "rewound_at", "progress_at")
+    return {name: _micros(rows, name) if name in times else rows[name] for name in _OF_STATES}
 
 
 def _status(rows: pa.Table) -> dict[str, Any]:
@@ -259,6 +260,7 @@ def _unread(rows: pa.Table) -> dict[str, Any]:
     }
 
 
+_OF_STATES = tuple(field.name for field in LAYOUTS[layouts.STATES] if field.name not in layouts.GROUP_PARTITION)
 _COLUMNS = {
     LOG_OFFSETS.name: LOG_OFFSETS.names,
     RECORD_RANGES.name: RECORD_RANGES.names,
@@ -275,7 +277,7 @@ _COLUMNS = {
             "polled_only",
             "unknown_reason",
         ),
-        STEADY_STATE.name: ("sla", "state", "since", "reason", "rewound_from"),
+        STEADY_STATE.name: _OF_STATES,
         CONSUMER_STATUS.name: (
             "last_seen_at",
             "polled_only",

@@ -138,6 +138,15 @@ def log_start_at(chunk: Chunk, gp: Ints, epoch: Ints, at: Ints) -> Ints:
     return np.maximum(seen, carried_over(chunk, gp, epoch, chunk.carried_log_start))
 
 
+def log_end_at(chunk: Chunk, gp: Ints, epoch: Ints, at: Ints) -> Ints:
+    """Log end offset of group-partitions known at each instant; -1 where neither a point nor the carry-over tells."""
+    t = chunk.timeline
+    index = t.last_until(epoch, at)
+    usable = index >= t.lo[epoch]
+    seen = np.where(usable, t.offset[np.clip(index, 0, None)] if len(t.at) else NONE, NONE)
+    return np.maximum(seen, carried_over(chunk, gp, epoch, chunk.carried_log_end))
+
+
 def carried_over(chunk: Chunk, gp: Ints, epoch: Ints, values: Ints) -> Ints:
     """What was known of topic-partitions at the carry-over, -1 where the topic was created again since."""
     place = chunk.gp_partition[gp]

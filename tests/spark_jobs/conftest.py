@@ -63,10 +63,11 @@ def commit(seconds: float, offset: int | None, **more: Any) -> Row:
 
 
 def sla(max_latency_s: float = 30, **more: Any) -> Sla:
-    """An SLA over everything of cluster prod; `within`, `grace_period`, `expire` in seconds."""
+    """An SLA over everything of cluster prod; `within`, `grace_period`, `expire`, `progress_deadline` in seconds."""
     within = more.pop("within", max_latency_s)
     grace_period, expire = more.pop("grace_period", None), more.pop("expire", 7 * 86_400)
-    rules = SteadyState(int(within * 1000), grace_period and int(grace_period * 1000), int(expire * 1000))
+    deadline = int(more.pop("progress_deadline", 1_800) * 1000)
+    rules = SteadyState(int(within * 1000), grace_period and int(grace_period * 1000), int(expire * 1000), deadline)
     return Sla("promise", "prod", Patterns(), Patterns(), int(max_latency_s * 1000), 0, 0.99, rules, **more)
 
 

@@ -273,21 +273,26 @@ STEADY_STATE = Table(
     "window_start",
     "Per SLA: is the group-partition bootstrapping or steady, since when and why.",
     ddl_columns("""
-        sla STRING NOT NULL                     -- SLA whose caught_up_within, grace_period and expire_group apply
+        sla STRING NOT NULL                     -- SLA whose steady_state keys apply
         cluster STRING NOT NULL                 -- cluster name of the configuration
         group STRING NOT NULL                   -- consumer group
         topic STRING NOT NULL                   -- topic
         partition INT NOT NULL                  -- partition
         window_start TIMESTAMP NOT NULL         -- start of the window, UTC
         window_end TIMESTAMP NOT NULL           -- end of the window, exclusive
-        state STRING NOT NULL                   -- steady, or bootstrapping, at the window's end
+        state STRING NOT NULL                   -- at the window's end: steady, or bootstrapping; contradictory: in the window two programs seemed to commit
         since TIMESTAMP NOT NULL                -- instant of the last change of state
-        reason STRING NOT NULL                  -- what changed it: first_commit, rewind, returned, topic_recreated; caught_up, grace_period_over, rewound_again
+        reason STRING NOT NULL                  -- what changed it: first_commit, rewind, returned, topic_recreated; caught_up, grace_period_over, not_catching_up, contradiction_over
         steady_whole_window BOOLEAN NOT NULL      -- steady during the whole window: only such windows can break an SLA
         records_over_threshold BIGINT NOT NULL            -- records consumed in the window with a latency above max_latency
         records_over_threshold_low BIGINT       -- of them, those that surely were: even their low bound is above; null: an earlier version measured
         records_over_threshold_high BIGINT      -- at most so many were: records whose high bound is above or unknown; null: an earlier version measured
-        rewound_from BIGINT                     -- offset reached before the last rewind, until the group is past it again: till then another rewind is no new beginning
+        rewound_from BIGINT                     -- offset reached before the last step back, until the group is past it again
+        rewound_at TIMESTAMP                    -- last rewind, if it is not longer ago than a progress deadline
+        rewinds BIGINT                          -- rewinds until then, each within a progress deadline of the one before
+        progress_at TIMESTAMP                   -- while bootstrapping: when the backlog last was smaller than ever since the beginning
+        lowest_age_ms DOUBLE                    -- while bootstrapping: smallest backlog age since the beginning
+        lowest_lag BIGINT                       -- while bootstrapping: smallest lag since the beginning
     """),
 )
 

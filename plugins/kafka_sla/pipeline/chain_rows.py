@@ -96,8 +96,11 @@ def _states(sla: Sla, steady: pa.Table) -> dict[datetime, list[_Row]]:
 
 
 def _state(sla: Sla, row: Mapping[str, Any], states: Mapping[datetime, Iterable[_Row]]) -> _Row:
-    """Not known where that of one stage is not; else the first state that is not steady tells why."""
-    known = sorted(states.get(row["window_start"], ()), key=lambda state: state["steady_whole_window"] is not False)
+    """Unknown where the state of one stage is; else a contradictory stage comes first, then one that bootstraps."""
+    known = sorted(
+        states.get(row["window_start"], ()),
+        key=lambda state: (state["state"] != "contradictory", state["steady_whole_window"] is not False),
+    )
     over = {name: row[name] for name in row if name.startswith("records_over_threshold")}
     own = {name: known[0][name] for name in ("state", "since", "reason", "steady_whole_window")} if known else {}
     if any(state["steady_whole_window"] is None for state in known):

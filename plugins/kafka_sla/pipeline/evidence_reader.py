@@ -44,12 +44,14 @@ _JUDGED = (
     "records_latency_max_low_ms",
     "records_latency_max_high_ms",
     "unknown_latency_records",
+    "records_lag",
     "backlog_age_max_ms",
     "backlog_age_max_low_ms",
     "backlog_age_max_high_ms",
     "unknown_reason",
 )
-_STATES = tuple(name for name in STEADY_STATE.names if name != "rewound_from")
+_FOR_MEASURING = {"rewound_from", "rewound_at", "rewinds", "progress_at", "lowest_age_ms", "lowest_lag"}
+_STATES = tuple(name for name in STEADY_STATE.names if name not in _FOR_MEASURING)
 _EXPLAINING = tuple(name for name in CONSUMER_LATENCY.names if name != "latency_histogram")
 Groups = Collection[str] | None
 """Names; None: all."""

@@ -821,3 +821,29 @@ def test_a_latency_without_low_bound_is_not_over_the_threshold_for_certain() -> 
     (found,) = judged(promise(when_uncertain="bad"), 1, [late(**unknown)])
 
     assert (found.verdict, found.is_certain, found.worst_latency_low_ms) == ("bad", False, None)
+
+
+def test_positions_that_contradict_each_other_make_a_window_unknown_and_say_why() -> None:
+    row = late()
+    (window,) = judged(promise(), 1, [row], [state(row, False, state="contradictory", reason="rewind")])
+    assert ("unknown", 1) == (window.verdict, window.unknown_partitions)
+    assert "pay orders-0: positions contradict each other; do two programs use this group?" in window.reason
+
+
+def test_a_group_that_stopped_catching_up_is_judged() -> None:
+    row = late()
+    assert ["bad"] == verdicts(judged(promise(), 1, [row], [state(row, reason="not_catching_up")]))
+
+
+@pytest.mark.parametrize(("allowed_lag", "waiting", "verdict"), [(0, 1, "bad"), (1, 1, "good"), (1, 2, "bad")])
+def test_as_many_records_as_the_sla_allows_may_wait_for_as_long_as_they_like(
+    allowed_lag: int, waiting: int, verdict: str
+) -> None:
+    nothing_read = {f"records_latency_max{bound}_ms": None for bound in ("", "_low", "_high")}
+    row = late(records_lag=waiting, records_consumed=0, **nothing_read)
+    assert [verdict] == verdicts(judged(promise(allowed_lag=allowed_lag), 1, [row]))
+
+
+def test_records_that_were_read_late_count_although_some_may_wait() -> None:
+    latency_ms = {f"records_latency_max{bound}_ms": 60_000.0 for bound in ("", "_low", "_high")}
+    assert ["bad"] == verdicts(judged(promise(allowed_lag=1), 1, [late(records_lag=1, **latency_ms)]))

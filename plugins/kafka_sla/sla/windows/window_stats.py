@@ -134,6 +134,7 @@ def _numbered(slas: Sequence[Sla], names: Sequence[Names]) -> pa.Table:
             "sla": [sla.name for sla in slas],
             "threshold": pa.array([sla.max_latency_ms for sla in slas], pa.int64()),
             "expires_within": pa.array([sla.min_time_to_expiry_ms for sla in slas], pa.int64()),
+            "allowed_lag": pa.array([sla.allowed_lag for sla in slas], pa.int64()),
             "when_uncertain": [sla.when_uncertain for sla in slas],
             "wanted_groups": pa.array([list(groups) for groups, _ in names], listed),
             "wanted_topics": pa.array([list(topics) for _, topics in names], listed),
@@ -191,13 +192,28 @@ _SEEN = f"""
     FROM latency_rows JOIN pairs USING ("group", topic) WHERE {_OURS}
 """
 
+CONTRADICTORY = "positions contradict each other; do two programs use this group?"
+"""Why a window is unknown in which the committed offsets of a group repeatedly jumped back and forth."""
+
+
+def _allowed(bound: str) -> str:
+    """The backlog age of a window. If no more records wait at its end than the SLA allows, only records that were read
+    count."""
+    read, backlog = f"records_latency_max_{bound}ms", f"backlog_age_max_{bound}ms"
+    none_read = "CASE WHEN records_latency_max_ms IS NULL THEN 0 END"
+    allowed = "allowed_lag > 0 AND records_lag <= allowed_lag"
+    return f"CASE WHEN {allowed} THEN coalesce({read}, {none_read}) ELSE {backlog} END AS {backlog}"
+
+
 _JUDGED = f"""
     CREATE TEMP VIEW judged AS
     WITH latency AS (
-        SELECT seen.*, threshold, expires_within, when_uncertain,
+        SELECT seen.* REPLACE ({_allowed("")}, {_allowed("low_")}, {_allowed("high_")}),
+            threshold, expires_within, when_uncertain,
             (sla_number, id) IN (SELECT (sla_number, id) FROM expected) AS named FROM seen JOIN slas USING (sla_number)
     ), state AS (
         SELECT sla_number, first_id + partition AS id, window_start AS start, steady_whole_window,
+            state = 'contradictory' AS contradictory,
             records_over_threshold, reason AS state_reason, records_over_threshold_low, records_over_threshold_high
         FROM steady_rows JOIN slas USING (sla) JOIN pairs USING (sla_number, "group", topic)
         WHERE {_OURS}
@@ -222,6 +238,7 @@ _JUDGED = f"""
             coalesce(steady_whole_window, false) AS steady, steady_whole_window IS NULL AS state_unknown,
             expires_ms, expires_about_ms, latency_ms, low_ms, high_ms, surely_over, surely_within,
             CASE WHEN steady_whole_window IS NULL THEN coalesce(state_reason, 'no steady state')
+                 WHEN contradictory THEN '{CONTRADICTORY}'
                  WHEN unknown_reason IS NOT NULL THEN unknown_reason
                  WHEN backlog_age_max_ms IS NULL THEN 'no backlog age'
                  WHEN steady_whole_window AND unknown_latency_records > 0
