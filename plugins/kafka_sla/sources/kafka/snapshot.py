@@ -29,7 +29,7 @@ from kafka_sla.sources.kafka.fact_rows import Row, fact_table
 from kafka_sla.sources.kafka.live_state import now_ms, seen
 from kafka_sla.sources.kafka.produced_timeline import Looking, produced_points
 from kafka_sla.sources.kafka.protocol.client import Client
-from kafka_sla.sources.kafka.protocol.connection_errors import words_of
+from kafka_sla.sources.kafka.protocol.connection_errors import what_to_do, words_of
 from kafka_sla.sources.kafka.protocol.record_timestamps import RecordTimes
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 from kafka_sla.sources.kafka.record_sampling import Contents
@@ -101,9 +101,8 @@ def snapshot(
             scope = scope_of(client, interval, groups, topics, epoch_ms(interval.start - look_back))
             return _read(scope, rule, offset_lookups.max_per_hour, live, kept, progress or _silent)
         except KafkaError as error:
-            raise client.unreachable(
-                f"{words_of(error)}; run it again, and see the broker's log if that does not help"
-            ) from error
+            advice = what_to_do(error, "run it again, and see the broker's log if that does not help")
+            raise client.unreachable(f"{words_of(error)}; {advice}") from error
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 from kafka.protocol.sasl import SaslHandshakeRequest, SaslHandshakeResponse
 
 __all__ = [
+    "DNS_FAILURE",
     "ApiVersionsRequest",
     "ConsumerGroupDescribeRequest",
     "ConsumerProtocolAssignment",
@@ -51,6 +52,8 @@ __all__ = [
     "WithoutObjects",
     "register_sasl_mechanism",
 ]
+DNS_FAILURE = "DNS Resolution failure"
+"""Part of the library's error for a host name that cannot be resolved; it does not say which."""
 _SIZE = Struct(">i")
 
 
