@@ -15,6 +15,7 @@ from kafka.net.sasl import register_sasl_mechanism
 from kafka.net.sasl.gssapi import SaslMechanismGSSAPI
 from kafka.net.selector import NetworkSelector
 from kafka.protocol.admin import DescribeConfigsRequest, DescribeGroupsRequest, ListGroupsRequest
+from kafka.protocol.admin.transactions import DescribeProducersRequest, ListTransactionsRequest
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.consumer import (
     ConsumerProtocolAssignment,
@@ -34,12 +35,14 @@ __all__ = [
     "ConsumerProtocolAssignment",
     "DescribeConfigsRequest",
     "DescribeGroupsRequest",
+    "DescribeProducersRequest",
     "DescribeShareGroupOffsetsRequest",
     "FetchRequest",
     "IsolationLevel",
     "KafkaConnectionManager",
     "ListGroupsRequest",
     "ListOffsetsRequest",
+    "ListTransactionsRequest",
     "MetadataRequest",
     "NetworkSelector",
     "OffsetFetchRequest",
