@@ -33,10 +33,10 @@ from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.protocol.connection_errors import what_to_do, words_of
 from kafka_sla.sources.kafka.protocol.record_timestamps import RecordTimes
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
-from kafka_sla.sources.kafka.protocol.transactions import describe_open_transactions
 from kafka_sla.sources.kafka.record_sampling import Contents
 from kafka_sla.sources.kafka.snapshot_scope import SnapshotScope, scope_of
 from kafka_sla.sources.kafka.timeline.offset_search import Rule
+from kafka_sla.sources.kafka.timeline.open_transactions import describe_open_transactions
 from kafka_sla.sources.kafka.timeline.transaction_markers import ends_of_records
 from kafka_sla.sources.kafka.unchanged_positions import positions_seen, tracks, unchanged
 from kafka_sla.text.formatting import plural, span
