@@ -11,6 +11,7 @@ from kafka_sla.model.entities import Cluster, Connection, Patterns
 from kafka_sla.sources.kafka.consumer_offsets import TOPIC
 from kafka_sla.sources.kafka.login.client_config import ignored_keys
 from kafka_sla.sources.kafka.probes.capabilities import Finding, committed_offsets, lookups_by_time, missing_requests
+from kafka_sla.sources.kafka.probes.left_topics import left_topics
 from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.protocol.connection_errors import what_to_do, words_of
 from kafka_sla.sources.kafka.protocol.fetch import ONE_BATCH, FetchPosition, fetched
@@ -55,6 +56,7 @@ def _findings(client: Client, cluster: Cluster) -> Iterator[Finding]:
     groups, seen = see_groups(client, cluster.groups, Patterns())
     yield committed_offsets(client, [group for group in groups if group.commits])
     yield _groups(groups, seen)
+    yield from left_topics(client, groups, seen, topics)
     yield _commit_log(client, seen)
 
 
