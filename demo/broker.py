@@ -26,21 +26,29 @@ class Cluster:
         folder: Path | None = None,
         properties: Mapping[str, str] | None = None,
         secure: bool = False,
+        advertised_host: str | None = None,
     ) -> None:
+        """`advertised_host`: a further listener of each node, at `outside_bootstrap`, advertises this host name."""
         self._keep = folder is not None
         self.folder = folder or Path(tempfile.mkdtemp(prefix="kafka-"))
         self.security = Security(self.folder / "tls") if secure else None
-        ports = free_ports(3 * nodes)
+        ports = free_ports(4 * nodes)
         self._ports, self._controller_ports, self._ssl_ports = (
             ports[:nodes],
             ports[nodes : 2 * nodes],
-            ports[2 * nodes :],
+            ports[2 * nodes : 3 * nodes],
         )
+        self._outside_ports, self._advertised_host = ports[3 * nodes :], advertised_host
         self.nodes = [Node(i, self.folder, self._properties(i) | dict(properties or {})) for i in range(nodes)]
 
     @property
     def bootstrap(self) -> str:
         return ",".join(f"127.0.0.1:{port}" for port in self._ports)
+
+    @property
+    def outside_bootstrap(self) -> str:
+        """Addresses of the listeners that advertise `advertised_host`."""
+        return ",".join(f"127.0.0.1:{port}" for port in self._outside_ports)
 
     def client(self, user: str = "admin", mechanism: str = "PLAIN") -> dict[str, str]:
         """Settings by confluent-kafka's names, also an Airflow connection's extra; a plain cluster ignores the user."""
@@ -89,15 +97,19 @@ class Cluster:
         clients = f"{protocol}://127.0.0.1:{self._ports[number]}"
         if self.security:
             clients += f",SSL://127.0.0.1:{self._ssl_ports[number]}"
+        listened, advertised, port = clients, clients, self._outside_ports[number]
+        if self._advertised_host:
+            listened += f",OUTSIDE://127.0.0.1:{port}"
+            advertised += f",OUTSIDE://{self._advertised_host}:{port}"
         return {
             "process.roles": "broker,controller",
             "node.id": str(number),
             "controller.quorum.voters": ",".join(
                 f"{i}@127.0.0.1:{port}" for i, port in enumerate(self._controller_ports)
             ),
-            "listeners": f"{clients},CONTROLLER://127.0.0.1:{self._controller_ports[number]}",
-            "advertised.listeners": clients,
-            "listener.security.protocol.map": f"{protocol}:{protocol},SSL:SSL,CONTROLLER:PLAINTEXT",
+            "listeners": f"{listened},CONTROLLER://127.0.0.1:{self._controller_ports[number]}",
+            "advertised.listeners": advertised,
+            "listener.security.protocol.map": f"{protocol}:{protocol},SSL:SSL,OUTSIDE:{protocol},CONTROLLER:PLAINTEXT",
             "inter.broker.listener.name": protocol,
             "controller.listener.names": "CONTROLLER",
             "log.dirs": str(self.folder / f"node-{number}"),

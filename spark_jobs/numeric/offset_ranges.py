@@ -53,6 +53,7 @@ class Ranges:
         voids = rows.records[order] == 0
         self._void_epoch, self._void_at = epoch[voids], rows.at[order][voids]
         self._earliest, self._latest = rows.earliest[order][own], rows.latest[order][own]
+        self._next_read = _next_true(self._records > 0)
 
     def _lay_out(self, epoch: Ints, begin: Ints, until: Ints, epochs: int) -> None:
         """Give every epoch a stretch of keys of its own, wide enough for its offsets and one to either side."""
@@ -117,6 +118,14 @@ class Ranges:
         known = value_at(self._void_at, last) == horizon
         return np.asarray(known & ~self.read(index) & ~self.void(index), dtype=np.bool_)
 
+    def next_read(self, epoch: Ints, index: Ints, horizon: Ints) -> Ints:
+        """Index of the first range behind each range whose records were read by the horizon; NONE without one."""
+        following = self._next_read[np.clip(index + 1, 0, len(self))]
+        inside = (index >= 0) & (following < len(self))
+        inside &= self._of(self._key, np.minimum(following, len(self) - 1)) < self._base[epoch] + self._width[epoch]
+        known = self._of(self._at, np.minimum(following, len(self) - 1)) <= horizon
+        return np.where(inside & known, following, NONE)
+
     def earliest(self, index: Ints) -> Ints:
         return np.asarray(self._of(self._earliest, index), dtype=np.int64)
 
@@ -168,6 +177,13 @@ class Ranges:
     def _of(self, values: Any, index: Ints) -> Any:
         """values[index] with NONE clamped: callers mask what they must not use."""
         return values[np.clip(index, 0, None)] if len(values) else np.zeros(len(index), dtype=values.dtype)
+
+
+def _next_true(values: Bools) -> Ints:
+    """The first index from each index on that is true, for one index more than there are values; their number where
+    none is."""
+    there = np.append(np.where(values, np.arange(len(values)), len(values)), len(values))
+    return np.asarray(np.minimum.accumulate(there[::-1])[::-1], dtype=np.int64)
 
 
 def _first_of_each(begin: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:

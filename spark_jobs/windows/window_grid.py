@@ -8,6 +8,7 @@ import numpy as np
 
 from kafka_sla.spark_jobs.events.chunks import Chunk
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
+from kafka_sla.spark_jobs.numeric.offset_ranges import Ranges
 from kafka_sla.spark_jobs.numeric.positions import BETWEEN_LIVES, BEYOND_END, OTHER_LIFE, VALID
 from kafka_sla.spark_jobs.numeric.produced_timeline import middle
 from kafka_sla.spark_jobs.numeric.scans import last_until, value_at
@@ -171,7 +172,11 @@ def alive(chunk: Chunk, grid: GridRows, end: Ends, scope: JobSpan) -> Bools:
 
 
 def backlog_age(chunk: Chunk, epoch: Ints, position: Ints, at: Ints, horizon: Ints) -> tuple[Floats, Floats, Floats]:
-    """Age at `at` of the record at `position`: (estimate, low, high) in ms; 0 where it is not known to exist."""
+    """Age at `at` of the record at `position`: (estimate, low, high) in ms; 0 where it is not known to exist.
+
+    Where the records at the position were not read, as those of an open transaction, the first records behind them that
+    were read bound the age from below: they are waiting too.
+    """
     t = chunk.timeline
     position = t.ranges.skip(epoch, position, horizon)
     found = t.produced(epoch, position, horizon)
@@ -180,7 +185,20 @@ def backlog_age(chunk: Chunk, epoch: Ints, position: Ints, at: Ints, horizon: In
     when = np.where(np.isnan(when), np.minimum(found.high, at), when)
     when = np.fmax(when, np.where(found.low > -FAR, found.low, -np.inf))
     age = np.where(exists, np.maximum(at - when, 0), 0) / _MS
-    low = np.where(exists, np.maximum(at - found.high, 0), 0) / _MS
+    latest = np.minimum(found.high, _latest_of_next_read(t.ranges, epoch, found.range, horizon))
+    low = np.where(exists, np.maximum(at - latest, 0), 0) / _MS
     high = np.where(exists & (found.low == -FAR), np.inf, np.maximum(at - found.low, 0) / _MS)
     high = np.where(exists, high, 0.0)
     return np.maximum(age, low), low, np.maximum(high, age)
+
+
+def _latest_of_next_read(ranges: Ranges, epoch: Ints, index: Ints, horizon: Ints) -> Ints:
+    """Of each range that was not read, when the records of the next range that was read were produced at the latest,
+    in µs; FAR for others."""
+    latest = np.full(len(index), FAR)
+    if not len(ranges):
+        return latest
+    unread = np.flatnonzero((index >= 0) & ~ranges.read(index))
+    following = ranges.next_read(epoch[unread], index[unread], horizon[unread])
+    latest[unread] = np.where(following == NONE, FAR, ranges.latest(following))
+    return latest

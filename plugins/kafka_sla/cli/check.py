@@ -15,7 +15,7 @@ from kafka_sla.config.env_connections import environment_connection
 from kafka_sla.errors import KafkaSlaError
 from kafka_sla.model.entities import Cluster
 from kafka_sla.spark.needs import NAME_THE_USER, java, unnamed_user
-from kafka_sla.text.formatting import plural
+from kafka_sla.text.formatting import plural, span
 
 _JAVA = (17, 21)
 """Java versions that Spark 4 is made for."""
@@ -44,6 +44,7 @@ def findings(place: Workplace) -> Iterator[Checked]:
     yield _store(place)
     for cluster in settings.clusters:
         yield from _cluster(place, cluster)
+    yield from _rare_commits(place)
     readers = [one.recipients for one in settings.slas] + [one.recipients for one in settings.digests]
     if settings.freshness_alert or any(readers):
         yield _mail(place)
@@ -128,6 +129,33 @@ def _store(place: Workplace) -> Checked:
     except (KafkaSlaError, OSError) as error:
         return Checked(False, f"store: {error}", "name a folder with --store, or correct the store's connection")
     return Checked(True, f"store: tables in {store.warehouse}")
+
+
+def _rare_commits(place: Workplace) -> Iterator[Checked]:
+    """Groups that commit less often than the threshold of an SLA allows, as far as anything is published."""
+    from kafka_sla.lake.lake import Lake
+    from kafka_sla.lake.queries.commit_spacing import newest_commit_spacings
+    from kafka_sla.ledger.ledger import Ledger
+
+    try:
+        lake, ledger = Lake(place.store), Ledger(place.store)
+        spacings = {one.name: newest_commit_spacings(lake, ledger, one.name) for one in place.settings.clusters}
+    except (KafkaSlaError, OSError):
+        return  # the finding about the store says what is wrong
+    for sla in place.settings.slas:
+        rare = {
+            (group, topic): spacing_ms
+            for (group, topic), spacing_ms in spacings[sla.cluster].items()
+            if spacing_ms > sla.max_latency_ms and sla.groups.matches(group) and sla.topics.matches(topic)
+        }
+        if rare:
+            (group, topic), spacing_ms = max(rare.items(), key=lambda item: item[1])
+            yield Checked(
+                True,
+                f"SLA {sla.name}: group {group} commits every {span(spacing_ms)} on {topic}: a threshold of"
+                f" {span(sla.max_latency_ms)} can be neither met nor shown",
+                f"set max_latency to more than {span(spacing_ms)}, or make the consumer commit more often",
+            )
 
 
 def _cluster(place: Workplace, cluster: Cluster) -> Iterator[Checked]:

@@ -132,14 +132,25 @@ def _window_ms(place: Workplace) -> int:
 
 
 def _documents(path: Path) -> list[Any]:
+    """The YAML documents of a file; a document that is a list counts as the documents in it, as OpenSLO's Go SDK
+    writes them. Times stay the text that they are in the file, for messages."""
     import yaml
 
+    class TextTimesLoader(yaml.SafeLoader):
+        """Reads a time as text."""
+
+    TextTimesLoader.yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
     try:
-        return [document for document in yaml.safe_load_all(path.read_text()) if document is not None]
+        documents = list(yaml.load_all(path.read_text(), TextTimesLoader))
     except OSError as error:
         raise BadRequest(f"cannot read {path}: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise BadRequest(f"{path} is no YAML: {' '.join(str(error).split())}") from error
+    lists = [document if isinstance(document, list) else [document] for document in documents]
+    return [document for each in lists for document in each if document is not None]
 
 
 def _write(target: Path | None, text: str) -> None:

@@ -109,8 +109,15 @@ def _text(one: Suggestion) -> str:
     """What a person reads of one group and topic."""
     place = f"{one.group} on {one.topic}, cluster {one.cluster}, {_times(one.span)}"
     if not one.judged:
-        return f"{place}: no suggestion: {one.reason}"
-    return f"{place}\n{aligned(_HEADER, [_row(judged) for judged in one.judged])}"
+        return "\n".join([f"{place}: no suggestion: {one.reason}", *_rare_commits(one)])
+    return "\n".join([place, aligned(_HEADER, [_row(judged) for judged in one.judged]), *_rare_commits(one)])
+
+
+def _rare_commits(one: Suggestion) -> Iterator[str]:
+    """That the group's commits decide which threshold can be met, where they do."""
+    strict_ms = min((judged.proposal.max_latency_ms for judged in one.judged), default=0)
+    if one.commit_spacing_ms and strict_ms <= 2 * one.commit_spacing_ms:
+        yield f"It commits every {span(one.commit_spacing_ms)}: a shorter threshold can be neither met nor shown."
 
 
 def _times(of: Interval) -> str:
@@ -153,6 +160,7 @@ def _values(one: Suggestion) -> dict[str, Any]:
         "from": instant_text(one.span.start),
         "to": instant_text(one.span.end),
         "reason": one.reason or None,
+        "commit_spacing_ms": one.commit_spacing_ms,
         "proposals": [_proposal_values(judged) for judged in one.judged],
     }
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import csv, parquet
@@ -17,6 +18,9 @@ from kafka_sla.sql import Sql, database
 
 SHOWN = 20
 """Bad values that an error lists; all are counted."""
+DELETED = "deleted"
+"""What `committed_offset` holds where the group's offset was deleted or expired. An empty cell is refused: most tools
+leave one where they saw nothing."""
 
 _INSTANT = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?( ?(Z|[+-]\d\d(:?\d\d)?))?"
 _WHOLE = r"\d{1,19}(\.0+)?"
@@ -31,6 +35,8 @@ class _Rule:
     value: str
     allowed: str
     optional: bool = False
+    when_empty: str = ""
+    """Advice for an empty cell."""
 
     @property
     def broken(self) -> str:
@@ -127,9 +133,14 @@ def _check(db: Sql, path: Path, rules: Sequence[_Rule]) -> None:
     every = " UNION ALL ".join(queries)
     first = f"SELECT *, count(*) OVER () AS broken FROM ({every}) ORDER BY row_number, rule LIMIT {SHOWN}"
     if found := db.rows(first):
-        cells = [(f, rules[f["rule"]], "empty" if f["value"] is None else repr(f["value"])) for f in found]
-        lines = [f"row {f['row_number']}, {r.column}: {value}; allowed: {r.allowed}" for f, r, value in cells]
-        raise _bad(path, lines, found[0]["broken"])
+        raise _bad(path, [_describe_bad_value(cell, rules[cell["rule"]]) for cell in found], found[0]["broken"])
+
+
+def _describe_bad_value(cell: Mapping[str, Any], rule: _Rule) -> str:
+    """`row 3, log_end_offset: '-1'; allowed: a whole number, 0 or more`."""
+    value = "empty" if cell["value"] is None else repr(cell["value"])
+    advice = f"; {rule.when_empty}" if rule.when_empty and cell["value"] is None else ""
+    return f"row {cell['row_number']}, {rule.column}: {value}{advice}; allowed: {rule.allowed}"
 
 
 def _bad(path: Path, lines: Sequence[str], count: int) -> BadImport:
@@ -148,6 +159,8 @@ def _rules(table: Table, clusters: Sequence[str]) -> Iterator[_Rule]:
             yield _Rule("cluster", f"{text} IN ({known})", text, f"a cluster of the configuration ({names})")
         elif column.type == "TIMESTAMP":
             yield _instant(column.name)
+        elif column.name == "committed_offset":
+            yield _committed_offset()
         elif column.type in ("INT", "BIGINT"):
             yield _whole(column.name, column.type, column.nullable)
         elif column.name == "topic":
@@ -164,6 +177,19 @@ def _instant(name: str) -> _Rule:
         f"""regexp_full_match("{name}", '{_INSTANT}') AND year({time}) BETWEEN 1970 AND 9998""",
         time,
         "an ISO-8601 time from 1970 on, UTC unless it names an offset, such as 2026-11-01T02:00:00.000Z",
+    )
+
+
+def _committed_offset() -> _Rule:
+    """A whole number, or the word for a deleted offset. An empty cell is refused."""
+    number = _whole("committed_offset", "BIGINT", nullable=False)
+    is_deleted = f"""lower("committed_offset") = '{DELETED}'"""
+    return replace(
+        number,
+        holds=f"({is_deleted} OR ({number.holds}))",
+        value=f"CASE WHEN NOT {is_deleted} THEN {number.value} END",
+        allowed=f"{number.allowed}, or the word {DELETED} where the group's offset was deleted or expired",
+        when_empty="leave the row out when nothing was seen",
     )
 
 

@@ -94,6 +94,25 @@ RECORD_RANGES = Table(
     """),
 )
 
+OPEN_TRANSACTIONS = Table(
+    "open_transactions",
+    "fact",
+    ("cluster", "topic", "partition", "at"),
+    "at",
+    "Partitions that groups read, in which a snapshot saw a transaction that had been open for longer than a window.",
+    ddl_columns("""
+        cluster STRING NOT NULL              -- cluster name of the configuration
+        topic STRING NOT NULL                -- topic
+        partition INT NOT NULL               -- partition
+        at TIMESTAMP NOT NULL                -- when it was seen, UTC
+        last_stable_offset BIGINT NOT NULL   -- read_committed groups can read what lies before it
+        log_end_offset BIGINT NOT NULL       -- the high watermark: read_uncommitted groups can read what lies before it
+        producer_id BIGINT                   -- producer of the oldest open transaction; null: not known
+        transactional_id STRING              -- its transactional.id; null: no coordinator lists it, or the login may not see it
+        open_since TIMESTAMP                 -- timestamp of the transaction's first record in the partition; null: not known
+    """),
+)
+
 COMMITTED_OFFSETS = Table(
     "committed_offsets",
     "fact",

@@ -19,8 +19,10 @@ from kafka_sla.model.tables import (
     CONSUMER_LATENCY,
     CONSUMER_STATUS,
     FETCH_LATENCY,
+    GROUP_MEMBERS,
     GROUP_STATES,
     NON_CONSUMED,
+    OPEN_TRANSACTIONS,
     REPLICATION_LAG,
     STEADY_STATE,
     Table,
@@ -32,6 +34,7 @@ from kafka_sla.sla.root_cause.context import Around
 from kafka_sla.sla.root_cause.evidence import covered, evidence, evidence_times, is_explained
 from kafka_sla.sla.windows.wanted_rows import groups_of
 from kafka_sla.sla.wording import lacking, late_stage
+from kafka_sla.spark.job_spec import NEXT_POLL
 
 _JUDGED = (
     "cluster",
@@ -179,10 +182,21 @@ def _around(settings: Settings, sla: Sla, times: Sequence[Interval], rows: _Rows
     own = [sla.cluster]
     sources = [c.name for c in settings.clusters if any(flow.target == sla.cluster for flow in c.replication)]
     states = [rows.lake.published(GROUP_STATES.name, time, own) for time in times]
+
+    def seen(table: Table) -> pa.Table:
+        """What snapshots saw, also the first one after the newest window."""
+        return pa.concat_tables([rows.lake.published(table.name, _until_next_poll(time), own) for time in times])
+
     return Around(
         status=of(CONSUMER_STATUS, own),
         lost=of(NON_CONSUMED, own),
         brokers=of(FETCH_LATENCY, own) if settings.cluster(sla.cluster).jmx_exporters else None,
         replication=of(REPLICATION_LAG, sources) if sources else None,
         groups=pa.concat_tables(states),
+        members=seen(GROUP_MEMBERS),
+        transactions=seen(OPEN_TRANSACTIONS),
     )
+
+
+def _until_next_poll(time: Interval) -> Interval:
+    return Interval(time.start, time.end + NEXT_POLL)

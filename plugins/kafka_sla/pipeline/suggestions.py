@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.suggested_slas import entry, sla_name
 from kafka_sla.lake.lake import Lake
+from kafka_sla.lake.queries.commit_spacing import newest_commit_spacings
 from kafka_sla.lake.queries.latency_rows import Pair, compacted_commits, latency_by_pair
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.publications import Slice
@@ -85,6 +86,8 @@ class Suggestion:
     """Why none is; else empty."""
     windows: Sequence[SlaWindow]
     """As the relaxed one was judged; empty without one."""
+    commit_spacing_ms: float | None = None
+    """Usual time between two commits; None where only polls are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,8 @@ class _Place:
     compacted: pa.Table
     taken: set[str]
     """Names of SLAs."""
+    spacings: Mapping[Pair, float]
+    """Usual time between two commits of each group on a topic, in ms."""
 
 
 def suggestions(
@@ -130,8 +135,20 @@ def suggestions(
     states = SteadySpans(job, list(dict.fromkeys(sla.steady_state for sla in rules.values())))
     stored = Interval(EVERYTHING.start, max(s.interval.end for s in slices))
     prefix, compacted = wanted.cluster if len(names) > 1 else "", compacted_commits(lake, wanted.cluster, stored)
+    spacings = newest_commit_spacings(lake, ledger, wanted.cluster, wanted.interval)
     place = _Place(
-        wanted.cluster, prefix, span, settings, lake.remembering(), suppose, defaults, rules, states, compacted, taken
+        wanted.cluster,
+        prefix,
+        span,
+        settings,
+        lake.remembering(),
+        suppose,
+        defaults,
+        rules,
+        states,
+        compacted,
+        taken,
+        spacings,
     )
     waiting: list[_Proposed] = []
     for pair, rows in latency_by_pair(lake, slices, wanted.groups, wanted.topics):
@@ -184,7 +201,8 @@ def _judged(place: _Place, proposed: Sequence[_Proposed]) -> Iterator[Suggestion
         )
         last = windows[one.slas[-1].name] if one.slas else ()
         partitions = len(one.rows["partition"].unique())
-        yield Suggestion(place.cluster, *one.pair, place.span, partitions, judged, one.reason, last)
+        spacing_ms = place.spacings.get(one.pair)
+        yield Suggestion(place.cluster, *one.pair, place.span, partitions, judged, one.reason, last, spacing_ms)
 
 
 def _windows(place: _Place, proposed: Sequence[_Proposed], slas: Sequence[Sla]) -> dict[str, tuple[SlaWindow, ...]]:

@@ -186,6 +186,53 @@ def test_windows_are_those_of_the_configuration_unless_others_are_asked_for(
     assert [sla["name"] for sla in yaml.safe_load(capsys.readouterr().out)["slas"]] == ["orders"]
 
 
+def test_a_numeric_time_slice_window_is_minutes(capsys: Captured) -> None:
+    assert imported(capsys, changed("spec.objectives.0.timeSliceWindow", 1))[0] == 0
+
+    code, _, notes = imported(capsys, changed("spec.objectives.0.timeSliceWindow", 5))
+    assert (code, "spec.objectives[0].timeSliceWindow: 5 minutes; `window` is 1m" in notes) == (1, True)
+
+
+def test_documents_in_one_yaml_list_are_imported(capsys: Captured) -> None:
+    code, slas, notes = imported(capsys, [SLO, changed("metadata.name", "others")], changed("metadata.name", "more"))
+
+    assert (code, [sla["name"] for sla in slas], notes) == (0, ["orders", "others", "more"], "")
+
+
+@pytest.mark.parametrize(("percent", "share"), [(99.9, "0.999"), (99.95, "0.9995"), (99.999, "0.99999"), (95, "0.95")])
+def test_a_target_percent_keeps_its_decimal_digits(capsys: Captured, percent: float, share: str) -> None:
+    Path("slo.yml").write_text(yaml.safe_dump(changed("spec.objectives.0.targetPercent", percent)))
+
+    assert main(["import-slo", "slo.yml"]) == 0
+    assert f"objective: {share}\n" in capsys.readouterr().out
+
+
+def test_teams_after_the_first_are_left_out_by_name(capsys: Captured) -> None:
+    code, (sla,), notes = imported(capsys, changed("metadata.labels", {"team": ["team-a", "team-b", "team-c"]}))
+
+    assert (code, sla["team"]) == (0, "team-a")
+    assert "orders: left out: metadata.labels.team: team-b, team-c; an SLA has one team" in notes
+
+
+def test_an_unquoted_start_time_is_read_and_reported_as_it_is_written(capsys: Captured) -> None:
+    text = yaml.safe_dump(SLO).replace("'2020-02-01 00:00:00'", "2020-02-01 00:00:00")
+    Path("slo.yml").write_text(text)
+    assert main(["import-slo", "slo.yml"]) == 0
+
+    Path("slo.yml").write_text(text.replace("2020-02-01 00:00:00", "2022-01-01 12:00:00"))
+    assert main(["import-slo", "slo.yml"]) == 1
+    assert "spec.timeWindow: '2022-01-01 12:00:00' is no calendar month's first midnight" in capsys.readouterr().err
+
+
+def test_all_problems_of_an_objective_are_named_together(capsys: Captured) -> None:
+    foreign = {"op": "lt", "value": 30, "target": 1.0, "timeSliceTarget": 0.95, "timeSliceWindow": "5m"}
+    code, _, notes = imported(capsys, changed("spec.objectives", [foreign]))
+
+    assert code == 1
+    for problem in ("target: 1.0;", "op: 'lt';", "timeSliceTarget: 0.95;", "timeSliceWindow: '5m';"):
+        assert f"spec.objectives[0].{problem}" in notes
+
+
 def test_a_configuration_that_is_named_must_be_there(capsys: Captured) -> None:
     Path("slo.yml").write_text(yaml.safe_dump(SLO))
     assert main(["import-slo", "slo.yml", "--config", "elsewhere.yml"]) == 2
@@ -234,7 +281,7 @@ def test_each_of_several_objectives_is_an_sla(capsys: Captured) -> None:
         ("spec.objectives.0.value", float("inf"), "spec.objectives[0].value: inf; a latency in seconds is needed"),
         ("spec.objectives.0.op", "gt", "op: 'gt'; only lte"),
         ("spec.objectives.0.value", "fast", "value: 'fast'; a latency in seconds"),
-        ("spec.objectives.0.targetPercent", 100, "target: 1.0; a share above 0 and below 1"),
+        ("spec.objectives.0.targetPercent", 100, "targetPercent: 100; a percentage above 0 and below 100"),
         ("spec.objectives.0.timeSliceTarget", 0.9, "timeSliceTarget: 0.9"),
         (
             "spec.objectives.0.timeSliceWindow",

@@ -61,7 +61,7 @@ def test_committed_offsets_are_imported_from_parquet(tmp_path: Path, embedded: S
             "topic": ["t", "t"],
             "partition": pa.array([0, 0], pa.int64()),
             "at": pa.array([at("10:00").replace(tzinfo=None), at("10:01").replace(tzinfo=None)], pa.timestamp("ms")),
-            "committed_offset": pa.array([12.0, None]),
+            "committed_offset": ["12.0", "deleted"],
             "source": ["mine", "mine"],
             "note": ["not", "asked for"],
         }
@@ -71,6 +71,33 @@ def test_committed_offsets_are_imported_from_parquet(tmp_path: Path, embedded: S
     assert import_committed_offsets(lake, tmp_path / "commits.parquet", ["a"]) == 2
     found = lake.read_facts(COMMITTED_OFFSETS, DAY, columns=["at", "committed_offset"]).to_pylist()
     assert found == [{"at": at("10:00"), "committed_offset": 12}, {"at": at("10:01"), "committed_offset": None}]
+
+
+COMMITS = "cluster,group,topic,partition,at,committed_offset,source\n"
+
+
+def test_an_empty_committed_offset_is_refused_with_advice(tmp_path: Path, embedded: Store) -> None:
+    rows = [
+        f"a,g,t,0,2026-03-02T10:0{minute}:00Z,{offset},poll" for minute, offset in enumerate(["7", "", "Deleted", "-"])
+    ]
+    path = csv(tmp_path, *rows, header=COMMITS)
+    with pytest.raises(BadImport) as caught:
+        import_committed_offsets(Lake(embedded), path, ["a"])
+    allowed = "allowed: a whole number, 0 or more, or the word deleted where the group's offset was deleted or expired"
+    assert str(caught.value).splitlines() == [
+        f"{path}: nothing was imported, the file has 2 errors:",
+        f"  row 3, committed_offset: empty; leave the row out when nothing was seen; {allowed}",
+        f"  row 5, committed_offset: '-'; {allowed}",
+    ]
+
+
+def test_a_deleted_offset_is_imported_from_csv_by_its_word(tmp_path: Path, embedded: Store) -> None:
+    lake = Lake(embedded)
+    path = csv(tmp_path, "a,g,t,0,2026-03-02T10:00:00Z,deleted,poll", header=COMMITS)
+    assert import_committed_offsets(lake, path, ["a"]) == 1
+    assert lake.read_facts(COMMITTED_OFFSETS, DAY, columns=["committed_offset"]).to_pylist() == [
+        {"committed_offset": None}
+    ]
 
 
 def test_what_was_exported_can_be_imported(tmp_path: Path, embedded: Store) -> None:

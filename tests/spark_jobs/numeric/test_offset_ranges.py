@@ -98,6 +98,39 @@ def test_what_would_have_had_to_be_read_and_was_not_is_unbounded(measure: Measur
     assert row["method"] == "interpolated"
 
 
+def test_records_behind_an_open_transaction_bound_the_backlog_age(measure: Measure) -> None:
+    """The group waits at offset 10, which an open transaction wrote in second 40; a record a second follows it."""
+    points = [point(second, 10 + max(0, second - 39)) for second in range(0, 181)]
+    ranges = [read(60, 10, 11, 0, None, records=None), read(60, 11, 31, 41, 60)]
+    ranges += [read(120, 31, 91, 61, 120), read(180, 91, 151, 121, 180)]
+    rows = measure(points, [commit(1, 0), commit(39, 10)], 0, 180, ranges=ranges)
+    assert [row["backlog_age_low_ms"] for row in rows] == [0, 60_000, 120_000]
+    assert [row["backlog_age_high_ms"] for row in rows] == [21_000, 81_000, 141_000]
+    ranges[1] = read(60, 11, 12, 41, 41)
+    assert [
+        row["backlog_age_low_ms"] for row in measure(points, [commit(1, 0), commit(39, 10)], 0, 180, ranges=ranges)
+    ] == [
+        19_000,
+        79_000,
+        139_000,
+    ]
+
+
+def test_records_that_were_read_later_do_not_bound_an_earlier_backlog_age(measure: Measure) -> None:
+    points = [point(second, 10 + max(0, second - 39)) for second in range(0, 121)]
+    ranges = [read(60, 10, 11, 0, None, records=None), read(120, 11, 21, 41, 50)]
+    rows = measure(points, [commit(1, 0), commit(39, 10)], 0, 120, ranges=ranges)
+    assert [row["backlog_age_low_ms"] for row in rows] == [0, 70_000]
+
+
+def test_records_of_another_partition_do_not_bound_a_backlog_age(measure: Measure) -> None:
+    points = [point(second, second, partition=number) for number in (0, 1) for second in range(0, 61)]
+    ranges = [read(60, 10, 60, 0, None, records=None), read(60, 10, 20, 10, 20, partition=1)]
+    commits = [commit(second, offset, partition=number) for number in (0, 1) for second, offset in ((1, 0), (12, 10))]
+    rows = measure(points, commits, 0, 60, ranges=ranges)
+    assert [row["backlog_age_low_ms"] for row in rows] == [0, 40_000]
+
+
 def test_what_aborted_transactions_wrote_is_no_record(measure: Measure) -> None:
     points = [point(0, 0), point(10, 10), point(20, 20), point(60, 20)]
     ranges = [read(60, 0, 5, 1, 5), void(60, 5, 20), read(60, 20, 22, 50, 52)]

@@ -90,8 +90,8 @@ def _read(document: Mapping[str, Any], parts: Mapping[str, Any], window_ms: int,
     if not objectives:
         into.problems.append("spec.objectives: there are none")
     kept, strangers = _annotations(metadata)
-    team = at(metadata, "labels", "team") or None
-    about = {"description": spec.get("description"), "team": team[0] if isinstance(team, list) else team}
+    team, other_teams = _team(metadata)
+    about = {"description": spec.get("description"), "team": team}
     for i, objective in enumerate(objectives):
         try:
             own = objective_of(objective, f"spec.objectives[{i}]", window_ms)
@@ -103,7 +103,7 @@ def _read(document: Mapping[str, Any], parts: Mapping[str, Any], window_ms: int,
         pairs = _burn_pairs(spec, parts, shared | own | kept, window_ms, into)
         into.slas.append(sla := {"name": title} | shared | own | filled | pairs | kept)
         into.problems += _wrong(sla)
-    into.left_out += [*strangers, *_unread(spec, objectives)]
+    into.left_out += [*strangers, *other_teams, *_unread(spec, objectives)]
     if into.problems:
         into.slas.clear()
 
@@ -126,6 +126,15 @@ def _wrong(sla: Mapping[str, Any]) -> list[str]:
     except ValidationError as error:
         return [f"{'.'.join(map(str, found['loc']))}: {found['msg']}" for found in error.errors()]
     return []
+
+
+def _team(metadata: Mapping[str, Any]) -> tuple[Any, list[str]]:
+    """The team of an SLA, which is the first value of the label, and what to report about its other values."""
+    label = at(metadata, "labels", "team") or None
+    if not isinstance(label, list):
+        return label, []
+    others = ", ".join(map(str, label[1:]))
+    return label[0], [f"metadata.labels.team: {others}; an SLA has one team"] if others else []
 
 
 def _annotations(metadata: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:

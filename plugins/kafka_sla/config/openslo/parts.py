@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from decimal import Decimal
+from typing import Any, TypeGuard
 
 from kafka_sla.config.field_types import valid
 from kafka_sla.config.openslo.exported_documents import BUDGETING, PERIODS, PLACE, SOURCE
@@ -86,26 +87,68 @@ def budgeting_method(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def objective_of(objective: Mapping[str, Any], where: str, window_ms: int) -> dict[str, Any]:
+    """`max_latency` and `objective` of an SLA. Raises Unfit with every problem, each with its path from `where` on."""
+    problems = [
+        _target_problem(objective),
+        _op_problem(objective),
+        _value_problem(objective),
+        _time_slice_target_problem(objective),
+        _time_slice_window_problem(objective, window_ms),
+    ]
+    if any(problems):
+        raise Unfit("; ".join(f"{where}.{problem}" for problem in problems if problem))
+    return {"max_latency": duration_text(round(objective["value"] * 1000)), "objective": _target_share(objective)}
+
+
+def _target_share(objective: Mapping[str, Any]) -> Any:
+    """`target`, or `targetPercent` as the share with the same decimal digits: 99.9 becomes 0.999."""
     target, percent = objective.get("target"), objective.get("targetPercent")
-    share = target if target is not None else percent / 100 if isinstance(percent, int | float) else None
-    if not isinstance(share, int | float) or not 0 < share < 1:
-        raise Unfit(f"{where}.target: {share!r}; a share above 0 and below 1 is needed")
-    if objective.get("op") != "lte":
-        raise Unfit(f"{where}.op: {objective.get('op')!r}; only lte is a threshold of latency")
+    if target is None and _is_number(percent):
+        return float(Decimal(repr(percent)) / 100)
+    return percent if target is None else target
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _target_problem(objective: Mapping[str, Any]) -> str:
+    key = "targetPercent" if objective.get("target") is None and "targetPercent" in objective else "target"
+    share = _target_share(objective)
+    if _is_number(share) and 0 < share < 1:
+        return ""
+    needed = "a percentage above 0 and below 100" if key == "targetPercent" else "a share above 0 and below 1"
+    return f"{key}: {objective.get(key)!r}; {needed} is needed"
+
+
+def _op_problem(objective: Mapping[str, Any]) -> str:
+    op = objective.get("op")
+    return "" if op == "lte" else f"op: {op!r}; only lte is a threshold of latency"
+
+
+def _value_problem(objective: Mapping[str, Any]) -> str:
     value = objective.get("value")
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.001 <= value < math.inf:
-        raise Unfit(f"{where}.value: {value!r}; a latency in seconds is needed")
-    if objective.get("timeSliceTarget", 1) != 1:
-        raise Unfit(
-            f"{where}.timeSliceTarget: {objective['timeSliceTarget']}; a window is good when every record is: 1"
-        )
-    slice_ms = valid(parse_duration, objective.get("timeSliceWindow", duration_text(window_ms)))
-    if slice_ms != window_ms:
-        raise Unfit(
-            f"{where}.timeSliceWindow: {objective['timeSliceWindow']!r}; `window` is {duration_text(window_ms)}, unless"
-            " --window says what the configuration will have"
-        )
-    return {"max_latency": duration_text(round(value * 1000)), "objective": share}
+    if _is_number(value) and 0.001 <= value < math.inf:
+        return ""
+    return f"value: {value!r}; a latency in seconds is needed"
+
+
+def _time_slice_target_problem(objective: Mapping[str, Any]) -> str:
+    target = objective.get("timeSliceTarget", 1)
+    return "" if target == 1 else f"timeSliceTarget: {target!r}; a window is good when every record is: 1"
+
+
+def _time_slice_window_problem(objective: Mapping[str, Any], window_ms: int) -> str:
+    """A number of the specification is minutes."""
+    time_slice = objective.get("timeSliceWindow", duration_text(window_ms))
+    slice_ms = time_slice * 60_000 if _is_number(time_slice) else valid(parse_duration, time_slice)
+    if slice_ms == window_ms:
+        return ""
+    unit = " minutes" if _is_number(time_slice) else ""
+    return (
+        f"timeSliceWindow: {time_slice!r}{unit}; `window` is {duration_text(window_ms)}, unless --window says what the"
+        " configuration will have"
+    )
 
 
 def at(document: Any, *path: str) -> Any:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 from kafka_sla.sla.root_cause.context import Surroundings
+from kafka_sla.sla.root_cause.open_transactions import OpenTransaction
 
 Cause = Literal[
+    "open_transaction",
+    "left_topic",
+    "no_position",
+    "one_record_waiting",
+    "commits_rarely",
+    "not_catching_up",
     "no_members",
     "stopped",
     "stalled",
@@ -31,6 +39,8 @@ BEHIND = 0.95
 """Consume rate over produce rate below which the consumer is said to be too slow."""
 NOTICED_MS = 30 * 60_000.0
 """Time without progress that Burrow's rules must notice: they need a silence longer than that of the last commits."""
+MISSED = 2
+"""Usual spacings of commits without one, up to which a consumer that commits rarely has not stopped."""
 OF_THRESHOLD = 0.5
 """Replication latency over the threshold from which records are said to have come late."""
 
@@ -71,20 +81,27 @@ class Evidence:
     max_latency_ms: int
     """The threshold that was broken."""
     around: Surroundings
+    longest_stall_ms: float = 0.0
+    """The longest time in which records waited and none was consumed, from before the miss on."""
+    open_transaction: OpenTransaction | None = None
+    """The transaction before which the group waits."""
+    steady_reason: str | None = None
+    """Why the worst late partition counts as steady, as in the table steady_state."""
+    steady_since: datetime | None = None
+    unread_since: datetime | None = None
+    """Produced time of the oldest record of a late partition on which the group has no position."""
+    unread_partition: int | None = None
+    one_record_waits: bool = False
+    """Exactly one record waited on each late partition during the whole miss, committed to after it was produced."""
 
     @property
     def cause(self) -> Cause:
-        if self.contradiction:
-            return "contradictory"
-        if self._stood_still:
-            if self.commits_without_progress:
-                return "stalled"
-            # A consumer that assigns partitions to itself never has members, also while all is well.
-            left = self.around.members_least == 0 and self.around.members_before != 0
-            return "no_members" if left else "stopped"
-        if self.rewound_records:
-            return "rewound"
-        return self._outside or self._pace
+        return next(cause for cause, holds in RULES if holds(self))
+
+    @property
+    def commit_spacing_ms(self) -> float | None:
+        """Usual time between two commits."""
+        return self.around.commit_spacing_ms
 
     @property
     def contradiction(self) -> str | None:
@@ -97,7 +114,23 @@ class Evidence:
         return None
 
     @property
-    def _stood_still(self) -> bool:
+    def left_topic(self) -> bool:
+        """The members are known, and none of them is assigned a partition of the topic."""
+        return self.around.topic_members == 0
+
+    @property
+    def commits_rarely(self) -> bool:
+        """The group commits less often than the threshold allows, and has not stopped doing so."""
+        spacing_ms = self.commit_spacing_ms
+        return bool(spacing_ms and self.max_latency_ms < spacing_ms and self.longest_stall_ms <= MISSED * spacing_ms)
+
+    @property
+    def lost_its_members(self) -> bool:
+        """A consumer that assigns partitions to itself never has members, also while all is well."""
+        return self.around.members_least == 0 and self.around.members_before != 0
+
+    @property
+    def stood_still(self) -> bool:
         """For most of the miss, or for all of the time in which the backlog built up."""
         waiting = self.produce_rate_during if self.lag_worst is None else self.lag_worst
         return (self.stalled_share or 0.0) >= STOOD_STILL or (self.consume_rate_during == 0 and bool(waiting))
@@ -108,23 +141,44 @@ class Evidence:
         return bool(produced and consumed and consumed >= BEHIND * produced)
 
     @property
-    def _outside(self) -> Cause | None:
-        """What is not the consumer's doing: brokers that became slow, or records that came late."""
+    def replicated_late(self) -> bool:
+        """Records reached the topic late, by a large part of the threshold."""
         late_ms = self.around.replication_latency_worst_ms or 0.0
-        if late_ms >= OF_THRESHOLD * self.max_latency_ms:
-            return "replication"
-        slow = brokers_became_slow(self.around.broker_verdict, self.around.broker_verdict_before)
-        return "slow_broker" if slow else None
+        return late_ms >= OF_THRESHOLD * self.max_latency_ms
 
     @property
-    def _pace(self) -> Cause:
+    def produce_rate_jumped(self) -> bool:
         produced, consumed = self.produce_rate_during, self.consume_rate_during
         usual, pace = self.produce_rate_before, self.consume_rate_before
-        if produced and usual and produced >= JUMPED * usual and consumed and consumed >= SLOWED * (pace or 0):
-            return "produce_rate_jumped"
-        if produced is not None and consumed and consumed < BEHIND * produced and self.lag_worst != 0:
-            return "too_slow"
-        return "records_expired" if self.around.expired_unread_low else "unclear"
+        kept_pace = consumed and consumed >= SLOWED * (pace or 0)
+        return bool(produced and usual and produced >= JUMPED * usual and kept_pace)
+
+    @property
+    def too_slow(self) -> bool:
+        produced, consumed = self.produce_rate_during, self.consume_rate_during
+        return bool(produced is not None and consumed and consumed < BEHIND * produced and self.lag_worst != 0)
+
+
+RULES: tuple[tuple[Cause, Callable[[Evidence], object]], ...] = (
+    ("open_transaction", lambda e: e.open_transaction),
+    ("left_topic", lambda e: e.left_topic),
+    ("no_position", lambda e: e.unread_since or e.steady_reason == "no_position"),
+    ("one_record_waiting", lambda e: e.one_record_waits),
+    ("commits_rarely", lambda e: e.commits_rarely),
+    ("contradictory", lambda e: e.contradiction),
+    ("not_catching_up", lambda e: e.steady_reason == "not_catching_up"),
+    ("stalled", lambda e: e.stood_still and e.commits_without_progress),
+    ("no_members", lambda e: e.stood_still and e.lost_its_members),
+    ("stopped", lambda e: e.stood_still),
+    ("rewound", lambda e: e.rewound_records),
+    ("replication", lambda e: e.replicated_late),
+    ("slow_broker", lambda e: brokers_became_slow(e.around.broker_verdict, e.around.broker_verdict_before)),
+    ("produce_rate_jumped", lambda e: e.produce_rate_jumped),
+    ("too_slow", lambda e: e.too_slow),
+    ("records_expired", lambda e: e.around.expired_unread_low),
+    ("unclear", lambda e: True),
+)
+"""Causes and when each holds; the first that holds is taken."""
 
 
 def brokers_became_slow(verdict: str | None, before: str | None) -> bool:

@@ -27,6 +27,10 @@ class Around:
     """replication_lag of the flows into the cluster"""
     groups: pa.Table | None = None
     """group_states"""
+    members: pa.Table | None = None
+    """group_members"""
+    transactions: pa.Table | None = None
+    """open_transactions"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,12 @@ class Surroundings:
     replication_flow: str | None = None
     replication_lag_worst: int | None = None
     replication_latency_worst_ms: float | None = None
+    topic_members: int | None = None
+    """The most members that a snapshot of the miss saw assigned to the topic; None where no assignment is known."""
+    topics_read: tuple[str, ...] = ()
+    """At most five topics that the members read instead where none is assigned to the topic."""
+    commit_spacing_ms: float | None = None
+    """Usual time between two commits on the late partitions."""
     not_measured: tuple[str, ...] = ()
 
 
@@ -82,6 +92,9 @@ def surroundings(miss: Miss, partitions: Sequence[int], around: Around) -> Surro
         # Where no flow leads into the cluster, or none copies the topic, replication lacks nothing.
         if (rows is not None and not rows.num_rows) if what == "replication" else not found:
             missing.append(what)
+    for query, rows in ((_ASSIGNED, around.members), (_SPACING, around.status)):
+        known |= next(iter(fetched(query, values, rows=rows)), {}) if rows is not None else {}
+    known["topics_read"] = tuple(known.get("topics_read") or ())
     if expires := known.get("unread_expires_at"):
         known["unread_expires_at"] = expires.astimezone(UTC)
     return Surroundings(**known, not_measured=tuple(missing))
@@ -112,6 +125,27 @@ _MEMBERS = """
         min(members) FILTER ("at" >= $start) AS members_least,
         arg_min(state, members) FILTER ("at" >= $start) AS group_state
     FROM rows WHERE cluster = $cluster AND "group" = $group AND "at" < $end HAVING count(members) > 0
+"""
+
+_ASSIGNED = """
+    WITH seen AS (
+        SELECT "at", count(DISTINCT member) FILTER (topic = $topic AND len(partitions) > 0) AS of_topic,
+            list(DISTINCT topic ORDER BY topic) FILTER (topic <> '') AS topics
+        FROM rows WHERE cluster = $cluster AND "group" = $group AND "at" >= $start AND "at" < $end
+        GROUP BY "at" HAVING count(*) FILTER (topic <> '') > 0
+    )
+    SELECT max(of_topic) AS topic_members,
+        CASE WHEN max(of_topic) = 0 THEN arg_max(topics, "at")[:5] ELSE [] END AS topics_read
+    FROM seen HAVING count(*) > 0
+"""
+
+_SPACING = """
+    SELECT median((epoch_ms(commit_times[-1]) - epoch_ms(commit_times[1])) / (len(commit_times) - 1))
+        AS commit_spacing_ms
+    FROM rows WHERE cluster = $cluster AND "group" = $group AND topic = $topic
+        AND list_contains($partitions, partition) AND window_start < $end
+        AND NOT coalesce(polled_only, false) AND len(commit_times) >= 3
+    HAVING count(*) > 0
 """
 
 _BROKERS = """

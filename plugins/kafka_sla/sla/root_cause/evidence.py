@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafka_sla.model.entities import Interval, Miss, Sla, floor_time
 from kafka_sla.sla.rollups import HOUR_MS
 from kafka_sla.sla.root_cause.classify import Evidence
 from kafka_sla.sla.root_cause.context import Around, surroundings
+from kafka_sla.sla.root_cause.open_transactions import find_open_transaction
+from kafka_sla.sla.root_cause.remediation import remediation
 from kafka_sla.sla.root_cause.stats import (
+    Stall,
     WindowSum,
     late_partitions,
     longest_stall,
     phase_rates,
     rewinds,
+    waiting_records,
     window_sums,
     worst_partitions,
 )
@@ -53,6 +58,7 @@ def evidence(
     telling = [w for w in inside if w.known]
     rates = phase_rates(miss, latency, partitions, _built_from(miss, sums))
     stall, back = longest_stall(sums, miss.start), rewinds(miss, latency, partitions)
+    waiting, worst = waiting_records(miss, latency, partitions), _worst_late(miss, late)
     found = Evidence(
         group=miss.worst_group,
         topic=miss.worst_topic,
@@ -75,8 +81,30 @@ def evidence(
         rewound_at=back.at if back else None,
         max_latency_ms=miss.max_latency_ms,
         around=surroundings(miss, partitions, around),
+        longest_stall_ms=_length(stall, sums),
+        open_transaction=find_open_transaction(miss, partitions, latency, around.transactions),
+        steady_reason=worst.get("reason"),
+        steady_since=worst.get("since"),
+        unread_since=waiting.unread_since,
+        unread_partition=waiting.unread_partition,
+        one_record_waits=waiting.one_record,
     )
-    return {"cause": found.cause, "sentence": sentence(found), **_jsonable(found)}
+    words = {"cause": found.cause, "sentence": sentence(found), "remediation": remediation(found)}
+    return words | _jsonable(found)
+
+
+def _worst_late(miss: Miss, late: pa.Table) -> dict[str, Any]:
+    """The worst late partition of the worst group and topic, with its steady state; empty where none was late."""
+    same = pc.and_(pc.equal(late["group"], miss.worst_group), pc.equal(late["topic"], miss.worst_topic))
+    rows = late.filter(same).slice(0, 1).to_pylist()
+    return {**rows[0], "since": rows[0]["since"].astimezone(UTC)} if rows else {}
+
+
+def _length(stall: Stall | None, sums: Sequence[WindowSum]) -> float:
+    """How long a stall has been, in ms; up to the last window while it goes on."""
+    if stall is None:
+        return 0.0
+    return ((stall.until or sums[-1].end) - stall.since) / timedelta(milliseconds=1)
 
 
 def evidence_times(miss: Miss, until: datetime, window_ms: int) -> list[Interval]:
@@ -142,6 +170,7 @@ def _rows(known: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         yield "Broker pairs", figure("broker_verdict_before", lambda word: str(word).replace("_", " ")), during
     late = figure("replication_latency_worst_ms", lambda ms: f"up to {span(ms)} late")
     yield f"Replication {known.get('replication_flow', '')}", "", late
+    yield "What to do", "", known.get("remediation") or ""
     yield "Not measured", "", ", ".join(known.get("not_measured", ()))
     first, *worst = [span(_length_ms(*time)) for time in known.get("covers", ())] or [""]
     yield "Looked at", "", first and f"its first {first}{''.join(f' and worst {one}' for one in worst)}"
@@ -174,6 +203,8 @@ def _built_from(miss: Miss, sums: Sequence[WindowSum]) -> datetime:
 
 def _jsonable(found: Evidence) -> dict[str, Any]:
     def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: plain(one) for key, one in value.items()}
         if isinstance(value, datetime):
             return instant_text(value)
         return list(value) if isinstance(value, tuple) else round(value, 3) if isinstance(value, float) else value

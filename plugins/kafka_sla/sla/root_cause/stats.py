@@ -69,9 +69,22 @@ class Rewind:
     """Start of the window in which it first did."""
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What waited on the late partitions of the worst group and topic."""
+
+    one_record: bool
+    """Exactly one record on each of them in every window of the miss, and the group committed after it was produced."""
+    unread_partition: int | None
+    """The one whose records wait for longest of those on which the group has no position."""
+    unread_since: datetime | None
+    """Produced time of its oldest record."""
+
+
 def late_partitions(miss: Miss, judged: Iterable[tuple[pa.Table, pa.Table]]) -> pa.Table:
-    """Group, topic and number of the steady partitions above the threshold in the miss, the worst first; there may be a
-    million. `judged`: latency and steady states of its time, in pieces."""
+    """Group, topic and number of the steady partitions above the threshold in the miss, the worst first, with `reason`
+    and `since` of their steady state; there may be a million. `judged`: latency and steady states of its time, in
+    pieces."""
     values = {
         "cluster": miss.cluster,
         "sla": miss.sla,
@@ -111,6 +124,13 @@ def rewinds(miss: Miss, latency: pa.Table, partitions: Sequence[int]) -> Rewind 
     """Where the worst group went back on these partitions, in all the rows until the end of the miss."""
     (row,) = fetched(_REWINDS, _scope(miss, partitions), latency=latency)
     return Rewind(int(row["records"]), row["at"].astimezone(UTC)) if row["records"] else None
+
+
+def waiting_records(miss: Miss, latency: pa.Table, partitions: Sequence[int]) -> Waiting:
+    """What waited on these partitions of the worst topic in the windows of the miss."""
+    (row,) = fetched(_WAITING, _scope(miss, partitions) | {"start": miss.start}, latency=latency)
+    since = row["unread_since"]
+    return Waiting(bool(row["one_record"]), row["unread_partition"], since and since.astimezone(UTC))
 
 
 def longest_stall(sums: Sequence[WindowSum], start: datetime) -> Stall | None:
@@ -158,7 +178,8 @@ def fetched(query: str, values: dict[str, Any], **tables: pa.Table) -> list[dict
 
 
 _LATE = f"""
-    SELECT latency."group", topic, partition, max({latency_sql()}) AS worst_latency_ms
+    SELECT latency."group", topic, partition, max({latency_sql()}) AS worst_latency_ms,
+        max(window_start) AS "at", arg_max(reason, window_start) AS reason, arg_max(since, window_start) AS since
     FROM latency JOIN steady USING (cluster, "group", topic, partition, window_start)
     WHERE cluster = $cluster AND sla = $sla AND steady_whole_window AND window_start >= $start AND window_start < $end
         AND {latency_sql()} > $threshold
@@ -166,7 +187,8 @@ _LATE = f"""
 """
 
 _WORST_FIRST = """
-    SELECT "group", topic, partition FROM late GROUP BY ALL
+    SELECT "group", topic, partition, arg_max(reason, "at") AS reason, arg_max(since, "at") AS since
+    FROM late GROUP BY "group", topic, partition
     ORDER BY max(worst_latency_ms) DESC, "group", topic, partition
 """
 
@@ -218,4 +240,17 @@ _REWINDS = f"""
         SELECT window_start, lag(committed_offset) OVER w - committed_offset AS back FROM latency WHERE {_SCOPE}
         WINDOW w AS (PARTITION BY partition ORDER BY window_start)
     ) WHERE back > 0
+"""
+
+# A client that commits the last offset instead of the next one leaves one record behind; a dead one does not commit
+# after that record was produced.
+_WAITING = f"""
+    WITH inside AS (
+        SELECT *, window_end - to_milliseconds(CAST(backlog_age_ms AS BIGINT)) AS oldest_at
+        FROM latency WHERE {_SCOPE} AND window_start >= $start
+    )
+    SELECT coalesce(bool_and(records_lag = 1 AND last_commit_at >= oldest_at), false) AS one_record,
+        arg_min(partition, oldest_at) FILTER (committed_offset IS NULL AND records_lag > 0) AS unread_partition,
+        min(oldest_at) FILTER (committed_offset IS NULL AND records_lag > 0) AS unread_since
+    FROM inside
 """

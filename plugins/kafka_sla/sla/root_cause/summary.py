@@ -27,6 +27,60 @@ def _stood_still(e: Evidence) -> str:
     return f"Group {e.group} {how} {when} while {'up to ' if e.lag_worst else ''}{backlog} waited"
 
 
+def _open_transaction(e: Evidence) -> str:
+    transaction = e.open_transaction
+    assert transaction is not None
+    producer = "an unknown producer" if transaction.producer_id is None else f"producer id {transaction.producer_id}"
+    named = f" (transactional.id {transaction.transactional_id})" if transaction.transactional_id else ""
+    since = f" since {moment(transaction.since)}" if transaction.since else ""
+    return (
+        f"A transaction of {producer}{named} has been open on {e.topic}-{transaction.partition}{since}:"
+        f" group {e.group} reads committed records only and waits before it{_backlog(e)}"
+    )
+
+
+def _left_topic(e: Evidence) -> str:
+    instead = f"; they read {', '.join(e.around.topics_read)}" if e.around.topics_read else ""
+    return f"Group {e.group} has left {e.topic}: none of its members is assigned to it{instead}{_backlog(e)}"
+
+
+def _no_position(e: Evidence) -> str:
+    place = e.topic if e.unread_partition is None else f"partition {e.unread_partition} of {e.topic}"
+    since = f", unread since {moment(e.unread_since)}" if e.unread_since else ""
+    return f"Group {e.group} has no position on {place}{since}"
+
+
+def _one_record_waiting(e: Evidence) -> str:
+    return f"Exactly one record of {e.topic} has been waiting on every late partition since the topic went quiet"
+
+
+def _commits_rarely(e: Evidence) -> str:
+    return (
+        f"Group {e.group} commits every {span(e.commit_spacing_ms)} on {e.topic}: a threshold of"
+        f" {span(e.max_latency_ms)} can be neither met nor shown"
+    )
+
+
+def _not_catching_up(e: Evidence) -> str:
+    reset = f"went back {plural(e.rewound_records, 'record')} after {moment(e.rewound_at)}" if e.rewound_records else ""
+    if e.stood_still:
+        begun = reset or "has never caught up"
+        return f"Group {e.group} {begun} on {e.topic} and has made no progress since{_last_commit(e)}{_backlog(e)}"
+    rates = ""
+    if e.consume_rate_during is not None and e.produce_rate_during is not None:
+        rates = f": it consumed {rate(e.consume_rate_during)} while {rate(e.produce_rate_during)} were produced"
+    return f"Group {e.group} {f'{reset} and ' if reset else ''}is not catching up on {e.topic}{rates}"
+
+
+def _last_commit(e: Evidence) -> str:
+    return f" its commit of {moment(e.stalled_from)}" if e.stalled_from else ""
+
+
+def _backlog(e: Evidence) -> str:
+    """Nothing where no lag is known."""
+    return f"; up to {plural(e.lag_worst, 'record')} waited" if e.lag_worst else ""
+
+
 def _no_members(e: Evidence) -> str:
     before = "" if e.around.members_before is None else f" ({e.around.members_before:,} before)"
     return f"Group {e.group} had no members{before} and{_stood_still(e).removeprefix(f'Group {e.group}')}"
@@ -103,6 +157,12 @@ def _before(usual: float | None) -> str:
 
 
 _SENTENCES: dict[Cause, Callable[[Evidence], str]] = {
+    "open_transaction": _open_transaction,
+    "left_topic": _left_topic,
+    "no_position": _no_position,
+    "one_record_waiting": _one_record_waiting,
+    "commits_rarely": _commits_rarely,
+    "not_catching_up": _not_catching_up,
     "no_members": _no_members,
     "stopped": _stood_still,
     "stalled": _stood_still,

@@ -17,7 +17,7 @@ from kafka.errors import AuthorizationError, KafkaError, OffsetOutOfRangeError, 
 from kafka_sla.sources.kafka.protocol.client import Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
 from kafka_sla.sources.kafka.protocol.fetch import FetchPosition, fetched
-from kafka_sla.sources.kafka.protocol.record_batches import Batch, told_batches
+from kafka_sla.sources.kafka.protocol.record_batches import Batch, told_batches, uncommitted_batches
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 from kafka_sla.sources.kafka.timeline.offset_ranges import Content, Range
 
@@ -30,6 +30,7 @@ BYTES_PER_SLICE = 128 * 1024**2
 _FETCH_BYTES = 1024**2
 _AT_ONCE = 64
 """Answers held in memory at a time."""
+_NO_LIMIT = 2**63 - 1
 
 
 class OffsetSpan(NamedTuple):
@@ -47,6 +48,13 @@ class OffsetSpan(NamedTuple):
     """Time and position of each group's last commit in the window."""
 
 
+class HeldBack(NamedTuple):
+    """How far committed readers can read a partition with an open transaction, and how far its log reaches."""
+
+    last_stable_offset: int
+    high_watermark: int
+
+
 class SampledRange(NamedTuple):
     """A range of offsets, known from the end of a window on (ms)."""
 
@@ -61,8 +69,13 @@ class _Reading:
     content: Content
     suspicious: bool = False
     backwards: bool = False
-    held_back: bool = False
-    """It ends in an open transaction."""
+    stable: int = _NO_LIMIT
+    """The last stable offset: from there on, an open transaction holds back what committed readers get."""
+
+    @property
+    def held_back(self) -> bool:
+        """It reaches beyond the last stable offset."""
+        return self.stable < self.span.end
 
     @property
     def whole(self) -> bool:
@@ -88,6 +101,8 @@ class Contents:
     unanswered: Counter[str] = field(default_factory=Counter)
     disordered: set[TopicPartition] = field(default_factory=set)
     """Where timestamps were seen to run backwards."""
+    held_back: dict[TopicPartition, HeldBack] = field(default_factory=dict)
+    """Partitions with an open transaction, as the last answer of each says."""
     _refused: set[str] = field(default_factory=set)
 
     def of(self, spans: Iterable[OffsetSpan], budget: int) -> Iterator[SampledRange]:
@@ -115,12 +130,15 @@ class Contents:
         if self.unread:
             notes.append(
                 f"{self.unread} windows with transactions, or with timestamps that run backwards, were too large to be"
-                " read or end in an open transaction: latencies there are estimates without bounds"
+                " read: latencies there are estimates without bounds"
             )
         return notes
 
     def _sample(self, readings: list[_Reading]) -> None:
-        for one, batches in self._fetched(readings, lambda one: one.content.reached, SAMPLE_BYTES):
+        for one, batches in self._fetched(readings, _reached, SAMPLE_BYTES):
+            one.content.take(batches, one.span.end)
+        held_back = [one for one in readings if one.held_back and one.content.reached >= one.stable]
+        for one, batches in self._fetched(held_back, _reached, SAMPLE_BYTES):
             one.content.take(batches, one.span.end)
         unproven = [one for one in readings if _unproven(one)]
         for one, batches in self._fetched(unproven, _near_end, SAMPLE_BYTES):
@@ -135,7 +153,7 @@ class Contents:
         while readings:
             progress = [
                 one
-                for one, batches in self._fetched(readings, lambda one: one.content.reached, _FETCH_BYTES)
+                for one, batches in self._fetched(readings, _reached, _FETCH_BYTES)
                 if one.content.take(batches, one.span.end)
             ]
             readings = [one for one in progress if not one.whole]
@@ -148,29 +166,48 @@ class Contents:
 
     def _fetched(
         self, readings: list[_Reading], offset: Callable[[_Reading], int], size: int
-    ) -> Iterator[tuple[_Reading, list[tuple[Batch, bool]]]]:
+    ) -> Iterator[tuple[_Reading, list[tuple[Batch, bool | None]]]]:
+        """Each reading with the batches from an offset of it on; the offset tells whether these can be committed."""
         for begin in range(0, len(readings), _AT_ONCE):
-            asked = [
-                (one, leader)
-                for one in readings[begin : begin + _AT_ONCE]
-                if one.span.tp.topic not in self._refused and (leader := self.leader(one.span.tp)) is not None
-            ]
-            places = [FetchPosition(leader, one.span.tp, offset(one)) for one, leader in asked]
-            self.offset_lookups += len(places)
-            answers = fetched(self.client, places, size, committed=True)
-            for (one, _), answer in zip(asked, answers, strict=True):
-                yield one, self._batches(one, answer)
+            some = [one for one in readings[begin : begin + _AT_ONCE] if one.span.tp.topic not in self._refused]
+            stable = [one for one in some if offset(one) < one.stable]
+            behind = [one for one in some if offset(one) >= one.stable]
+            yield from self._fetch(stable, offset, size, committed=True)
+            yield from self._fetch(behind, offset, size, committed=False)
 
-    def _batches(self, one: _Reading, answer: Any) -> list[tuple[Batch, bool]]:
+    def _fetch(
+        self, readings: list[_Reading], offset: Callable[[_Reading], int], size: int, *, committed: bool
+    ) -> Iterator[tuple[_Reading, list[tuple[Batch, bool | None]]]]:
+        led = [(one, leader) for one in readings if (leader := self.leader(one.span.tp)) is not None]
+        places = [FetchPosition(leader, one.span.tp, offset(one)) for one, leader in led]
+        self.offset_lookups += len(places)
+        answers = fetched(self.client, places, size, committed=committed)
+        for (one, _), answer in zip(led, answers, strict=True):
+            yield one, self._batches(one, answer, committed)
+
+    def _batches(self, one: _Reading, answer: Any, committed: bool) -> list[tuple[Batch, bool | None]]:
         error = answer if isinstance(answer, KafkaError) else _error(answer)
         if error:
             self.unanswered[words_of(error)] += 1
             if isinstance(error, AuthorizationError):
                 self._refused.add(one.span.tp.topic)
             return []
-        one.held_back |= 0 <= answer.last_stable_offset < one.span.end
+        if not committed:
+            return list(uncommitted_batches(answer.records or b""))
+        self._note_stable(one, answer.last_stable_offset, answer.high_watermark)
         aborted = [(entry.first_offset, entry.producer_id) for entry in answer.aborted_transactions or ()]
         return list(told_batches(answer.records or b"", aborted))
+
+    def _note_stable(self, one: _Reading, last_stable_offset: int, high_watermark: int) -> None:
+        is_open = 0 <= last_stable_offset < high_watermark
+        one.stable = last_stable_offset if is_open else _NO_LIMIT
+        self.held_back.pop(one.span.tp, None)
+        if is_open:
+            self.held_back[one.span.tp] = HeldBack(last_stable_offset, high_watermark)
+
+
+def _reached(one: _Reading) -> int:
+    return one.content.reached
 
 
 def _error(answer: Any) -> KafkaError | None:
@@ -196,7 +233,7 @@ def _unproven(one: _Reading) -> bool:
     """It is larger than its sample, and nothing was found yet. Where the first sample was empty, the same one again
     would be, too."""
     content = one.content
-    if one.whole or content.backwards or content.transactional:
+    if one.whole or one.held_back or content.backwards or content.transactional:
         return False
     return content.reached > one.span.first or _near_end(one) > content.reached
 

@@ -17,6 +17,7 @@ from kafka_sla.model.tables import (
     GROUP_MEMBERS,
     GROUP_STATES,
     LOG_OFFSETS,
+    OPEN_TRANSACTIONS,
     RECORD_RANGES,
     SHARE_LAGS,
     TOPIC_CONFIGS,
@@ -29,14 +30,16 @@ from kafka_sla.sources.kafka.fact_rows import Row, fact_table
 from kafka_sla.sources.kafka.live_state import now_ms, seen
 from kafka_sla.sources.kafka.produced_timeline import Looking, produced_points
 from kafka_sla.sources.kafka.protocol.client import Client
-from kafka_sla.sources.kafka.protocol.connection_errors import words_of
+from kafka_sla.sources.kafka.protocol.connection_errors import what_to_do, words_of
 from kafka_sla.sources.kafka.protocol.record_timestamps import RecordTimes
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 from kafka_sla.sources.kafka.record_sampling import Contents
 from kafka_sla.sources.kafka.snapshot_scope import SnapshotScope, scope_of
 from kafka_sla.sources.kafka.timeline.offset_search import Rule
+from kafka_sla.sources.kafka.timeline.open_transactions import describe_open_transactions
 from kafka_sla.sources.kafka.timeline.transaction_markers import ends_of_records
 from kafka_sla.sources.kafka.unchanged_positions import positions_seen, tracks, unchanged
+from kafka_sla.text.formatting import plural, span
 
 LOOK_BACK = timedelta(hours=1)
 """How long before an interval its commits are read too, where nothing is known, so that the last one before it is."""
@@ -54,6 +57,7 @@ class Snapshot:
 
     log_offsets: pa.Table
     record_ranges: pa.Table
+    open_transactions: pa.Table
     committed_offsets: pa.Table
     """What was seen, and what is known from elsewhere."""
     commits: pa.Table
@@ -101,9 +105,8 @@ def snapshot(
             scope = scope_of(client, interval, groups, topics, epoch_ms(interval.start - look_back))
             return _read(scope, rule, offset_lookups.max_per_hour, live, kept, progress or _silent)
         except KafkaError as error:
-            raise client.unreachable(
-                f"{words_of(error)}; run it again, and see the broker's log if that does not help"
-            ) from error
+            advice = what_to_do(error, "run it again, and see the broker's log if that does not help")
+            raise client.unreachable(f"{words_of(error)}; {advice}") from error
 
 
 @contextmanager
@@ -138,11 +141,13 @@ def _read(
     )
     points = produced_points(looking, epoch_ms(scope.interval.start), epoch_ms(scope.interval.end))
     found = list(fact_rows.produced(points))
+    transactions, unknown_producers = _open_transactions(looking, live)
     known = (commits or Commits(followed)).marked({reader.tp: end for reader, (_, end) in beyond.items()})
     seen_now = positions_seen(cluster, now, still, scope.since, scope.numbers, there)
     return Snapshot(
         log_offsets=fact_table(LOG_OFFSETS, cluster, [*_ends_of_records(looking, now.ends), *found]),
         record_ranges=fact_table(RECORD_RANGES, cluster, fact_rows.ranges(looking.ranges)),
+        open_transactions=fact_table(OPEN_TRANSACTIONS, cluster, transactions),
         committed_offsets=pa.concat_tables([seen_now, fact_table(COMMITTED_OFFSETS, cluster, rows)]),
         commits=known.offsets,
         unreadable_commits=known.unreadable,
@@ -159,6 +164,8 @@ def _read(
             *_without_times(scope.offsets.without_times),
             *times.notes(),
             *contents.notes(),
+            *unknown_producers,
+            *_long_open(transactions),
             *_unfinished(looking),
         ),
         offset_lookups=scope.offsets.offset_lookups + times.offset_lookups + contents.offset_lookups,
@@ -171,6 +178,37 @@ def _ends_of_records(looking: Looking, rows: list[Row]) -> Iterator[Row]:
     told = ends_of_records(looking.times, looking.read, ends)
     for topic, partition, at, start, end, source in rows:
         yield topic, partition, at, start, told[TopicPartition(topic, partition), end], source
+
+
+def _open_transactions(looking: Looking, live: bool) -> tuple[list[Row], list[str]]:
+    """Rows of the partitions in which a transaction has been open for longer than a window, and notes on what could not
+    be read. Only a live pass can see them."""
+    held_back = looking.contents.held_back if live else {}
+    leaders = {tp: leader for tp in held_back if (leader := looking.offsets.leader(tp)) is not None}
+    if not leaders:
+        return [], []
+    opened, notes = describe_open_transactions(looking.contents.client, leaders)
+    first_records = looking.times.at((tp, transaction.start_offset) for tp, transaction in opened.items())
+    now, rows = now_ms(), []
+    for tp, offsets in sorted(held_back.items()):
+        transaction = opened.get(tp)
+        first = first_records.get((tp, transaction.start_offset)) if transaction else None
+        if first is None or first.timestamp <= now - looking.rule.window_ms:
+            producer = (transaction.producer_id, transaction.transactional_id) if transaction else (None, None)
+            rows.append((*tp, now, *offsets, *producer, first.timestamp if first else None))
+    return rows, notes
+
+
+def _long_open(rows: Sequence[Row]) -> list[str]:
+    """In words, with the transaction that has been open for longest."""
+    if not rows:
+        return []
+    topic, partition, at, _, _, producer, _, since = min(rows, key=lambda row: (row[-1] is None, row[-1] or 0))
+    open_for = "" if since is None else f", open for {span(at - since)}"
+    return [
+        f"{plural(len(rows), 'partition')} with a transaction that has been open for longer than a window (for instance"
+        f" {topic}-{partition}, producer id {producer}{open_for}): read_committed groups wait before it"
+    ]
 
 
 def _beyond_end(beyond: Mapping[Reader, tuple[int, int]]) -> list[str]:

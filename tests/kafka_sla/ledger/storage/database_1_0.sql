@@ -130,7 +130,7 @@ CREATE TABLE publications (
 	published_at DATETIME NOT NULL, 
 	UNIQUE (load_id, cluster)
 );
-INSERT INTO "publications" VALUES(1,'prod','2026-03-02 10:00:00.000000','2026-03-02 10:05:00.000000','load-of-1.0',0,'2026-11-28 13:54:43.448019');
+INSERT INTO "publications" VALUES(1,'prod','2026-03-02 10:00:00.000000','2026-03-02 10:05:00.000000','load-of-1.0',0,'2026-11-28 14:05:08.568969');
 CREATE TABLE quarantine (
 	load_id TEXT NOT NULL, 
 	interval_start DATETIME NOT NULL, 
@@ -284,8 +284,8 @@ CREATE TABLE store_states (
 	PRIMARY KEY (seq), 
 	UNIQUE (state)
 );
-INSERT INTO "store_states" VALUES(1,'5c6291de-a20a-4dd0-bef3-6d3a4fbbda99','fd50d28bc404411e8901a7098394110e','2026-11-28 13:54:43.855178');
-INSERT INTO "store_states" VALUES(2,'5c6291de-a20a-4dd0-bef3-6d3a4fbbda99','1d83ad843b9c4ff280698b86c3aaf186','2026-11-28 13:54:43.967977');
+INSERT INTO "store_states" VALUES(1,'fe28be58-71e6-4ab3-b186-875b27009047','2d12317c960a4aa6becd39700ab92e9f','2026-11-28 14:05:09.710624');
+INSERT INTO "store_states" VALUES(2,'fe28be58-71e6-4ab3-b186-875b27009047','5c7494c7d1e04ad481a8b283f8142c8a','2026-11-28 14:05:09.835313');
 CREATE TABLE unjudged_intervals (
 	sla TEXT NOT NULL, 
 	interval_start DATETIME NOT NULL, 

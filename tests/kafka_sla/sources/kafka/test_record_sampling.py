@@ -66,9 +66,9 @@ def seen_by_a_group(kafka: Broker, name: str, position: int, over: Interval) -> 
     return look(kafka, over, name, groups=f"g-{name}", live=True)
 
 
-def transactions(kafka: Broker, name: str, *outcomes: tuple[int, str]) -> Producer:
+def transactions(kafka: Broker, name: str, *outcomes: tuple[int, str], transactional_id: str = "") -> Producer:
     """So many records in each transaction, which is then committed, aborted or left open."""
-    producer = in_transactions(kafka, name)
+    producer = in_transactions(kafka, transactional_id or name)
     for count, outcome in outcomes:
         producer.begin_transaction()
         for _ in range(count):
@@ -91,7 +91,7 @@ def test_what_aborted_transactions_wrote_and_their_markers_are_no_records(kafka:
     assert seen.notes == ()
 
 
-def test_what_follows_an_open_transaction_is_told_to_be_unread(kafka: Broker, over: Interval) -> None:
+def test_records_of_an_open_transaction_are_not_yet_records(kafka: Broker, over: Interval) -> None:
     name = topic(kafka)
     producer = transactions(kafka, name, (2, "commit"), (1, "open"))
 
@@ -99,7 +99,28 @@ def test_what_follows_an_open_transaction_is_told_to_be_unread(kafka: Broker, ov
     producer.abort_transaction(120)
 
     assert [(row["first"], row["end"], row["records"], row["latest"]) for row in ranges(seen)][-1] == (3, 4, None, None)
-    assert any("end in an open transaction" in note for note in seen.notes)
+    assert seen.notes == ()
+
+
+def test_what_lies_behind_an_open_transaction_is_read(kafka: Broker, over: Interval) -> None:
+    """Plain records, a transaction that is aborted and one that is committed, and one more that is open."""
+    name = topic(kafka)
+    first = transactions(kafka, name, (2, "open"))
+    times = [just_now() - 2_000 + 10 * index for index in range(5)]
+    produce(kafka, name, times)
+    transactions(kafka, name, (1, "abort"), (3, "commit"), transactional_id=f"{name}-between")
+    last = transactions(kafka, name, (1, "open"), transactional_id=f"{name}-last")
+
+    seen = seen_by_a_group(kafka, name, 0, over)
+    told = ranges(seen)
+    for producer in (first, last):
+        producer.abort_transaction(120)
+
+    known = {(row["first"], row["end"], row["records"]) for row in told}
+    assert known == {(0, 2, None), (2, 7, 5), (7, 9, 0), (9, 12, 3), (12, 13, 0), (13, 14, None)}
+    (plain,) = [row for row in told if row["first"] == 2]
+    assert (plain["earliest"], plain["latest"]) == (times[0], times[-1])
+    assert seen.notes == ()
 
 
 @pytest.mark.parametrize("codec", ["none", "lz4"])

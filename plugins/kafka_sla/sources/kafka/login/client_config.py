@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,20 @@ from kafka_sla.sources.kafka.login.tls import tls_context
 from kafka_sla.sources.kafka.login.wrong_key import WrongKey
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_SCHEME = re.compile(r"(?:(?<=,)|(?<=\s)|^)([A-Za-z][A-Za-z0-9_+.-]*)://")
+"""The scheme of an address, as Confluent Cloud and its Terraform provider show it."""
 
 
 def client_configuration(cluster: str, connection: Connection) -> dict[str, Any]:
     """kafka-python's configuration for this connection, or KafkaUnreachable that names every wrong key."""
     wrong: list[str] = []
     keys: dict[str, Any] = {}
-    for key, value in _given(connection).items():
+    given = _given(connection)
+    try:
+        given |= _protocol_of_servers(given)
+    except WrongKey as error:
+        wrong.append(str(error))
+    for key, value in given.items():
         try:
             if key not in IGNORED or key in _KEYS:
                 keys[_ALIASES.get(key, key)] = _read(key, value)
@@ -55,12 +63,39 @@ def _given(connection: Connection) -> dict[str, Any]:
     if connection.host and "bootstrap.servers" not in keys:
         port = connection.port or 9092
         hosts = [host.strip() for host in connection.host.split(",")]
-        keys["bootstrap.servers"] = ",".join(host if ":" in host else f"{host}:{port}" for host in hosts)
+        keys["bootstrap.servers"] = ",".join(
+            host if ":" in _SCHEME.sub("", host) else f"{host}:{port}" for host in hosts
+        )
     if connection.login:
         keys.setdefault("sasl.username", connection.login)
     if connection.password:
         keys.setdefault("sasl.password", connection.password)
     return keys
+
+
+def _protocol_of_servers(keys: Mapping[str, Any]) -> dict[str, str]:
+    """`security.protocol` as addresses such as SASL_SSL://host:9092 name it; empty where none has a scheme.
+
+    Raises WrongKey where the schemes differ from each other or from a `security.protocol` that is given.
+    """
+    servers = keys.get("bootstrap.servers")
+    schemes = _SCHEME.findall(servers) if isinstance(servers, str) else []
+    if not schemes:
+        return {}
+    if unknown := [scheme for scheme in schemes if scheme.upper() not in _PROTOCOLS]:
+        raise WrongKey(
+            f"bootstrap.servers: {unknown[0]}:// is not one of {', '.join(_PROTOCOLS)}; write the address as host:port"
+        )
+    protocols = sorted({scheme.upper() for scheme in schemes})
+    if len(protocols) > 1:
+        raise WrongKey(f"bootstrap.servers: {' and '.join(protocols)} contradict each other; use one protocol")
+    protocol = keys.get("security.protocol")
+    if protocol and str(protocol).upper() != protocols[0]:
+        raise WrongKey(
+            f"bootstrap.servers says {protocols[0]}:// but security.protocol is {protocol!r}; correct one of them, or"
+            " write the addresses as host:port"
+        )
+    return {"security.protocol": protocols[0]}
 
 
 def _read(key: str, value: Any) -> Any:
@@ -87,7 +122,8 @@ def _text(value: Any) -> str:
 
 
 def _servers(value: Any) -> list[str]:
-    servers = [server.strip() for server in _text(value).split(",") if server.strip()]
+    """The addresses as host:port, without a scheme."""
+    servers = [_SCHEME.sub("", server.strip()) for server in _text(value).split(",") if server.strip()]
     for server in servers:
         if not server.rpartition(":")[2].isdigit():
             raise WrongKey(f"{server!r} is not host:port")

@@ -8,7 +8,7 @@ from kafka.errors import KafkaError
 
 from kafka_sla.model.entities import Cluster, Connection
 from kafka_sla.sources.kafka.protocol.client import Client
-from kafka_sla.sources.kafka.protocol.connection_errors import words_of
+from kafka_sla.sources.kafka.protocol.connection_errors import what_to_do, words_of
 from kafka_sla.sources.kafka.protocol.groups import hidden_groups
 from kafka_sla.sources.kafka.protocol.topics import hidden_topics
 
@@ -21,7 +21,7 @@ def check_visible(cluster: Cluster, connection: Connection, topics: Sequence[str
             hidden = [("topic", name) for name in hidden_topics(client, topics)]
             hidden += [("group", name) for name in hidden_groups(client, groups)]
         except KafkaError as error:
-            raise client.unreachable(f"{words_of(error)}; run it again") from error
+            raise client.unreachable(f"{words_of(error)}; {what_to_do(error, 'run it again')}") from error
         if hidden:
             kind, name = hidden[0]
             raise client.unreachable(

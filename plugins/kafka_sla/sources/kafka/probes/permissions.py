@@ -11,8 +11,9 @@ from kafka_sla.model.entities import Cluster, Connection, Patterns
 from kafka_sla.sources.kafka.consumer_offsets import TOPIC
 from kafka_sla.sources.kafka.login.client_config import ignored_keys
 from kafka_sla.sources.kafka.probes.capabilities import Finding, committed_offsets, lookups_by_time, missing_requests
+from kafka_sla.sources.kafka.probes.left_topics import left_topics
 from kafka_sla.sources.kafka.protocol.client import Client
-from kafka_sla.sources.kafka.protocol.connection_errors import words_of
+from kafka_sla.sources.kafka.protocol.connection_errors import what_to_do, words_of
 from kafka_sla.sources.kafka.protocol.fetch import ONE_BATCH, FetchPosition, fetched
 from kafka_sla.sources.kafka.protocol.groups import Committed, Group, see_groups
 from kafka_sla.sources.kafka.protocol.topics import (
@@ -36,7 +37,8 @@ def probe(cluster: Cluster, connection: Connection) -> list[Finding]:
     except KafkaUnreachable as error:
         return [Finding(False, str(error), "correct the connection, or make the cluster reachable from here")]
     except KafkaError as error:
-        return [Finding(False, f"the cluster stopped answering: {words_of(error)}", "check the brokers' logs")]
+        advice = what_to_do(error, "check the brokers' logs")
+        return [Finding(False, f"the cluster stopped answering: {words_of(error)}", advice)]
 
 
 def _findings(client: Client, cluster: Cluster) -> Iterator[Finding]:
@@ -54,6 +56,7 @@ def _findings(client: Client, cluster: Cluster) -> Iterator[Finding]:
     groups, seen = see_groups(client, cluster.groups, Patterns())
     yield committed_offsets(client, [group for group in groups if group.commits])
     yield _groups(groups, seen)
+    yield from left_topics(client, groups, seen, topics)
     yield _commit_log(client, seen)
 
 

@@ -31,7 +31,7 @@ from kafka_sla.errors import KafkaUnreachable
 from kafka_sla.model.entities import Cluster, Connection
 from kafka_sla.sources.kafka.login import kerberos
 from kafka_sla.sources.kafka.login.client_config import client_configuration
-from kafka_sla.sources.kafka.protocol.connection_errors import why_unreachable
+from kafka_sla.sources.kafka.protocol.connection_errors import name_unresolved_broker, why_unreachable
 from kafka_sla.sources.kafka.protocol.kafka_python import (
     KafkaConnectionManager,
     NetworkSelector,
@@ -263,7 +263,11 @@ class Client:
                 self._manager.close(node)  # what waits for the same connection, which may never come about, fails too
             return error
         except KafkaError as error:
-            return error
+            return self._name_unresolved_broker(node, error)
+
+    def _name_unresolved_broker(self, node: int | None, error: KafkaError) -> KafkaError:
+        brokers = self._manager.cluster.brokers()
+        return name_unresolved_broker(error, [one for one in brokers if node in (None, one.node_id)])
 
     def _send(self, node: int | None, request: Any) -> Any:
         try:

@@ -5,18 +5,53 @@ from __future__ import annotations
 import socket
 import ssl
 import struct
+from collections.abc import Iterable
 from typing import Any
 
-from kafka.errors import KafkaError, SaslAuthenticationFailedError
+from kafka.errors import KafkaConnectionError, KafkaError, SaslAuthenticationFailedError
 
 from kafka_sla.sources.kafka.login.unavailable import LoginUnavailable
 from kafka_sla.sources.kafka.protocol.kafka_python import (
+    DNS_FAILURE,
     ApiVersionsRequest,
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
 
 _SECONDS = 3.0
+
+
+class UnresolvedAdvertisedName(KafkaConnectionError):  # type: ignore[misc]
+    """A broker answers at its bootstrap address and advertises a host name that this machine cannot resolve."""
+
+    remediation = (
+        "set advertised.listeners of the broker to an address that this machine can reach, or add the name to DNS or"
+        " /etc/hosts"
+    )
+
+    def __init__(self, node: int, host: str, port: int) -> None:
+        super().__init__()
+        self.message = (
+            f"broker {node} advertises {host}:{port} (advertised.listeners), and the name {host!r} cannot be resolved"
+            " here"
+        )
+
+
+def name_unresolved_broker(error: KafkaError, brokers: Iterable[Any]) -> KafkaError:
+    """The same failure naming the first of these brokers whose host cannot be resolved; any other error as it is."""
+    if not (isinstance(error, KafkaConnectionError) and DNS_FAILURE in str(error)):
+        return error
+    for broker in brokers:
+        try:
+            socket.getaddrinfo(broker.host, broker.port)
+        except socket.gaierror:
+            return UnresolvedAdvertisedName(broker.node_id, broker.host, broker.port)
+    return error
+
+
+def what_to_do(error: KafkaError, otherwise: str) -> str:
+    """How to correct the cause of this error where it says so; `otherwise` for all others."""
+    return str(getattr(error, "remediation", otherwise))
 
 
 def why_unreachable(configuration: dict[str, Any], error: Exception) -> str:

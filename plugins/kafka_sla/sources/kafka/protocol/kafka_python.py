@@ -15,6 +15,7 @@ from kafka.net.sasl import register_sasl_mechanism
 from kafka.net.sasl.gssapi import SaslMechanismGSSAPI
 from kafka.net.selector import NetworkSelector
 from kafka.protocol.admin import DescribeConfigsRequest, DescribeGroupsRequest, ListGroupsRequest
+from kafka.protocol.admin.transactions import DescribeProducersRequest, ListTransactionsRequest
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.consumer import (
     ConsumerProtocolAssignment,
@@ -28,17 +29,20 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 from kafka.protocol.sasl import SaslHandshakeRequest, SaslHandshakeResponse
 
 __all__ = [
+    "DNS_FAILURE",
     "ApiVersionsRequest",
     "ConsumerGroupDescribeRequest",
     "ConsumerProtocolAssignment",
     "DescribeConfigsRequest",
     "DescribeGroupsRequest",
+    "DescribeProducersRequest",
     "DescribeShareGroupOffsetsRequest",
     "FetchRequest",
     "IsolationLevel",
     "KafkaConnectionManager",
     "ListGroupsRequest",
     "ListOffsetsRequest",
+    "ListTransactionsRequest",
     "MetadataRequest",
     "NetworkSelector",
     "OffsetFetchRequest",
@@ -51,6 +55,8 @@ __all__ = [
     "WithoutObjects",
     "register_sasl_mechanism",
 ]
+DNS_FAILURE = "DNS Resolution failure"
+"""Part of the library's error for a host name that cannot be resolved; it does not say which."""
 _SIZE = Struct(">i")
 
 

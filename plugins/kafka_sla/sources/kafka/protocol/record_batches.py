@@ -109,6 +109,13 @@ def told_batches(data: bytes | memoryview, aborted: Iterable[tuple[int, int]]) -
         yield batch, not batch.control and not (batch.transactional and batch.producer_id in open_aborted)
 
 
+def uncommitted_batches(data: bytes | memoryview) -> Iterator[tuple[Batch, bool | None]]:
+    """The whole batches of a Fetch answer for uncommitted records, and whether each holds records: not a marker, and
+    None for what a transaction wrote, since only the marker behind it says whether it was committed."""
+    for batch in read_batches(data):
+        yield batch, None if batch.transactional and not batch.control else not batch.control
+
+
 class Transactions:
     """Tells the batches of a log that is read in order, open transactions and all, as readers come to know them."""
 
@@ -121,14 +128,14 @@ class Transactions:
         and from the time of the marker on."""
         if batch.control:
             written = self._open.pop(batch.producer_id, [])
-            return [one.appended(batch.max_timestamp) for one in written] if _commits(batch) else []
+            return [one.appended(batch.max_timestamp) for one in written] if is_commit_marker(batch) else []
         if batch.transactional:
             self._open.setdefault(batch.producer_id, []).append(batch)
             return []
         return [batch]
 
 
-def _commits(marker: Batch) -> bool:
+def is_commit_marker(marker: Batch) -> bool:
     """The marker ends a transaction well: its key is a version and a kind, both of 16 bits."""
     return any(record.key is not None and record.key[2:4] == _COMMITTED for record in read_records(marker))
 

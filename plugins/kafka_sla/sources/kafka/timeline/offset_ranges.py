@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kafka_sla.sources.kafka.protocol.record_batches import Batch, read_times
+from kafka_sla.sources.kafka.protocol.record_batches import Batch, is_commit_marker, read_times
 
 _WIDEST = 8
 """Tolerances that one range may last: its bounds are the bounds of each of its records."""
@@ -29,6 +29,15 @@ class Range(NamedTuple):
     latest: int | None = None
 
 
+class Written(NamedTuple):
+    """Offsets [first, end) that a transaction wrote: offset and timestamp of each of its records."""
+
+    producer_id: int
+    first: int
+    end: int
+    records: list[tuple[int, int]]
+
+
 @dataclass(slots=True)
 class Content:
     """What was read so far of the offsets from `reached` on."""
@@ -41,24 +50,51 @@ class Content:
     """Offset and timestamp of each record that somebody may read."""
     voids: list[tuple[int, int]] = field(default_factory=list)
     """Offsets [first, end) of markers, and of what aborted transactions wrote."""
+    undecided: list[Written] = field(default_factory=list)
+    """What transactions wrote whose markers were not read: these records may still be aborted."""
     size: int = 0
     backwards: bool = False
     transactional: bool = False
 
-    def take(self, batches: Iterable[tuple[Batch, bool]], end: int) -> bool:
-        """Add batches in the order of their offsets, up to `end`; False when there was nothing new."""
+    def take(self, batches: Iterable[tuple[Batch, bool | None]], end: int) -> bool:
+        """Add batches in the order of their offsets, up to `end`; False when there was nothing new.
+
+        Each comes with whether it holds records: None where the marker of its transaction decides, also one from `end`
+        on.
+        """
         before = self.reached
         for batch, counts in batches:
-            if batch.base_offset >= end or batch.last_offset < self.reached:
+            if batch.last_offset < self.reached:
+                continue
+            if batch.control:
+                self._decide(batch)
+            if batch.base_offset >= end:
                 continue
             self.size += len(batch.payload)
             self.transactional |= batch.transactional
-            if counts:
-                self._add([at for at in read_times(batch) if self.reached <= at[0] < end])
+            first, until = max(batch.base_offset, self.reached), min(batch.last_offset + 1, end)
+            records = [] if counts is False else [at for at in read_times(batch) if first <= at[0] < until]
+            if counts is False:
+                self.voids.append((first, until))
+            elif counts is None:
+                self._note_order(records)
+                self.undecided.append(Written(batch.producer_id, first, until, records))
             else:
-                self.voids.append((max(batch.base_offset, self.reached), min(batch.last_offset + 1, end)))
-            self.reached = min(batch.last_offset + 1, end)
+                self._note_order(records)
+                self.records += records
+            self.reached = until
         return self.reached > before
+
+    def _decide(self, marker: Batch) -> None:
+        """Turn what the transaction of a marker wrote into records, or into nothing when it was aborted."""
+        ended = [one for one in self.undecided if one.producer_id == marker.producer_id]
+        if not ended:
+            return
+        self.undecided = [one for one in self.undecided if one.producer_id != marker.producer_id]
+        if is_commit_marker(marker):
+            self.records = sorted([*self.records, *(record for one in ended for record in one.records)])
+        else:
+            self.voids = sorted([*self.voids, *((one.first, one.end) for one in ended)])
 
     def ahead_of(self, commits: Iterable[tuple[int, int]]) -> bool:
         """A record was read (time and position of commits) before the time that it bears."""
@@ -83,24 +119,32 @@ class Content:
     def _tells_nothing(self, one: Range) -> bool:
         return _timeless(one) or (self.backwards and _thinned(one))
 
-    def _add(self, records: list[tuple[int, int]]) -> None:
-        self.records += records
+    def _note_order(self, records: list[tuple[int, int]]) -> None:
         for _, stamp in records:
             self.backwards |= stamp < self.highest
             self.highest = max(self.highest, stamp)
 
     def _ranges(self, first: int, tolerance: int) -> Iterator[Range]:
         at, taken = first, 0
-        for begin, end in [*_merged(self.voids), (self.reached, self.reached)]:
-            until = bisect_left(self.records, (begin,))
+        for between in [*sorted([*self._void_ranges(), *self._undecided_ranges()]), Range(self.reached, self.reached)]:
+            until = bisect_left(self.records, (between.first,))
             if until > taken:
-                yield from _even_ranges(self.records[taken:until], at, begin, tolerance)
+                yield from _even_ranges(self.records[taken:until], at, between.first, tolerance)
                 taken = until
-            elif begin > at and self.backwards:
-                yield Range(at, begin)
-            if end > begin:
-                yield Range(begin, end, 0)
-            at = end
+            elif between.first > at and self.backwards:
+                yield Range(at, between.first)
+            if between.end > between.first:
+                yield between
+            at = between.end
+
+    def _void_ranges(self) -> Iterator[Range]:
+        return (Range(begin, end, 0) for begin, end in _merged(self.voids))
+
+    def _undecided_ranges(self) -> Iterator[Range]:
+        """Not read, as far as anybody can tell: without a latest time, nothing there is known to be waiting."""
+        for one in self.undecided:
+            earliest = min((stamp for _, stamp in one.records), default=None)
+            yield Range(one.first, one.end, None, None if self.backwards else earliest)
 
 
 def _thinned(one: Range) -> bool:

@@ -59,6 +59,49 @@ def test_the_extra_has_the_names_of_librdkafka() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("servers", "protocol"),
+    [
+        ("SSL://a.example.com:9092, SSL://b.example.com:9093", {}),
+        ("ssl://a.example.com:9092,b.example.com:9093", {}),
+        ("SSL://a.example.com:9092,b.example.com:9093", {"security.protocol": "ssl"}),
+    ],
+)
+def test_the_scheme_of_an_address_is_the_security_protocol(servers: str, protocol: dict[str, str]) -> None:
+    configuration = client_configuration("c", Connection("k", extra={"bootstrap.servers": servers, **protocol}))
+
+    assert configuration["bootstrap_servers"] == ["a.example.com:9092", "b.example.com:9093"]
+    assert (configuration["security_protocol"], type(configuration["ssl_context"])) == ("SSL", ssl.SSLContext)
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [("SASL_SSL://broker", "broker:9092"), ("SASL_SSL://broker:9095", "broker:9095")],
+)
+def test_the_host_of_a_connection_may_have_a_scheme_too(host: str, address: str) -> None:
+    extra = {"sasl.mechanism": "PLAIN"}
+    configuration = client_configuration("c", Connection("k", host=host, login="me", password="pw", extra=extra))
+
+    assert (configuration["bootstrap_servers"], configuration["security_protocol"]) == ([address], "SASL_SSL")
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        (
+            {"bootstrap_servers": "SASL_SSL://a:1", "security_protocol": "SSL"},
+            "bootstrap.servers says SASL_SSL:// but security.protocol is 'SSL'; correct one of them",
+        ),
+        ({"bootstrap_servers": "SSL://a:1,PLAINTEXT://b:1"}, "PLAINTEXT and SSL contradict each other"),
+        ({"bootstrap_servers": "OUT://a:1"}, "OUT:// is not one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL; write"),
+        ({"bootstrap_servers": "SASL_SSL://a:1"}, "sasl.mechanism is missing"),
+        ({"bootstrap_servers": "SSL://a"}, "'a' is not host:port"),
+    ],
+)
+def test_a_scheme_that_contradicts_is_refused(keys: dict[str, str], problem: str) -> None:
+    assert problem in refusal(**keys)
+
+
 def test_keys_that_tune_consumers_and_librdkafka_are_ignored_and_named() -> None:
     tuned = {
         "group.id": "billing",
