@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.stories import beginnings
+from tests.stories import beginnings, clocks, partitions
 from tests.stories.registry import STORIES
 
-__all__ = ["STORIES", "beginnings"]
+__all__ = ["STORIES", "beginnings", "clocks", "partitions"]

@@ -45,8 +45,7 @@ def log_rows(world: World) -> Iterator[Row]:
 def _polls(world: World, observer: Observer, log: Log) -> Iterator[Row]:
     for moment in observer.moments():
         if log.exists(moment) and not _is_blind(world, moment):
-            start = log.start(moment) if observer.knows_log_start else ""
-            yield format_instant(moment + observer.ahead), start, log.end(moment), observer.source
+            yield format_instant(observer.clock_at(moment)), log.start(moment), log.end(moment), observer.source
 
 
 def _lookups(topic: Topic, log: Log) -> Iterator[Row]:
@@ -99,6 +98,7 @@ def simulate_reader(group: Group, partition: int, log: Log) -> list[tuple[int, i
             last_commit = second - reader.commit_every + group.phase
             continue
         end = log.end(second)
+        reader.position = max(reader.position, log.start(second))
         reader.position = min(end, reader.position + _step(reader)) if reader.speed is not None else end
         if second - last_commit >= reader.commit_every:
             if group.commits_when_idle or reader.position != last_offset:

@@ -83,20 +83,20 @@ def run_stories(folder: Path, worlds: Sequence[World], edges: Sequence[str] = WH
 
 
 def write_configuration(worlds: Sequence[World]) -> str:
+    """A cluster and an SLA for each story."""
     slas = [
         {
             "name": world.name,
             "cluster": world.name,
-            "group" if len(world.groups) < 2 else "groups": world.name if len(world.groups) < 2 else [f"{world.name}*"],
-            "topics": sorted({group.topic.name for group in world.groups}) if world.sla_names_topics else ["*"],
+            "groups": sorted({group.name for group in world.groups}),
+            "topics": sorted({group.topic.name for group in world.groups}),
             "recipients": [_recipient(world.name)],
             **world.sla,
         }
         for world in worlds
     ]
-    return yaml.safe_dump(
-        {"clusters": {world.name: {} for world in worlds}, "defaults": DEFAULTS, "slas": slas}, sort_keys=False
-    )
+    configuration = {"clusters": {world.name: {} for world in worlds}, "defaults": DEFAULTS, "slas": slas}
+    return yaml.safe_dump(configuration, sort_keys=False)
 
 
 def _recipient(name: str) -> str:

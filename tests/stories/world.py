@@ -117,7 +117,6 @@ class Reader:
     """Records a second; None: as fast as they come."""
     is_running: bool
     commit_every: int
-    ceiling: Callable[[int], int] | None = None
     commits: list[tuple[int, int]] = field(default_factory=list)
     """(moment, committed offset), as `__consumer_offsets` would hold them."""
 
@@ -193,7 +192,7 @@ class Group:
 
         self.on(when, skip, partition)
 
-    def seek(self, when: str, offset: int, partition: int | None = None) -> None:
+    def seek(self, when: str | int, offset: int, partition: int | None = None) -> None:
         """Continue at this offset, and commit it."""
 
         def go(reader: Reader, moment: int) -> None:
@@ -211,9 +210,10 @@ class Group:
             partition,
         )
 
-    def stop_reading(self, when: str, partition: int | None = None) -> None:
-        """Leaves the topic or partition: the same as `stop`, for stories in which the group lives on elsewhere."""
+    def pause(self, when: str, until: str, partition: int | None = None) -> None:
+        """Reads and commits nothing for a while, as in a rebalance or a restart."""
         self.stop(when, partition)
+        self.start(until, partition)
 
 
 @dataclass
@@ -227,11 +227,19 @@ class Observer:
     begin: int = 0
     until: int = LENGTH + 10 * MINUTE
     blind: list[tuple[int, int]] = field(default_factory=list)
-    knows_log_start: bool = True
+    clock_steps: list[tuple[int, int]] = field(default_factory=list)
 
-    def close_eyes(self, when: str, until: str) -> None:
+    def fail(self, when: str, until: str) -> None:
         """It is down for a while."""
         self.blind.append((parse_time(when), parse_time(until)))
+
+    def set_clock(self, when: str, ahead: str) -> None:
+        """From then on its clock is ahead by this much (negative: behind)."""
+        self.clock_steps.append((parse_time(when), parse_duration(ahead)))
+
+    def clock_at(self, moment: int) -> int:
+        """What its clock shows at that moment."""
+        return moment + [ahead for since, ahead in [(0, self.ahead), *self.clock_steps] if since <= moment][-1]
 
     def moments(self) -> list[int]:
         times = range(self.begin + self.phase, self.until + 1, self.every)
@@ -258,7 +266,6 @@ class World:
     topics: list[Topic] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
     observers: list[Observer] = field(default_factory=list)
-    sla_names_topics: bool = True
     is_blind: list[tuple[int, int]] = field(default_factory=list)
     verdicts: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By minute, the verdicts that are right."""
@@ -270,11 +277,22 @@ class World:
     attainment: tuple[float, float] | None = None
 
     def set_sla(self, **keys: Any) -> None:
-        """Keys of the SLA besides its name, group and topic; `for_` is `for`."""
+        """Keys of the SLA besides its name, groups and topics; `for_` is `for`."""
         self.sla |= {name.rstrip("_"): value for name, value in keys.items()}
 
-    def topic(self, rate: float = 10, partitions: int = 1, suffix: str = "", **keys: Any) -> Topic:
-        topic = Topic(self.name + suffix, [Log(rate) for _ in range(partitions)], **keys)
+    def topic(
+        self,
+        rate: float = 10,
+        partitions: int = 1,
+        *,
+        suffix: str = "",
+        stamp_skew: str | None = None,
+        epoch_stamps: bool = False,
+    ) -> Topic:
+        """A topic whose partitions each get `rate` records a second. With `stamp_skew` (how far timestamps are ahead)
+        or `epoch_stamps` (all are of 1970), lookups by timestamp are among the facts."""
+        skew = None if stamp_skew is None else parse_duration(stamp_skew)
+        topic = Topic(self.name + suffix, [Log(rate) for _ in range(partitions)], skew, epoch_stamps)
         self.topics.append(topic)
         return topic
 
@@ -309,9 +327,25 @@ class World:
         self.groups.append(group)
         return group
 
-    def observer(self, every: str = "15s", ahead: str = "0s", phase: str = "0s", **keys: Any) -> Observer:
-        """One more observer of all topics; a story that names none has one that looks each 15 seconds."""
-        observer = Observer(parse_duration(every), parse_duration(ahead), parse_duration(phase), **keys)
+    def observer(
+        self,
+        every: str = "15s",
+        *,
+        ahead: str = "0s",
+        phase: str = "0s",
+        begin: str = "07:50",
+        until: str = "11:10",
+        source: str = "exporter",
+    ) -> Observer:
+        """One more observer of all log ends. A story without any has one that polls each 15 seconds."""
+        observer = Observer(
+            parse_duration(every),
+            parse_duration(ahead),
+            parse_duration(phase),
+            source,
+            parse_time(begin),
+            parse_time(until),
+        )
         self.observers.append(observer)
         return observer
 

@@ -1,0 +1,325 @@
+"""Stories about partitions: nobody reads one, one lags behind, new ones appear, groups leave topics."""
+
+from __future__ import annotations
+
+from tests.stories.registry import story
+from tests.stories.world import World
+
+THEME = "Partitions and topics"
+
+
+@story(THEME)
+def partition_nobody_reads(world: World) -> None:
+    """A new partition that the group never reads
+
+    The topic gets a second partition at 08:10, with ten records a second. The group continues with the first only.
+
+    Why: the SLA is about every record of the topic. The records of the new partition wait for somebody who never comes.
+    """
+    topic = world.topic(rate=10)
+    world.group(topic, partitions=(0,))
+    topic.add_partition("08:10", 10)
+    world.expect(good="08:00-08:09", any="08:10-08:12", bad="08:13-")
+    world.expect_miss("open", start="08:11-08:13", cause="no_position", text="partition 1")
+    world.expect_mail("no position")
+
+
+@story(THEME)
+def partition_read_once(world: World) -> None:
+    """A new partition that the group reads a little of
+
+    The topic gets a second partition at 08:10. The group commits offset 50 of it at 08:10:10, and never again.
+
+    Why: one commit is no reason to look away.
+    """
+    topic = world.topic(rate=10)
+    group = world.group(topic)
+    topic.add_partition("08:10", 10)
+    group.speed("08:10:05", 1, partition=1)
+    group.stop("08:10:10", partition=1)
+    world.expect(good="08:00-08:09", any="08:10-08:12", bad="08:13-")
+    world.expect_miss("open", start="08:11-08:13", cause="stopped")
+
+
+@story(THEME)
+def expansion_is_noticed(world: World) -> None:
+    """New partitions are read five minutes after they appear
+
+    The topic gets two more partitions at 08:30. Consumers refresh metadata each five minutes by default, so the group
+    begins to read them at 08:34, from their first record on.
+
+    Why: those records did wait, but for less than five minutes in a row: no miss.
+    """
+    topic = world.topic(rate=10)
+    world.group(topic, partitions=(0,))
+    topic.add_partition("08:30", 10)
+    topic.add_partition("08:30", 10)
+    world.group(topic, partitions=(1, 2), since="08:34", first="start")
+    world.expect(good="08:00-08:29, 08:36-", any="08:30-08:35")
+
+
+@story(THEME)
+def expansion_starts_at_the_end(world: World) -> None:
+    """New partitions are read from their end on
+
+    As above, but with `auto.offset.reset=latest`: the first 2,400 records of each new partition are never read.
+
+    Why: nobody will ever read them, so they do not wait. Afterwards everything is on time.
+    """
+    topic = world.topic(rate=10)
+    world.group(topic, partitions=(0,))
+    topic.add_partition("08:30", 10)
+    late = world.group(topic, partitions=(1,), since="08:34", first="start")
+    late.skip_to_end("08:34")
+    world.expect(good="08:00-08:29, 08:36-", any="08:30-08:35")
+
+
+@story(THEME)
+def one_partition_bootstraps(world: World) -> None:
+    """One of twelve partitions replays for hours
+
+    Eleven partitions are read on time. The twelfth has a backlog of a week and catches up slowly, but steadily.
+
+    Why: the eleven are judged. That the twelfth is not, since when and why must be seen wherever the SLA is shown.
+    """
+    topic = world.topic(rate=10, partitions=12)
+    world.group(topic, partitions=tuple(range(11)))
+    world.group(topic, partitions=(11,), first="start", speed=11)
+    world.expect(good="08:00-")
+    world.expect_status("not judged")
+
+
+@story(THEME)
+def one_partition_stops(world: World) -> None:
+    """One of six partitions is not consumed any more
+
+    A task of the consumer dies at 08:30 and takes partition 3 with it. The other five are on time.
+
+    Why: a sixth of all records waits. An average over partitions would hide it.
+    """
+    topic = world.topic(rate=10, partitions=6)
+    world.group(topic).stop("08:30", partition=3)
+    world.expect(good="08:00-08:29", any="08:30-08:31", bad="08:32-")
+    world.expect_miss("open", start="08:31-08:32", cause="stopped", text="one_partition_stops-3")
+
+
+@story(THEME)
+def hot_partition(world: World) -> None:
+    """A hot key makes one partition ten times as busy
+
+    From 08:30 to 08:50 partition 1 gets a hundred records a second; a consumer can read thirty.
+
+    Why: the records of the hot key are late, however well the other partitions do.
+    """
+    topic = world.topic(rate=10, partitions=3)
+    group = world.group(topic, speed=30)
+    topic.rate("08:30", 100, partition=1)
+    topic.rate("08:50", 10, partition=1)
+    group.speed("08:51", 600)
+    world.expect(good="08:00-08:29, 08:55-", any="08:30-08:32, 08:51-08:54", bad="08:33-08:50")
+    world.expect_miss("recovered", start="08:31-08:33", end="08:51-08:55", cause="produce_rate_jumped or too_slow")
+
+
+@story(THEME)
+def canary_reads_one_partition(world: World) -> None:
+    """A canary that reads one of four partitions on purpose
+
+    Its SLA says `partitions: committed`.
+
+    Why: the team has said that the others are none of its business.
+    """
+    world.set_sla(partitions="committed")
+    world.group(world.topic(rate=10, partitions=4), partitions=(2,))
+    world.expect(good="08:00-")
+
+
+@story(THEME)
+def canary_without_the_key(world: World) -> None:
+    """The same canary without `partitions: committed`
+
+    It reads one of four partitions. Nothing says that this is on purpose.
+
+    Why: a partition that nobody reads is an outage until somebody says otherwise. Nothing has been seen to be read
+    there since monitoring began, so it is excused for the progress deadline first.
+    """
+    world.group(world.topic(rate=10, partitions=4), partitions=(2,))
+    world.expect(any="08:00-08:20", bad="08:21-")
+    world.expect_miss("open", start="08:00-08:21", cause="no_position")
+
+
+@story(THEME)
+def idle_partition_without_position(world: World) -> None:
+    """A partition that never got a record has no committed offset
+
+    Three of four partitions are read. Nothing was ever written to the fourth.
+
+    Why: clients commit nothing where there is nothing to read. No record waits there.
+    """
+    topic = world.topic(rate=10, partitions=3)
+    topic.add_partition("07:50", 0)
+    world.group(topic, partitions=(0, 1, 2))
+    world.expect(good="08:00-")
+
+
+@story(THEME)
+def old_partition_without_position(world: World) -> None:
+    """A partition with old records only has no committed offset
+
+    The fourth partition holds records from before the group began, and gets no new ones. The group uses
+    `auto.offset.reset=latest` and commits only where it reads.
+
+    Why: older records were never the group's duty.
+    """
+    topic = world.topic(rate=10, partitions=4)
+    topic.rate("07:50", 0, partition=3)
+    world.group(topic, partitions=(0, 1, 2))
+    world.expect(good="08:00-")
+
+
+@story(THEME)
+def topic_that_was_left(world: World) -> None:
+    """A group stops reading one of its two topics
+
+    From 08:30 on it reads only one topic. The other still gets records, and the group's old offset remains.
+
+    Why: this may be the outage. Whoever left on purpose excludes the topic, or deletes the group's offsets for it.
+    """
+    kept, left = world.topic(rate=10), world.topic(rate=10, suffix=".left")
+    world.group(kept)
+    world.group(left).stop("08:30")
+    world.expect(good="08:00-08:29", any="08:30-08:31", bad="08:32-")
+    world.expect_miss("open", start="08:31-08:32", cause="left_topic or stopped", text=".left")
+
+
+@story(THEME)
+def topic_is_recreated(world: World) -> None:
+    """A topic is deleted and created again, and its consumer continues
+
+    It is gone from 08:30 to 08:31. The consumer begins at offset 0 of the new topic.
+
+    Why: offsets of the two topics do not compare, so a few minutes are unknown; no record is late.
+    """
+    topic = world.topic(rate=10)
+    group = world.group(topic)
+    topic.recreate("08:30", "08:31")
+    group.seek("08:31", 0)
+    world.expect(good="08:00-08:28, 08:36-", good_or_unknown_or_excluded="08:29-08:35")
+
+
+@story(THEME)
+def topic_is_recreated_while_dead(world: World) -> None:
+    """A topic is deleted and created again while its consumer is dead
+
+    The consumer stops at 08:10. The topic is gone from 08:40 to 08:41, and the consumer does not come back.
+
+    Why: the old records are gone, so they are judged no more; but nothing has recovered, and the new topic's records
+    are not read either.
+    """
+    topic = world.topic(rate=10)
+    world.group(topic).stop("08:10")
+    topic.recreate("08:40", "08:41")
+    world.expect(
+        good="08:00-08:09", any="08:10-08:11", bad="08:12-08:38", bad_or_unknown="08:39-08:45", unknown_or_bad="08:46-"
+    )
+    world.expect_miss("open or excluded", start="08:11-08:12", cause="stopped")
+
+
+@story(THEME)
+def unclean_election_while_dead(world: World) -> None:
+    """An unclean leader election truncates the log while the consumer is dead
+
+    The consumer stops at 08:20. At 08:40 the log loses its last 500 records.
+
+    Why: the rest of the backlog still waits. A shorter log is not a new topic.
+    """
+    topic = world.topic(rate=10)
+    world.group(topic).stop("08:20")
+    topic.truncate("08:40", 500)
+    world.expect(good="08:00-08:19", any="08:20-08:21", bad="08:22-")
+    world.expect_miss("open", start="08:21-08:22", cause="stopped")
+    world.expect_warning("truncat")
+
+
+@story(THEME)
+def unclean_election_under_a_reader(world: World) -> None:
+    """An unclean leader election truncates the log under a healthy consumer
+
+    At 08:40 the log loses its last 500 records; the consumer's offset is out of range, and it continues at the end.
+
+    Why: some minutes may be unknown, but nothing is late, and the consumer is judged again soon.
+    """
+    topic = world.topic(rate=10)
+    group = world.group(topic)
+    topic.truncate("08:40", 500)
+    group.skip_to_end("08:40:10")
+    world.expect(good="08:00-08:38, 08:46-", good_or_unknown_or_excluded="08:39-08:45")
+
+
+@story(THEME)
+def records_expire_unread(world: World) -> None:
+    """Retention is shorter than the outage
+
+    Records are kept for 30 minutes. The consumer stops at 08:20 and comes back at 10:00 at the first record that is
+    left.
+
+    Why: two thirds of the records were lost unread. That is an outage from beginning to end.
+    """
+    topic = world.topic(rate=10)
+    topic.keep_for("30m")
+    group = world.group(topic)
+    group.stop("08:20")
+    group.start("10:00")
+    world.expect(good="08:00-08:19, 10:02-", any="08:20-08:21, 10:01", bad="08:22-10:00")
+    world.expect_miss("recovered", start="08:21-08:22", end="10:01-10:02", cause="stopped")
+
+
+@story(THEME)
+def records_are_deleted(world: World) -> None:
+    """Somebody deletes records while the consumer is stopped
+
+    It stops at 08:30. At 08:40 all records are deleted (`kafka-delete-records.sh`). It comes back at 09:00.
+
+    Why: the log end is still known. The deleted records are lost to the group; those written since then wait.
+    """
+    topic = world.topic(rate=10)
+    group = world.group(topic)
+    group.stop("08:30")
+    topic.remove_records("08:40")
+    group.start("09:00")
+    world.expect(
+        good="08:00-08:29, 09:02-",
+        any="08:30-08:31, 09:01",
+        bad="08:32-08:39, 08:43-09:00",
+        bad_or_unknown="08:40-08:42",
+    )
+    world.expect_miss("recovered", start="08:31-08:32", end="09:01-09:02", cause="stopped")
+
+
+@story(THEME)
+def emptied_quiet_topic(world: World) -> None:
+    """A quiet topic whose records have all expired
+
+    The group has read everything, commits its position each five seconds, and the log is empty. Log ends are polled
+    each five minutes.
+
+    Why: two equal log ends prove that nothing was written in between, whether or not old records are left.
+    """
+    topic = world.topic(rate=0)
+    topic.remove_records("07:55")
+    world.group(topic)
+    world.observer("5m")
+    world.expect(good="08:00-")
+
+
+@story(THEME)
+def repartition_topic_is_purged(world: World) -> None:
+    """Kafka Streams deletes the records of a repartition topic once it has read them
+
+    Each minute everything that the group has committed is deleted.
+
+    Why: deleted after being read is not lost, and nothing is late.
+    """
+    topic = world.topic(rate=10)
+    world.group(topic, commits="30s")
+    topic.keep_for("2m")
+    world.expect(good="08:00-")
