@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.stories import beginnings, clocks, partitions
+from tests.stories import beginnings, clocks, consumers, misses, partitions
 from tests.stories.registry import STORIES
 
-__all__ = ["STORIES", "beginnings", "clocks", "partitions"]
+__all__ = ["STORIES", "beginnings", "clocks", "consumers", "misses", "partitions"]

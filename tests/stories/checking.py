@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from email.message import EmailMessage
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.stories.clock import FACTS_FROM, parse_minutes
 from tests.stories.running import Outcome, Window
 from tests.stories.world import ExpectedMiss, World
 
+Label = TypeVar("Label")
 JUDGED_MINUTES = parse_minutes("08:00-10:59")
 
 
@@ -32,10 +33,16 @@ def describe_verdicts(windows: Mapping[str, Window]) -> str:
     return describe_spans(labelled)
 
 
-def describe_spans(labelled: list[tuple[str, str]]) -> str:
+def describe_spans(labelled: Sequence[tuple[str, str]]) -> str:
     """Spans of equal labels, such as `good 08:00-08:10, bad 08:11-10:59`, of (label, minute)."""
-    runs = [(label, [minute for _, minute in run]) for label, run in groupby(labelled, key=lambda pair: pair[0])]
-    return ", ".join(f"{label} {ms[0]}" + (f"-{ms[-1]}" if len(ms) > 1 else "") for label, ms in runs)
+    return ", ".join(
+        f"{label} {ms[0]}" + (f"-{ms[-1]}" if len(ms) > 1 else "") for label, ms in collect_spans(labelled)
+    )
+
+
+def collect_spans(labelled: Iterable[tuple[Label, str]]) -> list[tuple[Label, list[str]]]:
+    """Each label with the minutes in a row that have it, of (label, minute)."""
+    return [(label, [minute for _, minute in run]) for label, run in groupby(labelled, key=lambda pair: pair[0])]
 
 
 def describe_misses(outcome: Outcome) -> str:
@@ -55,9 +62,7 @@ def _compare_verdicts(world: World, outcome: Outcome) -> Iterator[str]:
         verdict = outcome.windows[minute].verdict if minute in outcome.windows else "no row"
         if verdict not in world.verdicts[minute]:
             wrong.append((f"{verdict} instead of {' or '.join(world.verdicts[minute])}", minute))
-    runs = groupby(wrong, key=lambda pair: pair[0])
-    for label, run in runs:
-        minutes = [minute for _, minute in run]
+    for label, minutes in collect_spans(wrong):
         reason = outcome.windows[minutes[0]].reason if minutes[0] in outcome.windows else ""
         yield f"{label}: {minutes[0]}-{minutes[-1]}, {len(minutes)} min ({reason})"
     if wrong:
