@@ -86,8 +86,7 @@ def consumer_is_reset_and_dies(world: World) -> None:
     group.reset("08:30", back="10m")
     group.stop("08:30")
     world.expect(good="08:00-08:29", excluded="08:30-08:58", any="08:59-09:00", bad="09:01-")
-    world.expect_miss("open", start="09:00-09:01", cause="not_catching_up")
-    world.expect_mail("08:30")
+    world.expect_miss("open", start="09:00-09:01", cause="not_catching_up", text="08:30")
 
 
 @story(THEME)

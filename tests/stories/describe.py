@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
+from textwrap import fill
 from typing import Any
 
 from tests.stories.all_stories import STORIES
@@ -53,12 +54,16 @@ def render_page() -> str:
 def _render_story(story: Story) -> Iterator[str]:
     world = story.build_world()
     yield f"### {story.title}\n"
-    yield from (f"{text}\n" for text in story.text if not text.startswith("Why:"))
+    yield from (f"{_wrap(text)}\n" for text in story.text if not text.startswith("Why:"))
     if world.sla:
         yield f"SLA: {', '.join(_render_key(name, value) for name, value in world.sla.items())}.\n"
-    yield from (f"- {line}" for line in _render_expectations(world))
+    yield from (_wrap(f"- {line}", indent="  ") for line in _render_expectations(world))
     yield ""
-    yield from (f"{text}\n" for text in story.text if text.startswith("Why:"))
+    yield from (f"{_wrap(text)}\n" for text in story.text if text.startswith("Why:"))
+
+
+def _wrap(text: str, indent: str = "") -> str:
+    return fill(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def _render_key(name: str, value: Any) -> str:
@@ -83,9 +88,8 @@ def _render_expectations(world: World) -> Iterator[str]:
         *(f"A warning of the run names the topic and says “{text}”." for text in world.warnings),
     ]
     yield from texts
-    if world.attainment is not None:
-        low, high = world.attainment
-        yield f"The attainment of the day so far is between {low:.0%} and {high:.0%}."
+    for name, (low, high) in world.figures.items():
+        yield f"The {name} is between {low:.0%} and {high:.0%}."
 
 
 def _render_span(minutes: list[str]) -> str:

@@ -115,4 +115,4 @@ def _step(reader: Reader) -> int:
 def _first_position(group: Group, log: Log, since: int) -> int:
     if isinstance(group.first_position, int):
         return group.first_position
-    return log.end(since) if group.first_position == "end" and log.created < since else log.start(since)
+    return log.end(since) if group.first_position == "end" else log.start(since)

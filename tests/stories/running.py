@@ -48,7 +48,8 @@ class Outcome:
     """As `misses --json` prints them, oldest first."""
     mails: list[EmailMessage] = field(default_factory=list)
     status: dict[str, Any] = field(default_factory=dict)
-    status_text: str = ""
+    """As `status --json` prints it of the SLA."""
+    figures: dict[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def run_stories(folder: Path, worlds: Sequence[World], edges: Sequence[str] = WH
     (folder / "kafka_sla.yml").write_text(write_configuration(worlds))
     log, commits = write_facts(folder, worlds)
     with mailbox(folder / "mails") as box, _smtp(box.port):
-        command = _Command(folder)
+        command = Command(folder)
         printed = command.run("import", "--log-offsets", str(log), "--committed-offsets", str(commits))
         for begin, end in pairwise(edges):
             printed += command.run("run", "--from", begin, "--to", end, "--notify")
@@ -117,7 +118,9 @@ def _smtp(port: int) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class _Command:
+class Command:
+    """`kafka-sla` with the configuration and the store of one folder."""
+
     folder: Path
 
     def run(self, command: str, *arguments: str) -> str:
@@ -130,7 +133,7 @@ class _Command:
         return out.getvalue() + (errors.getvalue() if command == "run" else "")
 
 
-def _read_windows(command: _Command, outcomes: Mapping[str, Outcome]) -> None:
+def _read_windows(command: Command, outcomes: Mapping[str, Outcome]) -> None:
     path = command.folder / "sla_windows.csv"
     command.run("export", "sla_windows", "--from", WHOLE[0], "--to", WHOLE[1], "--output", str(path))
     with path.open(newline="") as file:
@@ -140,6 +143,10 @@ def _read_windows(command: _Command, outcomes: Mapping[str, Outcome]) -> None:
             outcomes[row["sla"]].windows[minute] = window
 
 
-def _read_status(command: _Command, outcomes: Mapping[str, Outcome]) -> None:
-    for row in json.loads(command.run("status", "--json"))["slas"]:
+def _read_status(command: Command, outcomes: Mapping[str, Outcome]) -> None:
+    printed = json.loads(command.run("status", "--json"))
+    for row in printed["slas"]:
         outcomes[row["sla"]].status = row
+        outcomes[row["sla"]].figures["attainment"] = row["attainment"]
+    for row in printed["clusters"]:
+        outcomes[row["cluster"]].figures["coverage"] = row["coverage"]

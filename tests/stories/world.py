@@ -274,7 +274,8 @@ class World:
     reasons: list[tuple[str, str]] = field(default_factory=list)
     status_texts: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    attainment: tuple[float, float] | None = None
+    figures: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Smallest and largest value of `attainment` and `coverage`."""
 
     def set_sla(self, **keys: Any) -> None:
         """Keys of the SLA besides its name, groups and topics; `for_` is `for`."""
@@ -394,5 +395,9 @@ class World:
         self.warnings.append(text)
 
     def expect_attainment(self, low: float, high: float) -> None:
-        """The share of the period that was good lies in between."""
-        self.attainment = (low, high)
+        """The attainment of the day so far lies in between."""
+        self.figures["attainment"] = (low, high)
+
+    def expect_coverage(self, low: float, high: float) -> None:
+        """The share of the time since 07:50 for which `kafka-sla status` calls the cluster covered."""
+        self.figures["coverage"] = (low, high)
