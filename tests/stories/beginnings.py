@@ -297,3 +297,84 @@ def group_is_deleted_and_begins_anew(world: World) -> None:
     group.seek("09:00", 0)
     group.speed("09:00", 100)
     world.expect(good="08:00-08:59, 09:29-", excluded="09:00-09:24", any="09:25-09:28")
+
+
+@story(THEME)
+def late_consumer_is_reset_and_recovers(world: World) -> None:
+    """A dead consumer is reset a little, and comes up
+
+    It stops at 08:10. At 08:40 its offset is set back by a minute, and at 08:45 it comes up and reads a hundred records
+    a second.
+
+    Why: the outage lasts until it has caught up; the reset excuses nothing. Then it has recovered.
+    """
+    group = world.group(world.topic(rate=10))
+    group.stop("08:10")
+    group.reset("08:40", back=600)
+    group.speed("08:45", 100)
+    group.start("08:45")
+    world.expect(good="08:00-08:09, 08:51-", any="08:10-08:11, 08:48-08:50", bad="08:12-08:47")
+    world.expect_miss("recovered", start="08:11-08:12", end="08:48-08:51", cause="stopped")
+
+
+@story(THEME)
+def replay_stalls(world: World) -> None:
+    """A replay makes headway for five minutes and then only keeps pace
+
+    At 08:30 the group is reset to where it was at 07:50. It reads thirty records a second for five minutes, then ten,
+    as many as are written.
+
+    Why: an excuse lasts while the backlog shrinks, and ends a progress deadline after the last headway at the latest.
+    """
+    group = world.group(world.topic(rate=10))
+    group.reset("08:30", back="40m")
+    group.speed("08:30", 30)
+    group.speed("08:35", 10)
+    world.expect(good="08:00-08:29", excluded="08:30-08:58", any="08:59-09:36", bad="09:37-")
+    world.expect_miss("open", start="08:59-09:37", cause="not_catching_up")
+
+
+@story(THEME)
+def resets_again_and_again(world: World) -> None:
+    """A group is reset every ten minutes and never catches up
+
+    From 08:30 on a script sets it back by half an hour each ten minutes. It reads thirty records a second.
+
+    Why: each reset alone would be excused, but a consumer that is never on time is an outage, whoever causes it.
+    """
+    group = world.group(world.topic(rate=10))
+    group.speed("08:29", 30)
+    for minute in range(parse_time("08:30") // MINUTE, parse_time("11:00") // MINUTE, 10):
+        group.reset(format_minute(minute), back="30m")
+    world.expect(good="08:00-08:29", excluded="08:30-08:39", any="08:40-09:41", bad="09:42-")
+    world.expect_miss("open", start="08:40-09:42")
+
+
+@story(THEME)
+def new_group_dies_while_reading_history(world: World) -> None:
+    """A new group reads history for half an hour and then dies
+
+    It begins at 08:10 with the oldest record, reads thirty records a second, and stops at 08:40.
+
+    Why: it did make headway, so it is excused for one more progress deadline; then the outage is reported.
+    """
+    group = world.group(world.topic(rate=10), speed=30, since="08:10", first="start")
+    group.stop("08:40")
+    world.expect(unknown="08:00-08:09", excluded="08:10-08:39", any="08:40-09:10", bad="09:11-")
+    world.expect_miss("open", start="08:40-09:11", cause="not_catching_up or stopped")
+
+
+@story(THEME)
+def grace_period_is_the_limit(world: World) -> None:
+    """A new group makes headway, but the team allows ten minutes only
+
+    It begins at 08:30 with the oldest record and needs 69 minutes. The SLA sets `grace_period: 10m`.
+
+    Why: headway or not, the team wants a new group to be on time after ten minutes.
+    """
+    world.set_sla(steady_state={"grace_period": "10m"})
+    world.group(world.topic(rate=10), speed=40, since="08:30", first="start")
+    world.expect(
+        unknown="08:00-08:29", excluded="08:30-08:38", any="08:39-08:40, 09:37-09:39", bad="08:41-09:36", good="09:40-"
+    )
+    world.expect_miss("recovered", start="08:40-08:41", end="09:37-09:40")

@@ -69,6 +69,8 @@ def _wrap(text: str, indent: str = "") -> str:
 def _render_key(name: str, value: Any) -> str:
     if isinstance(value, list):
         return f"`{name}` from {value[0]['from'][11:16]} to {value[0]['to'][11:16]}"
+    if isinstance(value, dict):
+        return ", ".join(f"`{name}: {{{key}: {inner}}}`" for key, inner in value.items())
     return f"`{name}: {value}`"
 
 

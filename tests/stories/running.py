@@ -60,7 +60,9 @@ class Outcomes:
     printed: str
 
 
-def run_stories(folder: Path, worlds: Sequence[World], edges: Sequence[str] = WHOLE) -> Outcomes:
+def run_stories(
+    folder: Path, worlds: Sequence[World], edges: Sequence[str] = WHOLE, *, notify: bool = True
+) -> Outcomes:
     """Import the facts of all worlds into a new store, run from edge to edge, and read what was published.
 
     Mails go to a mail server of its own; each story's SLA has its own recipient.
@@ -72,7 +74,7 @@ def run_stories(folder: Path, worlds: Sequence[World], edges: Sequence[str] = WH
         command = Command(folder)
         printed = command.run("import", "--log-offsets", str(log), "--committed-offsets", str(commits))
         for begin, end in pairwise(edges):
-            printed += command.run("run", "--from", begin, "--to", end, "--notify")
+            printed += command.run("run", "--from", begin, "--to", end, *(["--notify"] if notify else []))
         outcomes = {world.name: Outcome() for world in worlds}
         for mail in box.mails():
             outcomes[_story_of(mail)].mails.append(mail)

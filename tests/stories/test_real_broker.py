@@ -1,6 +1,7 @@
 """Stories that only a real broker can tell: transactions, deleted records, members, compaction, standby clusters.
 
-A minute of traffic with windows of five seconds; thresholds of six seconds; one live `kafka-sla run` at its end.
+A minute of traffic with windows of five seconds and thresholds of six seconds. `kafka-sla run` measures it twice, live:
+before anything happens, and at the end.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from kafka_sla.text.timestamps import instant_text
 from tests.stories.broker_world import traffic
 from tests.stories.running import Command
 
-ACTS, ENDS = 20, 60
-"""Seconds: when something happens in each story, and when the traffic is measured."""
+FIRST_RUN, ACTS, LAST_RUN = 21, 35, 75
+"""Seconds: when the traffic is measured, and when something happens in each story."""
 STORIES = ("transaction", "deleted", "members", "compacted", "emptied", "standby")
 WINDOW_MS = 5_000
 CONFIGURATION = """
@@ -65,10 +66,11 @@ def estate(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Estate:
         world.delete_records("story-emptied", ACTS)
         world.set_offset("story-standby", "story-standby", 0)
         patch.setenv("AIRFLOW_CONN_KAFKA_STORIES", json.dumps({"conn_type": "kafka", "extra": kafka.client()}))
-        world.sleep_until(ENDS)
-        begin = floor_time(datetime.fromtimestamp(world.started_at, UTC), WINDOW_MS) + timedelta(seconds=10)
-        end = floor_time(datetime.now(UTC), WINDOW_MS)
-        Command(folder).run("run", "--from", instant_text(begin), "--to", instant_text(end))
+        edge = floor_time(datetime.fromtimestamp(world.started_at, UTC), WINDOW_MS) + timedelta(seconds=10)
+        for seconds in (FIRST_RUN, LAST_RUN):
+            world.sleep_until(seconds)
+            begin, edge = edge, floor_time(datetime.now(UTC), WINDOW_MS)
+            Command(folder).run("run", "--from", instant_text(begin), "--to", instant_text(edge))
     return read_estate(folder)
 
 
@@ -108,13 +110,14 @@ def test_a_topic_without_an_assigned_member_is_named_as_left(estate: Estate) -> 
 
 
 def test_a_stop_on_a_compacted_topic_is_visible(estate: Estate) -> None:
-    """Three keys are written again and again; the consumer is gone. Compaction hides how many records waited, not
-    that some do."""
-    assert estate.verdicts["compacted"][-3:] == ["bad"] * 3
+    """Three keys are written again and again; then the consumer is gone. Compaction hides how long records waited, but
+    the healthy time before it is known, and nothing after it looks good."""
+    assert "good" in estate.verdicts["compacted"][:4]
+    assert {"good", "excluded"} & set(estate.verdicts["compacted"][-3:]) == set()
 
 
 def test_an_emptied_quiet_topic_stays_good(estate: Estate) -> None:
-    """Everything was read, then deleted. Nothing is written, and the consumer is alive."""
+    """Everything was read, then deleted. Nothing is written, and the consumer is alive: two equal log ends prove it."""
     assert set(estate.verdicts["emptied"][2:]) == {"good"}
     assert estate.misses["emptied"] == []
 
