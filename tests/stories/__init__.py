@@ -1,1 +1,1 @@
-"""What kafka-sla says about situations that on-call engineers know, told as short stories."""
+"""Scenarios that on-call engineers know, and what kafka-sla must say about each."""

@@ -16,7 +16,8 @@ def late_consumer_steps_back(world: World) -> None:
     Ten records a second are written. From 08:00 on the group reads eight a second. At 08:30, when it is six minutes
     late, one commit is 300 records lower than the one before; then everything continues as before.
 
-    Why: what was late before a step back is late after it. A step back excuses only a consumer that was on time.
+    Why: records that were late before a step back are late after it. A step back begins bootstrapping only if the
+    consumer was on time before it.
     """
     group = world.group(world.topic(rate=10))
     group.speed("08:00", 8)
@@ -32,7 +33,7 @@ def dead_consumer_is_reset(world: World) -> None:
 
     The consumer stops at 08:10. At 08:40 somebody sets its offset back by a minute. The consumer does not come up.
 
-    Why: the records were late before the reset, and nobody reads them after it either.
+    Why: the records were late before the reset, and they are not read after it either. The miss continues.
     """
     group = world.group(world.topic(rate=10))
     group.stop("08:10")
@@ -48,7 +49,7 @@ def consumer_replays_two_hours(world: World) -> None:
     The group is on time until somebody resets it at 10:00 to where it was at 08:00. It reads a hundred records a
     second, and has caught up after about 13 minutes.
 
-    Why: people who replay on purpose do not want an alert about it while the replay makes headway.
+    Why: teams replay on purpose and do not want an alert about it. The replay is excluded while the backlog shrinks.
     """
     group = world.group(world.topic(rate=10))
     group.reset("10:00", back="2h")
@@ -63,8 +64,8 @@ def replay_is_still_running(world: World) -> None:
     At 10:00 the group is reset to where it was at 08:00. It reads thirty records a second while ten are written, so
     it needs an hour, and is still at it when the morning ends.
 
-    Why: an excuse is fine while the backlog shrinks, but people must see that nothing is judged, since when, and when
-    the consumer will have caught up.
+    Why: the replay is excluded while the backlog shrinks. People must be able to see that nothing is judged, since
+    when, why, and when the consumer will have caught up.
     """
     group = world.group(world.topic(rate=10))
     group.reset("10:05", back="2h")
@@ -80,7 +81,8 @@ def consumer_is_reset_and_dies(world: World) -> None:
 
     The group is on time until it is reset at 08:30. Then it reads nothing.
 
-    Why: a reset excuses for the progress deadline (30 minutes) at most. Without headway the excuse ends.
+    Why: after a reset the time is excluded for the progress deadline (30 minutes) at most. Without headway the SLA is
+    judged again.
     """
     group = world.group(world.topic(rate=10))
     group.reset("08:30", back="10m")
@@ -96,7 +98,7 @@ def new_group_reads_history(world: World) -> None:
     It begins at 08:30 with the oldest of 124,000 records and reads forty a second while ten are written. It has caught
     up at 09:39, long after the first progress deadline.
 
-    Why: nobody can read a day of history at once. The excuse lasts as long as the backlog shrinks.
+    Why: a long history takes time to read. It is excluded as long as the backlog shrinks.
     """
     world.group(world.topic(rate=10), speed=40, since="08:30", first="start")
     world.expect(unknown="08:00-08:29", excluded="08:30-09:37", any="09:38-09:39", good="09:40-")
@@ -108,7 +110,8 @@ def new_group_is_too_slow(world: World) -> None:
 
     It begins at 08:10 with the oldest record and reads eight a second while ten are written: it will never catch up.
 
-    Why: excused for the progress deadline, then missed. A consumer that never catches up would be excused forever.
+    Why: the time is excluded for the progress deadline (30 minutes) only. Otherwise a consumer that never catches up
+    would be excluded forever.
     """
     world.group(world.topic(rate=10), speed=8, since="08:10", first="start")
     world.expect(unknown="08:00-08:09", excluded="08:10-08:38", any="08:39-08:40", bad="08:41-")
@@ -121,7 +124,7 @@ def new_group_hangs(world: World) -> None:
 
     Its only commit is at 08:10, at the oldest of many records.
 
-    Why: excused for the progress deadline, then missed. It has never caught up, and makes no headway.
+    Why: the group has never caught up and makes no headway, so after the progress deadline it is judged.
     """
     group = world.group(world.topic(rate=10), speed=1, since="08:10", first="start")
     group.stop("08:10:04")
@@ -130,12 +133,13 @@ def new_group_hangs(world: World) -> None:
 
 
 @story(THEME)
-def dead_before_the_first_look(world: World) -> None:
+def dead_before_the_first_poll(world: World) -> None:
     """A group that is already dead when monitoring begins
 
     Polls from 07:50 on see one position that never moves, far behind the log end.
 
-    Why: an installation in the middle of an outage must not excuse it: a beginning has to make headway.
+    Why: monitoring that is installed in the middle of an outage must find it. A group that is first seen far behind has
+    to make headway like any new group.
     """
     group = world.group(world.topic(rate=10), first=50_000, polled="15s", speed=0)
     group.stop("07:50:10")
@@ -149,7 +153,7 @@ def rebalances_step_back(world: World) -> None:
 
     Every ten minutes a commit is 100 records (ten seconds) lower than the one before. The threshold is a minute.
 
-    Why: a step back that leaves the consumer on time starts nothing.
+    Why: a step back that leaves the consumer on time does not begin bootstrapping.
     """
     group = world.group(world.topic(rate=10))
     for minute in range(parse_time("08:05") // MINUTE, parse_time("11:00") // MINUTE, 10):
@@ -163,7 +167,7 @@ def operator_shifts_within_threshold(world: World) -> None:
 
     At 09:00 the offset is set back by 200 records; the consumer reads them again at once.
 
-    Why: it never was late, so there is nothing to excuse and nothing to report.
+    Why: the consumer was never late, so there is nothing to exclude and nothing to report.
     """
     group = world.group(world.topic(rate=10))
     group.reset("09:00", back=200)
@@ -176,7 +180,7 @@ def poison_record(world: World) -> None:
 
     From 08:10 on the consumer reads on a little, fails, and begins at the same record again, every half minute.
 
-    Why: a consumer that rereads the same records is stuck, however often it commits.
+    Why: a consumer that reads the same records again and again is stuck, even though it commits.
     """
     group = world.group(world.topic(rate=10))
     group.speed("08:10", 8)
@@ -194,7 +198,7 @@ def barely_too_slow(world: World) -> None:
     It reads 19 records a second while 20 are written. The delay grows by three seconds a minute, past the threshold
     of a minute at 08:20, and to eight minutes at the end.
 
-    Why: a slow slide is an outage as much as a crash; it is found when the threshold is passed, not earlier.
+    Why: a slow decline is an outage too. It is reported once the threshold is passed.
     """
     group = world.group(world.topic(rate=20))
     group.speed("08:00", 19)
@@ -208,7 +212,7 @@ def slow_for_a_while(world: World) -> None:
 
     From 08:30 to 08:45 it reads two records a second instead of ten, then a hundred.
 
-    Why: late records are late although the consumer was alive all the time. The miss recovers when it has caught up.
+    Why: the records were late although the consumer was running. The miss recovers once the consumer has caught up.
     """
     group = world.group(world.topic(rate=10))
     group.speed("08:30", 2)
@@ -223,7 +227,7 @@ def dies_and_topic_goes_quiet(world: World) -> None:
 
     The consumer stops at 08:10, the producer at 08:15.
 
-    Why: what was written still waits. That nothing new arrives makes nothing better.
+    Why: the records that were written still wait, even if no new ones arrive.
     """
     topic = world.topic(rate=10)
     world.group(topic).stop("08:10")
@@ -250,7 +254,7 @@ def quiet_topic_silent_group(world: World) -> None:
 
     Many clients commit only when they have read something. The group committed for the last time at 07:50.
 
-    Why: a consumer that has nothing to do is not late, whether or not it shows signs of life.
+    Why: a consumer without anything to read is not late, even if it shows no sign of life.
     """
     world.group(world.topic(rate=0), idle_commits=False)
     world.expect(good="08:00-")
@@ -262,7 +266,7 @@ def skips_to_the_end(world: World) -> None:
 
     It stops at 08:10. At 09:30 its offset is set to the log end (`auto.offset.reset=latest`), and it continues.
 
-    Why: the outage was real until then; afterwards nothing waits.
+    Why: the records waited until the offset was moved. Afterwards nothing waits.
     """
     group = world.group(world.topic(rate=10))
     group.stop("08:10")
@@ -285,13 +289,13 @@ def joins_at_latest(world: World) -> None:
 
 
 @story(THEME)
-def group_is_deleted_and_begins_anew(world: World) -> None:
+def group_is_deleted_and_created_again(world: World) -> None:
     """A group is deleted and created again, and reads everything from the beginning
 
     It stops at 09:00, and comes back at once with the oldest record. It reads a hundred records a second and needs
     about 26 minutes for 142,000 records.
 
-    Why: a fresh start after being on time is a beginning. It is excused while it makes headway.
+    Why: a consumer that was on time and starts over is bootstrapping. The time is excluded while it makes headway.
     """
     group = world.group(world.topic(rate=10))
     group.seek("09:00", 0)
@@ -306,7 +310,7 @@ def late_consumer_is_reset_and_recovers(world: World) -> None:
     It stops at 08:10. At 08:40 its offset is set back by a minute, and at 08:45 it comes up and reads a hundred records
     a second.
 
-    Why: the outage lasts until it has caught up; the reset excuses nothing. Then it has recovered.
+    Why: the outage lasts until the consumer has caught up. The reset does not end it.
     """
     group = world.group(world.topic(rate=10))
     group.stop("08:10")
@@ -324,7 +328,8 @@ def replay_stalls(world: World) -> None:
     At 08:30 the group is reset to where it was at 07:50. It reads thirty records a second for five minutes, then ten,
     as many as are written.
 
-    Why: an excuse lasts while the backlog shrinks, and ends a progress deadline after the last headway at the latest.
+    Why: the replay is excluded while the backlog shrinks, and until a progress deadline after the last headway at the
+    latest.
     """
     group = world.group(world.topic(rate=10))
     group.reset("08:30", back="40m")
@@ -340,7 +345,7 @@ def resets_again_and_again(world: World) -> None:
 
     From 08:30 on a script sets it back by half an hour each ten minutes. It reads thirty records a second.
 
-    Why: each reset alone would be excused, but a consumer that is never on time is an outage, whoever causes it.
+    Why: each reset alone could be excluded, but a consumer that is never on time is an outage.
     """
     group = world.group(world.topic(rate=10))
     group.speed("08:29", 30)
@@ -356,7 +361,8 @@ def new_group_dies_while_reading_history(world: World) -> None:
 
     It begins at 08:10 with the oldest record, reads thirty records a second, and stops at 08:40.
 
-    Why: it did make headway, so it is excused for one more progress deadline; then the outage is reported.
+    Why: the group made headway until it died, so it is excluded for one more progress deadline. Then the outage is
+    reported.
     """
     group = world.group(world.topic(rate=10), speed=30, since="08:10", first="start")
     group.stop("08:40")
@@ -370,7 +376,7 @@ def grace_period_is_the_limit(world: World) -> None:
 
     It begins at 08:30 with the oldest record and needs 69 minutes. The SLA sets `grace_period: 10m`.
 
-    Why: headway or not, the team wants a new group to be on time after ten minutes.
+    Why: `grace_period` is the longest time that is excluded, with or without headway.
     """
     world.set_sla(steady_state={"grace_period": "10m"})
     world.group(world.topic(rate=10), speed=40, since="08:30", first="start")

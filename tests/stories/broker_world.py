@@ -40,7 +40,7 @@ class Traffic:
 
         def work() -> None:
             producer, number = Producer(self.client | {"linger.ms": 5}), 0
-            while self._goes_on(until):
+            while self._is_running(until):
                 producer.produce(topic, b"value", keys[number % len(keys)])
                 producer.poll(0)
                 number += 1
@@ -79,7 +79,7 @@ class Traffic:
 
     def _consume(self, consumer: Consumer, until: float) -> None:
         next_commit = self.seconds + COMMITS_EVERY
-        while self._goes_on(until):
+        while self._is_running(until):
             consumer.poll(0.1)
             if self.seconds >= next_commit and consumer.assignment():
                 known = [p for p in consumer.position(consumer.assignment()) if p.offset >= 0]
@@ -127,7 +127,7 @@ class Traffic:
         if self._errors:
             raise self._errors[0]
 
-    def _goes_on(self, until: float) -> bool:
+    def _is_running(self, until: float) -> bool:
         return not self._ended.is_set() and self.seconds < until
 
     def _wait(self, when: float) -> None:

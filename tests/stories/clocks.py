@@ -15,7 +15,8 @@ def producer_clock_ahead(world: World) -> None:
 
     Record timestamps are an hour in the future. The consumer is healthy. The log end is polled each 15 seconds.
 
-    Why: timestamps are claims, polls of the log end are facts. The facts suffice to see that nothing is late.
+    Why: timestamps are what producers say; polls of the log end are what was observed. The polls are enough to show
+    that nothing is late.
     """
     world.group(world.topic(rate=10, stamp_skew="1h"))
     world.expect(good="08:00-")
@@ -28,7 +29,7 @@ def producer_clock_ahead_consumer_dies(world: World) -> None:
 
     It stops at 08:30.
 
-    Why: a record has been waiting since the log end was first seen behind it, whatever its timestamp claims.
+    Why: a record has been waiting since a poll first saw it in the log, whatever its timestamp says.
     """
     world.group(world.topic(rate=10, stamp_skew="1h")).stop("08:30")
     world.expect(good="08:00-08:29", any="08:30-08:31", bad="08:32-")
@@ -41,7 +42,8 @@ def producer_clock_behind(world: World) -> None:
 
     The producer's clock is an hour behind, or it sends records that it has kept for an hour. The consumer is healthy.
 
-    Why: the consumer is judged from when a record was appended. How old records were by then is a figure of its own.
+    Why: the consumer is judged from the time at which a record was appended. How old records were at that time is a
+    separate figure.
     """
     world.group(world.topic(rate=10, stamp_skew="-1h"))
     world.expect(good="08:00-")
@@ -53,7 +55,7 @@ def old_records_consumer_dies(world: World) -> None:
 
     It stops at 08:30.
 
-    Why: the records of 08:30 and later wait, which is the consumer's fault; the hour before is not.
+    Why: the wait since 08:30 is due to the consumer. The hour before the records reached Kafka is not.
     """
     world.group(world.topic(rate=10, stamp_skew="-1h")).stop("08:30")
     world.expect(good="08:00-08:29", any="08:30-08:31", bad="08:32-")
@@ -66,7 +68,8 @@ def end_to_end_sla_with_old_records(world: World) -> None:
 
     Records are an hour old when they reach Kafka. The SLA says `latency_from: created`.
 
-    Why: the team wants to hear of lateness wherever it arises. The cause says that the consumer is not to blame.
+    Why: the team wants to know about late records wherever the delay arises. The cause says that the records were late
+    before the consumer could read them.
     """
     world.set_sla(latency_from="created")
     world.group(world.topic(rate=10, stamp_skew="-1h"))
@@ -80,7 +83,7 @@ def seconds_as_milliseconds(world: World) -> None:
 
     All timestamps are of January 1970. The consumer is healthy.
 
-    Why: impossible timestamps are ignored, and the run names the topic.
+    Why: impossible timestamps are ignored, and a warning names the topic.
     """
     world.group(world.topic(rate=10, epoch_stamps=True))
     world.expect(good="08:00-")
@@ -102,12 +105,12 @@ def seconds_as_milliseconds_consumer_dies(world: World) -> None:
 
 @story(THEME)
 def second_observer_ahead(world: World) -> None:
-    """A second observer, whose clock is 0.3 seconds ahead, looks once
+    """A second observer, whose clock is 0.3 seconds ahead, polls once
 
     Fifty records a second are written; from 08:10 on the consumer reads 45. At 08:30 a second tool reads a log end
     that is a few records lower than its neighbour's.
 
-    Why: observations that differ by less than what is written within the difference of the clocks agree. The topic
+    Why: two polls agree if they differ by no more than what is written within the difference of their clocks. The topic
     was not created again, and the miss is not over.
     """
     world.group(world.topic(rate=50)).speed("08:10", 45)
@@ -119,11 +122,11 @@ def second_observer_ahead(world: World) -> None:
 
 @story(THEME)
 def two_observers_all_day(world: World) -> None:
-    """Two observers look all morning, one of them 20 milliseconds ahead
+    """Two observers poll all morning, one of them 20 milliseconds ahead
 
     Both poll each 15 seconds. The consumer is healthy until it stops at 09:00.
 
-    Why: two samplers do no harm, neither to a healthy consumer nor to the detection of a dead one.
+    Why: a second observer changes nothing, neither for a healthy consumer nor for the detection of a dead one.
     """
     world.group(world.topic(rate=50)).stop("09:00")
     world.observer("15s")
@@ -138,7 +141,7 @@ def observer_clock_steps_back(world: World) -> None:
 
     At 09:00 NTP corrects it. Log ends seem to be reached 30 seconds earlier than before. The consumer is healthy.
 
-    Why: a correction of a clock is neither an outage nor a new topic.
+    Why: the correction of a clock is neither an outage nor a new topic.
     """
     world.group(world.topic(rate=10))
     world.observer("15s", ahead="30s").set_clock("09:00", "0s")
@@ -151,7 +154,7 @@ def observer_clock_steps_forward(world: World) -> None:
 
     From 09:00 on it is ahead of the brokers' clocks. The consumer is healthy.
 
-    Why: commits seem to be ahead of the log end by what is written in 30 seconds. That is no lateness.
+    Why: commits seem to be ahead of the log end by what is written in 30 seconds. That does not make any record late.
     """
     world.group(world.topic(rate=10))
     world.observer("15s").set_clock("09:00", "30s")
@@ -164,7 +167,7 @@ def monitor_is_blind(world: World) -> None:
 
     The monitoring host is down from 08:40 to 09:40. The consumer is healthy all the time.
 
-    Why: a blind monitor says so. Unknown is neither good nor bad, and nobody is woken. Covered means known.
+    Why: time without facts is unknown: neither good nor bad, and no mail is sent. It does not count as covered.
     """
     world.group(world.topic(rate=10), polled="15s")
     world.go_blind("08:40", "09:40")
@@ -178,7 +181,7 @@ def dies_while_monitor_is_blind(world: World) -> None:
 
     The monitoring host is down from 08:40 to 09:40; the consumer dies at 08:50.
 
-    Why: when the monitor can see again, the records have certainly waited for a minute soon after.
+    Why: a minute after the first poll, the unread records have certainly waited for longer than the threshold.
     """
     world.group(world.topic(rate=10), polled="15s").stop("08:50")
     world.go_blind("08:40", "09:40")
@@ -192,7 +195,7 @@ def sample_says_zero(world: World) -> None:
 
     Positions are polled each 15 seconds. At 08:30 one poll says 0; the next one is back where it was.
 
-    Why: nobody reads 127,000 records in 15 seconds. One contradicted observation changes nothing.
+    Why: a consumer cannot read 127,000 records in 15 seconds. A single contradicted poll changes nothing.
     """
     group = world.group(world.topic(rate=10), polled="15s")
     group.commit_once("08:29:59", offset=0)
@@ -207,7 +210,8 @@ def two_programs_one_group(world: World) -> None:
     From 08:20 on a second program, started by mistake with the same `group.id` and fixed partitions, commits positions
     that are five minutes older. Both commit each five seconds.
 
-    Why: nobody can tell which position is true. Unknown, with a question to the team; never excluded, never good.
+    Why: the facts do not show which position is true. The time is unknown, and the reason asks whether two programs use
+    the group. It is never excluded and never good.
     """
     topic = world.topic(rate=10)
     world.group(topic)
@@ -222,8 +226,8 @@ def polled_each_five_minutes(world: World) -> None:
 
     Neither the log of commits nor samples are there. The threshold is a minute. The consumer dies at 09:00.
 
-    Why: five minutes between polls cannot show a minute, so healthy time is unknown. The outage is found, because no
-    poll shows anything that may have been good.
+    Why: polls every five minutes cannot show that a threshold of a minute was met, so healthy time is unknown. The
+    outage is found, because the position never moves.
     """
     group = world.group(world.topic(rate=10), polled="5m")
     group.stop("09:00")
@@ -237,7 +241,7 @@ def exporter_with_holes(world: World) -> None:
 
     Log ends are missing then; every commit is known. The consumer is healthy.
 
-    Why: holes make windows unknown at most. They are no outage.
+    Why: missing polls make windows unknown at most. They are not an outage.
     """
     world.group(world.topic(rate=10))
     observer = world.observer("15s")
@@ -254,7 +258,7 @@ def consumer_pauses_three_minutes(world: World) -> None:
     The log end is polled each 30 seconds only, and the threshold is 30 seconds, so that windows in between may be
     unknown. `for` is five minutes.
 
-    Why: five minutes were never bad in a row, and 17 of 20 may have been good. No miss.
+    Why: there were never five bad minutes in a row, and 17 of each 20 minutes may have been good.
     """
     world.set_sla(max_latency="30s")
     group = world.group(world.topic(rate=5), commits="10s", phase="3s")

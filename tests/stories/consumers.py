@@ -15,7 +15,7 @@ def flink_checkpoints(world: World) -> None:
 
     The threshold is three minutes.
 
-    Why: a record counts as read when it is committed. A minute of that is within three.
+    Why: a record counts as read when it is committed, within a minute here.
     """
     world.set_sla(max_latency="3m")
     world.group(world.topic(rate=10), commits="60s")
@@ -29,7 +29,7 @@ def flink_restores_a_savepoint(world: World) -> None:
     It commits each minute. It stops at 08:30, and at 08:34 it continues from five minutes before, at a hundred records
     a second. The threshold is three minutes.
 
-    Why: records did wait for longer than three minutes, but not for five minutes in a row (`for`).
+    Why: records waited for longer than three minutes, but for less than five minutes in a row (`for`).
     """
     world.set_sla(max_latency="3m")
     group = world.group(world.topic(rate=10), commits="60s")
@@ -46,7 +46,7 @@ def flink_checkpoints_fail(world: World) -> None:
 
     The job reads on, but no checkpoint has completed since 08:30, so nothing is committed.
 
-    Why: after a crash everything since 08:30 would be processed again. What is not committed is not done.
+    Why: after a crash everything since 08:30 would be processed again. Records count as read when they are committed.
     """
     world.set_sla(max_latency="3m")
     world.group(world.topic(rate=10), commits="60s").stop("08:30")
@@ -60,8 +60,8 @@ def commits_rarer_than_threshold(world: World) -> None:
 
     The consumer is healthy, and commits each 60 seconds.
 
-    Why: half of each minute's records are committed later than 30 seconds, always. The threshold can neither be met
-    nor shown to be met, and the miss says so instead of sending people to look for a fault.
+    Why: half of each minute's records are committed later than 30 seconds. The threshold can be neither met nor shown
+    to be met, and the miss says so.
     """
     world.set_sla(max_latency="30s")
     world.group(world.topic(rate=10), commits="60s")
@@ -75,7 +75,7 @@ def connect_rebalances(world: World) -> None:
 
     All tasks stop for 40 seconds each time. The threshold is two minutes.
 
-    Why: rebalances are part of normal life, and nothing waits for longer than allowed.
+    Why: no record waits for longer than the threshold.
     """
     world.set_sla(max_latency="2m")
     group = world.group(world.topic(rate=10, partitions=3), commits="10s")
@@ -90,7 +90,7 @@ def connect_sink_is_paused(world: World) -> None:
 
     From 09:00 to 09:30 nothing is read or committed; then it catches up in a minute.
 
-    Why: to those who wait for the data a pause is an outage. Who pauses on purpose plans maintenance.
+    Why: for those who wait for the data a pause is an outage. A team that pauses on purpose can plan `maintenance`.
     """
     group = world.group(world.topic(rate=10), commits="10s")
     group.pause("09:00", "09:30")
@@ -104,7 +104,7 @@ def paused_but_committing(world: World) -> None:
 
     From 09:00 to 09:20 it polls, commits the same position again and again, and reads nothing.
 
-    Why: alive but stuck. Heartbeats and commits are no progress.
+    Why: the consumer is running but stuck. Commits without progress do not make it healthy.
     """
     group = world.group(world.topic(rate=10))
     group.speed("09:00", 0)
@@ -119,7 +119,7 @@ def streams_commit_interval(world: World) -> None:
 
     The threshold is a minute.
 
-    Why: 30 seconds to commit and 15 seconds between polls of the log end stay within a minute.
+    Why: 30 seconds until the commit and 15 seconds between polls of the log end add up to less than a minute.
     """
     world.group(world.topic(rate=10, partitions=2), commits="30s")
     world.expect(good="08:00-")
@@ -131,7 +131,7 @@ def streams_standby_takes_over(world: World) -> None:
 
     Two of four partitions are not read for 45 seconds (the session timeout) at 08:40.
 
-    Why: the threshold of two minutes allows it.
+    Why: no record waits for longer than the threshold of two minutes.
     """
     world.set_sla(max_latency="2m")
     group = world.group(world.topic(rate=10, partitions=4), commits="30s")
@@ -146,7 +146,7 @@ def spark_batches(world: World) -> None:
 
     Batches take 45 seconds. The one of 09:00 takes ten minutes. The threshold is two minutes.
 
-    Why: ten minutes are an outage of eight; the batches before and after are on time.
+    Why: records waited for ten minutes, eight more than allowed. The batches before and after are on time.
     """
     world.set_sla(max_latency="2m")
     group = world.group(world.topic(rate=10), commits="45s")
@@ -161,7 +161,7 @@ def debezium_snapshot(world: World) -> None:
 
     From 08:30 to 08:40 a hundred records a second are written instead of ten. The consumer can read forty.
 
-    Why: records are late, and the cause is the burst: people look at the source, not for a slow consumer.
+    Why: the records are late, and the cause is the burst: the team should look at the source.
     """
     topic = world.topic(rate=10)
     world.group(topic, speed=40)
@@ -194,7 +194,7 @@ def nightly_batch(world: World) -> None:
     At 08:30 54,000 records arrive at once. The consumer reads a hundred a second and needs ten minutes. The threshold
     is 15 minutes.
 
-    Why: the lag is large, but nothing is late.
+    Why: the lag is large, but no record is late.
     """
     world.set_sla(max_latency="15m")
     topic = world.topic(rate=10)
@@ -209,7 +209,7 @@ def hourly_loader(world: World) -> None:
 
     The threshold is two hours.
 
-    Why: rare commits are fine where the threshold allows for them. Two hours without sign of life are no outage.
+    Why: a commit an hour is enough for a threshold of two hours.
     """
     world.set_sla(max_latency="2h")
     world.group(world.topic(rate=10), commits="1h", phase="5m")
@@ -222,7 +222,7 @@ def hourly_loader_fails(world: World) -> None:
 
     It commits at 08:00, then no more. The threshold is 90 minutes.
 
-    Why: at 09:30 the first record has waited for 90 minutes.
+    Why: at 09:30 the first unread record has waited for 90 minutes.
     """
     world.set_sla(max_latency="90m")
     group = world.group(world.topic(rate=10), commits="1h", phase="10m")
@@ -238,8 +238,8 @@ def blue_green_cutover(world: World) -> None:
     At 08:30 the blue group stops and the green one continues at the end of the log. Blue's offsets remain. The SLA
     names both groups.
 
-    Why: records still wait for blue, as far as anybody can tell. Once its offsets are deleted, or the SLA no longer
-    names it, this is over.
+    Why: records still wait for the blue group, as far as Kafka's offsets show. Deleting its offsets, or removing it
+    from the SLA, ends the miss.
     """
     topic = world.topic(rate=10)
     world.group(topic, suffix=".blue").stop("08:30")
@@ -254,7 +254,7 @@ def green_group_joins(world: World) -> None:
 
     The green group begins at 08:30 with the oldest record and reads 200 records a second: eleven minutes.
 
-    Why: unknown before it exists, excused while it catches up, judged from then on.
+    Why: the group is unknown before its first commit, excluded while it catches up, and judged from then on.
     """
     world.group(world.topic(rate=10), since="08:30", first="start", speed=200)
     world.expect(unknown="08:00-08:29", excluded="08:30-08:39", any="08:40-08:42", good="08:43-")
@@ -266,7 +266,7 @@ def autoscaled_group(world: World) -> None:
 
     Each five minutes a rebalance stops all six partitions for twenty seconds.
 
-    Why: nothing waits for longer than a minute.
+    Why: no record waits for longer than a minute.
     """
     group = world.group(world.topic(rate=10, partitions=6))
     for start in range(parse_time("08:00") // MINUTE, parse_time("11:00") // MINUTE, 5):
@@ -280,7 +280,7 @@ def scaled_to_zero(world: World) -> None:
 
     Nothing is written from 08:20 to 09:20, and no consumer runs from 08:25 on. It comes back at 09:20:20.
 
-    Why: no members and no commits are fine as long as nothing waits.
+    Why: a group without members and commits is fine while nothing waits.
     """
     topic = world.topic(rate=10)
     group = world.group(topic)
@@ -313,7 +313,7 @@ def leaders_move(world: World) -> None:
 
     At 09:00 the log ends are not known for a minute, and nothing is read for 30 seconds.
 
-    Why: a short pause within the threshold. The minute without log ends may be unknown.
+    Why: the pause is shorter than the threshold. The minute without log ends may be unknown.
     """
     world.group(world.topic(rate=10, partitions=2)).pause("09:00", "09:00:30")
     world.observer("15s").fail("08:59:50", "09:00:50")
@@ -326,7 +326,7 @@ def retry_topic(world: World) -> None:
 
     One record is written at 10:00 and read at once. The group commits only when it has read something.
 
-    Why: two silent hours are not an outage.
+    Why: two hours without commits are not an outage if nothing was written.
     """
     topic = world.topic(rate=0)
     world.group(topic, idle_commits=False)
@@ -335,12 +335,12 @@ def retry_topic(world: World) -> None:
 
 
 @story(THEME)
-def retry_record_is_ignored(world: World) -> None:
-    """A dead-letter topic gets one record that nobody reads
+def retry_record_is_not_read(world: World) -> None:
+    """A dead-letter topic gets one record that is not read
 
     It is written at 09:00. The consumer has been dead since 08:30, unnoticed because nothing waited.
 
-    Why: one record is enough: it may be a customer's order.
+    Why: a single late record is a late record.
     """
     topic = world.topic(rate=0)
     world.group(topic).stop("08:30")
@@ -355,7 +355,7 @@ def delayed_retries(world: World) -> None:
 
     It reads each record 15 minutes after it was written. The threshold is 20 minutes.
 
-    Why: the threshold says what the team allows.
+    Why: the threshold allows the delay.
     """
     world.set_sla(max_latency="20m")
     world.group(world.topic(rate=10), first=100_000 - 15 * 600, speed=10)
@@ -368,7 +368,8 @@ def commits_last_offset(world: World) -> None:
 
     Nothing is written after 08:20. Everything is processed, yet one record seems to wait forever.
 
-    Why: from outside this looks like one unread record, so it is missed; but the cause names what it probably is.
+    Why: the offsets look like one unread record, so the SLA is missed. The cause says that exactly one record has been
+    waiting since the topic became quiet.
     """
     topic = world.topic(rate=1)
     world.group(topic, offset_error=-1)
@@ -383,7 +384,7 @@ def commits_last_offset_allowed(world: World) -> None:
 
     One record may wait for as long as it likes.
 
-    Why: the team knows its client, and says so once.
+    Why: the team knows that its client commits this way.
     """
     world.set_sla(allowed_lag=1)
     topic = world.topic(rate=1)

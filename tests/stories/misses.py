@@ -14,7 +14,7 @@ def outage_and_recovery(world: World) -> None:
 
     It stops at 08:30:30 and comes back at 09:00.
 
-    Why: this is the plain case. One mail when it is missed, one when it has recovered.
+    Why: one mail is sent when the SLA is missed and one when it has recovered.
     """
     group = world.group(world.topic(rate=10))
     group.pause("08:30:30", "09:00")
@@ -29,7 +29,7 @@ def just_long_enough(world: World) -> None:
 
     The consumer stops at 08:30:30 and is back at 08:35.
 
-    Why: `for` is the shortest time that is reported.
+    Why: bad time that is as long as `for` is a miss.
     """
     world.group(world.topic(rate=10)).pause("08:30:30", "08:35")
     world.expect(good="08:00-08:30, 08:36-", bad="08:31-08:35")
@@ -42,7 +42,7 @@ def just_too_short(world: World) -> None:
 
     The consumer stops at 08:30:30 and is back at 08:34.
 
-    Why: the minutes count against the objective, but nobody is woken.
+    Why: the bad minutes count against the objective, but no mail is sent.
     """
     world.group(world.topic(rate=10)).pause("08:30:30", "08:34")
     world.expect(good="08:00-08:30, 08:35-", bad="08:31-08:34")
@@ -54,7 +54,7 @@ def blips_every_half_hour(world: World) -> None:
 
     Deployments stop the consumer for two minutes at 08:15:30, 08:45:30 and so on.
 
-    Why: the error budget shows it. None of it is long enough for a miss, and good time lies in between.
+    Why: the bad minutes spend error budget. None of them last long enough for a miss, and good time lies in between.
     """
     group = world.group(world.topic(rate=10))
     for hour in ("08", "09", "10"):
@@ -71,7 +71,7 @@ def two_outages(world: World) -> None:
 
     The consumer is down from 08:30:30 to 08:45 and from 09:30:30 to 09:45.
 
-    Why: each is a miss of its own, with a mail when it begins and one when it ends.
+    Why: each is a miss of its own, with a mail when it opens and one when it recovers.
     """
     group = world.group(world.topic(rate=10))
     group.pause("08:30:30", "08:45")
@@ -87,7 +87,7 @@ def exactly_at_the_threshold(world: World) -> None:
 
     One record is written each ten minutes and committed a minute later to the second.
 
-    Why: within a minute includes a minute. What cannot be told apart is unknown, never bad.
+    Why: a latency of exactly `max_latency` is allowed. Where the bounds allow both, the window is unknown.
     """
     topic = world.topic(rate=0)
     group = world.group(topic, idle_commits=False, phase="0s")
@@ -104,7 +104,7 @@ def commits_just_below_the_threshold(world: World) -> None:
 
     Log ends are polled each 15 seconds, so the bounds of the latency lie on both sides of the threshold.
 
-    Why: good or unknown; nothing is certainly late.
+    Why: no record is certainly late.
     """
     world.group(world.topic(rate=10), commits="50s")
     world.expect(good_or_unknown="08:00-")
@@ -116,7 +116,7 @@ def maintenance_during_a_miss(world: World) -> None:
 
     The consumer stops at 08:10:30. Maintenance is planned from 09:00 to 09:30; the consumer is back at 09:10.
 
-    Why: the miss ends at 09:00 because nobody judges the time after it. It has not recovered then.
+    Why: the miss ends at 09:00 because time in maintenance is not judged. It had not recovered by then.
     """
     world.set_sla(maintenance=[{"from": "2025-03-04T09:00:00Z", "to": "2025-03-04T09:30:00Z", "reason": "upgrade"}])
     world.group(world.topic(rate=10)).pause("08:10:30", "09:10")
@@ -131,7 +131,7 @@ def miss_outlives_maintenance(world: World) -> None:
 
     The consumer stops at 08:10:30 and never comes back. Maintenance is planned from 09:00 to 09:30.
 
-    Why: it is the same outage before and after the maintenance, and one miss.
+    Why: it is the same outage before and after the maintenance, so it is one miss.
     """
     world.set_sla(maintenance=[{"from": "2025-03-04T09:00:00Z", "to": "2025-03-04T09:30:00Z", "reason": "upgrade"}])
     world.group(world.topic(rate=10)).stop("08:10:30")
@@ -145,7 +145,7 @@ def planned_maintenance(world: World) -> None:
 
     It is down from 09:05 to 09:25. Maintenance is planned from 09:00 to 09:30.
 
-    Why: planned is planned. Nothing is reported.
+    Why: planned maintenance is excluded, so nothing is reported.
     """
     world.set_sla(maintenance=[{"from": "2025-03-04T09:00:00Z", "to": "2025-03-04T09:30:00Z"}])
     world.group(world.topic(rate=10)).pause("09:05", "09:25")
@@ -158,7 +158,7 @@ def topic_is_recreated_during_a_miss(world: World) -> None:
 
     The consumer stops at 08:10:30. The topic is gone from 08:50 to 08:51; at 08:55 the consumer reads the new one.
 
-    Why: the records that were late are gone, and were never read. The miss is over without having recovered.
+    Why: the late records are gone and were never read. The miss is no longer judged; it has not recovered.
     """
     topic = world.topic(rate=10)
     group = world.group(topic)
@@ -176,8 +176,8 @@ def records_objective_in_an_outage(world: World) -> None:
 
     From 10:00 on nothing is read; until then everything was on time.
 
-    Why: waiting records are late as soon as they are due, not when they are read. About a third of the day's records
-    are late so far.
+    Why: waiting records are late as soon as they are due, not when they are read. About a third of the records that
+    were due so far are late.
     """
     world.set_sla(objective_of="records")
     world.group(world.topic(rate=10)).stop("10:00")
@@ -192,7 +192,7 @@ def records_objective_with_lost_records(world: World) -> None:
 
     Records are kept for 30 minutes. The consumer is down from 09:00 to 10:30.
 
-    Why: records that retention removed unread are late, too: 90 of about 190 minutes' records.
+    Why: records that retention removed unread are late too: those of 90 out of 190 minutes.
     """
     world.set_sla(objective_of="records")
     topic = world.topic(rate=10)
@@ -209,7 +209,7 @@ def bad_minutes_without_for(world: World) -> None:
 
     `for` is one minute. The consumer is down from 09:00:30 to 09:02.
 
-    Why: the shortest possible miss.
+    Why: with `for: 1m` every bad minute is a miss.
     """
     world.set_sla(for_="1m")
     world.group(world.topic(rate=10)).pause("09:00:30", "09:02")

@@ -9,12 +9,12 @@ THEME = "Partitions and topics"
 
 
 @story(THEME)
-def partition_nobody_reads(world: World) -> None:
+def partition_without_reader(world: World) -> None:
     """A new partition that the group never reads
 
     The topic gets a second partition at 08:10, with ten records a second. The group continues with the first only.
 
-    Why: the SLA is about every record of the topic. The records of the new partition wait for somebody who never comes.
+    Why: the SLA covers every record of the topic, and the records of the new partition are never read.
     """
     topic = world.topic(rate=10)
     world.group(topic, partitions=(0,))
@@ -30,7 +30,7 @@ def partition_read_once(world: World) -> None:
 
     The topic gets a second partition at 08:10. The group commits offset 50 of it at 08:10:10, and never again.
 
-    Why: one commit is no reason to look away.
+    Why: a single commit does not begin a new excluded time: the partition's records have been late since 08:11.
     """
     topic = world.topic(rate=10)
     group = world.group(topic)
@@ -48,7 +48,7 @@ def expansion_is_noticed(world: World) -> None:
     The topic gets two more partitions at 08:30. Consumers refresh metadata each five minutes by default, so the group
     begins to read them at 08:34, from their first record on.
 
-    Why: those records did wait, but for less than five minutes in a row: no miss.
+    Why: the records waited, but for less than five minutes in a row, so no miss opens.
     """
     topic = world.topic(rate=10)
     world.group(topic, partitions=(0,))
@@ -62,9 +62,10 @@ def expansion_is_noticed(world: World) -> None:
 def expansion_starts_at_the_end(world: World) -> None:
     """New partitions are read from their end on
 
-    As above, but with `auto.offset.reset=latest`: the first 2,400 records of each new partition are never read.
+    The topic gets a second partition at 08:30. The group begins to read it at 08:34 with `auto.offset.reset=latest`, so
+    the first 2,400 records are never read.
 
-    Why: nobody will ever read them, so they do not wait. Afterwards everything is on time.
+    Why: the skipped records will never be read, so they do not wait. Afterwards everything is on time.
     """
     topic = world.topic(rate=10)
     world.group(topic, partitions=(0,))
@@ -80,7 +81,8 @@ def one_partition_bootstraps(world: World) -> None:
 
     Eleven partitions are read on time. The twelfth has a backlog of a week and catches up slowly, but steadily.
 
-    Why: the eleven are judged. That the twelfth is not, since when and why must be seen wherever the SLA is shown.
+    Why: the eleven are judged. Wherever the SLA is shown, it must be visible that the twelfth is not judged, since
+    when, and why.
     """
     topic = world.topic(rate=10, partitions=12)
     world.group(topic, partitions=tuple(range(11)))
@@ -109,7 +111,7 @@ def hot_partition(world: World) -> None:
 
     From 08:30 to 08:50 partition 1 gets a hundred records a second; a consumer can read thirty.
 
-    Why: the records of the hot key are late, however well the other partitions do.
+    Why: the records of the busy partition are late, although the other partitions are on time.
     """
     topic = world.topic(rate=10, partitions=3)
     group = world.group(topic, speed=30)
@@ -126,7 +128,7 @@ def canary_reads_one_partition(world: World) -> None:
 
     Its SLA says `partitions: committed`.
 
-    Why: the team has said that the others are none of its business.
+    Why: the team has declared that it reads some partitions only.
     """
     world.set_sla(partitions="committed")
     world.group(world.topic(rate=10, partitions=4), partitions=(2,))
@@ -139,8 +141,8 @@ def canary_without_the_key(world: World) -> None:
 
     It reads one of four partitions. Nothing says that this is on purpose.
 
-    Why: a partition that nobody reads is an outage until somebody says otherwise. Nothing has been seen to be read
-    there since monitoring began, so it is excused for the progress deadline first.
+    Why: a partition that is not read is an outage unless the SLA says otherwise. Its time is excluded for the progress
+    deadline first, because it has had no reader since monitoring began.
     """
     world.group(world.topic(rate=10, partitions=4), partitions=(2,))
     world.expect(any="08:00-08:20", bad="08:21-")
@@ -153,7 +155,7 @@ def idle_partition_without_position(world: World) -> None:
 
     Three of four partitions are read. Nothing was ever written to the fourth.
 
-    Why: clients commit nothing where there is nothing to read. No record waits there.
+    Why: clients commit nothing where there is nothing to read, and no record waits there.
     """
     topic = world.topic(rate=10, partitions=3)
     topic.add_partition("07:50", 0)
@@ -168,7 +170,7 @@ def old_partition_without_position(world: World) -> None:
     The fourth partition holds records from before the group began, and gets no new ones. The group uses
     `auto.offset.reset=latest` and commits only where it reads.
 
-    Why: older records were never the group's duty.
+    Why: records from before the group began are not the group's to read.
     """
     topic = world.topic(rate=10, partitions=4)
     topic.rate("07:50", 0, partition=3)
@@ -182,7 +184,8 @@ def topic_that_was_left(world: World) -> None:
 
     From 08:30 on it reads only one topic. The other still gets records, and the group's old offset remains.
 
-    Why: this may be the outage. Whoever left on purpose excludes the topic, or deletes the group's offsets for it.
+    Why: this may be the outage. A team that left the topic on purpose excludes it from the SLA, or deletes the group's
+    offsets for it.
     """
     kept, left = world.topic(rate=10), world.topic(rate=10, suffix=".left")
     world.group(kept)
@@ -197,7 +200,7 @@ def topic_is_recreated(world: World) -> None:
 
     It is gone from 08:30 to 08:31. The consumer begins at offset 0 of the new topic.
 
-    Why: offsets of the two topics do not compare, so a few minutes are unknown; no record is late.
+    Why: offsets of the two topics cannot be compared, so a few minutes are unknown. No record is late.
     """
     topic = world.topic(rate=10)
     group = world.group(topic)
@@ -212,8 +215,7 @@ def topic_is_recreated_while_dead(world: World) -> None:
 
     The consumer stops at 08:10. The topic is gone from 08:40 to 08:41, and the consumer does not come back.
 
-    Why: the old records are gone, so they are judged no more; but nothing has recovered, and the new topic's records
-    are not read either.
+    Why: the old records are gone and no longer judged, but nothing has recovered: the new topic is not read either.
     """
     topic = world.topic(rate=10)
     world.group(topic).stop("08:10")
@@ -262,7 +264,7 @@ def records_expire_unread(world: World) -> None:
     Records are kept for 30 minutes. The consumer stops at 08:20 and comes back at 10:00 at the first record that is
     left.
 
-    Why: two thirds of the records were lost unread. That is an outage from beginning to end.
+    Why: two thirds of the records were lost unread. The outage lasts until the consumer is back.
     """
     topic = world.topic(rate=10)
     topic.keep_for("30m")
@@ -279,8 +281,8 @@ def records_are_deleted(world: World) -> None:
 
     It stops at 08:30. At 08:40 all records are deleted (`kafka-delete-records.sh`). It comes back at 09:00.
 
-    Why: the log end is still known. The deleted records were late when they were lost, and those written since then
-    wait: one outage, without an all-clear in between.
+    Why: the log end is still known. The deleted records were late when they were removed, and those written since then
+    wait: it is one outage.
     """
     topic = world.topic(rate=10)
     group = world.group(topic)
@@ -303,7 +305,7 @@ def emptied_quiet_topic(world: World) -> None:
     The group has read everything, commits its position each five seconds, and the log is empty. Log ends are polled
     each five minutes.
 
-    Why: two equal log ends prove that nothing was written in between, whether or not old records are left.
+    Why: two equal log ends prove that nothing was written in between, with or without old records in the log.
     """
     topic = world.topic(rate=0)
     topic.remove_records("07:55")
@@ -318,7 +320,7 @@ def repartition_topic_is_purged(world: World) -> None:
 
     Each minute everything that the group has committed is deleted.
 
-    Why: deleted after being read is not lost, and nothing is late.
+    Why: records that are deleted after they were read are not lost, and nothing is late.
     """
     topic = world.topic(rate=10)
     world.group(topic, commits="30s")

@@ -64,7 +64,7 @@ class Log:
 
 @dataclass
 class Topic:
-    """What producers do. All partitions get the same number of records per second unless told otherwise."""
+    """What producers do. All partitions get the same number of records a second unless a story says otherwise."""
 
     name: str
     logs: list[Log]
@@ -94,11 +94,11 @@ class Topic:
         for log in self.logs:
             log.recreate(parse_time(when), parse_time(back))
 
-    def remove_records(self, when: str, keep: int = 0) -> None:
-        """Retention or DeleteRecords removes all but the last records of each partition."""
+    def remove_records(self, when: str) -> None:
+        """Retention or DeleteRecords removes all records."""
         moment = parse_time(when)
         for log in self.logs:
-            log.move_start(moment, log.end(moment) - keep)
+            log.move_start(moment, log.end(moment))
 
     def keep_for(self, age: str) -> None:
         """Retention removes records of this age, each minute."""
@@ -168,9 +168,6 @@ class Group:
     def speed(self, when: str, per_second: float | None, partition: int | None = None) -> None:
         """Reads so many records a second from then on: 0 is alive but stuck, None is as fast as they come."""
         self.on(when, lambda reader, _: setattr(reader, "speed", per_second), partition)
-
-    def commit_each(self, when: str, every: str) -> None:
-        self.on(when, lambda reader, _: setattr(reader, "commit_every", parse_duration(every)))
 
     def reset(self, when: str, back: str | int, partition: int | None = None) -> None:
         """Seek back by a time or by a number of records, and commit that."""
@@ -259,7 +256,7 @@ class ExpectedMiss:
 
 @dataclass
 class World:
-    """One story while it is told. `name` names its SLA, group and topic."""
+    """One story: what happens, and what is expected. `name` names its cluster, SLA, group and topic."""
 
     name: str
     sla: dict[str, Any] = field(default_factory=dict)
