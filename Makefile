@@ -40,9 +40,10 @@ format: $(EDITABLE) ## format the code and repair what the linter can
 	$(BIN)/ruff check --fix --quiet .
 	$(BIN)/ruff format .
 
-docs: $(EDITABLE) ## write docs/reference/tables.md and webhook.schema.json anew from the code
+docs: $(EDITABLE) ## write docs/reference/tables.md, webhook.schema.json and stories.md from the code
 	$(BIN)/python -m kafka_sla.validation.table_docs > docs/reference/tables.md
 	$(BIN)/python -m kafka_sla.notifications.webhooks.event > docs/reference/webhook.schema.json
+	$(BIN)/python -m tests.stories.describe > docs/reference/stories.md
 
 alerts: ## test the alerting rules with Prometheus' own promtool, which must be on the PATH
 	promtool test rules tests/prometheus/kafka-sla-alerts.test.yml

@@ -13,6 +13,7 @@ from kafka_sla.cli.console.arguments import parser
 from kafka_sla.config.settings import load_settings
 from kafka_sla.sla.root_cause.context import Surroundings
 from kafka_sla.sla.root_cause.evidence import Evidence
+from tests.stories.describe import render_page
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -73,6 +74,10 @@ def test_every_key_of_the_evidence_is_explained() -> None:
 
 def _figures() -> list[Field[Any]]:
     return [f for f in (*fields(Evidence), *fields(Surroundings)) if f.name != "around"]
+
+
+def test_the_page_of_stories_is_up_to_date() -> None:
+    assert (ROOT / "docs/reference/stories.md").read_text() == render_page(), "run `make docs`"
 
 
 def test_every_dag_that_is_named_exists() -> None:

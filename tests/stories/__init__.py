@@ -1,0 +1,1 @@
+"""Scenarios that on-call engineers know, and what kafka-sla must say about each."""
