@@ -243,8 +243,10 @@ def _columns(rules: _Rules, chunk: Chunk, spans: _BootstrapSpans, grid: GridRows
     steady_at, contradictory = spans.steady_at[last], spans.contradictory[last]
     steady = steady_at < until
     judged_early = np.isin(spans.steady_why[last], (_CODE["not_catching_up"], _CODE["grace_period_over"]))
-    caught = judged_early & (spans.caught_at[last] < until)
-    since = np.where(caught, spans.caught_at[last], np.where(steady, steady_at, spans.began[last]))
+    caught_at = spans.caught_at[last]
+    was_steady = (steady_at <= start) & (caught_at > start)  # this window keeps the reason with which it began
+    caught = judged_early & (caught_at < until) & ~was_steady
+    since = np.where(caught, caught_at, np.where(steady, steady_at, spans.began[last]))
     why = np.where(caught, _CODE["caught_up"], np.where(steady, spans.steady_why[last], spans.why[last]))
     state = np.where(contradictory & (steady_at > start), "contradictory", np.where(steady, "steady", "bootstrapping"))
     why = np.where(state == "contradictory", spans.why[last], why)

@@ -42,15 +42,6 @@ def test_snapshots_that_follow_each_other_are_one_span_in_any_order(
     assert {"a": [span("9:55", "10:15"), span("10:50", "11:05")]} == found
 
 
-def test_what_an_older_version_saw_is_observed_when_the_store_is_tidied(lake: Lake, ledger: Ledger) -> None:
-    lake.append_facts(GROUP_STATES, seen(["10:05", "10:10"]))
-    assert {} == ledger.observed_time.spans(["a"], WHOLE)
-
-    lake.maintain()
-
-    assert {"a": [span("9:55", "10:10")]} == ledger.observed_time.spans(["a"], WHOLE)
-
-
 def test_clusters_are_observed_each_for_itself(lake: Lake, ledger: Ledger) -> None:
     lake.land({GROUP_STATES.name: pa.concat_tables([seen(["10:05"]), seen(["12:00"], "b")])})
 

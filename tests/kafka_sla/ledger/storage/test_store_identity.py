@@ -99,11 +99,11 @@ def files_of(folder: str | Path) -> dict[str, bytes]:
 
 
 def without_marks(store: Store) -> None:
-    """The store as a version left it that knew no identities."""
+    """A store whose process was killed before it wrote the identity to the database and the marker."""
     Path(store.warehouse, MARKER).unlink()
     engine = create_engine(store.url)
     with engine.begin() as connection:
-        connection.execute(text("DROP TABLE store_states"))
+        connection.execute(text("DELETE FROM store_states"))
     engine.dispose()
 
 
@@ -299,7 +299,7 @@ def test_a_warehouse_that_is_not_mounted_is_refused(store: Store) -> None:
     works(store)
 
 
-def test_a_store_of_an_older_version_is_read_as_it_is_and_marked_by_the_first_write(store: Store) -> None:
+def test_a_store_whose_marker_was_never_written_is_marked_by_the_first_write(store: Store) -> None:
     without_marks(filled(store))
 
     assert Lake(store).published("consumer_latency", HOUR).num_rows == 60
@@ -308,9 +308,7 @@ def test_a_store_of_an_older_version_is_read_as_it_is_and_marked_by_the_first_wr
     assert Path(store.warehouse, MARKER).exists()
 
 
-def test_a_store_of_an_older_version_is_not_adopted_by_a_database_that_does_not_fit(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_warehouse_without_marker_is_refused_by_a_database_that_does_not_fit(store: Store, tmp_path: Path) -> None:
     without_marks(filled(store))
     files = files_of(store.warehouse)
     empty = Store(store.warehouse, f"sqlite:///{tmp_path}/empty.db")
