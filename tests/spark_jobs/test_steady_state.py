@@ -1,4 +1,4 @@
-"""`steady_state`: what begins and what ends bootstrapping. The stories are those that an on-call engineer would tell."""
+"""`steady_state`: what begins and what ends bootstrapping, as an on-call engineer would tell it."""
 
 from __future__ import annotations
 
