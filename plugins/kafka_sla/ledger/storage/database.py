@@ -8,6 +8,8 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar, TypeVarTuple
 
 import tenacity
@@ -18,16 +20,19 @@ from sqlalchemy import (
     DateTime,
     Delete,
     Dialect,
+    Engine,
     MetaData,
     Row,
     Select,
     bindparam,
+    create_engine,
     func,
     inspect,
     select,
     text,
 )
 from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, InterfaceError, OperationalError, ProgrammingError
+from sqlalchemy.pool import StaticPool
 from sqlalchemy.schema import CreateColumn
 from sqlalchemy.types import TypeDecorator
 
@@ -101,10 +106,11 @@ class Database:
     @contextmanager
     def _begin_reading(self) -> Iterator[Connection]:
         self.open(writing=False)
-        options = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        engine = self.engine if self._ready else _empty_engine(self._metadata)
+        options = {} if engine.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ"}
         with (
             self.telling(),
-            self.engine.connect().execution_options(**options) as connection,
+            engine.connect().execution_options(**options) as connection,
             connection.begin(),
         ):
             yield connection
@@ -158,14 +164,28 @@ class Database:
         """Turns the database's own words into an error for people; see `telling`."""
         return telling(self.engine.url)
 
-    def open(self, *, writing: bool) -> None:
+    def open(self, *, writing: bool) -> bool:
         """Make the tables, those of an earlier version anew, and the columns that a newer version added; several
-        processes may do so at once, the slower ones find them made. `writing`: more is going to be written."""
-        if not self._ready:
+        processes may do so at once, the slower ones find them made. Where there is no table yet, only `writing` makes
+        them: until then, readers see an empty store. Returns whether they are there."""
+        if not self._ready and (writing or self._has_tables()):
             make_folder(self._store)
             with self.telling():
                 retrying(self._create, (OperationalError, ProgrammingError, IntegrityError))
             self._ready = True
+        return self._ready
+
+    def _has_tables(self) -> bool:
+        """Whether any of the tables is there. Creates nothing, not even the file of a SQLite database."""
+        if self.is_sqlite and not Path(str(self._store.url.database)).exists():
+            return False
+
+        def look() -> bool:
+            with self.engine.connect() as connection:
+                return not set(self._metadata.tables).isdisjoint(inspect(connection).get_table_names())
+
+        with self.telling():
+            return retrying(look, (OperationalError,))
 
     def _create(self) -> None:
         with self.engine.connect() as connection:
@@ -196,6 +216,14 @@ class Database:
                     f" it lacks the column {column.name}, which must have a value; see docs/how-to/upgrade.md"
                 )
         return added
+
+
+@cache
+def _empty_engine(metadata: MetaData) -> Engine:
+    """An empty database in memory with these tables, for readers of a store that has not begun."""
+    engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
+    metadata.create_all(engine)
+    return engine
 
 
 def delete_each(connection: Connection, rows: Delete, column: Column[Any], values: Iterable[str | int]) -> None:
