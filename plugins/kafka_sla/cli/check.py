@@ -117,6 +117,7 @@ def _version(package: str) -> str | None:
 
 
 def _store(place: Workplace) -> Checked:
+    """Whether the store can be read. Where there is none yet, none is made: the address may be mistyped."""
     from kafka_sla.lake.lake import Lake
     from kafka_sla.ledger.ledger import Ledger
     from kafka_sla.model.entities import EVERYTHING
@@ -124,6 +125,9 @@ def _store(place: Workplace) -> Checked:
 
     try:
         store = place.store
+        if not Ledger(store).has_begun():
+            cure = "the first run makes it there; if there should be one, correct the address"
+            return Checked(True, f"store: there is none yet in {store.warehouse}", cure)
         Ledger(store).publications.slices([], EVERYTHING)
         Lake(store).fact_files(GROUP_STATES, EVERYTHING.end, EVERYTHING.end)
     except (KafkaSlaError, OSError) as error:

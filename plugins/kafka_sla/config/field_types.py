@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchema
 from pydantic_core import CoreSchema, core_schema
 
 from kafka_sla.config.maintenance import EVERY, EVERY_ALLOWED, parse_every
+from kafka_sla.network.addresses import split_address
 from kafka_sla.text.durations import DURATION, DURATION_ALLOWED, OBJECTIVE_ALLOWED, parse_duration, parse_objective
 from kafka_sla.text.name_patterns import PATTERN_ALLOWED, parse_pattern
 from kafka_sla.text.periods import PERIOD, PERIOD_ALLOWED, parse_period
@@ -48,6 +49,20 @@ def _time_zone(name: str) -> None:
         raise ValueError(
             "not a time zone; allowed: an IANA name such as UTC, Europe/Berlin or America/New_York"
         ) from error
+
+
+def _web_address(regex: str, allowed: str) -> Text:
+    """Text that matches the regex and is an address that can be opened."""
+
+    def parse(text: str) -> None:
+        if not re.fullmatch(regex, text):
+            raise ValueError(f"not allowed here; allowed: {allowed}")
+        try:
+            split_address(text)
+        except ValueError as error:
+            raise ValueError(f"not a web address ({error}); allowed: {allowed}") from error
+
+    return Text(allowed, regex, parse)
 
 
 def _broker_id(value: object) -> int:
@@ -148,9 +163,9 @@ ClassPath = Annotated[
     ),
 ]
 WebAddress = Annotated[
-    str, Text("the address of the Airflow UI, such as https://airflow.example.com", r"https?://[^\s@]+")
+    str, _web_address(r"https?://[^\s@]+", "the address of the Airflow UI, such as https://airflow.example.com")
 ]
-Link = Annotated[str, Text("a web address, such as https://wiki.example.com/payments", r"https?://[^\s@]+")]
+Link = Annotated[str, _web_address(r"https?://[^\s@]+", "a web address, such as https://wiki.example.com/payments")]
 ClockTime = Annotated[str, Text("a time of day with two digits each, such as 07:00", r"([01]\d|2[0-3]):[0-5]\d")]
 TopicName = Annotated[str, Text("a topic: letters, digits, _ . -, 249 characters at most", r"[A-Za-z0-9._-]{1,249}")]
 GroupName = Annotated[
@@ -162,7 +177,8 @@ GroupName = Annotated[
 ]
 BrokerId = Annotated[int | str, BeforeValidator(_broker_id), WithJsonSchema({"type": "string", "pattern": r"^\d+$"})]
 HttpAddress = Annotated[
-    str, Text("an address without login, such as http://broker-1:9404/metrics", r"https?://[^\s@/]+(/[^\s]*)?")
+    str,
+    _web_address(r"https?://[^\s@/]+(/[^\s]*)?", "an address without login, such as http://broker-1:9404/metrics"),
 ]
 
 

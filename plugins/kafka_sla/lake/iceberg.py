@@ -14,6 +14,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.conversions import from_bytes
 from pyiceberg.exceptions import (
     CommitFailedException,
+    NoSuchNamespaceError,
     NoSuchTableError,
     ValidationException,
 )
@@ -76,32 +77,38 @@ class _Transaction(Transaction):
 class Iceberg:
     """The catalog of one store."""
 
-    def __init__(self, store: Store, admit: Callable[[bool], None]) -> None:
-        """`admit` refuses a database and a warehouse that do not belong together; True: before something is written."""
+    def __init__(self, store: Store, admit: Callable[[bool], bool]) -> None:
+        """`admit` refuses a database and a warehouse that do not belong together, and returns whether there is a store
+        yet; True: before something is written."""
         self._store = store
         self._admit = admit
         self._catalog: Catalog | None = None
         self._plans: dict[tuple[str, ...], list[DataFile]] = {}
 
     def table(self, table: Table) -> IcebergTable:
-        """The table as it is now."""
-        self._admit(False)
+        """The table as it is now; it is made where nobody has made it yet."""
+        self._admit(True)
+        return self._retrying_open(table, create=True)
+
+    def _retrying_open(self, table: Table, *, create: bool) -> IcebergTable:
         with telling(self._store.url), readable(table.name), reached_catalog(self._store):
             return retrying(
-                lambda: _replaced(lambda: self._open(table)),
+                lambda: _replaced(lambda: self._open(table, create=create)),
                 (CommitFailedException, OperationalError, ProgrammingError, IntegrityError),
             )
 
     def planned(self, table: Table, *wanted: str, branch: str = LOADS) -> list[DataFile]:
-        """Its data files that may hold rows which fit all these filters; none where only reading is possible and nobody
-        has made the table yet. Facts have but one branch, whatever is asked for."""
+        """Its data files that may hold rows which fit all these filters; none where nobody has made the table yet.
+        Facts have but one branch, whichever is given."""
         current = self.readable_table(table)
         return self.planned_of(current, *wanted, branch=branch) if current else []
 
     def readable_table(self, table: Table) -> IcebergTable | None:
-        """The table as it is now; None where only reading is possible and nobody has made it yet."""
+        """The table as it is now; None where nobody has made it yet. Creates nothing."""
+        if not self._admit(False):
+            return None
         try:
-            return self.table(table)
+            return self._retrying_open(table, create=False)
         except NoSuchTableError:
             return None
 
@@ -131,15 +138,16 @@ class Iceberg:
         with telling(self._store.url), reached(self._store.warehouse), reached_catalog(self._store):
             return retrying(lambda: _replaced(attempt), _LOST_RACES)
 
-    def _open(self, table: Table) -> IcebergTable:
+    def _open(self, table: Table, *, create: bool) -> IcebergTable:
         catalog = self._connect()
         name, place = (NAMESPACE, table.name), location_of(self._store.warehouse, table)
         if is_read_only(self._store):
             return catalog.load_table(name)
         try:
             there = catalog.load_table(name)
-        except NoSuchTableError:
-            self._admit(True)
+        except (NoSuchTableError, NoSuchNamespaceError) as error:
+            if not create:
+                raise NoSuchTableError(table.name) from error
             return with_loads(with_properties(new_table(catalog, name, table, place)), table)
         if self._store.catalog and not there.metadata_location.startswith(f"{place}/"):
             raise StoreError(

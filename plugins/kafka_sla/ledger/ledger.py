@@ -66,10 +66,10 @@ class Ledger:
         """StoreError at once where only reading is possible."""
         self._database.check_writable()
 
-    def open(self, writing: bool) -> None:
-        """StoreError unless database and warehouse belong together; `writing` marks both as one store where they are
-        not yet: before the first file is written to the warehouse."""
-        self._database.open(writing=writing)
+    def open(self, writing: bool) -> bool:
+        """Whether there is a store yet. StoreError unless database and warehouse belong together; `writing` marks both
+        as one store where they are not yet: before the first file is written to the warehouse."""
+        return self._database.open(writing=writing)
 
     def verify(self) -> None:
         """The same question asked anew, however long the ledger has been open."""

@@ -5,32 +5,26 @@ Knows nobody who asks for tokens.
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
-from urllib.parse import quote_plus, urlsplit
+from urllib.parse import quote_plus
 
-import requests
-from requests.adapters import HTTPAdapter
+import tenacity
 from requests.auth import HTTPBasicAuth
-from urllib3.util.retry import Retry
 
-from kafka_sla.network.in_time import in_time
-from kafka_sla.network.trust import TrustingAdapter, why_untrusted
+from kafka_sla.network.addresses import split_address
+from kafka_sla.network.http_answers import Answer, NoAnswer, request_answer
 
 _TIMEOUT_S, _ALL_S = 10, 45
-"""Until an endpoint answers, and until it has answered: it is asked four times at most."""
-_RETRIES = Retry(
-    3,
-    backoff_factor=0.2,
-    status_forcelist=(429, 500, 502, 503, 504),
-    allowed_methods=None,
-    raise_on_status=False,
-    respect_retry_after_header=False,
-)
-"""An endpoint may ask to wait for hours: who wants a token fails instead, and the next run asks again."""
+"""Until an endpoint answers, and until all tries have ended."""
+_TRIES = 4
+_BUSY = (429, 500, 502, 503, 504)
+_LONGEST_LIFE_S = 10 * 365 * 86_400
+_ERROR_CODE = re.compile(r"[a-z_]{1,60}")
 _REUSED = 0.8
 """Share of its life for which a token serves new logins. A broker that limits sessions ends them with the token, and
 logins are renewed after 85 to 95 % of it: by then there must be a new one."""
@@ -85,58 +79,84 @@ def issued(
     certificate. Raises NoToken. The token's life counts from before the request, to be on the safe side.
 
     RFC 6749 wants id and secret percent-encoded (section 2.3.1). Few clients do so, librdkafka does not, and not all
-    endpoints decode them: who is refused as it is asks once more encoded, where that is not the same."""
-    asked_at = time.time()
+    endpoints decode them: a request that is refused is sent once more with both encoded, where that makes a difference.
+    """
+    requested_at = time.time()
     plain = (client_id, secret)
     encoded = (quote_plus(client_id), quote_plus(secret))
-    answer = _asked(endpoint, grant, plain, authority)
-    if answer.status_code in (400, 401) and encoded != plain:
-        answer = _asked(endpoint, grant, encoded, authority)
+    answer = _request_token(endpoint, grant, plain, authority)
+    if answer.status in (400, 401) and encoded != plain:
+        answer = _request_token(endpoint, grant, encoded, authority)
     content = _content(answer)
-    if answer.status_code == 200 and isinstance(text := content.get("access_token"), str):
-        life = content.get("expires_in")
-        return AccessToken(text, asked_at + float(life) if life is not None else None)
-    reason = f"{answer.status_code} {content.get('error', '')} {_code_of_microsoft(content)}".split()
+    if answer.status == 200 and isinstance(text := content.get("access_token"), str):
+        return AccessToken(text, _expiry(endpoint, requested_at, content.get("expires_in")))
+    reason = f"{answer.status} {_error_code(content, secret)} {_code_of_microsoft(content)}".split()
     raise NoToken(
         f"{_name(endpoint)} issued no token to client {client_id!r} ({' '.join(reason)})",
-        answered=answer.status_code not in (404, 405),
+        answered=answer.status not in (404, 405),
     )
 
 
-def _name(endpoint: str) -> str:
-    return f"the token endpoint at {urlsplit(endpoint).hostname}"
-
-
-def _asked(endpoint: str, grant: Mapping[str, str], login: tuple[str, str], authority: str | None) -> requests.Response:
-    """Its answer; NoToken without one."""
-    basic = HTTPBasicAuth(*(text.encode() for text in login))
-
-    def ask() -> requests.Response:
-        with requests.Session() as session:
-            adapter = HTTPAdapter if authority else TrustingAdapter
-            session.mount(endpoint, adapter(max_retries=_RETRIES))
-            return session.post(
-                endpoint,
-                dict(grant),
-                auth=basic,
-                timeout=_TIMEOUT_S,
-                verify=authority or True,
-                allow_redirects=False,
-            )
-
+def _expiry(endpoint: str, requested_at: float, life: object) -> float | None:
+    """Epoch seconds at which a token expires that lives `life` seconds; None where the endpoint does not say."""
+    if life is None:
+        return None
     try:
-        return in_time(ask, _ALL_S)
-    except (requests.RequestException, TimeoutError) as error:
-        why = why_untrusted(error) or type(error).__name__
-        raise NoToken(f"{_name(endpoint)} does not answer ({why})", answered=False) from None
+        seconds = float(life) if isinstance(life, int | float | str) and not isinstance(life, bool) else math.nan
+    except (ValueError, OverflowError):
+        seconds = math.nan
+    if not 0 < seconds < _LONGEST_LIFE_S:
+        raise NoToken(
+            f"{_name(endpoint)} answers with an expires_in that is no number of seconds above 0", answered=True
+        )
+    return requested_at + seconds
 
 
-def _content(answer: requests.Response) -> dict[str, Any]:
+def _name(endpoint: str) -> str:
+    try:
+        return f"the token endpoint at {split_address(endpoint).hostname}"
+    except ValueError:
+        return "the token endpoint"
+
+
+def _request_token(endpoint: str, grant: Mapping[str, str], login: tuple[str, str], authority: str | None) -> Answer:
+    """Its answer; NoToken without one. A busy endpoint is asked again a few times, but not after a time that it names:
+    that may be hours, and the next run asks again."""
+    deadline = time.monotonic() + _ALL_S
+    basic = HTTPBasicAuth(*(text.encode() for text in login))
+    how: dict[str, Any] = {"data": dict(grant), "auth": basic, "verify": authority or True}
+
+    def request() -> Answer:
+        left_s = max(0.1, min(_TIMEOUT_S, deadline - time.monotonic()))
+        return request_answer("POST", endpoint, (left_s, left_s), **how)
+
+    retrying = tenacity.Retrying(
+        retry=tenacity.retry_if_exception(lambda error: isinstance(error, NoAnswer) and error.in_time)
+        | tenacity.retry_if_result(lambda answer: answer.status in _BUSY),
+        stop=tenacity.stop_after_attempt(_TRIES),
+        wait=tenacity.wait_exponential(0.2),
+        retry_error_callback=lambda state: state.outcome.result() if state.outcome else None,
+    )
+    try:
+        answer: Answer = retrying(request)
+    except NoAnswer as error:
+        raise NoToken(f"{_name(endpoint)}: {error}", answered=False) from None
+    return answer
+
+
+def _content(answer: Answer) -> dict[str, Any]:
     try:
         content = answer.json()
     except ValueError:
         return {}
     return content if isinstance(content, dict) else {}
+
+
+def _error_code(content: Mapping[str, Any], secret: str) -> str:
+    """The error by its code (RFC 6749 section 5.2); empty where it is anything else, which may repeat what was sent."""
+    code = content.get("error")
+    is_code = isinstance(code, str) and _ERROR_CODE.fullmatch(code) and code not in secret and secret not in code
+    return str(code) if is_code else ""
 
 
 def _code_of_microsoft(content: Mapping[str, Any]) -> str:

@@ -7,15 +7,15 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-import requests
-
 from kafka_sla.errors import ConnectUnreachable
 from kafka_sla.model.entities import Connection, KeptPosition, ReplicationFlow, epoch_ms
 from kafka_sla.model.position_values import MAX_INT, MAX_OFFSET, whole_number
 from kafka_sla.network import http_extra
-from kafka_sla.network.http_answers import requested, why_no_answer
+from kafka_sla.network.http_answers import Answer, NoAnswer, request_answer
 
 SOURCE = "connect_rest"
+_MAX_BYTES = 16 * 1024**2
+"""Size of an answer: the offsets of 100,000 partitions take about 12 MB."""
 _TIMES_S = (5, 20)
 """To be let in, and to be answered: a worker that rebalances answers late."""
 
@@ -33,25 +33,25 @@ def read_flow(flow: ReplicationFlow, connection: Connection) -> list[KeptPositio
     except ValueError as error:
         raise _unreachable(flow, connection, str(error)) from None
     try:
-        answer = requested("GET", address, _TIMES_S, **how, **({"auth": login} if login else {}))
-        answer.raise_for_status()
+        answer = request_answer(
+            "GET", address, _TIMES_S, max_bytes=_MAX_BYTES, **how, **({"auth": login} if login else {})
+        )
+        if not answer.is_success:
+            raise _unreachable(flow, connection, _refusal(answer.status))
         at = epoch_ms(datetime.now(UTC))
         return list(_positions(flow, _offsets(answer), at))
-    # none of these errors is shown: their own words may hold the address with a login
-    except requests.HTTPError as error:
-        raise _unreachable(flow, connection, _refusal(error.response.status_code)) from None
+    except NoAnswer as error:
+        raise _unreachable(flow, connection, f"{error}; correct the connection") from None
     except _NotConnect:
         raise _unreachable(flow, connection, "what answers is no Connect worker; correct the connection") from None
     except (ValueError, LookupError, TypeError) as error:
         raise _unreachable(flow, connection, f"it shows an offset that cannot be: {error}") from None
-    except requests.RequestException as error:
-        raise _unreachable(flow, connection, f"{why_no_answer(error)}; correct the connection") from None
 
 
-def _offsets(answer: requests.Response) -> list[dict[str, Any]]:
+def _offsets(answer: Answer) -> list[dict[str, Any]]:
     try:
         content = answer.json()
-    except (ValueError, RecursionError):
+    except ValueError:
         raise _NotConnect from None
     offsets = content.get("offsets") if isinstance(content, dict) else None
     if not isinstance(offsets, list):
@@ -84,6 +84,8 @@ def _refusal(status: int) -> str:
             "there is no such connector, or MirrorMaker runs in its dedicated mode, whose REST shows no offsets (404);"
             " correct the connector's name, or leave connect out to read the offsets topic"
         )
+    if 300 <= status < 400:
+        return f"it redirects ({status}), which is not followed; name the worker's own address in the connection"
     return f"it answered {status}; check the worker's log"
 
 

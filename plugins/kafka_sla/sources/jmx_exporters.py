@@ -13,22 +13,23 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from http import HTTPStatus
 from typing import Any
 
 import pyarrow as pa
-import requests
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafka_sla.model.arrow_schemas import arrow_rows
 from kafka_sla.model.entities import Cluster, Exporter
 from kafka_sla.model.tables import BROKER_REQUESTS, REPLICA_FETCHES
-from kafka_sla.network.http_answers import requested
-from kafka_sla.network.trust import why_untrusted
+from kafka_sla.network.http_answers import NoAnswer, request_answer
 
 log = logging.getLogger(__name__)
 
 _TIMES_S = (3.0, 10.0)
 """To connect, and until all of the answer is there: no exporter must hold up a run of every five minutes."""
+_MAX_BYTES = 16 * 1024**2
+"""Size of an answer: an exporter that shows all metrics of a large broker takes a few MB."""
 _AT_ONCE = 16
 _TRIES = 4
 """How often an exporter is read that shows a request in some of its totals only."""
@@ -111,15 +112,14 @@ def _consistent_samples(exporter: Exporter) -> Samples:
 
 def _text(url: str) -> str:
     try:
-        answer = requested("GET", url, _TIMES_S, params={"name[]": _WANTED}, allow_redirects=False)
-    except requests.RequestException as error:
-        why = "does not answer in time" if isinstance(error, requests.Timeout) else "cannot be reached"
-        known = f" ({untrusted})" if (untrusted := why_untrusted(error)) else ""
+        answer = request_answer("GET", url, _TIMES_S, max_bytes=_MAX_BYTES, params={"name[]": _WANTED})
+    except NoAnswer as error:
+        why = f"cannot be reached ({error})" if error.in_time else "does not answer in time"
         raise _Silent(
-            f"{why}{known}: fetch latency is unknown without it; check its address, the broker, the network"
+            f"{why}: fetch latency is unknown without it; check its address, the broker, the network"
         ) from error
-    if answer.status_code != requests.codes.ok:
-        raise _Silent(f"answers {answer.status_code} {answer.reason}: correct its address; logins are not supported")
+    if answer.status != HTTPStatus.OK:
+        raise _Silent(f"answers {answer.status}: correct its address; logins and redirects are not supported")
     return answer.text
 
 

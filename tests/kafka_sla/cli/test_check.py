@@ -206,3 +206,13 @@ def test_a_notifier_that_is_none_is_named_with_its_line_and_not_run(connect: Con
     assert "correct it in slas.d/payments.yml, line 7" in out
     assert "ok   notifier: airflow.providers.smtp.notifications.smtp.SmtpNotifier; it was not called" in out
     assert not Path("RAN").exists()
+
+
+def test_checking_makes_no_store_at_a_mistyped_path(connect: Connect, capsys: Captured) -> None:
+    Path("kafka_sla.yml").write_text("clusters: {prod: {}}\nslas: []\n")
+    before = sorted(Path().rglob("*"))
+
+    assert main(["check", "--store", "mistyped/strore"]) == 0
+
+    assert sorted(Path().rglob("*")) == before
+    assert f"store: there is none yet in {Path().absolute()}/mistyped/strore/warehouse" in capsys.readouterr().out

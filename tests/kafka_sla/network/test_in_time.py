@@ -5,7 +5,6 @@ import threading
 import pytest
 import requests
 
-from kafka_sla.network.http_answers import requested
 from kafka_sla.network.in_time import in_time
 
 
@@ -24,13 +23,4 @@ def test_an_answer_that_does_not_come_is_a_timeout() -> None:
     over = threading.Event()
     with pytest.raises(TimeoutError, match="no whole answer within 0 s"):
         in_time(over.wait, 0.05)
-    over.set()
-
-
-def test_over_http_it_is_the_timeout_of_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    over = threading.Event()
-    monkeypatch.setattr(requests.Session, "request", lambda *_, **__: over.wait())
-
-    with pytest.raises(requests.Timeout, match="no whole answer within 0 s"):
-        requested("GET", "http://localhost/", (1.0, 0.05))
     over.set()

@@ -163,3 +163,37 @@ def test_an_extra_that_cannot_work_is_told(port: int) -> None:
 
     with pytest.raises(ConnectUnreachable, match=r"verify in its extra names '/no/such/ca.pem', and there is no such"):
         read_flow(FLOW, connection)
+
+
+def test_a_redirect_takes_no_secret_header_to_another_host() -> None:
+    seen = []
+
+    class Door(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen.append((self.headers["Host"], self.headers["X-Api-Key"]))
+            self.send_response(302)
+            self.send_header("Location", f"http://localhost:{self.server.server_address[1]}/")
+            self.end_headers()
+
+    with served(Door) as port:
+        connection = Connection("connect_dr", "http://127.0.0.1", port, extra={"X-Api-Key": PASSWORD})
+        with pytest.raises(ConnectUnreachable, match=r"it redirects \(302\), which is not followed") as caught:
+            read_flow(FLOW, connection)
+
+    assert seen == [(f"127.0.0.1:{port}", PASSWORD)]
+    assert PASSWORD not in str(caught.value)
+
+
+def test_an_answer_of_gigabytes_is_not_read() -> None:
+    class Door(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            try:
+                while True:
+                    self.wfile.write(b" " * 2**20)
+            except OSError:
+                return  # the client has left
+
+    with served(Door) as port, pytest.raises(ConnectUnreachable, match="the answer has more than 16777216 bytes"):
+        read_flow(FLOW, Connection("connect_dr", "http://127.0.0.1", port))

@@ -8,6 +8,8 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar, TypeVarTuple
 
 import tenacity
@@ -18,19 +20,22 @@ from sqlalchemy import (
     DateTime,
     Delete,
     Dialect,
+    Engine,
     Row,
     Select,
     bindparam,
+    create_engine,
     func,
     select,
 )
 from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, InterfaceError, OperationalError, ProgrammingError
+from sqlalchemy.pool import StaticPool
 from sqlalchemy.types import TypeDecorator
 
 from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
 from kafka_sla.ledger.storage.engine import engine_of, is_read_only, make_folder
-from kafka_sla.ledger.storage.schema_migrations import is_current, upgrade_schema
+from kafka_sla.ledger.storage.schema_migrations import is_current, read_revision, upgrade_schema
 from kafka_sla.ledger.storage.sender_lock import hold_sender_lock
 
 _HOPELESS = (
@@ -97,10 +102,11 @@ class Database:
     @contextmanager
     def _begin_reading(self) -> Iterator[Connection]:
         self.open(writing=False)
-        options = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        engine = self.engine if self._ready else _empty_engine()
+        options = {} if engine.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ"}
         with (
             self.telling(),
-            self.engine.connect().execution_options(**options) as connection,
+            engine.connect().execution_options(**options) as connection,
             connection.begin(),
         ):
             yield connection
@@ -163,16 +169,33 @@ class Database:
         """Turns the database's own words into an error for people; see `telling`."""
         return telling(self.engine.url)
 
-    def open(self, *, writing: bool) -> None:
-        """Create or upgrade the tables. Several processes may do so at once: the first one does the work.
+    def open(self, *, writing: bool) -> bool:
+        """Create or upgrade the tables, and return whether they exist.
+
+        Several processes may do so at once: the first one does the work. Only a writer creates a store that has not begun;
+        readers see an empty one.
 
         Args:
-            writing: The caller is about to write."""
-        if not self._ready:
+            writing: The caller is about to write.
+        """
+        if not self._ready and (writing or self._has_tables()):
             make_folder(self._store)
             with self.telling():
                 retrying(self._prepare_schema, (OperationalError, ProgrammingError, IntegrityError))
             self._ready = True
+        return self._ready
+
+    def _has_tables(self) -> bool:
+        """Whether any of the tables is there. Creates nothing, not even the file of a SQLite database."""
+        if self.is_sqlite and not Path(str(self._store.url.database)).exists():
+            return False
+
+        def look() -> bool:
+            with self.engine.connect() as connection:
+                return read_revision(connection) is not None
+
+        with self.telling():
+            return retrying(look, (OperationalError,))
 
     def _prepare_schema(self) -> None:
         with self.engine.connect() as connection:
@@ -183,6 +206,15 @@ class Database:
             self._lock(connection, "tables")
             if not is_current(connection):
                 upgrade_schema(connection)
+
+
+@cache
+def _empty_engine() -> Engine:
+    """An empty database in memory, for readers of a store that has not begun."""
+    engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
+    with engine.begin() as connection:
+        upgrade_schema(connection)
+    return engine
 
 
 def delete_each(connection: Connection, rows: Delete, column: Column[Any], values: Iterable[str | int]) -> None:

@@ -39,16 +39,18 @@ class StoreDatabase(Database):
         self._file = str(store.url.database) if self.is_sqlite else None
         self._marked = False
 
-    def open(self, *, writing: bool) -> None:
-        """Ask whether both belong together before anything is made; mark both before the first write."""
+    def open(self, *, writing: bool) -> bool:
+        """Check that both belong together before anything is made, and mark both before the first write. Returns
+        whether there is a store yet."""
         if self._marked:
-            return
+            return True
         marked = self.verify()
         super().open(writing=writing)
         if writing and not marked:
             with self.telling():
                 self._mark()
         self._marked = marked or writing
+        return self._marked or self._ready
 
     def verify(self) -> bool:
         """StoreError unless database and warehouse belong together; answers whether both are marked. Writes nothing."""

@@ -6,19 +6,20 @@ from __future__ import annotations
 import base64
 import hmac
 import json
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 from urllib.parse import urlsplit
 
-import requests
 import tenacity
 
 from kafka_sla.errors import WebhookRefused, WebhookUnavailable
 from kafka_sla.model.entities import Connection, Webhook
 from kafka_sla.network import http_extra
-from kafka_sla.network.http_answers import requested, why_no_answer
+from kafka_sla.network.http_answers import Answer, NoAnswer, request_answer
+from kafka_sla.network.secret_texts import hide_secrets
 from kafka_sla.notifications.webhooks.burn_event import BurnEvent
 from kafka_sla.notifications.webhooks.event import WebhookEvent
 from kafka_sla.notifications.webhooks.formats import call_for
@@ -29,6 +30,7 @@ _TRIES = 3
 _MOST_S = 5.0
 """Longest wait before the next try: other receivers wait meanwhile, and the next run tries again."""
 _BUSY = (408, 425, 429, 500, 502, 503, 504)
+_PUBLIC_HEADERS = ("Content-Type",)
 _ABSENT = (429, 502, 503, 504)
 """Of them those that do not depend on what was sent."""
 
@@ -55,8 +57,9 @@ def send(connection: Connection, webhook: Webhook, event: WebhookEvent | BurnEve
     address = _address(connection, call.path or (secret if webhook.format in ("slack", "teams") else ""))
     how = _extra(connection)
     headers = {"Content-Type": "application/json", **_login(connection, webhook), **how.pop("headers")}
+    secrets = _secrets(connection, address, headers)
     try:
-        _retrying(lambda: _post(address, body, headers | _signature(connection, event.id, body), how))
+        _retrying(lambda: _post(address, body, headers | _signature(connection, event.id, body), how, secrets))
     except _Refused as error:
         raise _refused(connection, f"{error}; correct the connection, or the format") from None
     except _Busy as error:
@@ -81,18 +84,31 @@ def _retrying(post: Callable[[], None]) -> None:
     tenacity.Retrying(retry=retry, stop=tenacity.stop_after_attempt(_TRIES), wait=wait, reraise=True)(post)
 
 
-def _post(address: str, body: bytes, headers: dict[str, str], how: dict[str, Any]) -> None:
-    """No error shows the address, which may hold a secret."""
+def _post(address: str, body: bytes, headers: dict[str, str], how: dict[str, Any], secrets: Sequence[str]) -> None:
+    """No error shows the address or a header, not even as part of what the receiver answers."""
     try:
-        answer = requested("POST", address, _TIMES_S, data=body, headers=headers, allow_redirects=False, **how)
-    except requests.RequestException as error:
-        raise _Busy(why_no_answer(error)) from None
-    if answer.status_code in _BUSY:
-        after = answer.headers.get("Retry-After", "")
-        absent = answer.status_code in _ABSENT
-        raise _Busy(f"it answered {answer.status_code}", float(after) if after.isdigit() else 0.0, absent=absent)
-    if not 200 <= answer.status_code < 300:
-        raise _Refused(f"it answered {answer.status_code}: {answer.text[:200]!r}")
+        answer = request_answer("POST", address, _TIMES_S, data=body, headers=headers, **how)
+    except NoAnswer as error:
+        raise _Busy(str(error)) from None
+    if answer.status in _BUSY:
+        absent = answer.status in _ABSENT
+        raise _Busy(f"it answered {answer.status}", _retry_after(answer), absent=absent)
+    if not answer.is_success:
+        raise _Refused(f"it answered {answer.status}: {hide_secrets(answer.text, secrets)[:200]!r}")
+
+
+def _retry_after(answer: Answer) -> float:
+    """Seconds that the receiver wants to be left alone; 0 where it names a date, or nothing that makes sense."""
+    after = answer.headers.get("Retry-After", "")
+    return float(after) if re.fullmatch(r"[0-9]{1,9}", after) else 0.0
+
+
+def _secrets(connection: Connection, address: str, headers: Mapping[str, str]) -> list[str]:
+    """What may be secret: password, signing key, login, headers, and the path of the address."""
+    path = urlsplit(address).path
+    named = [connection.password, connection.login, connection.extra.get("signing_key"), path, *path.split("/")]
+    values = [value.partition(" ")[2] or value for name, value in headers.items() if name not in _PUBLIC_HEADERS]
+    return [str(text) for text in [*named, *values] if text]
 
 
 def _address(connection: Connection, path: str) -> str:

@@ -80,7 +80,7 @@ class _Decoded(NamedTuple):
     """Offset of the record in the log of commits."""
     deleted: _Flags
     fits: _Flags
-    """The value, if there is one, is one that is known."""
+    """The value, if there is one, is one that is known, with an offset of 0 or more."""
     behind_gap: _Flags
     in_transaction: _Flags
 
@@ -112,7 +112,7 @@ class CommitRecords:
         told = commit_values(np.frombuffer(records.data, np.uint8), records.value_at, records.value_size)
         at = np.where(deleted | in_transaction, records.timestamp, told.at_ms)
         ints = of, records.timestamp, at, told.offset, records.offset
-        decoded = _Decoded(*ints, deleted, deleted | told.fits, behind_gap, in_transaction)
+        decoded = _Decoded(*ints, deleted, deleted | (told.fits & (told.offset >= 0)), behind_gap, in_transaction)
         self._decoded.append(decoded)
         for place in np.flatnonzero((of < 0) | ~decoded.fits).tolist():
             key, value = _bytes(records, place)

@@ -25,7 +25,8 @@ from kafka_sla.config.store import Store
 from kafka_sla.errors import StoreError
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.model.tables import LOG_OFFSETS
+from kafka_sla.model.entities import EVERYTHING
+from kafka_sla.model.tables import CONSUMER_LATENCY, LOG_OFFSETS
 from tests.kafka_sla.loads import load, points, span
 
 HOUR = span("10:00", "11:00")
@@ -276,6 +277,26 @@ def test_a_store_begins_in_an_empty_folder_only(store: Store) -> None:
 def test_who_asks_whether_there_is_a_store_makes_none() -> None:
     assert not Ledger(Store.embedded(Path("stroe"))).has_begun()
     assert not Path("stroe").exists()
+
+
+@pytest.mark.parametrize("reads", ["verdicts", "publications", "exclusions", "facts", "metrics", "again"])
+def test_whoever_reads_a_store_that_is_not_there_sees_none_and_makes_none(reads: str) -> None:
+    store = Store.embedded(Path("stroe"))
+    ledger, lake = Ledger(store), Lake(store)
+
+    rows = {
+        "verdicts": lambda: ledger.verdicts.misses(),
+        "publications": lambda: ledger.publications.slices(["prod"], EVERYTHING),
+        "exclusions": lambda: ledger.exclusions.listed(None, EVERYTHING),
+        "facts": lambda: lake.fact_files(LOG_OFFSETS, None, EVERYTHING.end),
+        "metrics": lambda: lake.published(CONSUMER_LATENCY.name, EVERYTHING, None).to_pylist(),
+        "again": lambda: [row for _ in range(2) for row in ledger.verdicts.misses()],
+    }[reads]()
+
+    assert list(rows) == []
+    assert not Path("stroe").exists()
+    ledger.open(writing=True)
+    assert ledger.has_begun()
 
 
 def test_a_database_in_whose_place_something_else_lies_is_told(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, get_args
 
@@ -25,6 +26,7 @@ from kafka_sla.notifications.webhooks.burn_event import BurnEvent
 from kafka_sla.notifications.webhooks.event import WebhookEvent, event_of, schema
 from kafka_sla.notifications.webhooks.webhook import send
 from kafka_sla.pipeline import steps
+from tests.kafka_sla.network.served import served
 from tests.kafka_sla.notifications import receivers
 from tests.kafka_sla.notifications.incidents import INTERVAL, RUN, judged, minutes_pass, slas, slow
 from tests.kafka_sla.notifications.receivers import Receiver, serving
@@ -226,6 +228,72 @@ def test_a_receiver_that_stays_busy_refuses_or_is_gone_is_named_without_its_secr
     assert not isinstance(caught.value, WebhookUnavailable)
     with pytest.raises(WebhookUnavailable, match="no answer"):
         send(replace(connection, **login), Webhook("receiver", "pagerduty"), event())
+
+
+ECHOED = {
+    "the path of Slack": (
+        "slack",
+        {"password": "services/T0123/B4567/s3cretS3CRET"},
+        "/services/T0123/B4567/s3cretS3CRET",
+    ),
+    "its last part": ("slack", {"password": "services/T0123/B4567/s3cretS3CRET"}, "s3cretS3CRET"),
+    "its last part, in JSON": ("slack", {"password": 'T0/s3"cret'}, 's3\\"cret'),
+    "a password": ("json", {"password": "s3cret t0ken"}, "s3cret t0ken"),
+    "a percent-encoded password": ("json", {"password": "s3cret/t0ken"}, "s3cret%2Ft0ken"),
+    "a login as it is sent": ("json", {"login": "me", "password": "s3cret"}, "bWU6czNjcmV0"),
+    "a header": ("json", {"extra": {"headers": {"X-Key": "s3cret-key"}}}, "s3cret-key"),
+    "a signing key": ("json", {"extra": {"signing_key": "whsec_c2VjcmV0"}}, "whsec_c2VjcmV0"),
+}
+
+
+@pytest.mark.parametrize(("format", "login", "secret"), ECHOED.values(), ids=ECHOED)
+def test_a_receiver_that_repeats_a_secret_puts_it_into_no_error(
+    format: WebhookFormat, login: dict[str, Any], secret: str
+) -> None:
+    class Echo(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(400)
+            self.end_headers()
+            self.wfile.write(f"invalid_payload for {secret}: {'x' * 150}{secret}".encode())
+
+    with served(Echo) as port, pytest.raises(WebhookRefused, match="it answered 400: 'invalid_payload for ") as caught:
+        send(Connection("hook", f"http://127.0.0.1:{port}", **login), Webhook("hook", format), event())
+
+    assert secret not in str(caught.value)
+    assert "(hidden)" in str(caught.value)
+
+
+def test_a_receiver_that_redirects_gets_no_second_request() -> None:
+    seen = []
+
+    class Elsewhere(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            seen.append(self.path)
+            self.send_response(307)
+            self.send_header("Location", "/elsewhere")
+            self.end_headers()
+
+        def do_GET(self) -> None:
+            seen.append(self.path)
+
+    with served(Elsewhere) as port, pytest.raises(WebhookRefused, match="it answered 307"):
+        send(Connection("hook", f"http://127.0.0.1:{port}/hook"), Webhook("hook"), event())
+
+    assert seen == ["/hook"]
+
+
+@pytest.mark.parametrize("after", ["\u00b2", "1e999", "-1", "NaN", "9" * 400, "", "Wed, 21 Oct 2015 07:28:00 GMT"])
+def test_a_receiver_that_names_no_time_to_wait_is_busy_as_any_other(after: str) -> None:
+    class Busy(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(503)
+            self.send_header("Retry-After", after)
+            self.end_headers()
+
+    with served(Busy) as port, pytest.raises(WebhookUnavailable, match="it answered 503, 3 times"):
+        send(Connection("hook", f"http://127.0.0.1:{port}"), Webhook("hook"), event())
 
 
 @pytest.mark.parametrize(("code", "absent"), [(500, False), (408, False), (429, True), (502, True), (504, True)])

@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from struct import error as StructError
 from types import TracebackType
 from typing import Any
 
@@ -18,6 +19,7 @@ from kafka.errors import (
     AuthorizationError,
     KafkaConnectionError,
     KafkaError,
+    KafkaProtocolError,
     KafkaTimeoutError,
     LeaderNotAvailableError,
     NodeNotReadyError,
@@ -33,19 +35,25 @@ from kafka_sla.sources.kafka.login import kerberos
 from kafka_sla.sources.kafka.login.client_config import client_configuration
 from kafka_sla.sources.kafka.protocol.connection_errors import name_unresolved_broker, why_unreachable
 from kafka_sla.sources.kafka.protocol.kafka_python import (
-    KafkaConnectionManager,
+    BoundedConnectionManager,
     NetworkSelector,
     register_sasl_mechanism,
 )
 from kafka_sla.sources.kafka.protocol.kerberos_mechanism import KerberosMechanism
+
+log = logging.getLogger(__name__)
 
 IN_FLIGHT = 48
 """Requests that one broker is given before its first answer is awaited: one round trip then costs next to nothing."""
 _KNOCK_S, _ANSWER_MS, _BOOTSTRAP_MS = 3, 5_000, 30_000
 """How long a cluster is tried that does not let us in, how long one broker may take to let us in (one that hangs
 accepts connections and never answers), and how long it may then take to tell its fellows."""
+_MAX_ANSWER_BYTES = 100 * 1024**2
+"""As brokers bound requests by default (socket.request.max.bytes); decoding an answer takes a few times its size."""
 _REQUEST_MS = 30_000
 """Kafka's own default: what is not answered by then is asked of the broker that has taken over."""
+NONSENSE = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, StructError, RecursionError)
+"""What code raises that works with an answer which makes no sense: a null for a list, a number out of range."""
 _REFUSALS = (SaslAuthenticationFailedError, UnsupportedSaslMechanismError, AuthorizationError)
 """Errors that trying again does not cure."""
 TAKE_OVER_S = (0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
@@ -89,7 +97,7 @@ class Client:
             "client_id": "kafka-sla",
             **client_configuration(cluster.name, connection),
             "request_timeout_ms": _REQUEST_MS,
-            "receive_message_max_bytes": 200_000_000,
+            "receive_message_max_bytes": _MAX_ANSWER_BYTES,
             # room above IN_FLIGHT for the client's own metadata requests: at its limit it refuses instead of waiting
             "max_in_flight_requests_per_connection": 2 * IN_FLIGHT,
             # its warnings about long steps mean nothing here: decoding 10,000 answers is one step
@@ -101,13 +109,13 @@ class Client:
         self.waited_in_vain_s = 0.0
         """Seconds since a broker last let this pass have records, of those that it withholds."""
         self._net = NetworkSelector(**self._configuration)
-        self._manager = KafkaConnectionManager(self._net, **self._configuration)
+        self._manager = BoundedConnectionManager(self._net, **self._configuration)
 
     def __enter__(self) -> Client:
         try:
             self._keep_to(self._manager.run(self._knock))
             self._manager.bootstrap(_BOOTSTRAP_MS)
-        except (KafkaError, OSError, ValueError, RuntimeError) as error:  # the last: it was closed while we wrote
+        except Exception as error:  # whatever a peer that is no broker makes of the library
             self._close()
             raise self.unreachable(why_unreachable(self._configuration, error)) from error
         return self
@@ -115,7 +123,10 @@ class Client:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        """Close the connections. An error that an answer without sense causes becomes KafkaUnreachable."""
         self._close()
+        if isinstance(error, NONSENSE):
+            raise self.nonsense(error) from error
 
     @property
     def brokers(self) -> list[int]:
@@ -134,6 +145,14 @@ class Client:
     def unreachable(self, cause: str) -> KafkaUnreachable:
         """The error for this cluster; `cause` says what happened and what to do."""
         return KafkaUnreachable(f"cluster {self.cluster.name!r} (connection {self.connection.id!r}): {cause}")
+
+    def nonsense(self, error: BaseException) -> KafkaUnreachable:
+        """The error for an answer that can be decoded and makes no sense; its details go to the log."""
+        log.warning("An answer of cluster %s cannot be used", self.cluster.name, exc_info=error)
+        return self.unreachable(
+            f"what a broker answered cannot be used ({type(error).__name__}): check that bootstrap.servers names Kafka"
+            " brokers and nothing between changes their answers; the log says more"
+        )
 
     def ask(self, asks: Sequence[Ask]) -> list[Any]:
         """The answers in the order of the requests; a request that failed has its KafkaError in place of the answer."""
@@ -182,14 +201,14 @@ class Client:
         if len(self._configuration["bootstrap_servers"]) == 1:
             return
         self._manager.close()
-        self._manager = KafkaConnectionManager(self._net, **{**self._configuration, "bootstrap_servers": [address]})
+        self._manager = BoundedConnectionManager(self._net, **{**self._configuration, "bootstrap_servers": [address]})
 
     async def _reached(self, node: str) -> Exception | None:
         """None when this broker let us in, else why not."""
         opened = self._manager.get_connection(node, _ANSWER_MS, pop_on_close=True, refresh_metadata_on_err=False)
         try:
             await self._manager.wait_for(opened.init_future, _ANSWER_MS)  # for the library bounds no TLS handshake
-        except (KafkaError, OSError) as error:
+        except Exception as error:
             opened.close()
             return error
         return None
@@ -264,6 +283,9 @@ class Client:
             return error
         except KafkaError as error:
             return self._name_unresolved_broker(node, error)
+        except Exception as error:
+            log.warning("An answer of cluster %s cannot be decoded", self.cluster.name, exc_info=True)
+            return KafkaProtocolError(f"an answer cannot be decoded ({type(error).__name__})")
 
     def _name_unresolved_broker(self, node: int | None, error: KafkaError) -> KafkaError:
         brokers = self._manager.cluster.brokers()

@@ -19,6 +19,8 @@ from kafka_sla.sources.kafka.protocol.kafka_python import (
 )
 
 _SECONDS = 3.0
+_MAX_ANSWER_BYTES = 64 * 1024
+"""Of a handshake's answer, which names a handful of mechanisms."""
 
 
 class UnresolvedAdvertisedName(KafkaConnectionError):  # type: ignore[misc]
@@ -158,9 +160,11 @@ def _mechanisms(opened: socket.socket, mechanism: str) -> list[str]:
         opened.settimeout(_SECONDS)
         opened.sendall(request.encode(framed=True, header=True))
         with opened.makefile("rb") as answer:
-            size = int.from_bytes(answer.read(4))
-            return list(SaslHandshakeResponse.decode(answer.read(size), version=1, header=True).mechanisms)
-    except (OSError, ValueError, struct.error, IndexError) as error:
+            size = min(int.from_bytes(answer.read(4)), _MAX_ANSWER_BYTES)
+            return [
+                str(name) for name in SaslHandshakeResponse.decode(answer.read(size), version=1, header=True).mechanisms
+            ]
+    except (OSError, ValueError, struct.error, IndexError, TypeError) as error:
         if isinstance(error, OSError) and _is_final(error):
             raise
         return []

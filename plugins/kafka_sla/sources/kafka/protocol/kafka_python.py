@@ -6,14 +6,18 @@ The JSON files in `messages` are Apache Kafka 4.3.1's own message definitions wi
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable
 from struct import Struct, error
 from typing import Any
 
+from kafka.errors import KafkaConnectionError, KafkaProtocolError
+from kafka.net.inet import create_connection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.sasl import register_sasl_mechanism
 from kafka.net.sasl.gssapi import SaslMechanismGSSAPI
 from kafka.net.selector import NetworkSelector
+from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 from kafka.protocol.admin import DescribeConfigsRequest, DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.admin.transactions import DescribeProducersRequest, ListTransactionsRequest
 from kafka.protocol.api_message import ApiMessage
@@ -31,6 +35,7 @@ from kafka.protocol.sasl import SaslHandshakeRequest, SaslHandshakeResponse
 __all__ = [
     "DNS_FAILURE",
     "ApiVersionsRequest",
+    "BoundedConnectionManager",
     "ConsumerGroupDescribeRequest",
     "ConsumerProtocolAssignment",
     "DescribeConfigsRequest",
@@ -39,7 +44,6 @@ __all__ = [
     "DescribeShareGroupOffsetsRequest",
     "FetchRequest",
     "IsolationLevel",
-    "KafkaConnectionManager",
     "ListGroupsRequest",
     "ListOffsetsRequest",
     "ListTransactionsRequest",
@@ -58,6 +62,99 @@ __all__ = [
 DNS_FAILURE = "DNS Resolution failure"
 """Part of the library's error for a host name that cannot be resolved; it does not say which."""
 _SIZE = Struct(">i")
+_CHUNK_BYTES, _READ_BYTES = 64 * 1024, 1024**2
+"""What is read from a socket at once, and before it is looked at."""
+_MAX_HANDSHAKE_BYTES = 1024**2
+
+
+class _Bounded:
+    """A transport of the library that takes a limited number of bytes from its socket at a time, and that closes the
+    connection at an answer which cannot be decoded.
+
+    The library reads until the socket is empty and looks at the size of a message only then, so a peer that sends
+    without end takes all memory. An error in its decoder ends its reading task and leaves the connection waiting.
+    """
+
+    _sock: Any
+    _protocol: Any
+
+    def _sock_recv(self) -> tuple[bytes, Exception | None]:
+        received = bytearray()
+        try:
+            # What TLS has decrypted already is taken whatever its size: no socket says that it is there.
+            while len(received) < _READ_BYTES or self._pending():
+                data = self._sock.recv(_CHUNK_BYTES)
+                if not data:
+                    return bytes(received), KafkaConnectionError("socket disconnected")
+                received += data
+        except (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            pass
+        except (OSError, ValueError) as failed:
+            return bytes(received), KafkaConnectionError(failed)
+        return bytes(received), None
+
+    def _pending(self) -> int:
+        return int(self._sock.pending()) if isinstance(self._sock, ssl.SSLSocket) else 0
+
+    def set_protocol(self, protocol: Any) -> None:
+        self._protocol = _Guarded(protocol) if protocol is not None else None
+
+    def get_protocol(self) -> Any:
+        return self._protocol.protocol if isinstance(self._protocol, _Guarded) else self._protocol
+
+
+class _Guarded:
+    """A connection of the library that ends at a decoding error as the library expects. Until the peer has let us in,
+    its messages have to be small: it may be no broker."""
+
+    def __init__(self, protocol: Any) -> None:
+        self.protocol = protocol
+        self._max_bytes = int(protocol.config["receive_message_max_bytes"])
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.protocol, name)
+
+    def data_received(self, data: bytes) -> None:
+        of_peer = _MAX_HANDSHAKE_BYTES if self.protocol.initializing else self._max_bytes
+        self.protocol.parser._max_frame_size = of_peer
+        try:
+            self.protocol.data_received(data)
+        except KafkaProtocolError:
+            raise
+        except Exception as failed:
+            raise KafkaProtocolError(f"an answer cannot be decoded ({type(failed).__name__})") from failed
+
+
+class _TcpTransport(_Bounded, KafkaTCPTransport):  # type: ignore[misc]
+    pass
+
+
+class _SslTransport(_Bounded, KafkaSSLTransport):  # type: ignore[misc]
+    pass
+
+
+class BoundedConnectionManager(KafkaConnectionManager):  # type: ignore[misc]
+    """The library's manager of connections, with transports that bound what they read at a time."""
+
+    async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
+        sock = await create_connection(
+            self._net,
+            node.host,
+            node.port,
+            self.config["socket_options"],
+            proxy_url=self.config["proxy_url"],
+            timeout_at=timeout_at,
+        )
+        if self.ssl_enabled:
+            options = {key: value for key, value in self.config.items() if key.startswith("ssl_")}
+            transport = _SslTransport(self._net, sock, host=node.host, **options)
+        else:
+            transport = _TcpTransport(self._net, sock, host=node.host)
+        try:
+            await transport.handshake()
+        except Exception as failed:
+            raise KafkaConnectionError(f"Handshake failed: {failed}") from failed
+        return transport
 
 
 def _message(name: str) -> Any:

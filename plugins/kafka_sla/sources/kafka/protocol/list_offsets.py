@@ -17,6 +17,7 @@ from kafka.errors import (
     IncompatibleBrokerVersion,
     InvalidRequestError,
     KafkaError,
+    KafkaProtocolError,
     UnsupportedForMessageFormatError,
     UnsupportedVersionError,
     for_code,
@@ -30,6 +31,9 @@ from kafka_sla.sources.kafka.protocol.topics import Topic, TopicPartition, read_
 
 NO_TIMES = (UnsupportedVersionError, UnsupportedForMessageFormatError, IncompatibleBrokerVersion, InvalidRequestError)
 """What brokers answer that cannot look up by time; where a log starts and ends they may know all the same."""
+
+_NONE = -1
+"""Offset of an answer to a time after which there is no record."""
 
 Ints = npt.NDArray[np.int64]
 Asked = dict[TopicPartition, Sequence[int]]
@@ -164,9 +168,12 @@ class Offsets:
                 continue
             for topic, rows in answer.topics:
                 tps = {tp.partition: tp for tp in topics[topic]}
-                refused = rows["error"] != 0
+                impossible = (rows["error"] == 0) & (rows["offset"] < 0)
+                failed |= {tps[partition]: _impossible() for partition in rows["partition"][impossible].tolist()}
+                refused = (rows["error"] != 0) | impossible
                 told = (rows[name][~refused].tolist() for name in ("partition", "offset"))
                 found |= {tps[partition]: offset for partition, offset in zip(*told, strict=True)}
+                refused &= ~impossible
                 errors = (rows[name][refused].tolist() for name in ("partition", "error"))
                 failed |= {tps[partition]: for_code(error)() for partition, error in zip(*errors, strict=True)}
         again = self._found(dict.fromkeys(failed, (spec,)), failed)
@@ -194,6 +201,8 @@ class Offsets:
                     tp, time_ms = of_topic[partition]
                     if error:
                         errors[tp] = for_code(error)()
+                    elif offset < (0 if time_ms < 0 else _NONE):
+                        errors[tp] = _impossible()
                     else:
                         answers.setdefault(tp, {})[time_ms] = Found(offset, timestamp)
         return errors
@@ -224,6 +233,11 @@ class Offsets:
         cause = words_of(error)
         self.unanswered[cause] += count
         self._example.setdefault(cause, tp)
+
+
+def _impossible() -> KafkaError:
+    """In place of an offset below 0, which no log has."""
+    return KafkaProtocolError("an answer holds an offset below 0, which no log has")
 
 
 def _columns(tps: Sequence[TopicPartition], spec: int) -> tuple[Ints, Ints]:

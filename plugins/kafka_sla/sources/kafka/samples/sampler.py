@@ -17,7 +17,7 @@ from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS
 from kafka_sla.sources.kafka import fact_rows
 from kafka_sla.sources.kafka.committed_positions import Reader
 from kafka_sla.sources.kafka.live_state import now_ms
-from kafka_sla.sources.kafka.protocol.client import Client
+from kafka_sla.sources.kafka.protocol.client import NONSENSE, Client
 from kafka_sla.sources.kafka.protocol.connection_errors import words_of
 from kafka_sla.sources.kafka.protocol.groups import read_committed, see_groups
 from kafka_sla.sources.kafka.protocol.list_offsets import Offsets
@@ -67,9 +67,11 @@ class Sampler:
             )
             ends: dict[TopicPartition, int] = self._offsets.ends()
             self._ends.add(now_ms(), ends)
-        except KafkaError as error:
+        except (KafkaError, *NONSENSE) as error:
             self.renew()
-            raise self._client.unreachable(words_of(error)) from error
+            if isinstance(error, KafkaError):
+                raise self._client.unreachable(words_of(error)) from error
+            raise self._client.nonsense(error) from error
 
     @property
     def sees_topics(self) -> bool:
@@ -115,6 +117,8 @@ class Sampler:
             problem = times.withheld()
         except (KafkaUnreachable, KafkaError) as error:
             told, problem = {}, str(error) if isinstance(error, KafkaUnreachable) else words_of(error)
+        except NONSENSE as error:
+            told, problem = {}, str(self._client.nonsense(error))
         if problem:
             return [], (f"{len(polled)} log ends are left out, for the records before them were not read: {problem}",)
         return [(tp, at, told[tp, end]) for tp, at, end in polled], ()

@@ -15,7 +15,7 @@ from kafka.protocol.frame import KafkaBytes
 
 from kafka_sla.sources.kafka.protocol import kafka_python
 from kafka_sla.sources.kafka.protocol.kafka_python import (
-    KafkaConnectionManager,
+    BoundedConnectionManager,
     ListOffsetsRequest,
     MetadataRequest,
     NetworkSelector,
@@ -25,17 +25,17 @@ from kafka_sla.sources.kafka.protocol.partition_messages import MANY_GROUPS, lis
 from kafka_sla.sources.kafka.protocol.partition_rows import Reader
 
 METHODS: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
-    "manager.run": (KafkaConnectionManager.run, (None, None, None), {}),
-    "manager.bootstrap": (KafkaConnectionManager.bootstrap, (None, 1), {}),
-    "manager.call_soon": (KafkaConnectionManager.call_soon, (None, None, None), {}),
+    "manager.run": (BoundedConnectionManager.run, (None, None, None), {}),
+    "manager.bootstrap": (BoundedConnectionManager.bootstrap, (None, 1), {}),
+    "manager.call_soon": (BoundedConnectionManager.call_soon, (None, None, None), {}),
     "manager.get_connection": (
-        KafkaConnectionManager.get_connection,
+        BoundedConnectionManager.get_connection,
         (None, 1, 1),
         {"pop_on_close": True, "refresh_metadata_on_err": False},
     ),
-    "manager.wait_for": (KafkaConnectionManager.wait_for, (None, None, 1), {}),
-    "manager.send": (KafkaConnectionManager.send, (None, None), {"node_id": 1}),
-    "manager.close": (KafkaConnectionManager.close, (None, 1), {}),
+    "manager.wait_for": (BoundedConnectionManager.wait_for, (None, None, 1), {}),
+    "manager.send": (BoundedConnectionManager.send, (None, None), {"node_id": 1}),
+    "manager.close": (BoundedConnectionManager.close, (None, 1), {}),
     "net.sleep": (NetworkSelector.sleep, (None, 1), {}),
     "net.close": (NetworkSelector.close, (None,), {}),
     "cluster.brokers": (ClusterMetadata.brokers, (None,), {}),
@@ -57,7 +57,7 @@ def test_a_method_that_is_called_takes_what_it_is_given(name: str) -> None:
 
 def test_a_manager_knows_its_cluster_and_the_version_of_its_brokers() -> None:
     net = NetworkSelector()
-    manager = KafkaConnectionManager(net, bootstrap_servers=["127.0.0.1:1"])
+    manager = BoundedConnectionManager(net, bootstrap_servers=["127.0.0.1:1"])
 
     assert isinstance(manager.cluster, ClusterMetadata)
     assert manager.broker_version is None
@@ -73,7 +73,7 @@ def test_a_kerberos_login_begins_with_what_ours_gives_it() -> None:
 
 @pytest.mark.parametrize("setting", ["request_timeout_ms", "max_in_flight_requests_per_connection", "client_id"])
 def test_a_setting_of_the_connection_is_known(setting: str) -> None:
-    assert setting in KafkaConnectionManager.DEFAULT_CONFIG
+    assert setting in BoundedConnectionManager.DEFAULT_CONFIG
 
 
 @pytest.mark.parametrize("name", [name for name in kafka_python.__all__ if name.endswith("Request")])
