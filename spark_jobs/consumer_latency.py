@@ -12,6 +12,7 @@ from kafka_sla.model.tables import CONSUMER_LATENCY
 from kafka_sla.spark_jobs.events.chunks import Chunk
 from kafka_sla.spark_jobs.metrics import Metric
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
+from kafka_sla.spark_jobs.numeric.claims import Skews
 from kafka_sla.spark_jobs.numeric.histogram import histograms
 from kafka_sla.spark_jobs.numeric.positions import REASONS, VALID
 from kafka_sla.spark_jobs.numeric.produced_timeline import METHODS
@@ -36,9 +37,9 @@ def measure(chunk: Chunk, step: Steps, parts: Segments, grid: GridRows, end: End
     latency = _unseen(_latency(row, parts, total), step, grid, end, begun, passed_over)
     lag_max = np.maximum(np.where(end.known, end.lag, NONE), _lag_before_commits(chunk, step, grid, total))
     backlog = {
-        "": _worse(latency["records_latency_max_ms"], np.where(end.known, end.age_ms, np.nan)),
-        "low_": _worse(_unread(row, parts, total), np.where(end.known, end.held_low_ms, np.nan)),
-        "high_": _worse(latency["records_latency_max_high_ms"], np.where(end.known, end.age_high_ms, np.nan)),
+        "": _worse(latency["records_latency_max_ms"], np.where(end.has_age, end.age_ms, np.nan)),
+        "low_": _worse(_unread(row, parts, total), np.where(end.has_age, end.held_low_ms, np.nan)),
+        "high_": _worse(latency["records_latency_max_high_ms"], np.where(end.has_age, end.age_high_ms, np.nan)),
     }
     backlog["high_"] = np.fmax(backlog["high_"], passed_over)
     backlog["high_"][begun] = np.inf
@@ -51,9 +52,9 @@ def measure(chunk: Chunk, step: Steps, parts: Segments, grid: GridRows, end: End
         **_counts(row, parts, total),
         "records_lag": _offsets(end.lag, end.known),
         "records_lag_max": _offsets(lag_max, lag_max != NONE),
-        "backlog_age_ms": _floats(np.where(end.known, end.age_ms, np.nan)),
-        "backlog_age_low_ms": _floats(np.where(end.known, end.age_low_ms, np.nan)),
-        "backlog_age_high_ms": _floats(np.where(end.known, end.age_high_ms, np.nan)),
+        "backlog_age_ms": _floats(np.where(end.has_age, end.age_ms, np.nan)),
+        "backlog_age_low_ms": _floats(np.where(end.has_age, end.age_low_ms, np.nan)),
+        "backlog_age_high_ms": _floats(np.where(end.has_age, end.age_high_ms, np.nan)),
         **{f"backlog_age_max_{which}ms": _floats(values) for which, values in backlog.items()},
         "committed_offset": _offsets(chunk.offset[grid.last], chunk.offset[grid.last] != NONE),
         "effective_position": _offsets(end.effective, end.known),
@@ -61,6 +62,8 @@ def measure(chunk: Chunk, step: Steps, parts: Segments, grid: GridRows, end: End
         "log_end_offset": _offsets(end.log_end, end.log_end != NONE),
         "last_commit_at": _times(chunk.at[grid.last]),
         "polled_only": pa.array(chunk.polled[grid.last]),
+        "append_delay_ms": _known_skew(chunk.timeline.append_delays, chunk, grid),
+        "stamped_ahead_ms": _known_skew(chunk.timeline.stamped_ahead, chunk, grid),
         "method": _method(row, parts, total),
         "unknown_reason": _reasons(end),
     }
@@ -226,6 +229,12 @@ def _method(row: Ints, parts: Segments, total: int) -> pa.Array:
     worst = np.full(total, NONE)
     np.maximum.at(worst, row, parts.method)
     return pa.array(METHODS).take(pa.array(worst, mask=worst == NONE))
+
+
+def _known_skew(skews: Skews, chunk: Chunk, grid: GridRows) -> pa.Array:
+    """How far timestamps of each row's partition are known to be off in its window, ms; null where none are."""
+    largest = skews.find_largest(chunk.gp_partition[grid.gp], grid.start, grid.end)
+    return _floats(np.where(largest == NONE, np.nan, largest / 1_000.0))
 
 
 def _reasons(end: Ends) -> pa.Array:

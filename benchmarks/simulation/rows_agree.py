@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from benchmarks.simulation.burrow import Stored, status
 from benchmarks.simulation.facts import Facts
 from benchmarks.simulation.kernel import Made
 from benchmarks.simulation.seeing import Plan, edges
+from benchmarks.simulation.visibility import skew_of
 from benchmarks.simulation.world import World
 from kafka_sla.model.entities import Sla, epoch_ms
 from kafka_sla.model.tables import (
@@ -30,6 +32,8 @@ Row = Mapping[str, Any]
 _COMMITS = 10
 _GROWTH = 1.02
 """Bucket i of a histogram is (1.02^(i-1), 1.02^i] ms."""
+_CLOCK_TOLERANCE_MS = 10_000
+"""Timestamps that are further off are not all trusted, so that other log ends are known."""
 _EXPIRE_MS = 7 * 86_400_000
 
 
@@ -66,11 +70,12 @@ def statuses(world: World, plan: Plan, known: Facts, whole: Made) -> Iterator[Fa
         return
     ends = _log_ends(known)
     lives = {(p.topic, p.number): len(p.lives) for p in world.partitions}
+    contradicted = {(p.topic, p.number) for p in world.partitions if skew_of(p) > _CLOCK_TOLERANCE_MS}
     commits = _commits(known)
     for row in whole[CONSUMER_STATUS].to_pylist():
         place, now = (row["topic"], row["partition"]), epoch_ms(row["window_end"])
         stored = _stored(commits[row["group"], *place], ends[place], now)
-        if stored is None or row["polled_only"] or lives[place] > 1:
+        if stored is None or row["polled_only"] or lives[place] > 1 or place in contradicted:
             continue
         expected = status(stored, now, _newest(ends[place], now), _EXPIRE_MS)
         if row["status"] != expected:
@@ -103,10 +108,15 @@ def over_threshold(slas: Sequence[Sla], whole: Made) -> Iterator[Failure]:
 
 
 def _log_ends(known: Facts) -> dict[tuple[str, int], list[tuple[int, int]]]:
+    """Largest log end known so far, at every instant at which one is known: log ends do not fall."""
     found = defaultdict(list)
     for row in known[LOG_OFFSETS].to_pylist():
         found[row["topic"], row["partition"]].append((epoch_ms(row["at"]), row["log_end_offset"]))
-    return defaultdict(list, {place: sorted(ends) for place, ends in found.items()})
+    largest: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
+    for place, ends in found.items():
+        ends.sort()
+        largest[place] = list(zip([at for at, _ in ends], accumulate((end for _, end in ends), max), strict=True))
+    return largest
 
 
 def _newest(ends: Sequence[tuple[int, int]], at: int) -> int | None:

@@ -5,12 +5,13 @@ Such windows are not compared with the truth, or give it room. Each rule here is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from benchmarks.simulation.seeing import Plan, Run, edges
+from benchmarks.simulation.seeing import Plan, edges
 from benchmarks.simulation.world import NEVER, Commit, Life, Partition, Reader, World
 
 
@@ -84,6 +85,10 @@ class Visibility:
 _CONFIGURED_MS, _AHEAD_MS = 3_600_000, 600_000
 
 
+_CLOCK_TOLERANCE_MS = 10_000
+_KEPT_BY_TRUNCATION = 0.9
+
+
 def visible_to(world: World, plan: Plan) -> dict[tuple[str, str, int], Visibility]:
     """By group, topic and partition."""
     polls = tuple(sorted({*plan.polls, *(run.asked for run in plan.runs if run.live)}))
@@ -100,7 +105,7 @@ def visible_to(world: World, plan: Plan) -> dict[tuple[str, str, int], Visibilit
             not plan.commit_log,
             tuple(sorted({*polls, *(commit.at for commit in told)})),
             frozenset(told),
-            _skew(p),
+            skew_of(p),
             _room(world, plan, r),
             unread,
             _unseen(world, plan, p),
@@ -135,7 +140,7 @@ def _standing(world: World, plan: Plan, partition: Partition, polls: tuple[int, 
     return tuple(found)
 
 
-def _skew(partition: Partition) -> int:
+def skew_of(partition: Partition) -> int:
     return max((int(abs(life.stamp - life.appended).max(initial=0)) for life in partition.lives), default=0)
 
 
@@ -147,41 +152,34 @@ def _unseen(world: World, plan: Plan, partition: Partition) -> int:
 
 
 def _unsigned(world: World, plan: Plan, reader: Reader) -> int:
-    """Until when a reader stands where the life before, as far as it was polled or read, had records as well, if
-    nothing shows that its topic was created again: no log end that fell, no other topic id, no lookup before the new
-    life's first record while that was there, no first record of both."""
+    """Until when a reader stands where the incarnation before, as far as it was polled or read, had records as well, if
+    nothing shows that its topic was created again: no polled log end that fell far enough, and no other topic id."""
     asked = [run.asked for run in plan.runs if run.live]
-    polls = {*plan.points, *asked, *(edges(world) if plan.exact else ())}
+    polls = sorted({*plan.points, *asked, *(edges(world) if plan.exact else ())})
     until = 0
     for number, (a, b) in enumerate(pairwise(reader.partition.lives), 1):
         last = max((at for at in polls if a.born <= at < a.died), default=0)
         standing = reader.standing(b.born)
-        if last:
-            since, end = last, a.log_end(last)
-        elif standing:
-            since, end = standing.at, standing.offset or 0
-        else:
+        if not last and not standing:
             continue
-        fell = any(b.log_end(at) < end for at in polls if at >= b.born)
-        renamed = any(at < a.died for at in asked) and any(at >= b.born for at in asked)
-        first = int(b.stamp.min(initial=NEVER))
-        whole = [run for run in plan.runs if run.asked >= b.born and _has_first(b, run.asked)]
-        behind = end > 0 and any(since < edge <= first for run in whole for edge in _edges(world, run))
-        if plan.exact and not fell:
-            until = max(until, first)
-        elif not (fell or renamed or behind):
-            passed = (c.at for c in reader.commits if c.life == number and c.offset is not None and c.offset >= end)
-            until = max(until, next(passed, NEVER))
+        end = a.log_end(last) if last else (standing.offset or 0 if standing else 0)
+        if last and _shows_new_incarnation(polls, last, end, b):
+            continue
+        if any(at < a.died for at in asked) and any(at >= b.born for at in asked):
+            continue
+        passed = (c.at for c in reader.commits if c.life == number and c.offset is not None and c.offset >= end)
+        until = max(until, next(passed, NEVER))
     return until
 
 
-def _has_first(life: Life, at: int) -> bool:
-    """Its first record is there, or there was none yet."""
-    return life.log_end(at) == 0 or life.waiting(0, at) == 0
-
-
-def _edges(world: World, run: Run) -> range:
-    return range(run.start, run.end + 1, world.window_ms)
+def _shows_new_incarnation(polls: Sequence[int], last: int, end: int, born_again: Life) -> bool:
+    """Whether polls of the new log lie so far below the last one of the old log that it cannot have been truncated."""
+    later = [at for at in polls if at >= born_again.born]
+    confirming = [at for at in later if at > last + _CLOCK_TOLERANCE_MS]
+    if not confirming:
+        return False
+    first, confirmed = born_again.log_end(later[0]), born_again.log_end(confirming[0])
+    return first < end and min(first, confirmed) < _KEPT_BY_TRUNCATION * end and confirmed < end
 
 
 def _room(world: World, plan: Plan, reader: Reader) -> int:
@@ -189,7 +187,7 @@ def _room(world: World, plan: Plan, reader: Reader) -> int:
     order are found by samples of the windows of runs, and read. A reader that lags may read older records."""
     lives = reader.partition.lives
     found = all(_mixed(life) for life in lives) and sampled(world, plan)
-    return 0 if found and not _reads_older(plan, reader, world.start) else _skew(reader.partition)
+    return 0 if found and not _reads_older(plan, reader, world.start) else skew_of(reader.partition)
 
 
 def _reads_older(plan: Plan, reader: Reader, start: int) -> bool:

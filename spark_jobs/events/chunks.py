@@ -15,13 +15,13 @@ from kafka_sla.spark.job_spec import NEXT_POLL_US
 from kafka_sla.spark_jobs.events.columns import flagged, ints
 from kafka_sla.spark_jobs.events.layouts import CARRIED, CERTAIN, EARLIER_LOST, LOOKED_UP, POLLED
 from kafka_sla.spark_jobs.events.sort import Sorted, TaskEvents
-from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Ints
+from kafka_sla.spark_jobs.numeric.arrays import EARLIEST_STAMP_US, NONE, Bools, Ints
 from kafka_sla.spark_jobs.numeric.offset_ranges import RangeRows
 from kafka_sla.spark_jobs.numeric.polls import Observations, PollTimes, alike, evidence, lost_before
-from kafka_sla.spark_jobs.numeric.positions import BETWEEN_LIVES, BEYOND_END, checked
+from kafka_sla.spark_jobs.numeric.positions import checked
 from kafka_sla.spark_jobs.numeric.produced_timeline import Points, Timeline
-from kafka_sla.spark_jobs.numeric.scans import begins, last_until, time_order, value_at
-from kafka_sla.spark_jobs.numeric.topic_lives import Renewals, Seen, Standing
+from kafka_sla.spark_jobs.numeric.scans import begins, last_until, value_at
+from kafka_sla.spark_jobs.numeric.topic_incarnations import LogPoints, TopicIdChanges
 
 _OF_RANGES = ("at", "offset", "until", "records", "earliest", "latest")
 _CHUNK_EVENTS = 250_000
@@ -70,29 +70,42 @@ class Configurations:
         self.rows = rows.take(pa.array(order))
         policies = self.rows["cleanup_policy"].cast(pa.string())
         self.compacted: Ints = pc.fill_null(pc.match_substring(policies, "compact"), False).to_numpy().astype(np.int64)
-        self._renewed = self._other_ids()
-
-    def _other_ids(self) -> Ints:
-        """Rows that show another topic id than the one before them."""
         ids = self.rows["topic_id"].combine_chunks()
-        number = pc.fill_null(ids.indices, NONE).to_numpy().astype(np.int64)
-        other = ~begins(self.topic) & (number != NONE)
-        other[1:] &= (number[1:] != number[:-1]) & (number[:-1] != NONE)
-        return np.flatnonzero(other)
+        self._id: Ints = pc.fill_null(ids.indices, NONE).to_numpy().astype(np.int64)
+        self._changed = self._find_changed_ids()
 
-    def renewals(self, places: pa.Table) -> tuple[Renewals, Bools]:
-        """Which of these topic-partitions were created again, and between which instants; and which of them are not
-        there any more, because the new topic has fewer."""
+    def _find_changed_ids(self) -> Ints:
+        """Rows that show another topic id than the row before them."""
+        changed = ~begins(self.topic) & (self._id != NONE)
+        changed[1:] &= (self._id[1:] != self._id[:-1]) & (self._id[:-1] != NONE)
+        return np.flatnonzero(changed)
+
+    def find_id_changes(self, places: pa.Table) -> tuple[TopicIdChanges, Bools]:
+        """Which of these topic-partitions belong to a topic whose id changed, and between which instants; and which of
+        them the new topic does not have."""
         nothing = np.zeros(0, dtype=np.int64)
-        if not len(self._renewed):
-            return Renewals(nothing, nothing, nothing), nothing > 0
-        names = zip(places["cluster"].to_pylist(), places["topic"].to_pylist(), strict=True)
-        topic = np.array([self.topics.get(name, NONE) for name in names], dtype=np.int64)
-        pairs = [(np.flatnonzero(topic == self.topic[row]), row) for row in self._renewed.tolist()]
-        partition = np.concatenate([found for found, _ in pairs])
-        row = np.concatenate([np.full(len(found), row) for found, row in pairs])
+        if not len(self._changed):
+            return TopicIdChanges(nothing, nothing, nothing), nothing > 0
+        topic = self.topics_of(places)
+        pairs = [(np.flatnonzero(topic == self.topic[row]), row) for row in self._changed.tolist()]
+        partition = np.concatenate([partitions for partitions, _ in pairs])
+        row = np.concatenate([np.full(len(partitions), row) for partitions, row in pairs])
         gone = ints(places, "partition")[partition] >= ints(self.rows, "partitions")[row]
-        return Renewals(partition, self.at[row - 1], self.at[row]), gone
+        return TopicIdChanges(partition, self.at[row - 1], self.at[row]), gone
+
+    def has_same_id(self, places: pa.Table, partition: Ints, before: Ints, at: Ints) -> Bools:
+        """Whether the topic of each of these topic-partitions is known to have had one id from `before` until `at`."""
+        topic = self.topics_of(places)[partition]
+        first = last_until(self.topic, self.at, topic, before)
+        last = last_until(self.topic, self.at, topic, at)
+        is_known = (first != NONE) & (last != NONE) & (value_at(self.at, last) > before)
+        identifier = value_at(self._id, last)
+        return is_known & (identifier != NONE) & (value_at(self._id, first) == identifier)
+
+    def topics_of(self, places: pa.Table) -> Ints:
+        """The number of each topic-partition's topic; -1 where its configuration was never seen."""
+        names = zip(places["cluster"].to_pylist(), places["topic"].to_pylist(), strict=True)
+        return np.array([self.topics.get(name, NONE) for name in names], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +165,7 @@ class Chunk:
     def compacts(self, gp: Ints, at: Ints) -> Bools:
         """Whether each group-partition's topic was seen to be compacted, not much later than that instant."""
         known = self.configurations
-        places = zip(self.keys["cluster"].to_pylist(), self.keys["topic"].to_pylist(), strict=True)
-        topic = np.array([known.topics.get(place, NONE) for place in places], dtype=np.int64)[gp]
+        topic = known.topics_of(self.keys)[gp]
         last = last_until(known.topic, known.at, topic, at + NEXT_POLL_US)
         return value_at(known.compacted, last, np.int64(0)) & (at <= value_at(known.at, last) + CONFIG_US) > 0
 
@@ -217,49 +229,35 @@ def _chunk(events: TaskEvents, configurations: Configurations, first: int, last:
     points, ranges = events.points.between(first, last), events.ranges.between(first, last)
     at, offset, log_start = (ints(points.rows, name) for name in ("at", "offset", "log_start"))
     polled, looked_up = (flagged(points.rows, flag) for flag in (POLLED, LOOKED_UP))
-    seen = Seen(points.place, at, offset, log_start, polled, looked_up)
-    read = _believed(RangeRows(ranges.place, *(ints(ranges.rows, name) for name in _OF_RANGES)))
-    renewed, gone = configurations.renewals(events.places.slice(first, last - first))
+    known = LogPoints(points.place, at, offset, log_start, polled, looked_up)
+    known = known.take(np.flatnonzero(polled | (at >= EARLIEST_STAMP_US)))
+    read = _with_possible_times(RangeRows(ranges.place, *(ints(ranges.rows, name) for name in _OF_RANGES)))
+    places = events.places.slice(first, last - first)
+    changes, gone = configurations.find_id_changes(places)
     if gone.any():
-        seen = _emptied(seen, renewed.partition[gone], renewed.at[gone])
-    timeline = Timeline(last - first, seen, renewed, read, partial(_standing, events.commits.between(first, last)))
+        known = _with_empty_polls(known, changes.partition[gone], changes.at[gone])
+    timeline = Timeline(last - first, known, changes, read, partial(configurations.has_same_id, places))
     return _with_commits(timeline, configurations, events, first, last)
 
 
-def _emptied(seen: Seen, partition: Ints, at: Ints) -> Seen:
-    """With a poll of each of these partitions that found nothing: a topic that was created again does not have them,
-    and no poll will say that their logs are over."""
+def _with_empty_polls(points: LogPoints, partition: Ints, at: Ints) -> LogPoints:
+    """Points with a poll of each of these partitions that found nothing: a topic that was created again does not have
+    them, and no poll will say that their logs have ended."""
     nothing, true = np.zeros(len(at), dtype=np.int64), np.ones(len(at), dtype=np.bool_)
-    polls = Seen(partition, at, nothing, nothing, true, ~true)
-    both = Seen(*(np.concatenate([getattr(of, name) for of in (seen, polls)]) for name in Seen.__slots__))
+    polls = LogPoints(partition, at, nothing, nothing, true, ~true)
+    both = LogPoints(*(np.concatenate([getattr(of, n) for of in (points, polls)]) for n in LogPoints.__slots__))
     return both.take(np.lexsort((both.offset, both.at, both.partition)))
 
 
-def _believed(read: RangeRows) -> RangeRows:
-    """Without ranges whose records all bear times long after the window that they were read for: another life of the
-    topic answered."""
+def _with_possible_times(read: RangeRows) -> RangeRows:
+    """Ranges without those whose records are all stamped long after the window that they were read for: they belong to
+    another incarnation of the topic. Ranges with a record that cannot be so old count as not read."""
     wrong = read.earliest > read.at + _WRONG_CLOCK_US
+    too_old = (read.records > 0) & (read.earliest < EARLIEST_STAMP_US)
+    if too_old.any():
+        hidden = (np.where(too_old, NONE, values) for values in (read.records, read.earliest, read.latest))
+        read = RangeRows(read.partition, read.at, read.offset, read.until, *hidden)
     return RangeRows(*(getattr(read, name)[~wrong] for name in RangeRows.__slots__)) if wrong.any() else read
-
-
-def _standing(commits: Sorted) -> Standing:
-    """Where groups stand over time."""
-    place, group, at, offset, invalid = (
-        commits.place,
-        *(ints(commits.rows, name) for name in ("group", "at", "offset", "invalid")),
-    )
-    between = np.unique(place[flagged(commits.rows, CARRIED) & (invalid == BETWEEN_LIVES)])
-    valid = invalid != BEYOND_END
-    place, at = place[valid], at[valid]
-    beyond = (offset[valid] > 0).astype(np.int64)
-    change = np.diff(beyond, prepend=0)
-    first = begins(place, group[valid])
-    change[first] = beyond[first]
-    order = time_order(place, at)
-    total = np.cumsum(change[order])
-    start = np.maximum.accumulate(np.where(begins(place[order]), np.arange(len(order)), 0)) if len(order) else order
-    beyond_begin = total - (total - change[order])[start]
-    return Standing(place[order], at[order], group[valid][order], offset[valid][order], beyond_begin, between)
 
 
 def _with_commits(

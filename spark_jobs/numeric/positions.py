@@ -14,7 +14,7 @@ from kafka_sla.spark.job_spec import NEXT_POLL_US
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Ints
 from kafka_sla.spark_jobs.numeric.produced_timeline import Timeline
 
-VALID, BEYOND_END, OTHER_LIFE, BETWEEN_LIVES = range(4)
+VALID, BEYOND_END, OTHER_INCARNATION, BETWEEN_INCARNATIONS = range(4)
 """Whether a commit is a position: or it lies beyond the log end, or belongs to another life of its topic, for sure or
 for all that anybody knows."""
 BEYOND = "the committed offset is beyond the log end: it is no position, and the group has not committed since"
@@ -35,7 +35,7 @@ def checked(timeline: Timeline, partition: Ints, at: Ints, offset: Ints, code: I
     """
     epoch, soon, there = timeline.epoch_of(partition, at), at + NEXT_POLL_US, offset != NONE
     exceeded = np.where(there, timeline.exceeded(epoch, at, offset), FAR)
-    between = np.where(there, timeline.between_lives(partition, at), FAR)
-    why = np.where(exceeded < FAR, BEYOND_END, np.where(between < FAR, OTHER_LIFE, VALID))
+    between = np.where(there, timeline.between_incarnations(partition, at), FAR)
+    why = np.where(exceeded < FAR, BEYOND_END, np.where(between < FAR, OTHER_INCARNATION, VALID))
     since = np.where(exceeded <= soon, at, np.where(exceeded < FAR, exceeded, np.maximum(between, at)))
-    return np.where(code == VALID, why, np.minimum(code, OTHER_LIFE)), np.where(code == VALID, since, -FAR)
+    return np.where(code == VALID, why, np.minimum(code, OTHER_INCARNATION)), np.where(code == VALID, since, -FAR)

@@ -1,8 +1,9 @@
-"""The produced timelines of many topic-partitions at once, and when an offset was produced. NumPy only; knows no Spark.
+"""The produced timelines of many topic-partitions at once, and when an offset was produced. NumPy only.
 
-A point (at, offset) says: records with a smaller offset were produced before `at`, the others not before it. A topic
-that was deleted and created again starts a new *epoch* (`lives`): its offsets begin anew, so no bracket may span two.
-Times are int64 microseconds since the epoch (UTC), offsets are int64.
+A point (at, offset) means: records with a smaller offset were produced before `at`, the others not before it. Points
+made from record timestamps count only where polled log ends do not contradict them (`claims`). Each incarnation of a
+topic is an *epoch* of its own: its offsets begin at 0 again, so no bracket may span two.
+Times are int64 microseconds since 1970 (UTC), offsets are int64.
 """
 
 from __future__ import annotations
@@ -14,15 +15,20 @@ from typing import Any, Literal
 import numpy as np
 
 from kafka_sla.spark.job_spec import NEXT_POLL_US
-from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
+from kafka_sla.spark_jobs.numeric.arrays import CLOCK_TOLERANCE_US, FAR, NONE, Bools, Floats, Ints
+from kafka_sla.spark_jobs.numeric.claims import trust_claims
 from kafka_sla.spark_jobs.numeric.offset_ranges import RangeRows, Ranges
-from kafka_sla.spark_jobs.numeric.scans import extent, last_until, once_a_run, value_at
-from kafka_sla.spark_jobs.numeric.topic_lives import Lives, Renewals, Seen, Standing, lives
+from kafka_sla.spark_jobs.numeric.scans import begins, extent, once_a_run
+from kafka_sla.spark_jobs.numeric.topic_incarnations import (
+    Incarnations,
+    LogPoints,
+    SameTopicId,
+    TopicIdChanges,
+    find_incarnations,
+)
 
-RECORD, BRACKETED, INTERPOLATED, EXTRAPOLATED = range(4)
-METHODS = ("record", "bracketed", "interpolated", "extrapolated")
-_CLOCKS_US = 10_000_000
-"""Polls take a while and clocks differ: a commit may be so much younger than a poll that bears a later time."""
+RECORD, BRACKETED, OBSERVED, INTERPOLATED, EXTRAPOLATED = range(5)
+METHODS = ("record", "bracketed", "observed", "interpolated", "extrapolated")
 _MARKERS = 100
 """The markers that end transactions are behind the log end that is told, and a group may have passed them."""
 
@@ -46,7 +52,7 @@ class Produced:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Points of topic-partitions in the life that was there at their time, sorted by (topic-partition, time)."""
+    """Points of topic-partitions in the incarnation of their time, sorted by (topic-partition, time)."""
 
     place: Ints
     at: Ints
@@ -56,17 +62,24 @@ class Points:
 
 
 class Timeline:
-    """Points of topic-partitions 0..n-1, cut into epochs: the lives of their topics."""
+    """Points of topic-partitions 0..n-1, cut into epochs: the incarnations of their topics."""
 
     def __init__(
-        self, partitions: int, seen: Seen, renewed: Renewals, read: RangeRows, standing: Callable[[], Standing]
+        self,
+        partitions: int,
+        points: LogPoints,
+        changes: TopicIdChanges,
+        read: RangeRows,
+        has_same_id: SameTopicId,
     ) -> None:
-        known = lives(seen, renewed, standing)
-        partition, at, offset, log_start = (
-            getattr(known.points, n) for n in ("partition", "at", "offset", "log_start")
-        )
+        incarnations = find_incarnations(points, changes, has_same_id)
+        run = points.partition + np.searchsorted(incarnations.first_point, np.arange(len(points.at)), side="right")
+        trusted = trust_claims(points, run)
+        self.append_delays, self.stamped_ahead = trusted.append_delays, trusted.stamped_ahead
+        points, run = points.take(trusted.index), run[trusted.index]
+        at, offset, log_start = points.at, points.offset, points.log_start
         self.at: Ints = at
-        self._lay_out_epochs(partitions, partition, known)
+        self._lay_out_epochs(partitions, run, incarnations)
         self.hi = np.append(self.lo[1:], len(at)).astype(np.int64)
         epoch = np.repeat(np.arange(len(self.lo)), self.hi - self.lo)
         known_start = np.where(log_start >= 0, log_start, offset)
@@ -76,8 +89,7 @@ class Timeline:
         self._base = np.concatenate([[0], np.cumsum(self._range)[:-1]]).astype(np.int64)
         ranked = self._base[epoch] + offset - self._min[epoch] + 1
         self._rank: Ints = np.maximum.accumulate(ranked) if len(ranked) else ranked
-        self.contradicts: Bools = ranked < self._rank
-        self._contradicted = bool(self.contradicts.any())
+        self.polled: Bools = _of_equal_points(points)
         self.offset: Ints = self._rank - self._base[epoch] + self._min[epoch] - 1
         start_rank = self._base[epoch] + np.where(log_start >= 0, log_start - self._min[epoch] + 1, 0)
         start_rank = np.maximum.accumulate(start_rank) if len(start_rank) else start_rank
@@ -86,42 +98,33 @@ class Timeline:
         )
         self._origin, self._span = extent(at)
         self._clock: Ints = epoch * self._span + (at - self._origin) + 1
-        self._polls = np.flatnonzero(known.points.polled)
-        self._lookups = np.flatnonzero(known.points.looked_up)
+        self._polls = np.flatnonzero(points.polled)
+        self._lookups = np.flatnonzero(points.looked_up)
         self._lookup_clock = self._clock[self._lookups]
-        self._polled_end, self._poll_clock = offset[self._polls], self._clock[self._polls]
-        self._one_life = not len(known.begins)
-        self._foreign = known.foreign
-        there = slice(None) if self._one_life else at >= self.epoch_at[epoch]
-        self.living = Points(*(values[there] for values in (partition, at, offset, log_start)))
-        self.ranges = Ranges(*self._attributed(_answered(read, seen), known.foreign), len(self.lo))
+        self._poll_clock, self._poll_rank = self._clock[self._polls], self._rank[self._polls]
+        self._has_one_epoch_each = not len(incarnations.first_point)
+        there = slice(None) if self._has_one_epoch_each else at >= self.epoch_at[epoch]
+        self.living = Points(*(values[there] for values in (points.partition, at, self.offset, log_start)))
+        read = _with_truncations(read, incarnations)
+        self.ranges = Ranges(read, self.epoch_of(read.partition, read.at), len(self.lo))
 
-    def _lay_out_epochs(self, partitions: int, partition: Ints, known: Lives) -> None:
-        """One epoch for each life: every partition has one, and a life that nobody saw has no points."""
-        owner = np.concatenate([np.arange(partitions), known.partition])
-        at = np.concatenate([np.full(partitions, extent(self.at)[0]), known.alive_from])
-        lo = np.concatenate([np.searchsorted(partition, np.arange(partitions)), known.begins])
-        nothing = np.full(partitions, FAR)
-        ended, known_from = np.concatenate([nothing, known.ended]), np.concatenate([nothing, known.known_from])
+    def _lay_out_epochs(self, partitions: int, run: Ints, incarnations: Incarnations) -> None:
+        """One epoch for each incarnation; every partition has one, and one that nothing was seen of has no points."""
+        owner = np.concatenate([np.arange(partitions), incarnations.partition])
+        at = np.concatenate([np.full(partitions, extent(self.at)[0]), incarnations.alive_from])
         order = np.lexsort((at, owner))
-        self.epoch_partition, self.epoch_at, self.lo = owner[order], at[order], lo[order]
+        nothing = np.full(partitions, FAR)
+        ended = np.concatenate([nothing, incarnations.ended])
+        known_from = np.concatenate([nothing, incarnations.known_from])
+        self.epoch_partition, self.epoch_at = owner[order], at[order]
+        self.lo = np.searchsorted(run, np.arange(len(order)))
         self.first_epoch = np.searchsorted(self.epoch_partition, np.arange(partitions))
         """Of each partition."""
         self._ended_before, self._known_from = ended[order], known_from[order]
 
-    def _attributed(self, read: RangeRows, foreign: Seen) -> tuple[RangeRows, Ints]:
-        """Ranges with their epochs. Those of times that a later life was asked about as well may be of either: they
-        count as not read."""
-        epoch = self.epoch_of(read.partition, read.at)
-        doubtful = _also_at(read, foreign)
-        if not doubtful.any():
-            return read, epoch
-        hidden = (np.where(doubtful, NONE, values) for values in (read.records, read.earliest, read.latest))
-        return RangeRows(read.partition, read.at, read.offset, read.until, *hidden), epoch
-
     def epoch_of(self, partition: Ints, at: Ints) -> Ints:
-        """The epoch that was alive in `partition` at time `at`."""
-        if self._one_life:
+        """The epoch of `partition` at time `at`."""
+        if self._has_one_epoch_each:
             return partition
         origin, span = extent(self.epoch_at, at)
         keys = self.epoch_partition * span + (self.epoch_at - origin)
@@ -132,20 +135,15 @@ class Timeline:
         """Index of the last point of `epoch` with time ≤ `at`; lo - 1 where there is none."""
         return np.asarray(np.searchsorted(self._clock, self._key(epoch, at), side="right") - 1, dtype=np.int64)
 
-    def between_lives(self, partition: Ints, at: Ints) -> Ints:
-        """From when on it is known that nobody can say which life each instant belongs to; FAR: one can."""
-        if self._one_life:
+    def between_incarnations(self, partition: Ints, at: Ints) -> Ints:
+        """From when on it is known that each instant may belong to either of two incarnations; FAR: it does not."""
+        if self._has_one_epoch_each:
             return np.full(len(at), FAR)
         epoch = self.epoch_of(partition, at)
         following = np.minimum(epoch + 1, len(self.lo) - 1)
         inside = (self.epoch_partition[following] == partition) & (following > epoch)
         inside &= at > self._ended_before[following]
         return np.where(inside, self._known_from[following], FAR)
-
-    def asked_later(self, partition: Ints, at: Ints, since: Ints) -> Bools:
-        """Whether another life answered lookups of times after `since`, up to each instant."""
-        last = last_until(self._foreign.partition, self._foreign.at, partition, at)
-        return value_at(self._foreign.at, last, -FAR) > since
 
     def start_at_most(self, epoch: Ints, at: Ints, begin: Ints, end: Ints) -> Ints:
         """Where the log began at each instant at most; FAR where nothing tells. `begin`, `end`: the window around it.
@@ -173,23 +171,23 @@ class Timeline:
 
     def exceeded(self, epoch: Ints, at: Ints, offset: Ints) -> Ints:
         """The instant of the first poll after `at` whose log end lies before the offset; FAR where it does not."""
-        nth, poll = self._soon(epoch, at + _CLOCKS_US, at + NEXT_POLL_US, at)
-        behind = (nth != NONE) & (_take(self._polled_end, nth) < offset - _MARKERS)
+        nth, poll = self._soon(epoch, at + CLOCK_TOLERANCE_US, at + NEXT_POLL_US, at)
+        behind = (nth != NONE) & (_take(self.offset, poll) < offset - _MARKERS)
         return np.where(behind, _take(self.at, poll), FAR)
 
     def _soon(self, epoch: Ints, at: Ints, until: Ints, known: Ints) -> tuple[Ints, Ints]:
         """The first poll of each epoch from an instant on, among the polls (NONE without) and among all points.
 
-        Up to `until`, a poll of the next life is one, too, if nobody knew of that life at the time `known`.
+        Up to `until`, a poll of the next incarnation counts too, if that was not known yet at the time `known`.
         """
         nth = np.searchsorted(self._poll_clock, self._key(epoch, at), side="left")
         poll = _take(self._polls, nth)
         there = poll < self.hi[epoch]
-        if not self._one_life:
-            next_life = np.minimum(epoch + 1, len(self.lo) - 1)
-            other = self.epoch_partition[next_life] == self.epoch_partition[epoch]
-            other &= (self._known_from[next_life] > known) & (_take(self.at, poll) <= until)
-            there |= other & (poll >= self.lo[next_life]) & (poll < self.hi[next_life])
+        if not self._has_one_epoch_each:
+            following = np.minimum(epoch + 1, len(self.lo) - 1)
+            other = self.epoch_partition[following] == self.epoch_partition[epoch]
+            other &= (self._known_from[following] > known) & (_take(self.at, poll) <= until)
+            there |= other & (poll >= self.lo[following]) & (poll < self.hi[following])
         there &= (nth < len(self._polls)) & (_take(self.at, poll) >= at)
         return np.where(there, nth, NONE), poll
 
@@ -198,9 +196,11 @@ class Timeline:
 
     def beyond(self, epoch: Ints, offset: Ints, side: Literal["left", "right"] = "right") -> Ints:
         """Index of the first point with a larger offset (side "right"), or one at least as large (side "left")."""
+        return np.asarray(np.searchsorted(self._rank, self._rank_of(epoch, offset), side=side), dtype=np.int64)
+
+    def _rank_of(self, epoch: Ints, offset: Ints) -> Ints:
         rank = np.clip(offset - self._min[epoch] + 1, 0, self._range[epoch] - 1)
-        key = self._base[epoch] + rank
-        return np.asarray(np.searchsorted(self._rank, key, side=side), dtype=np.int64)
+        return np.asarray(self._base[epoch] + rank, dtype=np.int64)
 
     def inside(self, epoch: Ints, begin: Ints, end: Ints) -> tuple[Ints, Ints]:
         """Indexes of the first point beyond each `begin` and of the first one that reaches its `end`: most begin where
@@ -226,21 +226,44 @@ class Timeline:
         has_after = after <= latest
         before = np.minimum(after - 1, latest)
         has_before = before >= self.lo[epoch]
-        if len(self._foreign.at):  # that there was nothing before, the life said that was asked later, too
-            nothing = has_before & (_take(self.offset, before) == 0)
-            has_before &= ~(nothing & self.asked_later(self.epoch_partition[epoch], horizon, _take(self.at, before)))
         low = np.where(has_before, _take(self.at, before), -FAR)
         high = np.where(has_after, _take(self.at, after), FAR)
-        method = np.where(low == high, RECORD, BRACKETED)
-        if self._contradicted:
-            doubtful = _take(self.contradicts, after) & has_after | _take(self.contradicts, before) & has_before
-            method = np.where(doubtful, INTERPOLATED, method)
+        is_observed = _take(self.polled, before) & _take(self.polled, after)
+        method = np.where(low == high, RECORD, np.where(is_observed, OBSERVED, BRACKETED))
         method = np.where(has_before & has_after, method, EXTRAPOLATED)
         found = Produced(low, high, np.where(has_before, before, NONE), latest, method, np.full(len(offset), NONE))
-        return self._overruled(found, self.ranges.find(epoch, offset, horizon)) if len(self.ranges) else found
+        if not len(self.ranges):
+            return found
+        return self._overruled(found, self.ranges.find(epoch, offset, horizon), epoch, offset, horizon)
 
-    def _overruled(self, found: Produced, index: Ints) -> Produced:
-        """What points say, overruled where the records were read, or are known to need it and were not."""
+    def observed(self, epoch: Ints, offset: Ints, horizon: Ints) -> tuple[Ints, Ints]:
+        """Bounds on when the record at each offset was appended, from polls up to `horizon` only: (low, high)."""
+        last = np.searchsorted(self._poll_clock, self._key(epoch, horizon), side="right") - 1
+        after = np.searchsorted(self._poll_rank, self._rank_of(epoch, offset), side="right")
+        before = np.minimum(after - 1, last)
+        first, following = _take(self._polls, before), _take(self._polls, after)
+        low = np.where((before >= 0) & (first >= self.lo[epoch]), _take(self.at, first), -FAR)
+        return low, np.where(after <= last, _take(self.at, following), FAR)
+
+    def unchanged_around(self, epoch: Ints, at: Ints) -> Bools:
+        """Whether the polls before and after each instant found the same log end: nothing was written in between.
+
+        Polls within `NEXT_POLL_US` of the instant count.
+        """
+        last = np.searchsorted(self._poll_clock, self._key(epoch, at), side="right") - 1
+        before, after = _take(self._polls, last), _take(self._polls, last + 1)
+        there = (last >= 0) & (last + 1 < len(self._polls)) & (before >= self.lo[epoch]) & (after < self.hi[epoch])
+        there &= (_take(self.at, before) >= at - NEXT_POLL_US) & (_take(self.at, after) <= at + NEXT_POLL_US)
+        return np.asarray(there & (_take(self.offset, before) == _take(self.offset, after)), dtype=np.bool_)
+
+    def polled_within(self, epoch: Ints, since: Ints, until: Ints) -> Bools:
+        """Whether a log end of each epoch was polled after `since` and not after `until`."""
+        last = np.searchsorted(self._poll_clock, self._key(epoch, until), side="right") - 1
+        poll = _take(self._polls, last)
+        return np.asarray((last >= 0) & (poll >= self.lo[epoch]) & (_take(self.at, poll) > since), dtype=np.bool_)
+
+    def _overruled(self, found: Produced, index: Ints, epoch: Ints, offset: Ints, horizon: Ints) -> Produced:
+        """Bounds from points, overruled where records were read, or should have been read and were not."""
         read, inside = self.ranges.read(index), index >= 0
         earliest, latest = self.ranges.earliest(index), self.ranges.latest(index)
         thinned = self.ranges.thinned(index)  # what was there before may bear any time that points allow
@@ -250,6 +273,12 @@ class Timeline:
         high = np.where(read, latest, np.where(inside & (latest == NONE), FAR, found.high))
         exact = np.where(earliest == latest, RECORD, BRACKETED)
         method = np.where(read, exact, np.where(inside, INTERPOLATED, found.method))
+        rows = np.flatnonzero(inside & (high >= low))
+        first, last = self.observed(epoch[rows], offset[rows], horizon[rows])
+        wrong = (high[rows] < first - CLOCK_TOLERANCE_US) | (low[rows] > last + CLOCK_TOLERANCE_US)
+        low[rows] = np.where(wrong, first, np.clip(first, low[rows], high[rows]))
+        high[rows] = np.where(wrong, last, np.clip(last, low[rows], high[rows]))
+        method[rows[wrong]] = OBSERVED
         return Produced(low, high, found.index, found.latest, method, index)
 
     def estimate(self, epoch: Ints, position: Floats, found: Produced) -> Floats:
@@ -307,19 +336,14 @@ class Timeline:
         return np.where(usable, slope, np.nan)
 
 
-def _answered(read: RangeRows, seen: Seen) -> RangeRows:
-    """Without ranges of times before which, as all lookups of them say, there was no record: another life answered."""
-    wrong = _also_at(read, seen.take(np.flatnonzero(seen.looked_up & (seen.offset == 0))))
-    if wrong.any():
-        wrong &= ~_also_at(read, seen.take(np.flatnonzero(seen.looked_up & (seen.offset > 0))))
-    return RangeRows(*(getattr(read, name)[~wrong] for name in RangeRows.__slots__)) if wrong.any() else read
-
-
-def _also_at(read: RangeRows, points: Seen) -> Bools:
-    """Ranges of whose partition and time there is one of these points."""
-    origin, span = extent(read.at, points.at)
-    own, others = (rows.partition * span + (rows.at - origin) for rows in (read, points))
-    return np.isin(own, others)
+def _with_truncations(read: RangeRows, incarnations: Incarnations) -> RangeRows:
+    """Offsets that a truncation lost are used again: the records there may be younger than points allow."""
+    lost = incarnations.truncations
+    if not len(lost.at):
+        return read
+    nothing = np.full(len(lost.at), NONE)
+    rows = RangeRows(lost.partition, lost.at, lost.offset, lost.until, nothing, lost.at, nothing)
+    return RangeRows(*(np.concatenate([getattr(of, n) for of in (read, rows)]) for n in RangeRows.__slots__))
 
 
 def middle(offset: Ints) -> Floats:
@@ -332,6 +356,14 @@ def _take(values: Any, index: Ints) -> Any:
     if len(values) == 0:
         return np.zeros(len(index), dtype=values.dtype)
     return values.take(index, mode="clip")
+
+
+def _of_equal_points(points: LogPoints) -> Bools:
+    """Whether each point was polled; of equal points, whether any was: their order means nothing."""
+    first = np.flatnonzero(begins(points.partition, points.at, points.offset))
+    if len(first) == len(points.at):
+        return points.polled
+    return np.repeat(np.logical_or.reduceat(points.polled, first), np.diff(first, append=len(points.at)))
 
 
 def _per_epoch(ufunc: np.ufunc, values: Ints, lo: Ints, hi: Ints, default: int) -> Ints:

@@ -42,7 +42,7 @@ class LogEnds:
     """Every known log end offset, and the ones that the published rows end with."""
 
     def __init__(self, chunk: Chunk) -> None:
-        known, published, self._timeline = chunk.points, chunk.status, chunk.timeline
+        known, published = chunk.points, chunk.status
         place = np.concatenate([known.place, chunk.gp_partition[published.gp]])
         at = np.concatenate([known.at, ints(published.rows, "at")])
         log_end = np.concatenate([known.log_end, ints(published.rows, "log_end")])
@@ -51,12 +51,8 @@ class LogEnds:
         self._place, self._at, self._log_end = place[order], at[order], log_end[order]
 
     def newest(self, place: Ints, at: Ints) -> Ints:
-        """The last one of each topic-partition up to that instant; -1 without, or where another life of the topic said
-        later that there was nothing."""
-        last = last_until(self._place, self._at, place, at)
-        found = value_at(self._log_end, last)
-        foreign = (found == 0) & self._timeline.asked_later(place, at, value_at(self._at, last))
-        return np.where(foreign, NONE, found)
+        """The last one of each topic-partition up to that instant; -1 without."""
+        return value_at(self._log_end, last_until(self._place, self._at, place, at))
 
 
 def lag_behind(log_end: Ints, position: Ints) -> Ints:

@@ -18,7 +18,7 @@ from kafka_sla.spark_jobs.numeric.positions import VALID
 from kafka_sla.spark_jobs.numeric.scans import extremes, last_until, value_at
 from kafka_sla.spark_jobs.windows.segments import Steps
 
-KNOWN, NO_POSITION, OTHER_LIFE, NO_INPUT, FURTHER_BACK = range(5)
+KNOWN, NO_POSITION, OTHER_INCARNATION, NO_INPUT, FURTHER_BACK = range(5)
 """Why nothing bounds an instant from below; of several reasons the largest is reported."""
 
 
@@ -136,8 +136,8 @@ def _unknown(
     invalid = extremes((chunk.invalid != VALID).astype(np.int64), *slices)[1] == 1
     epoch = t.epoch_of(place, asked.horizon)
     renewed = (t.epoch_of(place, asked.low) != epoch) | (value_at(step.epoch, before, epoch[0]) != epoch)
-    renewed |= t.between_lives(place, asked.horizon) <= asked.horizon
-    return np.where(renewed, OTHER_LIFE, np.where(known & ~(void | invalid), KNOWN, NO_POSITION))
+    renewed |= t.between_incarnations(place, asked.horizon) <= asked.horizon
+    return np.where(renewed, OTHER_INCARNATION, np.where(known & ~(void | invalid), KNOWN, NO_POSITION))
 
 
 def _of_unread(chunk: Chunk, place: int, asked: Spans) -> _Inputs:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafka_sla.spark_jobs.events.chunks import Chunk
-from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
-from kafka_sla.spark_jobs.numeric.positions import OTHER_LIFE
-from kafka_sla.spark_jobs.numeric.produced_timeline import Produced, Timeline, middle
+from kafka_sla.spark_jobs.numeric.arrays import CLOCK_TOLERANCE_US, FAR, NONE, Bools, Floats, Ints
+from kafka_sla.spark_jobs.numeric.positions import OTHER_INCARNATION
+from kafka_sla.spark_jobs.numeric.produced_timeline import OBSERVED, Produced, Timeline, middle
 from kafka_sla.spark_jobs.numeric.scans import begins, once_a_run
 
 _MS = 1_000.0
@@ -91,7 +91,7 @@ def steps(chunk: Chunk, window_us: int) -> Steps:
     epoch = t.epoch_of(chunk.gp_partition[chunk.gp], chunk.at)
     offset_before, invalid_from = np.roll(chunk.offset, 1), np.roll(chunk.invalid_from, 1)
     stood = same & (offset_before != NONE)
-    other_life = (np.roll(chunk.invalid, 1) == OTHER_LIFE) & (invalid_from <= horizon)
+    other_life = (np.roll(chunk.invalid, 1) == OTHER_INCARNATION) & (invalid_from <= horizon)
     moved = stood & ((np.roll(epoch, 1) != epoch) | other_life)
     after_void = same & ~moved & (invalid_from <= chunk.at)
     previous = np.where(same & ~after_void, offset_before, NONE)
@@ -213,6 +213,10 @@ def _measure(
     t = chunk.timeline
     consumed = chunk.at[commit]
     first, last = t.estimates(epoch, (middle(start), middle(stop - 1)), found)
+    impossible = np.flatnonzero(found.low > consumed + CLOCK_TOLERANCE_US)
+    if len(impossible):
+        found = _observed(t, found, impossible, epoch, start, horizon)
+        first[impossible] = last[impossible] = np.nan
     negative = found.low > consumed
     if len(t.ranges):
         negative = np.where(t.ranges.read(found.range), first > consumed, negative)
@@ -241,6 +245,14 @@ def _measure(
         perishable(chunk, chunk.gp[commit], horizon, high) | t.ranges.unread(epoch, found.range, horizon),
         found.method,
     )
+
+
+def _observed(t: Timeline, found: Produced, rows: Ints, epoch: Ints, start: Ints, horizon: Ints) -> Produced:
+    """`found` with bounds from polls only where a commit proves that records were stamped ahead."""
+    low, high, method, index = (values.copy() for values in (found.low, found.high, found.method, found.range))
+    low[rows], high[rows] = t.observed(epoch[rows], start[rows], horizon[rows])
+    method[rows], index[rows] = OBSERVED, NONE
+    return Produced(low, high, found.index, found.latest, method, index)
 
 
 def perishable(chunk: Chunk, gp: Ints, at: Ints, age_ms: Floats) -> Bools:

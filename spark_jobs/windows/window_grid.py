@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafka_sla.spark_jobs.events.chunks import Chunk
-from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
+from kafka_sla.spark_jobs.numeric.arrays import CLOCK_TOLERANCE_US, FAR, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.offset_ranges import Ranges
-from kafka_sla.spark_jobs.numeric.positions import BETWEEN_LIVES, BEYOND_END, OTHER_LIFE, VALID
+from kafka_sla.spark_jobs.numeric.positions import BETWEEN_INCARNATIONS, BEYOND_END, OTHER_INCARNATION, VALID
 from kafka_sla.spark_jobs.numeric.produced_timeline import middle
 from kafka_sla.spark_jobs.numeric.scans import last_until, value_at
 from kafka_sla.spark_jobs.windows.segments import UNCOMPACTED_US, Steps, carried_over, log_start_at, perishable
@@ -46,9 +46,11 @@ class Ends:
     """Where a group-partition stands at each row's end."""
 
     fresh: Bools
-    """A point of the produced timeline lies in the window."""
+    """The log end is known: a point lies in the window, or polls around its end show that nothing was written."""
     known: Bools
-    """Fresh, and the group has a position in the topic that lives now."""
+    """Fresh, and the group has a position in the present incarnation of the topic."""
+    has_age: Bools
+    """The backlog age is known: also where the log end is not, but lies beyond the position for sure."""
     invalid: Ints
     """VALID, or why the last commit is no position (`positions`)."""
     log_start: Ints
@@ -91,22 +93,23 @@ def ends(chunk: Chunk, step: Steps, grid: GridRows) -> Ends:
     seen = np.clip(latest, 0, max(len(t.at) - 1, 0))
     fresh = (latest >= t.lo[epoch]) & ((t.at[seen] >= grid.start) if len(t.at) else False)
     told = t.offset[seen] if len(t.at) else np.full(len(seen), NONE)
-    asked_later = t.asked_later(chunk.gp_partition[grid.gp], grid.end, t.at[seen] if len(t.at) else grid.end)
-    fresh &= ~asked_later
     invalid = _invalid(chunk, step, grid, epoch)
     position = np.where(invalid == VALID, chunk.offset[grid.last], NONE)
-    known = fresh & (position != NONE)
     log_start = log_start_at(chunk, grid.gp, epoch, grid.end)
     before = carried_over(chunk, grid.gp, epoch, chunk.carried_log_end)
-    told = np.where(latest >= t.lo[epoch], told, before)
-    log_end = np.where(asked_later & (told == 0), NONE, told)
+    log_end = np.where(latest >= t.lo[epoch], told, before)
+    is_quiet = t.unchanged_around(epoch, grid.end)
+    fresh |= is_quiet
+    is_hidden = _hides_log_end(chunk, step, grid, epoch, log_end, seen)
+    fresh &= ~is_hidden
+    known = fresh & (position != NONE)
     effective = np.maximum(position, log_start)
     waiting = t.ranges.skip(epoch, effective, grid.end)
     age, low, high = backlog_age(chunk, epoch, waiting, grid.end, grid.end)
     low = np.minimum(low, _still_there(chunk, grid, epoch, waiting, log_end, high))
     # Caught up with the last known end: a record may have been produced since that point was taken.
     since = (grid.end - (t.at[seen] if len(t.at) else 0)) / _MS
-    high = np.where(waiting >= log_end, np.maximum(high, since), high)
+    high = np.where((waiting >= log_end) & ~is_quiet, np.maximum(high, since), high)
     high = np.maximum(high, _hidden_for(chunk, grid, epoch, position))
     log_end = np.where((age > 0) & (position != NONE), np.maximum(log_end, waiting + 1), log_end)
     seen_at = _seen_at(chunk, grid)
@@ -114,7 +117,9 @@ def ends(chunk: Chunk, step: Steps, grid: GridRows) -> Ends:
     held = np.where(seen_at >= grid.start, np.maximum(low - (grid.end - seen_at) / _MS, 0), 0)
     low = np.where(unseen, 0, low)
     lag = np.maximum(log_end - waiting, 0)
-    return Ends(fresh, known, invalid, log_start, log_end, effective, lag, age, low, high, held, unseen)
+    is_behind = (position != NONE) & (latest >= t.lo[epoch]) & (waiting < told) & ~is_hidden
+    has_age = known | is_behind
+    return Ends(fresh, known, has_age, invalid, log_start, log_end, effective, lag, age, low, high, held, unseen)
 
 
 def _hidden_for(chunk: Chunk, grid: GridRows, epoch: Ints, position: Ints) -> Floats:
@@ -130,6 +135,25 @@ def _hidden_for(chunk: Chunk, grid: GridRows, epoch: Ints, position: Ints) -> Fl
     hidden = rows[t.ranges.reaches(last, told[rows])]
     found[hidden] = backlog_age(chunk, epoch[hidden], position[hidden] - 1, *[grid.end[hidden]] * 2)[2]
     return found
+
+
+def _hides_log_end(chunk: Chunk, step: Steps, grid: GridRows, epoch: Ints, log_end: Ints, seen: Ints) -> Bools:
+    """Rows whose newest point lies before a position that the group had committed earlier: a record stamped ahead hides
+    the log end from lookups, or another incarnation of the topic answered them. No poll has shown it since."""
+    t, hidden = chunk.timeline, np.zeros(len(epoch), dtype=np.bool_)
+    position = chunk.offset[grid.last]
+    rows = np.flatnonzero((log_end != NONE) & (log_end < position))
+    if not len(rows) or not len(t.at):
+        return hidden
+    gp, of_row, end = grid.gp[rows], epoch[rows], grid.end[rows]
+    earlier = last_until(chunk.gp, chunk.at, gp, t.at[seen[rows]] - CLOCK_TOLERANCE_US)
+    committed = np.where(value_at(step.epoch, earlier) == of_row, value_at(chunk.offset, earlier), NONE)
+    hides = (committed > log_end[rows]) & (value_at(chunk.invalid, earlier) == VALID)
+    hides &= ~t.polled_within(of_row, value_at(chunk.at, earlier), end)
+    hides &= ~t.ranges.read(t.ranges.find(of_row, committed - 1, end))  # those records tell what is hidden, if any
+    hides &= t.ranges.skip(of_row, log_end[rows], end) < committed
+    hidden[rows[hides]] = True
+    return hidden
 
 
 def _still_there(chunk: Chunk, grid: GridRows, epoch: Ints, waiting: Ints, log_end: Ints, high: Floats) -> Floats:
@@ -150,9 +174,9 @@ def _still_there(chunk: Chunk, grid: GridRows, epoch: Ints, waiting: Ints, log_e
 def _invalid(chunk: Chunk, step: Steps, grid: GridRows, epoch: Ints) -> Ints:
     """Why the last commit of each row is no position at its end."""
     of_commit = np.where(chunk.invalid_from[grid.last] <= grid.end, chunk.invalid[grid.last], VALID)
-    found = np.where((step.epoch[grid.last] == epoch) | (of_commit == BEYOND_END), of_commit, OTHER_LIFE)
-    between = chunk.timeline.between_lives(chunk.gp_partition[grid.gp], grid.end) <= grid.end
-    return np.where(between, BETWEEN_LIVES, found)
+    found = np.where((step.epoch[grid.last] == epoch) | (of_commit == BEYOND_END), of_commit, OTHER_INCARNATION)
+    between = chunk.timeline.between_incarnations(chunk.gp_partition[grid.gp], grid.end) <= grid.end
+    return np.where(between, BETWEEN_INCARNATIONS, found)
 
 
 def _seen_at(chunk: Chunk, grid: GridRows) -> Ints:

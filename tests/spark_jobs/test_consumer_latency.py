@@ -20,7 +20,7 @@ Measure = Callable[..., list[Row]]
 def test_a_consumer_that_commits_what_was_polled_has_latency_from_the_polled_bracket(measure: Measure) -> None:
     rows = measure([point(0, 0), point(10, 100), point(60, 100)], [commit(1, 0), commit(12, 100)])
     (row,) = rows
-    assert (row["records_consumed"], row["method"]) == (100, "bracketed")
+    assert (row["records_consumed"], row["method"]) == (100, "observed")
     assert row["records_latency_max_ms"] == pytest.approx(12_000 - 50)
     assert row["records_latency_ms"] == pytest.approx(2_050)
     assert row["records_latency_avg_ms"] == pytest.approx(7_000)

@@ -280,8 +280,10 @@ CONSUMER_LATENCY = Table(
         log_end_offset BIGINT                   -- log end offset known at the window's end
         last_commit_at TIMESTAMP                -- time of the last commit before the window's end; of a polled position: when it was first seen
         polled_only BOOLEAN NOT NULL            -- the position is known from polls only: the group may have moved since the last one, unseen, and low bounds allow for it
-        method STRING                           -- the weakest evidence used: record, bracketed, interpolated, extrapolated; null when nothing was consumed
-        unknown_reason STRING                   -- why lag and backlog age are null; null when known
+        append_delay_ms DOUBLE                  -- records of the window's time were at least this old when they were appended to the log; null: not known to be late
+        stamped_ahead_ms DOUBLE                 -- records with timestamps in the window were appended at least this long before them (clock ahead); null: none known
+        method STRING                           -- the weakest evidence used: record, bracketed, observed (by polled log ends), interpolated, extrapolated; null when nothing was consumed
+        unknown_reason STRING                   -- why the lag is null; null when it is known
     """),
 )
 

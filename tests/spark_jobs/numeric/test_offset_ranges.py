@@ -35,7 +35,8 @@ def _two_clocks(
     """(written, timestamp) of each record; the points that Kafka's index gives; what reading each ten records tells."""
     written = sorted(round(luck.uniform(0, seconds), 3) for _ in range(10 * seconds))
     times = [(at, round(at + apart * luck.randrange(2), 3)) for at in written]
-    points = [point(t, next((o for o, (_, ts) in enumerate(times) if ts >= t), len(times))) for t in range(seconds + 1)]
+    firsts = [next((o for o, (_, ts) in enumerate(times) if ts >= t), len(times)) for t in range(seconds + 1)]
+    points = [point(t, offset, source="list_offsets") for t, offset in enumerate(firsts)]
     ranges = []
     for first in range(0, len(times), 10):
         stamps = [timestamp for _, timestamp in times[first : first + 10]]
@@ -56,16 +57,24 @@ def _reader(times: list[tuple[float, float]], every: float, seconds: int) -> tup
     return commits, truth
 
 
-def test_records_of_a_slower_clock_are_as_old_as_they_say(measure: Measure) -> None:
+def test_records_of_a_slightly_slower_clock_are_as_old_as_they_say(measure: Measure) -> None:
     """Record 1 was stamped before record 0: the points alone would have it produced not before second 30."""
     points = [point(0, 0), point(30, 0), point(31, 2), point(60, 2)]
-    (row,) = measure(points, [commit(1, 0), commit(40, 2)], ranges=[read(60, 0, 1, 30, 30), read(60, 1, 2, 12, 12)])
-    assert (row["records_latency_max_ms"], row["records_latency_max_high_ms"]) == (28_000, 28_000)
+    (row,) = measure(points, [commit(1, 0), commit(40, 2)], ranges=[read(60, 0, 1, 30, 30), read(60, 1, 2, 22, 22)])
+    assert (row["records_latency_max_ms"], row["records_latency_max_high_ms"]) == (18_000, 18_000)
     assert row["method"] == "record"
 
 
+def test_records_that_a_poll_did_not_see_yet_are_as_old_as_their_append(measure: Measure) -> None:
+    """Record 1 is stamped 12, and was appended between the polls of seconds 30 and 31."""
+    points = [point(0, 0), point(30, 0), point(31, 2), point(60, 2)]
+    (row,) = measure(points, [commit(1, 0), commit(40, 2)], ranges=[read(60, 0, 1, 30, 30), read(60, 1, 2, 12, 12)])
+    assert (row["records_latency_max_low_ms"], row["records_latency_max_high_ms"]) == (0, 10_000)
+    assert row["method"] == "observed"
+
+
 def test_records_that_were_read_before_compaction_outweigh_what_it_left(measure: Measure) -> None:
-    points = [point(0, 0), point(30, 0), point(31, 3), point(60, 3)]
+    points = [point(t, offset, source="list_offsets") for t, offset in ((0, 0), (30, 0), (31, 3), (60, 3))]
     whole = [read(60, n, n + 1, stamp, stamp) for n, stamp in enumerate((12, 30, 13))]
     compacted = {**read(60, 0, 3, 30, 30), "records": 1}
     (row,) = measure(points, [commit(1, 0), commit(40, 3)], ranges=[compacted, *whole])
@@ -90,11 +99,15 @@ def test_an_unread_record_of_a_slower_clock_is_waiting(measure: Measure) -> None
     assert row["backlog_age_low_ms"] <= 10_000 <= row["backlog_age_high_ms"]
 
 
-def test_what_would_have_had_to_be_read_and_was_not_is_unbounded(measure: Measure) -> None:
+@pytest.mark.parametrize(("source", "high"), [("list_offsets", None), ("snapshot", 12_000)])
+def test_what_would_have_had_to_be_read_and_was_not_is_bounded_by_polls_only(
+    measure: Measure, source: str, high: int | None
+) -> None:
     unread = read(60, 0, 100, None, None, records=None)
-    (row,) = measure([point(0, 0), point(10, 100), point(60, 100)], [commit(1, 0), commit(12, 100)], ranges=[unread])
+    points = [point(t, offset, source=source) for t, offset in ((0, 0), (10, 100), (60, 100))]
+    (row,) = measure(points, [commit(1, 0), commit(12, 100)], ranges=[unread])
     assert row["records_latency_max_ms"] == pytest.approx(12_000 - 50)
-    assert (row["records_latency_max_low_ms"], row["records_latency_max_high_ms"]) == (0, None)
+    assert (row["records_latency_max_low_ms"], row["records_latency_max_high_ms"]) == (0, high)
     assert row["method"] == "interpolated"
 
 

@@ -172,8 +172,8 @@ class Database:
     def open(self, *, writing: bool) -> bool:
         """Create or upgrade the tables, and return whether they exist.
 
-        Several processes may do so at once: the first one does the work. Only a writer creates a store that has not begun;
-        readers see an empty one.
+        Several processes may do so at once: the first one does the work. Only a writer creates a store that has not
+        begun; readers see an empty one.
 
         Args:
             writing: The caller is about to write.

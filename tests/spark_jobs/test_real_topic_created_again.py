@@ -21,7 +21,7 @@ from kafka_sla.spark_jobs.numeric.positions import AROUND, BEYOND, RECREATED
 from tests.kafka_sla.sources.kafka.traffic import KEPT_FOR_EVER, admin, commit, topic
 from tests.spark_jobs.conftest import EPOCH, Row, at
 from tests.spark_jobs.numeric.test_polls import outside
-from tests.spark_jobs.numeric.test_topic_lives import Life, World
+from tests.spark_jobs.numeric.test_topic_incarnations import Life, World
 
 pytestmark = pytest.mark.slow
 

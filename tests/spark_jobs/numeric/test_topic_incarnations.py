@@ -1,5 +1,5 @@
-"""A topic that is deleted and created again while it is watched: what is told of either life is true, and what cannot
-be attributed to one is unknown."""
+"""What makes a topic a new topic: another topic id, or a log end that falls further than clocks explain. Figures of
+either incarnation are true, and what may belong to both is unknown. Anything less is the same topic."""
 
 from __future__ import annotations
 
@@ -129,8 +129,9 @@ def test_runs_of_five_minutes_tell_the_truth_or_nothing(measure: Measure, seed: 
     worlds = [random_world(luck, number) for number in range(40)]
     points = [row for world in worlds for row in polls(world, WATCHED)]
     points += [r for w in worlds for t in range(0, SECONDS, 300) for r in offset_lookups(w, t, t + 300, t + 303)]
+    ids = {TOPIC_CONFIGS: [config(t, str(world.life(t).born), world.topic) for world in worlds for t in WATCHED]}
     commits = [row for world in worlds for row in commits_of(world)]
-    rows = measure(points, commits, 0, SECONDS)
+    rows = measure(points, commits, 0, SECONDS, facts=ids)
     assert told_wrongly(worlds, rows) == []
     assert "bad" not in verdicts_of(rows)
     unknown = [row for row in rows if row["unknown_reason"] in (AROUND, RECREATED)]
@@ -185,20 +186,105 @@ def test_another_topic_id_is_another_life_although_no_offset_went_back(measure: 
     assert measure(points, commits, 0, 240)[1]["records_consumed"] == 30
 
 
-def test_a_poll_of_the_former_life_beside_answers_of_the_next_begins_no_life(measure: Measure) -> None:
-    """Asked later, all times until 132.5 are answered with offset 0; the poll at 120.1 saw what was there then."""
-    asked = [point(t, o, source="list_offsets") for t, o in ((60, 0), (120, 0), (180, 6), (240, 13), (300, 21))]
-    records = [p for t, o in ((132.5, 0), (150, 2), (182.5, 6), (240.9, 13)) for p in record(t, o)]
-    commits = [commit(91, 7), commit(118, 9), *(commit(146 + 9 * n, 2 + n) for n in range(16))]
-    rows = measure([point(120.1, 9, log_start_offset=0), *asked, *records], commits, 0, 300)
-    assert [row["unknown_reason"] for row in rows[-2:]] == [None, None]
-    assert [row["records_latency_max_high_ms"] for row in rows[-2:]] == [53_500, 62_500]
+PRODUCED_PER_S = 50
 
 
-def test_two_first_records_are_of_two_lives(measure: Measure) -> None:
-    """All records of both are known, and nobody polled."""
-    first, second = [10 + 2 * n for n in range(20)], [130 + 5 * n for n in range(20)]
-    points = [p for times in (first, second) for offset, t in enumerate(times) for p in record(t, offset)]
-    commits = [commit(t + 1, offset + 1) for times in (first, second) for offset, t in enumerate(times)]
+def slow_commits(until: float) -> list[Row]:
+    """A group that commits every 10 s, reads 45 of 50 records a second from second 60 on, and so falls behind."""
+    return [commit(t, int(50 * min(t, 60) + 45 * max(0, t - 60))) for t in range(3, int(until), 10)]
+
+
+def log_polls(until: float, every: float = 15, **more: object) -> list[Row]:
+    return [point(t, int(t * PRODUCED_PER_S), log_start_offset=0, **more) for t in range(0, int(until) + 1, int(every))]
+
+
+def states_of(rows: list[Row]) -> list[tuple[str, str]]:
+    return [(row["states"][0]["state"], row["states"][0]["reason"]) for row in rows]
+
+
+@pytest.mark.parametrize("skew_s", [-9, -0.3, 0.02, 0.3, 9])
+def test_a_second_poller_whose_clock_differs_changes_nothing_of_a_late_consumer(
+    measure: Measure, skew_s: float
+) -> None:
+    alone = log_polls(1_800)
+    second = [point(t + skew_s, int((t - 0.01) * PRODUCED_PER_S), log_start_offset=0) for t in range(15, 1_800, 15)]
+
+    expected = measure(alone, slow_commits(1_800), 0, 1_800)
+    rows = measure([*alone, *second], slow_commits(1_800), 0, 1_800)
+
+    assert states_of(rows) == states_of(expected)
+    assert [row["unknown_reason"] for row in rows] == [None] * 30
+    late = [row["backlog_age_low_ms"] > 30_000 for row in rows]
+    assert (late[-1], late.count(True) >= [r["backlog_age_low_ms"] > 30_000 for r in expected].count(True) - 1) == (
+        True,
+        True,
+    )
+
+
+def test_one_poll_slightly_below_its_neighbour_starts_no_new_topic(measure: Measure) -> None:
+    """A poll of 300 s reads 15,000; one 0.2 s later, from a host whose clock is ahead, reads 14,995."""
+    odd = point(300.2, 14_995, log_start_offset=0, source="sampler")
+
+    rows = measure([*log_polls(900), odd], slow_commits(900), 0, 900)
+    expected = measure(log_polls(900), slow_commits(900), 0, 900)
+
+    assert states_of(rows) == states_of(expected)
+    ages = [[row["backlog_age_low_ms"] for row in several] for several in (rows, expected)]
+    assert ages[0] == pytest.approx(ages[1], abs=200)
+
+
+def test_a_truncation_keeps_the_topic_and_the_position_of_a_dead_group(measure: Measure) -> None:
+    """An unclean leader election loses the newest 500 of 30,000 records; the group has been dead since second 300."""
+    before = log_polls(600)
+    after = [point(t, int(t * PRODUCED_PER_S) - 500 - 750, log_start_offset=0) for t in range(615, 1_201, 15)]
+    commits = [commit(t, int(t * PRODUCED_PER_S)) for t in range(3, 301, 10)]
+
+    rows = measure([*before, *after], commits, 0, 1_200)
+
+    assert [row["unknown_reason"] for row in rows] == [None] * 20
+    assert {state for state, _ in states_of(rows)[1:]} == {"steady"}
+    assert all(row["backlog_age_low_ms"] > 30_000 for row in rows[6:])
+
+
+def test_offsets_that_a_truncation_frees_have_no_certain_latency_when_they_are_used_again(measure: Measure) -> None:
+    """Offsets 900 to 999 were produced by second 60, lost, and produced again by second 120."""
+    points = [point(0, 0), point(60, 1_000), point(90, 900), point(120, 1_000), point(180, 1_100)]
+    commits = [commit(5, 0), commit(70, 800), commit(125, 1_000), commit(170, 1_050)]
+
     rows = measure(points, commits, 0, 240)
-    assert [row["backlog_age_max_ms"] for row in rows[2:]] == [1_000, 1_000]
+
+    assert [row["unknown_reason"] for row in rows[:3]] == [None] * 3
+    assert rows[2]["records_consumed"] == 250
+    assert rows[2]["records_latency_low_ms"] == 0
+
+
+def test_a_log_end_that_falls_far_below_the_one_before_is_a_new_topic(measure: Measure) -> None:
+    points = [*log_polls(600), *(point(t, t - 600, log_start_offset=0) for t in range(615, 1_201, 15))]
+    commits = [commit(t, int(t * PRODUCED_PER_S)) for t in range(3, 601, 10)]
+    commits += [commit(t, t - 600) for t in range(703, 1_200, 10)]
+
+    rows = measure(points, commits, 0, 1_200)
+
+    assert [row["unknown_reason"] for row in rows[9:13]] == [None, RECREATED, None, None]
+    assert ("bootstrapping", "topic_recreated") in states_of(rows) or states_of(rows)[-1] == ("steady", "caught_up")
+    assert rows[-1]["records_lag"] < 100
+
+
+def test_the_same_topic_id_on_both_sides_of_a_fall_is_the_same_topic(measure: Measure) -> None:
+    """However far the log end falls: the leader that took over had replicated little."""
+    points = [*log_polls(600), *(point(t, t - 600, log_start_offset=0) for t in range(615, 1_201, 15))]
+    commits = [commit(t, int(t * PRODUCED_PER_S)) for t in range(3, 301, 10)]
+    ids = {TOPIC_CONFIGS: [config(t, "one") for t in range(0, 1_201, 15)]}
+
+    rows = measure(points, commits, 0, 1_200, facts=ids)
+
+    assert [row["unknown_reason"] for row in rows] == [None] * 20
+    assert RECREATED in [row["unknown_reason"] for row in measure(points, commits, 0, 1_200)]
+
+
+def test_timestamps_alone_make_no_new_topic(measure: Measure) -> None:
+    """Offset 0 with two times, and lookups that find nothing before it: the producer's clock was set back."""
+    points = [*log_polls(300), *record(10, 0), *record(200, 0), point(250, 0, source="list_offsets")]
+    rows = measure(points, [commit(t, t * 50) for t in range(3, 300, 10)], 0, 300)
+    assert [row["unknown_reason"] for row in rows] == [None] * 5
+    assert states_of(rows)[-1] == ("steady", "caught_up")
