@@ -137,8 +137,8 @@ def dead_before_the_first_poll(world: World) -> None:
 
     Polls from 07:50 on see one position that never moves, far behind the log end.
 
-    Why: monitoring that is installed in the middle of an outage must find it. A group that is first seen far behind has
-    to make headway like any new group.
+    Why: monitoring that is installed in the middle of an outage must find it. A group that is first seen far behind is
+    bootstrapping like any new group, and its backlog has to shrink.
     """
     group = world.group(world.topic(rate=10), first=50_000, polled="15s", speed=0)
     group.stop("07:50:10")
