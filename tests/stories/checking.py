@@ -91,7 +91,7 @@ def _compare_miss(expected: ExpectedMiss, miss: Mapping[str, Any]) -> Iterator[s
     shown = json.dumps(miss, ensure_ascii=False).lower()
     if expected.text is not None and expected.text.lower() not in shown:
         yield f"the miss does not say {expected.text!r}: {evidence.get('sentence')} {miss.get('end_reason', '')}"
-    if expected.certain is not None and miss["is_certain"] != expected.certain:
+    if miss["is_certain"] != expected.certain:
         yield f"the miss is {'' if miss['is_certain'] else 'not '}certain"
 
 
