@@ -17,7 +17,7 @@ SHARES = (
     ("tests/kafka_sla/sources/", "tests/demo/"),  # brokers of every kind
     ("tests/kafka_sla/web/", "tests/kafka_sla/tasks/"),  # Airflow's web server over one world
     ("tests/kafka_sla/test_object_stores.py",),
-    ("tests/stories/",),  # one import and a few runs of all stories
+    ("tests/stories/",),  # a run of all stories, and a minute of traffic
     ("tests/simulation/",),
     ("tests/kafka_sla/spark/",),
     ("tests/kafka_sla/cli/test_main.py",),

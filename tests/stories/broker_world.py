@@ -91,7 +91,9 @@ class Traffic:
         """Writes one record in a transaction that stays open."""
 
         def work() -> None:
-            producer = Producer(self.client | {"transactional.id": f"hanging-{topic}"})
+            producer = Producer(
+                self.client | {"transactional.id": f"hanging-{topic}", "transaction.timeout.ms": 900_000}
+            )
             producer.init_transactions()
             self._wait(when)
             producer.begin_transaction()

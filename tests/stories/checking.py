@@ -91,7 +91,7 @@ def _compare_miss(expected: ExpectedMiss, miss: Mapping[str, Any]) -> Iterator[s
     shown = json.dumps(miss, ensure_ascii=False).lower()
     if expected.text is not None and expected.text.lower() not in shown:
         yield f"the miss does not say {expected.text!r}: {evidence.get('sentence')} {miss.get('end_reason', '')}"
-    if expected.certain is not None and miss["is_certain"] != expected.certain:
+    if miss["is_certain"] != expected.certain:
         yield f"the miss is {'' if miss['is_certain'] else 'not '}certain"
 
 
@@ -124,9 +124,14 @@ def _compare_texts(world: World, outcome: Outcome, printed: str) -> Iterator[str
         reason = outcome.windows[minute].reason if minute in outcome.windows else ""
         if text.lower() not in reason.lower():
             yield f"the reason of {minute} does not say {text!r}: {reason!r}"
-    for text in world.status_texts:
-        if text.lower() not in json.dumps(outcome.status, ensure_ascii=False).lower():
-            yield f"status does not say {text!r}"
+    shown = [
+        (partition, _minute(part["since"]), part["reason"])
+        for part in outcome.status["unjudged"]
+        for partition in part["partitions"]
+    ]
+    for partition in world.unjudged:
+        if partition not in shown:
+            yield f"status does not show that {partition} is not judged, but: {shown}"
     for text in world.warnings:
         lines = [line.replace(world.name, "") for line in printed.splitlines() if world.name in line]
         if not any(text.lower() in line.lower() for line in lines):

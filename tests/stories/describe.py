@@ -86,7 +86,10 @@ def _render_expectations(world: World) -> Iterator[str]:
     texts = [
         *(f"A mail says “{text}”." for text in world.mails),
         *(f"The reason of {minute} says “{text}”." for minute, text in world.reasons),
-        *(f"`kafka-sla status` says “{text}”." for text in world.status_texts),
+        *(
+            f"`kafka-sla status` shows that partition {partition} is not judged since {since}, reason `{reason}`."
+            for partition, since, reason in world.unjudged
+        ),
         *(f"A warning of the run names the topic and says “{text}”." for text in world.warnings),
     ]
     yield from texts

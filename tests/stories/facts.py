@@ -50,11 +50,11 @@ def _polls(world: World, observer: Observer, log: Log) -> Iterator[Row]:
 
 def _lookups(topic: Topic, log: Log) -> Iterator[Row]:
     """What a snapshot each five minutes learns by asking for the offsets of minutes: the first record stamped at or
-    after a minute, or the log end at the moment of asking where no record bears so late a timestamp."""
+    after a minute, or the log end at the time of the lookup where no record bears so late a timestamp."""
     interval = 5 * MINUTE
-    for asked_at in range(interval, LENGTH + 1, interval):
-        end = log.end(asked_at)
-        for minute in range(asked_at - interval, asked_at + 1, MINUTE):
+    for looked_up_at in range(interval, LENGTH + 1, interval):
+        end = log.end(looked_up_at)
+        for minute in range(looked_up_at - interval, looked_up_at + 1, MINUTE):
             offset = end if topic.epoch_stamps else min(end, log.end(minute - (topic.stamp_skew or 0)))
             yield format_instant(minute), "", offset, "list_offsets"
 

@@ -88,7 +88,7 @@ def one_partition_bootstraps(world: World) -> None:
     world.group(topic, partitions=tuple(range(11)))
     world.group(topic, partitions=(11,), first="start", speed=11)
     world.expect(good="08:00-")
-    world.expect_status("not judged")
+    world.expect_unjudged(11, since="07:50", reason="first_commit")
 
 
 @story(THEME)

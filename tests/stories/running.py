@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from demo.mailbox import mailbox
+from demo.mailbox import Mailbox, mailbox
 from kafka_sla.cli.main import main
 from tests.stories.clock import format_instant, parse_time
 from tests.stories.facts import write_facts
@@ -70,19 +70,25 @@ def run_stories(
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "kafka_sla.yml").write_text(write_configuration(worlds))
     log, commits = write_facts(folder, worlds)
+    command = Command(folder)
     with mailbox(folder / "mails") as box, _smtp(box.port):
-        command = Command(folder)
         printed = command.run("import", "--log-offsets", str(log), "--committed-offsets", str(commits))
         for begin, end in pairwise(edges):
             printed += command.run("run", "--from", begin, "--to", end, *(["--notify"] if notify else []))
-        outcomes = {world.name: Outcome() for world in worlds}
-        for mail in box.mails():
-            outcomes[_story_of(mail)].mails.append(mail)
+    (folder / "printed.txt").write_text(printed)
+    return read_outcomes(folder, [world.name for world in worlds])
+
+
+def read_outcomes(folder: Path, names: Sequence[str]) -> Outcomes:
+    """What the runs of `run_stories` in this folder published, mailed and printed."""
+    command, outcomes = Command(folder), {name: Outcome() for name in names}
     _read_windows(command, outcomes)
+    _read_status(command, outcomes)
     for miss in json.loads(command.run("misses", "--json")):
         outcomes[miss["sla"]].misses.append(miss)
-    _read_status(command, outcomes)
-    return Outcomes(outcomes, printed)
+    for mail in Mailbox(folder / "mails").mails():
+        outcomes[str(mail["To"]).partition("@")[0]].mails.append(mail)
+    return Outcomes(outcomes, (folder / "printed.txt").read_text())
 
 
 def write_configuration(worlds: Sequence[World]) -> str:
@@ -104,10 +110,6 @@ def write_configuration(worlds: Sequence[World]) -> str:
 
 def _recipient(name: str) -> str:
     return f"{name}@example.com"
-
-
-def _story_of(mail: EmailMessage) -> str:
-    return str(mail["To"]).partition("@")[0]
 
 
 @contextmanager

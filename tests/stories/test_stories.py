@@ -1,6 +1,7 @@
 """kafka-sla says of each story what an on-call engineer expects, in one run and in several.
 
-`pytest tests/stories -k NAME` runs one of them (and the setup of all, which takes a minute).
+`pytest tests/stories -m "not slow" -k NAME` runs one of them. The setup imports and measures all of them, which takes
+a minute or two.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ def test_story(name: str, worlds: Mapping[str, World], whole: Outcomes) -> None:
     assert not differences, "\n".join(differences)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_several_runs_say_the_same_as_one(name: str, whole: Outcomes, in_pieces: Outcomes) -> None:
     one, several = whole.stories[name], in_pieces.stories[name]

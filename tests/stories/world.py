@@ -269,7 +269,8 @@ class World:
     misses: list[ExpectedMiss] = field(default_factory=list)
     mails: list[str] = field(default_factory=list)
     reasons: list[tuple[str, str]] = field(default_factory=list)
-    status_texts: list[str] = field(default_factory=list)
+    unjudged: list[tuple[int, str, str]] = field(default_factory=list)
+    """Partition, since when, and the reason that `status` shows."""
     warnings: list[str] = field(default_factory=list)
     figures: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Smallest and largest value of `attainment` and `coverage`."""
@@ -383,9 +384,9 @@ class World:
         """The reason of this window says so."""
         self.reasons.append((minute, text))
 
-    def expect_status(self, text: str) -> None:
-        """`kafka-sla status` says so of this SLA."""
-        self.status_texts.append(text)
+    def expect_unjudged(self, partition: int, *, since: str, reason: str) -> None:
+        """`kafka-sla status` shows at the end that this partition is not judged, since when and why."""
+        self.unjudged.append((partition, since, reason))
 
     def expect_warning(self, text: str) -> None:
         """The run prints a warning with this text, and names the topic."""
