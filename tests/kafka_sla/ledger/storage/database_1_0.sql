@@ -130,7 +130,7 @@ CREATE TABLE publications (
 	published_at DATETIME NOT NULL, 
 	UNIQUE (load_id, cluster)
 );
-INSERT INTO "publications" VALUES(1,'prod','2026-03-02 10:00:00.000000','2026-03-02 10:05:00.000000','load-of-1.0',0,'2026-11-28 14:05:08.568969');
+INSERT INTO "publications" VALUES(1,'prod','2026-03-02 10:00:00.000000','2026-03-02 10:05:00.000000','load-of-1.0',0,'2026-11-28 14:26:25.426307');
 CREATE TABLE quarantine (
 	load_id TEXT NOT NULL, 
 	interval_start DATETIME NOT NULL, 
@@ -284,8 +284,8 @@ CREATE TABLE store_states (
 	PRIMARY KEY (seq), 
 	UNIQUE (state)
 );
-INSERT INTO "store_states" VALUES(1,'fe28be58-71e6-4ab3-b186-875b27009047','2d12317c960a4aa6becd39700ab92e9f','2026-11-28 14:05:09.710624');
-INSERT INTO "store_states" VALUES(2,'fe28be58-71e6-4ab3-b186-875b27009047','5c7494c7d1e04ad481a8b283f8142c8a','2026-11-28 14:05:09.835313');
+INSERT INTO "store_states" VALUES(1,'20149db5-2542-4be7-8d17-be98def2a1cb','43fd7975b619412091032409a5a28ce1','2026-11-28 14:26:26.522677');
+INSERT INTO "store_states" VALUES(2,'20149db5-2542-4be7-8d17-be98def2a1cb','21b62bcbb0f94f4ab553e263e19b3f68','2026-11-28 14:26:26.714995');
 CREATE TABLE unjudged_intervals (
 	sla TEXT NOT NULL, 
 	interval_start DATETIME NOT NULL, 
