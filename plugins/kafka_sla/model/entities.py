@@ -235,7 +235,8 @@ class Maintenance:
 class WeeklyMaintenance:
     """A planned maintenance on some weekdays (0 is Monday), by the clock of a time zone.
 
-    Past midnight when `end` <= `start`.
+    Past midnight when `end` <= `start`. It keeps its length where clocks are put forward over its start or its end, and
+    begins then if they skip its start.
     """
 
     weekdays: tuple[int, ...]
@@ -251,11 +252,23 @@ class WeeklyMaintenance:
         while day <= interval.end.astimezone(zone).date():
             if day.weekday() in self.weekdays:
                 until = day + timedelta(days=self.end <= self.start)
-                start = _shown_from(datetime.combine(day, self.start, zone))
-                end = datetime.combine(until, self.end, zone).astimezone(UTC)
-                if start < end and Interval(start, end).overlaps(interval):
-                    yield Interval(start, end)
+                span = _span_by_clock(datetime.combine(day, self.start, zone), datetime.combine(until, self.end, zone))
+                if span.overlaps(interval):
+                    yield span
             day += timedelta(days=1)
+
+
+def _span_by_clock(start: datetime, end: datetime) -> Interval:
+    """From one local time of a zone to another. A skipped end is taken as if clocks had not been put forward yet."""
+    begin = _shown_from(start)
+    if _is_skipped(start):
+        return Interval(begin, begin + (end.replace(tzinfo=None) - start.replace(tzinfo=None)))
+    return Interval(begin, end.astimezone(UTC))
+
+
+def _is_skipped(local: datetime) -> bool:
+    """Whether clocks are put forward over this local time."""
+    return local.astimezone(UTC).astimezone(local.tzinfo).replace(tzinfo=None) != local.replace(tzinfo=None)
 
 
 def _shown_from(local: datetime) -> datetime:

@@ -239,13 +239,20 @@ def test_weekly_maintenance_follows_the_clocks_of_its_zone_and_crosses_midnight(
 @pytest.mark.parametrize(
     ("weekday", "start", "end", "zone", "expected"),
     [
-        (6, time(2, 30), time(3, 15), "Europe/Berlin", "2026-03-29T01:00:00Z/2026-03-29T01:15:00Z"),
-        (6, time(2), time(3, 30), "Europe/Berlin", "2026-03-29T01:00:00Z/2026-03-29T01:30:00Z"),
-        (6, time(2, 15), time(2, 45), "Australia/Lord_Howe", "2026-10-03T15:30:00Z/2026-10-03T15:45:00Z"),
-        (6, time(0, 30), time(2), "America/Santiago", "2026-09-06T04:00:00Z/2026-09-06T05:00:00Z"),
+        (6, time(2, 30), time(3, 15), "Europe/Berlin", "2026-03-29T01:00:00Z/2026-03-29T01:45:00Z"),
+        (6, time(2), time(3), "Europe/Berlin", "2026-03-29T01:00:00Z/2026-03-29T02:00:00Z"),
+        (6, time(2), time(2, 30), "Europe/Berlin", "2026-03-29T01:00:00Z/2026-03-29T01:30:00Z"),
+        (6, time(2), time(3, 30), "Europe/Berlin", "2026-03-29T01:00:00Z/2026-03-29T02:30:00Z"),
+        (6, time(2), time(3), "America/New_York", "2026-03-08T07:00:00Z/2026-03-08T08:00:00Z"),
+        (6, time(2, 15), time(2, 45), "Australia/Lord_Howe", "2026-10-03T15:30:00Z/2026-10-03T16:00:00Z"),
+        (6, time(0, 30), time(2), "America/Santiago", "2026-09-06T04:00:00Z/2026-09-06T05:30:00Z"),
+        (6, time(1, 30), time(2, 30), "Europe/Berlin", "2026-03-29T00:30:00Z/2026-03-29T01:30:00Z"),
+        (5, time(23), time(2, 30), "Europe/Berlin", "2026-03-28T22:00:00Z/2026-03-29T01:30:00Z"),
+        (6, time(2), time(3), "Europe/Berlin", "2026-10-25T00:00:00Z/2026-10-25T02:00:00Z"),
+        (6, time(1), time(1, 30), "America/New_York", "2026-11-01T05:00:00Z/2026-11-01T05:30:00Z"),
     ],
 )
-def test_maintenance_whose_beginning_is_skipped_begins_when_clocks_are_put_forward(
+def test_maintenance_keeps_its_length_where_clocks_skip_one_of_its_ends(
     weekday: int, start: time, end: time, zone: str, expected: str
 ) -> None:
     begins = datetime.fromisoformat(expected.partition("/")[0])

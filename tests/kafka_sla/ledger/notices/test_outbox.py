@@ -92,9 +92,9 @@ def test_a_miss_whose_start_was_moved_by_late_facts_is_not_told_again(ledger: Le
 
 
 def test_a_miss_whose_first_minutes_were_good_after_all_is_not_told_again(ledger: Ledger) -> None:
-    now_judged(ledger, miss("m1", "10:00"), bad=("10:00", "10:35"))
+    now_judged(ledger, replace(miss("m1", "10:00"), bad_until=at("10:35")))
     ledger.outbox.enqueue(notice(id="m1", start="10:00"))
-    now_judged(ledger, miss("m2", "10:30"), bad=("10:30", "10:40"))
+    now_judged(ledger, miss("m2", "10:30"))
     assert not ledger.outbox.enqueue(notice(id="m2", start="10:30"))
     now_judged(ledger, miss("m2", "10:30", "10:40"))
     assert ledger.outbox.enqueue(notice("recovered", id="m2", start="10:30", end="10:40"))
