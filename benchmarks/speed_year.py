@@ -247,7 +247,7 @@ def _repeat(year: Year, judged: Judged, span: Interval, *, whole: bool) -> None:
     for sla in year.place.settings.slas:
         windows = [replace(w, window=_moved(w.window, moved)) for w in judged.windows[sla.name]]
         slots = [replace(slot, span=_moved(slot.span, moved)) for slot in judged.slots[sla.name]]
-        ledger.verdicts.replace(sla, span, [w for w in windows if span.covers(w.window)], lambda around: [])
+        ledger.verdicts.replace(sla, span, [w for w in windows if span.covers(w.window)], lambda *_: [])
         ledger.rollups.replace(sla.name, span, [slot for slot in slots if span.covers(slot.span)], SLOT_MS)
     if whole:
         load_id = load_id_of(span.start)

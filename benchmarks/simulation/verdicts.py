@@ -17,13 +17,12 @@ from benchmarks.simulation.world import World
 from kafka_sla.model.entities import Interval, Sla, SlaWindow, epoch_ms
 from kafka_sla.model.tables import CONSUMER_LATENCY, STEADY_STATE
 from kafka_sla.sla.attainment import attainment_in
-from kafka_sla.sla.evaluate import judge, misses
+from kafka_sla.sla.evaluate import judge
+from kafka_sla.sla.miss_rule import judge_misses
 
 Row = Mapping[str, Any]
 Key = tuple[str, str, int]
 _COMPARED = ("records_latency_max", "backlog_age_max")
-_OVER_AFTER_MS = 1_800_000
-"""A miss ends after so much time that may have been good."""
 Truth = Mapping[Key, Mapping[int, WindowTruth]]
 
 
@@ -163,7 +162,7 @@ def _misses(sla: Sla, judged: Sequence[SlaWindow], window_ms: int) -> Iterator[F
     """As verdicts come in, a miss opens once, keeps its id, and ends once."""
     known: dict[str, Any] = {}
     for count in range(1, len(judged) + 1, 3):
-        for miss in misses(sla, judged[:count]):
+        for miss in judge_misses(sla, judged[:count]):
             before = known.get(miss.id)
             if before and (before.opened_at, before.start) != (miss.opened_at, miss.start):
                 yield Failure(
@@ -174,33 +173,61 @@ def _misses(sla: Sla, judged: Sequence[SlaWindow], window_ms: int) -> Iterator[F
                     str(before.opened_at),
                     str(miss.opened_at),
                 )
-            if before and before.end and before.end != miss.end:
+            if before and before.settled_at and before.end != miss.end:
                 yield Failure(
                     "a miss ends once", "miss", sla.name, epoch_ms(miss.start), str(before.end), str(miss.end)
                 )
             known[miss.id] = miss
-    final = [(epoch_ms(m.start), m.end and epoch_ms(m.end), m.bad_windows) for m in misses(sla, judged)]
+    final = [(epoch_ms(m.start), m.end and epoch_ms(m.end), m.bad_windows) for m in judge_misses(sla, judged)]
     expected = list(_runs(sla, judged, window_ms))
     if final != expected:
         yield Failure("misses by a plain loop", "misses", sla.name, 0, str(expected[:4]), str(final[:4]))
 
 
 def _runs(sla: Sla, judged: Sequence[SlaWindow], window_ms: int) -> Iterator[tuple[int, int | None, int]]:
-    """Start, end (None: open) and bad windows of every run of bad windows that is long enough."""
-    run: list[SlaWindow] = []
-    doubtful = 0
-    for window in [*judged, None]:
-        if window and window.verdict == "bad":
-            run.append(window)
-            doubtful = 0
-            continue
-        low = window.worst_latency_low_ms if window else None
-        doubtful += window_ms if low is not None and low <= sla.max_latency_ms else 0
-        over = window and (window.verdict != "unknown" or doubtful >= max(sla.for_ms, _OVER_AFTER_MS))
-        if run and (over or window is None):
-            if len(run) * window_ms >= max(sla.for_ms, 1):
-                yield epoch_ms(run[0].window.start), epoch_ms(run[-1].window.end) if window else None, len(run)
-            run = []
+    """Start, end (None: open) and bad windows of every miss, as `docs/reference/sla_misses.md` says. Windows are alike
+    long, and none is missing."""
+    n, limit = 0, sla.for_ms / window_ms
+    while n < len(judged):
+        opened = _opening(judged, n, limit)
+        if opened is None:
+            return
+        first, n = opened
+        last, bad, doubtful, state = n, _bad(judged[first : n + 1]), 0, "open"
+        for n in range(n + 1, len(judged)):  # noqa: B020 - the next miss is looked for where this one was settled
+            window = judged[n]
+            if window.verdict == "bad":
+                last, bad, doubtful, state = n, bad + 1, 0, "open"
+            elif window.verdict == "excluded":
+                state = "over"
+            low = window.worst_latency_low_ms
+            doubtful += window.verdict == "unknown" and low is not None and low <= window.max_latency_ms
+            if window.verdict == "good" or doubtful > limit:
+                state = "over"
+                break
+        else:
+            n = len(judged)
+        yield (
+            epoch_ms(judged[first].window.start),
+            epoch_ms(judged[last].window.end) if state == "over" else None,
+            bad,
+        )
+        n += 1
+
+
+def _opening(judged: Sequence[SlaWindow], since: int, limit: float) -> tuple[int, int] | None:
+    """The first bad window of the next miss, and the one with which it opens: tries each pair."""
+    for last in range(since, len(judged)):
+        for first in range(since, last + 1):
+            run = judged[first : last + 1]
+            ends = run[0].verdict == run[-1].verdict == "bad" and all(w.verdict != "good" for w in run)
+            if ends and len(run) - _bad(run) <= limit and _bad(run) >= limit:
+                return first, last
+    return None
+
+
+def _bad(windows: Sequence[SlaWindow]) -> int:
+    return sum(window.verdict == "bad" for window in windows)
 
 
 def of_readers(world: World, seen: Mapping[Key, Visibility]) -> dict[Key, dict[int, WindowTruth]]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from demo.mailbox import Mailbox
 from demo.outcome import Outcome
@@ -12,6 +13,7 @@ from kafka_sla.model.entities import Interval, Miss, SlaWindow
 
 CONFIGURATION = Path(__file__).resolve().parents[2] / "demo" / "kafka_sla.yml"
 START = datetime(2026, 11, 21, 10, tzinfo=UTC)
+WHERE: dict[str, Any] = {"worst_group": "g", "worst_topic": "t", "worst_partition": 0}
 SPAN = Interval(START, START + timedelta(seconds=30))
 
 
@@ -23,7 +25,8 @@ def _miss(outcome: Outcome, sla: str) -> None:
     """Write an open miss of that SLA."""
     promise = outcome.settings.sla(sla)
     windows = [
-        SlaWindow(sla, window, "bad", True, "", 12_000.0, max_latency_ms=5_000) for window in SPAN.windows(10_000)
+        SlaWindow(sla, window, "bad", True, "", 12_000.0, **WHERE, max_latency_ms=5_000)
+        for window in SPAN.windows(10_000)
     ]
     miss = Miss(
         "m-" + sla,
@@ -41,10 +44,12 @@ def _miss(outcome: Outcome, sla: str) -> None:
         "g",
         "t",
         0,
+        state="open",
+        bad_until=SPAN.end,
         max_latency_ms=5_000,
         for_ms=10_000,
     )
-    Ledger(outcome.store).verdicts.replace(promise, SPAN, windows, lambda around: [miss])
+    Ledger(outcome.store).verdicts.replace(promise, SPAN, windows, lambda *_: [miss])
 
 
 def _mail(folder: Path, number: int, sla: str) -> None:

@@ -146,23 +146,20 @@ def _status(place: Workplace, asked: argparse.Namespace) -> int:
 def _misses(place: Workplace, asked: argparse.Namespace) -> int:
     from kafka_sla.cli.status_text import miss_text
     from kafka_sla.ledger.ledger import Ledger
+    from kafka_sla.sla.miss_rule import remove_miss
 
     sla = place.settings.sla(asked.sla).name if asked.sla else None
     ledger = Ledger(place.known_store)
-    verdicts = ledger.verdicts
-    configured = {one.name for one in place.settings.slas}
-    found = verdicts.misses(sla, interval_of(asked), open_only=asked.open)
+    configured = {sla.name for sla in place.settings.slas}
+    misses = ledger.verdicts.misses(sla, interval_of(asked), open_only=asked.open)
+    found = [miss if miss.sla in configured else remove_miss(miss) for miss in misses]
     if asked.open:
-        found = [miss for miss in found if miss.sla in configured]
+        found = [miss for miss in found if miss.state == "open"]
     if asked.json:
         incidents = ledger.incidents.of(found)
         show_json([asdict(miss) | {"incident": incidents.get(miss.id)} for miss in found])
     else:
-        texts = [
-            miss_text(miss, None if miss.end else verdicts.bad_until(miss), has_left=miss.sla not in configured)
-            for miss in found
-        ]
-        print("\n\n".join(texts) or "no misses")
+        print("\n\n".join(map(miss_text, found)) or "no misses")
     return 0
 
 

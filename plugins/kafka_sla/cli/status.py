@@ -36,8 +36,12 @@ class ClusterStatus:
     last: Interval | None
     """The newest published time without a gap."""
     coverage: float | None
-    """Share of the time from `first` until the end of `last` that is published."""
+    """Share of the time from `first` until the end of `last` about which something is known: it is published, and some
+    verdict is not unknown."""
     gaps: tuple[Interval, ...]
+    """Time that is not published."""
+    unknown: tuple[Interval, ...] = ()
+    """Published hours in which every verdict is unknown."""
 
     def holds(self, interval: Interval) -> bool:
         """Is all of this time published?"""
@@ -65,7 +69,14 @@ class SlaStatus:
 def cluster_status(settings: Settings, ledger: Ledger) -> tuple[ClusterStatus, ...]:
     """Every configured cluster."""
     slices = ledger.publications.slices(None, EVERYTHING)
-    return tuple(_cluster(c.name, [s.interval for s in slices if s.cluster == c.name]) for c in settings.clusters)
+    return tuple(
+        _cluster(
+            c.name,
+            [s.interval for s in slices if s.cluster == c.name],
+            ledger.rollups.unknown_hours([sla.name for sla in settings.slas if sla.cluster == c.name], EVERYTHING),
+        )
+        for c in settings.clusters
+    )
 
 
 def sla_status(settings: Settings, ledger: Ledger, clusters: Sequence[ClusterStatus]) -> tuple[SlaStatus, ...]:
@@ -150,7 +161,7 @@ def _judged_values(found: JudgedInterval) -> dict[str, Any]:
         "max_latency_ms": found.sla.max_latency_ms,
         **found.verdicts,
         "worst_latency_ms": found.worst_latency_ms,
-        "misses": [{"id": miss.id, "state": miss.state} for miss in found.misses],
+        "misses": [{"id": m.id, "state": m.state, "end_reason": m.end_reason} for m in found.misses],
     }
 
 
@@ -160,8 +171,13 @@ def _cluster_values(one: ClusterStatus) -> dict[str, Any]:
         "published_from": one.first and instant_text(one.first),
         "published_until": one.last and instant_text(one.last.end),
         "coverage": one.coverage,
-        "gaps": [{"start": instant_text(gap.start), "end": instant_text(gap.end)} for gap in one.gaps],
+        "gaps": _spans(one.gaps),
+        "unknown": _spans(one.unknown),
     }
+
+
+def _spans(spans: Sequence[Interval]) -> list[dict[str, str]]:
+    return [{"start": instant_text(span.start), "end": instant_text(span.end)} for span in spans]
 
 
 def _sla_values(status: SlaStatus) -> dict[str, Any]:
@@ -247,7 +263,7 @@ def _failed(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: row[name] for name in ("severity", "table_name", "expectation", "observed", "unexpected_rows")}
 
 
-def _cluster(name: str, spans: Sequence[Interval]) -> ClusterStatus:
+def _cluster(name: str, spans: Sequence[Interval], unknown_hours: Sequence[Interval]) -> ClusterStatus:
     merged: list[Interval] = []
     for one in sorted(spans):
         if merged and one.start <= merged[-1].end:
@@ -256,6 +272,7 @@ def _cluster(name: str, spans: Sequence[Interval]) -> ClusterStatus:
             merged.append(one)
     if not merged:
         return ClusterStatus(name, None, None, None, ())
-    known = sum((one.end - one.start for one in merged), timedelta())
+    unknown = tuple(part for span in merged for hours in unknown_hours if (part := hours.within(span)))
+    known = sum((s.end - s.start for s in merged), timedelta()) - sum((s.end - s.start for s in unknown), timedelta())
     gaps = tuple(Interval(a.end, b.start) for a, b in pairwise(merged))
-    return ClusterStatus(name, merged[0].start, merged[-1], known / (merged[-1].end - merged[0].start), gaps)
+    return ClusterStatus(name, merged[0].start, merged[-1], known / (merged[-1].end - merged[0].start), gaps, unknown)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from kafka_sla.cli.console.results import aligned
 from kafka_sla.cli.status import (
@@ -33,6 +33,7 @@ from kafka_sla.sla.wording import (
     chained,
     doubt,
     limits,
+    miss_outcome,
     place,
     requirement,
     violation,
@@ -86,18 +87,15 @@ def interval_text(slas: Sequence[Sla], ledger: Ledger, interval: Interval) -> st
     return aligned(header, [_interval_row(ledger.verdicts.judged(sla, interval)) for sla in slas])
 
 
-def miss_text(miss: Miss, bad_until: datetime | None = None, *, has_left: bool = False) -> str:
-    """One miss as its mail tells it: what and since when, why, and the figures. `bad_until`: end of the last bad window
-    of one that is open; `has_left`: the configuration has its SLA no more."""
-    until = miss.end or bad_until or miss.opened_at
-    length = span((until - miss.start) / timedelta(milliseconds=1))
-    since = f"RECOVERED: {miss.sla} at {moment(miss.end)}, missed for {length}"
-    if miss.end is None:
+def miss_text(miss: Miss) -> str:
+    """One miss as its mail tells it: what and since when, why, and the figures."""
+    length = span((miss.bad_until - miss.start) / timedelta(milliseconds=1))
+    since = f"{miss_outcome(miss).upper()}: {miss.sla} at {moment(miss.bad_until)}, missed for {length}"
+    if miss.state == "open":
         since = f"SLA MISSED: {miss.sla} since {moment(miss.start)} ({length} so far)"
-    if miss.end is None and has_left:
-        since = f"SLA MISSED: {miss.sla} from {moment(miss.start)} for {length}, until it left the configuration"
     lines = [
         f"{since}: {violation(miss)}.",
+        *([f"  {miss.end_reason[0].upper()}{miss.end_reason[1:]}."] if miss.end_reason else []),
         *(f"  {text}" for text in (miss.evidence.get("sentence"), doubt(miss)) if text),
         *([f"  Not counted: {miss.exclusion}."] if miss.exclusion else []),
         f"  Required: {requirement(miss)}",
@@ -114,12 +112,12 @@ def _figures(row: tuple[str, str, str]) -> str:
 
 def _clusters_text(clusters: Sequence[ClusterStatus]) -> str:
     rows = [
-        (c.cluster, moment(c.first), moment(c.last.end), share(c.coverage), str(len(c.gaps)))
+        (c.cluster, moment(c.first), moment(c.last.end), share(c.coverage), str(len(c.gaps)), str(len(c.unknown)))
         if c.last
-        else (c.cluster, "nothing published", "", "", "")
+        else (c.cluster, "nothing published", "", "", "", "")
         for c in clusters
     ]
-    return aligned(("cluster", "published from", "until", "covered", "gaps"), rows)
+    return aligned(("cluster", "published from", "until", "covered", "gaps", "unknown spans"), rows)
 
 
 def _slas_text(slas: Sequence[SlaStatus]) -> str:

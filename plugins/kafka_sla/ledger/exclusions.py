@@ -10,17 +10,20 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, exists, insert, null, or_, select, update
+from sqlalchemy import Connection, Row, and_, exists, insert, null, select, update
 
 from kafka_sla.errors import BadRequest
 from kafka_sla.ledger.judged_windows import unpack_days, windows_between
+from kafka_sla.ledger.miss_rows import miss_of_row, row_of_miss
 from kafka_sla.ledger.rollups import recount
 from kafka_sla.ledger.storage.database import Database
 from kafka_sla.ledger.storage.schema import EXCLUSIONS, SLA_MISSES, SLA_WINDOWS
 from kafka_sla.model.entities import EVERYTHING, Exclusion, Interval, Miss
 from kafka_sla.sla.exclusion_request import ExclusionRequest, check_length
+from kafka_sla.sla.miss_rule import NO_LONGER_JUDGED, exclude_miss, reopen_miss
 from kafka_sla.text.formatting import moment
 
+_AFTERWARDS = "excluded afterwards by "
 _WIDEST = timedelta(days=1)
 """A window that overlaps a time begins no longer before it."""
 
@@ -182,22 +185,27 @@ def _restore_windows(connection: Connection, sla: str, within: Interval) -> None
 
 
 def _mark_misses(connection: Connection, sla: str, within: Interval, excluded: Sequence[Exclusion]) -> None:
-    """Note at the misses that overlap a time whether all of each is excluded."""
+    """Let the misses that overlap a time follow the exclusions in force."""
     t = SLA_MISSES.c
-    mine = and_(t.sla == sla, t.start_at < within.end, or_(t.end_at.is_(None), t.end_at > within.start))
-    for row in connection.execute(select(t.miss_id, t.start_at, t.end_at).where(mine)).all():
-        why = _covering(row.start_at, row.end_at, excluded)
-        connection.execute(update(SLA_MISSES).where(t.miss_id == row.miss_id).values(exclusion=why))
+    mine = and_(t.sla == sla, t.start_at < within.end, t.bad_until > within.start)
+    for row in connection.execute(select(SLA_MISSES).where(mine)).all():
+        miss = apply_exclusions(miss_of_row(row), excluded)
+        connection.execute(update(SLA_MISSES).where(t.miss_id == miss.id).values(row_of_miss(miss)))
 
 
-def exclusion_of(miss: Miss, excluded: Sequence[Exclusion]) -> str | None:
-    """Who excluded all of the miss and why; None where some of it counts. One that is open may last."""
-    return _covering(miss.start, miss.end, excluded)
+def apply_exclusions(miss: Miss, excluded: Sequence[Exclusion]) -> Miss:
+    """The miss with who excluded all of it and why. One that is still bad in excluded time is no longer judged."""
+    if miss.end_reason.startswith(f"{NO_LONGER_JUDGED}{_AFTERWARDS}"):
+        miss = reopen_miss(miss)
+    latest = next((one for one in excluded if one.span.start < miss.bad_until <= one.span.end), None)
+    if miss.state == "open" and latest:
+        miss = exclude_miss(miss, _words(latest))
+    return replace(miss, exclusion=_covering(miss.start, miss.end, excluded))
 
 
 def _words(one: Exclusion) -> str:
     """Who and why, as the reason of a window."""
-    return f"excluded afterwards by {one.author}: {one.reason}"
+    return f"{_AFTERWARDS}{one.author}: {one.reason}"
 
 
 def _widened(span: Interval) -> Interval:

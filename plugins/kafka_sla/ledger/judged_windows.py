@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sqlalchemy import (
     BigInteger,
-    Boolean,
     Column,
     Connection,
     LargeBinary,
@@ -32,7 +31,6 @@ from sqlalchemy import (
     func,
     insert,
     select,
-    true,
 )
 from sqlalchemy.sql.visitors import iterate
 
@@ -41,7 +39,7 @@ from kafka_sla.ledger.storage.database import UtcTime
 from kafka_sla.ledger.storage.schema import METADATA, SLA_WINDOWS
 from kafka_sla.model import tables
 from kafka_sla.model.arrow_schemas import arrow_rows
-from kafka_sla.model.entities import Interval, SlaWindow, floor_time
+from kafka_sla.model.entities import Interval, SlaWindow, Verdict, floor_time
 from kafka_sla.parquet_files import write_options
 from kafka_sla.sla.rollups import DAY_MS
 
@@ -52,16 +50,14 @@ WINDOW_DAYS = Table(
     Column("day", UtcTime, primary_key=True),
     Column("first_start", UtcTime, nullable=False),
     Column("last_end", UtcTime, nullable=False),
-    Column("has_known", Boolean, nullable=False),
-    Column("has_bad", Boolean, nullable=False),
+    Column("verdicts", Text, nullable=False),
     Column("windows", LargeBinary, nullable=False),
     Column("crc32", BigInteger, nullable=False),
 )
-"""Windows that start on a day of UTC, as a Parquet file; whether any of them was judged good or excluded, or bad."""
+"""Windows that start on a day of UTC, as a Parquet file; `verdicts` are those that they were judged with, as words."""
 
 JUDGED = func.coalesce(SLA_WINDOWS.c.judged_verdict, SLA_WINDOWS.c.verdict)
 """The verdict of a window whatever was excluded afterwards."""
-KNOWN, BAD = ("good", "excluded"), ("bad",)
 WINDOW_FIELDS = tuple(field.name for field in fields(SlaWindow) if field.name != "window")
 
 _DAY = timedelta(days=1)
@@ -100,31 +96,14 @@ def rows_of(
     return found
 
 
-def last_start(
-    connection: Connection, sla: str, verdicts: tuple[str, ...], before: datetime, after: datetime | None = None
-) -> datetime | None:
-    """Start of the last window between these times which was judged so."""
-    start = SLA_WINDOWS.c.window_start
-    wanted = select(start).where(_judged_so(sla, verdicts), start < before).order_by(start.desc()).limit(1)
-    days = _days([sla]).where(_has(verdicts), WINDOW_DAYS.c.day < before)
-    return _greatest(connection, wanted.where(start > after) if after else wanted, days, after)
-
-
-def last_end(connection: Connection, sla: str, verdicts: tuple[str, ...], since: datetime) -> datetime | None:
-    """End of the last window from that time on which was judged so."""
-    t = SLA_WINDOWS.c
-    wanted = select(t.window_end).where(_judged_so(sla, verdicts), t.window_start >= since)
-    wanted = wanted.order_by(t.window_start.desc()).limit(1)
-    return _greatest(connection, wanted, _days([sla]).where(_has(verdicts)), since)
-
-
-def first_start(connection: Connection, sla: str, verdicts: tuple[str, ...], since: datetime) -> datetime | None:
+def first_start(connection: Connection, sla: str, verdict: Verdict, since: datetime) -> datetime | None:
     """Start of the first window from that time on which was judged so."""
-    start, day = SLA_WINDOWS.c.window_start, WINDOW_DAYS.c.day
-    wanted = select(start).where(_judged_so(sla, verdicts), start >= since).order_by(start).limit(1)
-    days = _days([sla]).where(_has(verdicts), day > since - _DAY).order_by(day)
-    found = (connection.execute(wanted).scalar(), _first_answer(connection, wanted, days))
-    return min((at for at in found if at), default=None)
+    t, d = SLA_WINDOWS.c, WINDOW_DAYS.c
+    wanted = select(t.window_start).where(t.sla == sla, JUDGED.in_([verdict]), t.window_start >= since)
+    wanted = wanted.order_by(t.window_start).limit(1)
+    days = _days([sla]).where(d.verdicts.contains(verdict), d.day > since - _DAY).order_by(d.day)
+    candidates = (connection.execute(wanted).scalar(), _first_answer(connection, wanted, days))
+    return min((at for at in candidates if at), default=None)
 
 
 def has_windows_since(connection: Connection, sla: str, since: datetime) -> bool:
@@ -184,26 +163,6 @@ def _days(slas: Sequence[str] | None) -> Select[Any]:
     return days if slas is None else days.where(WINDOW_DAYS.c.sla.in_(slas))
 
 
-def _has(verdicts: tuple[str, ...]) -> Any:
-    return WINDOW_DAYS.c.has_bad == true() if verdicts == BAD else WINDOW_DAYS.c.has_known == true()
-
-
-def _judged_so(sla: str, verdicts: tuple[str, ...]) -> Any:
-    return and_(SLA_WINDOWS.c.sla == sla, JUDGED.in_(verdicts))
-
-
-def _greatest(
-    connection: Connection, wanted: Select[Any], days: Select[Any], since: datetime | None
-) -> datetime | None:
-    """The greatest value that a statement finds in rows and in packed days, the newest first: where one has an answer,
-    older ones have none that is greater."""
-    of_rows: datetime | None = connection.execute(wanted).scalar()
-    if floor := max((at for at in (since, of_rows) if at), default=None):
-        days = days.where(WINDOW_DAYS.c.day > floor - 2 * _DAY)  # a window may end on the day after
-    of_days = _first_answer(connection, wanted, days.order_by(WINDOW_DAYS.c.day.desc()))
-    return max((at for at in (of_rows, of_days) if at), default=None)
-
-
 def _first_answer(connection: Connection, wanted: Select[Any], days: Select[Any]) -> Any:
     """The first value that the statement finds in one of the days."""
     answers = (_asked(connection, wanted, [(row.sla, row.day)]) for row in connection.execute(days).all())
@@ -258,8 +217,7 @@ def pack_day(connection: Connection, sla: str, day: datetime) -> bool:
             day=day,
             first_start=rows[0].window_start,
             last_end=max(row.window_end for row in rows),
-            has_known=not judged.isdisjoint(KNOWN),
-            has_bad="bad" in judged,
+            verdicts=" ".join(sorted(judged)),
             windows=packed,
             crc32=zlib.crc32(packed),
         )

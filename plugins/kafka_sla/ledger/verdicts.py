@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby, islice
 from typing import Any, NamedTuple
@@ -27,27 +26,25 @@ from sqlalchemy import (
     update,
 )
 
-from kafka_sla.ledger.exclusions import exclude_windows, exclusion_of, exclusions_in_force
+from kafka_sla.ledger.exclusions import apply_exclusions, exclude_windows, exclusions_in_force
 from kafka_sla.ledger.failures import forget_unjudged
 from kafka_sla.ledger.judged_windows import (
-    BAD,
-    KNOWN,
     WINDOW_FIELDS,
     damaged_days,
     days_with_rows,
     first_start,
     has_windows_since,
-    last_end,
-    last_start,
     pack_day,
     rows_of,
     unpack_days,
     windows_between,
 )
+from kafka_sla.ledger.miss_rows import miss_of_row, row_of_miss
 from kafka_sla.ledger.storage.database import Database
 from kafka_sla.ledger.storage.schema import NOTICES, SLA_MISSES, SLA_WINDOWS
 from kafka_sla.model.entities import EVERYTHING, Interval, Miss, Sla, SlaWindow, Verdict
 from kafka_sla.sla.judged_interval import JudgedInterval
+from kafka_sla.sla.miss_rule import REMOVED, find_first_window, is_in_progress, judge_misses, reach
 from kafka_sla.sla.rollups import Sums, added
 
 
@@ -75,10 +72,23 @@ class FoundMisses(NamedTuple):
     all: int
 
 
-JudgeMisses = Callable[[Sequence[SlaWindow]], Sequence[Miss]]
-"""From windows in time order to misses; windows that are not there count as unknown ones."""
-ContinueMiss = Callable[[Miss, Sequence[SlaWindow]], Sequence[Miss]]
-"""From an open miss, and the windows from its last bad one on, to what becomes of it and what follows."""
+ExplainMisses = Callable[[Sequence[Miss], Sequence[SlaWindow], Miss | None], Sequence[Miss]]
+"""From misses, the windows that were read, and the miss before that they continue (None: none), to the same misses with
+evidence."""
+
+
+class _JudgedMisses(NamedTuple):
+    """The misses that begin in a time, judged from its windows."""
+
+    misses: Sequence[Miss]
+    starts_in: Interval
+    windows: Sequence[SlaWindow]
+    continued: Miss | None = None
+    """The first of the misses, as it was before these windows."""
+
+
+def _without_evidence(misses: Sequence[Miss], windows: Sequence[SlaWindow], continued: Miss | None) -> Sequence[Miss]:
+    return misses
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,34 +110,28 @@ class Verdicts:
         sla: Sla,
         interval: Interval,
         windows: Sequence[SlaWindow],
-        judge_misses: JudgeMisses,
+        explain_misses: ExplainMisses = _without_evidence,
         looks_back: timedelta = timedelta(0),
-        continue_miss: ContinueMiss | None = None,
     ) -> MissChange:
         """Put these verdicts in the place of all of the interval, and judge the misses that it may have changed:
-        also those that begin so soon after it that they look back on it. Where the interval is new and a miss is open,
-        `continue_miss` spares reading all windows of that one again."""
+        also those that begin within `looks_back` after it, whose evidence may have changed."""
         mine = SLA_WINDOWS.c.sla == sla.name
         inside = and_(SLA_WINDOWS.c.window_start >= interval.start, SLA_WINDOWS.c.window_start < interval.end)
         with self._database.writing(f"sla {sla.name}") as connection:
             unpack_days(connection, sla.name, interval, replaced=interval)
-            open_until = _open_until(connection, sla.name)
-            going_on = _going_on(connection, sla, interval) if continue_miss else None
+            is_newest = not has_windows_since(connection, sla.name, interval.start)
             connection.execute(delete(SLA_WINDOWS).where(mine, inside))
             if windows:
                 connection.execute(insert(SLA_WINDOWS), [_window_row(sla, window) for window in windows])
-            if going_on and continue_miss:
-                miss, last_bad = going_on
-                rest = windows_between(connection, sla.name, Interval(last_bad, interval.end))
-                found = continue_miss(miss, [window.as_judged for window in rest])
-                touched = Interval(miss.start, interval.end)
-            else:
-                around = _neighbourhood(connection, sla.name, interval.start, interval.end + looks_back)
-                found, touched = judge_misses(around), _reached(interval, around)
+            judged = _judge_newest(connection, sla, interval) if is_newest else None
+            judged = judged or _judge_around(connection, sla, interval, looks_back)
             excluded = exclusions_in_force(connection, sla.name)
-            judged = [replace(miss, exclusion=exclusion_of(miss, excluded)) for miss in found]
-            change = _replace_misses(connection, sla, touched, judged)
-            _remember_extent(connection, change, open_until)
+            misses = [
+                apply_exclusions(miss, excluded)
+                for miss in explain_misses(judged.misses, judged.windows, judged.continued)
+            ]
+            change = _replace_misses(connection, sla, judged.starts_in, misses)
+            _record_reported_extent(connection, change)
             exclude_windows(connection, sla.name, interval, excluded)
             forget_unjudged(connection, sla.name, interval)
             return change
@@ -229,21 +233,37 @@ class Verdicts:
         first = case((and_(t.state == "open", t.sla.in_(open_first)), 0), else_=1)
         rows = select(SLA_MISSES).where(*fitting).order_by(first, t.start_at.desc(), t.sla).limit(at_most)
         with self._database.reading() as connection:
-            found = [_miss(row) for row in connection.execute(rows)]
+            found = [miss_of_row(row) for row in connection.execute(rows)]
             counted = select(func.count()).select_from(SLA_MISSES).where(*fitting)
             return FoundMisses(found, len(found) if len(found) < at_most else connection.execute(counted).scalar_one())
 
-    def bad_until(self, miss: Miss) -> datetime | None:
-        """End of the last window of the SLA from the start of a miss on that was judged bad."""
-        with self._database.reading() as connection:
-            return last_end(connection, miss.sla, BAD, miss.start)
+    def newest_miss_of_each(self, slas: Sequence[str]) -> dict[str, Miss]:
+        """The newest miss of each of these SLAs that has one, by the name of the SLA."""
+        t = SLA_MISSES.c
+        newest = select(t.sla, func.max(t.start_at).label("start_at")).where(t.sla.in_(slas)).group_by(t.sla).subquery()
+        rows = select(SLA_MISSES).join(newest, and_(t.sla == newest.c.sla, t.start_at == newest.c.start_at))
+        return {row.sla: miss_of_row(row) for row in self._database.rows(rows)}
 
     def misses_around(self, sla: str, interval: Interval) -> list[Miss]:
         """Misses that judging the interval may have changed, in order of their start: also those that begin after it
-        now because a longer one came apart."""
+        because a longer one came apart."""
+        t = SLA_MISSES.c
         with self._database.reading() as connection:
-            first, last = _reach(connection, sla, interval.start, interval.end)
-        return self.misses(sla, Interval(first or EVERYTHING.start, last or EVERYTHING.end))
+            last = first_start(connection, sla, "good", interval.end)
+            in_progress = or_(t.settled_at.is_(None), t.settled_at > interval.start)
+            rows = select(SLA_MISSES).where(t.sla == sla, t.start_at <= (last or EVERYTHING.end), in_progress)
+            return [miss_of_row(row) for row in connection.execute(rows.order_by(t.start_at))]
+
+    def end_misses_of_removed_slas(self, configured: Sequence[str]) -> None:
+        """End the open misses of SLAs that have left the configuration. One continues if its SLA comes back."""
+        t = SLA_MISSES.c
+        ended = {"state": "removed", "end_at": t.bad_until, "end_reason": REMOVED}
+        gone = and_(t.state == "open", t.sla.not_in(configured))
+        with self._database.reading() as connection:
+            slas = connection.execute(select(t.sla).where(gone).distinct()).scalars().all()
+        for sla in slas:
+            with self._database.writing(f"sla {sla}") as connection:
+                connection.execute(update(SLA_MISSES).where(gone, t.sla == sla).values(ended))
 
     def judged(self, sla: Sla, interval: Interval) -> JudgedInterval:
         """What was judged of an SLA in the interval, and the misses that touch it."""
@@ -261,7 +281,7 @@ class Verdicts:
             rows = rows.where(or_(SLA_MISSES.c.end_at.is_(None), SLA_MISSES.c.end_at > interval.start))
         if open_only:
             rows = rows.where(SLA_MISSES.c.state == "open")
-        return [_miss(row) for row in self._database.rows(rows)]
+        return [miss_of_row(row) for row in self._database.rows(rows)]
 
 
 _RECORDS = tuple(
@@ -305,49 +325,48 @@ def _time_and_worst(rows: Sequence[Row[Any]]) -> tuple[int, float | None]:
     return round(1000 * sum(row.seconds for row in rows)), worst
 
 
-def _open_until(connection: Connection, sla: str) -> datetime | None:
-    """Until when an open miss was bad; None where none is open. Looks no further back than that miss."""
-    open_misses = select(func.min(SLA_MISSES.c.start_at)).where(SLA_MISSES.c.sla == sla, SLA_MISSES.c.state == "open")
-    start = connection.execute(open_misses).scalar_one()
-    return None if start is None else last_end(connection, sla, BAD, start)
-
-
-def _reach(
-    connection: Connection, sla: str, begin: datetime, stop: datetime
-) -> tuple[datetime | None, datetime | None]:
-    """Starts of the last good or excluded window before this time and of the first after it: no miss reaches further,
-    nor over a time before it in which nothing was bad."""
-    first = last_start(connection, sla, KNOWN, begin)
-    bad = last_start(connection, sla, BAD, begin, after=first)  # not through all that was ever judged good
-    return (first if bad else begin), first_start(connection, sla, KNOWN, stop)
-
-
-def _neighbourhood(connection: Connection, sla: str, begin: datetime, stop: datetime) -> list[SlaWindow]:
-    """The windows within `_reach`, as they were judged."""
-    first, last = _reach(connection, sla, begin, stop)
-    end = EVERYTHING.end if last is None else last + timedelta.resolution
-    found = windows_between(connection, sla, Interval(first or EVERYTHING.start, end))
-    return [window.as_judged for window in found]
-
-
-def _going_on(connection: Connection, sla: Sla, interval: Interval) -> tuple[Miss, datetime] | None:
-    """The open miss that an interval continues, and the start of its last bad window; None where some of the interval
-    or later time was judged before, or the rules for misses have changed."""
-    mine = SLA_MISSES.c.sla == sla.name, SLA_MISSES.c.state == "open", SLA_MISSES.c.start_at < interval.start
-    row = connection.execute(select(SLA_MISSES).where(*mine)).first()
-    miss = _miss(row) if row else None
-    if miss is None or (miss.for_ms, miss.max_latency_ms) != (sla.for_ms, sla.max_latency_ms):
+def _judge_newest(connection: Connection, sla: Sla, interval: Interval) -> _JudgedMisses | None:
+    """Continue the miss in progress where nothing was judged after the interval's start. This spares reading all the
+    windows of a long miss. None where no miss is in progress, or `for` has changed since."""
+    current = _read_misses(connection, sla.name, interval.start, interval.start)[-1:]
+    if not current or current[0].for_ms != sla.for_ms:
         return None
-    if has_windows_since(connection, sla.name, interval.start):
-        return None
-    last_bad = last_start(connection, sla.name, BAD, interval.start)
-    return (miss, last_bad) if last_bad else None
+    (miss,) = current
+    windows = _read_judged_windows(connection, sla.name, Interval(miss.bad_until, EVERYTHING.end))
+    return _JudgedMisses(
+        judge_misses(sla, windows, miss), Interval(miss.start, EVERYTHING.end), windows, continued=miss
+    )
 
 
-def _reached(interval: Interval, around: Sequence[SlaWindow]) -> Interval:
-    """The interval with the windows around it."""
-    start = min([interval.start, *(w.window.start for w in around[:1])])
-    return Interval(start, max([interval.end, *(w.window.end for w in around[-1:])]))
+def _judge_around(connection: Connection, sla: Sla, interval: Interval, looks_back: timedelta) -> _JudgedMisses:
+    """Judge the misses again that windows of the interval may have changed: until a time from which on the windows make
+    the misses that they made before."""
+    distance = reach(sla.for_ms)
+    before = _read_misses(connection, sla.name, interval.start, interval.start - distance)
+    start = find_first_window(interval.start, sla.for_ms, before)
+    end, step = interval.end + max(distance, looks_back), max(distance, timedelta(minutes=1))
+    while True:
+        if not has_windows_since(connection, sla.name, end):
+            end = EVERYTHING.end
+        windows = _read_judged_windows(connection, sla.name, Interval(start, end))
+        misses = judge_misses(sla, windows)
+        stored = _read_misses(connection, sla.name, end, end - distance)
+        if end == EVERYTHING.end or not any(is_in_progress(miss, end - distance) for miss in (*misses, *stored)):
+            return _JudgedMisses(misses, Interval(start, end), windows)
+        end, step = min(end + step, EVERYTHING.end), 2 * step
+
+
+def _read_judged_windows(connection: Connection, sla: str, interval: Interval) -> list[SlaWindow]:
+    """The windows that start in the interval, as they were judged."""
+    return [window.as_judged for window in windows_between(connection, sla, interval)]
+
+
+def _read_misses(connection: Connection, sla: str, before: datetime, in_progress_at: datetime) -> list[Miss]:
+    """Misses that begin before a time and are in progress at another time or later, in order of their start."""
+    t = SLA_MISSES.c
+    in_progress = or_(t.settled_at.is_(None), t.settled_at > in_progress_at)
+    rows = select(SLA_MISSES).where(t.sla == sla, t.start_at < before, in_progress).order_by(t.start_at)
+    return [miss_of_row(row) for row in connection.execute(rows)]
 
 
 def _replace_misses(connection: Connection, sla: Sla, time: Interval, misses: Sequence[Miss]) -> MissChange:
@@ -356,35 +375,20 @@ def _replace_misses(connection: Connection, sla: Sla, time: Interval, misses: Se
     old = connection.execute(select(SLA_MISSES).where(span).order_by(SLA_MISSES.c.start_at)).all()
     connection.execute(delete(SLA_MISSES).where(span))
     if misses:
-        connection.execute(insert(SLA_MISSES), [_miss_row(miss) for miss in misses])
-    return MissChange(tuple(_miss(row) for row in old), tuple(sorted(misses, key=lambda m: m.start)))
+        connection.execute(insert(SLA_MISSES), [row_of_miss(miss) for miss in misses])
+    return MissChange(tuple(miss_of_row(row) for row in old), tuple(sorted(misses, key=lambda m: m.start)))
 
 
-def _remember_extent(connection: Connection, change: MissChange, open_until: datetime | None) -> None:
-    """Keep how far misses reached that were told and are gone: what is judged in their place is the same incident."""
-    left = {miss.id for miss in change.after}
-    for gone in change.before:
-        if gone.id not in left:
-            reached = max(gone.opened_at, gone.end or open_until or gone.opened_at)
-            connection.execute(update(NOTICES).where(NOTICES.c.miss_id == gone.id).values(known_until=reached))
+def _record_reported_extent(connection: Connection, change: MissChange) -> None:
+    """Keep how far reported misses reached that are gone: what is judged in their place is the same incident."""
+    remaining = {miss.id for miss in change.after}
+    for miss in change.before:
+        if miss.id not in remaining:
+            extent = update(NOTICES).where(NOTICES.c.miss_id == miss.id)
+            connection.execute(extent.values(known_until=max(miss.opened_at, miss.bad_until)))
 
 
 def _window_row(sla: Sla, window: SlaWindow) -> dict[str, Any]:
     row = {name: getattr(window, name) for name in WINDOW_FIELDS}
     span = {"window_start": window.window.start, "window_end": window.window.end}
     return row | span | {"cluster": sla.cluster, "reason": window.reason or None}
-
-
-def _miss_row(miss: Miss) -> dict[str, Any]:
-    row = {column: getattr(miss, name) for column, name in _MISS_COLUMNS.items()}
-    return row | {"state": "recovered" if miss.end else "open", "evidence": json.dumps(miss.evidence, sort_keys=True)}
-
-
-def _miss(row: Row[Any]) -> Miss:
-    values = {name: row._mapping[column] for column, name in _MISS_COLUMNS.items()}
-    return Miss(**values | {"evidence": json.loads(row.evidence)})
-
-
-_RENAMED = {"miss_id": "id", "start_at": "start", "end_at": "end"}
-_MISS_COLUMNS = {c.name: _RENAMED.get(c.name, c.name) for c in SLA_MISSES.c if c.name != "state"}
-"""Column of the table and field of the miss."""

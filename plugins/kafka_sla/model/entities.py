@@ -13,6 +13,8 @@ from kafka_sla.model.name_regex import matches_name
 
 Verdict = Literal["good", "bad", "excluded", "unknown"]
 OnMiss = Literal["notify", "fail"]
+MissState = Literal["open", "recovered", "excluded", "removed"]
+"""Open; or over, because of good windows, because it is no longer judged, or because its SLA left the configuration."""
 WhenUncertain = Literal["unknown", "bad", "good", "estimate"]
 PartitionsOf = Literal["all", "committed"]
 LatencyFrom = Literal["created", "appended", "later"]
@@ -518,17 +520,19 @@ class Exclusion:
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """A run of bad windows at least `for` long. `end` is None while it is open."""
+    """Time in which an SLA was missed: bad windows, at least `for` long together."""
 
     id: str
     sla: str
     cluster: str
     start: datetime
     end: datetime | None
+    """End of the last bad window; None while it is open."""
     opened_at: datetime
-    """End of the window in which the run became `for` long."""
+    """End of the window in which the bad time became `for` long."""
     bad_windows: int
     is_certain: bool
+    """Whether all its bad windows are certain, with nothing unknown among them."""
     worst_latency_ms: float
     worst_latency_low_ms: float | None
     worst_latency_high_ms: float | None
@@ -538,17 +542,19 @@ class Miss:
     worst_partition: int
     evidence: dict[str, Any] = field(default_factory=dict)
     """Figures that explain the miss, JSON-able; keys are documented in docs/reference/sla_misses.md."""
+    state: MissState = field(kw_only=True)
+    end_reason: str = field(default="", kw_only=True)
+    """Why it is no longer judged; empty while it is open, or when it has recovered."""
+    bad_until: datetime = field(kw_only=True)
+    """End of the last bad window, also while it is open."""
+    settled_at: datetime | None = field(default=None, kw_only=True)
+    """End of the window after which no bad window continues it; None while one may."""
     max_latency_ms: int = field(kw_only=True)
-    """The threshold that the worst window was judged by, whatever the configuration says by now."""
+    """The threshold that the worst window was judged by, which the configuration may have changed since."""
     min_time_to_expiry_ms: int | None = field(default=None, kw_only=True)
     for_ms: int = field(kw_only=True)
     exclusion: str | None = field(default=None, kw_only=True)
-    """Who excluded all of its time afterwards, and why; None: nobody did, or it is open."""
-
-    @property
-    def state(self) -> str:
-        """`open`, `recovered`, or `excluded` afterwards."""
-        return "excluded" if self.exclusion else "recovered" if self.end else "open"
+    """Who excluded all of its time afterwards, and why: it does not count. None: it counts."""
 
     @property
     def length_ms(self) -> float | None:

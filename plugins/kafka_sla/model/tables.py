@@ -517,12 +517,15 @@ SLA_MISSES = Table(
         miss_id STRING NOT NULL                 -- stable id: from the SLA and the first bad window
         sla STRING NOT NULL                     -- SLA name of the configuration
         cluster STRING NOT NULL                 -- cluster name of the configuration
-        state STRING NOT NULL                   -- open or recovered
+        state STRING NOT NULL                   -- open, recovered, excluded (no longer judged), or removed (its SLA left the configuration)
+        end_reason STRING                       -- why it is no longer judged; null while open, or when it has recovered
         start_at TIMESTAMP NOT NULL             -- start of the first bad window
         end_at TIMESTAMP                        -- end of the last bad window; null while open
+        bad_until TIMESTAMP NOT NULL            -- end of the last bad window, also while open
+        settled_at TIMESTAMP                    -- end of the window after which no bad window continues it; null while one may
         opened_at TIMESTAMP NOT NULL            -- end of the window in which the run became `for` long
         bad_windows INT NOT NULL                -- bad windows in the run
-        is_certain BOOLEAN NOT NULL             -- all its bad windows are certain
+        is_certain BOOLEAN NOT NULL             -- all its bad windows are certain, with nothing unknown among them
         max_latency_ms BIGINT NOT NULL          -- the threshold that the worst window was judged by
         min_time_to_expiry_ms BIGINT            -- the time to expiry that was required then; null: none
         for_ms BIGINT NOT NULL                  -- how long windows had to be bad

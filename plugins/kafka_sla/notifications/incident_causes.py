@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from kafka_sla.ledger.notices.burn_notices import BurnNotice
 from kafka_sla.ledger.notices.outbox import Notice
-from kafka_sla.model.entities import Miss
+from kafka_sla.model.entities import Miss, MissState
 from kafka_sla.sla.root_cause.shared_cause import shared_causes
 
 Destination = Callable[[Notice], object]
@@ -53,10 +53,13 @@ def as_miss(notice: BurnNotice) -> Miss:
         "",
         "",
         0,
+        state="open",
+        bad_until=burn.start,
         max_latency_ms=0,
         for_ms=0,
     )
-    return replace(notice.behind or nothing, id=burn.id, start=burn.start, end=burn.end)
+    state: MissState = "recovered" if burn.end else "open"
+    return replace(notice.behind or nothing, id=burn.id, state=state, start=burn.start, end=burn.end)
 
 
 def _named(misses: Sequence[Miss], places: Sequence[str]) -> list[str]:

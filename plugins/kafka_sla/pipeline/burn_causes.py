@@ -10,8 +10,8 @@ from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval, Miss
 from kafka_sla.pipeline.evidence_reader import explained
-from kafka_sla.sla import evaluate as judging
 from kafka_sla.sla.burn import Burn
+from kafka_sla.sla.miss_rule import judge_misses
 
 
 def bad_time_behind(settings: Settings, ledger: Ledger, lake: Lake, burn: Burn) -> Miss | None:
@@ -21,6 +21,7 @@ def bad_time_behind(settings: Settings, ledger: Ledger, lake: Lake, burn: Burn) 
     short = Interval(burn.start - timedelta(milliseconds=burn.pair.short_ms), burn.start)
     if misses := ledger.verdicts.misses(sla, short):
         return misses[-1]
-    placed = [window for window in ledger.verdicts.windows(sla, short) if window.worst_group is not None]
-    runs = judging.misses(replace(sla, for_ms=0), placed)
+    windows = ledger.verdicts.windows(sla, short)
+    judged = [w for w in windows if w.verdict in ("good", "bad") and w.worst_group is not None]
+    runs = judge_misses(replace(sla, for_ms=0), judged)
     return explained(settings, sla, runs[-1], burn.start, lake) if runs else None

@@ -55,7 +55,7 @@ def as_it_ended(ledger: Ledger, opened: Notice) -> Miss | None:
     there = ledger.verdicts.misses(told.sla, Interval(told.start, until))
     own = [miss for miss in there if miss.id == told.id] or there
     if not own:
-        return replace(told, end=until)
+        return replace(told, state="recovered", end=until)
     return own[-1] if own[-1].end else None
 
 

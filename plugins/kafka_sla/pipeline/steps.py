@@ -24,7 +24,7 @@ from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice
 from kafka_sla.ledger.notices.incidents import IncidentNotice
 from kafka_sla.ledger.notices.outbox import ASSET, Notice
 from kafka_sla.ledger.observed_time import VOUCHED
-from kafka_sla.model.entities import Connection, Interval, Miss, Notifier, Sla, SlaWindow, Verdict
+from kafka_sla.model.entities import Connection, Interval, Miss, MissState, Notifier, Sla, SlaWindow, Verdict
 from kafka_sla.model.tables import (
     BROKER_REQUESTS,
     COMMITTED_OFFSETS,
@@ -50,7 +50,6 @@ from kafka_sla.pipeline.planning.load_plan import job_for
 from kafka_sla.pipeline.rollup_builder import sum_up_all
 from kafka_sla.pipeline.unjudged import record_unjudged_partitions
 from kafka_sla.pipeline.verdicts import verdicts
-from kafka_sla.sla.evaluate import continued, misses
 from kafka_sla.sla.root_cause.evidence import looks_back
 from kafka_sla.sources.external_offsets import Login, positions_elsewhere
 from kafka_sla.spark.failures import left
@@ -202,8 +201,8 @@ def _reason(error: BaseException, cause: str | None = None) -> str:
 def evaluate(settings: Settings, store: Store, sla_name: str, interval: Interval) -> dict[str, Any]:
     """Judge one SLA in every window of the interval and replace its verdicts and the misses they touch.
 
-    Returns ids of the misses that overlap the interval by state (`open`, `recovered`), counts of the verdicts, and
-    which damaged files of its time were left out (`damaged_files`).
+    Returns ids of the misses that overlap the interval by state (`misses`), counts of the verdicts, and which damaged
+    files of its time were left out (`damaged_files`).
     """
     ((_, found),) = evaluate_all(settings, store, [sla_name], interval)
     if isinstance(found, Exception):
@@ -237,6 +236,7 @@ def evaluate_all(
             judged.append(sla)
     record_unjudged_partitions(judged, lake, ledger, interval, settings.window_ms)
     judge_burns(ledger, judged, interval, settings.window_ms)
+    ledger.verdicts.end_misses_of_removed_slas([sla.name for sla in settings.slas])
 
 
 def _kept(
@@ -250,25 +250,18 @@ def _kept(
 ) -> dict[str, Any]:
     """The verdicts in the place of former ones, and the misses that they make."""
 
-    def told(found: Sequence[Miss], around: Sequence[SlaWindow], before: Miss | None = None) -> list[Miss]:
-        until = max((w.window.end for w in around), default=interval.end)
+    def explain_misses(found: Sequence[Miss], read: Sequence[SlaWindow], before: Miss | None) -> list[Miss]:
+        until = max((w.window.end for w in read), default=interval.end)
         same = {before.id: before} if before else {}
         known = [explained(settings, sla, miss, until, lake, same.get(miss.id), beside) for miss in found]
-        return [with_expiry(miss, around, same.get(miss.id)) for miss in known]
+        return [with_expiry(miss, read, same.get(miss.id)) for miss in known]
 
-    def judge_misses(around: Sequence[SlaWindow]) -> list[Miss]:
-        return told(misses(sla, around), around)
-
-    def continue_miss(miss: Miss, rest: Sequence[SlaWindow]) -> list[Miss]:
-        return told(continued(sla, miss, rest), rest, miss)
-
-    ledger.verdicts.replace(sla, interval, windows, judge_misses, looks_back(sla), continue_miss)
+    ledger.verdicts.replace(sla, interval, windows, explain_misses, looks_back(sla))
     touching = [miss for miss in ledger.verdicts.misses(sla, interval) if not miss.exclusion]
     counted = Counter(w.verdict for w in windows)
     return {
         "sla": sla.name,
-        "open": [m.id for m in touching if m.end is None],
-        "recovered": [m.id for m in touching if m.end is not None],
+        "misses": {state: [m.id for m in touching if m.state == state] for state in get_args(MissState)},
         **{verdict: counted[verdict] for verdict in get_args(Verdict)},
     }
 

@@ -36,7 +36,8 @@ from kafka_sla.pipeline.planning.load_plan import replay_of
 from kafka_sla.pipeline.steady_spans import RowStates, SteadySpans, micros, of_pair, steady_rows
 from kafka_sla.sla.attainment import Attainment, attainment_in
 from kafka_sla.sla.compacted_history import doubted, first_commits
-from kafka_sla.sla.evaluate import judge_together, misses
+from kafka_sla.sla.evaluate import judge_together
+from kafka_sla.sla.miss_rule import judge_misses
 from kafka_sla.sla.suggestion import BAD, GOOD, OTHER, THRESHOLDS_MS, Codes, Proposal, proposals
 
 Supposing = Callable[[Sequence[Mapping[str, Any]]], list[Sla]]
@@ -223,7 +224,7 @@ def _judged_proposal(
     place: _Place, proposal: Proposal, made: Mapping[str, Any], sla: Sla, windows: Sequence[SlaWindow]
 ) -> JudgedProposal:
     attainment = attainment_in(sla, windows, place.span)
-    return JudgedProposal(proposal, made, sla, attainment, misses(sla, windows))
+    return JudgedProposal(proposal, made, sla, attainment, judge_misses(sla, windows))
 
 
 def _active(rows: pa.Table) -> int:

@@ -1,36 +1,17 @@
-"""The verdicts on an SLA: windows judged, and runs of bad windows as misses. Pure: knows no store, clock or mail."""
+"""The verdict on an SLA in each window. The rule for misses is in `miss_rule`."""
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from datetime import datetime, timedelta
-from itertools import accumulate
-from typing import Any
+from collections.abc import Sequence
 
 import pyarrow as pa
 
-from kafka_sla.model.entities import Interval, Miss, Patterns, Sla, SlaWindow, Verdict, epoch_ms
+from kafka_sla.model.entities import Interval, Miss, Patterns, Sla, SlaWindow, Verdict
 from kafka_sla.sla.windows.window_stats import Names, Partition, WindowFigures, window_figures
 from kafka_sla.text.formatting import span
 
-_OVER_AFTER = timedelta(minutes=30)
-"""A miss is over after so much time that may have been good: polls every few minutes never show that all is well."""
-
-_OF_WORST = (
-    "worst_latency_ms",
-    "worst_latency_low_ms",
-    "worst_latency_high_ms",
-    "worst_group",
-    "worst_topic",
-    "worst_partition",
-    "max_latency_ms",
-    "min_time_to_expiry_ms",
-)
-
-__all__ = ["Partition", "continued", "expiry", "judge", "judge_together", "misses"]
+__all__ = ["Partition", "expiry", "judge", "judge_together"]
 
 
 def judge(
@@ -77,31 +58,6 @@ def judge_together(
     names = [_names(sla) for sla in slas]
     figures = window_figures(slas, interval, window_ms, latency, steady, expected, names, unread)
     return {sla.name: _windows(sla, interval, rows) for sla, rows in zip(slas, figures, strict=True)}
-
-
-def misses(sla: Sla, windows: Sequence[SlaWindow]) -> tuple[Miss, ...]:
-    """Runs of bad windows at least `for` long together, however long each is: `window` may have been edited among them.
-    Windows that are not there count as unknown ones."""
-    found = (_miss(sla, run, ended) for run, ended in _runs(sla, windows))
-    return tuple(miss for miss in found if miss)
-
-
-def continued(sla: Sla, miss: Miss, windows: Sequence[SlaWindow]) -> tuple[Miss, ...]:
-    """What becomes of an open miss, and what follows it: `windows` are those from its last bad one on. The same as
-    `misses` makes of all its windows, of which there are thousands after some days."""
-    (run, ended), *later = _runs(sla, windows)
-    more = run[1:]
-    worst = max(more, key=_lateness, default=None)
-    if worst is not None and _lateness(worst) > miss.worst_latency_ms:
-        miss = replace(miss, **_worst(worst))
-    miss = replace(
-        miss,
-        end=run[-1].window.end if ended else None,
-        bad_windows=miss.bad_windows + len(more),
-        is_certain=miss.is_certain and all(w.is_certain for w in more),
-    )
-    found = (_miss(sla, run, ended) for run, ended in later)
-    return (miss, *(one for one in found if one))
 
 
 def expiry(miss: Miss, windows: Sequence[SlaWindow]) -> str:
@@ -195,59 +151,3 @@ def _spelled_out(patterns: Patterns) -> list[str]:
     special = re.compile(r"[.^$*+?{}\[\]|()\\]")
     plain = [p for p in patterns.include if not special.search(re.sub(r"\\\W", "", p))]
     return [name for name in (re.sub(r"\\(\W)", r"\1", p) for p in plain) if patterns.matches(name)]
-
-
-def _runs(sla: Sla, windows: Sequence[SlaWindow]) -> Iterator[tuple[list[SlaWindow], bool]]:
-    """Bad windows with only bad and unknown ones between them, and whether it ended: by a known window, or by so many
-    that may have been good that nothing shows that it went on."""
-    run: list[SlaWindow] = []
-    doubtful, enough = timedelta(0), max(timedelta(milliseconds=sla.for_ms), _OVER_AFTER)
-    for window in sorted(windows, key=lambda w: w.window):
-        if window.verdict == "bad":
-            run.append(window)
-            doubtful = timedelta(0)
-            continue
-        low = window.worst_latency_low_ms
-        doubtful += (low is not None and low <= sla.max_latency_ms) * (window.window.end - window.window.start)
-        if run and (window.verdict != "unknown" or doubtful >= enough):
-            yield run, True
-            run = []
-    if run:
-        yield run, False
-
-
-def _miss(sla: Sla, run: list[SlaWindow], ended: bool) -> Miss | None:
-    opened_at = _opened_at(run, timedelta(milliseconds=sla.for_ms))
-    if opened_at is None:
-        return None
-    start = run[0].window.start
-    return Miss(
-        id=hashlib.sha256(f"{sla.name}\n{epoch_ms(start)}".encode()).hexdigest()[:16],
-        sla=sla.name,
-        cluster=sla.cluster,
-        start=start,
-        end=run[-1].window.end if ended else None,
-        opened_at=opened_at,
-        bad_windows=len(run),
-        is_certain=all(w.is_certain for w in run),
-        for_ms=sla.for_ms,
-        **_worst(max(run, key=_lateness)),
-    )
-
-
-def _opened_at(run: Sequence[SlaWindow], enough: timedelta) -> datetime | None:
-    """When the bad windows were long enough together; None: they are not yet."""
-    lengths = accumulate(w.window.end - w.window.start for w in run)
-    return next((w.window.end for w, so_far in zip(run, lengths, strict=True) if so_far >= enough), None)
-
-
-def _lateness(window: SlaWindow) -> float:
-    return window.worst_latency_ms or 0.0
-
-
-def _worst(window: SlaWindow) -> dict[str, Any]:
-    """What a miss keeps of its worst window."""
-    where = (window.worst_group, window.worst_topic, window.worst_partition)
-    if window.worst_latency_ms is None or None in where:
-        raise ValueError(f"bad window {window.window} of SLA {window.sla!r} does not say where and how late")
-    return {name: getattr(window, name) for name in _OF_WORST} | {"worst_at": window.window.start}

@@ -206,20 +206,22 @@ def worst(miss: Miss) -> str:
 
 
 def doubt(miss: Miss) -> str:
-    """Nothing, or that its bounds allow for another verdict."""
-    return (
-        "" if miss.is_certain else "Within the bounds of the measurement, some of its bad windows may have met the SLA."
-    )
+    """Empty for a certain miss, else that the SLA may have been met in some of its time."""
+    return "" if miss.is_certain else "Within the bounds of the measurement, some of this time may have met the SLA."
+
+
+def miss_outcome(miss: Miss) -> str:
+    """How a miss stands, to follow the word SLA: `missed`, `recovered`, `no longer judged`."""
+    return {"open": "missed", "recovered": "recovered"}.get(miss.state, "no longer judged")
 
 
 def duration(miss: Miss) -> str:
-    """From when to when and how long, or since when; and who excluded it afterwards."""
-    excluded = f", {miss.exclusion}" if miss.exclusion else ""
-    return (
-        f"{moment(miss.start)} to {moment(miss.end)} ({span(miss.length_ms)}){excluded}"
-        if miss.end
-        else (f"since {moment(miss.start)}, still open")
-    )
+    """From when to when and how long, or since when; why it is no longer judged, or does not count."""
+    if miss.end is None:
+        return f"since {moment(miss.start)}, still open"
+    not_counted = f"not counted: {miss.exclusion}" if miss.exclusion else ""
+    lasted = f"{moment(miss.start)} to {moment(miss.end)} ({span(miss.length_ms)})"
+    return ", ".join(filter(None, [lasted, not_counted or miss.end_reason]))
 
 
 def catching_up(found: CatchUp) -> str:

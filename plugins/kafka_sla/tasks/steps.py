@@ -220,10 +220,10 @@ def maintain_tables(plan: Plan) -> dict[str, Any]:
 
 def _missed(found: dict[str, Any]) -> str | None:
     """What to say of a miss in the interval, if there is one."""
-    if not (ids := [*found["open"], *found["recovered"]]):
+    states = {state: ids for state, ids in found["misses"].items() if ids}
+    if not states:
         return None
-    state = "open" if found["open"] else "recovered"
-    return f"missed in this interval and {state} ({_list(ids)})"
+    return f"missed in this interval: {'; '.join(f'{state} ({_list(ids)})' for state, ids in states.items())}"
 
 
 def _say(what: str, found: dict[str, Any]) -> None:

@@ -16,7 +16,6 @@ from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import BurnPair
 from kafka_sla.reporting.digest import tell
 from kafka_sla.sla.burn import Burn
-from kafka_sla.sla.evaluate import misses
 from tests.kafka_sla.ledger.test_verdicts import windows
 from tests.kafka_sla.loads import at, span
 
@@ -44,7 +43,7 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
     Path("kafka_sla.yml").write_text(CONFIG)
     sla, ledger = load_settings("kafka_sla.yml").sla(NAME), Ledger(Store.embedded(Path("store")))
     time = span("10:00", "10:15")
-    ledger.verdicts.replace(sla, time, windows("10:00", "gggbbbggggggggg", sla), lambda around: misses(sla, around))
+    ledger.verdicts.replace(sla, time, windows("10:00", "gggbbbggggggggg", sla))
     return ledger
 
 

@@ -16,7 +16,8 @@ from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Cluster, Interval, Patterns, Sla, SlaWindow, SteadyState
-from kafka_sla.sla.evaluate import misses
+from kafka_sla.sla.rollups import SLOT_MS, RecordStats
+from kafka_sla.sla.rollups import judged as judged_slot
 
 START = datetime(2026, 11, 2, tzinfo=UTC)
 SLA = Sla("payments", "prod", Patterns(), Patterns(), 30_000, 120_000, 0.99, SteadyState(30_000), period="day")
@@ -43,7 +44,7 @@ def ledger(tmp_path: Path) -> Ledger:
 
 def judged(ledger: Ledger, *windows: SlaWindow) -> None:
     span = Interval(windows[0].window.start, windows[-1].window.end)
-    ledger.verdicts.replace(SLA, span, windows, lambda around: misses(SLA, around))
+    ledger.verdicts.replace(SLA, span, windows)
 
 
 def test_an_empty_store_says_that_nothing_is_published(ledger: Ledger) -> None:
@@ -57,6 +58,25 @@ def test_coverage_counts_gaps_between_published_intervals(ledger: Ledger) -> Non
     prod, old = cluster_status(SETTINGS, ledger)
     assert (prod.first, prod.last, prod.gaps) == (START, minutes(15, 20), (minutes(10, 15),))
     assert (prod.coverage, old.coverage) == (0.75, None)
+
+
+def test_time_that_is_published_as_unknown_is_not_covered(ledger: Ledger) -> None:
+    """A monitor that saw nothing for three of four hours, and a second SLA that knows one of these hours."""
+    other, four = replace(SLA, name="late"), minutes(0, 240)
+    ledger.publications.publish(["prod"], four, "load", 0)
+    for sla, known in ((SLA, {0}), (other, {0, 2})):
+        slots = [
+            judged_slot(slot, [replace(window(0, word), sla=sla.name, window=slot)], RecordStats())
+            for slot in four.windows(SLOT_MS)
+            for word in ["good" if (slot.start - START) // timedelta(hours=1) in known else "unknown"]
+        ]
+        ledger.rollups.replace(sla.name, four, slots, SLOT_MS)
+    settings = Settings((Cluster("prod", None),), (SLA, other))
+
+    (prod,) = cluster_status(settings, ledger)
+
+    assert (prod.coverage, prod.gaps, prod.unknown) == (0.5, (), (minutes(60, 120), minutes(180, 240)))
+    assert "50" in next(line for line in status_text(settings, ledger).splitlines() if line.startswith("prod"))
 
 
 def test_status_shows_attainment_up_to_the_newest_published_time(ledger: Ledger) -> None:
@@ -114,7 +134,7 @@ def test_a_run_tells_verdicts_worst_latency_and_misses(ledger: Ledger) -> None:
             "excluded": 0,
             "unknown": 0,
             "worst_latency_ms": 90_000.0,
-            "misses": [{"id": miss.id, "state": "open"}],
+            "misses": [{"id": miss.id, "state": "open", "end_reason": ""}],
         }
     ]
 
@@ -141,7 +161,7 @@ def test_an_open_miss_says_how_long_it_has_lasted(ledger: Ledger) -> None:
     judged(ledger, *windows)
     (miss,) = ledger.verdicts.misses()
 
-    text = miss_text(miss, ledger.verdicts.bad_until(miss))
+    text = miss_text(miss)
 
     assert text.startswith("SLA MISSED: payments since 2026-11-02 00:01:00 UTC (5 min so far): ")
 
@@ -153,7 +173,7 @@ def test_open_misses_are_first_and_no_line_is_wider_than_100_columns(ledger: Led
     for number, sla in enumerate(slas):
         bad = {12: range(3, 10), 20: range(3, 8)}.get(number, ())
         windows = [replace(window(m, "bad" if m in bad else "good"), sla=sla.name) for m in range(10)]
-        ledger.verdicts.replace(sla, minutes(0, 10), windows, lambda around, sla=sla: misses(sla, around))
+        ledger.verdicts.replace(sla, minutes(0, 10), windows)
     settings = Settings((Cluster("prod", None),), slas)
 
     lines = status_text(settings, ledger).splitlines()
@@ -178,6 +198,7 @@ def test_the_values_of_a_status_can_be_written_as_json(ledger: Ledger) -> None:
         "published_until": "2026-11-02T00:10:00.000Z",
         "coverage": 1.0,
         "gaps": [],
+        "unknown": [],
     }
     (sla,) = found["slas"]
     assert (sla["sla"], sla["attainment"], sla["budget"], sla["open_misses"]) == ("payments", 0.8, "on_track", 0)

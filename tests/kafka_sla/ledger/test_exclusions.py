@@ -20,7 +20,6 @@ from kafka_sla.model.tables import SLA_MISSES, SLA_WINDOWS
 from kafka_sla.pipeline import steps
 from kafka_sla.pipeline.rollup_builder import sum_up
 from kafka_sla.reporting.report import reported
-from kafka_sla.sla.evaluate import misses
 from kafka_sla.sla.exclusion_request import exclusion_request
 from kafka_sla.sla.rollups import DAY_MS, HOUR_MS, SLOT_MS
 from tests.kafka_sla.ledger.test_verdicts import SLA, put, span, windows
@@ -34,7 +33,7 @@ WIDTHS = (60_000, SLOT_MS, HOUR_MS, DAY_MS)
 
 def judged(ledger: Ledger, lake: Lake, verdicts: str = "gggbbbbgggguubbbgggg") -> None:
     counted = [replace(w, records_consumed=100, records_over_threshold=7) for w in windows("10:00", verdicts)]
-    ledger.verdicts.replace(SLA, HOUR, counted, lambda found: misses(SLA, found))
+    ledger.verdicts.replace(SLA, HOUR, counted)
     sum_up(SLA, lake, ledger, HOUR, 60_000)
 
 
@@ -95,7 +94,7 @@ def test_excluded_time_leaves_attainment_and_comes_back_byte_for_byte(ledger: Le
 
 
 @embedded
-def test_a_miss_is_excluded_when_all_of_it_is_and_stays_in_the_list(ledger: Ledger, lake: Lake) -> None:
+def test_a_miss_does_not_count_when_all_of_it_is_excluded_and_stays_in_the_list(ledger: Ledger, lake: Lake) -> None:
     judged(ledger, lake, "gggbbbbgggguubbbggggbbbb")
     first, second, still_open = ledger.verdicts.misses(SLA)
     exclude(ledger, "10:03", "10:05")
@@ -104,14 +103,37 @@ def test_a_miss_is_excluded_when_all_of_it_is_and_stays_in_the_list(ledger: Ledg
     rest = exclude(ledger, "10:05", "10:30", "wrong clock", "grace")
 
     found = ledger.verdicts.misses(SLA)
-    assert [miss.state for miss in found] == ["excluded", "excluded", "open"]
+    assert [miss.state for miss in found] == ["recovered", "recovered", "excluded"]
+    assert found[2].end_reason == "no longer judged: excluded afterwards by grace: wrong clock"
     assert found[0].exclusion == "excluded afterwards by ada: load test; excluded afterwards by grace: wrong clock"
     assert [miss.id for miss in found] == [first.id, second.id, still_open.id]
-    assert [miss.state for miss in ledger.verdicts.misses(open_only=True)] == ["open"]
+    assert found[1].exclusion == found[2].exclusion == "excluded afterwards by grace: wrong clock"
+    assert ledger.verdicts.misses(open_only=True) == []
     assert reported(ledger, SLA, span("10:00", "10:20")).outcome == "met"
     ledger.exclusions.undo(rest.id, "grace")
-    assert [miss.state for miss in ledger.verdicts.misses(SLA)] == ["recovered", "recovered", "open"]
+    assert ledger.verdicts.misses(SLA) == [first, second, still_open]
     assert reported(ledger, SLA, span("10:00", "10:20")).outcome == "missed"
+
+
+@embedded
+def test_an_open_miss_is_no_longer_judged_in_excluded_time_and_continues_after_it(ledger: Ledger, lake: Lake) -> None:
+    judged(ledger, lake, "gbbbb")
+    one = exclude(ledger, "10:03", "10:07")
+    (during,) = ledger.verdicts.misses(SLA)
+    put(ledger, "10:05", "10:07", "bb")
+    (later,) = ledger.verdicts.misses(SLA)
+    put(ledger, "10:07", "10:08", "b")
+    (after,) = ledger.verdicts.misses(SLA)
+
+    assert [(m.state, m.exclusion) for m in (during, later, after)] == [
+        ("excluded", None),
+        ("excluded", None),
+        ("open", None),
+    ]
+    assert during.end_reason == later.end_reason == "no longer judged: excluded afterwards by ada: load test"
+    assert (during.id, later.id, after.end_reason) == (after.id, after.id, "")
+    ledger.exclusions.undo(one.id, "ada")
+    assert [m.state for m in ledger.verdicts.misses(SLA)] == ["open"]
 
 
 @embedded
@@ -123,7 +145,7 @@ def test_what_is_judged_again_stays_excluded_and_nobody_is_mailed(store: Store, 
     judged(ledger, lake, "gbbbbbggggbbbbbggggg")
 
     assert {w.verdict for w in ledger.verdicts.windows(SLA, HOUR)} == {"excluded"}
-    assert [miss.state for miss in ledger.verdicts.misses(SLA)] == ["excluded", "excluded"]
+    assert all(miss.exclusion for miss in ledger.verdicts.misses(SLA))
     assert steps.notify(settings, store, [SLA.name], HOUR, None, None)["queued"] == 0
     assert_sums_agree(ledger)
     ledger.exclusions.undo(one.id, "ada")

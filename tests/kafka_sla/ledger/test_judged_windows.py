@@ -18,13 +18,14 @@ from kafka_sla.config.store import Store
 from kafka_sla.errors import DamagedWindows
 from kafka_sla.lake.lake import Lake
 from kafka_sla.lake.recovery.store_copy import copy_store
+from kafka_sla.ledger.exclusions import apply_exclusions
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.verdicts import MissChange
-from kafka_sla.model.entities import EVERYTHING, Interval, Miss, Sla, SlaWindow
+from kafka_sla.model.entities import EVERYTHING, Interval, Sla, SlaWindow
 from kafka_sla.model.tables import SLA_MISSES, SLA_WINDOWS
 from kafka_sla.pipeline import steps
-from kafka_sla.sla import evaluate as judging
 from kafka_sla.sla.exclusion_request import exclusion_request
+from kafka_sla.sla.miss_rule import judge_misses
 from kafka_sla.sla.rollups import SLOT_MS, RecordStats, judged
 from tests.kafka_sla.ledger.test_verdicts import SLA
 from tests.kafka_sla.loads import DAY as FIRST
@@ -44,7 +45,10 @@ def windows(sla: Sla, span: Interval, lots: random.Random) -> list[SlaWindow]:
     """Of the span, in stretches of one verdict, some of them missing; some of a version that kept fewer columns."""
     found, starts = list[SlaWindow](), list(span.windows(MINUTES_10))
     while starts:
-        length, verdict = lots.randint(1, 100), lots.choice(("good", "good", "bad", "unknown", "excluded", "missing"))
+        length, verdict = (
+            lots.choice((2, 5, 100)),
+            lots.choice(("good", "bad", "bad", "unknown", "excluded", "missing")),
+        )
         some, starts = starts[:length], starts[length:]
         latency, old = lots.uniform(0, 60_000), lots.random() < 0.2
         for window in some if verdict != "missing" else ():
@@ -56,6 +60,7 @@ def windows(sla: Sla, span: Interval, lots: random.Random) -> list[SlaWindow]:
                     lots.random() < 0.5,
                     "" if verdict in ("good", "bad") else f"no data for group {sla.name!r}",
                     latency if verdict == "bad" else None,
+                    latency - 10_000 if verdict == "unknown" and latency > 30_000 else None,
                     records_consumed=lots.randint(0, 10**12),
                     records_over_threshold=lots.randint(0, 10),
                     records_over_threshold_low=None if old else 0,
@@ -67,16 +72,8 @@ def windows(sla: Sla, span: Interval, lots: random.Random) -> list[SlaWindow]:
     return found
 
 
-def put(ledger: Ledger, sla: Sla, span: Interval, found: Sequence[SlaWindow], *, spare: bool = True) -> MissChange:
-    """`spare`: an open miss is continued, and not made anew from all its windows."""
-
-    def misses(around: Sequence[SlaWindow]) -> list[Miss]:
-        return list(judging.misses(sla, around))
-
-    def continue_miss(miss: Miss, rest: Sequence[SlaWindow]) -> list[Miss]:
-        return list(judging.continued(sla, miss, rest))
-
-    change = ledger.verdicts.replace(sla, span, found, misses, WIDTH, continue_miss if spare else None)
+def put(ledger: Ledger, sla: Sla, span: Interval, found: Sequence[SlaWindow]) -> MissChange:
+    change = ledger.verdicts.replace(sla, span, found, looks_back=WIDTH)
     hours = Interval(span.start.replace(minute=0), span.end.replace(minute=0) + HOUR)
     slots = [(slot, [w for w in found if slot.covers(w.window)]) for slot in hours.windows(MINUTES_10)]
     rollups = [judged(slot, of, RecordStats()) for slot, of in slots if of]
@@ -98,12 +95,12 @@ def a_change(lots: random.Random) -> Any:
     start = FIRST + lots.randrange(DAYS * 144) * WIDTH
     span = Interval(start, start + lots.choice((1, 6, 30, 144, 300)) * WIDTH)
     if lots.random() < 0.3:
-        return lambda ledger, _: exclude(ledger, sla, span)
+        return lambda ledger: exclude(ledger, sla, span)
     if lots.random() < 0.2:
         number = lots.random()
-        return lambda ledger, _: undo(ledger, number)
+        return lambda ledger: undo(ledger, number)
     found = windows(sla, span, lots)
-    return lambda ledger, spare: put(ledger, sla, span, found, spare=spare)
+    return lambda ledger: put(ledger, sla, span, found)
 
 
 def undo(ledger: Ledger, number: float) -> list[Any]:
@@ -144,7 +141,7 @@ def some_spans(lots: random.Random) -> list[Interval]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
-def test_packed_days_and_continued_misses_give_the_answers_of_rows_read_anew(
+def test_packed_days_give_the_answers_of_rows_and_misses_are_those_of_all_windows(
     ledger: Ledger, tmp_path: Path, seed: int
 ) -> None:
     lots, plain = random.Random(seed), Ledger(Store.embedded(tmp_path / "plain"))
@@ -153,12 +150,13 @@ def test_packed_days_and_continued_misses_give_the_answers_of_rows_read_anew(
     for sla in SLAS:
         for part in whole.pieces(8 * HOUR):
             found = windows(sla, part, lots)
-            assert put(ledger, sla, part, found) == put(plain, sla, part, found, spare=False)
+            assert put(ledger, sla, part, found) == put(plain, sla, part, found)
     packed = 0
     for _ in range(4):
         packed += ledger.verdicts.pack(FIRST + lots.randint(1, DAYS + 1) * DAY)
         change, spans = a_change(lots), some_spans(lots)
-        assert outcome(change, ledger, True) == outcome(change, plain, False)
+        assert outcome(change, ledger) == outcome(change, plain)
+        assert_misses_follow_the_rule(ledger)
         assert answers(ledger, spans) == answers(plain, spans)
     assert packed > DAYS
 
@@ -223,8 +221,16 @@ def sql(store: Store, statement: str) -> Any:
         return connection.execute(text(statement)).scalar_one()
 
 
-def outcome(change: Any, ledger: Ledger, spare: bool) -> Any:
+def assert_misses_follow_the_rule(ledger: Ledger) -> None:
+    """The stored misses are those that all stored windows make at once."""
+    for sla in SLAS:
+        windows = [window.as_judged for window in ledger.verdicts.windows(sla, EVERYTHING)]
+        stored = [apply_exclusions(miss, []) for miss in ledger.verdicts.misses(sla)]
+        assert stored == list(judge_misses(sla, windows))
+
+
+def outcome(change: Any, ledger: Ledger) -> Any:
     try:
-        return change(ledger, spare)
+        return change(ledger)
     except Exception as error:
         return repr(error)

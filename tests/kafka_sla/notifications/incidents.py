@@ -25,7 +25,7 @@ SLOW: dict[str, Any] = {
     "sentence": f"Brokers were slow: {BROKER} (confidence 99%), unlike before.",
 }
 OVER = miss()
-OPEN = replace(OVER, end=None)
+OPEN = replace(OVER, state="open", end=None, settled_at=None)
 INTERVAL = Interval(START + 20 * MINUTE, START + 25 * MINUTE)
 
 
@@ -59,7 +59,7 @@ def slow(sla: Sla, *, end: bool = False, **evidence: Any) -> Miss:
 def judged(ledger: Ledger, slas: Sequence[Sla], misses: Sequence[Miss]) -> None:
     """Each SLA has this miss and no other."""
     for sla, found in zip(slas, misses, strict=True):
-        ledger.verdicts.replace(sla, INTERVAL, [], lambda _, found=found: [found])  # type: ignore[misc]
+        ledger.verdicts.replace(sla, INTERVAL, [], lambda *_, found=found: [found])  # type: ignore[misc]
 
 
 def minutes_pass(store: Store, minutes: int) -> None:

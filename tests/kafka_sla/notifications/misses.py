@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kafka_sla.model.entities import Interval, Miss, Patterns, Sla, SlaWindow, SteadyState, Verdict
-from kafka_sla.sla.evaluate import misses
+from kafka_sla.sla.miss_rule import judge_misses
 
 MINUTE = timedelta(minutes=1)
 START = datetime(2026, 3, 2, 9, 40, tzinfo=UTC)
@@ -77,8 +77,10 @@ def hour(**where: Any) -> list[SlaWindow]:
 
 
 def miss(**changes: Any) -> Miss:
-    """The miss of that hour."""
-    (found,) = misses(promise(), hour())
+    """The miss of that hour; with an `end` of None it is open."""
+    if "end" in changes:
+        changes = {"state": "recovered" if changes["end"] else "open", **changes}
+    (found,) = judge_misses(promise(), hour())
     return replace(found, **{"evidence": EVIDENCE, **changes})
 
 

@@ -249,7 +249,7 @@ def test_bad_time_that_was_too_short_for_a_miss_is_explained_like_one(ledger: Le
     )
 
     assert bad_time_behind(settings, ledger, lake, burn(sla)) is None
-    ledger.verdicts.replace(sla, Interval(BEGAN - 2 * MINUTE, BEGAN), [window], lambda _: [])
+    ledger.verdicts.replace(sla, Interval(BEGAN - 2 * MINUTE, BEGAN), [window], lambda *_: [])
     found = bad_time_behind(settings, ledger, lake, burn(sla))
 
     assert found

@@ -69,7 +69,7 @@ def put(ledger: Ledger, start: datetime, letters: str, sla: Sla = SLA) -> Interv
         )
         for w, letter in zip(interval.windows(60_000), letters, strict=True)
     ]
-    ledger.verdicts.replace(sla, interval, windows, lambda _: [])
+    ledger.verdicts.replace(sla, interval, windows, lambda *_: [])
     for hour in Interval(floor_time(interval.start, HOUR_MS), interval.end).windows(HOUR_MS):
         kept = ledger.verdicts.windows(sla, hour)
         ledger.rollups.replace(sla.name, hour, [judged(w.window, [w], RecordStats()) for w in kept], 60_000)
@@ -137,7 +137,7 @@ def test_what_is_read_of_two_weeks_is_what_their_windows_say_though_slots_are_ke
         SlaWindow(SLA.name, w, VERDICTS[letter], True, "", max_latency_ms=30_000)
         for w, letter in zip(fortnight.windows(300_000), letters, strict=True)
     ]
-    ledger.verdicts.replace(SLA, fortnight, windows, lambda _: [])
+    ledger.verdicts.replace(SLA, fortnight, windows, lambda *_: [])
     ledger.rollups.replace(SLA.name, fortnight, [judged(w.window, [w], RecordStats()) for w in windows], 300_000)
     run = Interval(fortnight.end - 10 * MINUTE, fortnight.end)
 

@@ -18,7 +18,6 @@ from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Connection, Interval, SlaWindow
 from kafka_sla.model.tables import CONSUMER_LATENCY
 from kafka_sla.pipeline import steps
-from kafka_sla.sla.evaluate import misses
 from tests.kafka_sla.loads import load, metric_row, span, write
 
 NAME = "orders within 30 seconds of being produced, for billing.alerts-authorised-v2"
@@ -45,7 +44,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
         SlaWindow(NAME, window, "bad", True, "", 1.2e6, 1.1e6, 1.2e6, "payments", "orders", 0, max_latency_ms=30_000)
         for window in PUBLISHED.windows(60_000)
     ]
-    ledger.verdicts.replace(sla, PUBLISHED, bad, lambda around: misses(sla, around))
+    ledger.verdicts.replace(sla, PUBLISHED, bad)
     return settings
 
 

@@ -92,7 +92,7 @@ def test_evidence_of_a_miss_says_that_it_lacks_what_was_damaged(
     torn = tear(lake, "first")
     load(lake, ledger, "second", SECOND, **late)
 
-    (miss_id,) = steps.evaluate(settings, store, "payments", SECOND)["open"]
+    (miss_id,) = steps.evaluate(settings, store, "payments", SECOND)["misses"]["open"]
 
     (miss,) = ledger.verdicts.misses("payments", HOUR)
     assert (miss.id, miss.start) == (miss_id, at("09:00"))

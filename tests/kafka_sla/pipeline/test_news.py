@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from datetime import timedelta
@@ -20,7 +20,6 @@ from kafka_sla.errors import MailRefused, MailServerUnavailable, ReceiverUnavail
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import BurnPair, Cluster, Connection, Miss, Sla, Webhook, WebhookFormat
 from kafka_sla.pipeline import steps
-from kafka_sla.sla import evaluate as judging
 from tests.kafka_sla.ledger.test_verdicts import SLA as VERDICTS_SLA
 from tests.kafka_sla.ledger.test_verdicts import windows
 from tests.kafka_sla.loads import at, span
@@ -49,18 +48,11 @@ class World:
     def judge(self, start: str, end: str, letters: str, sla: Sla) -> None:
         """A run that nobody is notified of."""
 
-        def told(found: list[Miss]) -> list[Miss]:
-            return [replace(miss, evidence={"cause": "stopped", "sentence": "It stopped."}) for miss in found]
+        def explain_misses(misses: Sequence[Miss], *_: object) -> list[Miss]:
+            return [replace(miss, evidence={"cause": "stopped", "sentence": "It stopped."}) for miss in misses]
 
         found = windows(start, letters, sla)
-        self.ledger.verdicts.replace(
-            sla,
-            span(start, end),
-            found,
-            lambda around: told(judging.misses(sla, around)),
-            timedelta(minutes=30),
-            lambda miss, rest: told(judging.continued(sla, miss, rest)),
-        )
+        self.ledger.verdicts.replace(sla, span(start, end), found, explain_misses, timedelta(minutes=30))
 
     def run(self, start: str, end: str, letters: str, sla: Sla, *, smtp: Connection | None = None) -> None:
         self.judge(start, end, letters, sla)
@@ -332,7 +324,7 @@ def test_other_dags_hear_each_time_that_a_miss_goes_on_and_ends(tmp_path: Path) 
     settings, ledger = Settings((Cluster("a", None),), (SLA,)), Ledger(store)
     for end, letters in [("10:05", "gbbbg"), ("10:10", "gbbbbbbbbb"), ("10:15", "gbbbbbbbbbggggg")]:
         interval = span("10:00", end)
-        ledger.verdicts.replace(SLA, interval, windows("10:00", letters, SLA), lambda w: judging.misses(SLA, w))
+        ledger.verdicts.replace(SLA, interval, windows("10:00", letters, SLA))
         steps.announce(settings, store, [SLA.name], interval, lambda one: kinds.append(one.kind), lambda _: None)
 
     assert kinds == ["opened", "recovered"] * 2

@@ -54,7 +54,7 @@ def judge(ledger: Ledger, interval: Interval, *, bad: int = 0, sla: Sla = PROMIS
         )
         for i, w in enumerate(interval.windows(60_000))
     ]
-    ledger.verdicts.replace(sla, interval, windows, lambda _: [])
+    ledger.verdicts.replace(sla, interval, windows, lambda *_: [])
 
 
 def records(packed: Packed) -> int:

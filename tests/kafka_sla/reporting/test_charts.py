@@ -14,7 +14,7 @@ from matplotlib.image import imread
 
 from kafka_sla.model.entities import Interval, Miss, Patterns, Sla, SlaWindow, SteadyState, Verdict
 from kafka_sla.reporting.charts import latency_plot, proposal_plot
-from kafka_sla.sla.evaluate import misses
+from kafka_sla.sla.miss_rule import judge_misses
 
 MINUTE = timedelta(minutes=1)
 START = datetime(2026, 3, 2, 10, tzinfo=UTC)
@@ -72,7 +72,7 @@ def test_line_and_promise_are_drawn_and_nothing_is_shaded_without_reason() -> No
 def test_a_miss_is_shaded_from_its_start_to_its_end() -> None:
     windows = [window(n, *(90_000.0, "bad") if 20 <= n < 40 else ()) for n in range(60)]
 
-    assert colours(windows, misses(SLA, windows))[MISS] > 1280 * 480 / 8
+    assert colours(windows, judge_misses(SLA, windows))[MISS] > 1280 * 480 / 8
 
 
 def test_unknown_and_excluded_time_look_different_from_good_time_and_from_each_other() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from datetime import time as clock
 from typing import Any
@@ -24,7 +23,8 @@ from kafka_sla.model.entities import (
     WhenUncertain,
 )
 from kafka_sla.model.tables import CONSUMER_LATENCY, NON_CONSUMED, STEADY_STATE
-from kafka_sla.sla.evaluate import expiry, judge, judge_together, misses
+from kafka_sla.sla.evaluate import expiry, judge, judge_together
+from kafka_sla.sla.miss_rule import judge_misses
 from kafka_sla.sla.rollups import sums_of
 
 MINUTE = timedelta(minutes=1)
@@ -502,10 +502,10 @@ def test_a_miss_tells_what_its_last_window_says_of_records_that_expire() -> None
         [latency(m) for m in range(4)],
         unread=[unread(latency(m), 500 - 60 * m if m < 3 else 900) for m in range(4)],
     )
-    (miss,) = misses(promise(), windows)
+    (miss,) = judge_misses(promise(), windows)
     assert (miss.bad_windows, miss.end) == (3, START + 3 * MINUTE)
     assert expiry(miss, windows) == "unread records of pay in orders-0 expire in 6 min 20 s"
-    (late_miss,) = misses(promise(), run("bbg"))
+    (late_miss,) = judge_misses(promise(), run("bbg"))
     assert expiry(late_miss, run("bbg")) == ""
 
 
@@ -609,152 +609,6 @@ def test_slas_of_two_clusters_are_not_judged_together() -> None:
     nothing = arrow_rows(CONSUMER_LATENCY, []), arrow_rows(STEADY_STATE, [])
     with pytest.raises(ValueError, match="SLAs of main, other cannot be judged together"):
         judge_together([promise(), promise(cluster="other")], minutes(1), WINDOW_MS, *nothing)
-
-
-# Misses
-
-
-def test_a_window_whose_latency_is_unknown_is_never_the_worst() -> None:
-    unknown = [replace(window(minute, "bad"), worst_latency_ms=None) for minute in (0, 2)]
-
-    (miss,) = misses(promise(), [unknown[0], window(1, "bad", worst=0.5), unknown[1]])
-
-    assert (miss.worst_latency_ms, miss.worst_at) == (0.5, START + MINUTE)
-
-
-def test_bad_windows_for_long_enough_are_a_miss_that_closes_with_the_first_good_one() -> None:
-    (miss,) = misses(promise(), [*run("gbb"), window(3, "bad", worst=90_000.0), window(4, "good")])
-
-    assert (miss.start, miss.end, miss.opened_at, miss.bad_windows) == (
-        START + MINUTE,
-        START + 4 * MINUTE,
-        START + 3 * MINUTE,
-        3,
-    )
-    assert (
-        miss.worst_latency_ms,
-        miss.worst_latency_low_ms,
-        miss.worst_latency_high_ms,
-        miss.worst_at,
-        miss.worst_group,
-        miss.worst_topic,
-        miss.worst_partition,
-    ) == (90_000.0, 80_000.0, 100_000.0, START + 3 * MINUTE, "pay", "orders", 0)
-
-
-@pytest.mark.parametrize(
-    ("letters", "spans"),
-    [
-        ("gbg", []),  # shorter than `for`
-        ("bgbgb", []),
-        ("bb", [(0, None)]),  # open
-        ("bbg", [(0, 2)]),
-        ("bbe", [(0, 2)]),  # maintenance ends it
-        ("bub", [(0, None)]),  # unknown neither ends nor counts
-        ("bu", []),
-        ("uuu", []),
-        ("ubuuubug", [(1, 6)]),  # ends with its last bad window
-        ("bbu", [(0, None)]),  # nobody knows that it recovered
-        ("bbgbbbgb", [(0, 2), (3, 6)]),
-    ],
-)
-def test_runs_of_bad_windows(letters: str, spans: list[tuple[int, int | None]]) -> None:
-    def minute(at: datetime | None) -> int | None:
-        return None if at is None else (at - START) // MINUTE
-
-    assert spans == [(minute(m.start), minute(m.end)) for m in misses(promise(), run(letters))]
-
-
-def test_without_a_for_one_bad_window_is_a_miss() -> None:
-    assert [m.opened_at for m in misses(promise(for_ms=0), run("gbg"))] == [START + 2 * MINUTE]
-
-
-def test_a_for_that_is_no_multiple_of_the_window_needs_the_next_whole_window() -> None:
-    assert [len(misses(promise(for_ms=61_000), run(letters))) for letters in ("bg", "bbg")] == [0, 1]
-
-
-def test_windows_count_for_as_long_as_they_are_when_their_width_was_edited() -> None:
-    wide = [replace(window(0, "bad"), window=Interval(START + n * MINUTE, START + (n + 5) * MINUTE)) for n in (0, 5)]
-    narrow = [window(minute, "bad") for minute in range(10, 15)]
-    (miss,) = misses(promise(for_ms=720_000), [*wide, *narrow])
-    assert (miss.opened_at, miss.bad_windows) == (START + 12 * MINUTE, 7)
-    assert misses(promise(for_ms=720_000), [wide[1], *narrow[:2]]) == ()
-
-
-def test_windows_that_were_never_judged_count_as_unknown() -> None:
-    (miss,) = misses(promise(), [window(0, "bad"), window(60, "bad"), window(61, "good")])
-
-    assert (miss.start, miss.end, miss.bad_windows) == (START, START + 61 * MINUTE, 2)
-
-
-def test_a_miss_is_certain_when_all_its_bad_windows_are() -> None:
-    windows = [
-        window(0, "bad"),
-        window(1, "bad", is_certain=False),
-        window(2, "good"),
-        window(3, "bad"),
-        window(4, "bad"),
-    ]
-
-    assert [m.is_certain for m in misses(promise(), windows)] == [False, True]
-
-
-def test_the_id_of_a_miss_stays_when_it_grows_and_closes_and_differs_between_slas_and_starts() -> None:
-    def ids(letters: str, **changes: Any) -> list[str]:
-        return [m.id for m in misses(promise(**changes), run(letters))]
-
-    assert ids("bb") == ids("bbbbb") == ids("bbbg")
-    assert len({*ids("bb"), *ids("gbb"), *ids("bb", name="other")}) == 3
-
-
-def test_a_bad_window_that_does_not_say_where_is_refused() -> None:
-    bare = SlaWindow("payments-30s", Interval(START, START + MINUTE), "bad", True, "", max_latency_ms=30_000)
-
-    with pytest.raises(ValueError, match="does not say where"):
-        misses(promise(for_ms=0), [bare])
-
-
-def test_a_miss_is_over_after_half_an_hour_that_may_have_been_good() -> None:
-    """As polls every few minutes show it: a window with a poll is certain in an outage, the others never are."""
-    may_be = [replace(w, worst_latency_low_ms=0.0, is_certain=False) for w in run("u" * 100)]
-    bad = {0, 5, 10, 15}
-    windows = [window(n, "bad") if n in bad else may_be[n] for n in range(46)]
-
-    assert [(m.start, m.end) for m in misses(promise(), windows[:45])] == [(START, None)]
-    assert [(m.start, m.end, m.bad_windows) for m in misses(promise(), windows)] == [(START, START + 16 * MINUTE, 4)]
-
-
-def test_a_miss_is_not_over_while_unknown_windows_were_late_or_say_nothing_of_latency() -> None:
-    late_at_best = [window(n, "unknown", worst=40_001.0) for n in range(2, 60)]
-    silent = [replace(w, worst_latency_ms=None, worst_latency_low_ms=None) for w in late_at_best]
-    exactly = [replace(w, worst_latency_low_ms=30_000.0) for w in late_at_best]
-
-    ends = [misses(promise(), [*run("bb"), *after])[0].end for after in (late_at_best, silent, exactly)]
-
-    assert ends == [None, None, START + 2 * MINUTE]
-
-
-@pytest.mark.parametrize("missing", ["worst_latency_ms", "worst_group", "worst_topic", "worst_partition"])
-def test_a_bad_window_has_to_say_all_of_where_and_how_late(missing: str) -> None:
-    changes: dict[str, Any] = {missing: None}
-    with pytest.raises(ValueError, match="does not say where"):
-        misses(promise(for_ms=0), [replace(window(0, "bad"), **changes)])
-
-
-def test_the_ids_of_misses_that_stores_hold_stay() -> None:
-    (miss,) = misses(promise(), run("bb"))
-
-    assert miss.id == "7e48f3fc34ce3acd"
-
-
-def test_what_a_window_outside_a_miss_says_of_records_that_expire_is_not_the_misss() -> None:
-    soon = [replace(w, reason=f"minute {n}") for n, w in enumerate(run("bbbgb"))]
-    (miss,) = misses(promise(), soon[1:4])
-
-    assert expiry(miss, soon) == "minute 2"
-    assert expiry(replace(miss, end=None), soon) == "minute 4"
-    assert expiry(replace(miss, end=None), [*soon, replace(run("bbbbbu")[5], reason="no rows")]) == "minute 4"
-    assert expiry(miss, soon[:1]) == ""
 
 
 # At the threshold

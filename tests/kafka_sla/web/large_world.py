@@ -12,7 +12,6 @@ from kafka_sla.config.settings import load_settings
 from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval, Sla, SlaWindow, Verdict
-from kafka_sla.sla.evaluate import misses
 from kafka_sla.sla.rollups import SLOT_MS, RecordStats, Rollup, judged
 
 TEAMS = (
@@ -109,7 +108,7 @@ def build(folder: Path, end: datetime) -> tuple[Path, Store]:
 def _judge(ledger: Ledger, sla: Sla, fate: Fate, end: datetime) -> None:
     first = end - NEWEST * MINUTE
     windows = [window(sla, first + n * MINUTE, fate.newest) for n in range(NEWEST)]
-    ledger.verdicts.replace(sla, Interval(first, end), windows, lambda around: misses(sla, around))
+    ledger.verdicts.replace(sla, Interval(first, end), windows)
     hour = Interval(first - timedelta(hours=1), first).start.replace(minute=0)
     bad = [
         Rollup(

@@ -52,8 +52,8 @@ def test_it_is_in_the_history_and_not_among_the_open_ones(reader: Asker, renamed
 def test_its_page_says_that_nobody_judges_it_any_more_and_asks_for_no_chart(reader: Asker, renamed: Renamed) -> None:
     page = reader.get(f"/misses/{renamed.miss.id}").text
 
-    assert f"{NAME}, which has left the configuration: nothing after that is judged" in page
-    assert "until it left the configuration</b>:" in page and "still open" not in page
+    assert f"SLA no longer judged: {NAME}" in page
+    assert "no longer judged: the SLA has left the configuration</b>:" in page and "still open" not in page
     assert "/api/v1/slas/" not in page
 
 
@@ -63,5 +63,5 @@ def test_the_command_line_agrees(renamed: Renamed, capsys: pytest.CaptureFixture
 
     assert renamed.command("misses") == 0
     told = next(text for text in capsys.readouterr().out.split("\n\n") if renamed.miss.id in text)
-    assert told.startswith(f"SLA MISSED: {NAME} from ")
-    assert ", until it left the configuration: " in told.splitlines()[0]
+    assert told.startswith(f"NO LONGER JUDGED: {NAME} at ")
+    assert "No longer judged: the SLA has left the configuration." in told.splitlines()[1]

@@ -55,7 +55,7 @@ SLA_WINDOWS = _declared(
 )
 SLA_MISSES = _declared(
     tables.SLA_MISSES,
-    CheckConstraint("state IN ('open', 'recovered')", name="sla_misses_state"),
+    CheckConstraint("state IN ('open', 'recovered', 'excluded', 'removed')", name="sla_misses_state"),
     CheckConstraint("(state = 'open') = (end_at IS NULL)", name="sla_misses_end"),
     Index("sla_misses_by_sla", "sla", "start_at"),
 )

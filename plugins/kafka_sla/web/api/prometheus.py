@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import pyarrow as pa
 from fastapi import APIRouter, Query, Response
 
-from kafka_sla.model.entities import Sla
+from kafka_sla.model.entities import MissState, Sla
 from kafka_sla.web.api.exposition import CONTENT_TYPE, Gauge, text, written
 from kafka_sla.web.api.group_series import groups, newest_rows, partitions
 from kafka_sla.web.api.params import RequestContext
@@ -60,6 +60,14 @@ def slas(context: Context, found: Sequence[SlaStatus]) -> Iterator[Gauge]:
         "1 for the state that the SLA is in, 0 for the others",
         _named([row for row, _ in states], state=[state for _, state in states]),
         [float(row.state == state) for row, state in states],
+    )
+    newest = context.ledger.verdicts.newest_miss_of_each([row.name for row in found])
+    outcomes = [(row, state) for row in found if row.name in newest for state in get_args(MissState)]
+    yield Gauge(
+        "kafka_sla_newest_miss_state",
+        "1 for the state of the newest miss: excluded is no longer judged, removed is no longer configured",
+        _named([row for row, _ in outcomes], state=[state for _, state in outcomes]),
+        [float(newest[row.name].state == state) for row, state in outcomes],
     )
     labels = _named(found)
     for name, words, value in _OF_SLAS:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from fastapi import APIRouter, HTTPException, Query
 
 from kafka_sla.ledger.verdicts import FoundMisses
-from kafka_sla.model.entities import Miss
+from kafka_sla.model.entities import Miss, MissState
+from kafka_sla.sla.miss_rule import remove_miss
 from kafka_sla.web.api.params import Chosen, Filter, NamedSla, RequestContext, Span
 from kafka_sla.web.queries import catching_up, chains, gaps, other_metrics
 from kafka_sla.web.queries.catching_up import newest_catch_ups
@@ -43,7 +44,7 @@ MOST_STEPS, HEAT_STEPS, MOST_BROKEN, MOST_MISSES = 500, 250, 500, 500
 
 Steps = Annotated[int, Query(ge=10, le=2_000, description="at most so many steps")]
 Most = Annotated[int, Query(ge=1, le=10_000, description="at most so many")]
-State = Annotated[Literal["", "open", "recovered"], Query(description="only open or only recovered misses")]
+State = Annotated[Literal["", MissState], Query(description="only misses in this state")]
 
 
 @router.get("/slas", summary="Every SLA as it stands, the worst first")
@@ -169,8 +170,9 @@ def found_misses(context: Context, chosen: Filter, span: Span, state: str = "", 
     or open ones are asked for: nobody judges any more whether theirs go on, so that they are in their turn only."""
     judged = [sla.name for sla in chosen.chosen(context.settings)]
     of_all = chosen == Filter() and state != "open"
-    states = [state] if state else ["open", "recovered"]
-    return context.ledger.verdicts.newest_misses(None if of_all else judged, span, states, most, open_first=judged)
+    states = [state] if state else get_args(MissState)
+    found = context.ledger.verdicts.newest_misses(None if of_all else judged, span, states, most, open_first=judged)
+    return found._replace(misses=[_if_removed(context, miss) for miss in found.misses])
 
 
 def find_miss(context: Context, miss_id: str) -> Miss:
@@ -180,4 +182,9 @@ def find_miss(context: Context, miss_id: str) -> Miss:
     )
     if found is None:
         raise HTTPException(404, f"there is no miss {miss_id}; it may have been judged anew since")
-    return found
+    return _if_removed(context, found)
+
+
+def _if_removed(context: Context, miss: Miss) -> Miss:
+    """The miss as the next run will store it if its SLA has just left the configuration."""
+    return miss if any(sla.name == miss.sla for sla in context.settings.slas) else remove_miss(miss)

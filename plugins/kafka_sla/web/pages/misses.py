@@ -11,9 +11,10 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.ledger.triage import NoteKind
-from kafka_sla.model.entities import Interval, Miss
+from kafka_sla.model.entities import Interval, Miss, MissState
 from kafka_sla.notifications.miss_context import surroundings
 from kafka_sla.notifications.miss_email import miss_page as exported
+from kafka_sla.sla.wording import miss_outcome
 from kafka_sla.web.api import routes
 from kafka_sla.web.api.params import Chosen, RequestContext
 from kafka_sla.web.pages import date_ranges
@@ -47,6 +48,7 @@ def misses_page(
         choices=view_models.choices(context.settings),
         chosen=chosen,
         state=state,
+        states=get_args(MissState),
         notes=context.ledger.triage.notes(rows),
         span=date_ranges.shown(span, request, context.now),
     )
@@ -60,7 +62,7 @@ def miss_page(context: RequestContext, miss_id: str, page: RequestPage) -> Respo
     around = Interval(found.start - BEFORE, until + AFTER)
     return page.html(
         "miss",
-        title=f"{'SLA recovered' if found.end else 'SLA missed'}: {found.sla}",
+        title=f"SLA {miss_outcome(found)}: {found.sla}",
         miss=found,
         sla=sla,
         here=f"{page.outside(context.settings.base_url)}{PREFIX}/misses/{found.id}",

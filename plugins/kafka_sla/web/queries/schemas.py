@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from kafka_sla.model.entities import MissState
+
 State = Literal["missed", "pending", "met", "excluded", "unknown"]
 
 
@@ -166,6 +168,10 @@ class MissAnswer(BaseModel):
     team: str
     start: datetime
     end: datetime | None = Field(description="null: still open")
+    state: MissState = Field(
+        description="open; or over: recovered, excluded (no longer judged), removed (its SLA left the configuration)"
+    )
+    end_reason: str = Field(description="why it is no longer judged; empty: it is open, or has recovered")
     bad_windows: int
     is_certain: bool
     worst_latency_ms: float
@@ -294,6 +300,7 @@ class CoverageDay(BaseModel):
     day: str
     measured: float = Field(description="published, and snapshots were taken at the time")
     reconstructed: float = Field(description="published from what Kafka still remembered")
+    unknown: float = Field(description="published, but every verdict is unknown: nobody looked, or facts were missing")
     missing: float = Field(description="over, and nothing is published")
     before: float = Field(description="before the first publication of the cluster")
     ahead: float = Field(description="not over yet")

@@ -60,6 +60,8 @@ def answer(sla: Sla | None, miss: Miss, incident: str | None) -> MissAnswer:
         team=sla.team if sla else "",
         start=miss.start,
         end=miss.end,
+        state=miss.state,
+        end_reason=miss.end_reason,
         bad_windows=miss.bad_windows,
         is_certain=miss.is_certain,
         worst_latency_ms=miss.worst_latency_ms,

@@ -41,6 +41,8 @@ def miss(sla: str, start: str = "10:00", end: str | None = None, cause: str = "b
         "billing.alerts-authorised-v2",
         0,
         {"cause": cause},
+        state="recovered" if end else "open",
+        bad_until=at(end) if end else begun + 2 * MINUTE,
         max_latency_ms=30_000,
         for_ms=120_000,
     )
@@ -50,13 +52,13 @@ def judged(ledger: Ledger, *misses: Miss) -> None:
     """These are the misses of their SLAs, and nothing else is."""
     for found in misses:
         sla = Sla(found.sla, "prod", Patterns(), Patterns(), 30_000, 120_000, 0.999, SteadyState(30_000))
-        ledger.verdicts.replace(sla, DAY, [], lambda _, found=found: [found])  # type: ignore[misc]
+        ledger.verdicts.replace(sla, DAY, [], lambda *_, found=found: [found])  # type: ignore[misc]
 
 
 def removed(ledger: Ledger, name: str) -> None:
     """A rerun finds no miss of the SLA."""
     sla = Sla(name, "prod", Patterns(), Patterns(), 30_000, 120_000, 0.999, SteadyState(30_000))
-    ledger.verdicts.replace(sla, DAY, [], lambda _: [])
+    ledger.verdicts.replace(sla, DAY, [], lambda *_: [])
 
 
 def happened(ledger: Ledger, *misses: Miss, channel: str = "mail") -> None:

@@ -6,6 +6,7 @@ import multiprocessing
 from dataclasses import replace
 from datetime import datetime, time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,13 @@ from kafka_sla.ledger.notices.outbox import Notice, NoticeKind
 from kafka_sla.model.entities import Digest, Interval, Miss, Patterns, Sla, SlaWindow, SteadyState
 from tests.kafka_sla.loads import MINUTE, at
 
+WHERE: dict[str, Any] = {
+    "worst_latency_ms": 45_000.0,
+    "worst_group": "g",
+    "worst_topic": "t",
+    "worst_partition": 0,
+    "max_latency_ms": 30_000,
+}
 SLA = Sla("payments", "a", Patterns(), Patterns(), 30_000, 120_000, 0.999, SteadyState(30_000))
 
 
@@ -37,6 +45,8 @@ def miss(id: str = "m1", start: str = "10:00", end: str | None = None, sla: str 
         "t",
         0,
         {"cause": "stopped"},
+        state="recovered" if end else "open",
+        bad_until=at(end) if end else begun + 2 * MINUTE,
         max_latency_ms=30_000,
         for_ms=120_000,
     )
@@ -55,8 +65,8 @@ def told(ledger: Ledger) -> list[tuple[str, str, str]]:
 def now_judged(ledger: Ledger, *misses: Miss, bad: tuple[str, str] = ("10:00", "10:01")) -> None:
     """These are the misses of the SLA at present, and bad windows in this time."""
     minutes = Interval(at(bad[0]), at(bad[1])).windows(60_000)
-    windows = [SlaWindow("payments", w, "bad", True, "", max_latency_ms=30_000) for w in minutes]
-    ledger.verdicts.replace(SLA, Interval(at("0:00"), at("24:00")), windows, lambda _: misses)
+    windows = [SlaWindow("payments", w, "bad", True, "", **WHERE) for w in minutes]
+    ledger.verdicts.replace(SLA, Interval(at("0:00"), at("24:00")), windows, lambda *_: misses)
 
 
 def test_a_notice_comes_out_as_it_went_in_with_its_thread(ledger: Ledger) -> None:

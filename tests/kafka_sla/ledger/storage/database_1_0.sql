@@ -173,8 +173,11 @@ CREATE TABLE sla_misses (
 	sla TEXT NOT NULL, 
 	cluster TEXT NOT NULL, 
 	state TEXT NOT NULL, 
+	end_reason TEXT, 
 	start_at DATETIME NOT NULL, 
 	end_at DATETIME, 
+	bad_until DATETIME NOT NULL, 
+	settled_at DATETIME, 
 	opened_at DATETIME NOT NULL, 
 	bad_windows INTEGER NOT NULL, 
 	is_certain BOOLEAN NOT NULL, 
@@ -192,7 +195,7 @@ CREATE TABLE sla_misses (
 	exclusion TEXT, 
 	PRIMARY KEY (miss_id), 
 	CONSTRAINT sla_misses_end CHECK ((state = 'open') = (end_at IS NULL)), 
-	CONSTRAINT sla_misses_state CHECK (state IN ('open', 'recovered'))
+	CONSTRAINT sla_misses_state CHECK (state IN ('open', 'recovered', 'excluded', 'removed'))
 );
 CREATE TABLE sla_rollup_details (
 	sla TEXT NOT NULL, 
@@ -235,8 +238,7 @@ CREATE TABLE sla_window_days (
 	day DATETIME NOT NULL, 
 	first_start DATETIME NOT NULL, 
 	last_end DATETIME NOT NULL, 
-	has_known BOOLEAN NOT NULL, 
-	has_bad BOOLEAN NOT NULL, 
+	verdicts TEXT NOT NULL, 
 	windows BLOB NOT NULL, 
 	crc32 BIGINT NOT NULL, 
 	PRIMARY KEY (sla, day)

@@ -28,6 +28,8 @@ def missed(start: int, end: int | None, worst: int, **changes: Any) -> Miss:
         "cluster": "main",
         "start": START + start * MINUTE,
         "end": None if end is None else START + end * MINUTE,
+        "state": "open" if end is None else "recovered",
+        "bad_until": START + (end or worst + 1) * MINUTE,
         "opened_at": START + (start + 2) * MINUTE,
         "bad_windows": 5,
         "is_certain": True,

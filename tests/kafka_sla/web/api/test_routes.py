@@ -251,9 +251,9 @@ def test_coverage_tells_measured_from_reconstructed_and_missing(reader: Asker) -
     assert sum(day["measured"] for day in dr) == 0
     assert sum(day["reconstructed"] for day in dr) * 24 == pytest.approx(3 - 1 / 3, abs=0.1)
     for day in days:
-        assert sum(day[part] for part in ("measured", "reconstructed", "missing", "before", "ahead")) == pytest.approx(
-            1, abs=0.001
-        )
+        assert sum(
+            day[part] for part in ("measured", "reconstructed", "unknown", "missing", "before", "ahead")
+        ) == pytest.approx(1, abs=0.001)
 
 
 def test_time_before_the_first_publication_is_not_missing(reader: Asker) -> None:

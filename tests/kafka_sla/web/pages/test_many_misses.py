@@ -19,7 +19,6 @@ from kafka_sla.config.settings import load_settings
 from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Interval
-from kafka_sla.sla.evaluate import misses
 from tests.kafka_sla.web.conftest import Asker, asker, store_connection
 from tests.kafka_sla.web.large_world import MINUTE, window
 from tests.kafka_sla.web.world import whole_minute
@@ -55,7 +54,7 @@ def months(reader: Asker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     }
     for sla, windows in fates.items():
         span = Interval(windows[0].window.start, windows[-1].window.end)
-        ledger.verdicts.replace(sla, span, windows, lambda around, sla=sla: misses(sla, around))
+        ledger.verdicts.replace(sla, span, windows)
     with pytest.MonkeyPatch.context() as environment, store_connection(store, "many_misses_store"):
         environment.setenv("KAFKA_SLA_CONFIG", str(config))
         yield reader
