@@ -17,7 +17,7 @@ from kafka_sla.notifications.mail_extent import down, fitting
 from kafka_sla.notifications.mail_policy import message_id, new_mail
 from kafka_sla.notifications.miss_context import Surroundings, also_missed, commands, cost, links
 from kafka_sla.reporting.templates import render, visible
-from kafka_sla.sla.wording import catching_up, violation
+from kafka_sla.sla.wording import catching_up, miss_outcome, violation
 from kafka_sla.text.formatting import moment, span
 
 _NOTHING = Surroundings()
@@ -82,11 +82,13 @@ def _told(sla: Sla, notice: Notice, windows: Sequence[SlaWindow], around: Surrou
     """Every value of the templates."""
     miss = notice.miss
     ended = notice.kind == "recovered"
-    until = miss.end or max([w.window.end for w in windows if w.verdict == "bad"], default=miss.opened_at)
+    outcome = miss_outcome(miss) if ended else "missed"
+    until = miss.end or max([w.window.end for w in windows if w.verdict == "bad"], default=miss.bad_until)
     length = span((until - miss.start) / timedelta(milliseconds=1))
-    subject = f"SLA recovered: {sla.name} after {length}" if ended else f"SLA missed: {sla.name}, {violation(miss)}"
+    subject = f"SLA {outcome}: {sla.name} after {length}" if ended else f"SLA missed: {sla.name}, {violation(miss)}"
     return {
         "ended": ended,
+        "outcome": outcome,
         "sla": sla,
         "miss": miss,
         "subject": visible(subject),

@@ -135,7 +135,7 @@ def test_times_are_told_by_the_clock_of_the_sla_too() -> None:
 
 
 def test_doubt_is_told() -> None:
-    doubt = "Within the bounds of the measurement, some of its bad windows may have met the SLA."
+    doubt = "Within the bounds of the measurement, some of this time may have met the SLA."
 
     assert [doubt in part(mail(found=miss(is_certain=is_certain)), "plain") for is_certain in (True, False)] == [
         False,
@@ -250,3 +250,13 @@ def test_the_commands_to_look_further_can_be_typed(name: str) -> None:
     asked = parser().parse_args(shlex.split(typed)[1:])
 
     assert (asked.sla, asked.start) == (name, miss().start - timedelta(minutes=30))
+
+
+def test_a_miss_that_is_no_longer_judged_is_not_called_recovered() -> None:
+    found = mail("recovered", found=miss(state="excluded", end_reason="no longer judged: maintenance: broker upgrade"))
+
+    assert str(found["Subject"]) == "SLA no longer judged: payments-30s after 21 min"
+    for kind in ("plain", "html"):
+        text = part(found, kind)
+        assert "No longer judged: maintenance: broker upgrade." in text
+        assert "SLA recovered" not in text and "RECOVERED" not in text and "met again" not in text

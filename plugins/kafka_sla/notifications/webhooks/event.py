@@ -12,12 +12,12 @@ from pydantic import ConfigDict, TypeAdapter
 
 from kafka_sla.ledger.notices.incidents import IncidentNotice
 from kafka_sla.ledger.notices.outbox import Notice
-from kafka_sla.model.entities import Sla
+from kafka_sla.model.entities import MissState, Sla
 from kafka_sla.notifications.incident_email import subject
 from kafka_sla.notifications.miss_context import miss_url, misses_url
 from kafka_sla.notifications.webhooks.burn_event import BurnEvent
 from kafka_sla.sla.root_cause.shared_cause import common_words
-from kafka_sla.sla.wording import violation
+from kafka_sla.sla.wording import miss_outcome, violation
 
 _DESCRIBED = ConfigDict(use_attribute_docstrings=True)
 
@@ -35,6 +35,10 @@ class ReportedMiss:
     start: datetime
     end: datetime | None
     """Null while it is open."""
+    state: MissState
+    """`open`; or over: `recovered`, `excluded` (no longer judged), `removed` (its SLA left the configuration)."""
+    end_reason: str
+    """Why it is no longer judged; empty while it is open, or when it has recovered."""
     violation: str
     """`worst latency 17 min, threshold 30 s`."""
     worst_latency_ms: float
@@ -80,7 +84,7 @@ def event_of(slas: Mapping[str, Sla], notice: IncidentNotice) -> WebhookEvent:
     """The event of a notice; `slas` by name."""
     first, ended = notice.notices[0], notice.kind == "recovered"
     misses = [one.miss for one in notice.notices]
-    title = f"SLA {'recovered' if ended else 'missed'}: {misses[0].sla}, {violation(misses[0])}"
+    title = f"SLA {miss_outcome(misses[0]) if ended else 'missed'}: {misses[0].sla}, {violation(misses[0])}"
     return WebhookEvent(
         id=f"{first.thread or first.miss.id}.{notice.kind}",
         kind="recovered" if ended else "opened",
@@ -114,6 +118,8 @@ def _reported(slas: Mapping[str, Sla], notice: Notice, run_url: str | None) -> R
         cluster=miss.cluster,
         start=miss.start,
         end=miss.end,
+        state=miss.state,
+        end_reason=miss.end_reason,
         violation=violation(miss),
         worst_latency_ms=miss.worst_latency_ms,
         max_latency_ms=miss.max_latency_ms,

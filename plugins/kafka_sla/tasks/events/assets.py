@@ -57,6 +57,8 @@ def announcer(context: Context) -> Callable[[Notice], None]:
             "cluster": miss.cluster,
             "start": miss.start.isoformat(),
             "end": miss.end.isoformat() if miss.end else None,
+            "state": miss.state,
+            "end_reason": miss.end_reason,
             "worst_latency_ms": miss.worst_latency_ms,
             "cause": miss.evidence.get("sentence"),
         }

@@ -18,7 +18,7 @@ from kafka_sla.model.entities import Notifier, Sla
 from kafka_sla.notifications.incident_email import subject
 from kafka_sla.notifications.webhooks.lines import CHAT, enumerated
 from kafka_sla.reporting.templates import visible
-from kafka_sla.sla.wording import duration, place, violation
+from kafka_sla.sla.wording import duration, miss_outcome, place, violation
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ def about(sla: Sla, notice: IncidentNotice) -> dict[str, Any]:
 
 def message(sla: Sla, notice: Notice) -> str:
     """One line for a chat."""
-    miss, what = notice.miss, "recovered" if notice.kind == "recovered" else "missed"
+    miss, what = notice.miss, miss_outcome(notice.miss) if notice.kind == "recovered" else "missed"
     return f"SLA {what}: {sla.name}, {duration(miss)}: {violation(miss)}, {place(miss)}"
 
 
