@@ -10,8 +10,10 @@ from typing import Any
 from sqlalchemy import (
     BigInteger,
     Column,
+    ColumnElement,
     Connection,
     Double,
+    FromClause,
     LargeBinary,
     Row,
     Select,
@@ -22,6 +24,7 @@ from sqlalchemy import (
     case,
     cast,
     delete,
+    exists,
     func,
     insert,
     or_,
@@ -29,6 +32,7 @@ from sqlalchemy import (
     update,
 )
 
+from kafka_sla.ledger.observed_time import merged as merged_spans
 from kafka_sla.ledger.storage.database import Database, UtcTime
 from kafka_sla.ledger.storage.schema import METADATA
 from kafka_sla.model.entities import EVERYTHING, Interval, SlaWindow, ceil_time, floor_time
@@ -147,6 +151,18 @@ class Rollups:
             last: datetime | None = connection.execute(newest).scalar_one()
         return last and last - SLOTS_KEPT + timedelta(hours=1)
 
+    def unknown_hours(self, slas: Sequence[str], interval: Interval) -> list[Interval]:
+        """The hours of the interval in which some of these SLAs were judged, and every verdict of all of them was
+        unknown; hours that follow each other are one span."""
+        t, other = SLA_ROLLUPS.c, SLA_ROLLUPS.alias("other")
+        known, known_of_other = _known_ms(SLA_ROLLUPS), _known_ms(other)
+        is_known = exists().where(
+            other.c.sla.in_(slas), other.c.width_ms == HOUR_MS, other.c.start_at == t.start_at, known_of_other > 0
+        )
+        rows = select(t.start_at).distinct().where(_of(SLA_ROLLUPS, slas, HOUR_MS, interval), known == 0, ~is_known)
+        starts = [start for (start,) in self._database.rows(rows)]
+        return merged_spans(Interval(start, start + timedelta(milliseconds=HOUR_MS)) for start in starts)
+
     def read(self, sla: str, width_ms: int, interval: Interval) -> list[Packed]:
         """The rollups of this width that start in the interval, in time order."""
         return [_packed(row) for row in self._database.rows(_rows(sla, width_ms, interval))]
@@ -247,6 +263,12 @@ def _put_sums(
 
 def _span(at: datetime, width_ms: int) -> Interval:
     return Interval(at, at + timedelta(milliseconds=width_ms))
+
+
+def _known_ms(rollups: FromClause) -> ColumnElement[int]:
+    """Time of a rollup that was not judged unknown, ms."""
+    known: ColumnElement[int] = rollups.c.good_ms + rollups.c.bad_ms + rollups.c.excluded_ms
+    return known
 
 
 def _of(table: Table, slas: Sequence[str], width_ms: int, interval: Interval) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from fastapi import HTTPException
@@ -24,8 +24,17 @@ def coverage_days(context: Context, interval: Interval, published: Spans) -> lis
     clusters = [cluster.name for cluster in context.settings.clusters]
     watched = context.ledger.observed_time.spans(clusters, days)
     first = context.ledger.queries.first_published()
+    unknown = unknown_spans(context, days, published)
     return [
-        _day(cluster, day, context.now, first.get(cluster), published.get(cluster, []), watched.get(cluster, []))
+        _day(
+            cluster,
+            day,
+            context.now,
+            first.get(cluster),
+            published.get(cluster, []),
+            watched.get(cluster, []),
+            unknown.get(cluster, []),
+        )
         for day in reversed(list(days.windows(DAY_MS)))
         for cluster in clusters
     ]
@@ -38,12 +47,14 @@ def _day(
     first: datetime | None,
     published: Sequence[Interval],
     watched: Sequence[Interval],
+    unknown: Sequence[Interval],
 ) -> CoverageDay:
     over = Interval(day.start, max(min(day.end, now), day.start + timedelta(microseconds=1)))
     shown = clipped(published, over)
     length = day.end - day.start
-    known = sum((span.end - span.start for span in shown), timedelta()) / length
-    seen = sum((s.end - s.start for span in shown for s in clipped(watched, span)), timedelta()) / length
+    told = [part for span in shown for part in between(unknown, span)]
+    published_share, known = _sum(shown) / length, _sum(told) / length
+    seen = _sum([s for span in told for s in clipped(watched, span)]) / length
     done = (over.end - over.start) / length
     before = (min(max(first or over.end, over.start), over.end) - over.start) / length
     return CoverageDay(
@@ -51,7 +62,8 @@ def _day(
         day=f"{day.start:%Y-%m-%d}",
         measured=round(seen, 5),
         reconstructed=round(known - seen, 5),
-        missing=round(max(0.0, done - before - known), 5),
+        unknown=round(published_share - known, 5),
+        missing=round(max(0.0, done - before - published_share), 5),
         before=round(before, 5),
         ahead=round(1 - done, 5),
     )
@@ -66,6 +78,33 @@ def published_spans(context: Context, interval: Interval) -> Spans:
     for one in context.ledger.queries.publications(Interval(floor_time(interval.start, DAY_MS), interval.end)):
         spans[one.cluster].append(one.interval)
     return {cluster: merged(mine) for cluster, mine in spans.items()}
+
+
+def unknown_spans(context: Context, interval: Interval, published: Spans) -> Spans:
+    """The published time of each cluster in which every verdict is unknown, in whole hours."""
+    slas = {
+        c.name: [sla.name for sla in context.settings.slas if sla.cluster == c.name] for c in context.settings.clusters
+    }
+    hours = {cluster: context.ledger.rollups.unknown_hours(names, interval) for cluster, names in slas.items()}
+    return {
+        cluster: [part for span in clipped(published.get(cluster, []), interval) for part in clipped(spans, span)]
+        for cluster, spans in hours.items()
+    }
+
+
+def between(spans: Sequence[Interval], whole: Interval) -> Iterator[Interval]:
+    """What these spans, in time order, leave of the whole."""
+    at = whole.start
+    for span in clipped(spans, whole):
+        if at < span.start:
+            yield Interval(at, span.start)
+        at = max(at, span.end)
+    if at < whole.end:
+        yield Interval(at, whole.end)
+
+
+def _sum(spans: Sequence[Interval]) -> timedelta:
+    return sum((span.end - span.start for span in spans), timedelta())
 
 
 def clipped(spans: Sequence[Interval], to: Interval) -> list[Interval]:

@@ -15,7 +15,7 @@ from kafka_sla.text.natural_order import natural
 from kafka_sla.web.queries import airflow_runs, backfill_commands
 from kafka_sla.web.queries.backfill_commands import Remediation
 from kafka_sla.web.queries.context import Context
-from kafka_sla.web.queries.coverage import Spans, clipped
+from kafka_sla.web.queries.coverage import Spans, between, clipped, unknown_spans
 
 UNDER_WAY = timedelta(minutes=15)
 """The newest time is not missing yet: the run that measures it may still be working."""
@@ -24,11 +24,12 @@ _DAY = timedelta(milliseconds=DAY_MS)
 
 
 class MissingTime(BaseModel):
-    """A span about which nothing is published."""
+    """A span about which nothing is known."""
 
     cluster: str
     start: datetime
     end: datetime
+    published: bool = Field(description="it is published, but every verdict is unknown")
     failed_runs: int = Field(description="runs of this time that failed")
     runs_under_way: int = Field(description="queued or running")
     reason: str | None = Field(description="why the last attempt to measure some of it failed")
@@ -60,8 +61,17 @@ def missing(context: Context, asked: Interval, published: Spans) -> Missing:
     over = _over(context, asked)
     if over is None:
         return Missing(start=asked.start, end=asked.start, times=[], omitted=0, unjudged=[], remediations=[])
-    gaps = {c.name: list(_between(published.get(c.name, []), over)) for c in context.settings.clusters}
-    times = sorted(((gap, name) for name, mine in gaps.items() for gap in mine), reverse=True)
+    gaps = {c.name: list(between(published.get(c.name, []), over)) for c in context.settings.clusters}
+    unknown = unknown_spans(context, over, published)
+    times = sorted(
+        (
+            (gap, name, is_published)
+            for spans, is_published in ((gaps, False), (unknown, True))
+            for name in spans
+            for gap in spans[name]
+        ),
+        reverse=True,
+    )
     unjudged = _unjudged(context, over, published)
     return Missing(
         start=over.start,
@@ -79,18 +89,7 @@ def _over(context: Context, asked: Interval) -> Interval | None:
     return Interval(start, until) if start < until else None
 
 
-def _between(published: Sequence[Interval], whole: Interval) -> Iterator[Interval]:
-    """What these spans, in time order, leave of the whole."""
-    at = whole.start
-    for span in clipped(published, whole):
-        if at < span.start:
-            yield Interval(at, span.start)
-        at = max(at, span.end)
-    if at < whole.end:
-        yield Interval(at, whole.end)
-
-
-def _told(context: Context, times: Sequence[tuple[Interval, str]], over: Interval) -> list[MissingTime]:
+def _told(context: Context, times: Sequence[tuple[Interval, str, bool]], over: Interval) -> list[MissingTime]:
     failed, working = airflow_runs.unfinished(over, context.now) if times else ([], [])
     reasons = context.ledger.failures.within(over) if times else []
     return [
@@ -98,11 +97,12 @@ def _told(context: Context, times: Sequence[tuple[Interval, str]], over: Interva
             cluster=cluster,
             start=gap.start,
             end=gap.end,
+            published=is_published,
             failed_runs=sum(run.overlaps(gap) for run in failed),
             runs_under_way=sum(run.overlaps(gap) for run in working),
             reason=next((f.reason for f in reasons if f.cluster == cluster and f.interval.overlaps(gap)), None),
         )
-        for gap, cluster in times
+        for gap, cluster, is_published in times
     ]
 
 

@@ -110,6 +110,29 @@ def test_a_day_that_is_not_over_is_one_run_of_the_live_dag(context: Any) -> None
     assert remediation.command.startswith("airflow dags trigger kafka_sla --conf ")
 
 
+def test_time_that_is_published_as_unknown_is_listed_and_not_covered(context: Any) -> None:
+    publish(context, "prod", days(1, 3))
+    for sla in (sla for sla in context.settings.slas if sla.cluster == "prod"):
+        windows = [
+            SlaWindow(sla.name, at, "good" if at.start < MARCH + DAY else "unknown", False, "", max_latency_ms=1_000)
+            for at in days(1, 3).windows(600_000)
+        ]
+        context.ledger.verdicts.replace(sla, days(1, 3), windows)
+        sum_up(sla, context.lake, context.ledger, days(1, 3), 600_000)
+
+    blind = [time for time in found(context, days(1, 3)).times if time.cluster == "prod"]
+    shares = {d.day: (d.measured + d.reconstructed, d.unknown) for d in coverage_of(context, days(1, 3))}
+
+    assert [(t.start, t.end, t.published) for t in blind] == [(MARCH + DAY, MARCH + 3 * DAY, True)]
+    assert shares == {"2026-03-01": (1.0, 0.0), "2026-03-02": (0.0, 1.0), "2026-03-03": (0.0, 1.0)}
+
+
+def coverage_of(context: Any, span: Interval) -> Any:
+    from kafka_sla.web.queries.coverage import coverage_days, published_spans
+
+    return [d for d in coverage_days(context, span, published_spans(context, span)) if d.cluster == "prod"]
+
+
 def test_an_sla_that_came_later_is_judged_from_what_is_stored(context: Any) -> None:
     publish(context, "prod", days(1, 5))
     for sla in (sla for sla in context.settings.slas if sla.cluster == "prod"):
@@ -118,7 +141,7 @@ def test_an_sla_that_came_later_is_judged_from_what_is_stored(context: Any) -> N
             SlaWindow(sla.name, window, "good", True, "", max_latency_ms=sla.max_latency_ms)
             for window in span.windows(60_000)
         ]
-        context.ledger.verdicts.replace(sla, span, windows, lambda _: [])
+        context.ledger.verdicts.replace(sla, span, windows, lambda *_: [])
         sum_up(sla, context.lake, context.ledger, span, 60_000)
 
     answer = found(context, days(1, 5))
@@ -179,7 +202,7 @@ def test_the_page_says_why_time_could_not_be_judged(reader: Asker, context: Any)
     failed = Interval(at(2, "09:00"), at(2, "09:05"))
     ledger.failures.add_unjudged(sla.name, failed, "no space left on <disk>")
     page = html.unescape(reader.get("/coverage", **{"from": "2026-03-01T12:00", "to": "2026-03-02T12:00"}).text)
-    ledger.verdicts.replace(sla, failed, [], lambda _: [])
+    ledger.verdicts.replace(sla, failed, [], lambda *_: [])
 
     assert "<td>no space left on <disk></td>" in page
     assert "2026-03-02 09:00:00 UTC to 2026-03-02 09:05:00 UTC" in page

@@ -41,6 +41,8 @@ def _time(one: MissingTime) -> dict[str, Any]:
 
 
 def _badge(one: MissingTime) -> tuple[str, str, str]:
+    if one.published:
+        return "unknown", "?", "published as unknown"
     if one.runs_under_way:
         return "excluded", "…", f"{plural(one.runs_under_way, 'run')} under way"
     if one.failed_runs:

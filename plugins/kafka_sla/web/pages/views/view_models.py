@@ -117,7 +117,7 @@ def coverage(days: Sequence[CoverageDay]) -> list[dict[str, Any]]:
 
 def _covered(day: CoverageDay) -> dict[str, Any]:
     parts, at = [], 1000
-    for name in ("measured", "reconstructed", "missing", "before", "ahead"):
+    for name in ("measured", "reconstructed", "unknown", "missing", "before", "ahead"):
         height = round(1000 * getattr(day, name))
         at -= height
         parts.append({"name": name, "y": max(0, at), "height": height, "text": share(getattr(day, name))})
@@ -130,7 +130,7 @@ def _covered(day: CoverageDay) -> dict[str, Any]:
         "month": day.day[:7] if day.day.endswith("-01") else "",
         "parts": parts,
         "text": f"{day.day}: {', '.join(known)}",
-        "is_missing": parts[2]["height"] > 0,
+        "is_missing": any(part["height"] > 0 for part in parts if part["name"] in ("unknown", "missing")),
     }
 
 
