@@ -140,6 +140,8 @@ def _documents(path: Path) -> list[Any]:
         raise BadRequest(f"cannot read {path}: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise BadRequest(f"{path} is no YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise BadRequest(f"{path} is nested too deeply to be an OpenSLO document") from error
 
 
 def _write(target: Path | None, text: str) -> None:
