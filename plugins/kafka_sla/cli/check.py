@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.metadata
+import logging
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from kafka_sla.cli.console.context import Workplace
 from kafka_sla.config.env_connections import environment_connection
@@ -16,6 +18,8 @@ from kafka_sla.errors import KafkaSlaError
 from kafka_sla.model.entities import Cluster
 from kafka_sla.spark.needs import NAME_THE_USER, java, unnamed_user
 from kafka_sla.text.formatting import plural, span
+
+log = logging.getLogger(__name__)
 
 _JAVA = (17, 21)
 """Java versions that Spark 4 is made for."""
@@ -38,19 +42,29 @@ def findings(place: Workplace) -> Iterator[Checked]:
     settings = place.settings
     told = f"{plural(len(settings.clusters), 'cluster')}, {plural(len(settings.slas), 'SLA')}"
     yield Checked(True, f"configuration: {told}")
-    yield _java()
-    yield _spark()
-    yield from _user()
-    yield _store(place)
+    yield from _guarded("Java", lambda: [_java()])
+    yield from _guarded("Spark", lambda: [_spark(), *_user()])
+    yield from _guarded("store", lambda: [_store(place)])
     for cluster in settings.clusters:
-        yield from _cluster(place, cluster)
-    yield from _rare_commits(place)
+        yield from _guarded(f"cluster {cluster.name}", partial(_cluster, place, cluster))
+    yield from _guarded("commit rates", partial(_rare_commits, place))
     readers = [one.recipients for one in settings.slas] + [one.recipients for one in settings.digests]
     if settings.freshness_alert or any(readers):
-        yield _mail(place)
-    yield from _notifiers(place)
+        yield from _guarded("mail", lambda: [_mail(place)])
+    yield from _guarded("notifiers", partial(_notifiers, place))
     for conn_id in sorted({webhook.connection for sla in settings.slas for webhook in sla.webhooks}):
-        yield _webhook(place, conn_id)
+        yield from _guarded(f"webhook of connection {conn_id!r}", partial(_webhook, place, conn_id))
+
+
+def _guarded(name: str, look: Callable[[], Iterable[Checked]]) -> Iterator[Checked]:
+    """What `look` finds. An error that it does not expect is a finding too: one odd value hides no other."""
+    try:
+        yield from look()
+    except Exception as error:
+        log.warning("checking %s failed", name, exc_info=True)
+        yield Checked(
+            False, f"{name}: {type(error).__name__}: {error}", "correct its values; if they are right, report it"
+        )
 
 
 def connection_findings(place: Workplace, conn_id: str) -> Iterator[Checked]:
@@ -228,12 +242,13 @@ def _notifiers(place: Workplace) -> Iterator[Checked]:
     yield from (Checked(True, f"notifier: {path}; it was not called") for path in sorted(verified))
 
 
-def _webhook(place: Workplace, conn_id: str) -> Checked:
+def _webhook(place: Workplace, conn_id: str) -> Iterator[Checked]:
     """Nothing is sent: a receiver would raise an alarm."""
     from kafka_sla.notifications.webhooks.webhook import check
 
     try:
         check(place.login(conn_id))
     except KafkaSlaError as error:
-        return Checked(False, str(error))
-    return Checked(True, f"webhook: the connection {conn_id} names a receiver; nothing was sent to it")
+        yield Checked(False, str(error))
+        return
+    yield Checked(True, f"webhook: the connection {conn_id} names a receiver; nothing was sent to it")

@@ -149,6 +149,8 @@ def _documents(path: Path) -> list[Any]:
         raise BadRequest(f"cannot read {path}: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise BadRequest(f"{path} is no YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise BadRequest(f"{path} is nested too deeply to be an OpenSLO document") from error
     lists = [document if isinstance(document, list) else [document] for document in documents]
     return [document for each in lists for document in each if document is not None]
 

@@ -43,11 +43,12 @@ def environment_connection(
         )
     try:
         return _from_json(conn_id, json.loads(text)) if text.startswith("{") else _from_uri(conn_id, text)
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, RecursionError):
         # Neither the text nor the parser's words may show: both can hold a password.
         raise SettingsError(
-            f"the environment variable {variable} holds no connection: write JSON with conn_type, host, port, login,"
-            " password, schema and extra, or a URI type://login:password@host:port/schema?key=value, percent-encoded"
+            f"the environment variable {variable} holds no connection: write JSON with conn_type, host, port (1 to"
+            " 65535), login, password, schema and extra, or a URI type://login:password@host:port/schema?key=value,"
+            " percent-encoded"
         ) from None
 
 
@@ -65,13 +66,20 @@ def _from_json(conn_id: str, given: dict[str, Any]) -> Connection:
     return Connection(
         id=conn_id,
         host=given.get("host") or None,
-        port=int(port) if port else None,
+        port=_port(port) if port else None,
         login=given.get("login") or None,
         password=given.get("password") or None,
         schema=given.get("schema") or None,
         conn_type=_type(str(given.get("conn_type") or "generic")),
         extra=dict(json.loads(extra) if isinstance(extra, str) else extra),
     )
+
+
+def _port(given: object) -> int:
+    port = int(str(given)) if str(given).isascii() else 0
+    if not 0 < port < 65_536:
+        raise ValueError("no port")
+    return port
 
 
 def _from_uri(conn_id: str, text: str) -> Connection:

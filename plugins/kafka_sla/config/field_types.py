@@ -154,7 +154,14 @@ SlaName = Annotated[
     str, Text(f"{_LINE_ALLOWED}; {_ADDRESS_ALLOWED}, and not /{', /'.join(RESERVED)} at the end", _LINE, _sla_name)
 ]
 TeamName = Annotated[str, Text(f"{_LINE_ALLOWED}; {_ADDRESS_ALLOWED}", f"(?:{_LINE})?", _team_name)]
-Email = Annotated[str, Text("an e-mail address, such as team@example.com", r"[^@\s,;<>\"]+@[^@\s,;<>\"]+")]
+_MAIL_PART = rf"[^@\s.,:;<>()\[\]\\\"{_NO_CONTROL}]+"
+Email = Annotated[
+    str,
+    Text(
+        "an e-mail address, such as team@example.com",
+        rf"{_MAIL_PART}(?:\.{_MAIL_PART})*@{_MAIL_PART}(?:\.{_MAIL_PART})*",
+    ),
+]
 ClassPath = Annotated[
     str,
     Text(

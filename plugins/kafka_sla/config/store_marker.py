@@ -34,11 +34,13 @@ class Marker:
         try:
             with reached(self._folder):
                 text = _text_if_there(self._path)
-            read = json.loads(text) if text is not None else None
-            if read and read.get("catalog", "") != self._catalog:
+            if text is None:
+                return None
+            read = json.loads(text)
+            if read.get("catalog", "") != self._catalog:
                 raise self._elsewhere(read.get("catalog", ""))
-            return read and State(read["store_id"], read["state"])
-        except (ValueError, KeyError, TypeError) as error:
+            return _state(read["store_id"], read["state"])
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise StoreError(
                 f"{self._path} is damaged: if the database of the store is the right one, delete this file; {HELP}"
             ) from error
@@ -67,6 +69,12 @@ class Marker:
     def strangers(self, *known: str) -> list[str]:
         """What else lies in the warehouse, besides what begins with one of these paths."""
         return [path for path in entries_of(self._folder) if not path.startswith((self._path, *known))]
+
+
+def _state(store_id: object, state: object) -> State:
+    if not isinstance(store_id, str) or not isinstance(state, str):
+        raise TypeError("not text")
+    return State(store_id, state)
 
 
 def _text_if_there(path: str) -> str | None:

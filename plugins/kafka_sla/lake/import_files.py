@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -95,6 +96,7 @@ def _csv(table: Table, path: Path) -> pa.Table:
         ragged.append(row)
         return "skip"
 
+    _check_encoding(path)
     as_text = csv.ConvertOptions(column_types=dict.fromkeys(table.names, pa.string()))
     try:
         rows = csv.read_csv(
@@ -107,6 +109,17 @@ def _csv(table: Table, path: Path) -> pa.Table:
         numbered = [f"row {row.number}: {line}" for row, line in zip(ragged, lines, strict=False)]
         raise _bad(path, numbered, len(ragged))
     return rows
+
+
+def _check_encoding(path: Path) -> None:
+    """BadImport for UTF-16 and UTF-32, as some spreadsheets write them: their mark at the beginning says so."""
+    try:
+        with path.open("rb") as file:
+            begins = file.read(4)
+    except OSError as error:
+        raise BadImport(f"{path}: cannot be read: {error.strerror}") from error
+    if begins.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)):
+        raise BadImport(f"{path}: its text is UTF-16 or UTF-32; allowed: UTF-8, so save it as CSV UTF-8")
 
 
 def _parquet(path: Path) -> pa.Table:

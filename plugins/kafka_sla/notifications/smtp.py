@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 _NOTHING = Surroundings()
 _TIMEOUT_S = 30
+_LONGEST_TIMEOUT_S = 3_600
 """Until the server answers, as in Airflow's provider; `timeout` in the connection's extra."""
 _ALL_TIMES = 5
 """Of it a whole talk may take: connecting, the login, the mail and each recipient are answered one by one."""
@@ -98,7 +99,7 @@ def probe(smtp: Connection) -> None:
 def _talk(smtp: Connection, say: Callable[[smtplib.SMTP], T]) -> T:
     """What `say` returns of a server that is ready to take mail. A server that answers, but never to the end, is given
     up: if it takes the mail all the same, the mail is sent again, under the same Message-ID."""
-    login, timeout = smtp_login.login(smtp), float(smtp.extra.get("timeout", _TIMEOUT_S))
+    login, timeout = smtp_login.login(smtp), _timeout_s(smtp)
     given_up = Event()
 
     def talk() -> T:
@@ -117,6 +118,20 @@ def _talk(smtp: Connection, say: Callable[[smtplib.SMTP], T]) -> T:
         given_up.set()
 
 
+def _timeout_s(smtp: Connection) -> float:
+    given = smtp.extra.get("timeout", _TIMEOUT_S)
+    try:
+        seconds = float(given)
+    except (TypeError, ValueError):
+        seconds = 0.0
+    if not 0 < seconds <= _LONGEST_TIMEOUT_S:
+        raise MailRefused(
+            f"connection {smtp.id!r}: timeout in its extra is {str(given)[:50]!r}; allowed: a number of seconds"
+            f" above 0, {_LONGEST_TIMEOUT_S} at most, such as 30"
+        )
+    return seconds
+
+
 def _hung_up(error: smtplib.SMTPException) -> bool:
     """Whatever the server was told, it takes nothing more."""
     return isinstance(error, smtplib.SMTPServerDisconnected) or getattr(error, "smtp_code", None) == _CLOSING
@@ -131,7 +146,7 @@ def _ready(smtp: Connection, login: smtp_login.Login, timeout: float) -> Iterato
             if _flag(smtp, "disable_ssl") and not _flag(smtp, "disable_tls"):
                 server.starttls(context=_tls(smtp))
             login.into(server)
-        except (OSError, ValueError) as error:  # ValueError: smtplib sends ASCII, and reads base64
+        except (OSError, ValueError, OverflowError) as error:  # smtplib sends ASCII, reads base64; ports out of range
             raise MailServerUnavailable(f"{_words(smtp, error)}; check {login.to_check}") from error
         yield server
         with suppress(OSError):  # what it took it took, whatever it says to a farewell

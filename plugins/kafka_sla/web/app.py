@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.core_api.security import is_safe_url
 from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exception_handlers import request_validation_exception_handler
 from fastapi.exceptions import RequestValidationError
@@ -112,14 +113,22 @@ def _told(request: Request, status: int, detail: str, headers: Mapping[str, str]
     title, login = _TITLES.get(status, "This did not work"), None
     if status == 401 or detail == _NO_SESSION:
         title, detail = "Please log in", "you are not logged in, or not any more"
-        form_page = request.headers.get("referer", page.airflow("/"))
-        login = get_auth_manager().get_url_login(next_url=page.here if reading else form_page)
+        back = page.here if reading else request.headers.get("referer", "")
+        login = get_auth_manager().get_url_login(next_url=back if _is_safe(back, request) else page.airflow("/"))
     elif detail == _NO_RIGHT:
         title = "You may not see this" if reading else "You may not do this"
         detail = f"it needs the right to {'read' if reading else 'edit'} the DAG {DAG} in Airflow"
     response = page.html("refused", status, title=title, detail=detail, login=login)
     response.headers.update(headers or {})
     return response
+
+
+def _is_safe(address: str, request: Request) -> bool:
+    """Whether a login may lead back there: to Airflow and nowhere else."""
+    try:
+        return bool(address) and is_safe_url(address, request)
+    except ValueError:
+        return False
 
 
 def _for_people(request: Request) -> bool:

@@ -119,7 +119,7 @@ def test_a_mail_that_notes_alone_would_fill_names_all_slas_without_them(tmp_path
     slas = named("n", 12)
     ledger = holding(tmp_path, slas, range(12))
     for each in ledger.verdicts.misses():
-        ledger.triage.add(each, "comment", "Ada Lovelace", "It went on and on. " * 1_000)
+        ledger.triage.comment(each, "Ada Lovelace", "It went on and on. " * 1_000)
 
     html = body(mailed(tell(ledger, weekly(), slas, PERIOD)), "html")
 

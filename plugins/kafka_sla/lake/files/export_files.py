@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kafka_sla.files import reached
@@ -47,9 +48,21 @@ def _write(rows: pa.Table, form: Format, path: Path) -> None:
         pq.write_table(rows, path, **write_options(rows.schema))
         return
     options = {"csv": "FORMAT csv, HEADER", "json": "FORMAT json, ARRAY"}[form]
+    if form == "csv":
+        rows = _without_formulas(rows)
     columns = ", ".join(_column(field, form) for field in rows.schema)
     with database(rows=rows) as db:
         db.run(f"COPY (SELECT {columns} FROM rows) TO '{str(path).replace(chr(39), chr(39) * 2)}' ({options})")
+
+
+def _without_formulas(rows: pa.Table) -> pa.Table:
+    """Text that a spreadsheet would compute begins with an apostrophe: anyone can give a consumer group such a name."""
+    for at, field in enumerate(rows.schema):
+        if pa.types.is_string(field.type):
+            quoted = pc.binary_join_element_wise("'", rows[at], "")
+            computed = pc.match_substring_regex(rows[at], r"^[=+@\t\r-]")
+            rows = rows.set_column(at, field.name, pc.if_else(computed, quoted, rows[at]))
+    return rows
 
 
 def _column(field: pa.Field, form: Format) -> str:

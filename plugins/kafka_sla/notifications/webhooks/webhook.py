@@ -18,6 +18,7 @@ import tenacity
 from kafka_sla.errors import WebhookRefused, WebhookUnavailable
 from kafka_sla.model.entities import Connection, Webhook
 from kafka_sla.network import http_extra
+from kafka_sla.network.addresses import split_address
 from kafka_sla.network.http_answers import Answer, NoAnswer, request_answer
 from kafka_sla.network.secret_texts import hide_secrets
 from kafka_sla.notifications.webhooks.burn_event import BurnEvent
@@ -114,9 +115,10 @@ def _secrets(connection: Connection, address: str, headers: Mapping[str, str]) -
 def _address(connection: Connection, path: str) -> str:
     """Airflow's HTTP connections may carry the scheme in the host or in the schema."""
     host = connection.host or ""
-    parts = urlsplit(host if "://" in host else f"{connection.schema or 'https'}://{host}")
-    if not parts.hostname or parts.scheme not in ("http", "https"):
-        raise _refused(connection, "it needs a host such as https://hooks.example.com")
+    try:
+        parts = split_address(host if "://" in host else f"{connection.schema or 'https'}://{host}")
+    except ValueError as error:
+        raise _refused(connection, f"it needs a host such as https://hooks.example.com ({error})") from None
     port = f":{connection.port}" if connection.port and not parts.port else ""
     start = f"{parts.scheme}://{parts.netloc}{port}{parts.path.rstrip('/')}"
     return f"{start}/{path.lstrip('/')}" if path else start

@@ -78,19 +78,9 @@ def _file(rows: pa.Table, form: Format, name: str, bom: bool) -> Response:
     stream = io.BytesIO()
     if bom and form == "csv":
         stream.write(codecs.BOM_UTF8)
-    write_stream(_without_formulas(rows) if form == "csv" else rows, form, stream)
+    write_stream(rows, form, stream)
     attached = {"Content-Disposition": f'attachment; filename="{name}.{form}"'}
     return Response(stream.getvalue(), media_type=KINDS[form], headers=attached)
-
-
-def _without_formulas(rows: pa.Table) -> pa.Table:
-    """Text that a spreadsheet would compute, which anyone can name a consumer group, begins with an apostrophe."""
-    for at, field in enumerate(rows.schema):
-        if pa.types.is_string(field.type):
-            quoted = pc.binary_join_element_wise("'", rows[at], "")
-            computed = pc.match_substring_regex(rows[at], r"^[=+@\t\r-]")
-            rows = rows.set_column(at, field.name, pc.if_else(computed, quoted, rows[at]))
-    return rows
 
 
 def _check_size(context: Context, table: Table, span: Interval, clusters: list[str] | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import APIRouter, HTTPException, Request
@@ -95,14 +95,9 @@ def note(context: RequestContext, miss_id: str, page: RequestPage, user: GetUser
     kind, text = form.get("kind", "comment"), form.get("text", "")[:LONGEST_NOTE]
     if kind not in get_args(NoteKind) or (kind == "comment" and not text):
         raise HTTPException(400, "a note is an acknowledgement, or a comment with a text")
-    found = routes.find_miss(context, miss_id)
-    if kind == "comment" or text or not _is_acknowledged(context, found):  # once, however often somebody clicks
-        context.ledger.triage.add(found, cast(NoteKind, kind), user.get_name(), text)
+    miss, triage = routes.find_miss(context, miss_id), context.ledger.triage
+    (triage.acknowledge if kind == "acknowledged" else triage.comment)(miss, user.get_name(), text)
     return RedirectResponse(page.link(f"/misses/{miss_id}") + "#notes", 303)
-
-
-def _is_acknowledged(context: RequestContext, miss: Miss) -> bool:
-    return any(one.kind == "acknowledged" for one in context.ledger.triage.notes([miss])[miss.id])
 
 
 def _until(context: RequestContext, miss: Miss) -> datetime:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -53,6 +54,8 @@ def test_only_who_may_write_is_shown_the_form(reader: Asker, operator: Asker, mi
         ({"Sec-Fetch-Site": "same-site", "Origin": "http://airflow.corp.test:8080"}, 403),
         ({"Origin": "http://wiki.corp.test"}, 403),
         ({"Origin": "null"}, 403),
+        ({"Origin": "http://[evil"}, 403),
+        ({"Origin": "http://airflow.corp.test:8080@evil.test"}, 403),
         ({"Origin": "http://airflow.corp.test:8080"}, 400),
         ({"Origin": "http://a.corp.test", "Host": "pod-7", "X-Forwarded-Host": "a.corp.test"}, 400),
     ],
@@ -63,6 +66,45 @@ def test_another_site_cannot_write_in_somebody_s_name(
     """400: it was looked at, and is empty."""
     sent = {"Host": "airflow.corp.test:8080"} | told
     assert answer == write(operator, miss, sent, kind="comment", text="").status_code
+
+
+@pytest.mark.parametrize("announced", ["300000000", "65537", "-1", "x", None])
+def test_a_body_that_is_no_form_of_these_pages_is_refused(operator: Asker, miss: str, announced: str | None) -> None:
+    """One that announces its length is not read; another one until it is too long."""
+    headers = {"Authorization": f"Bearer {operator.token}", "Content-Type": "application/x-www-form-urlencoded"}
+    parts = iter([b"text=", *([bytes(2**20)] * 8)])
+    announces = {"Content-Length": announced} if announced else {}
+
+    answer = operator.client.post(
+        f"/kafka-sla/misses/{miss}/notes", content=b"text=x" if announced else parts, headers=headers | announces
+    )
+
+    assert answer.status_code == 413
+    assert "65536 bytes at most" in answer.text
+
+
+def test_a_form_has_few_fields(operator: Asker, miss: str) -> None:
+    assert 400 == write(operator, miss, **{f"field{number}": "x" for number in range(50)}).status_code
+
+
+@pytest.mark.parametrize(
+    ("referer", "leads_back"),
+    [
+        ("http://testserver/kafka-sla/misses/1", True),
+        ("http://evil.test/kafka-sla/misses/1", False),
+        ("//evil.test/", False),
+        ("javascript:alert(1)", False),
+        ("http://[evil", False),
+    ],
+)
+def test_a_login_leads_back_to_airflow_only(stranger: Asker, miss: str, referer: str, leads_back: bool) -> None:
+    answer = write(stranger, miss, {"Accept": "text/html", "Referer": referer}, kind="acknowledged")
+
+    assert answer.status_code == 401
+    assert ("evil" in answer.text or "javascript:" in answer.text, quote(referer, safe="") in answer.text) == (
+        False,
+        leads_back,
+    )
 
 
 @pytest.mark.parametrize("form", [{}, {"kind": "comment", "text": "  "}, {"kind": "deleted"}])

@@ -86,6 +86,8 @@ def _try_address(address: str, configuration: dict[str, Any]) -> str:
     except OSError as error:
         reason = error.strerror or str(error) or type(error).__name__
         return f"nothing answers at {address} ({reason}); check that the broker runs, the address and the firewall"
+    except (ValueError, OverflowError):
+        return f"{address[:100]!r} is no address of a broker; write host:port in bootstrap.servers, ports 1 to 65535"
 
 
 def _connected(host: str, port: int) -> socket.socket:
