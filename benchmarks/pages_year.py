@@ -132,9 +132,9 @@ def _rollups(width: int, start: datetime, end: datetime) -> Iterator[dict[str, o
                 "excluded_ms": 0,
                 "unknown_ms": 0,
                 "records_consumed": width,
-                "records_over_threshold": width // 1000,
-                "records_over_threshold_low": width // 1000,
-                "records_over_threshold_high": width // 1000,
+                "records_late": width // 1000,
+                "records_late_low": width // 1000,
+                "records_late_high": width // 1000,
                 "records_in_unknown_time": 0,
                 "worst_latency_ms": worst,
                 "worst_latency_low_ms": worst * 0.95,
@@ -164,7 +164,7 @@ def _packed(dice: np.random.Generator, sla: int) -> tuple[bytes, bytes]:
 _COLUMNS = (
     "sla, cluster, window_start, window_end, verdict, is_certain, reason, max_latency_ms, min_time_to_expiry_ms,"
     " worst_latency_ms, worst_latency_low_ms, worst_latency_high_ms, worst_group, worst_topic, worst_partition,"
-    " steady_partitions, bootstrapping_partitions, unknown_partitions, records_consumed, records_over_threshold"
+    " steady_partitions, bootstrapping_partitions, unknown_partitions, records_consumed, records_late"
 )
 _VERDICT = """
     printf('sla %03d', s.value), 'prod',

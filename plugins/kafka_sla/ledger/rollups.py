@@ -63,10 +63,10 @@ SLA_ROLLUPS = Table(
     Column("bad_ms", BigInteger, nullable=False),
     Column("excluded_ms", BigInteger, nullable=False),
     Column("unknown_ms", BigInteger, nullable=False),
-    Column("records_consumed", BigInteger, nullable=False),
-    Column("records_over_threshold", BigInteger, nullable=False),
-    Column("records_over_threshold_low", BigInteger),
-    Column("records_over_threshold_high", BigInteger),
+    Column("records_due", BigInteger, nullable=False),
+    Column("records_late", BigInteger, nullable=False),
+    Column("records_late_low", BigInteger),
+    Column("records_late_high", BigInteger),
     Column("records_in_unknown_time", BigInteger),
     Column("worst_latency_ms", Double),
     Column("worst_latency_low_ms", Double),
@@ -89,10 +89,8 @@ _COLUMNS = SLA_ROLLUPS.c.keys()
 _NUMBERS = (*SUMMED, "worst_latency_ms", "worst_latency_low_ms", "worst_latency_high_ms", "max_latency_ms")
 
 _SINCE_KEPT = {
-    "records_over_threshold_low": func.coalesce(SLA_ROLLUPS.c.records_over_threshold_low, 0),
-    "records_over_threshold_high": func.coalesce(
-        SLA_ROLLUPS.c.records_over_threshold_high, SLA_ROLLUPS.c.records_consumed
-    ),
+    "records_late_low": func.coalesce(SLA_ROLLUPS.c.records_late_low, 0),
+    "records_late_high": func.coalesce(SLA_ROLLUPS.c.records_late_high, SLA_ROLLUPS.c.records_due),
     "records_in_unknown_time": func.coalesce(
         SLA_ROLLUPS.c.records_in_unknown_time,
         case((SLA_ROLLUPS.c.unknown_ms > 0, func.coalesce(SLA_ROLLUPS.c.all_consumed, 0)), else_=0),
@@ -328,7 +326,7 @@ def _packed(row: Row[Any]) -> Packed:
 
 def _numbers(row: Row[Any]) -> Rollup:
     """By place, in the order of the table's columns: a page makes a thousand of them."""
-    _, width_ms, start, good, bad, excluded, unknown, consumed, late, low, high, doubtful, *rest = row[: len(_COLUMNS)]
+    _, width_ms, start, good, bad, excluded, unknown, due, late, low, high, doubtful, *rest = row[: len(_COLUMNS)]
     worst, worst_low, worst_high, threshold, all_consumed, all_produced = rest
     return Rollup(
         Interval(start, start + timedelta(milliseconds=width_ms)),
@@ -336,10 +334,10 @@ def _numbers(row: Row[Any]) -> Rollup:
         bad,
         excluded,
         unknown,
-        consumed,
+        due,
         late,
         0 if low is None else low,  # here and below, what `_SINCE_KEPT` says
-        consumed if high is None else high,
+        due if high is None else high,
         doubtful if doubtful is not None else (all_consumed or 0) if unknown else 0,
         worst,
         worst_low,
