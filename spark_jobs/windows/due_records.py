@@ -87,8 +87,7 @@ def _log_end(t: Timeline, epoch: Ints, at: Ints, horizon: Ints, later: Ints) -> 
     began, took = _take(t.at, before), _take(t.at, after) - _take(t.at, before)
     share = np.where(has_before & has_after, at - began, 0) / np.maximum(took, 1)
     between = low + np.rint((high - low) * share).astype(np.int64)
-    known: Ints = np.where(has_before, np.where(has_after, between, low), np.where(has_after, high, 0))
-    return known
+    return np.asarray(np.where(has_before, np.where(has_after, between, low), has_after * high), dtype=np.int64)
 
 
 def _positions(chunk: Chunk, step: Steps, rows: _Rows, row: Ints, commit: Ints) -> Ints:
@@ -159,7 +158,7 @@ def _position_bounds(chunk: Chunk, step: Steps, rows: _Rows, row: Ints, since: I
 
 def _count_records(t: Timeline, epoch: Ints, begin: Ints, stop: Ints, horizon: Ints) -> Ints:
     """Offsets in [begin, stop), without ranges that hold no records as far as that is known by the horizon."""
-    records = np.maximum(stop - begin, 0)
+    records: Ints = np.maximum(stop - begin, 0)
     filled = np.flatnonzero(records) if len(t.ranges) else np.zeros(0, dtype=np.int64)
     if not len(filled):
         return records

@@ -137,6 +137,7 @@ def _numbered(slas: Sequence[Sla], names: Sequence[Names]) -> pa.Table:
             "expires_within": pa.array([sla.min_time_to_expiry_ms for sla in slas], pa.int64()),
             "allowed_lag": pa.array([sla.allowed_lag for sla in slas], pa.int64()),
             "when_uncertain": [sla.when_uncertain for sla in slas],
+            "is_chain": [bool(sla.chain) for sla in slas],
             "wanted_groups": pa.array([list(groups) for groups, _ in names], listed),
             "wanted_topics": pa.array([list(topics) for _, topics in names], listed),
         }
@@ -210,7 +211,7 @@ _JUDGED = f"""
     CREATE TEMP VIEW judged AS
     WITH latency AS (
         SELECT seen.* REPLACE ({_allowed("")}, {_allowed("low_")}, {_allowed("high_")}),
-            threshold, expires_within, when_uncertain,
+            threshold, expires_within, when_uncertain, is_chain,
             (sla_number, id) IN (SELECT (sla_number, id) FROM expected) AS named FROM seen JOIN slas USING (sla_number)
     ), state AS (
         SELECT sla_number, first_id + partition AS id, window_start AS start, steady_whole_window,
@@ -233,7 +234,7 @@ _JUDGED = f"""
             FROM latency)
     ), measured AS (
         SELECT id, sla_number, named, start, "group", topic, wanted_group, wanted_topic, partition, threshold,
-            when_uncertain, expires_within, records_consumed, backlog_age_ms IS NOT NULL AS has_position,
+            when_uncertain, expires_within, records_consumed, unknown_reason IS NULL OR is_chain AS has_position,
             records_due, records_late, records_late_low, records_late_high,
             coalesce(steady_whole_window, false) AS steady, steady_whole_window IS NULL AS state_unknown,
             expires_ms, expires_about_ms, latency_ms, low_ms, high_ms, surely_over, surely_within,
