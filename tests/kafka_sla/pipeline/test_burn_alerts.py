@@ -64,8 +64,8 @@ def put(ledger: Ledger, start: datetime, letters: str, sla: Sla = SLA) -> Interv
             True,
             "",
             max_latency_ms=30_000,
-            records_consumed=100,
-            records_over_threshold=60 if letter == "b" else 0,
+            records_due=100,
+            records_late=60 if letter == "b" else 0,
         )
         for w, letter in zip(interval.windows(60_000), letters, strict=True)
     ]
@@ -121,9 +121,7 @@ def test_what_a_run_reads_of_long_times_is_what_their_windows_say(ledger: Ledger
             span = Interval(window.end - timedelta(milliseconds=length), window.end)
             sums = ledger.verdicts.sums("payments", span)
             expected = (
-                (sums.records_consumed, sums.records_over_threshold)
-                if of == "records"
-                else (sums.good_ms + sums.bad_ms, sums.bad_ms)
+                (sums.records_due, sums.records_late) if of == "records" else (sums.good_ms + sums.bad_ms, sums.bad_ms)
             )
             assert (int(found[length].total[n]), int(found[length].bad[n])) == expected
             assert judged_time(ledger, ["payments"], span)["payments"] == sums
