@@ -226,7 +226,7 @@ def _of_sla(
     rows = np.flatnonzero(covered[grid.gp]) if len(covered) else np.zeros(0, dtype=np.int64)
     rules = _Rules(sla.steady_state, sla.max_latency_ms, sla.allowed_lag)
     spans = _bootstrap_spans(rules, chunk, step, backlog, carried)
-    records = count_due_records(chunk, step, grid, rows, sla.max_latency_ms)
+    records = count_due_records(chunk, step, grid, rows, sla.max_latency_ms, sla.allowed_lag)
     columns = _columns(rules, chunk, spans, grid, rows) | {
         "sla": pa.array([sla.name] * len(rows), pa.string()),
         "records_due": pa.array(records.due),

@@ -40,18 +40,21 @@ class _Rows:
     epoch: Ints
 
 
-def count_due_records(chunk: Chunk, step: Steps, grid: GridRows, rows: Ints, threshold_ms: int) -> DueRecords:
-    """Due and late records of these `rows` of the grid, one entry each."""
+def count_due_records(
+    chunk: Chunk, step: Steps, grid: GridRows, rows: Ints, threshold_ms: int, allowed_lag: int = 0
+) -> DueRecords:
+    """Due and late records of these `rows` of the grid, one entry each. The first `allowed_lag` records at a position
+    may wait: they are not late."""
     gp, end = grid.gp[rows], grid.end[rows]
     own = _Rows(gp, grid.start[rows], end, chunk.timeline.epoch_of(chunk.gp_partition[gp], end))
     threshold = threshold_ms * 1_000
-    due, late = _estimate(chunk, step, own, threshold)
-    low, high = _bounds(chunk, step, own, threshold)
+    due, late = _estimate(chunk, step, own, threshold, allowed_lag)
+    low, high = _bounds(chunk, step, own, threshold, allowed_lag)
     late = np.clip(late, low, high)
     return DueRecords(np.maximum(due, late), late, low, high)
 
 
-def _estimate(chunk: Chunk, step: Steps, rows: _Rows, threshold: int) -> tuple[Ints, Ints]:
+def _estimate(chunk: Chunk, step: Steps, rows: _Rows, threshold: int, allowed_lag: int) -> tuple[Ints, Ints]:
     """Due and late records of each row, with the log end interpolated between observations. Rows are cut at commits:
     a commit holds until the next one."""
     t, count = chunk.timeline, len(rows.gp)
@@ -63,7 +66,7 @@ def _estimate(chunk: Chunk, step: Steps, rows: _Rows, threshold: int) -> tuple[I
     opens = begins(row)
     commit = np.arange(len(row)) - np.repeat(np.cumsum(pieces) - pieces, pieces) + first[row]
     at = np.minimum(chunk.at.take(commit, mode="clip"), rows.end[row])
-    position = _positions(chunk, step, rows, row, commit)
+    position = _positions(chunk, step, rows, row, commit) + allowed_lag
     inner = np.flatnonzero(~opens)
     reached = np.empty(len(row), dtype=np.int64)
     reached[opens] = _log_end(t, rows.epoch, rows.start - threshold, rows.start, rows.end)
@@ -105,7 +108,7 @@ def _is_unknown(chunk: Chunk, step: Steps) -> Bools:
     return np.asarray(step.void | (chunk.offset == NONE), dtype=np.bool_)
 
 
-def _bounds(chunk: Chunk, step: Steps, rows: _Rows, threshold: int) -> tuple[Ints, Ints]:
+def _bounds(chunk: Chunk, step: Steps, rows: _Rows, threshold: int, allowed_lag: int) -> tuple[Ints, Ints]:
     """Late records of each row at least and at most. Rows are cut at points: between two of them it is not known when
     records were produced, so any position that the group may have had meanwhile counts."""
     t, count = chunk.timeline, len(rows.gp)
@@ -124,6 +127,7 @@ def _bounds(chunk: Chunk, step: Steps, rows: _Rows, threshold: int) -> tuple[Int
     lowest, highest = _position_bounds(
         chunk, step, rows, row, np.where(has_before, np.maximum(since, start), start), np.minimum(until, end - 1)
     )
+    lowest, highest = lowest + allowed_lag, highest + allowed_lag
     at_most = _count_records(t, epoch, np.maximum(begin, lowest), stop_at, end)
     at_least = np.zeros(len(row), dtype=np.int64)
     sure = np.flatnonzero(inside & (highest < stop_at))

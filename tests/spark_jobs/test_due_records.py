@@ -89,6 +89,13 @@ def test_long_and_short_intervals_count_the_same(measure: Measure) -> None:
     assert _counts(whole) == _counts(first) + _counts(then)
 
 
+def test_records_within_the_allowed_lag_are_not_late(measure: Measure) -> None:
+    slas = (sla(30, allowed_lag=1),)
+    points = [point(t, min(t, 60) * 10) for t in range(0, 361, 10)]  # produced until 60 s
+    rows = measure(points, [commit(t, t * 10 - 1) for t in range(10, 71, 10)], 60, 240, slas=slas)
+    assert [late for _, late, _, _ in _counts(rows)] == [0, 0, 0]
+
+
 def test_each_sla_counts_by_its_own_threshold(measure: Measure) -> None:
     slas = (sla(30), replace(sla(90), name="later"))
     rows = measure(TEN_PER_SECOND, [commit(t, t * 10) for t in range(0, 121, 10)], 60, 300, slas=slas)

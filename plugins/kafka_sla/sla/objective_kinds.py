@@ -32,7 +32,7 @@ class Counted:
     def good_share_low(self) -> float | None:
         """If all that may have been bad was."""
         whole = self.total + self.doubtful
-        return (self.total - self.bad_high) / whole if whole else None
+        return max(self.total - self.bad_high, 0) / whole if whole else None
 
     @property
     def good_share_high(self) -> float | None:

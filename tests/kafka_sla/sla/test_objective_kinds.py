@@ -140,6 +140,12 @@ def test_an_objective_in_records_is_met_by_all_bounds_by_none_or_undecided(
     assert (found.attainment_low or 0) <= (found.attainment or 0) <= (found.attainment_high or 0)
 
 
+def test_the_share_of_records_in_time_is_never_below_nothing() -> None:
+    found = after(required(0.99, "7d", "records"), records_due=600, records_late=600, records_late_high=800)
+
+    assert (found.attainment_low, found.attainment) == (0, 0)
+
+
 def test_a_calendar_period_of_records_is_open_until_its_end_since_more_records_may_come() -> None:
     sla = required(0.99, "month", "records")
     found = after(sla, records_due=1_000, records_late=11)
