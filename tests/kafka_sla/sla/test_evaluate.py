@@ -363,6 +363,15 @@ def test_records_due_on_a_partition_without_a_known_position_may_have_been_late(
     assert (found.records_due, found.records_late, found.records_of_unknown_state) == (100, 7, 40)
 
 
+def test_records_due_while_positions_contradict_each_other_may_have_been_late() -> None:
+    rows = [late(), latency(partition=1)]
+    states = [state(rows[0], records_late=7), state(rows[1], False, state="contradictory", records_due=40)]
+
+    (found,) = judged(promise(), 1, rows, states)
+
+    assert (found.records_due, found.records_late, found.records_of_unknown_state) == (100, 7, 40)
+
+
 def test_records_of_a_stopped_consumer_are_late_though_it_read_none() -> None:
     stopped = late(records_consumed=0, records_latency_max_ms=None)
     counts = {"records_due": 600, "records_late": 600, "records_late_low": 590, "records_late_high": 610}

@@ -236,7 +236,8 @@ _JUDGED = f"""
         SELECT id, sla_number, named, start, "group", topic, wanted_group, wanted_topic, partition, threshold,
             when_uncertain, expires_within, records_consumed, unknown_reason IS NULL OR is_chain AS has_position,
             records_due, records_late, records_late_low, records_late_high,
-            coalesce(steady_whole_window, false) AS steady, steady_whole_window IS NULL AS state_unknown,
+            coalesce(steady_whole_window, false) AS steady,
+            steady_whole_window IS NULL OR coalesce(contradictory, false) AS state_unknown,
             expires_ms, expires_about_ms, latency_ms, low_ms, high_ms, surely_over, surely_within,
             CASE WHEN steady_whole_window IS NULL THEN coalesce(state_reason, 'no steady state')
                  WHEN contradictory THEN '{CONTRADICTORY}'
