@@ -35,15 +35,17 @@ def late_records(
 ) -> Iterator[Failure]:
     """Rows of `steady_state` whose bounds exclude the late records of the world, and rows of exact facts that do not
     equal them."""
-    thresholds = {sla.name: sla.max_latency_ms for sla in slas}
+    by_name = {sla.name: sla for sla in slas}
     points = _log_end_times(known)
     for row in whole[STEADY_STATE].to_pylist():
         visible = seen[row["group"], row["topic"], row["partition"]]
-        start, end, threshold = epoch_ms(row["window_start"]), epoch_ms(row["window_end"]), thresholds[row["sla"]]
+        start, end, sla = epoch_ms(row["window_start"]), epoch_ms(row["window_end"]), by_name[row["sla"]]
         of_log = points[row["topic"], row["partition"]]
-        if not _is_comparable(visible, start, end) or not all(_is_known(of_log, at, threshold) for at in (start, end)):
+        if not _is_comparable(visible, start, end) or not all(
+            _is_known(of_log, at, sla.max_latency_ms) for at in (start, end)
+        ):
             continue
-        true = _count(visible.reader, start, end, threshold)
+        true = _count(visible.reader, start, end, sla)
         made = tuple(row[f"records_{name}"] for name in ("due", "late", "late_low", "late_high"))
         figure = f"records_late, {row['sla']}"
         if not row["records_late_low"] <= true.late <= row["records_late_high"]:
@@ -76,12 +78,13 @@ def _log_end_times(known: Facts) -> dict[tuple[str, int], list[int]]:
     return defaultdict(list, {place: sorted(times) for place, times in found.items()})
 
 
-def _count(reader: Reader, start: int, end: int, threshold: int) -> _Counts:
-    """Records due in [start, end), and those that the position at that moment had not passed."""
+def _count(reader: Reader, start: int, end: int, sla: Sla) -> _Counts:
+    """Records due in [start, end), and those that the position at that moment had not passed, less those that may
+    wait."""
     life = reader.partition.lives[0]
-    due = life.stamp + threshold
+    due = life.stamp + sla.max_latency_ms
     offsets: Ints = np.flatnonzero(life.record & (due >= start) & (due < end))
     times = np.array([commit.at for commit in reader.commits])
     positions = np.array([commit.offset or 0 for commit in reader.commits])
     at_due = positions[np.searchsorted(times, due[offsets], side="right") - 1]
-    return _Counts(len(offsets), int((at_due <= offsets).sum()))
+    return _Counts(len(offsets), int((at_due + sla.allowed_lag <= offsets).sum()))
