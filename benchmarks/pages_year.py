@@ -131,10 +131,10 @@ def _rollups(width: int, start: datetime, end: datetime) -> Iterator[dict[str, o
                 "bad_ms": bad,
                 "excluded_ms": 0,
                 "unknown_ms": 0,
-                "records_consumed": width,
-                "records_over_threshold": width // 1000,
-                "records_over_threshold_low": width // 1000,
-                "records_over_threshold_high": width // 1000,
+                "records_due": width,
+                "records_late": width // 1000,
+                "records_late_low": width // 1000,
+                "records_late_high": width // 1000,
                 "records_in_unknown_time": 0,
                 "worst_latency_ms": worst,
                 "worst_latency_low_ms": worst * 0.95,
@@ -164,14 +164,15 @@ def _packed(dice: np.random.Generator, sla: int) -> tuple[bytes, bytes]:
 _COLUMNS = (
     "sla, cluster, window_start, window_end, verdict, is_certain, reason, max_latency_ms, min_time_to_expiry_ms,"
     " worst_latency_ms, worst_latency_low_ms, worst_latency_high_ms, worst_group, worst_topic, worst_partition,"
-    " steady_partitions, bootstrapping_partitions, unknown_partitions, records_consumed, records_over_threshold"
+    " steady_partitions, bootstrapping_partitions, unknown_partitions, records_due, records_late,"
+    " records_late_low, records_late_high, records_of_unknown_state"
 )
 _VERDICT = """
     printf('sla %03d', s.value), 'prod',
     strftime('%Y-%m-%d %H:%M:%S.000000', :end, (m.value - :minutes) || ' minutes'),
     strftime('%Y-%m-%d %H:%M:%S.000000', :end, (m.value - :minutes + 1) || ' minutes'),
     'good', 1, NULL, 30000, NULL, 4000.0 + (m.value * 37 % 1000), 3900.0, 5200.0, printf('group-%03d', s.value),
-    printf('topic-%03d', s.value), 1, 100, 0, 0, 60000, 0
+    printf('topic-%03d', s.value), 1, 100, 0, 0, 60000, 0, 0, 0, 0
 """
 _WINDOWS = f"""
     WITH RECURSIVE s(value) AS (SELECT 0 WHERE :slas > 0 UNION ALL SELECT value + 1 FROM s WHERE value + 1 < :slas),

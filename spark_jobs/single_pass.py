@@ -77,7 +77,7 @@ def measure_chunk(chunk: Chunk, scope: JobSpan, slas: tuple[MeasuredSla, ...]) -
     parts = segments(chunk, step, np.flatnonzero(grid.of_commit >= 0))
     end = ends(chunk, step, grid)
     table = consumer_latency.measure(chunk, step, parts, grid, end)
-    states = steady_state.states(chunk, step, parts, grid, slas)
+    states = steady_state.states(chunk, step, grid, slas)
     measured, living = table.append_column("states", states), alive(chunk, grid, end, scope)
     if living.all():  # to filter is to copy every histogram
         return MeasuredChunk(measured, grid.gp)

@@ -22,10 +22,10 @@ from kafka_sla.model.tables import STEADY_STATE
 from kafka_sla.spark_jobs.events.chunks import Chunk
 from kafka_sla.spark_jobs.metrics import Metric
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
-from kafka_sla.spark_jobs.numeric.histogram import count_over
 from kafka_sla.spark_jobs.numeric.rewinds import Commits, Rewinds, classify_step_backs
 from kafka_sla.spark_jobs.numeric.scans import begins, last_until, latest, running
-from kafka_sla.spark_jobs.windows.segments import Segments, Steps, log_end_at
+from kafka_sla.spark_jobs.windows.due_records import count_due_records
+from kafka_sla.spark_jobs.windows.segments import Steps, log_end_at
 from kafka_sla.spark_jobs.windows.window_grid import GridRows, backlog_age
 
 REASONS = (
@@ -48,9 +48,10 @@ _FIELDS = (
     ("since", "TIMESTAMP", _STAMP),
     ("reason", "STRING", pa.string()),
     ("steady_whole_window", "BOOLEAN", pa.bool_()),
-    ("records_over_threshold", "BIGINT", pa.int64()),
-    ("records_over_threshold_low", "BIGINT", pa.int64()),
-    ("records_over_threshold_high", "BIGINT", pa.int64()),
+    ("records_due", "BIGINT", pa.int64()),
+    ("records_late", "BIGINT", pa.int64()),
+    ("records_late_low", "BIGINT", pa.int64()),
+    ("records_late_high", "BIGINT", pa.int64()),
     ("rewound_from", "BIGINT", pa.int64()),
     ("rewound_at", "TIMESTAMP", _STAMP),
     ("rewinds", "BIGINT", pa.int64()),
@@ -135,13 +136,13 @@ class StateSpans:
     """It began with the first known commit."""
 
 
-def states(chunk: Chunk, step: Steps, parts: Segments, grid: GridRows, slas: tuple[MeasuredSla, ...]) -> pa.Array:
+def states(chunk: Chunk, step: Steps, grid: GridRows, slas: tuple[MeasuredSla, ...]) -> pa.Array:
     """Per row the list of its states (type STATES), in the order of `slas`."""
     backlog = _backlog(chunk, step)
     every = {
         int(at): json.loads(chunk.carry[int(chunk.gp[at])].as_py() or "{}") for at in np.flatnonzero(chunk.carried)
     }
-    found = [_of_sla(sla, chunk, step, parts, grid, backlog, _carried(sla, every)) for sla in slas]
+    found = [_of_sla(sla, chunk, step, grid, backlog, _carried(sla, every)) for sla in slas]
     rows = np.concatenate([f[0] for f in found]) if found else np.zeros(0, dtype=np.int64)
     structs = pa.concat_arrays([f[1] for f in found]) if found else pa.array([], _struct())
     order = np.argsort(rows, kind="stable")
@@ -216,7 +217,6 @@ def _of_sla(
     sla: MeasuredSla,
     chunk: Chunk,
     step: Steps,
-    parts: Segments,
     grid: GridRows,
     backlog: _Backlog,
     carried: dict[int, _State],
@@ -226,12 +226,13 @@ def _of_sla(
     rows = np.flatnonzero(covered[grid.gp]) if len(covered) else np.zeros(0, dtype=np.int64)
     rules = _Rules(sla.steady_state, sla.max_latency_ms, sla.allowed_lag)
     spans = _bootstrap_spans(rules, chunk, step, backlog, carried)
-    over, over_low, over_high = _records_over(sla.max_latency_ms, parts, grid)
+    records = count_due_records(chunk, step, grid, rows, sla.max_latency_ms, sla.allowed_lag)
     columns = _columns(rules, chunk, spans, grid, rows) | {
         "sla": pa.array([sla.name] * len(rows), pa.string()),
-        "records_over_threshold": pa.array(over[rows]),
-        "records_over_threshold_low": pa.array(over_low[rows]),
-        "records_over_threshold_high": pa.array(over_high[rows]),
+        "records_due": pa.array(records.due),
+        "records_late": pa.array(records.late),
+        "records_late_low": pa.array(records.late_low),
+        "records_late_high": pa.array(records.late_high),
     }
     return rows, pa.StructArray.from_arrays([columns[field.name] for field in _struct()], fields=list(_struct()))
 
@@ -276,25 +277,6 @@ def _columns(rules: _Rules, chunk: Chunk, spans: _BootstrapSpans, grid: GridRows
 
 def _covers(sla: MeasuredSla, key: dict[str, str]) -> bool:
     return sla.cluster == key["cluster"] and sla.groups.matches(key["group"]) and sla.topics.matches(key["topic"])
-
-
-def _records_over(threshold_ms: int, parts: Segments, grid: GridRows) -> tuple[Ints, Ints, Ints]:
-    """Records above the threshold per row: estimated, surely, and at most. One whose time is unknown may be above."""
-    good = ~parts.negative & ~np.isnan(parts.first_ms)
-    n = len(parts.records[good])
-    counts = count_over(np.full(n, float(threshold_ms)), parts.first_ms[good], parts.last_ms[good], parts.records[good])
-    surely, perhaps = good & (parts.low_ms > threshold_ms), ~(parts.high_ms <= threshold_ms)
-    return (
-        _per_row(grid, parts.commit[good], counts),
-        _per_row(grid, parts.commit[surely], parts.records[surely]),
-        _per_row(grid, parts.commit[perhaps], parts.records[perhaps]),
-    )
-
-
-def _per_row(grid: GridRows, commit: Ints, counts: Ints) -> Ints:
-    total = np.zeros(len(grid.gp), dtype=np.int64)
-    np.add.at(total, grid.of_commit[commit], counts)
-    return total
 
 
 def _bootstrap_spans(

@@ -60,24 +60,6 @@ def outside(visible: Visibility, truth: WindowTruth, start: int, row: Row) -> It
         )
 
 
-def late_outside(visible: Visibility, truth: WindowTruth, start: int, row: Row, threshold_ms: int) -> Iterator[Failure]:
-    """Whether as many records were late as the bounds of a row of `steady_state` say."""
-    if visible.voids or visible.hidden(start, epoch_ms(row["window_end"])):
-        return
-    room = visible.room_ms + _ROUNDING_MS
-    surely, at_most = (int((truth.possible > threshold_ms + side * room).sum()) for side in (1, -1))
-    low, high = row["records_over_threshold_low"], row["records_over_threshold_high"]
-    if low > at_most or high < surely:
-        yield Failure(
-            "truth in bounds",
-            f"records_over_threshold, {row['sla']}",
-            visible.reader.name,
-            start,
-            f"{surely} to {at_most}",
-            f"{low} to {high} (about {row['records_over_threshold']})",
-        )
-
-
 def _figures(truth: WindowTruth, row: Row) -> Iterator[tuple[str, float, float]]:
     """Figures that are made, and what each may truly be called at least and at most, ms."""
     if row["backlog_age_ms"] is not None and truth.age is not None:

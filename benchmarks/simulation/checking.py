@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
-from benchmarks.simulation import counts, cuts, exact, kernel, rows_agree, verdicts
-from benchmarks.simulation.bounds import Failure, late_outside, outside
+from benchmarks.simulation import counts, cuts, due, exact, kernel, rows_agree, verdicts
+from benchmarks.simulation.bounds import Failure, outside
 from benchmarks.simulation.facts import Facts, facts
 from benchmarks.simulation.making import world
 from benchmarks.simulation.seeing import Plan, plan
@@ -62,18 +62,12 @@ def failures(made: World, watched: Plan, known: Facts, into: Path, wide: list[Wi
         if key in countable:
             yield from counts.counted(watched, seen[key], true[key][start], start, row)
         wide += width_of(kind_of(made, watched, seen[key]), true[key][start], row)
-    thresholds = {sla.name: sla.max_latency_ms for sla in slas}
-    for row in whole[STEADY_STATE].to_pylist() if made.seed % 3 == 1 else ():
-        key, start = (row["group"], row["topic"], row["partition"]), epoch_ms(row["window_start"])
-        if key in countable:
-            yield from late_outside(seen[key], true[key][start], start, row, thresholds[row["sla"]])
+    yield from due.late_records(made, watched, slas, seen, known, whole)
     for visible in seen.values():
         if exact.plain(made, watched, visible):
             yield from exact.equal(made, slas, visible, whole)
     yield from rows_agree.statuses(made, watched, known, whole)
     yield from rows_agree.losses(made, watched, whole)
-    if made.seed % 4 == 2:
-        yield from rows_agree.over_threshold(slas, whole)
     if made.seed % 6 == 0:
         yield from verdicts.verdicts(made, slas[made.seed // 6 % len(slas)], whole, seen, true)
     if made.seed % 4 == 1:

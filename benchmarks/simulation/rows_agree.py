@@ -17,21 +17,17 @@ from benchmarks.simulation.kernel import Made
 from benchmarks.simulation.seeing import Plan, edges
 from benchmarks.simulation.visibility import skew_of
 from benchmarks.simulation.world import World
-from kafka_sla.model.entities import Sla, epoch_ms
+from kafka_sla.model.entities import epoch_ms
 from kafka_sla.model.tables import (
     COMMITTED_OFFSETS,
-    CONSUMER_LATENCY,
     CONSUMER_STATUS,
     LOG_OFFSETS,
     NON_CONSUMED,
-    STEADY_STATE,
     Table,
 )
 
 Row = Mapping[str, Any]
 _COMMITS = 10
-_GROWTH = 1.02
-"""Bucket i of a histogram is (1.02^(i-1), 1.02^i] ms."""
 _CLOCK_TOLERANCE_MS = 10_000
 """Timestamps that are further off are not all trusted, so that other log ends are known."""
 _EXPIRE_MS = 7 * 86_400_000
@@ -87,24 +83,6 @@ def statuses(world: World, plan: Plan, known: Facts, whole: Made) -> Iterator[Fa
                 expected,
                 f"{row['status']}: {row['reason']}",
             )
-
-
-def over_threshold(slas: Sequence[Sla], whole: Made) -> Iterator[Failure]:
-    """Records over the threshold are those of the histogram's buckets above it, and some of the one that holds it."""
-    if STEADY_STATE not in whole:
-        return
-    thresholds = {sla.name: sla.max_latency_ms for sla in slas}
-    key = ("group", "topic", "partition", "window_start")
-    counts = {tuple(r[n] for n in key): r["latency_histogram"] or () for r in whole[CONSUMER_LATENCY].to_pylist()}
-    for row in whole[STEADY_STATE].to_pylist():
-        threshold, buckets = thresholds[row["sla"]], counts[tuple(row[name] for name in key)]
-        surely = sum(count for bucket, count in buckets if _GROWTH ** (bucket - 2) > threshold)
-        at_most = sum(count for bucket, count in buckets if _GROWTH ** (bucket + 1) > threshold)
-        rounding = 4 + sum(count for _, count in buckets) // 50
-        if not surely - rounding <= row["records_over_threshold"] <= at_most + rounding:
-            place, figure = f"{row['group']} in {row['topic']}-{row['partition']}", f"over the threshold, {row['sla']}"
-            true, made = f"{surely} to {at_most}", str(row["records_over_threshold"])
-            yield Failure("records by the histogram", figure, place, epoch_ms(row["window_start"]), true, made)
 
 
 def _log_ends(known: Facts) -> dict[tuple[str, int], list[tuple[int, int]]]:

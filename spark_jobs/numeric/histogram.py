@@ -32,17 +32,6 @@ def edge_of(bucket: Ints) -> Floats:
     return np.power(LATENCY_BUCKET_GAMMA, bucket.astype(np.float64))
 
 
-def count_over(threshold_ms: Floats, first_ms: Floats, last_ms: Floats, records: Ints) -> Ints:
-    """Of `records` latencies that fall linearly from first to last, how many exceed the threshold."""
-    step = (first_ms - last_ms) / np.maximum(records - 1, 1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        falling = np.ceil((first_ms - threshold_ms) / step)
-    flat = np.where(first_ms > threshold_ms, records, 0)
-    inside = np.clip(np.nan_to_num(falling, nan=0.0, posinf=0.0, neginf=0.0), 0, records).astype(np.int64)
-    counted = np.where((step > 0) & (first_ms > threshold_ms), np.maximum(inside, 1), 0)
-    return np.where(last_ms > threshold_ms, records, np.where(step > 0, counted, flat))
-
-
 def histograms(row: Ints, first_ms: Floats, last_ms: Floats, records: Ints, rows: int) -> tuple[Ints, Shorts, Ints]:
     """Merge segments, ordered by row, into one histogram a row.
 

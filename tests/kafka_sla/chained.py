@@ -83,7 +83,10 @@ def states(window: Interval, number: int) -> list[dict[str, Any]]:
         "window_start": window.start,
         "window_end": window.end,
         "since": window.start,
-        "records_over_threshold": 0,
+        "records_due": 0,
+        "records_late": 0,
+        "records_late_low": 0,
+        "records_late_high": 0,
     }
     own = [new if number == 6 and stage == 2 else steady for stage in range(3)]
     return [shared | {"group": g, "topic": t} | state for (g, t), state in zip(STAGES, own, strict=True)]

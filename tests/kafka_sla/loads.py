@@ -111,7 +111,10 @@ def metric_row(table: Table, cluster: str, partition: int, window: Interval) -> 
         "since": window.start,
         "reason": "caught_up",
         "steady_whole_window": True,
-        "records_over_threshold": 0,
+        "records_due": 0,
+        "records_late": 0,
+        "records_late_low": 0,
+        "records_late_high": 0,
     }
 
 

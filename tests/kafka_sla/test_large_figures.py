@@ -65,10 +65,10 @@ def test_sums_out_of_range_end_no_command(place: Workplace, capsys: pytest.Captu
 
 
 def test_judged_time_with_records_out_of_range_can_be_added_up(ledger: Ledger) -> None:
-    windows = [replace(w, records_consumed=MOST, records_over_threshold=MOST) for w in hour()]
+    windows = [replace(w, records_due=MOST, records_late=MOST) for w in hour()]
     around = Interval(windows[0].window.start, windows[-1].window.end)
     ledger.verdicts.replace(promise(), around, windows, lambda *_: [])
-    assert ledger.verdicts.sums(promise(), around).records_consumed > MOST
+    assert ledger.verdicts.sums(promise(), around).records_due > MOST
 
 
 def test_an_sla_that_cannot_be_judged_keeps_nobody_from_hearing_of_the_others(

@@ -317,23 +317,6 @@ def test_an_sla_that_is_new_has_nothing_to_go_on_with(measure: Measure) -> None:
     }
 
 
-def test_records_over_the_threshold_are_counted_exactly(measure: Measure) -> None:
-    commits = [commit(0, 0), commit(40, 400)]
-    rows = measure(STEADY_FLOW, commits, 0, 60, slas=(sla(30), sla(10)))
-    assert [s["records_over_threshold"] for s in rows[0]["states"]] == [100, 300]
-
-
-def test_bounds_of_records_over_the_threshold_hold_the_segments_that_may_be_and_those_that_surely_are(
-    measure: Measure,
-) -> None:
-    produced = [point(0, 0), point(20, 200), point(30, 300), point(50, 500), point(300, 500)]
-    commits = [commit(0, 0), commit(55, 500)]
-    (row, *_) = measure(produced, commits, 0, 60, slas=(sla(30),))
-    (state,) = row["states"]
-    assert state["records_over_threshold"] == 250
-    assert (state["records_over_threshold_low"], state["records_over_threshold_high"]) == (0, 300)
-
-
 def test_only_slas_that_cover_a_group_and_topic_have_its_state(measure: Measure) -> None:
     other = replace(sla(30), name="other", groups=Patterns(("nobody",)))
     rows = measure(STEADY_FLOW, [commit(0, 0)], 0, 60, slas=(sla(30), other))
@@ -454,26 +437,6 @@ def test_supposed_rules_tell_when_a_group_would_have_been_steady(tmp_path: Path)
     assert found.steady_at.tolist() == [lapsed, zero + 360_000_000, zero + 360_000_000]
     assert found.steady_within.tolist() == [lapsed, zero + 360_000_000, zero + 359_999_999]
     assert found.first_commit.tolist() == [True] * 3
-
-
-def counted(rows: list[Row]) -> list[tuple[int, int, int]]:
-    """Of the first row, by SLA: records over the threshold as estimated, for certain, and at most."""
-    names = ("records_over_threshold", "records_over_threshold_low", "records_over_threshold_high")
-    return [tuple(state[name] for name in names) for state in rows[0]["states"]]  # type: ignore[misc]
-
-
-def test_records_whose_bound_is_the_threshold_keep_it(measure: Measure) -> None:
-    """Records 0 to 199 waited 20 to 55 s, 200 to 299 10 to 35 s, the others at most 25 s."""
-    produced = [point(0, 0), point(20, 200), point(30, 300), point(50, 500), point(300, 500)]
-    commits = [commit(0, 0), commit(40, 0), commit(55, 500)]
-    rows = measure(produced, commits, 0, 60, slas=(sla(35), sla(34.999), sla(20), sla(19.999)))
-    assert [(low, high) for _, low, high in counted(rows)] == [(0, 200), (0, 300), (0, 500), (200, 500)]
-
-
-def test_records_whose_time_is_not_known_may_be_over_the_threshold_and_are_not_estimated_to_be(
-    measure: Measure,
-) -> None:
-    assert counted(measure([], [commit(1, 0), commit(20, 100)], 0, 60)) == [(0, 0, 100)]
 
 
 def test_who_is_as_far_behind_as_allowed_has_caught_up(measure: Measure) -> None:

@@ -21,7 +21,6 @@ from sqlalchemy import (
     Text,
     and_,
     bindparam,
-    case,
     cast,
     delete,
     exists,
@@ -67,11 +66,11 @@ SLA_ROLLUPS = Table(
     Column("bad_ms", BigInteger, nullable=False),
     Column("excluded_ms", BigInteger, nullable=False),
     Column("unknown_ms", BigInteger, nullable=False),
-    Column("records_consumed", BigInteger, nullable=False),
-    Column("records_over_threshold", BigInteger, nullable=False),
-    Column("records_over_threshold_low", BigInteger),
-    Column("records_over_threshold_high", BigInteger),
-    Column("records_in_unknown_time", BigInteger),
+    Column("records_due", BigInteger, nullable=False),
+    Column("records_late", BigInteger, nullable=False),
+    Column("records_late_low", BigInteger, nullable=False),
+    Column("records_late_high", BigInteger, nullable=False),
+    Column("records_in_unknown_time", BigInteger, nullable=False),
     Column("worst_latency_ms", Double),
     Column("worst_latency_low_ms", Double),
     Column("worst_latency_high_ms", Double),
@@ -91,18 +90,6 @@ ROLLUP_DETAILS = Table(
 _BOTH = (SLA_ROLLUPS, ROLLUP_DETAILS)
 _COLUMNS = SLA_ROLLUPS.c.keys()
 _NUMBERS = (*SUMMED, "worst_latency_ms", "worst_latency_low_ms", "worst_latency_high_ms", "max_latency_ms")
-
-_SINCE_KEPT = {
-    "records_over_threshold_low": func.coalesce(SLA_ROLLUPS.c.records_over_threshold_low, 0),
-    "records_over_threshold_high": func.coalesce(
-        SLA_ROLLUPS.c.records_over_threshold_high, SLA_ROLLUPS.c.records_consumed
-    ),
-    "records_in_unknown_time": func.coalesce(
-        SLA_ROLLUPS.c.records_in_unknown_time,
-        case((SLA_ROLLUPS.c.unknown_ms > 0, func.coalesce(SLA_ROLLUPS.c.all_consumed, 0)), else_=0),
-    ),
-}
-"""Sums that earlier versions did not keep: of their rows the widest bounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +209,7 @@ class Rollups:
     def sums(self, slas: Sequence[str], width_ms: int, interval: Interval) -> dict[str, Sums]:
         """The rollups of each SLA added up by the database; nothing for an SLA without any."""
         t = SLA_ROLLUPS.c
-        totals = [func.sum(cast(_SINCE_KEPT.get(name, t[name]), Double)).label(name) for name in SUMMED]
+        totals = [func.sum(cast(t[name], Double)).label(name) for name in SUMMED]
         rows = select(t.sla, *totals).where(_of(SLA_ROLLUPS, slas, width_ms, interval)).group_by(t.sla)
         return {row[0]: Sums(*map(int, row[1:])) for row in self._database.rows(rows)}
 
@@ -350,7 +337,7 @@ def _packed(row: Row[Any]) -> Packed:
 
 def _numbers(row: Row[Any]) -> Rollup:
     """By place, in the order of the table's columns: a page makes a thousand of them."""
-    _, width_ms, start, good, bad, excluded, unknown, consumed, late, low, high, doubtful, *rest = row[: len(_COLUMNS)]
+    _, width_ms, start, good, bad, excluded, unknown, due, late, low, high, doubtful, *rest = row[: len(_COLUMNS)]
     worst, worst_low, worst_high, threshold, all_consumed, all_produced = rest
     return Rollup(
         Interval(start, start + timedelta(milliseconds=width_ms)),
@@ -358,11 +345,11 @@ def _numbers(row: Row[Any]) -> Rollup:
         bad,
         excluded,
         unknown,
-        consumed,
+        due,
         late,
-        0 if low is None else low,  # here and below, what `_SINCE_KEPT` says
-        consumed if high is None else high,
-        doubtful if doubtful is not None else (all_consumed or 0) if unknown else 0,
+        low,
+        high,
+        doubtful,
         worst,
         worst_low,
         worst_high,

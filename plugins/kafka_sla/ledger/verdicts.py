@@ -190,12 +190,12 @@ class Verdicts:
         self, slas: Sequence[str], interval: Interval, width_ms: int
     ) -> list[tuple[str, float, int, float, int, int]]:
         """Good and bad windows that start in the interval: SLA, how many spans of that width after the interval's
-        start it starts, 1 if it is bad, its length in seconds, records consumed and late. The database counts the time,
+        start it starts, 1 if it is bad, its length in seconds, records due and late. The database counts the time,
         for there are many."""
         t, is_bad = SLA_WINDOWS.c, case((SLA_WINDOWS.c.verdict == "bad", 1), else_=0)
         began = (extract("epoch", t.window_start) - interval.start.timestamp()) * 1000 / width_ms
         seconds = extract("epoch", t.window_end) - extract("epoch", t.window_start)
-        rows = select(t.sla, began, is_bad, seconds, t.records_consumed, t.records_over_threshold)
+        rows = select(t.sla, began, is_bad, seconds, t.records_due, t.records_late)
         inside = and_(t.window_start >= interval.start, t.window_start < interval.end, t.verdict.in_(("good", "bad")))
         with self._database.reading() as connection:
             return [tuple(row) for row in rows_of(connection, rows.where(t.sla.in_(slas), inside), slas, interval)]
@@ -287,17 +287,11 @@ class Verdicts:
 _RECORDS = tuple(
     func.sum(cast(column, Double)).label(name)  # as integers their sum may be out of range
     for name, column in {
-        "records_consumed": SLA_WINDOWS.c.records_consumed,
-        "records_over_threshold": SLA_WINDOWS.c.records_over_threshold,
-        "records_over_threshold_low": func.coalesce(SLA_WINDOWS.c.records_over_threshold_low, 0),
-        "records_over_threshold_high": func.coalesce(
-            SLA_WINDOWS.c.records_over_threshold_high,
-            case(
-                (and_(SLA_WINDOWS.c.verdict == "good", SLA_WINDOWS.c.is_certain), 0),
-                else_=SLA_WINDOWS.c.records_consumed,
-            ),
-        ),
-        "records_of_unknown_state": func.coalesce(SLA_WINDOWS.c.records_of_unknown_state, 0),
+        "records_due": SLA_WINDOWS.c.records_due,
+        "records_late": SLA_WINDOWS.c.records_late,
+        "records_late_low": SLA_WINDOWS.c.records_late_low,
+        "records_late_high": SLA_WINDOWS.c.records_late_high,
+        "records_of_unknown_state": SLA_WINDOWS.c.records_of_unknown_state,
     }.items()
 )
 
@@ -308,7 +302,7 @@ def _sums(row: Row[Any]) -> Sums:
     records = {c.name: int(row._mapping[c.name]) for c in _RECORDS}
     of_unknown_state = records.pop("records_of_unknown_state")
     if row.verdict == "unknown":
-        return Sums(**time, records_in_unknown_time=records["records_consumed"] + of_unknown_state)
+        return Sums(**time, records_in_unknown_time=records["records_due"] + of_unknown_state)
     if row.verdict == "excluded":
         return Sums(**time)
     return Sums(**time, **records, records_in_unknown_time=of_unknown_state)

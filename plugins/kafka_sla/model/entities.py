@@ -476,14 +476,15 @@ class SlaWindow:
     steady_partitions: int = 0
     bootstrapping_partitions: int = 0
     unknown_partitions: int = 0
-    records_consumed: int = 0
-    records_over_threshold: int = 0
-    """Records of steady partitions consumed later than the threshold."""
-    records_over_threshold_low: int | None = None
-    records_over_threshold_high: int | None = None
-    """Its bounds; None: measured by a version that kept none."""
-    records_of_unknown_state: int | None = None
-    """Records of partitions of which nobody knows whether they were steady; None: an older version judged."""
+    records_due: int = 0
+    """Records of steady partitions whose produced time plus the threshold lies in the window, read or not."""
+    records_late: int = 0
+    """Of these, records that were not read by then."""
+    records_late_low: int = 0
+    records_late_high: int = 0
+    """Bounds of `records_late`."""
+    records_of_unknown_state: int = 0
+    """Records of partitions whose steady state or position is unknown; in none of the counts above."""
     max_latency_ms: int = field(kw_only=True)
     """The threshold that was applied, whatever the configuration says by now."""
     min_time_to_expiry_ms: int | None = field(default=None, kw_only=True)

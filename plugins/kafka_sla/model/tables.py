@@ -305,9 +305,10 @@ STEADY_STATE = Table(
         since TIMESTAMP NOT NULL                -- instant of the last change of state
         reason STRING NOT NULL                  -- what changed it: first_commit, rewind, returned, topic_recreated; caught_up, grace_period_over, not_catching_up, contradiction_over
         steady_whole_window BOOLEAN NOT NULL      -- steady during the whole window: only such windows can break an SLA
-        records_over_threshold BIGINT NOT NULL            -- records consumed in the window with a latency above max_latency
-        records_over_threshold_low BIGINT       -- of them, those that surely were: even their low bound is above; null: an earlier version measured
-        records_over_threshold_high BIGINT      -- at most so many were: records whose high bound is above or unknown; null: an earlier version measured
+        records_due BIGINT NOT NULL             -- records that were due in the window: max_latency after they were produced, read or not
+        records_late BIGINT NOT NULL            -- of these, records that the group had not committed by then
+        records_late_low BIGINT NOT NULL        -- its low bound
+        records_late_high BIGINT NOT NULL       -- its high bound
         rewound_from BIGINT                     -- offset reached before the last step back, until the group is past it again
         rewound_at TIMESTAMP                    -- last rewind, if it is not longer ago than a progress deadline
         rewinds BIGINT                          -- rewinds until then, each within a progress deadline of the one before
@@ -497,13 +498,13 @@ SLA_WINDOWS = Table(
         steady_partitions INT NOT NULL          -- partitions judged
         bootstrapping_partitions INT NOT NULL   -- partitions excluded
         unknown_partitions INT NOT NULL         -- partitions without data
-        records_consumed BIGINT NOT NULL        -- records consumed by the steady partitions
-        records_over_threshold BIGINT NOT NULL            -- of these, records above the threshold
+        records_due BIGINT NOT NULL             -- records of the steady partitions that were due in the window, read or not; of a chain: records that its last stage committed
+        records_late BIGINT NOT NULL            -- of these, records that were not read by then
         judged_verdict STRING                   -- the verdict before the window was excluded afterwards; null: it was not
         judged_reason STRING                    -- its reason
-        records_over_threshold_low BIGINT       -- its low bound; null: an earlier version measured
-        records_over_threshold_high BIGINT      -- its high bound; null: an earlier version measured
-        records_of_unknown_state BIGINT         -- records consumed by partitions of which nobody knows whether they were steady: in no other count; null: an earlier version judged
+        records_late_low BIGINT NOT NULL        -- low bound of records_late
+        records_late_high BIGINT NOT NULL       -- high bound of records_late
+        records_of_unknown_state BIGINT NOT NULL -- records of partitions whose steady state or position is unknown: in no other count
     """),
 )
 

@@ -117,7 +117,7 @@ def cost(sla: Sla, miss: Miss, windows: Sequence[SlaWindow], period: Attainment 
     if not bad:
         return ""
     lost = span(sum((w.window.end - w.window.start for w in bad), timedelta()) / timedelta(milliseconds=1))
-    late = sum(w.records_over_threshold for w in bad)
+    late = sum(w.records_late for w in bad)
     records = f" {plural(late, 'record')} {'was' if late == 1 else 'were'} late." if late else ""
     if period is None or not period.allowed:
         return f"{lost} of bad time.{records}"

@@ -101,8 +101,8 @@ def _state(sla: Sla, row: Mapping[str, Any], states: Mapping[datetime, Iterable[
         states.get(row["window_start"], ()),
         key=lambda state: (state["state"] != "contradictory", state["steady_whole_window"] is not False),
     )
-    over = {name: row[name] for name in row if name.startswith("records_over_threshold")}
+    late = {f"records_late{bound}": row[f"records_over_threshold{bound}"] for bound in ("", "_low", "_high")}
     own = {name: known[0][name] for name in ("state", "since", "reason", "steady_whole_window")} if known else {}
     if any(state["steady_whole_window"] is None for state in known):
         own["steady_whole_window"] = None
-    return _place(row) | {"sla": sla.name} | own | over
+    return _place(row) | {"sla": sla.name} | own | late | {"records_due": row["records_consumed"]}

@@ -69,7 +69,7 @@ def _before(ledger: Ledger, slas: Sequence[Sla], interval: Interval, widths: Seq
     sums = np.zeros((4, len(slas), 1), dtype=np.int64)
     for piece, width_ms in in_widths(interval, widths):
         for name, of in _read(ledger, list(place), width_ms, piece).items():
-            sums[:, place[name], 0] += (of.good_ms, of.bad_ms, of.records_consumed, of.records_over_threshold)
+            sums[:, place[name], 0] += (of.good_ms, of.bad_ms, of.records_due, of.records_late)
     return _counted(slas, sums)
 
 
@@ -78,24 +78,22 @@ def _grid(ledger: Ledger, slas: Sequence[Sla], interval: Interval, window_ms: in
     place = {sla.name: n for n, sla in enumerate(slas)}
     sums = np.zeros((4, len(slas), (interval.end - interval.start) // timedelta(milliseconds=window_ms)), np.int64)
     if rows := ledger.verdicts.counted_windows(list(place), interval, window_ms):
-        names, starts, bad, seconds, consumed, late = zip(*rows, strict=True)
+        names, starts, bad, seconds, due, late = zip(*rows, strict=True)
         at = np.array([place[name] for name in names]), np.array(starts, dtype=float).astype(np.int64)
         lengths = np.rint(np.array(seconds, dtype=float) * 1000).astype(np.int64)
         np.add.at(sums, (np.array(bad), *at), lengths)
-        for n, records in ((2, consumed), (3, late)):
+        for n, records in ((2, due), (3, late)):
             np.add.at(sums[n], at, np.array(records, dtype=np.int64))
     return _counted(slas, sums)
 
 
 def _counted(slas: Sequence[Sla], sums: Ints) -> Ints:
-    """Total and bad as each SLA's objective counts them, of good and bad time and of records consumed and late."""
-    good, bad, consumed, late = sums
+    """Total and bad as each SLA's objective counts them, of good and bad time and of records due and late."""
+    good, bad, due, late = sums
     counted = np.zeros((2, *good.shape), dtype=np.int64)
     for objective_of, kind in KINDS.items():
         mine = [n for n, sla in enumerate(slas) if sla.objective_of == objective_of]
-        found = kind.counted(
-            Sums(good[mine], bad[mine], records_consumed=consumed[mine], records_over_threshold=late[mine])
-        )
+        found = kind.counted(Sums(good[mine], bad[mine], records_due=due[mine], records_late=late[mine]))
         counted[:, mine] = found.total, found.bad
     return counted
 

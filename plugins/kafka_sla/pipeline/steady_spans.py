@@ -83,7 +83,7 @@ def micros(times: pa.ChunkedArray) -> Ints:
 
 
 def steady_rows(sla: str, rows: pa.Table, states: RowStates) -> pa.Table:
-    """Rows of `steady_state` beside those of `consumer_latency`. They count no records over a threshold."""
+    """Rows of `steady_state` beside those of `consumer_latency`. Their counts of due and late records are null."""
     steady = states.steady
     reasons = np.where(steady, 0, np.where(states.first_commit, 1, 2))
     columns: dict[str, Any] = {name: rows[name] for name in STEADY_STATE.names if name in rows.column_names}

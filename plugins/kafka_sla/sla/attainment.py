@@ -58,16 +58,16 @@ class Attainment:
 
     @property
     def records_attainment(self) -> float | None:
-        """Share of the records consumed in good and bad time within the threshold."""
+        """Share of the records due in good and bad time that were read by then."""
         return KINDS["records"].counted(self.sums).good_share
 
     @property
-    def records_consumed(self) -> int:
-        return self.sums.records_consumed
+    def records_due(self) -> int:
+        return self.sums.records_due
 
     @property
-    def records_over_threshold(self) -> int:
-        return self.sums.records_over_threshold
+    def records_late(self) -> int:
+        return self.sums.records_late
 
     @property
     def good_ms(self) -> int:

@@ -32,7 +32,7 @@ class Counted:
     def good_share_low(self) -> float | None:
         """If all that may have been bad was."""
         whole = self.total + self.doubtful
-        return (self.total - self.bad_high) / whole if whole else None
+        return max(self.total - self.bad_high, 0) / whole if whole else None
 
     @property
     def good_share_high(self) -> float | None:
@@ -68,22 +68,22 @@ class _Time:
 
 
 class _Records:
-    """Records consumed in good and bad time. Nobody knows how many a period will have, so its budget grows with them;
+    """Records due in good and bad time. Nobody knows how many a period will have, so its budget grows with them;
     those of unknown time may all have been late."""
 
     known_ahead = False
 
     def counted(self, sums: Sums) -> Counted:
         return Counted(
-            sums.records_consumed,
-            sums.records_over_threshold,
-            sums.records_over_threshold_low,
-            sums.records_over_threshold_high,
+            sums.records_due,
+            sums.records_late,
+            sums.records_late_low,
+            sums.records_late_high,
             sums.records_in_unknown_time,
         )
 
     def budget(self, objective: float, sums: Sums, length_ms: int) -> float:
-        return float(bad_share(objective) * sums.records_consumed)
+        return float(bad_share(objective) * sums.records_due)
 
 
 KINDS: Mapping[ObjectiveOf, Kind] = {"time": _Time(), "records": _Records()}

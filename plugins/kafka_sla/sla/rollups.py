@@ -27,13 +27,13 @@ class Sums:
     bad_ms: int = 0
     excluded_ms: int = 0
     unknown_ms: int = 0
-    records_consumed: int = 0
+    records_due: int = 0
     """In good and bad time, as the three counts below."""
-    records_over_threshold: int = 0
-    records_over_threshold_low: int = 0
-    records_over_threshold_high: int = 0
+    records_late: int = 0
+    records_late_low: int = 0
+    records_late_high: int = 0
     records_in_unknown_time: int = 0
-    """Consumed in windows with the verdict unknown, or by partitions of unknown state: each may have been late."""
+    """Due in windows with the verdict unknown, or of partitions of unknown state: each may have been late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,11 @@ class Rollup:
     bad_ms: int = 0
     excluded_ms: int = 0
     unknown_ms: int = 0
-    records_consumed: int = 0
+    records_due: int = 0
     """In good and bad time, as the three counts below."""
-    records_over_threshold: int = 0
-    records_over_threshold_low: int = 0
-    records_over_threshold_high: int = 0
+    records_late: int = 0
+    records_late_low: int = 0
+    records_late_high: int = 0
     records_in_unknown_time: int = 0
     worst_latency_ms: float | None = None
     worst_latency_low_ms: float | None = None
@@ -115,27 +115,20 @@ def sums_of(windows: Sequence[SlaWindow]) -> Sums:
         times["bad"],
         times["excluded"],
         times["unknown"],
-        _sum([w.records_consumed for w in counted]) or 0,
-        _sum([w.records_over_threshold for w in counted]) or 0,
-        _sum([w.records_over_threshold_low for w in counted]) or 0,
-        _sum([_at_most_late(w) for w in counted]) or 0,
+        _sum([w.records_due for w in counted]) or 0,
+        _sum([w.records_late for w in counted]) or 0,
+        _sum([w.records_late_low for w in counted]) or 0,
+        _sum([w.records_late_high for w in counted]) or 0,
         _sum([_in_doubt(w) for w in windows]) or 0,
     )
-
-
-def _at_most_late(window: SlaWindow) -> int:
-    """Of a window of a version that kept no bounds: none where it certainly was good, else all."""
-    if window.records_over_threshold_high is not None:
-        return window.records_over_threshold_high
-    return 0 if window.verdict == "good" and window.is_certain else window.records_consumed
 
 
 def _in_doubt(window: SlaWindow) -> int:
     """Records that are counted nowhere and may have been late."""
     if window.verdict == "excluded":
         return 0
-    of_unknown_state = window.records_of_unknown_state or 0
-    return of_unknown_state + window.records_consumed if window.verdict == "unknown" else of_unknown_state
+    due = window.records_due if window.verdict == "unknown" else 0
+    return window.records_of_unknown_state + due
 
 
 def added(parts: Iterable[Sums]) -> Sums:

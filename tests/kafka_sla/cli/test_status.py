@@ -84,7 +84,7 @@ def test_status_shows_attainment_up_to_the_newest_published_time(ledger: Ledger)
     judged(
         ledger,
         *[
-            window(m, "bad" if m in (3, 4) else "good", records_consumed=100, records_over_threshold=50 * (m in (3, 4)))
+            window(m, "bad" if m in (3, 4) else "good", records_due=100, records_late=50 * (m in (3, 4)))
             for m in range(10)
         ],
     )

@@ -32,7 +32,7 @@ WIDTHS = (60_000, SLOT_MS, HOUR_MS, DAY_MS)
 
 
 def judged(ledger: Ledger, lake: Lake, verdicts: str = "gggbbbbgggguubbbgggg") -> None:
-    counted = [replace(w, records_consumed=100, records_over_threshold=7) for w in windows("10:00", verdicts)]
+    counted = [replace(w, records_due=100, records_late=7) for w in windows("10:00", verdicts)]
     ledger.verdicts.replace(SLA, HOUR, counted)
     sum_up(SLA, lake, ledger, HOUR, 60_000)
 
@@ -81,7 +81,7 @@ def test_excluded_time_leaves_attainment_and_comes_back_byte_for_byte(ledger: Le
 
     during = ledger.verdicts.sums(SLA, HOUR)
     assert (sums.bad_ms, during.bad_ms, during.excluded_ms) == (7 * 60_000, 4 * 60_000, 4 * 60_000)
-    assert (sums.records_over_threshold - during.records_over_threshold) == 4 * 7
+    assert (sums.records_late - during.records_late) == 4 * 7
     assert_sums_agree(ledger)
     (window,) = ledger.verdicts.windows(SLA, span("10:03", "10:04"))
     assert (window.verdict, window.reason) == ("excluded", "excluded afterwards by ada: load test")

@@ -50,7 +50,7 @@ def windows(sla: Sla, span: Interval, lots: random.Random) -> list[SlaWindow]:
             lots.choice(("good", "bad", "bad", "unknown", "excluded", "missing")),
         )
         some, starts = starts[:length], starts[length:]
-        latency, old = lots.uniform(0, 60_000), lots.random() < 0.2
+        latency = lots.uniform(0, 60_000)
         for window in some if verdict != "missing" else ():
             found.append(
                 SlaWindow(
@@ -61,10 +61,10 @@ def windows(sla: Sla, span: Interval, lots: random.Random) -> list[SlaWindow]:
                     "" if verdict in ("good", "bad") else f"no data for group {sla.name!r}",
                     latency if verdict == "bad" else None,
                     latency - 10_000 if verdict == "unknown" and latency > 30_000 else None,
-                    records_consumed=lots.randint(0, 10**12),
-                    records_over_threshold=lots.randint(0, 10),
-                    records_over_threshold_low=None if old else 0,
-                    records_over_threshold_high=None if old else 10,
+                    records_due=lots.randint(0, 10**12),
+                    records_late=lots.randint(0, 10),
+                    records_late_low=0,
+                    records_late_high=10,
                     **({"worst_group": "g", "worst_topic": "t", "worst_partition": 7} if verdict == "bad" else {}),
                     max_latency_ms=lots.choice((30_000, 30_000, 30_000, 5_000)),
                 )

@@ -59,18 +59,6 @@ def put(ledger: Ledger, start: str, end: str, verdicts: str) -> MissChange:
     return ledger.verdicts.replace(SLA, span(start, end), windows(start, verdicts), explain)
 
 
-def test_windows_of_a_version_without_bounds_of_late_records_have_the_widest(ledger: Ledger) -> None:
-    certain, doubtful, bad = windows("10:00", "ggb")
-    found = [
-        replace(w, records_consumed=10, records_over_threshold=1)
-        for w in (replace(certain, is_certain=True), doubtful, bad)
-    ]
-    ledger.verdicts.replace(SLA, span("10:00", "10:03"), found, explain)
-    sums = ledger.verdicts.sums(SLA, span("10:00", "10:03"))
-    assert (sums.records_over_threshold_low, sums.records_over_threshold_high) == (0, 20)
-    assert sums == sums_of(found)
-
-
 def spans(misses: Sequence[Miss]) -> list[tuple[str, str | None]]:
     return [(f"{m.start:%H:%M}", f"{m.end:%H:%M}" if m.end else None) for m in misses]
 
@@ -97,8 +85,8 @@ def test_what_is_read_at_one_moment_knows_nothing_of_what_is_written_meanwhile(l
 
 
 def test_the_database_adds_judged_time_up(ledger: Ledger) -> None:
-    late = {"records_over_threshold": 3, "records_over_threshold_low": 1, "records_over_threshold_high": 7}
-    found = [replace(w, records_consumed=10, **late) for w in windows("10:00", "gggbbeuu")]
+    late = {"records_late": 3, "records_late_low": 1, "records_late_high": 7}
+    found = [replace(w, records_due=10, **late) for w in windows("10:00", "gggbbeuu")]
     found[3:7] = [replace(w, records_of_unknown_state=100) for w in found[3:7]]
     ledger.verdicts.replace(SLA, span("10:00", "10:08"), found, explain)
     minute = 60_000

@@ -106,7 +106,7 @@ def _window(minute: int, **where: Any) -> SlaWindow:
         worst * 1.05,
         **place,
         steady_partitions=6,
-        records_consumed=3_000,
-        records_over_threshold=900 if late else 0,
+        records_due=3_000,
+        records_late=900 if late else 0,
         max_latency_ms=30_000,
     )

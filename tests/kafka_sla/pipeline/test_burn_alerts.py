@@ -14,6 +14,7 @@ from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice
+from kafka_sla.model.arrow_schemas import arrow_rows
 from kafka_sla.model.entities import (
     BurnPair,
     Cluster,
@@ -26,12 +27,15 @@ from kafka_sla.model.entities import (
     Verdict,
     floor_time,
 )
+from kafka_sla.model.tables import CONSUMER_LATENCY, STEADY_STATE
 from kafka_sla.pipeline import steps
 from kafka_sla.pipeline.burn_alerts import judge_burns
 from kafka_sla.pipeline.channels import Audience
 from kafka_sla.pipeline.judged_time import judged_time, lookbacks
 from kafka_sla.pipeline.news import queue_burns
+from kafka_sla.sla.attainment import attainment_of
 from kafka_sla.sla.burn import Burn
+from kafka_sla.sla.evaluate import judge
 from kafka_sla.sla.exclusion_request import exclusion_request
 from kafka_sla.sla.rollups import HOUR_MS, RecordStats, judged
 from tests.kafka_sla.loads import at
@@ -64,17 +68,22 @@ def put(ledger: Ledger, start: datetime, letters: str, sla: Sla = SLA) -> Interv
             True,
             "",
             max_latency_ms=30_000,
-            records_consumed=100,
-            records_over_threshold=60 if letter == "b" else 0,
+            records_due=100,
+            records_late=60 if letter == "b" else 0,
         )
         for w, letter in zip(interval.windows(60_000), letters, strict=True)
     ]
+    put_windows(ledger, interval, windows, sla)
+    return interval
+
+
+def put_windows(ledger: Ledger, interval: Interval, windows: Sequence[SlaWindow], sla: Sla) -> None:
+    """Store verdicts, add them up as a run does, and judge what burns."""
     ledger.verdicts.replace(sla, interval, windows, lambda *_: [])
     for hour in Interval(floor_time(interval.start, HOUR_MS), interval.end).windows(HOUR_MS):
         kept = ledger.verdicts.windows(sla, hour)
         ledger.rollups.replace(sla.name, hour, [judged(w.window, [w], RecordStats()) for w in kept], 60_000)
     judge_burns(ledger, [sla], interval, 60_000)
-    return interval
 
 
 def spans(ledger: Ledger) -> list[tuple[str, str | None]]:
@@ -103,6 +112,39 @@ def runs(letters: str) -> Iterator[tuple[int, str]]:
     return ((n, letters[n:m]) for n, m in pairwise([0, 60, 65, 70, 75, 80, len(letters)]))
 
 
+def judged_outage(start: datetime, sla: Sla) -> tuple[SlaWindow, ...]:
+    """An hour in which all 600 records a minute are read in time, then ten minutes in which none is."""
+    latency, states = [], []
+    for number, window in enumerate(Interval(start, start + 70 * MINUTE).windows(60_000)):
+        down = number >= 60
+        key = {"cluster": "a", "group": "pay", "topic": "orders", "partition": 0}
+        key |= {"window_start": window.start, "window_end": window.end}
+        age = 60_000.0 * (number - 58) if down else 1_000.0
+        latency.append(
+            key
+            | dict.fromkeys(("backlog_age_max_ms", "backlog_age_max_low_ms", "backlog_age_max_high_ms"), age)
+            | {"records_consumed": 0 if down else 600, "negative_latency_records": 0, "unknown_latency_records": 0}
+        )
+        late = dict.fromkeys(("records_late", "records_late_low", "records_late_high"), 600 if down else 0)
+        state = {"sla": sla.name, "state": "steady", "since": start, "reason": "caught_up", "steady_whole_window": True}
+        states.append(key | state | late | {"records_due": 600})
+    tables = arrow_rows(CONSUMER_LATENCY, latency), arrow_rows(STEADY_STATE, states)
+    return judge(sla, Interval(start, start + 70 * MINUTE), 60_000, *tables)
+
+
+def test_an_outage_burns_the_budget_of_records_at_once_though_it_reads_none(ledger: Ledger) -> None:
+    sla = replace(SLA, objective_of="records", burn_pairs=(replace(PAGE, min_bad=10),))
+    windows = judged_outage(at("9:00"), sla)
+    put_windows(ledger, Interval(at("9:00"), at("10:10")), windows, sla)
+
+    assert [w.verdict for w in windows[58:62]] == ["good", "good", "bad", "bad"]
+    assert spans(ledger) == [("10:01", None)]
+    day = Interval(at("0:00"), at("24:00"))
+    attainment = attainment_of(sla, day, at("10:10"), judged_time(ledger, ["payments"], day)["payments"])
+    assert attainment.attainment == 60 / 70
+    assert (attainment.budget, round(attainment.left)) == ("exhausted", 42 - 6_000)
+
+
 STORY = 60 * "g" + 3 * "g" + 9 * "b" + 28 * "g"
 
 
@@ -121,9 +163,7 @@ def test_what_a_run_reads_of_long_times_is_what_their_windows_say(ledger: Ledger
             span = Interval(window.end - timedelta(milliseconds=length), window.end)
             sums = ledger.verdicts.sums("payments", span)
             expected = (
-                (sums.records_consumed, sums.records_over_threshold)
-                if of == "records"
-                else (sums.good_ms + sums.bad_ms, sums.bad_ms)
+                (sums.records_due, sums.records_late) if of == "records" else (sums.good_ms + sums.bad_ms, sums.bad_ms)
             )
             assert (int(found[length].total[n]), int(found[length].bad[n])) == expected
             assert judged_time(ledger, ["payments"], span)["payments"] == sums

@@ -30,7 +30,7 @@ def test_the_bounds_decide_each_window(chained: Chained) -> None:
     assert found == [*[well] * 5, ("unknown", False), ("excluded", False), *[well] * 3, *[late] * 10]
     assert chained.verdicts[5].reason == f"the chain: {UNKNOWN}"
     assert chained.verdicts[6].reason == "bootstrapping: at least one group of the chain"
-    assert {(w.records_consumed, w.records_over_threshold) for w in chained.verdicts[10:]} == {(60, 60)}
+    assert {(w.records_due, w.records_late) for w in chained.verdicts[10:]} == {(60, 60)}
 
 
 def test_the_miss_names_the_stage_that_was_late_and_where(chained: Chained) -> None:

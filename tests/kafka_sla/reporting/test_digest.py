@@ -223,7 +223,7 @@ def test_the_budget_is_that_of_the_period_that_ran_in_the_digest_s_time(ledger: 
 
 def test_a_digest_says_of_which_rolling_days_and_how_many_records_a_budget_is(ledger: Ledger) -> None:
     sla = promise(objective=0.99, objective_of="records", period="28d")
-    judged(ledger, sla, as_if=lambda w: replace(w, records_consumed=1_000, records_over_threshold_high=500))
+    judged(ledger, sla, as_if=lambda w: replace(w, records_due=1_000, records_late_high=500))
     period = period_of(weekly(), START)
 
     told = tell(ledger, weekly(), [sla], period)

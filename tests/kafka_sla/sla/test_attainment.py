@@ -115,13 +115,13 @@ def test_at_the_end_of_a_period_exactly_the_objective_is_enough(bad_hours: int, 
 
 
 def test_what_counts_time_has_no_budget_of_records_and_the_other_way_round() -> None:
-    windows = hours("bggg", records_consumed=100, records_over_threshold=3)
+    windows = hours("bggg", records_due=100, records_late=3)
     time, records = (attainment(promise(objective_of=of), windows, START + 4 * HOUR) for of in ("time", "records"))
 
     assert (time.budget_records, time.budget_left_records) == (None, None)
     assert (records.budget_ms, records.budget_left_ms) == (None, None)
     assert (round(records.budget_records or 0, 9), round(records.budget_left_records or 0, 9)) == (40.0, 28.0)
-    assert (records.records_consumed, records.records_over_threshold) == (400, 12)
+    assert (records.records_due, records.records_late) == (400, 12)
     assert (records.time_attainment, records.records_attainment) == (0.75, 0.97)
 
 
@@ -145,8 +145,8 @@ def test_without_any_known_time_nothing_is_claimed() -> None:
 
 def test_attainment_in_records_leaves_out_excluded_and_unknown_time() -> None:
     windows = [
-        *hours("gb", records_consumed=100, records_over_threshold=10),
-        *hours("eu", START + 2 * HOUR, records_consumed=100, records_over_threshold=100),
+        *hours("gb", records_due=100, records_late=10),
+        *hours("eu", START + 2 * HOUR, records_due=100, records_late=100),
     ]
 
     assert attainment(promise(), windows, START + 4 * HOUR).records_attainment == 0.9

@@ -29,7 +29,10 @@ def state(clock: str, **more: Any) -> dict[str, Any]:
             "since": at("10:00") + timedelta(seconds=30),
             "reason": "first_commit",
             "steady_whole_window": False,
-            "records_over_threshold": 0,
+            "records_due": 0,
+            "records_late": 0,
+            "records_late_low": 0,
+            "records_late_high": 0,
         }
         | more
     )

@@ -87,9 +87,10 @@ def state(row: dict[str, Any], throughout: bool = True, **changes: Any) -> dict[
         **keys,
         **found,
         "steady_whole_window": throughout,
-        "records_over_threshold": 0,
-        "records_over_threshold_low": 0,
-        "records_over_threshold_high": 0,
+        "records_due": 100,
+        "records_late": 0,
+        "records_late_low": 0,
+        "records_late_high": 0,
         **changes,
     }
 
@@ -176,9 +177,9 @@ def test_a_window_within_the_threshold_is_good_and_says_what_was_worst_and_where
             "orders",
             7,
             steady_partitions=2,
-            records_consumed=200,
-            records_over_threshold_low=0,
-            records_over_threshold_high=0,
+            records_due=200,
+            records_late_low=0,
+            records_late_high=0,
             records_of_unknown_state=0,
             max_latency_ms=30_000,
         ),
@@ -267,14 +268,14 @@ def test_bootstrapping_partitions_cannot_make_a_window_bad() -> None:
     (found,) = judged(promise(), 1, rows, [state(rows[0]), state(rows[1], throughout=False)])
 
     counts = (found.steady_partitions, found.bootstrapping_partitions, found.unknown_partitions)
-    assert (found.verdict, counts, found.records_consumed) == ("good", (1, 1, 0), 100)
+    assert (found.verdict, counts, found.records_due) == ("good", (1, 1, 0), 100)
 
 
 def test_a_window_with_nothing_but_bootstrapping_partitions_is_excluded() -> None:
     (found,) = judged(promise(), 1, [late()], [state(late(), throughout=False, state="bootstrapping")])
 
     assert (found.verdict, found.reason, found.is_certain) == ("excluded", "bootstrapping: the only partition", False)
-    assert (found.records_over_threshold_low, found.records_over_threshold_high) == (0, 0)
+    assert (found.records_late_low, found.records_late_high) == (0, 0)
 
 
 def test_the_worst_partition_is_a_steady_one() -> None:
@@ -343,14 +344,41 @@ def test_a_row_whose_steady_state_is_missing_is_unknown_even_when_it_is_late() -
 
 
 def test_records_of_partitions_of_unknown_state_are_counted_apart_and_may_have_been_late() -> None:
-    known, other = latency(records_consumed=100), latency(partition=1, records_consumed=900)
+    known, other = latency(), latency(partition=1, records_consumed=900)
     (unknown,) = judged(promise(), 1, [known, other], [state(known)])
-    (bad,) = judged(promise(), 1, [late(records_consumed=100), other], [state(late(), records_over_threshold=1)])
+    (bad,) = judged(promise(), 1, [late(), other], [state(late(), records_late=1)])
     (good,) = judged(promise(), 1, [known, other])
 
-    figures = [(w.verdict, w.records_consumed, w.records_of_unknown_state) for w in (unknown, bad, good)]
-    assert figures == [("unknown", 100, 900), ("bad", 100, 900), ("good", 1000, 0)]
+    figures = [(w.verdict, w.records_due, w.records_of_unknown_state) for w in (unknown, bad, good)]
+    assert figures == [("unknown", 100, 900), ("bad", 100, 900), ("good", 200, 0)]
     assert [sums_of([w]).records_in_unknown_time for w in (unknown, bad, good)] == [1000, 900, 0]
+
+
+def test_records_due_on_a_partition_without_a_known_position_may_have_been_late() -> None:
+    rows = [late(), latency(partition=1, unknown_reason="the topic was created again")]
+    states = [state(rows[0], records_late=7), state(rows[1], records_due=40, records_late=40, records_late_high=40)]
+
+    (found,) = judged(promise(), 1, rows, states)
+
+    assert (found.records_due, found.records_late, found.records_of_unknown_state) == (100, 7, 40)
+
+
+def test_records_due_while_positions_contradict_each_other_may_have_been_late() -> None:
+    rows = [late(), latency(partition=1)]
+    states = [state(rows[0], records_late=7), state(rows[1], False, state="contradictory", records_due=40)]
+
+    (found,) = judged(promise(), 1, rows, states)
+
+    assert (found.records_due, found.records_late, found.records_of_unknown_state) == (100, 7, 40)
+
+
+def test_records_of_a_stopped_consumer_are_late_though_it_read_none() -> None:
+    stopped = late(records_consumed=0, records_latency_max_ms=None)
+    counts = {"records_due": 600, "records_late": 600, "records_late_low": 590, "records_late_high": 610}
+
+    (found,) = judged(promise(), 1, [stopped], [state(stopped, **counts)])
+
+    assert {name: getattr(found, name) for name in counts} == counts
 
 
 def test_a_bad_partition_outweighs_an_unknown_one() -> None:
@@ -509,28 +537,27 @@ def test_a_miss_tells_what_its_last_window_says_of_records_that_expire() -> None
     assert expiry(late_miss, run("bbg")) == ""
 
 
-def test_records_above_the_threshold_are_counted_over_steady_partitions_only() -> None:
+def test_late_records_are_counted_over_steady_partitions_only() -> None:
     rows = [late(), late(partition=1), late(partition=2)]
     states = [
-        state(rows[0], records_over_threshold=40),
-        state(rows[1], records_over_threshold=2),
-        state(rows[2], False, records_over_threshold=9),
+        state(rows[0], records_late=40),
+        state(rows[1], records_late=2),
+        state(rows[2], False, records_late=9),
     ]
 
     (found,) = judged(promise(), 1, rows, states)
 
-    assert (found.records_over_threshold, found.records_consumed) == (42, 200)
+    assert (found.records_late, found.records_due) == (42, 200)
 
 
-def test_bounds_of_late_records_are_added_up_and_the_widest_where_an_earlier_version_measured() -> None:
+def test_bounds_of_late_records_are_added_up() -> None:
     rows = [late(), late(partition=1), late(partition=2)]
-    known = {"records_over_threshold_low": 10, "records_over_threshold_high": 60}
-    unknown = dict.fromkeys(known)
-    states = [state(rows[0], **known), state(rows[1], **unknown), state(rows[2], False, **known)]
+    known = {"records_late_low": 10, "records_late_high": 60}
+    states = [state(rows[0], **known), state(rows[1], **known), state(rows[2], False, **known)]
 
     (found,) = judged(promise(), 1, rows, states)
 
-    assert (found.records_over_threshold_low, found.records_over_threshold_high) == (10, 160)
+    assert (found.records_late_low, found.records_late_high) == (20, 120)
 
 
 def test_rows_in_any_order_give_the_same_verdicts_and_of_equally_bad_partitions_the_first() -> None:
@@ -589,7 +616,7 @@ def test_slas_that_are_judged_together_get_the_verdicts_that_each_gets_alone(see
                 rows.append(row | dice.choice([{}, {}, {"unknown_reason": "no points"}]))
                 waiting.append(unread(row, dice.choice([None, 60, 7_200])))
                 states += [
-                    state(row, dice.random() < 0.8, sla=sla.name, records_over_threshold=dice.randrange(9))
+                    state(row, dice.random() < 0.8, sla=sla.name, records_late=dice.randrange(9))
                     for sla in slas
                     if dice.random() < 0.9
                 ]
@@ -661,7 +688,7 @@ def test_a_window_without_rows_names_the_first_partition_that_is_expected() -> N
         2,
     )
     assert found.reason == "2 of 2 partitions: pay orders-0: no data"
-    assert (found.records_consumed, found.records_over_threshold, found.records_over_threshold_high) == (0, 0, 0)
+    assert (found.records_due, found.records_late, found.records_late_high) == (0, 0, 0)
 
 
 def test_a_partition_that_is_expected_twice_and_has_no_row_is_one() -> None:

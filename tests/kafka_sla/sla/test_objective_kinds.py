@@ -59,7 +59,7 @@ def test_a_rolling_period_allows_bad_time_of_its_whole_length(
 
 @pytest.mark.parametrize(("objective", "allowed"), [(0.97, "109,897"), (0.9, "366,325"), (0.99, "36,632")])
 def test_of_3663253_requests_the_workbook_allows_as_many_bad_ones(objective: float, allowed: str) -> None:
-    found = after(required(objective, "28d", "records"), of_days=28, records_consumed=3_663_253)
+    found = after(required(objective, "28d", "records"), of_days=28, records_due=3_663_253)
 
     assert budget(found) == f"{allowed} records"
 
@@ -69,10 +69,10 @@ def test_of_the_workbooks_service_3557865_good_requests_meet_97_percent() -> Non
     found = after(
         required(0.97, "28d", "records"),
         of_days=28,
-        records_consumed=3_663_253,
-        records_over_threshold=bad,
-        records_over_threshold_low=bad,
-        records_over_threshold_high=bad,
+        records_due=3_663_253,
+        records_late=bad,
+        records_late_low=bad,
+        records_late_high=bad,
     )
 
     assert round(found.attainment or 0, 5) == 0.97123
@@ -106,7 +106,7 @@ def test_a_hundred_percent_of_errors_burn_99_9_percent_at_a_rate_of_1000() -> No
 def test_as_in_slo_generator_the_burn_rate_is_the_error_share_over_the_allowed_one(
     good: int, bad: int, objective: float, burned: float
 ) -> None:
-    found = after(required(objective, "7d", "records"), records_consumed=good + bad, records_over_threshold=bad)
+    found = after(required(objective, "7d", "records"), records_due=good + bad, records_late=bad)
 
     assert found.burn_rate == pytest.approx(burned)
 
@@ -129,10 +129,10 @@ def test_an_objective_in_records_is_met_by_all_bounds_by_none_or_undecided(
 ) -> None:
     found = after(
         required(0.99, "7d", "records"),
-        records_consumed=10_000,
-        records_over_threshold=late,
-        records_over_threshold_low=low,
-        records_over_threshold_high=high,
+        records_due=10_000,
+        records_late=late,
+        records_late_low=low,
+        records_late_high=high,
         records_in_unknown_time=unknown,
     )
 
@@ -140,9 +140,15 @@ def test_an_objective_in_records_is_met_by_all_bounds_by_none_or_undecided(
     assert (found.attainment_low or 0) <= (found.attainment or 0) <= (found.attainment_high or 0)
 
 
+def test_the_share_of_records_in_time_is_never_below_nothing() -> None:
+    found = after(required(0.99, "7d", "records"), records_due=600, records_late=600, records_late_high=800)
+
+    assert (found.attainment_low, found.attainment) == (0, 0)
+
+
 def test_a_calendar_period_of_records_is_open_until_its_end_since_more_records_may_come() -> None:
     sla = required(0.99, "month", "records")
-    found = after(sla, records_consumed=1_000, records_over_threshold=11)
+    found = after(sla, records_due=1_000, records_late=11)
 
     assert (found.decision, found.met, found.budget, budget_left(found)) == ("running", None, "exhausted", "−1 record")
 

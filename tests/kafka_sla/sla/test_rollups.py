@@ -92,25 +92,13 @@ def test_an_interval_without_a_whole_span_is_in_pieces_of_the_next_width() -> No
 
 
 def test_time_adds_up_by_verdict_and_records_only_in_good_and_bad_time() -> None:
-    counts = {"records_consumed": 10, "records_over_threshold": 3}
-    bounds = {"records_over_threshold_low": 2, "records_over_threshold_high": 5}
+    counts = {"records_due": 10, "records_late": 3}
+    bounds = {"records_late_low": 2, "records_late_high": 5}
     verdicts: tuple[Verdict, ...] = ("good", "bad", "excluded", "unknown")
     windows = [window(n, verdict, **counts, **bounds) for n, verdict in enumerate(verdicts)]
 
     assert sums_of(windows) == Sums(60_000, 60_000, 60_000, 60_000, 20, 6, 4, 10, 10)
     assert sums_of([]) == Sums()
-
-
-@pytest.mark.parametrize(
-    ("verdict", "is_certain", "at_most"),
-    [("good", True, 0), ("good", False, 10), ("bad", True, 10), ("bad", False, 10)],
-)
-def test_where_no_bounds_were_kept_all_records_may_be_late_unless_the_window_was_good_for_certain(
-    verdict: Verdict, is_certain: bool, at_most: int
-) -> None:
-    found = sums_of([window(0, verdict, is_certain=is_certain, records_consumed=10, records_over_threshold=1)])
-
-    assert (found.records_over_threshold_low, found.records_over_threshold_high) == (0, at_most)
 
 
 def test_sums_are_added_and_taken_away_each_for_itself() -> None:
@@ -191,11 +179,11 @@ def test_parts_that_follow_each_other_are_one_and_keep_the_worst_of_each_partiti
 
 def test_nothing_that_is_known_is_none_and_counts_end_at_the_greatest_number_of_the_store() -> None:
     assert merged(HOUR, []) == Rollup(HOUR)
-    full = Rollup(HOUR, records_consumed=MOST, measured=RecordStats(MOST, MOST, {1: MOST}))
+    full = Rollup(HOUR, records_due=MOST, measured=RecordStats(MOST, MOST, {1: MOST}))
 
     found = merged(HOUR, [full, full])
 
-    assert (found.records_consumed, found.measured) == (MOST, RecordStats(MOST, MOST, {1: MOST}))
+    assert (found.records_due, found.measured) == (MOST, RecordStats(MOST, MOST, {1: MOST}))
 
 
 def test_histograms_and_cells_come_out_of_the_store_as_they_went_in() -> None:

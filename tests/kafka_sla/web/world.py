@@ -343,9 +343,10 @@ def _steady(flow: Flow, starts: Any, before_end: Any) -> dict[str, Any]:
         "since": _times(np.repeat(starts[:1], count)),
         "reason": ["caught_up"] * count,
         "steady_whole_window": [True] * count,
-        "records_over_threshold": late,
-        "records_over_threshold_low": late,
-        "records_over_threshold_high": late + consumed // 1000,
+        "records_due": consumed,
+        "records_late": late,
+        "records_late_low": late,
+        "records_late_high": np.minimum(late + consumed // 1000, consumed),
     }
 
 

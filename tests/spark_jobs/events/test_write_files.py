@@ -26,9 +26,10 @@ STATE = {
     "since": at(0),
     "reason": "caught_up",
     "steady_whole_window": True,
-    "records_over_threshold": 0,
-    "records_over_threshold_low": 0,
-    "records_over_threshold_high": 0,
+    "records_due": 0,
+    "records_late": 0,
+    "records_late_low": 0,
+    "records_late_high": 0,
 }
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 
 from kafka_sla.model.tables import LATENCY_BUCKET_GAMMA
-from kafka_sla.spark_jobs.numeric.histogram import bucket_of, count_over, edge_of, histograms
+from kafka_sla.spark_jobs.numeric.histogram import bucket_of, edge_of, histograms
 
 
 def _latencies(first: float, last: float, records: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -28,18 +26,6 @@ def test_the_middle_of_a_bucket_is_within_one_percent_of_its_values() -> None:
     edges = edge_of(np.arange(1, 1200))
     middle = 2 * edges / (LATENCY_BUCKET_GAMMA + 1)
     assert np.max(np.abs(middle / edges - 1)) <= 0.01
-
-
-def test_counts_over_a_threshold_equal_counting_each_record() -> None:
-    luck = random.Random(5)
-    for _ in range(300):
-        first = luck.choice([0.0, 1.0, luck.uniform(0, 5000)])
-        last, records = luck.choice([first, luck.uniform(0, first)]), luck.randrange(1, 50)
-        last = first if records == 1 else last
-        threshold = luck.choice([0.0, first, last, luck.uniform(0, 5000)])
-        counted = count_over(*(np.array([x]) for x in (threshold, first, last)), np.array([records]))
-        near = np.abs(_latencies(first, last, records) - threshold) < 1e-9
-        assert abs(int(counted[0]) - int((_latencies(first, last, records) > threshold).sum())) <= int(near.sum())
 
 
 def test_merged_histograms_hold_every_record_of_their_row_once() -> None:

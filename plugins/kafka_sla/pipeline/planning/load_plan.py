@@ -71,7 +71,8 @@ def job_for(settings: Settings, lake: Lake, ledger: Ledger, interval: Interval, 
         new = [sla for sla in slas if sla.cluster == name and sla.name in unknown]
         anew = topics_of(new, lake, name, carried, interval, settings.window_ms) if carried else ()
         replays.append(Replay(measured_cluster(settings.cluster(name)), carried, anew=anew))
-        since.append(_since(lake, name, carried, interval, settings.window_ms))
+        thresholds = [sla.max_latency_ms for sla in slas if sla.cluster == name]
+        since.append(_since(lake, name, carried, interval, settings.window_ms, max(thresholds, default=0)))
     start = None if None in since else min(t for t in (*since, _chained_since(slas, interval)) if t)
     load_id = uuid.uuid4().hex
     facts = _facts(lake, start, replays, slas, interval)
@@ -206,21 +207,24 @@ def _is_whole(lake: Lake, carried: Carried) -> bool:
     return True
 
 
-def _since(lake: Lake, cluster: str, carried: Carried | None, interval: Interval, window_ms: int) -> datetime | None:
+def _since(
+    lake: Lake, cluster: str, carried: Carried | None, interval: Interval, window_ms: int, longest_threshold_ms: int
+) -> datetime | None:
     """From when on the points of a cluster are read; None: from the beginning."""
     if carried is None:
         return None
-    oldest = _oldest_needed(lake, cluster, carried, window_ms)
+    oldest = _oldest_needed(lake, cluster, carried, window_ms, longest_threshold_ms)
     return read_since(lake, cluster, carried, interval, window_ms, oldest)
 
 
-def _oldest_needed(lake: Lake, cluster: str, carried: Carried, window_ms: int) -> datetime:
-    """Produced time of the oldest record that a group had not read at the carry-over, less a margin."""
+def _oldest_needed(lake: Lake, cluster: str, carried: Carried, window_ms: int, longest_threshold_ms: int) -> datetime:
+    """Produced time of the oldest record that a group had not read at the carry-over, or that becomes due after it,
+    less a margin."""
     window = Interval(carried.at - timedelta(milliseconds=window_ms), carried.at)
     bounds = ["backlog_age_high_ms", "backlog_age_low_ms"]
     rows = lake.published(CONSUMER_LATENCY.name, window, [cluster], bounds)
     ages = pc.coalesce(rows["backlog_age_high_ms"], rows["backlog_age_low_ms"])
-    oldest = pc.max(ages).as_py() or 0.0
+    oldest = max(pc.max(ages).as_py() or 0.0, longest_threshold_ms)
     return carried.at - timedelta(milliseconds=oldest) - _MARGIN
 
 

@@ -51,12 +51,13 @@ class WindowFigures(NamedTuple):
     expiring_group: str | None
     expiring_topic: str | None
     expiring_partition: int | None
-    records_consumed: int
-    records_over_threshold: int
-    records_over_threshold_low: int
-    records_over_threshold_high: int
-    """Of rows without bounds, made by an earlier version, all records or none."""
+    records_due: int
+    """Of steady partitions whose position is known, as the three counts of late ones."""
+    records_late: int
+    records_late_low: int
+    records_late_high: int
     records_of_unknown_state: int
+    """Due on steady partitions whose position is not known, or consumed on partitions without a steady state."""
     unknown_because: str | None
     """Why the first unknown partition is unknown; None: none is."""
     unknown_group: str | None
@@ -136,6 +137,7 @@ def _numbered(slas: Sequence[Sla], names: Sequence[Names]) -> pa.Table:
             "expires_within": pa.array([sla.min_time_to_expiry_ms for sla in slas], pa.int64()),
             "allowed_lag": pa.array([sla.allowed_lag for sla in slas], pa.int64()),
             "when_uncertain": [sla.when_uncertain for sla in slas],
+            "is_chain": [bool(sla.chain) for sla in slas],
             "wanted_groups": pa.array([list(groups) for groups, _ in names], listed),
             "wanted_topics": pa.array([list(topics) for _, topics in names], listed),
         }
@@ -209,12 +211,12 @@ _JUDGED = f"""
     CREATE TEMP VIEW judged AS
     WITH latency AS (
         SELECT seen.* REPLACE ({_allowed("")}, {_allowed("low_")}, {_allowed("high_")}),
-            threshold, expires_within, when_uncertain,
+            threshold, expires_within, when_uncertain, is_chain,
             (sla_number, id) IN (SELECT (sla_number, id) FROM expected) AS named FROM seen JOIN slas USING (sla_number)
     ), state AS (
         SELECT sla_number, first_id + partition AS id, window_start AS start, steady_whole_window,
             state = 'contradictory' AS contradictory,
-            records_over_threshold, reason AS state_reason, records_over_threshold_low, records_over_threshold_high
+            records_due, records_late, records_late_low, records_late_high, reason AS state_reason
         FROM steady_rows JOIN slas USING (sla) JOIN pairs USING (sla_number, "group", topic)
         WHERE {_OURS}
     ), unread AS (
@@ -232,10 +234,10 @@ _JUDGED = f"""
             FROM latency)
     ), measured AS (
         SELECT id, sla_number, named, start, "group", topic, wanted_group, wanted_topic, partition, threshold,
-            when_uncertain, expires_within, records_consumed,
-            coalesce(records_over_threshold, 0) AS records_over_threshold,
-            records_over_threshold_low, records_over_threshold_high,
-            coalesce(steady_whole_window, false) AS steady, steady_whole_window IS NULL AS state_unknown,
+            when_uncertain, expires_within, records_consumed, unknown_reason IS NULL OR is_chain AS has_position,
+            records_due, records_late, records_late_low, records_late_high,
+            coalesce(steady_whole_window, false) AS steady,
+            steady_whole_window IS NULL OR coalesce(contradictory, false) AS state_unknown,
             expires_ms, expires_about_ms, latency_ms, low_ms, high_ms, surely_over, surely_within,
             CASE WHEN steady_whole_window IS NULL THEN coalesce(state_reason, 'no steady state')
                  WHEN contradictory THEN '{CONTRADICTORY}'
@@ -288,11 +290,12 @@ _SUMS = f"""
                 FILTER (steady AND latency_ms IS NOT NULL) AS worst,
             min({{in_ms: expires_ms, id: id, is_certain: coalesce(expires_about_ms < expires_within, false)}})
                 FILTER (expiring) AS expiring,
-            sum(records_consumed) FILTER (steady) AS records_consumed,
-            sum(records_over_threshold) FILTER (steady) AS records_over_threshold,
-            sum(coalesce(records_over_threshold_low, 0)) FILTER (steady) AS records_over_threshold_low,
-            sum(coalesce(records_over_threshold_high, records_consumed)) FILTER (steady) AS records_over_threshold_high,
-            sum(records_consumed) FILTER (state_unknown) AS records_of_unknown_state,
+            sum(records_due) FILTER (steady AND has_position) AS records_due,
+            sum(records_late) FILTER (steady AND has_position) AS records_late,
+            sum(records_late_low) FILTER (steady AND has_position) AS records_late_low,
+            sum(records_late_high) FILTER (steady AND has_position) AS records_late_high,
+            sum(coalesce(records_due, records_consumed)) FILTER (state_unknown OR steady AND NOT has_position)
+                AS records_of_unknown_state,
             min({{id: id, why: why}}) FILTER (NOT bad AND why IS NOT NULL) AS unknown,
             list(DISTINCT "group") FILTER (wanted_group) AS seen_groups,
             list(DISTINCT topic) FILTER (wanted_topic) AS seen_topics
@@ -305,10 +308,10 @@ _SUMS = f"""
     SELECT requested.partitions + coalesce(unrequested, 0) AS expected, coalesce(seen, 0) AS seen,
         coalesce(steady, 0) AS steady, coalesce(bootstrapping, 0) AS bootstrapping, coalesce(over, 0) AS over,
         coalesce(certain_over, 0) AS certain_over, coalesce(certain_within, 0) AS certain_within,
-        least(coalesce(records_consumed, 0), {MOST})::BIGINT AS records_consumed,
-        least(coalesce(records_over_threshold, 0), {MOST})::BIGINT AS records_over_threshold,
-        least(coalesce(records_over_threshold_low, 0), {MOST})::BIGINT AS records_over_threshold_low,
-        least(coalesce(records_over_threshold_high, 0), {MOST})::BIGINT AS records_over_threshold_high,
+        least(coalesce(records_due, 0), {MOST})::BIGINT AS records_due,
+        least(coalesce(records_late, 0), {MOST})::BIGINT AS records_late,
+        least(coalesce(records_late_low, 0), {MOST})::BIGINT AS records_late_low,
+        least(coalesce(records_late_high, 0), {MOST})::BIGINT AS records_late_high,
         least(coalesce(records_of_unknown_state, 0), {MOST})::BIGINT AS records_of_unknown_state,
         worst.latency_ms AS worst_ms, worst.low_ms AS worst_low_ms, worst.high_ms AS worst_high_ms,
         w."group" AS worst_group, w.topic AS worst_topic, {_partition("-worst.id")} AS worst_partition,

@@ -61,8 +61,11 @@ def test_truth_is_written_in_small_letters() -> None:
         "steady_partitions",
         "bootstrapping_partitions",
         "unknown_partitions",
-        "records_consumed",
-        "records_over_threshold",
+        "records_due",
+        "records_late",
+        "records_late_low",
+        "records_late_high",
+        "records_of_unknown_state",
     )
     table = arrow_rows(SLA_WINDOWS, [{**window, "max_latency_ms": 1, **dict.fromkeys(counts, 0)}])
     assert ",good,true," in text(table, "csv")

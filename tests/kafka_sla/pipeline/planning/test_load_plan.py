@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kafka_sla.config.settings import Settings, load_settings
@@ -18,7 +20,7 @@ from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, LOG_OFFS
 from kafka_sla.parquet_files import parquet_file
 from kafka_sla.pipeline import steps
 from kafka_sla.spark.job_spec import Carried, Job, read_job
-from tests.kafka_sla.loads import MINUTE, at, load, span
+from tests.kafka_sla.loads import MINUTE, at, load, points, span
 
 
 def measured_again(tmp_path: Path, store: Store, start: str, end: str) -> Job:
@@ -118,3 +120,23 @@ def test_a_job_is_as_large_as_it_has_rows_however_small_they_are(tmp_path: Path,
     until_five_past = measured_again(tmp_path, store, "10:00", "10:05")  # and again from 9:50 on, for facts came since
     assert (until_five_past.facts, until_five_past.input_rows) == (job.facts, job.input_rows)
     assert 14 * 60 < until_five_past.measured_rows - carried.measured_rows < 16 * 60, "of the file those of this time"
+
+
+@pytest.mark.parametrize(("max_latency", "read"), [("1m", ["13:50", "14:01"]), ("1h", ["13:10", "13:50", "14:01"])])
+def test_log_ends_are_read_from_when_records_were_produced_that_become_due(
+    max_latency: str, read: list[str], tmp_path: Path, store: Store, lake: Lake, ledger: Ledger
+) -> None:
+    config = tmp_path / "kafka_sla.yml"
+    config.write_text(
+        f"clusters: {{a: {{}}}}\nslas:\n  - {{name: orders, group: payments, max_latency: {max_latency}}}\n"
+    )
+    prepare = partial(steps.prepare, load_settings(config), store, span("14:00", "14:05"), ["a"])
+    prepare()  # the rules are known from then on
+    load(lake, ledger, "before", span("13:55", "14:00"), backlog_age_high_ms=0.0, records_lag=0, committed_offset=840)
+    for clock in ("11:00", "13:10", "13:50", "14:01"):
+        lake.append_facts(LOG_OFFSETS, points(clock))
+
+    files = read_job(prepare()).facts[LOG_OFFSETS.name]
+
+    clocks = sorted(f"{row['at']:%H:%M}" for path in files for row in pq.read_table(path).to_pylist())
+    assert clocks == read

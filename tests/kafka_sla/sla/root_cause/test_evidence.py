@@ -90,7 +90,10 @@ def flow(
                 "since": START,
                 "reason": "caught_up",
                 "steady_whole_window": throughout,
-                "records_over_threshold": 0,
+                "records_due": 0,
+                "records_late": 0,
+                "records_late_low": 0,
+                "records_late_high": 0,
             }
         )
     return rows, states
