@@ -73,6 +73,7 @@ class Timeline:
         incarnations = find_incarnations(points, changes, has_same_id)
         run = points.partition + np.searchsorted(incarnations.first_point, np.arange(len(points.at)), side="right")
         trusted = trust_claims(points, run)
+        self.truncations = incarnations.truncations
         self.append_delays, self.stamped_ahead = trusted.append_delays, trusted.stamped_ahead
         points, run = points.take(trusted.index), run[trusted.index]
         at, offset, log_start = points.at, points.offset, points.log_start
