@@ -64,6 +64,7 @@ def measure(chunk: Chunk, step: Steps, parts: Segments, grid: GridRows, end: End
         "polled_only": pa.array(chunk.polled[grid.last]),
         "append_delay_ms": _known_skew(chunk.timeline.append_delays, chunk, grid),
         "stamped_ahead_ms": _known_skew(chunk.timeline.stamped_ahead, chunk, grid),
+        "truncated_records": _truncated_records(chunk, grid),
         "method": _method(row, parts, total),
         "unknown_reason": _reasons(end),
     }
@@ -229,6 +230,16 @@ def _method(row: Ints, parts: Segments, total: int) -> pa.Array:
     worst = np.full(total, NONE)
     np.maximum.at(worst, row, parts.method)
     return pa.array(METHODS).take(pa.array(worst, mask=worst == NONE))
+
+
+def _truncated_records(chunk: Chunk, grid: GridRows) -> pa.Array:
+    """Records that were lost at the end of each row's log in its window, as far as polls show; null without any."""
+    lost, partition = chunk.timeline.truncations, chunk.gp_partition[grid.gp]
+    result = np.full(len(partition), NONE)
+    for place, at, records in zip(lost.partition, lost.at, lost.until - lost.offset, strict=True):
+        inside = (partition == place) & (grid.start < at) & (at <= grid.end)
+        result[inside] = np.maximum(result[inside], records)
+    return _offsets(result, result != NONE)
 
 
 def _known_skew(skews: Skews, chunk: Chunk, grid: GridRows) -> pa.Array:

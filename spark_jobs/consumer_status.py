@@ -55,6 +55,8 @@ def measure(chunk: Chunk, scope: JobSpan, rules: Mapping[str, StatusRules]) -> p
         _ints([r.allowed_lag for r in own])[gp],
         np.array([r.min_complete for r in own], dtype=np.float64)[gp],
     )
+    outdated = ends.is_outdated(chunk.gp_partition[gp], end, scope.window, row.position, row.last)
+    row.lag = np.where(outdated, NONE, row.lag)
     status, reason = _judged(row)
     lists = pa.array(np.append(0, np.cumsum(evaluated.count)).astype(np.int32))
     columns: dict[str, Any] = {

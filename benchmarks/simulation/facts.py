@@ -131,6 +131,7 @@ def _looked_up(world: World, plan: Plan, run: Run) -> tuple[list[Row], list[Row]
         _tracks(world, plan, run, broker),
         lambda _: None,
         contents,
+        lambda: run.asked,
     )
     points = list(fact_rows.produced(produced_points(looking, run.start, run.end)))
     return points, list(fact_rows.ranges(looking.ranges))

@@ -153,7 +153,8 @@ def _unseen(world: World, plan: Plan, partition: Partition) -> int:
 
 def _unsigned(world: World, plan: Plan, reader: Reader) -> int:
     """Until when a reader stands where the incarnation before, as far as it was polled or read, had records as well, if
-    nothing shows that its topic was created again: no polled log end that fell far enough, and no other topic id."""
+    nothing shows that its topic was created again: no polled log end that fell far enough, and no other topic id.
+    Times of records show nothing."""
     asked = [run.asked for run in plan.runs if run.live]
     polls = sorted({*plan.points, *asked, *(edges(world) if plan.exact else ())})
     until = 0
@@ -167,6 +168,7 @@ def _unsigned(world: World, plan: Plan, reader: Reader) -> int:
             continue
         if any(at < a.died for at in asked) and any(at >= b.born for at in asked):
             continue
+        end = max(end, len(a.appended)) if plan.exact else end
         passed = (c.at for c in reader.commits if c.life == number and c.offset is not None and c.offset >= end)
         until = max(until, next(passed, NEVER))
     return until

@@ -18,3 +18,5 @@ CLOCK_TOLERANCE_US = 10_000_000
 """Clocks of hosts differ, and a poll takes a while: instants that are closer than this may be in either order."""
 EARLIEST_STAMP_US = 10**15
 """Timestamps before September 2001 are 0, -1, or seconds taken for milliseconds, and never times of records."""
+MARKERS = 100
+"""Log ends are those of records: a group may have passed so many markers of transactions behind them."""

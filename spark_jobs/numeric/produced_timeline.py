@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from kafka_sla.spark.job_spec import NEXT_POLL_US
-from kafka_sla.spark_jobs.numeric.arrays import CLOCK_TOLERANCE_US, FAR, NONE, Bools, Floats, Ints
+from kafka_sla.spark_jobs.numeric.arrays import CLOCK_TOLERANCE_US, FAR, MARKERS, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.claims import trust_claims
 from kafka_sla.spark_jobs.numeric.offset_ranges import RangeRows, Ranges
 from kafka_sla.spark_jobs.numeric.scans import begins, extent, once_a_run
@@ -29,8 +29,6 @@ from kafka_sla.spark_jobs.numeric.topic_incarnations import (
 
 RECORD, BRACKETED, OBSERVED, INTERPOLATED, EXTRAPOLATED = range(5)
 METHODS = ("record", "bracketed", "observed", "interpolated", "extrapolated")
-_MARKERS = 100
-"""The markers that end transactions are behind the log end that is told, and a group may have passed them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +73,7 @@ class Timeline:
         incarnations = find_incarnations(points, changes, has_same_id)
         run = points.partition + np.searchsorted(incarnations.first_point, np.arange(len(points.at)), side="right")
         trusted = trust_claims(points, run)
+        self.truncations = incarnations.truncations
         self.append_delays, self.stamped_ahead = trusted.append_delays, trusted.stamped_ahead
         points, run = points.take(trusted.index), run[trusted.index]
         at, offset, log_start = points.at, points.offset, points.log_start
@@ -172,7 +171,7 @@ class Timeline:
     def exceeded(self, epoch: Ints, at: Ints, offset: Ints) -> Ints:
         """The instant of the first poll after `at` whose log end lies before the offset; FAR where it does not."""
         nth, poll = self._soon(epoch, at + CLOCK_TOLERANCE_US, at + NEXT_POLL_US, at)
-        behind = (nth != NONE) & (_take(self.offset, poll) < offset - _MARKERS)
+        behind = (nth != NONE) & (_take(self.offset, poll) < offset - MARKERS)
         return np.where(behind, _take(self.at, poll), FAR)
 
     def _soon(self, epoch: Ints, at: Ints, until: Ints, known: Ints) -> tuple[Ints, Ints]:

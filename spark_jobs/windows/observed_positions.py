@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from kafka_sla.spark_jobs.events.chunks import Chunk
 from kafka_sla.spark_jobs.events.columns import ints
-from kafka_sla.spark_jobs.numeric.arrays import NONE, Bools, Ints
+from kafka_sla.spark_jobs.numeric.arrays import CLOCK_TOLERANCE_US, MARKERS, NONE, Bools, Ints
 from kafka_sla.spark_jobs.numeric.scans import begins, earlier, last_until, latest, value_at
 
 
@@ -53,6 +53,18 @@ class LogEnds:
     def newest(self, place: Ints, at: Ints) -> Ints:
         """The last one of each topic-partition up to that instant; -1 without."""
         return value_at(self._log_end, last_until(self._place, self._at, place, at))
+
+    def is_outdated(self, place: Ints, at: Ints, window: int, position: Ints, committed_at: Ints) -> Bools:
+        """Whether the newest log end at the end of each window lies before a position, and says nothing of the lag.
+
+        It is older than the window, or it is younger than the commit of that position, which proves it wrong: a record
+        stamped ahead hides what came after it from lookups.
+        """
+        last = last_until(self._place, self._at, place, at)
+        known_at = value_at(self._at, last)
+        older = -(-known_at // window) * window <= at - window
+        wrong = (known_at > committed_at + CLOCK_TOLERANCE_US) & (value_at(self._log_end, last) < position - MARKERS)
+        return (last != NONE) & (value_at(self._log_end, last) < position) & (older | wrong)
 
 
 def lag_behind(log_end: Ints, position: Ints) -> Ints:

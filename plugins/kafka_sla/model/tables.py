@@ -282,6 +282,7 @@ CONSUMER_LATENCY = Table(
         polled_only BOOLEAN NOT NULL            -- the position is known from polls only: the group may have moved since the last one, unseen, and low bounds allow for it
         append_delay_ms DOUBLE                  -- records of the window's time were at least this old when they were appended to the log; null: not known to be late
         stamped_ahead_ms DOUBLE                 -- records with timestamps in the window were appended at least this long before them (clock ahead); null: none known
+        truncated_records BIGINT                -- records lost at the end of the log in the window, at least: an unclean leader election; null: none known
         method STRING                           -- the weakest evidence used: record, bracketed, observed (by polled log ends), interpolated, extrapolated; null when nothing was consumed
         unknown_reason STRING                   -- why the lag is null; null when it is known
     """),

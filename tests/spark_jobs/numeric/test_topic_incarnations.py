@@ -244,6 +244,7 @@ def test_a_truncation_keeps_the_topic_and_the_position_of_a_dead_group(measure: 
     assert [row["unknown_reason"] for row in rows] == [None] * 20
     assert {state for state, _ in states_of(rows)[1:]} == {"steady"}
     assert all(row["backlog_age_low_ms"] > 30_000 for row in rows[6:])
+    assert [row["truncated_records"] for row in rows[9:12]] == [None, 500, None]
 
 
 def test_offsets_that_a_truncation_frees_have_no_certain_latency_when_they_are_used_again(measure: Measure) -> None:

@@ -56,6 +56,8 @@ class Looking:
     tracks: Tracks
     progress: Progress
     contents: Contents
+    clock: Callable[[], int]
+    """The time now (ms)."""
     unfinished: int = field(default=0)
     """Gaps that were left wide because the look-ups were spent."""
     ranges: list[SampledRange] = field(default_factory=list)
@@ -80,6 +82,7 @@ def produced_points(looking: Looking, start: int, end: int) -> Iterator[Produced
         rewinds = looking.tracks.falls_back(begin, stop)
         lagging = _lagging(looking, searches, rewinds, begin, stop, first=begin == start)
         budget = _run(looking, searches, budget)
+        answered_by = looking.clock()
         width, first = looking.rule.window_ms, begin == start
         spans = list(windows_read(looking.tracks, rewinds, searches, ends, begin, stop, width, first=first))
         looking.ranges += looking.contents.of(spans, budget)
@@ -100,7 +103,7 @@ def produced_points(looking: Looking, start: int, end: int) -> Iterator[Produced
             )
         transactional = transactional_topics(looking.times, read, ends)
         for tp, search in searches.items():
-            points = list(search.points(starts[tp], looking.now)) if tp in starts else []
+            points = list(search.points(starts[tp], looking.now, answered_by)) if tp in starts else []
             points = _without_prehistory(points, begin)
             told = _true(looking, tp, [*points, *of_readers.get(tp, [])])
             told = _before_markers(looking, tp, list(told)) if tp.topic in transactional else told

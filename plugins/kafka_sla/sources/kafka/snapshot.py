@@ -137,7 +137,17 @@ def _read(
     beyond = beyond_end(followed, there)
     contents = Contents(scope.client, scope.offsets.leader, rule.min_gap_ms)
     looking = Looking(
-        scope.offsets, times, rule, per_slice, began, there, scope.may_be_compacted, followed, progress, contents
+        scope.offsets,
+        times,
+        rule,
+        per_slice,
+        began,
+        there,
+        scope.may_be_compacted,
+        followed,
+        progress,
+        contents,
+        now_ms,
     )
     points = produced_points(looking, epoch_ms(scope.interval.start), epoch_ms(scope.interval.end))
     found = list(fact_rows.produced(points))

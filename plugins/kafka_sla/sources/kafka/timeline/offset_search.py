@@ -42,6 +42,8 @@ _LEAP = 2
 """A leap is half a floor: records of one moment, spread over it, are then a quarter of a floor off on average."""
 _SPLIT_PER_MILLE = 382
 """The golden ratio's smaller part: no multiple of it is near a simple fraction of a minute."""
+_CLOCK_TOLERANCE_MS = 10_000
+"""Clocks of hosts differ by less."""
 _AGE_SHARE = 200
 """A gap is narrow enough at 1/200 of its age, and straight at twice that: 1 % of what the backlog's latency will be."""
 
@@ -159,12 +161,14 @@ class Search:
         index = bisect_right(self._times, time_ms)
         return self._asked[self._times[index]].offset if index < len(self._times) else None
 
-    def points(self, log_start: int, until: int) -> Iterator[Point]:
+    def points(self, log_start: int, until: int, answered_by: int) -> Iterator[Point]:
         """All points that are true: (asked time, offset), and two of each answered record itself.
 
         Retention removed what lay before `log_start`, read after the answers: an answer that was the first surviving
         record tells nothing about the asked time, as records before it may be younger than that time. Likewise "no
-        record since then" tells nothing about times after `until`, the moment of asking.
+        record since then" tells nothing about times after `until`, when asking began. A record stamped after
+        `answered_by`, when the answers had come, has a wrong clock and hides every record behind it: an answer with it
+        tells nothing.
         """
         records = set()
         for at in sorted(self._examined):
@@ -174,7 +178,8 @@ class Search:
             if found.timestamp < FAR:
                 records.add(found)
             trapped = 0 < found.offset <= log_start  # it may have been the first one when it was asked for
-            if not trapped and (found.timestamp < FAR or at <= until):
+            is_true = at <= until if found.timestamp == FAR else found.timestamp <= answered_by + _CLOCK_TOLERANCE_MS
+            if is_true and not trapped:
                 yield Point(at, found.offset, exact=False)
         for offset, timestamp in sorted(records):
             yield Point(timestamp, offset, exact=True)

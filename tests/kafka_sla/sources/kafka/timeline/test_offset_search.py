@@ -79,7 +79,7 @@ def explored(log: Log, start: int, end: int) -> Search:
 
 
 def points(search: Search, log_start: int = 0) -> set[Point]:
-    return set(search.points(log_start, START + 10 * HOUR))
+    return set(search.points(log_start, START + 10 * HOUR, START + 10 * HOUR))
 
 
 def estimate_error(log: Log, found: set[Point]) -> Callable[[int], float]:
@@ -208,9 +208,20 @@ def test_nothing_is_said_about_times_after_the_asking() -> None:
     log = [START + 1_000]
     search = explored(log, START, START + 5 * MINUTE)
 
-    found = set(search.points(0, until=START + 3 * MINUTE))
+    found = set(search.points(0, until=START + 3 * MINUTE, answered_by=START + 6 * MINUTE))
 
     assert max(p.at for p in found) == START + 3 * MINUTE
+
+
+def test_a_record_of_the_future_says_nothing_about_the_times_that_it_answers() -> None:
+    """Record 2 is stamped an hour ahead; all that came after it is hidden from lookups."""
+    log = [START + 1_000, START + 2_000, START + HOUR]
+    search = explored(log, START, START + 5 * MINUTE)
+
+    found = set(search.points(0, until=START + 5 * MINUTE, answered_by=START + 5 * MINUTE))
+
+    assert max(p.at for p in found if not p.exact) < START + 2_000
+    assert {p.offset for p in found if p.exact} == {0, 1, 2, 3}
 
 
 def test_a_search_that_is_given_up_keeps_what_it_knows() -> None:
