@@ -56,6 +56,7 @@ def measure(chunk: Chunk, step: Steps, parts: Segments, grid: GridRows, end: End
         "backlog_age_low_ms": _floats(np.where(end.has_age, end.age_low_ms, np.nan)),
         "backlog_age_high_ms": _floats(np.where(end.has_age, end.age_high_ms, np.nan)),
         **{f"backlog_age_max_{which}ms": _floats(values) for which, values in backlog.items()},
+        "assumed_offset": pa.nulls(total, pa.int64()),
         "committed_offset": _offsets(chunk.offset[grid.last], chunk.offset[grid.last] != NONE),
         "effective_position": _offsets(end.effective, end.known),
         "log_start_offset": _offsets(end.log_start, end.log_start != NONE),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +12,9 @@ from kafka_sla.model.entities import MeasuredSla, epoch_ms
 from kafka_sla.model.tables import CONSUMER_LATENCY, NON_CONSUMED, STEADY_STATE, Table
 from kafka_sla.spark.job_spec import Job, longest_expiry
 from kafka_sla.spark_jobs import consumer_latency, consumer_status, group_status, non_consumed, steady_state
+from kafka_sla.spark_jobs.events.assumed_positions import assume_positions
 from kafka_sla.spark_jobs.events.chunks import Chunk, Room, chunks
-from kafka_sla.spark_jobs.events.sort import in_order
+from kafka_sla.spark_jobs.events.sort import TaskEvents, in_order
 from kafka_sla.spark_jobs.numeric.arrays import Ints
 from kafka_sla.spark_jobs.windows.contradicted import without_contradicted
 from kafka_sla.spark_jobs.windows.segments import segments, steps
@@ -45,7 +46,10 @@ def tables(job: Job) -> Callable[[Iterable[pa.RecordBatch]], Iterator[dict[Table
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[Table, pa.Table]]:
         sums: list[pa.Table] = []
-        for chunk in chunks(in_order(batches), room):
+        events = in_order(batches)
+        for unread in _without_position(events, job, scope, room):
+            yield {CONSUMER_LATENCY: unread, STEADY_STATE: steady_state.rows(unread)}
+        for chunk in chunks(events, room):
             if chunk.keys.num_rows:
                 made = _rows_of(chunk, job, scope)
                 sums.append(group_status.sums(made[consumer_status.OF_PARTITIONS]))
@@ -54,6 +58,42 @@ def tables(job: Job) -> Callable[[Iterable[pa.RecordBatch]], Iterator[dict[Table
             yield {group_status.SUMS: group_status.together(pa.concat_tables(sums))}
 
     return run
+
+
+def _without_position(events: TaskEvents, job: Job, scope: JobSpan, room: Room) -> Iterator[pa.Table]:
+    """Rows of latency with states where a group has to read a partition, and has no committed offset there."""
+    slas = tuple(sla for sla in job.slas if sla.partitions == "all" and not sla.chain)
+    replays = {replay.cluster.name: replay for replay in job.replays}
+
+    def applies(cluster: str, group: str, topic: str) -> bool:
+        flows = replays[cluster].cluster.replication
+        return group not in {flow.name for flow in flows} and any(
+            sla.cluster == cluster and sla.groups.matches(group) and sla.topics.matches(topic) for sla in slas
+        )
+
+    def carried_at(cluster: str, topic: str) -> int | None:
+        carried = replays[cluster].carried_of(topic)
+        return epoch_ms(carried.at) * 1_000 if carried else None
+
+    assumed = assume_positions(events, applies, carried_at, scope.end) if slas else None
+    if assumed is None:
+        return
+    done = 0
+    for chunk in chunks(assumed.events, room):
+        measured = measure_chunk(replace(chunk, assumed=True), scope, slas)
+        until = assumed.until[done : done + chunk.keys.num_rows] // scope.window * scope.window
+        done += chunk.keys.num_rows
+        start = measured.rows["window_start"].cast(pa.int64()).to_numpy()
+        rows = measured.rows.filter(pa.array(start < until[measured.gp]))
+        if len(rows):
+            yield _as_assumed(rows)
+
+
+def _as_assumed(rows: pa.Table) -> pa.Table:
+    """Rows whose committed offset is an assumed one."""
+    number = rows.column_names.index("committed_offset")
+    rows = rows.set_column(rows.column_names.index("assumed_offset"), "assumed_offset", rows["committed_offset"])
+    return rows.set_column(number, "committed_offset", pa.nulls(len(rows), pa.int64()))
 
 
 def _rows_of(chunk: Chunk, job: Job, scope: JobSpan) -> dict[Table, pa.Table]:

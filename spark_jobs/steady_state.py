@@ -25,12 +25,13 @@ from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.rewinds import Commits, Rewinds, classify_step_backs
 from kafka_sla.spark_jobs.numeric.scans import begins, last_until, latest, running
 from kafka_sla.spark_jobs.windows.due_records import count_due_records
-from kafka_sla.spark_jobs.windows.segments import Steps, log_end_at
+from kafka_sla.spark_jobs.windows.segments import Steps, log_end_at, log_start_at
 from kafka_sla.spark_jobs.windows.window_grid import GridRows, backlog_age
 
 REASONS = (
     "",
     "first_commit",
+    "no_position",
     "rewind",
     "offset_reset",
     "returned",
@@ -285,6 +286,8 @@ def _bootstrap_spans(
     """Which event each commit belongs to, and when that span became steady."""
     event, began = _events(rules.steady, chunk, step, carried)
     counts = (chunk.offset != NONE) & ~chunk.carried & ~step.void
+    if chunk.assumed:  # only an empty partition is known to be read
+        counts &= chunk.offset <= np.maximum(log_start_at(chunk, chunk.gp, step.epoch, chunk.at), 0)
     caught = counts & _is_within(rules, rules.steady.caught_up_within_ms, backlog.age_ms, backlog.lag)
     rewinds = _rewinds(rules, chunk, step, backlog, carried, event)
     event[(event == _CODE["rewind"]) & step.rewound & ~rewinds.begins] = 0
@@ -432,7 +435,7 @@ def _events(rules: SteadyState, chunk: Chunk, step: Steps, carried: dict[int, _S
     gap = ~step.first & (chunk.at - step.before > rules.expire_group_ms * 1_000)
     event[gap] = _CODE["returned"]
     event[step.recreated & ~step.void] = _CODE["topic_recreated"]
-    event[step.first] = _CODE["first_commit"]
+    event[step.first] = _CODE["no_position" if chunk.assumed else "first_commit"]
     began = chunk.at.copy()
     for index, state in carried.items():
         began[index] = state["since"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
-from benchmarks.simulation import counts, cuts, due, exact, kernel, rows_agree, verdicts
+from benchmarks.simulation import assumed, counts, cuts, due, exact, kernel, rows_agree, verdicts
 from benchmarks.simulation.bounds import Failure, outside
 from benchmarks.simulation.facts import Facts, facts
 from benchmarks.simulation.making import world
@@ -56,20 +56,22 @@ def failures(made: World, watched: Plan, known: Facts, into: Path, wide: list[Wi
         return
     true = verdicts.of_readers(made, seen)
     countable = {key for key, visible in seen.items() if counts.countable(made, watched, visible)}
-    for row in whole[CONSUMER_LATENCY].to_pylist():
+    yield from assumed.outside_bounds(made, whole)
+    committed = assumed.committed_only(whole)
+    for row in committed[CONSUMER_LATENCY].to_pylist():
         key, start = (row["group"], row["topic"], row["partition"]), epoch_ms(row["window_start"])
         yield from outside(seen[key], true[key][start], start, row)
         if key in countable:
             yield from counts.counted(watched, seen[key], true[key][start], start, row)
         wide += width_of(kind_of(made, watched, seen[key]), true[key][start], row)
-    yield from due.late_records(made, watched, slas, seen, known, whole)
+    yield from due.late_records(made, watched, slas, seen, known, committed)
     for visible in seen.values():
         if exact.plain(made, watched, visible):
-            yield from exact.equal(made, slas, visible, whole)
-    yield from rows_agree.statuses(made, watched, known, whole)
-    yield from rows_agree.losses(made, watched, whole)
+            yield from exact.equal(made, slas, visible, committed)
+    yield from rows_agree.statuses(made, watched, known, committed)
+    yield from rows_agree.losses(made, watched, committed)
     if made.seed % 6 == 0:
-        yield from verdicts.verdicts(made, slas[made.seed // 6 % len(slas)], whole, seen, true)
+        yield from verdicts.verdicts(made, slas[made.seed // 6 % len(slas)], committed, seen, true)
     if made.seed % 4 == 1:
         yield from rows_agree.same(whole, cuts.in_pieces(made, landed, into), "in pieces")
     if made.seed % 8 == 5:

@@ -33,6 +33,13 @@ def carried_commits(latency: pa.Table, states: pa.Table, status: pa.Table) -> pa
     return pa.concat_tables([of_latency, _as_commits(_last_evaluated(gone))]).unify_dictionaries()
 
 
+def carried_assumptions(latency: pa.Table, states: pa.Table) -> pa.Table:
+    """The same of positions that a group was assumed to have, without a commit of its own."""
+    assumed = latency.filter(pc.is_valid(latency["assumed"]))
+    rows = assumed.drop_columns(["offset"]).rename_columns({"assumed": "offset"})
+    return _as_commits(rows.append_column("carry", pa.array(_carry(_keys(rows), states), pa.string())))
+
+
 def _carry(keys: list[_Key], states: pa.Table) -> list[str]:
     """Of each group-partition its states as JSON, by SLA; `since` in µs."""
     told: dict[_Key, dict[str, Any]] = defaultdict(dict)

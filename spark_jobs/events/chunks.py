@@ -161,6 +161,8 @@ class Chunk:
     """What `non_consumed` had counted, in the layout of unread."""
     configurations: Configurations
     """Of all topics."""
+    assumed: bool = False
+    """The groups have no committed offset here: these are the positions that they are assumed to have."""
 
     def compacts(self, gp: Ints, at: Ints) -> Bools:
         """Whether each group-partition's topic was seen to be compacted, not much later than that instant."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 POINTS, RANGES, COMMITS, CONFIGURATIONS = "points", "ranges", "commits", "configurations"
 LATENCY, STATES, STATUS, UNREAD = "latency", "states", "status", "unread"
+SIGHTINGS = "sightings"
 
 PLACE = ("cluster", "topic", "partition")
 GROUP_PARTITION = (*PLACE, "group")
@@ -63,11 +64,21 @@ LAYOUTS = {
             ("partitions", pa.int64()),
         ]
     ),
+    SIGHTINGS: pa.schema(
+        [
+            ("cluster", NAME),
+            ("topic", NAME),
+            ("group", NAME),
+            ("at", pa.int64()),
+            ("flags", pa.uint8()),
+        ]
+    ),
     LATENCY: pa.schema(
         [
             *_KEY,
             ("at", pa.int64()),
             ("offset", pa.int64()),
+            ("assumed", pa.int64()),
             ("log_start", pa.int64()),
             ("log_end", pa.int64()),
             ("polled", pa.bool_()),

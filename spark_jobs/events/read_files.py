@@ -39,6 +39,7 @@ from kafka_sla.spark_jobs.events import layouts
 from kafka_sla.spark_jobs.events.layouts import CERTAIN, EARLIER_LOST, LAYOUTS, LOOKED_UP, NAME, POLLED
 from kafka_sla.spark_jobs.events.python_workers import BatchFunction
 from kafka_sla.spark_jobs.events.shuffle import blocks_of
+from kafka_sla.spark_jobs.events.sightings import carried_sightings, sightings_in
 from kafka_sla.spark_jobs.events.task_ranges import given
 from kafka_sla.spark_jobs.numeric.arrays import Bools, Ints
 from kafka_sla.spark_jobs.numeric.positions import BEYOND_END, VALID, codes
@@ -55,6 +56,8 @@ PUBLISHED = {
     CONSUMER_STATUS.name: layouts.STATUS,
     NON_CONSUMED.name: layouts.UNREAD,
 }
+SEEN_IN = {layouts.COMMITS: sightings_in, layouts.LATENCY: carried_sightings}
+"""Kinds of events that tell which groups read which topics."""
 KINDS = FACTS | PUBLISHED
 """Table → kind of its events."""
 _TASK_ROWS = 1_000_000
@@ -115,7 +118,10 @@ def reading(job: Job, parts: list[list[Part]], tasks: int) -> BatchFunction:
         for share in given(batches):
             for part in parts[share]:
                 for rows in _read(part):
-                    yield blocks_of(KINDS[part.table], _events(job, part, rows), tasks)
+                    kind, events = KINDS[part.table], _events(job, part, rows)
+                    yield blocks_of(kind, events, tasks)
+                    if kind in SEEN_IN:
+                        yield blocks_of(layouts.SIGHTINGS, SEEN_IN[kind](events), tasks)
 
     return reaching([job.output], run)
 
@@ -223,6 +229,7 @@ def _latency(rows: pa.Table) -> dict[str, Any]:
     return {
         "at": _micros(rows, "last_commit_at"),
         "offset": rows["committed_offset"],
+        "assumed": rows["assumed_offset"],
         "log_start": rows["log_start_offset"],
         "log_end": rows["log_end_offset"],
         "polled": pc.fill_null(rows["polled_only"], True),
@@ -272,6 +279,7 @@ _COLUMNS = {
         CONSUMER_LATENCY.name: (
             "last_commit_at",
             "committed_offset",
+            "assumed_offset",
             "log_start_offset",
             "log_end_offset",
             "polled_only",

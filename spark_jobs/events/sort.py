@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_sla.spark_jobs.events import run_lengths
-from kafka_sla.spark_jobs.events.carry_over import carried_commits
+from kafka_sla.spark_jobs.events.carry_over import carried_assumptions, carried_commits
 from kafka_sla.spark_jobs.events.columns import ints
 from kafka_sla.spark_jobs.events.layouts import (
     COMMITS,
@@ -25,6 +25,7 @@ from kafka_sla.spark_jobs.events.layouts import (
     PLACE,
     POINTS,
     RANGES,
+    SIGHTINGS,
     STATES,
     STATUS,
     UNREAD,
@@ -34,7 +35,7 @@ from kafka_sla.spark_jobs.numeric.arrays import Bools, Ints
 from kafka_sla.spark_jobs.numeric.scans import time_order
 
 _PLACE = list(PLACE)
-_CARRIED = "carried"
+_CARRIED, _ASSUMED = "carried", "assumed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,10 @@ class TaskEvents:
     status: Sorted
     unread: Sorted
     configurations: pa.Table
+    assumed: Sorted
+    """Positions that were carried over and assumed: as `carried`."""
+    sightings: pa.Table
+    """When groups were seen on topics, whichever task their partitions belong to."""
 
 
 def in_order(batches: Iterable[pa.RecordBatch]) -> TaskEvents:
@@ -83,7 +88,9 @@ def in_order(batches: Iterable[pa.RecordBatch]) -> TaskEvents:
     found = {kind: _joined(blocks.pop(kind)) for kind in LAYOUTS if kind != COMMITS}
     carried = carried_commits(found[LATENCY], found[STATES], found[STATUS])
     packed = run_lengths.packed(carried.select(LAYOUTS[COMMITS].names))
-    return _sorted(found | {COMMITS: _joined([*blocks.pop(COMMITS), packed]), _CARRIED: carried})
+    assumed = carried_assumptions(found[LATENCY], found[STATES])
+    commits = _joined([*blocks.pop(COMMITS), packed])
+    return _sorted(found | {COMMITS: commits, _CARRIED: carried, _ASSUMED: assumed})
 
 
 def _nothing(kind: str) -> pa.Table:
@@ -96,19 +103,23 @@ def _joined(blocks: list[pa.Table]) -> pa.Table:
 
 
 def _sorted(events: dict[str, pa.Table]) -> TaskEvents:
-    kinds = (POINTS, RANGES, COMMITS, _CARRIED, STATUS, UNREAD)
+    kinds = (POINTS, RANGES, COMMITS, _CARRIED, STATUS, UNREAD, _ASSUMED)
     found = {kind: _places(events[kind]) for kind in kinds}
     every = sorted({place for places, _ in found.values() for place in places})
     index = {place: number for number, place in enumerate(every)}
     place = {kind: np.array([index[p] for p in places], dtype=np.int64)[of] for kind, (places, of) in found.items()}
-    names = {name for kind in kinds[2:] for name in _groups(events[kind]).dictionary.to_pylist()}
+    with_groups = (*kinds[2:], SIGHTINGS)
+    names = {name for kind in with_groups for name in _groups(events[kind]).dictionary.to_pylist()}
     groups = pa.array(sorted(names), pa.string())
     columns = [pa.array(column) for column in zip(*every, strict=True)] or [pa.nulls(0)] * len(_PLACE)
     places = pa.table(columns, names=_PLACE)
-    points, ranges, commits, carried, status, unread = (
+    points, ranges, commits, carried, status, unread, assumed = (
         _in_place(kind, events[kind], place[kind], groups) for kind in kinds
     )
-    return TaskEvents(places, groups, points, ranges, commits, carried, status, unread, events[CONFIGURATIONS])
+    configurations, sightings = events[CONFIGURATIONS], events[SIGHTINGS]
+    return TaskEvents(
+        places, groups, points, ranges, commits, carried, status, unread, configurations, assumed, sightings
+    )
 
 
 def _places(rows: pa.Table) -> tuple[list[tuple[str, str, int]], Ints]:

@@ -274,7 +274,8 @@ CONSUMER_LATENCY = Table(
         backlog_age_max_ms DOUBLE               -- largest backlog age in the window
         backlog_age_max_low_ms DOUBLE           -- its low bound
         backlog_age_max_high_ms DOUBLE          -- its high bound; null: unbounded
-        committed_offset BIGINT                 -- committed offset at the window's end
+        assumed_offset BIGINT                   -- for a group without a committed offset here: the log end when it was first seen on the topic, or the partition was
+        committed_offset BIGINT                 -- committed offset at the window's end; null: it has none
         effective_position BIGINT               -- max(committed offset, log start offset) at the window's end
         log_start_offset BIGINT                 -- log start offset known at the window's end
         log_end_offset BIGINT                   -- log end offset known at the window's end

@@ -48,6 +48,7 @@ _JUDGED = (
     "records_latency_max_high_ms",
     "unknown_latency_records",
     "records_lag",
+    "assumed_offset",
     "backlog_age_max_ms",
     "backlog_age_max_low_ms",
     "backlog_age_max_high_ms",

@@ -728,3 +728,14 @@ def test_as_many_records_as_the_sla_allows_may_wait_for_as_long_as_they_like(
 def test_records_that_were_read_late_count_although_some_may_wait() -> None:
     latency_ms = {f"records_latency_max{bound}_ms": 60_000.0 for bound in ("", "_low", "_high")}
     assert ["bad"] == verdicts(judged(promise(allowed_lag=1), 1, [late(records_lag=1, **latency_ms)]))
+
+
+def test_a_partition_without_a_committed_offset_counts_if_the_sla_is_of_all_partitions() -> None:
+    rows = [latency(assumed_offset=None), late(partition=1, assumed_offset=7)]
+    assert ["bad"] == verdicts(judged(promise(), 1, rows))
+    assert ["good"] == verdicts(judged(promise(partitions="committed"), 1, rows))
+
+
+def test_a_partition_without_a_committed_offset_does_not_count_once_the_group_has_no_offset_on_the_topic() -> None:
+    rows = [latency(), late(partition=1, assumed_offset=7), late(1, partition=1, assumed_offset=7)]
+    assert ["bad", "unknown"] == verdicts(judged(promise(), 2, rows))

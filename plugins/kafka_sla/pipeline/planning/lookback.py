@@ -17,7 +17,7 @@ from kafka_sla.spark.job_spec import Carried
 from kafka_sla.sql import Sql, database
 
 _FURTHER = (timedelta(hours=6), timedelta(days=2), timedelta(days=30), None)
-_CARRIED = ("group", "topic", "partition", "committed_offset", "records_lag")
+_CARRIED = ("group", "topic", "partition", "committed_offset", "assumed_offset", "records_lag")
 
 
 def read_since(
@@ -68,8 +68,8 @@ _POINTS = """
 _POSITIONS = f"""
     CREATE TEMP TABLE positions AS
     WITH seen AS (
-        SELECT "group", topic, partition, committed_offset AS lowest, committed_offset AS highest, true AS old,
-            coalesce(records_lag, 1) > 0 AS open
+        SELECT "group", topic, partition, coalesce(committed_offset, assumed_offset) AS lowest, lowest AS highest,
+            true AS old, coalesce(records_lag, 1) > 0 AS open
         FROM carried
         UNION ALL
         SELECT "group", topic, partition, min(committed_offset), max(committed_offset), false, false {_COMMITS}

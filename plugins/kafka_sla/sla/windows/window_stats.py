@@ -123,7 +123,8 @@ def _load(
     db.set(cluster=slas[0].cluster, start=interval.start, end=interval.end)
     seen = [(row["group"], row["topic"]) for row in db.rows(_PAIRS_SEEN)]
     db.add(wanted=_pairs([wanted_pairs(sla, seen) for sla in slas]))
-    for statement in (_PAIRS, _EXPECTED, _SEEN, _JUDGED):
+    seen_by = _SEEN if latency["assumed_offset"].null_count == len(latency) else _SEEN + _HAS_TO_READ
+    for statement in (_PAIRS, _EXPECTED, seen_by, _JUDGED):
         db.run(statement)
 
 
@@ -135,6 +136,7 @@ def _numbered(slas: Sequence[Sla], names: Sequence[Names]) -> pa.Table:
             "sla": [sla.name for sla in slas],
             "threshold": pa.array([sla.max_latency_ms for sla in slas], pa.int64()),
             "expires_within": pa.array([sla.min_time_to_expiry_ms for sla in slas], pa.int64()),
+            "all_partitions": [sla.partitions == "all" and not sla.chain for sla in slas],
             "allowed_lag": pa.array([sla.allowed_lag for sla in slas], pa.int64()),
             "when_uncertain": [sla.when_uncertain for sla in slas],
             "is_chain": [bool(sla.chain) for sla in slas],
@@ -206,6 +208,14 @@ def _allowed(bound: str) -> str:
     allowed = "allowed_lag > 0 AND records_lag <= allowed_lag"
     return f"CASE WHEN {allowed} THEN coalesce({read}, {none_read}) ELSE {backlog} END AS {backlog}"
 
+
+# A partition without a committed offset counts while the group has one elsewhere on the topic, if the SLA is of all.
+_HAS_TO_READ = f"""
+    AND (assumed_offset IS NULL OR (
+        sla_number IN (SELECT sla_number FROM slas WHERE all_partitions)
+        AND ("group", topic, window_start) IN (
+            SELECT ("group", topic, window_start) FROM latency_rows WHERE {_OURS} AND assumed_offset IS NULL)))
+"""
 
 _JUDGED = f"""
     CREATE TEMP VIEW judged AS

@@ -130,7 +130,7 @@ CREATE TABLE publications (
 	published_at DATETIME NOT NULL, 
 	UNIQUE (load_id, cluster)
 );
-INSERT INTO "publications" VALUES(1,'prod','2026-03-02 10:00:00.000000','2026-03-02 10:05:00.000000','load-of-1.0',0,'2026-11-28 14:56:43.951124');
+INSERT INTO "publications" VALUES(1,'prod','2026-03-02 10:00:00.000000','2026-03-02 10:05:00.000000','load-of-1.0',0,'2026-11-28 15:02:29.183923');
 CREATE TABLE quarantine (
 	load_id TEXT NOT NULL, 
 	interval_start DATETIME NOT NULL, 
@@ -286,8 +286,8 @@ CREATE TABLE store_states (
 	PRIMARY KEY (seq), 
 	UNIQUE (state)
 );
-INSERT INTO "store_states" VALUES(1,'44f0401a-ad2d-4af2-8ff0-02cf1f15a852','44080a18b93b4b1cbeea5d18a67cee57','2026-11-28 14:56:44.063449');
-INSERT INTO "store_states" VALUES(2,'44f0401a-ad2d-4af2-8ff0-02cf1f15a852','e9cddd379f9c49d48688698a37367ed4','2026-11-28 14:56:44.076400');
+INSERT INTO "store_states" VALUES(1,'aa3cb380-385d-43cc-8c2e-56ac3435b4a5','ebb8890157964059930f46736ca2b1b6','2026-11-28 15:02:29.887081');
+INSERT INTO "store_states" VALUES(2,'aa3cb380-385d-43cc-8c2e-56ac3435b4a5','2a927432c397445dba475bc59c9e746c','2026-11-28 15:02:29.977177');
 CREATE TABLE unjudged_intervals (
 	sla TEXT NOT NULL, 
 	interval_start DATETIME NOT NULL, 
