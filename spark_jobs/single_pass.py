@@ -12,10 +12,10 @@ from kafka_sla.model.entities import MeasuredSla, epoch_ms
 from kafka_sla.model.tables import CONSUMER_LATENCY, NON_CONSUMED, STEADY_STATE, Table
 from kafka_sla.spark.job_spec import Job, longest_expiry
 from kafka_sla.spark_jobs import consumer_latency, consumer_status, group_status, non_consumed, steady_state
-from kafka_sla.spark_jobs.events.assumed_positions import assume_positions
 from kafka_sla.spark_jobs.events.chunks import Chunk, Room, chunks
 from kafka_sla.spark_jobs.events.sort import TaskEvents, in_order
 from kafka_sla.spark_jobs.numeric.arrays import Ints
+from kafka_sla.spark_jobs.windows.assumed_positions import assume_positions
 from kafka_sla.spark_jobs.windows.contradicted import without_contradicted
 from kafka_sla.spark_jobs.windows.segments import segments, steps
 from kafka_sla.spark_jobs.windows.window_grid import JobSpan, alive, ends, rows

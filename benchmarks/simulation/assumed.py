@@ -31,8 +31,7 @@ def _in_order(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def outside_bounds(world: World, whole: Made) -> Iterator[Failure]:
-    """Rows whose backlog age excludes the age of the oldest record behind the assumed position, where each record's time
-    is certain."""
+    """Rows with certain times whose backlog age excludes that of the oldest record behind the assumed position."""
     partitions = {(one.topic, one.number): one for one in world.partitions}
     for row in whole[CONSUMER_LATENCY].to_pylist():
         partition = partitions[row["topic"], row["partition"]]

@@ -100,7 +100,8 @@ class Configurations:
         last = last_until(self.topic, self.at, topic, at)
         is_known = (first != NONE) & (last != NONE) & (value_at(self.at, last) > before)
         identifier = value_at(self._id, last)
-        return is_known & (identifier != NONE) & (value_at(self._id, first) == identifier)
+        same = value_at(self._id, first) == identifier
+        return np.asarray(is_known & (identifier != NONE) & same, dtype=np.bool_)
 
     def topics_of(self, places: pa.Table) -> Ints:
         """The number of each topic-partition's topic; -1 where its configuration was never seen."""

@@ -83,7 +83,7 @@ def trust_claims(points: LogPoints, run: Ints) -> TrustedPoints:
     ends = running(points.offset[polls], begins(run[polls]), largest=True)
     seen = _LogEnds(run[polls], points.at[polls], ends)
     at, offset, of_run = points.at[claims], points.offset[claims], run[claims]
-    following = np.cumsum(points.polled)[claims]
+    following: Ints = np.cumsum(points.polled, dtype=np.int64)[claims]
     previous = np.maximum(following - 1, 0)
     end_before = np.where((following > 0) & (seen.run[previous] == of_run), seen.end[previous], NONE)
     is_ahead = offset < end_before
@@ -128,4 +128,4 @@ def _find_stamped_behind(seen: _LogEnds, at: Ints, offset: Ints, run: Ints, foll
     delay = seen.at[poll] - at[rows]
     np.maximum.at(delays, poll, np.where(delay > CLOCK_TOLERANCE_US, delay, 0))
     dropped[rows] = delays[poll] > 0
-    return dropped
+    return np.asarray(dropped, dtype=np.bool_)

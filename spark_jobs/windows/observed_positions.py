@@ -64,7 +64,8 @@ class LogEnds:
         known_at = value_at(self._at, last)
         older = -(-known_at // window) * window <= at - window
         wrong = (known_at > committed_at + CLOCK_TOLERANCE_US) & (value_at(self._log_end, last) < position - MARKERS)
-        return (last != NONE) & (value_at(self._log_end, last) < position) & (older | wrong)
+        hidden = (last != NONE) & (value_at(self._log_end, last) < position) & (older | wrong)
+        return np.asarray(hidden, dtype=np.bool_)
 
 
 def lag_behind(log_end: Ints, position: Ints) -> Ints:
