@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kafka_sla.spark.job_spec import NEXT_POLL_US
 from kafka_sla.spark_jobs.events.chunks import Chunk
 from kafka_sla.spark_jobs.numeric.arrays import CLOCK_TOLERANCE_US, FAR, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.offset_ranges import Ranges
@@ -118,6 +119,7 @@ def ends(chunk: Chunk, step: Steps, grid: GridRows) -> Ends:
     low = np.where(unseen, 0, low)
     lag = np.maximum(log_end - waiting, 0)
     is_behind = (position != NONE) & (latest >= t.lo[epoch]) & (waiting < told) & ~is_hidden
+    is_behind &= since <= NEXT_POLL_US / _MS  # older points are not read by every run
     has_age = known | is_behind
     return Ends(fresh, known, has_age, invalid, log_start, log_end, effective, lag, age, low, high, held, unseen)
 

@@ -87,10 +87,18 @@ def test_without_a_log_end_offset_in_the_window_lag_and_age_are_null_with_a_reas
 
 
 def test_records_produced_after_their_commit_are_negative_and_in_no_latency(measure: Measure) -> None:
-    points = [point(0, 0), *record(40, 0), *record(50, 1), point(60, 2)]
+    points = [point(0, 0), *record(25, 0), *record(28, 1), point(60, 2)]
     (row,) = measure(points, [commit(1, 0), commit(20, 2)])
     assert (row["negative_latency_records"], row["records_consumed"]) == (2, 2)
     assert (row["records_latency_max_ms"], row["latency_histogram"]) == (None, {})
+
+
+def test_records_that_were_consumed_long_before_their_timestamps_are_bounded_by_polls(measure: Measure) -> None:
+    points = [point(0, 0), *record(45, 0), *record(50, 1), point(60, 2)]
+    (row,) = measure(points, [commit(1, 0), commit(20, 2)])
+    assert (row["negative_latency_records"], row["records_consumed"]) == (0, 2)
+    assert (row["records_latency_max_low_ms"], row["records_latency_max_high_ms"]) == (0, 20_000)
+    assert row["method"] == "observed"
 
 
 def test_records_that_may_be_as_old_as_their_commit_are_not_negative(measure: Measure) -> None:
