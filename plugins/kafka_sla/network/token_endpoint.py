@@ -98,17 +98,16 @@ def issued(
 
 
 def _expiry(endpoint: str, requested_at: float, life: object) -> float | None:
-    """Epoch seconds at which a token expires that lives `life` seconds; None where the endpoint does not say."""
+    """Epoch seconds at which a token expires that lives `life` seconds; None where the endpoint does not say. A token
+    that has expired already is for the broker to refuse."""
     if life is None:
         return None
     try:
         seconds = float(life) if isinstance(life, int | float | str) and not isinstance(life, bool) else math.nan
     except (ValueError, OverflowError):
         seconds = math.nan
-    if not 0 < seconds < _LONGEST_LIFE_S:
-        raise NoToken(
-            f"{_name(endpoint)} answers with an expires_in that is no number of seconds above 0", answered=True
-        )
+    if not abs(seconds) < _LONGEST_LIFE_S:
+        raise NoToken(f"{_name(endpoint)} answers with an expires_in that is no number of seconds", answered=True)
     return requested_at + seconds
 
 

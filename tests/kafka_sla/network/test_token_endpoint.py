@@ -48,7 +48,7 @@ def issue(endpoint: str, status: int, body: Any) -> AccessToken:
     return issued(endpoint, {"grant_type": "client_credentials"}, "me", SECRET)
 
 
-@pytest.mark.parametrize("life", ['""', "[]", "{}", "NaN", "1e999", "-1", "0", "true", '"soon"', "1" * 400, "1e30"])
+@pytest.mark.parametrize("life", ['""', "[]", "{}", "NaN", "1e999", "true", '"soon"', "1" * 400, "1e30"])
 def test_a_life_that_is_no_number_of_seconds_is_reported(endpoint: str, life: str) -> None:
     with pytest.raises(NoToken, match=r"at 127\.0\.0\.1 answers with an expires_in that is no number of seconds") as no:
         issue(endpoint, 200, f'{{"access_token": "t", "expires_in": {life}}}'.encode())
@@ -56,7 +56,7 @@ def test_a_life_that_is_no_number_of_seconds_is_reported(endpoint: str, life: st
     assert no.value.answered
 
 
-@pytest.mark.parametrize(("life", "seconds"), [(3600, 3600), ("3600", 3600), (0.5, 0.5)])
+@pytest.mark.parametrize(("life", "seconds"), [(3600, 3600), ("3600", 3600), (0.5, 0.5), (-60, -60)])
 def test_a_life_counts_from_before_the_request(endpoint: str, life: Any, seconds: float) -> None:
     before = time.time()
 
