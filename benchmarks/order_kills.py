@@ -143,6 +143,8 @@ class Killer:
         return f"{len(there)} of {len(staged)} files committed, no row"
 
     def _in_doubt(self) -> int:
-        """Mails that came and that the outbox still has to send."""
+        """Mails that came and are not marked as sent."""
         came = {event for mail in self._made.box.mails() for event in mailed(mail)}
-        return sum(f"{n.miss.id}.{n.kind}" in came for n in Ledger(store_of(self._folder)).outbox.queue.waiting())
+        unsent = Ledger(store_of(self._folder)).alert_reports.unsent()
+        kinds = {"opening": "opened", "resolving": "recovered"}
+        return sum(f"{report.thread}.{kinds[report.state]}" in came for report in unsent)

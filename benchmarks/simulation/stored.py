@@ -28,9 +28,8 @@ from benchmarks.simulation.world import CLUSTER, World
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
 from kafka_sla.lake.lake import Lake
+from kafka_sla.ledger.alerts.report_rows import AlertMessage
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.notices.burn_notices import BurnNotice
-from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.model.entities import Cluster, Interval, SteadyState, epoch_ms
 from kafka_sla.model.tables import CONSUMER_LATENCY, STEADY_STATE
 from kafka_sla.pipeline import steps
@@ -61,10 +60,6 @@ def stored(world: World, known: Facts, into: Path, whole: kernel.Made) -> Iterat
     yield from same(whole, runs.published(), "published run by run")
     yield from runs.verdicts(whole)
     yield from runs.notices()
-
-
-def _no_burn(notice: BurnNotice) -> None:
-    raise AssertionError(f"no SLA here has alerts on burns: {notice}")
 
 
 class Killed(BaseException):
@@ -130,7 +125,7 @@ class Runs:
             lambda: self._measure(job),
             lambda: steps.publish(self.store, job),
             lambda: steps.evaluate(settings, self.store, sla, interval),
-            lambda: steps.announce(settings, self.store, [sla], interval, self._tell, _no_burn),
+            lambda: steps.announce(settings, self.store, [sla], interval, self._record),
         )
         for step in steps_of_run:
             for _ in range(1 + int(self.rng.random() < 0.25)):
@@ -143,8 +138,8 @@ class Runs:
                 step()
         return step()
 
-    def _tell(self, notice: Notice) -> None:
-        self.told.append((notice.thread or notice.miss.id, notice.kind))
+    def _record(self, message: AlertMessage) -> None:
+        self.told += [(report.thread, message.state) for report in message.reports]
 
     def _prepare(self, settings: Settings, interval: Interval) -> str:
         return steps.prepare(settings, self.store, interval, [CLUSTER])
@@ -172,8 +167,8 @@ class Runs:
                 yield self._untrue(miss, "1", f"{kind} {count} times")
         for one in ledger.verdicts.misses(self.settings.slas[0].name, self.whole):
             kinds = {kind for miss, kind in told if miss == one.id}
-            if ledger.outbox.queue.waiting([one.sla]) or (kinds and (one.end is not None) > ("recovered" in kinds)):
-                yield self._untrue(one.id, "opened, then recovered", str(sorted(kinds)))
+            if ledger.alert_reports.unsent([one.sla]) or (kinds and (one.end is not None) > ("resolved" in kinds)):
+                yield self._untrue(one.id, "open, then resolved", str(sorted(kinds)))
 
     def _untrue(self, miss: str, true: str, made: str) -> Failure:
         return Failure("a miss is told once and ends once", "notices", miss, self.world.start, true, made)

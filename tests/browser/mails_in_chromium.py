@@ -10,13 +10,12 @@ import pytest
 
 from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.notices.incidents import IncidentNotice
-from kafka_sla.ledger.notices.outbox import Notice, NoticeKind
 from kafka_sla.model.entities import Digest, FreshnessAlert, Interval
 from kafka_sla.notifications.digest_email import digest_page
 from kafka_sla.notifications.incident_email import compose as compose_several
 from kafka_sla.notifications.late_run_email import LateRun, late_mail
 from kafka_sla.notifications.miss_email import compose
+from kafka_sla.notifications.notices import IncidentNotice, Notice, NoticeKind
 from kafka_sla.reporting.digest import tell
 from kafka_sla.reporting.digest_schedule import period_of
 from tests.browser.pages_in_chromium import CONTRAST, findings

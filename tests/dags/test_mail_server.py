@@ -73,4 +73,4 @@ def test_without_a_mail_server_everybody_else_is_told_and_the_task_says_what_is_
     assert str(ended.state) == "failed"
     assert [body["event_action"] for body in receiver.bodies] == ["trigger", "resolve"]
     assert "the Airflow connection 'smtp_default' is not defined" in capfd.readouterr().out
-    assert len(ledger.outbox.queue.waiting([sla.name])) == 2
+    assert [report.channel for report in ledger.alert_reports.unsent([sla.name])] == ["mail"]

@@ -156,7 +156,7 @@ def _misses(place: Workplace, asked: argparse.Namespace) -> int:
     if asked.open:
         found = [miss for miss in found if miss.state == "open"]
     if asked.json:
-        incidents = ledger.incidents.of(found)
+        incidents = ledger.alert_reports.incidents_of(found)
         show_json([asdict(miss) | {"incident": incidents.get(miss.id)} for miss in found])
     else:
         print("\n\n".join(map(miss_text, found)) or "no misses")

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from sqlalchemy import Connection, Row, delete, insert, or_, select, update
 
 from kafka_sla.ledger.storage.database import Database
-from kafka_sla.ledger.storage.schema import BURN_NOTICES, SLA_BURNS
+from kafka_sla.ledger.storage.schema import SLA_BURNS
 from kafka_sla.model.entities import Interval
 from kafka_sla.sla.burn import Burn
 
@@ -43,8 +43,6 @@ class Burns:
             connection.execute(delete(SLA_BURNS).where(SLA_BURNS.c.burn_id.in_(replaced)))
             if rows := [_row(burn) for burns in found.values() for burn in burns]:
                 connection.execute(insert(SLA_BURNS), rows)
-            for sla in slas:
-                _remember_extent(connection, there[sla], found[sla], interval.end)
 
     def end(self, burns: Sequence[Burn], at: datetime) -> None:
         """Those of these burns that are open are over."""
@@ -83,15 +81,6 @@ def _judged(there: Sequence[Burn], interval: Interval, judge: Callable[[list[Bur
     later = {burn.severity: burn.end for burn in there if burn.end and burn.end > interval.end}
     kept = [burn if burn.end else replace(burn, end=later.get(burn.severity)) for burn in found]
     return sorted(kept, key=lambda burn: burn.start)
-
-
-def _remember_extent(connection: Connection, before: Sequence[Burn], after: Sequence[Burn], until: datetime) -> None:
-    """Keep how far burns reached that were told and are gone: what is judged in their place is the same one."""
-    left = {burn.id for burn in after}
-    for gone in before:
-        if gone.id not in left:
-            reached = update(BURN_NOTICES).where(BURN_NOTICES.c.burn_id == gone.id)
-            connection.execute(reached.values(known_until=gone.end or max(until, gone.start)))
 
 
 def _row(burn: Burn) -> dict[str, Any]:

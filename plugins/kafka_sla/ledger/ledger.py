@@ -10,6 +10,8 @@ from typing import Any
 from sqlalchemy import select
 
 from kafka_sla.config.store import Store
+from kafka_sla.ledger.alerts.alert_reports import AlertReports
+from kafka_sla.ledger.alerts.sent_once import SentOnce
 from kafka_sla.ledger.burns import Burns
 from kafka_sla.ledger.configurations import Configurations, RuleVersions
 from kafka_sla.ledger.exclusions import Exclusions
@@ -17,9 +19,6 @@ from kafka_sla.ledger.failures import Failures
 from kafka_sla.ledger.ingestions import Ingestions
 from kafka_sla.ledger.judged_windows import rows_of
 from kafka_sla.ledger.load_sums import LoadSums
-from kafka_sla.ledger.notices.burn_notices import BurnNotices
-from kafka_sla.ledger.notices.incidents import Incidents
-from kafka_sla.ledger.notices.outbox import Outbox
 from kafka_sla.ledger.observed_time import ObservedTime
 from kafka_sla.ledger.publications import Publications
 from kafka_sla.ledger.queries import Queries
@@ -50,10 +49,9 @@ class Ledger:
         self.load_sums = LoadSums(database)
         self.validations = ValidationResults(database)
         self.queries = Queries(database)
-        self.outbox = Outbox(database)
-        self.incidents = Incidents(database)
+        self.alert_reports = AlertReports(database)
+        self.sent_once = SentOnce(database)
         self.burns = Burns(database)
-        self.burn_notices = BurnNotices(database)
         self.triage = Triage(database)
         self.exclusions = Exclusions(database)
         self.configurations = Configurations(database)

@@ -41,7 +41,7 @@ from kafka_sla.ledger.judged_windows import (
 )
 from kafka_sla.ledger.miss_rows import miss_of_row, row_of_miss
 from kafka_sla.ledger.storage.database import Database
-from kafka_sla.ledger.storage.schema import NOTICES, SLA_MISSES, SLA_WINDOWS
+from kafka_sla.ledger.storage.schema import SLA_MISSES, SLA_WINDOWS
 from kafka_sla.model.entities import EVERYTHING, Interval, Miss, Sla, SlaWindow, Verdict
 from kafka_sla.sla.judged_interval import JudgedInterval
 from kafka_sla.sla.miss_rule import REMOVED, find_first_window, is_in_progress, judge_misses, reach
@@ -131,7 +131,6 @@ class Verdicts:
                 for miss in explain_misses(judged.misses, judged.windows, judged.continued)
             ]
             change = _replace_misses(connection, sla, judged.starts_in, misses)
-            _record_reported_extent(connection, change)
             exclude_windows(connection, sla.name, interval, excluded)
             forget_unjudged(connection, sla.name, interval)
             return change
@@ -371,15 +370,6 @@ def _replace_misses(connection: Connection, sla: Sla, time: Interval, misses: Se
     if misses:
         connection.execute(insert(SLA_MISSES), [row_of_miss(miss) for miss in misses])
     return MissChange(tuple(miss_of_row(row) for row in old), tuple(sorted(misses, key=lambda m: m.start)))
-
-
-def _record_reported_extent(connection: Connection, change: MissChange) -> None:
-    """Keep how far reported misses reached that are gone: what is judged in their place is the same incident."""
-    remaining = {miss.id for miss in change.after}
-    for miss in change.before:
-        if miss.id not in remaining:
-            extent = update(NOTICES).where(NOTICES.c.miss_id == miss.id)
-            connection.execute(extent.values(known_until=max(miss.opened_at, miss.bad_until)))
 
 
 def _window_row(sla: Sla, window: SlaWindow) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def mail_digest(
     failed: list[Exception] = []
     for readers, slas in [(tuple(to), slas_of(settings, digest))] if to else readers_of(settings, digest):
         who = ", ".join(readers)
-        if not by_hand and ledger.outbox.digest_sent(digest, period, who):
+        if not by_hand and ledger.sent_once.digest_sent(digest, period, who):
             continue
         told = tell(ledger, digest, slas, period)
         message = digest_mail(digest, period, told, readers, sender_of(smtp), again, url)
@@ -87,7 +87,7 @@ def mail_digest(
         try:
             if by_hand:
                 send()
-            elif not ledger.outbox.send_digest_once(digest, period, who, send):
+            elif not ledger.sent_once.send_digest(digest, period, who, send):
                 continue
         except MailRefused as error:  # the other readers are told first
             failed.append(error)

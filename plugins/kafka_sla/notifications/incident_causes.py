@@ -1,5 +1,4 @@
-"""Which opened misses, and which burns that began, are one message: those of the same cause that go to the same people.
-Sends nothing."""
+"""Which alerts that open in one run are one message: those of the same cause that go to the same address."""
 
 from __future__ import annotations
 
@@ -8,69 +7,41 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import sha256
 
-from kafka_sla.ledger.notices.burn_notices import BurnNotice
-from kafka_sla.ledger.notices.outbox import Notice
-from kafka_sla.model.entities import Miss, MissState
+from kafka_sla.ledger.alerts.report_plan import Opening
+from kafka_sla.model.entities import Miss, Sla
+from kafka_sla.notifications.notices import miss_of_burn
 from kafka_sla.sla.root_cause.shared_cause import shared_causes
 
-Destination = Callable[[Notice], object]
-"""Who hears of a notice, as JSON-able data; None: each miss is reported on its own."""
-BurnDestination = Callable[[BurnNotice], object]
+FindAddress = Callable[[Sla, str], object]
+"""From an SLA and a channel to who is addressed, as JSON-able data; None: each alert is reported on its own."""
 
 
-def name_causes(notices: Sequence[Notice], destination: Destination) -> list[str]:
-    """A name for each notice, in their order: the same for notices that are one message. Who hears of them is part of
-    it as a digest, for it may be long."""
-    places = [_place(notice.channel, destination(notice)) for notice in notices]
-    return _named([notice.miss for notice in notices], places)
+def name_causes(openings: Sequence[Opening], find_address: FindAddress) -> list[Opening]:
+    """The openings, in their order, each with a name of its cause: the same for those that are one message.
+
+    Kind, severity, channel and address are part of the name. Pages and tickets are apart, because they go to different
+    people or wake them at different hours.
+    """
+    places = [_name_place(opening, find_address(opening.sla, opening.channel)) for opening in openings]
+    misses = [_bad_time(opening) for opening in openings]
+    causes = [opening.alert.id for opening in openings]
+    for place in dict.fromkeys(filter(None, places)):
+        same = [i for i, other in enumerate(places) if other == place]
+        for i, cause in zip(same, shared_causes([misses[i] for i in same]), strict=True):
+            causes[i] = f"{place} {cause}"
+    return [replace(opening, cause=cause) for opening, cause in zip(openings, causes, strict=True)]
 
 
-def name_burn_causes(notices: Sequence[BurnNotice], destination: BurnDestination) -> list[str]:
-    """The same of burns. Pages and tickets are apart, for they go to different people or wake them at different
-    hours."""
-    severities = [notice.burn.severity for notice in notices]
-    places = [_place(notice.channel, destination(notice)) for notice in notices]
-    named = [f"{severity} {place}" if place else "" for severity, place in zip(severities, places, strict=True)]
-    return _named([as_miss(notice) for notice in notices], named)
+def _bad_time(opening: Opening) -> Miss:
+    alert = opening.alert
+    if alert.burn:
+        return miss_of_burn(alert.burn, alert.miss)
+    assert alert.miss
+    return alert.miss
 
 
-def as_miss(notice: BurnNotice) -> Miss:
-    """The bad time behind a burn, as if it had been missed for as long as it burned."""
-    burn = notice.burn
-    nothing = Miss(
-        burn.id,
-        burn.sla,
-        burn.cluster,
-        burn.start,
-        None,
-        burn.start,
-        0,
-        False,
-        0.0,
-        None,
-        None,
-        burn.start,
-        "",
-        "",
-        0,
-        state="open",
-        bad_until=burn.start,
-        max_latency_ms=0,
-        for_ms=0,
-    )
-    state: MissState = "recovered" if burn.end else "open"
-    return replace(notice.behind or nothing, id=burn.id, state=state, start=burn.start, end=burn.end)
-
-
-def _named(misses: Sequence[Miss], places: Sequence[str]) -> list[str]:
-    names = [miss.id for miss in misses]
-    for place in dict.fromkeys(places):
-        mine = [i for i, other in enumerate(places) if other == place and place]
-        for i, cause in zip(mine, shared_causes([misses[i] for i in mine]), strict=True):
-            names[i] = f"{place} {cause}"
-    return names
-
-
-def _place(channel: str, goes_to: object) -> str:
-    text = json.dumps([channel, goes_to], sort_keys=True, default=str)
-    return "" if goes_to is None else sha256(text.encode()).hexdigest()[:16]
+def _name_place(opening: Opening, address: object) -> str:
+    """A digest, because a list of recipients may be long; empty if each alert is reported on its own."""
+    text = json.dumps([opening.channel, address], sort_keys=True, default=str)
+    alert = opening.alert
+    return "" if address is None else f"{alert.kind} {alert.severity} {sha256(text.encode()).hexdigest()[:16]}"

@@ -9,15 +9,15 @@ from email.message import EmailMessage
 from functools import partial
 from typing import Any
 
-from kafka_sla.ledger.notices.incidents import IncidentNotice
-from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.model.entities import Miss, Sla
 from kafka_sla.notifications.mail_extent import down, fitting
 from kafka_sla.notifications.mail_policy import new_mail
 from kafka_sla.notifications.miss_context import incident_links, miss_url, misses_url
 from kafka_sla.notifications.miss_email import clock_time, miss_message_id
+from kafka_sla.notifications.notices import AnyNotice, Batch, IncidentNotice, Notice
 from kafka_sla.reporting.templates import render, visible
 from kafka_sla.sla.root_cause.shared_cause import common_words, shared_cause
+from kafka_sla.sla.wording import end_reason
 from kafka_sla.text.formatting import count, plural
 from kafka_sla.text.natural_order import natural
 
@@ -40,7 +40,7 @@ class Line:
     url: str
     runbook: str
     cause: str
-    """Empty where all SLAs of the mail have one."""
+    """Empty where all SLAs of the mail have one; also why a miss ended that did not recover."""
     gravity: float
     """What is left out of a mail that is too long is least grave."""
 
@@ -110,28 +110,63 @@ def _rendered(template: str, values: dict[str, Any], extent: _Extent) -> str:
 def incident_values(slas: Mapping[str, Sla], notice: IncidentNotice) -> dict[str, Any]:
     """Every value of the templates."""
     misses, run_url = [n.miss for n in notice.notices], notice.notices[0].run_url
-    several = len({shared_cause(miss) for miss in misses}) > 1
-    zones = {slas[miss.sla].time_zone for miss in misses if miss.sla in slas}
     worst, since = max(misses, key=_gravity), min(miss.start for miss in misses)
+    several = has_several_causes(notice.notices)
     return {
+        **common_values(slas, notice),
         "ended": notice.kind == "recovered",
         "subject": visible(subject(notice))[:LONGEST_CAUSE],
-        "cause": common_words(misses)[:LONGEST_CAUSE],
         "sentence": worst.evidence.get("sentence", "")[:LONGEST_CAUSE],
-        "sentence_of": worst.sla,
-        "size": notice.size,
-        "since": since,
         "until": max(m.end or m.opened_at for m in misses),
-        "teams": team_counts(slas, [miss.sla for miss in misses]),
         "links": incident_links(run_url, misses),
         "all": ("All misses", misses_url(run_url, since), f"kafka-sla misses --from {since:%FT%TZ}"),
-        "lines": [_line(slas, n.miss, run_url, several=several) for n in _ordered(slas, notice.notices)],
-        "still_open": [_line(slas, other.miss, run_url) for other in notice.still_open],
-        "when": partial(clock_time, zones.pop() if len(zones) == 1 else "UTC"),
-        "incident": notice.incident,
-        "continued": notice.kind == "opened" and notice.size > len(misses),
+        "lines": [_line(slas, n, run_url, several=several) for n in order_by_team(slas, notice.notices)],
+        "still_open": [_line(slas, other, run_url) for other in notice.still_open],
         "rest": _rest(notice),
     }
+
+
+def common_values(slas: Mapping[str, Sla], message: Batch[AnyNotice]) -> dict[str, Any]:
+    """Values that mails about several misses and about several burns share."""
+    misses = [notice.bad_time for notice in message.notices]
+    zones = {slas[miss.sla].time_zone for miss in misses if miss.sla in slas}
+    return {
+        "cause": common_words(misses)[:LONGEST_CAUSE],
+        "size": message.size,
+        "since": min(miss.start for miss in misses),
+        "teams": _team_counts(slas, [miss.sla for miss in misses]),
+        "when": partial(clock_time, zones.pop() if len(zones) == 1 else "UTC"),
+        "incident": message.incident,
+        "continued": message.kind in ("opened", "began") and message.size > len(misses),
+    }
+
+
+def has_several_causes(notices: Sequence[AnyNotice]) -> bool:
+    """Whether each line of the mail names its own cause."""
+    return len({shared_cause(notice.bad_time) for notice in notices}) > 1
+
+
+def order_by_team(slas: Mapping[str, Sla], notices: Sequence[AnyNotice]) -> list[AnyNotice]:
+    """The notices by team, SLA and start."""
+
+    def key(notice: AnyNotice) -> tuple[Any, ...]:
+        miss = notice.bad_time
+        return natural(find_team(slas, miss.sla)), natural(miss.sla), miss.start
+
+    return sorted(notices, key=key)
+
+
+def find_team(slas: Mapping[str, Sla], name: str) -> str:
+    """The team of the SLA; empty if it has none, or is not known."""
+    return slas[name].team if name in slas else ""
+
+
+def describe_line_cause(notice: AnyNotice, *, several: bool) -> str:
+    """The cause if the mail has `several`, and why the alert ended if it did not recover."""
+    reason = end_reason(notice.end_reason)
+    return "; ".join(
+        filter(None, [shared_cause(notice.bad_time).words if several else "", reason and f"ended: {reason}"])
+    )
 
 
 def subject(notice: IncidentNotice) -> str:
@@ -143,9 +178,9 @@ def subject(notice: IncidentNotice) -> str:
     return f"SLAs missed: {count(number)}{more}, {cause}"
 
 
-def team_counts(slas: Mapping[str, Sla], names: Sequence[str]) -> str:
+def _team_counts(slas: Mapping[str, Sla], names: Sequence[str]) -> str:
     """`team Billing (300), team Shop (200)`, the one with the most SLAs first."""
-    counted = Counter(_team(slas, name) for name in names)
+    counted = Counter(find_team(slas, name) for name in names)
     ordered = sorted(counted.items(), key=lambda pair: (-pair[1], natural(pair[0])))
     named = [f"{f'team {team}' if team else _NO_TEAM} ({count(number)})" for team, number in ordered[:_TEAMS]]
     more = len(ordered) - len(named)
@@ -167,16 +202,7 @@ def _rest(notice: IncidentNotice) -> str:
     return f"{plural(number, 'other SLA')} of this incident {'is' if number == 1 else 'are'} still missed."
 
 
-def _ordered(slas: Mapping[str, Sla], notices: Sequence[Notice]) -> list[Notice]:
-    return sorted(notices, key=lambda n: (natural(_team(slas, n.miss.sla)), natural(n.miss.sla), n.miss.start))
-
-
-def _team(slas: Mapping[str, Sla], name: str) -> str:
-    """Empty, too, for an SLA that has left the configuration since its notice was queued."""
-    return slas[name].team if name in slas else ""
-
-
-def _line(slas: Mapping[str, Sla], miss: Miss, run_url: str | None, *, several: bool = False) -> Line:
-    runbook = slas[miss.sla].runbook if miss.sla in slas else ""
-    cause = shared_cause(miss).words if several else ""
-    return Line(miss.sla, _team(slas, miss.sla), miss, miss_url(run_url, miss.id), runbook, cause, _gravity(miss))
+def _line(slas: Mapping[str, Sla], notice: Notice, run_url: str | None, *, several: bool = False) -> Line:
+    miss = notice.miss
+    runbook, cause = slas[miss.sla].runbook if miss.sla in slas else "", describe_line_cause(notice, several=several)
+    return Line(miss.sla, find_team(slas, miss.sla), miss, miss_url(run_url, miss.id), runbook, cause, _gravity(miss))

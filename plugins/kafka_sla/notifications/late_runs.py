@@ -27,7 +27,7 @@ def tell_if_late(
         if not late:
             return f"{run.interval} is published, and the run has ended: not late"
         message = late_mail(freshness_alert, run, late, None, sender)
-        told = ledger.outbox.send_late_once(late, run.interval.end, lambda: deliver(smtp, message))
+        told = ledger.sent_once.send_late_run(late, run.interval.end, lambda: deliver(smtp, message))
     except (StoreError, ConnectionMissing) as error:
         deliver(smtp, late_mail(freshness_alert, run, {}, str(error), sender))
         return f"mailed to {', '.join(freshness_alert.recipients)}, without knowing what is published: {error}"

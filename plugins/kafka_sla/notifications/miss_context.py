@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from urllib.parse import quote, urlencode, urlsplit
 
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.ledger.triage import Note
 from kafka_sla.model.entities import Interval, Miss, Sla, SlaWindow
+from kafka_sla.notifications.notices import Notice
 from kafka_sla.sla.attainment import Attainment, attainment_of
 from kafka_sla.sla.catch_up import CatchUp
 from kafka_sla.sla.periods import period_until

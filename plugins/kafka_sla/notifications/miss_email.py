@@ -11,11 +11,11 @@ from importlib.util import find_spec
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.model.entities import Sla, SlaWindow
 from kafka_sla.notifications.mail_extent import down, fitting
 from kafka_sla.notifications.mail_policy import message_id, new_mail
 from kafka_sla.notifications.miss_context import Surroundings, also_missed, commands, cost, links
+from kafka_sla.notifications.notices import Notice
 from kafka_sla.reporting.templates import render, visible
 from kafka_sla.sla.wording import catching_up, miss_outcome, violation
 from kafka_sla.text.formatting import moment, span

@@ -14,14 +14,13 @@ from threading import Event
 from typing import TypeVar
 
 from kafka_sla.errors import MailRefused, MailServerUnavailable
-from kafka_sla.ledger.notices.incidents import IncidentNotice
-from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.model.entities import Connection, Sla, SlaWindow
 from kafka_sla.network.in_time import in_time
 from kafka_sla.network.trust import why_untrusted
 from kafka_sla.notifications import incident_email, smtp_login
 from kafka_sla.notifications.miss_context import Surroundings
 from kafka_sla.notifications.miss_email import compose
+from kafka_sla.notifications.notices import IncidentNotice, Notice
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

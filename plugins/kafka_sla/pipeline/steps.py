@@ -19,10 +19,8 @@ from kafka_sla.config.store import Store
 from kafka_sla.errors import ValidationFailed
 from kafka_sla.lake.lake import Lake
 from kafka_sla.lake.staging import keep_unreadable, staged, staged_files
+from kafka_sla.ledger.alerts.report_rows import ASSET, AlertMessage
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice
-from kafka_sla.ledger.notices.incidents import IncidentNotice
-from kafka_sla.ledger.notices.outbox import ASSET, Notice
 from kafka_sla.ledger.observed_time import VOUCHED
 from kafka_sla.model.entities import Connection, Interval, Miss, MissState, Notifier, Sla, SlaWindow, Verdict
 from kafka_sla.model.tables import (
@@ -42,10 +40,8 @@ from kafka_sla.model.tables import (
 )
 from kafka_sla.pipeline.burn_alerts import judge_burns
 from kafka_sla.pipeline.burn_causes import bad_time_behind
-from kafka_sla.pipeline.channels import audience_of, channels_of
 from kafka_sla.pipeline.evidence_reader import explained
 from kafka_sla.pipeline.expiry import with_expiry
-from kafka_sla.pipeline.news import queue_burns, queue_misses
 from kafka_sla.pipeline.planning.load_plan import job_for
 from kafka_sla.pipeline.rollup_builder import sum_up_all
 from kafka_sla.pipeline.unjudged import record_unjudged_partitions
@@ -273,24 +269,25 @@ def notify(
     interval: Interval,
     smtp: Connection | None,
     run_url: str | None,
-    call: Callable[[Notifier, Sla, IncidentNotice], None] | None = None,
+    call: Callable[[Notifier, Sla, AlertMessage], None] | None = None,
     login: Login | None = None,
-    call_of_burn: Callable[[Notifier, Sla, BurnMessage], None] | None = None,
 ) -> dict[str, Any]:
-    """Queue what is new about misses and burns that the interval may have changed, then send all that waits, each
-    notice once, and those that share a cause as one message. Receivers that forget are told again what goes on.
+    """Compare the alerts that the interval may have changed with what each receiver has been told, record the messages
+    that are due, and send all that is unsent: each once, those that share a cause together. Receivers that forget are
+    told again what is open.
 
-    `call` and `call_of_burn` run an SLA's notifier; without them the notifiers wait for who can call them. `login`
-    gives the connections of webhooks; without it they wait, too.
+    `call` runs an SLA's notifier, and `login` gives the connections of webhooks. Without them, and without a mail
+    server, what needs them stays unsent until a process can send it. Returns how many alerts were `queued` and `sent`.
     """
+    from kafka_sla.pipeline.alerting.report_planner import Planner
     from kafka_sla.pipeline.deliveries import Deliveries
 
     ledger, lake = Ledger(store), Lake(store).remembering()
-    audiences = {sla.name: audience_of(sla, channels_of(sla)) for sla in map(settings.sla, slas)}
-    queued = queue_misses(ledger, interval, run_url, audiences)
-    queued += queue_burns(ledger, interval, run_url, audiences, partial(bad_time_behind, settings, ledger, lake))
-    waiting = Deliveries(settings, slas, ledger, lake, interval.end, smtp, call, call_of_burn, login)
-    return {"queued": queued, "sent": waiting.deliver()}
+    explain = partial(bad_time_behind, settings, ledger, lake)
+    known = [settings.sla(name) for name in slas]
+    planned = Planner(settings, known, ledger, interval, run_url, explain).plan_messages()
+    deliveries = Deliveries(settings, slas, ledger, lake, interval.end, smtp, call, login)
+    return {"queued": planned.count, "sent": deliveries.deliver(planned.going_on)}
 
 
 def announce(
@@ -298,14 +295,19 @@ def announce(
     store: Store,
     slas: Sequence[str],
     interval: Interval,
-    announcer: Callable[[Notice], None],
-    announcer_of_burns: Callable[[BurnNotice], None],
+    announcer: Callable[[AlertMessage], None],
 ) -> dict[str, Any]:
-    """Make what is new about misses and burns that the interval may have changed events for other DAGs, each once,
-    whether or not people can be reached."""
+    """Make alerts that opened or ended events for other DAGs, each once, whether or not people can be reached."""
+    from kafka_sla.pipeline.alerting.report_planner import Planner
+
     ledger, lake = Ledger(store), Lake(store).remembering()
-    audiences = {sla.name: audience_of(sla, [ASSET]) for sla in map(settings.sla, slas)}
-    queued = queue_misses(ledger, interval, None, audiences)
-    queued += queue_burns(ledger, interval, None, audiences, partial(bad_time_behind, settings, ledger, lake))
-    sent = ledger.outbox.queue.deliver(announcer, slas, [ASSET])
-    return {"queued": queued, "sent": sent + ledger.burn_notices.queue.deliver(announcer_of_burns, slas, [ASSET])}
+    explain = partial(bad_time_behind, settings, ledger, lake)
+    known = [settings.sla(name) for name in slas]
+    planned = Planner(settings, known, ledger, interval, None, explain, is_asset=True).plan_messages()
+    configured = {sla.name for sla in settings.slas}
+    delivery = ledger.alert_reports.deliver(
+        ASSET, announcer, lambda sla: sla in slas or sla not in configured, lambda sla, _: sla.name
+    )
+    if delivery.errors:
+        raise delivery.errors[0]
+    return {"queued": planned.count, "sent": delivery.sent}

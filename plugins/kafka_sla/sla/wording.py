@@ -27,6 +27,20 @@ class Limited(Protocol):
     def min_time_to_expiry_ms(self) -> int | None: ...
 
 
+END_REASONS: Mapping[str, str] = {
+    "excluded": "its time is excluded",
+    "removed": "late facts or an edited configuration took it away",
+    "no_longer_alerted": "the configuration no longer alerts here",
+    "merged": "it is part of another one by now",
+}
+"""Why an alert ended that did not recover, by `kafka_sla.sla.alerts.EndReason`."""
+
+
+def end_reason(reason: str) -> str:
+    """`its time is excluded`; empty if it recovered, or is open."""
+    return END_REASONS.get(reason, "")
+
+
 def limit(of: Limited) -> str:
     """The threshold, for tables and captions: `30 s`, `30 s, 2 d before expiry`."""
     expiry = f", {span(of.min_time_to_expiry_ms)} before expiry" if of.min_time_to_expiry_ms else ""

@@ -157,18 +157,14 @@ def _raise(plan: Plan, settings: Settings, failed: Sequence[Exception], notes: d
 def notify() -> dict[str, Any]:
     """Notify people of misses and of burns of error budgets, each once, also when an SLA's task above is red."""
     from kafka_sla.pipeline import steps
-    from kafka_sla.tasks.events.burn_notifiers import about_burns
-    from kafka_sla.tasks.events.notifiers import about, caller
+    from kafka_sla.tasks.events.notifiers import caller
 
     plan = _plan_that_notifies()
     settings, store = frozen(plan)
     mailed = any(settings.sla(name).recipients for name in plan["slas"])
     smtp, missing = _mail_server(settings) if mailed else (None, None)
-    context = get_current_context()
-    call, call_of_burn = caller(context, about), caller(context, about_burns)
-    found = steps.notify(
-        settings, store, plan["slas"], planned(plan), smtp, run_url(settings), call, connection, call_of_burn
-    )
+    call = caller(get_current_context())
+    found = steps.notify(settings, store, plan["slas"], planned(plan), smtp, run_url(settings), call, connection)
     _say("Notified", found)
     if missing:
         raise missing
@@ -189,10 +185,9 @@ def announce() -> dict[str, Any]:
     it succeeds, and a mail that cannot be sent fails `notify`."""
     from kafka_sla.pipeline import steps
 
-    plan, context = _plan_that_notifies(), get_current_context()
+    plan, announcer = _plan_that_notifies(), assets.announcer(get_current_context())
     settings, store = frozen(plan)
-    announce_miss, announce_burn = assets.announcer(context), assets.burn_announcer(context)
-    found = steps.announce(settings, store, plan["slas"], planned(plan), announce_miss, announce_burn)
+    found = steps.announce(settings, store, plan["slas"], planned(plan), announcer)
     _say("Announced", found)
     return found
 

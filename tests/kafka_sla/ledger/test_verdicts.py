@@ -17,8 +17,8 @@ from sqlalchemy.exc import IntegrityError
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
 from kafka_sla.errors import MailRefused
+from kafka_sla.ledger.alerts.report_rows import AlertMessage
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.ledger.storage.database import Database
 from kafka_sla.ledger.storage.schema import SLA_MISSES, SLA_WINDOWS
 from kafka_sla.ledger.verdicts import MissChange
@@ -202,16 +202,16 @@ def test_other_dags_hear_of_a_miss_whose_mail_cannot_be_sent(store: Store, ledge
     ledger.verdicts.replace(SLA, over, verdicts)
     with pytest.raises(MailRefused, match="refused"):
         steps.notify(settings, store, ["payments"], over, nobody_listens, None)
-    heard: list[Notice] = []
+    heard: list[AlertMessage] = []
 
     for _ in range(2):
-        steps.announce(settings, store, ["payments"], over, heard.append, lambda _: None)
+        steps.announce(settings, store, ["payments"], over, heard.append)
 
-    assert [notice.kind for notice in heard] == ["opened", "recovered"]
+    assert [message.state for message in heard] == ["open", "resolved"]
 
 
 def test_what_came_apart_when_its_middle_was_judged_again_is_told_by_itself(store: Store, ledger: Ledger) -> None:
-    settings = Settings((Cluster("a", None),), (SLA,))
+    settings = Settings((Cluster("a", None),), (replace(SLA, recipients=("on-call@example.com",)),))
     put(ledger, "10:00", "10:20", "gbbbbbbbbbbbbbbubbbg")
     assert steps.notify(settings, store, ["payments"], span("10:00", "10:20"), None, None)["queued"] == 2
     put(ledger, "10:05", "10:15", "gggggggggg")

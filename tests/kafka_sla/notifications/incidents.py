@@ -11,7 +11,7 @@ from sqlalchemy import create_engine, select, update
 
 from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.storage.schema import BURN_NOTICES, NOTICES
+from kafka_sla.ledger.storage.schema import ALERT_REPORTS
 from kafka_sla.model.entities import Interval, Miss, Patterns, Sla
 from tests.kafka_sla.notifications.misses import EVIDENCE, MINUTE, START, miss, promise
 
@@ -64,9 +64,8 @@ def judged(ledger: Ledger, slas: Sequence[Sla], misses: Sequence[Miss]) -> None:
 
 def minutes_pass(store: Store, minutes: int) -> None:
     """All that was sent so far was sent that much earlier."""
+    t = ALERT_REPORTS.c
     with create_engine(store.url).begin() as connection:
-        for table in (NOTICES, BURN_NOTICES):
-            sent = connection.execute(select(table.c.seq, table.c.sent_at).where(table.c.sent_at.is_not(None)))
-            for seq, at in sent.all():
-                earlier = at - timedelta(minutes=minutes)
-                connection.execute(update(table).where(table.c.seq == seq).values(sent_at=earlier))
+        for seq, at in connection.execute(select(t.seq, t.opened_at).where(t.opened_at.is_not(None))).all():
+            earlier = at - timedelta(minutes=minutes)
+            connection.execute(update(ALERT_REPORTS).where(t.seq == seq).values(opened_at=earlier))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice
 from kafka_sla.model.entities import BurnPair
 from kafka_sla.notifications.burn_email import burn_mail
+from kafka_sla.notifications.notices import BurnMessage, BurnNotice
 from kafka_sla.sla.attainment import attainment_of
 from kafka_sla.sla.burn import Burn
 from kafka_sla.sla.periods import period_until

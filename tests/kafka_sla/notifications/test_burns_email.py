@@ -18,16 +18,19 @@ import pytest
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
 from kafka_sla.lake.lake import Lake
+from kafka_sla.ledger.alerts.report_plan import Opening
+from kafka_sla.ledger.alerts.report_rows import AlertMessage
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice, BurnNoticeKind
 from kafka_sla.model.entities import BurnPair, Cluster, Interval, Miss, Severity, Sla, SlaWindow, Webhook
-from kafka_sla.notifications.burns_email import burns_mail
-from kafka_sla.notifications.incident_causes import name_burn_causes
-from kafka_sla.notifications.webhooks.burn_event import burn_event_of
-from kafka_sla.notifications.webhooks.event import schema
+from kafka_sla.notifications.burn_email import burns_mail
+from kafka_sla.notifications.incident_causes import name_causes
+from kafka_sla.notifications.notices import BurnMessage, BurnNotice
+from kafka_sla.notifications.webhooks.event import burn_event_of, schema
 from kafka_sla.notifications.webhooks.webhook import send
 from kafka_sla.pipeline import steps
+from kafka_sla.pipeline.alerting.receivers import find_address
 from kafka_sla.pipeline.burn_causes import bad_time_behind
+from kafka_sla.sla.alerts import Alert, close_report
 from kafka_sla.sla.burn import Burn
 from kafka_sla.tasks.events.burn_notifiers import about_burns
 from tests.kafka_sla.notifications.incidents import INTERVAL, RUN, judged, minutes_pass, slas, slow
@@ -59,55 +62,59 @@ def burning(ledger: Ledger, burns: Sequence[Burn]) -> None:
     ledger.burns.replace(list(of), INTERVAL, lambda sla, _: of[sla])
 
 
-def queued(ledger: Ledger, kind: BurnNoticeKind, burns: Sequence[Burn], behind: Sequence[Miss]) -> None:
-    for found, miss in zip(burns, behind, strict=True):
-        ledger.burn_notices.enqueue(BurnNotice(kind, found, RUN, "mail", behind=miss))
+def opened(ledger: Ledger, burns: Sequence[Burn], behind: Sequence[Miss]) -> None:
+    alerts = [alert_of(burn, miss) for burn, miss in zip(burns, behind, strict=True)]
+    openings = [Opening("mail", a.id, a, recipient_of(a.sla), RUN, "", False) for a in alerts]
+    with ledger.alert_reports.planning() as plan:
+        plan.open(name_causes(openings, find_address), find_address)
 
 
-def by_cause(notices: Sequence[BurnNotice]) -> list[str]:
-    return name_burn_causes(notices, lambda _: ["oncall@example.com"])
+def alert_of(burn: Burn, behind: Miss) -> Alert:
+    until = burn.end or burn.start
+    return Alert("burn", burn.id, burn.sla, burn.severity, burn.start, burn.end, until, "", behind, burn)
 
 
-def delivered(ledger: Ledger) -> list[BurnMessage]:
-    sent: list[BurnMessage] = []
-    ledger.burn_notices.queue.deliver_together(
-        sent.append, by_cause, [f"billing.alerts-{n:03}" for n in range(500)], None
-    )
+def recipient_of(name: str) -> Sla:
+    return replace(slas(1)[0], name=name)
+
+
+def delivered(ledger: Ledger) -> list[AlertMessage]:
+    sent: list[AlertMessage] = []
+    assert not ledger.alert_reports.deliver("mail", sent.append, lambda _: True, find_address).errors
     return sent
 
 
-def names(message: BurnMessage) -> list[str]:
-    return [notice.burn.sla for notice in message.notices]
+def names(message: AlertMessage) -> list[str]:
+    return [report.alert.sla for report in message.reports]
 
 
 def killed_after_sending(store: Store, file: str) -> None:
     """Sends one message, and dies before anything can be marked."""
 
-    def last_words(message: BurnMessage) -> None:
+    def last_words(message: AlertMessage) -> None:
         Path(file).write_text(f"{message.incident}: {' '.join(names(message))}")
         os._exit(9)
 
-    known = [f"billing.alerts-{n:03}" for n in range(500)]
-    Ledger(store).burn_notices.queue.deliver_together(last_words, by_cause, known, None)
+    Ledger(store).alert_reports.deliver("mail", last_words, lambda _: True, find_address)
 
 
 def test_five_hundred_burns_of_one_cause_are_one_message_and_the_same_one_when_its_sender_was_killed(
     store: Store, ledger: Ledger, tmp_path: Path
 ) -> None:
     known = alerted(500)
-    queued(ledger, "began", [burn(sla) for sla in known[:-1]], [slow(sla) for sla in known[:-1]])
+    opened(ledger, [burn(sla) for sla in known[:-1]], [slow(sla) for sla in known[:-1]])
     sender = multiprocessing.get_context("spawn").Process(
         target=killed_after_sending, args=(store, str(tmp_path / "sent"))
     )
     sender.start()
     sender.join()
-    queued(ledger, "began", [burn(known[-1])], [slow(known[-1])])
+    opened(ledger, [burn(known[-1])], [slow(known[-1])])
 
     again, late = delivered(ledger)
 
     assert sender.exitcode == 9
     assert (tmp_path / "sent").read_text() == f"{again.incident}: {' '.join(sla.name for sla in known[:-1])}"
-    assert (len(again.notices), names(late), delivered(ledger)) == (499, [known[-1].name], [])
+    assert (len(again.reports), names(late), delivered(ledger)) == (499, [known[-1].name], [])
 
 
 def test_causes_and_severities_are_apart_and_what_is_over_belongs_to_the_incident_that_began(ledger: Ledger) -> None:
@@ -115,7 +122,7 @@ def test_causes_and_severities_are_apart_and_what_is_over_belongs_to_the_inciden
     own = slow(third, cause="rewound")
     pages = [burn(sla) for sla in (first, second, third)]
     burning(ledger, [*pages, burn(first, severity="ticket")])
-    queued(ledger, "began", [*pages, burn(first, severity="ticket")], [slow(first), slow(second), own, slow(first)])
+    opened(ledger, [*pages, burn(first, severity="ticket")], [slow(first), slow(second), own, slow(first)])
 
     brokers, consumer, ticket = delivered(ledger)
 
@@ -124,9 +131,11 @@ def test_causes_and_severities_are_apart_and_what_is_over_belongs_to_the_inciden
 
     over = burn(first, minutes=10)
     burning(ledger, [over, pages[1], pages[2]])
-    queued(ledger, "over", [over], [slow(first)])
+    (report,) = [r for r in ledger.alert_reports.unresolved() if r.alert_id == over.id]
+    with ledger.alert_reports.planning() as plan:
+        plan.update([close_report(report, replace(report.alert, burn=over).closed("recovered"))], RUN)
     (some,) = delivered(ledger)
-    assert (some.incident, names(some), [n.burn.sla for n in some.still_open], some.size, some.is_single) == (
+    assert (some.incident, names(some), [r.alert.sla for r in some.still_open], some.size, some.is_single) == (
         brokers.incident,
         [first.name],
         [second.name],
@@ -141,7 +150,6 @@ def test_a_run_sends_each_team_one_mail_that_names_its_slas_and_replies_when_the
     known = alerted(5)
     settings = Settings((Cluster("main", None),), tuple(known))
     judged(ledger, known, [slow(sla) for sla in known])
-    ledger.outbox.queue.deliver(lambda _: None)
     mailbox = Mailbox()
     with mail_server(mailbox) as smtp:
         for minutes in (None, 12):

@@ -21,11 +21,11 @@ import pytest
 
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
+from kafka_sla.ledger.alerts.report_rows import AlertMessage
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.notices.incidents import IncidentNotice
-from kafka_sla.ledger.notices.outbox import Notice, NoticeKind
 from kafka_sla.model.entities import Cluster, Connection, Miss, Notifier, Sla
 from kafka_sla.notifications.incident_email import compose
+from kafka_sla.notifications.notices import IncidentNotice, Notice, NoticeKind
 from kafka_sla.pipeline import steps
 from tests.kafka_sla.notifications.incidents import INTERVAL, RUN, judged, slas, slow
 from tests.kafka_sla.notifications.test_smtp import Mailbox, serving
@@ -218,8 +218,8 @@ def test_a_notifier_is_called_once_for_all_that_share_a_cause_unless_it_speaks_o
     judged(Ledger(store), known, [slow(sla) for sla in known])
     calls: list[tuple[str, int]] = []
 
-    def call(notifier: Notifier, sla: Sla, notice: IncidentNotice) -> None:
-        calls.append((notifier.path, len(notice.notices)))
+    def call(notifier: Notifier, sla: Sla, message: AlertMessage) -> None:
+        calls.append((notifier.path, len(message.reports)))
 
     steps.notify(Settings((Cluster("main", None),), known), store, [s.name for s in known], INTERVAL, None, RUN, call)
 

@@ -12,13 +12,12 @@ from email.message import EmailMessage
 import pytest
 
 from kafka_sla.cli.console.arguments import parser
-from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice
-from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.ledger.triage import Note
 from kafka_sla.model.entities import Miss, Patterns, Sla
-from kafka_sla.notifications.burns_email import burns_mail
+from kafka_sla.notifications.burn_email import burns_mail
 from kafka_sla.notifications.miss_context import Surroundings
 from kafka_sla.notifications.miss_email import compose, miss_page
+from kafka_sla.notifications.notices import BurnMessage, BurnNotice, Notice
 from tests.kafka_sla.notifications.incidents import RUN, slas, slow
 from tests.kafka_sla.notifications.misses import miss, promise
 from tests.kafka_sla.notifications.test_burn_email import BURN, PERIOD

@@ -12,14 +12,12 @@ import pytest
 
 from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice
-from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.model.entities import FreshnessAlert, Interval
 from kafka_sla.notifications import incident_email, miss_email
-from kafka_sla.notifications.burn_email import burn_mail
-from kafka_sla.notifications.burns_email import burns_mail
+from kafka_sla.notifications.burn_email import burn_mail, burns_mail
 from kafka_sla.notifications.digest_email import digest_mail
 from kafka_sla.notifications.late_run_email import LateRun, late_mail
+from kafka_sla.notifications.notices import BurnMessage, BurnNotice, Notice
 from kafka_sla.reporting.digest import tell
 from kafka_sla.reporting.digest_schedule import period_of
 from tests.kafka_sla.notifications.incidents import slas, slow

@@ -10,11 +10,10 @@ from email.policy import default
 
 import pytest
 
-from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice
-from kafka_sla.ledger.notices.outbox import Notice
-from kafka_sla.notifications.burns_email import burns_mail
+from kafka_sla.notifications.burn_email import burns_mail
 from kafka_sla.notifications.incident_email import compose as compose_incident
 from kafka_sla.notifications.miss_email import compose
+from kafka_sla.notifications.notices import BurnMessage, BurnNotice, Notice
 from tests.kafka_sla.notifications.incidents import RUN, slas, slow
 from tests.kafka_sla.notifications.misses import miss, promise
 from tests.kafka_sla.notifications.test_burn_email import BURN, PERIOD

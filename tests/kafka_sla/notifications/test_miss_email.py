@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from kafka_sla.cli.console.arguments import parser
-from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.ledger.triage import Note
 from kafka_sla.model.entities import Miss, Sla
 from kafka_sla.notifications.miss_context import Surroundings
 from kafka_sla.notifications.miss_email import compose
+from kafka_sla.notifications.notices import Notice
 from kafka_sla.sla.attainment import attainment_in
 from kafka_sla.sla.periods import period_until
 from tests.kafka_sla.notifications.misses import hour, miss, promise

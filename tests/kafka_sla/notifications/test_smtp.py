@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from email import message_from_bytes
 from email.message import Message
 from pathlib import Path
@@ -22,14 +23,18 @@ from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
 from demo.broker import free_ports
 from demo.token_server import TokenServer
+from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
 from kafka_sla.errors import MailRefused, MailServerUnavailable
+from kafka_sla.ledger.alerts.report_rows import AlertMessage
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.notices.outbox import MAIL, Notice
-from kafka_sla.model.entities import Connection
+from kafka_sla.model.entities import Cluster, Connection, Notifier, Sla
 from kafka_sla.network.token_endpoint import NoToken
 from kafka_sla.notifications import smtp_login
+from kafka_sla.notifications.notices import Notice
 from kafka_sla.notifications.smtp import probe, send
+from kafka_sla.pipeline import steps
+from tests.kafka_sla.notifications.incidents import INTERVAL, RUN, judged, slas, slow
 from tests.kafka_sla.notifications.misses import hour, miss, promise
 
 OPENED = Notice("opened", miss(end=None))
@@ -280,17 +285,18 @@ def test_when_all_recipients_are_refused_nothing_was_sent_and_it_says_so() -> No
         send(server, promise(), OPENED, hour())
 
 
-def test_the_outbox_mails_each_notice_once_and_again_only_what_could_not_be_sent(tmp_path: Path) -> None:
-    ledger, box = Ledger(Store.embedded(tmp_path)), Mailbox()
+def test_each_alert_is_mailed_once_and_again_only_if_it_could_not_be_sent(tmp_path: Path) -> None:
+    store, box = Store.embedded(tmp_path), Mailbox()
+    (sla,) = slas(1)
+    settings, ledger = Settings((Cluster("main", None),), (sla,)), Ledger(store)
+    judged(ledger, [sla], [slow(sla)])
     with serving(box) as server:
         down = Connection("smtp_down", "localhost", 1, extra=server.extra)
-        ledger.outbox.enqueue(OPENED)
         with pytest.raises(MailRefused):
-            ledger.outbox.queue.deliver(lambda notice: send(down, promise(), notice, hour()))
+            steps.notify(settings, store, [sla.name], INTERVAL, down, RUN)
+        judged(ledger, [sla], [slow(sla, end=True)])
         for _ in range(3):
-            ledger.outbox.enqueue(Notice("opened", miss()))
-            ledger.outbox.enqueue(Notice("recovered", miss()))
-            ledger.outbox.queue.deliver(lambda notice: send(server, promise(), notice, hour()))
+            steps.notify(settings, store, [sla.name], INTERVAL, server, RUN)
 
     opened, recovered = box.mails
     assert opened["Message-ID"] == recovered["In-Reply-To"]
@@ -473,20 +479,19 @@ def test_a_server_that_hangs_up_is_asked_once_and_one_that_refuses_a_mail_for_ea
             await super().handle_DATA(server, session, envelope)
             return answer
 
-    box, ledger = Refusing(), Ledger(Store.embedded(tmp_path))
-    told: list[str] = []
-    for number in range(3):
-        late = miss(end=None, id=f"m-{number}", sla=f"payments-{number}")
-        for channel in (MAIL, "other"):
-            ledger.outbox.enqueue(Notice("opened", late, channel=channel))
+    box, store, called = Refusing(), Store.embedded(tmp_path), list[str]()
+    known = [
+        replace(sla, recipients=(f"{n}@example.com",), notifiers=(Notifier("chat.Notifier", each_miss=True),))
+        for n, sla in enumerate(slas(3))
+    ]
+    judged(Ledger(store), known, [slow(sla) for sla in known])
+    settings = Settings((Cluster("main", None),), tuple(known))
 
-    def tell(notice: Notice) -> None:
-        if notice.channel == MAIL:
-            send(server, promise(), notice, hour())
-        else:
-            told.append(notice.miss.id)
+    def call(_: Notifier, sla: Sla, __: AlertMessage) -> None:
+        called.append(sla.name)
 
     with serving(box) as server, pytest.raises((MailRefused, ExceptionGroup)):
-        ledger.outbox.queue.deliver(tell)
+        steps.notify(settings, store, [sla.name for sla in known], INTERVAL, server, RUN, call)
 
-    assert (len(box.mails), len(told), len(ledger.outbox.queue.waiting())) == (asked, 3, 3)
+    unsent = Ledger(store).alert_reports.unsent()
+    assert (len(box.mails), len(called), [report.channel for report in unsent]) == (asked, 3, ["mail"] * 3)

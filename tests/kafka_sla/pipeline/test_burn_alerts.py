@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import cycle, islice, pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
+from kafka_sla.ledger.alerts.report_rows import AlertMessage
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice
 from kafka_sla.model.arrow_schemas import arrow_rows
 from kafka_sla.model.entities import (
     BurnPair,
@@ -29,10 +30,10 @@ from kafka_sla.model.entities import (
 )
 from kafka_sla.model.tables import CONSUMER_LATENCY, STEADY_STATE
 from kafka_sla.pipeline import steps
+from kafka_sla.pipeline.alerting.receivers import find_address
+from kafka_sla.pipeline.alerting.report_planner import Planner
 from kafka_sla.pipeline.burn_alerts import judge_burns
-from kafka_sla.pipeline.channels import Audience
 from kafka_sla.pipeline.judged_time import judged_time, lookbacks
-from kafka_sla.pipeline.news import queue_burns
 from kafka_sla.sla.attainment import attainment_of
 from kafka_sla.sla.burn import Burn
 from kafka_sla.sla.evaluate import judge
@@ -54,6 +55,13 @@ SLA = Sla(
     burn_pairs=(PAGE,),
     recipients=("oncall@example.com",),
 )
+WHERE: dict[str, Any] = {
+    "max_latency_ms": 30_000,
+    "worst_latency_ms": 45_000.0,
+    "worst_group": "pay",
+    "worst_topic": "orders",
+    "worst_partition": 0,
+}
 VERDICTS: dict[str, Verdict] = {"g": "good", "b": "bad", "u": "unknown"}
 
 
@@ -67,7 +75,7 @@ def put(ledger: Ledger, start: datetime, letters: str, sla: Sla = SLA) -> Interv
             VERDICTS[letter],
             True,
             "",
-            max_latency_ms=30_000,
+            **WHERE,
             records_due=100,
             records_late=60 if letter == "b" else 0,
         )
@@ -92,19 +100,16 @@ def spans(ledger: Ledger) -> list[tuple[str, str | None]]:
 
 
 def told(ledger: Ledger, interval: Interval) -> list[tuple[str, str]]:
-    queue(ledger, interval)
-    sent: list[BurnMessage] = []
-    ledger.burn_notices.queue.deliver_together(sent.append, apart, ["payments"], None)
-    return [(n.kind, f"{n.burn.start:%H:%M}") for message in sent for n in message.notices]
+    plan(ledger, interval)
+    sent: list[AlertMessage] = []
+    delivery = ledger.alert_reports.deliver("mail", sent.append, lambda _: True, find_address)
+    assert not delivery.errors
+    return [(message.state, f"{report.alert.start:%H:%M}") for message in sent for report in message.reports]
 
 
-def queue(ledger: Ledger, interval: Interval) -> None:
-    queue_burns(ledger, interval, None, {"payments": Audience("", ["mail"], {"page", "ticket"})}, lambda _: None)
-
-
-def apart(notices: Sequence[BurnNotice]) -> list[str]:
-    """Each burn by a cause of its own."""
-    return [notice.burn.id for notice in notices]
+def plan(ledger: Ledger, interval: Interval) -> None:
+    settings = Settings((Cluster("a", None),), (SLA,))
+    Planner(settings, [SLA], ledger, interval, None, lambda _: None).plan_messages()
 
 
 def runs(letters: str) -> Iterator[tuple[int, str]]:
@@ -174,7 +179,7 @@ def test_what_is_read_of_two_weeks_is_what_their_windows_say_though_slots_are_ke
     fortnight = Interval(at("3:00"), at("3:00") + timedelta(days=15, hours=8))
     letters = islice(cycle("ggbggggbggg"), (fortnight.end - fortnight.start) // (5 * MINUTE))
     windows = [
-        SlaWindow(SLA.name, w, VERDICTS[letter], True, "", max_latency_ms=30_000)
+        SlaWindow(SLA.name, w, VERDICTS[letter], True, "", **WHERE)
         for w, letter in zip(fortnight.windows(300_000), letters, strict=True)
     ]
     ledger.verdicts.replace(SLA, fortnight, windows, lambda *_: [])
@@ -194,7 +199,7 @@ def test_run_by_run_a_burn_begins_and_is_over_and_each_is_told_once(ledger: Ledg
         heard += [*told(ledger, interval), *told(ledger, interval)]
 
     assert spans(ledger) == [("09:08", "09:17")]
-    assert heard == [("began", "09:08"), ("over", "09:08")]
+    assert heard == [("open", "09:08"), ("resolved", "09:08")]
 
 
 def test_one_run_over_all_of_it_finds_the_same(ledger: Ledger) -> None:
@@ -204,7 +209,7 @@ def test_one_run_over_all_of_it_finds_the_same(ledger: Ledger) -> None:
 
 def test_a_run_that_is_repeated_changes_nothing_and_tells_nobody(ledger: Ledger) -> None:
     whole = put(ledger, at("8:00"), STORY)
-    assert told(ledger, whole) == [("began", "09:08"), ("over", "09:08")]
+    assert told(ledger, whole) == [("open", "09:08"), ("resolved", "09:08")]
     for n, letters in list(runs(STORY))[:0:-2]:
         assert told(ledger, put(ledger, at("8:00") + n * MINUTE, letters)) == []
     assert spans(ledger) == [("09:08", "09:17")]
@@ -212,13 +217,13 @@ def test_a_run_that_is_repeated_changes_nothing_and_tells_nobody(ledger: Ledger)
 
 def test_late_facts_that_move_the_beginning_tell_nobody_again(ledger: Ledger) -> None:
     interval = put(ledger, at("8:00"), STORY[:75])
-    assert told(ledger, interval) == [("began", "09:08")]
+    assert told(ledger, interval) == [("open", "09:08")]
 
     put(ledger, at("9:00"), "bbbbb")
     assert spans(ledger) == [("09:05", None)]
     assert told(ledger, interval) == []
     rest = put(ledger, at("9:15"), 25 * "g")
-    assert told(ledger, rest) == [("over", "09:05")]
+    assert told(ledger, rest) == [("resolved", "09:05")]
 
 
 def test_verdicts_of_the_past_change_what_burned_after_them(ledger: Ledger) -> None:
@@ -229,14 +234,14 @@ def test_verdicts_of_the_past_change_what_burned_after_them(ledger: Ledger) -> N
 
 def test_a_mail_that_fails_is_sent_by_the_next_run_and_the_end_waits_for_the_beginning(ledger: Ledger) -> None:
     interval = put(ledger, at("8:00"), STORY)
-    queue(ledger, interval)
+    plan(ledger, interval)
 
-    def refuse(_: BurnMessage) -> None:
+    def refuse(_: AlertMessage) -> None:
         raise OSError("mail server is away")
 
-    with pytest.raises(OSError, match="mail server is away"):
-        ledger.burn_notices.queue.deliver_together(refuse, apart, ["payments"], None)
-    assert told(ledger, interval) == [("began", "09:08"), ("over", "09:08")]
+    delivery = ledger.alert_reports.deliver("mail", refuse, lambda _: True, find_address)
+    assert [str(error) for error in delivery.errors] == ["mail server is away"]
+    assert told(ledger, interval) == [("open", "09:08"), ("resolved", "09:08")]
 
 
 def test_an_sla_without_alerts_has_no_burns(ledger: Ledger) -> None:
@@ -250,18 +255,18 @@ def test_a_run_calls_notifiers_once_and_mails_wait_for_a_server(ledger: Ledger, 
     interval = put(ledger, at("8:00"), STORY, sla)
     called: list[tuple[str, str]] = []
 
-    def call(notifier: Notifier, _: Sla, message: BurnMessage) -> None:
-        called.append((notifier.path, message.kind))
+    def call(notifier: Notifier, _: Sla, message: AlertMessage) -> None:
+        called.append((notifier.path, message.state))
 
     for _ in range(2):
-        steps.notify(settings, store, ["payments"], interval, None, None, call_of_burn=call)
+        steps.notify(settings, store, ["payments"], interval, None, None, call=call)
 
-    assert called == [("chat.Notifier", "began"), ("chat.Notifier", "over")]
+    assert called == [("chat.Notifier", "open"), ("chat.Notifier", "resolved")]
 
 
 def test_a_burn_whose_bad_time_is_excluded_is_over_with_the_next_run_and_that_is_told_once(ledger: Ledger) -> None:
     interval = put(ledger, at("8:00"), STORY[:75])
-    assert told(ledger, interval) == [("began", "09:08")]
+    assert told(ledger, interval) == [("open", "09:08")]
 
     wanted = exclusion_request(SLA, (at("9:03"), at("9:15")), "load test", "ada", now=at("9:15"), window_ms=60_000)
     ledger.exclusions.add(wanted)
@@ -269,20 +274,20 @@ def test_a_burn_whose_bad_time_is_excluded_is_over_with_the_next_run_and_that_is
 
     following = put(ledger, at("9:15"), "ggggg")
     assert spans(ledger) == [("09:08", "09:16")]
-    assert [told(ledger, following) for _ in range(2)] == [[("over", "09:08")], []]
+    assert [told(ledger, following) for _ in range(2)] == [[("resolved", "09:08")], []]
 
 
 def test_other_dags_hear_of_each_burn_once(ledger: Ledger, store: Store) -> None:
     settings = Settings((Cluster("a", None),), (SLA, replace(SLA, name="orders", burn_pairs=())))
     interval = put(ledger, at("8:00"), STORY)
-    heard: list[BurnNotice] = []
+    heard: list[AlertMessage] = []
 
     for _ in range(2):
-        steps.announce(settings, store, ["payments", "orders"], interval, lambda _: None, heard.append)
+        steps.announce(settings, store, ["payments", "orders"], interval, heard.append)
 
-    assert [(n.kind, n.burn.sla, n.burn.severity, n.channel) for n in heard] == [
-        ("began", "payments", "page", "asset"),
-        ("over", "payments", "page", "asset"),
+    assert [(m.state, m.kind, m.channel, [r.alert.sla for r in m.reports]) for m in heard] == [
+        ("open", "burn", "asset", ["payments"]),
+        ("resolved", "burn", "asset", ["payments"]),
     ]
 
 
@@ -295,7 +300,7 @@ def test_a_burn_that_late_facts_moved_to_the_end_of_its_interval_goes_on_as_the_
         return told(ledger, interval)
 
     first, second = Interval(at("9:55"), at("10:00")), Interval(at("10:00"), at("10:30"))
-    assert judged_to("b1", "9:58", None, first) == [("began", "09:58")]
+    assert judged_to("b1", "9:58", None, first) == [("open", "09:58")]
     assert judged_to("b2", "10:00", None, first) == []
-    assert judged_to("b2", "10:00", "10:20", second) == [("over", "10:00")]
+    assert judged_to("b2", "10:00", "10:20", second) == [("resolved", "10:00")]
     assert told(ledger, Interval(at("10:30"), at("10:35"))) == []

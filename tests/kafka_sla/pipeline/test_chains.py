@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kafka_sla.cli.main import main
-from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.notifications.miss_email import compose
+from kafka_sla.notifications.notices import Notice
 from tests.kafka_sla.chained import LATE, NAME, NOW, STAGES, UNKNOWN, Chained, built
 from tests.kafka_sla.loads import DAY, MINUTE
 

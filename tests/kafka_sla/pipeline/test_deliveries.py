@@ -61,7 +61,6 @@ def test_what_this_process_cannot_reach_waits_for_one_that_can(tmp_path: Path, s
                 RUN,
                 call if "call" in able else None,
                 (lambda _: connection) if "login" in able else None,
-                call if "call" in able else None,
             )
             if able == can:
                 assert (heard["company.Chat"], len(receiver.bodies)) == ("call" in can, "login" in can)

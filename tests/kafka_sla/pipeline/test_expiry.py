@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 
 from kafka_sla.lake.lake import Lake
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.model.arrow_schemas import arrow_rows
 from kafka_sla.model.entities import Miss
 from kafka_sla.model.tables import NON_CONSUMED
 from kafka_sla.notifications.miss_email import compose
+from kafka_sla.notifications.notices import Notice
 from kafka_sla.pipeline.expiry import unread_rows, with_expiry
 from tests.kafka_sla.loads import at, span
 from tests.kafka_sla.notifications.misses import EVIDENCE, hour, miss, promise

@@ -16,10 +16,10 @@ from kafka_sla.cli.main import main
 from kafka_sla.config.settings import load_settings
 from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.model.entities import Digest, Interval, Miss, epoch_ms
 from kafka_sla.notifications.digest_email import digest_mail
 from kafka_sla.notifications.miss_email import compose
+from kafka_sla.notifications.notices import Notice
 from kafka_sla.pipeline import steps
 from kafka_sla.reporting.digest import tell
 from kafka_sla.tasks.events.notifiers import message

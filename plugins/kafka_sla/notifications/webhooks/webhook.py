@@ -21,8 +21,7 @@ from kafka_sla.network import http_extra
 from kafka_sla.network.addresses import split_address
 from kafka_sla.network.http_answers import Answer, NoAnswer, request_answer
 from kafka_sla.network.secret_texts import hide_secrets
-from kafka_sla.notifications.webhooks.burn_event import BurnEvent
-from kafka_sla.notifications.webhooks.event import WebhookEvent
+from kafka_sla.notifications.webhooks.event import AlertEvent
 from kafka_sla.notifications.webhooks.formats import call_for
 
 _TIMES_S = (5, 10)
@@ -49,7 +48,7 @@ class _Busy(Exception):
         self.after, self.absent = after, absent
 
 
-def send(connection: Connection, webhook: Webhook, event: WebhookEvent | BurnEvent) -> None:
+def send(connection: Connection, webhook: Webhook, event: AlertEvent) -> None:
     """POST the event in the webhook's format; WebhookRefused when the receiver does not take it, WebhookUnavailable
     when it is not there or too busy."""
     secret = connection.password or ""

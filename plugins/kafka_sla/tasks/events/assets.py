@@ -4,14 +4,15 @@ store."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 from urllib.parse import quote
 
 from airflow.sdk import Asset, AssetAlias, Context
 
-from kafka_sla.ledger.notices.burn_notices import BurnNotice
-from kafka_sla.ledger.notices.outbox import Notice
+from kafka_sla.ledger.alerts.report_rows import AlertMessage
 from kafka_sla.model.entities import Interval
 from kafka_sla.model.tables import METRICS
+from kafka_sla.sla.burn import Burn
 
 MISSES = AssetAlias("kafka_sla_misses")
 """Every opened and recovered miss of any SLA is an event of this alias, and of the asset of its SLA."""
@@ -45,44 +46,31 @@ def say_published(context: Context, interval: Interval, found: dict[str, str]) -
         context["outlet_events"][asset].extra = dict(extra)
 
 
-def announcer(context: Context) -> Callable[[Notice], None]:
-    """What the pipeline calls for each miss that nobody's DAG has heard of; the running task has MISSES as outlet."""
+def announcer(context: Context) -> Callable[[AlertMessage], None]:
+    """What the pipeline calls for each alert that opened or ended; the running task has MISSES and BURNS as outlets."""
 
-    def announce(notice: Notice) -> None:
-        miss = notice.miss
-        extra = {
-            "kind": notice.kind,
-            "miss_id": notice.thread or miss.id,
-            "sla": miss.sla,
-            "cluster": miss.cluster,
-            "start": miss.start.isoformat(),
-            "end": miss.end.isoformat() if miss.end else None,
-            "state": miss.state,
-            "end_reason": miss.end_reason,
-            "worst_latency_ms": miss.worst_latency_ms,
-            "cause": miss.evidence.get("sentence"),
-        }
-        context["outlet_events"][MISSES].add(miss_asset(miss.sla), extra=extra)
-
-    return announce
-
-
-def burn_announcer(context: Context) -> Callable[[BurnNotice], None]:
-    """The same for burns; the running task has BURNS as outlet."""
-
-    def announce(notice: BurnNotice) -> None:
-        burn = notice.burn
-        extra = {
-            "kind": notice.kind,
-            "burn_id": notice.thread or burn.id,
-            "sla": burn.sla,
-            "cluster": burn.cluster,
-            "severity": burn.severity,
-            "start": burn.start.isoformat(),
-            "end": burn.end.isoformat() if burn.end else None,
-            "burn_rate": burn.burn_rate,
-            "cause": notice.behind.evidence.get("sentence") if notice.behind else None,
-        }
-        context["outlet_events"][BURNS].add(burn_asset(burn.sla), extra=extra)
+    def announce(message: AlertMessage) -> None:
+        for report in message.reports:
+            alert, is_open = report.alert, message.state == "open"
+            extra = {
+                "sla": alert.sla,
+                "start": alert.start.isoformat(),
+                "end": alert.end.isoformat() if alert.end else None,
+                "end_reason": "" if is_open else alert.end_reason,
+                "cause": alert.miss.evidence.get("sentence") if alert.miss else None,
+            }
+            if alert.burn:
+                kind, of_burn = "began" if is_open else "over", _describe_burn(alert.burn)
+                extra |= {"kind": kind, "burn_id": report.thread, **of_burn}
+                context["outlet_events"][BURNS].add(burn_asset(alert.sla), extra=extra)
+            elif alert.miss:
+                kind, miss = "opened" if is_open else "recovered", alert.miss
+                extra |= {"kind": kind, "miss_id": report.thread, "cluster": miss.cluster}
+                extra |= {"worst_latency_ms": miss.worst_latency_ms}
+                context["outlet_events"][MISSES].add(miss_asset(alert.sla), extra=extra)
 
     return announce
+
+
+def _describe_burn(burn: Burn) -> dict[str, Any]:
+    return {"cluster": burn.cluster, "severity": burn.severity, "burn_rate": burn.burn_rate}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice
 from kafka_sla.model.entities import Sla
-from kafka_sla.notifications.burns_email import subject
+from kafka_sla.notifications.burn_email import subject
+from kafka_sla.notifications.notices import BurnMessage, BurnNotice
 from kafka_sla.notifications.webhooks.lines import CHAT, enumerated
 from kafka_sla.reporting.templates import visible
-from kafka_sla.sla.wording import burning
+from kafka_sla.sla.wording import burning, end_reason
 from kafka_sla.text.formatting import moment
 
 
@@ -37,6 +37,8 @@ def about_burns(sla: Sla, message: BurnMessage) -> dict[str, Any]:
 def burn_message(sla: Sla, notice: BurnNotice) -> str:
     """One line for a chat."""
     burn = notice.burn
+    if reason := end_reason(notice.end_reason):
+        return f"Burn ended ({burn.severity}): {sla.name}, {reason}"
     if notice.kind == "over":
         return f"Burn over ({burn.severity}): {sla.name} at {moment(burn.end)}, since {moment(burn.start)}"
     return f"Burn ({burn.severity}): {sla.name}, since {moment(burn.start)}: {burning(burn, sla.objective_of)}"

@@ -6,31 +6,30 @@ import logging
 from collections.abc import Callable
 from dataclasses import asdict
 from importlib import import_module
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from airflow.sdk import BaseNotifier, Context
 
 from kafka_sla.config.notifier_classes import NOTIFIER_ALLOWED, verify_notifier
 from kafka_sla.errors import SettingsError
-from kafka_sla.ledger.notices.incidents import IncidentNotice
-from kafka_sla.ledger.notices.outbox import Notice
+from kafka_sla.ledger.alerts.report_rows import AlertMessage
 from kafka_sla.model.entities import Notifier, Sla
 from kafka_sla.notifications.incident_email import subject
+from kafka_sla.notifications.notices import IncidentNotice, Notice, burn_message, miss_message
 from kafka_sla.notifications.webhooks.lines import CHAT, enumerated
 from kafka_sla.reporting.templates import visible
 from kafka_sla.sla.wording import duration, miss_outcome, place, violation
+from kafka_sla.tasks.events.burn_notifiers import about_burns
 
 log = logging.getLogger(__name__)
 
-M = TypeVar("M")
-"""A message about misses, or about burns."""
 
+def caller(context: Context) -> Callable[[Notifier, Sla, AlertMessage], None]:
+    """What the pipeline calls to run a notifier in this task's context."""
 
-def caller(context: Context, about: Callable[[Sla, M], dict[str, Any]]) -> Callable[[Notifier, Sla, M], None]:
-    """What the pipeline calls to run a notifier in this task's context. `about`: what its templates may use besides."""
-
-    def call(notifier: Notifier, sla: Sla, message: M) -> None:
-        values = about(sla, message)
+    def call(notifier: Notifier, sla: Sla, message: AlertMessage) -> None:
+        is_miss = message.kind == "miss"
+        values = about(sla, miss_message(message)) if is_miss else about_burns(sla, burn_message(message))
         _make_notifier(notifier, sla)(cast(Context, {**context, **values}))
         log.info("Called %s: %s", notifier.path, values["message"])
 

@@ -55,7 +55,7 @@ def slas(context: RequestContext, chosen: Chosen) -> list[SlaStatus]:
 @router.get("/slas/{sla:path}/timeline", summary="Latency, verdicts and rates of one SLA over time")
 def sla_timeline(context: RequestContext, sla: NamedSla, span: Span, steps: Steps = MOST_STEPS) -> Timeline:
     misses = found_misses(context, Filter(sla=sla.name), span).misses
-    return timeline(pieces(context, sla, span, steps), misses, context.ledger.incidents.of(misses))
+    return timeline(pieces(context, sla, span, steps), misses, context.ledger.alert_reports.incidents_of(misses))
 
 
 @router.get("/slas/{sla:path}/partitions", summary="The worst latency of each partition of one SLA over time")
@@ -101,7 +101,7 @@ def misses(
 ) -> list[MissAnswer]:
     known = {sla.name: sla for sla in context.settings.slas}
     found = found_misses(context, chosen, span, state, most).misses
-    incidents = context.ledger.incidents.of(found)
+    incidents = context.ledger.alert_reports.incidents_of(found)
     return [answer(known.get(miss.sla), miss, incidents.get(miss.id)) for miss in found]
 
 
@@ -109,7 +109,7 @@ def misses(
 def one_miss(context: RequestContext, miss_id: str) -> MissAnswer:
     found = find_miss(context, miss_id)
     sla = next((sla for sla in context.settings.slas if sla.name == found.sla), None)
-    return answer(sla, found, context.ledger.incidents.of([found]).get(found.id))
+    return answer(sla, found, context.ledger.alert_reports.incidents_of([found]).get(found.id))
 
 
 @router.get("/exclusions", summary="Time that was excluded afterwards and overlaps a span, the newest first")

@@ -9,11 +9,11 @@ from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from kafka_sla.ledger.notices.outbox import Notice
 from kafka_sla.ledger.triage import NoteKind
 from kafka_sla.model.entities import Interval, Miss, MissState
 from kafka_sla.notifications.miss_context import surroundings
 from kafka_sla.notifications.miss_email import miss_page as exported
+from kafka_sla.notifications.notices import Notice
 from kafka_sla.sla.wording import miss_outcome
 from kafka_sla.web.api import routes
 from kafka_sla.web.api.params import Chosen, RequestContext
@@ -69,7 +69,7 @@ def miss_page(context: RequestContext, miss_id: str, page: RequestPage) -> Respo
         span=date_ranges.shown(around, now=context.now),
         excludable=date_ranges.shown(Interval(found.start, until)),
         notes=context.ledger.triage.notes([found])[found.id],
-        reported_with=context.ledger.incidents.reported_with(found),
+        reported_with=context.ledger.alert_reports.reported_with(found),
         pieces=airflow_runs.pieces(context, found.cluster, Interval(found.start, until), page.airflow),
     )
 

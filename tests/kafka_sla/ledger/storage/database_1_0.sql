@@ -1,24 +1,26 @@
 BEGIN TRANSACTION;
-CREATE TABLE burn_notices (
+CREATE TABLE alert_reports (
 	seq INTEGER NOT NULL, 
-	burn_id VARCHAR(64) NOT NULL, 
-	kind VARCHAR(16) NOT NULL, 
 	channel TEXT NOT NULL, 
+	thread VARCHAR(64) NOT NULL, 
+	kind VARCHAR(16) NOT NULL, 
 	sla TEXT NOT NULL, 
-	severity VARCHAR(16) NOT NULL, 
+	alert_id VARCHAR(64) NOT NULL, 
 	start_at DATETIME NOT NULL, 
 	known_until DATETIME NOT NULL, 
-	thread VARCHAR(64) NOT NULL, 
-	notice TEXT NOT NULL, 
-	queued_at DATETIME NOT NULL, 
+	cause TEXT NOT NULL, 
+	incident VARCHAR(64) NOT NULL, 
+	open_batch BIGINT NOT NULL, 
+	opened_at DATETIME, 
+	inform_batch BIGINT, 
+	inform_to TEXT, 
+	resolve_batch BIGINT, 
+	resolved_at DATETIME, 
 	claimed_at DATETIME, 
-	sent_at DATETIME, 
-	incident VARCHAR(64), 
-	batch BIGINT, 
-	shared_cause TEXT, 
+	content TEXT NOT NULL, 
 	PRIMARY KEY (seq), 
-	CONSTRAINT burn_notices_kind CHECK (kind IN ('began', 'over')), 
-	UNIQUE (burn_id, kind, channel)
+	UNIQUE (channel, thread), 
+	CONSTRAINT alert_reports_kind CHECK (kind IN ('miss', 'burn'))
 );
 CREATE TABLE configurations (
 	digest VARCHAR(64) NOT NULL, 
@@ -93,26 +95,6 @@ CREATE TABLE miss_notes (
 	text TEXT NOT NULL, 
 	at DATETIME NOT NULL, 
 	PRIMARY KEY (seq)
-);
-CREATE TABLE notices (
-	seq INTEGER NOT NULL, 
-	miss_id VARCHAR(64) NOT NULL, 
-	kind VARCHAR(16) NOT NULL, 
-	channel TEXT NOT NULL, 
-	sla TEXT NOT NULL, 
-	thread VARCHAR(64) NOT NULL, 
-	start_at DATETIME NOT NULL, 
-	known_until DATETIME NOT NULL, 
-	notice TEXT NOT NULL, 
-	queued_at DATETIME NOT NULL, 
-	claimed_at DATETIME, 
-	sent_at DATETIME, 
-	incident VARCHAR(64), 
-	batch BIGINT, 
-	shared_cause TEXT, 
-	PRIMARY KEY (seq), 
-	CONSTRAINT notices_kind CHECK (kind IN ('opened', 'recovered')), 
-	UNIQUE (miss_id, kind, channel)
 );
 CREATE TABLE observed_time (
 	cluster TEXT NOT NULL, 
@@ -318,10 +300,11 @@ CREATE TABLE validation_results (
 	unexpected_rows BIGINT, 
 	PRIMARY KEY (load_id, table_name, expectation_id)
 );
-CREATE INDEX burn_notices_by_sla ON burn_notices (sla, start_at);
+CREATE INDEX alert_reports_by_alert ON alert_reports (alert_id);
+CREATE INDEX alert_reports_by_incident ON alert_reports (incident);
+CREATE INDEX alert_reports_by_sla ON alert_reports (sla, known_until);
 CREATE INDEX exclusions_by_sla ON exclusions (sla, start_at);
 CREATE INDEX ix_miss_notes_sla ON miss_notes (sla);
-CREATE INDEX notices_by_sla ON notices (sla, start_at);
 CREATE INDEX publications_by_time ON publications (cluster, interval_start, interval_end);
 CREATE INDEX quarantine_by_interval ON quarantine (interval_start, interval_end);
 CREATE INDEX quarantine_by_load ON quarantine (load_id);

@@ -13,10 +13,9 @@ import pytest
 from kafka_sla.config.settings import Settings
 from kafka_sla.config.store import Store
 from kafka_sla.ledger.ledger import Ledger
-from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice, BurnNoticeKind
 from kafka_sla.model.entities import Cluster, Webhook
-from kafka_sla.notifications.webhooks.burn_event import BurnEvent, burn_event_of
-from kafka_sla.notifications.webhooks.event import schema
+from kafka_sla.notifications.notices import BurnMessage, BurnNotice, BurnNoticeKind
+from kafka_sla.notifications.webhooks.event import AlertEvent, burn_event_of, schema
 from kafka_sla.notifications.webhooks.webhook import send
 from kafka_sla.pipeline import steps
 from kafka_sla.sla.burn import Burn
@@ -32,7 +31,7 @@ OVER = replace(BURN, end=BURN.start + timedelta(minutes=20))
 RUN = "http://airflow.example.com/dags/kafka_sla/runs/1"
 
 
-def event(kind: BurnNoticeKind, burn: Burn) -> BurnEvent:
+def event(kind: BurnNoticeKind, burn: Burn) -> AlertEvent:
     notice = BurnNotice(kind, burn, RUN, "webhook", "b1")
     return burn_event_of({SLA.name: SLA}, BurnMessage(kind, "webhook", "b1", (notice,), (), 1))
 
@@ -67,7 +66,7 @@ def test_a_burn_is_reported_once_and_resolved_when_it_is_over(
     assert seen == [[burning], [over]] if burning else [[], []] == seen
 
 
-def body(format: str, of: BurnEvent) -> Any:
+def body(format: str, of: AlertEvent) -> Any:
     (found,) = received(format, of).bodies
     return found
 
@@ -106,7 +105,7 @@ def test_the_plain_event_fits_the_published_schema() -> None:
 
     for body in receiver.bodies:
         jsonschema.validate(body, schema())
-    assert [(body["kind"], body["burns"][0]["id"]) for body in receiver.bodies] == [
+    assert [(body["kind"], body["alerts"][0]["id"]) for body in receiver.bodies] == [
         ("burn_began", "b1"),
         ("burn_over", "b1"),
     ]

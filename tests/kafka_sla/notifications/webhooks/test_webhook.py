@@ -22,8 +22,7 @@ from kafka_sla.errors import ReceiverUnavailable, WebhookRefused, WebhookUnavail
 from kafka_sla.ledger.ledger import Ledger
 from kafka_sla.model.entities import Cluster, Connection, Miss, Sla, Webhook, WebhookFormat
 from kafka_sla.notifications.webhooks import webhook as door
-from kafka_sla.notifications.webhooks.burn_event import BurnEvent
-from kafka_sla.notifications.webhooks.event import WebhookEvent, event_of, schema
+from kafka_sla.notifications.webhooks.event import AlertEvent, event_of, schema
 from kafka_sla.notifications.webhooks.webhook import send
 from kafka_sla.pipeline import steps
 from tests.kafka_sla.network.served import served
@@ -48,13 +47,13 @@ def known(number: int = 5) -> dict[str, Sla]:
     return {sla.name: sla for sla in slas(number)}
 
 
-def event(*, ended: bool = False, number: int = 5, still_open: int = 0) -> WebhookEvent:
+def event(*, ended: bool = False, number: int = 5, still_open: int = 0) -> AlertEvent:
     found = [slow(sla, end=ended) for sla in slas(number)]
     kept = len(found) - still_open
     return event_of(known(number), incident("recovered" if ended else "opened", found[:kept], found[kept:], number))
 
 
-def received(format: str, *events: WebhookEvent | BurnEvent, **options: Any) -> Receiver:
+def received(format: str, *events: AlertEvent, **options: Any) -> Receiver:
     """What a receiver of this format makes of these events."""
     handle, login = TAKES[format]
     receiver = Receiver(handle)

@@ -11,12 +11,9 @@ from typing import Any
 
 import pytest
 
-from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice, BurnNoticeKind
-from kafka_sla.ledger.notices.incidents import IncidentNotice
-from kafka_sla.ledger.notices.outbox import Notice, NoticeKind
 from kafka_sla.model.entities import Sla
-from kafka_sla.notifications.webhooks.burn_event import BurnEvent, burn_event_of
-from kafka_sla.notifications.webhooks.event import WebhookEvent, event_of
+from kafka_sla.notifications.notices import BurnMessage, BurnNotice, BurnNoticeKind, IncidentNotice, Notice, NoticeKind
+from kafka_sla.notifications.webhooks.event import AlertEvent, burn_event_of, event_of
 from tests.kafka_sla.notifications.incidents import slas, slow
 from tests.kafka_sla.notifications.test_burn_email import BURN
 from tests.kafka_sla.notifications.webhooks.test_webhook import TAKES, received
@@ -31,7 +28,7 @@ def known(letter: str, number: int) -> dict[str, Sla]:
 
 
 @cache
-def missed(letter: str, kind: NoticeKind, number: int, still_open: int = 0) -> WebhookEvent:
+def missed(letter: str, kind: NoticeKind, number: int, still_open: int = 0) -> AlertEvent:
     named, group = known(letter, number), letter * 300
     found = [
         replace(slow(sla, end=kind == "recovered", sentence=letter * 4_000), id=f"{n:016x}", worst_group=group)
@@ -46,7 +43,7 @@ def missed(letter: str, kind: NoticeKind, number: int, still_open: int = 0) -> W
 
 
 @cache
-def burned(letter: str, kind: BurnNoticeKind, number: int, still_burning: int = 0) -> BurnEvent:
+def burned(letter: str, kind: BurnNoticeKind, number: int, still_burning: int = 0) -> AlertEvent:
     named = known(letter, number)
     end = BURN.start + timedelta(minutes=20) if kind == "over" else None
     notices = [

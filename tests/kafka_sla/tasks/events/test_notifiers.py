@@ -9,12 +9,13 @@ import pytest
 from airflow.sdk import BaseNotifier
 
 from kafka_sla.errors import SettingsError
-from kafka_sla.ledger.notices.burn_notices import BurnMessage, BurnNotice
-from kafka_sla.ledger.notices.incidents import IncidentNotice
-from kafka_sla.ledger.notices.outbox import Notice, NoticeKind
+from kafka_sla.ledger.alerts.report_rows import AlertMessage
 from kafka_sla.model.entities import Miss, Notifier, Patterns, Sla, SteadyState
+from kafka_sla.notifications.notices import BurnMessage, BurnNotice, IncidentNotice, Notice, NoticeKind
+from kafka_sla.sla.alerts import Report
 from kafka_sla.tasks.events.burn_notifiers import about_burns
 from kafka_sla.tasks.events.notifiers import about, caller
+from tests.kafka_sla.ledger.test_alert_reports import alert_of
 from tests.kafka_sla.notifications.misses import miss
 from tests.kafka_sla.notifications.test_burn_email import BURN
 
@@ -26,6 +27,18 @@ def notice(kind: NoticeKind, *misses: Miss, still_open: tuple[Miss, ...] = ()) -
     notices = tuple(Notice(kind, found) for found in misses or (miss(),))
     others = tuple(Notice("opened", left) for left in still_open)
     return IncidentNotice(kind, "chat", "i1", notices, others, len(notices) + len(others))
+
+
+def alert_message(kind: NoticeKind, *misses: Miss, still_open: tuple[Miss, ...] = ()) -> AlertMessage:
+    reports = tuple(report_of(found) for found in misses or (miss(),))
+    others, state = tuple(report_of(found) for found in still_open), "open" if kind == "opened" else "resolved"
+    size = len(reports) + len(others)
+    return AlertMessage("miss", state, "chat", "i1", reports, others, size)  # type: ignore[arg-type]
+
+
+def report_of(found: Miss) -> Report:
+    alert = alert_of(found)
+    return Report(1, "chat", found.id, found.id, found.start, alert.known_until, alert, SLA, None, "open", "i1")
 
 
 class Chat(BaseNotifier):
@@ -64,7 +77,7 @@ def test_a_notifier_is_called_with_its_arguments_templated() -> None:
         f"{__name__}.Chat", {"text": "{{ kind }} {{ sla }} ({{ team }}) {{ miss.id }} {{ run_id }}", "channel": "#ops"}
     )
 
-    caller({"run_id": "manual"}, about)(chat, SLA, notice("opened", found := miss()))  # type: ignore[typeddict-item]
+    caller({"run_id": "manual"})(chat, SLA, alert_message("opened", found := miss()))  # type: ignore[typeddict-item]
 
     assert HEARD == [f"#ops: opened orders (Shop) {found.id} manual"]
 
@@ -74,7 +87,7 @@ def test_the_message_says_what_was_promised_how_bad_and_where() -> None:
     chat = Notifier(f"{__name__}.Chat", {"text": "{{ message }}", "channel": "#ops"})
 
     for kind in ("opened", "recovered"):
-        caller({}, about)(chat, SLA, notice(kind))
+        caller({})(chat, SLA, alert_message(kind))
 
     opened, recovered = HEARD
     assert (
@@ -89,7 +102,7 @@ def test_the_message_says_what_was_promised_how_bad_and_where() -> None:
 )
 def test_a_notifier_that_cannot_be_used_is_named(path: str, kwargs: dict[str, Any]) -> None:
     with pytest.raises(SettingsError, match=f"the notifier {path} of the SLA 'orders' cannot be used"):
-        caller({}, about)(Notifier(path, kwargs), SLA, notice("opened"))
+        caller({})(Notifier(path, kwargs), SLA, alert_message("opened"))
 
 
 @pytest.mark.parametrize(
@@ -110,7 +123,7 @@ def test_only_a_subclass_of_airflows_notifier_is_called(empty_folder: None, path
     HEARD.clear()
 
     with pytest.raises(SettingsError, match=r"SLA 'orders' cannot be used: .* is not an Airflow notifier; allow"):
-        caller({}, about)(Notifier(path, kwargs), SLA, notice("opened"))
+        caller({})(Notifier(path, kwargs), SLA, alert_message("opened"))
 
     assert HEARD == [] and not Path("RAN").exists()
 
@@ -124,7 +137,7 @@ def test_a_module_without_a_notifier_is_not_even_imported(tmp_path: Path, monkey
     monkeypatch.syspath_prepend(tmp_path)
 
     with pytest.raises(SettingsError, match="is not an Airflow notifier"):
-        caller({}, about)(Notifier("nightly_script.purge.Notifier", {}), SLA, notice("opened"))
+        caller({})(Notifier("nightly_script.purge.Notifier", {}), SLA, alert_message("opened"))
 
     assert not Path("RAN").exists()
 
@@ -148,7 +161,7 @@ def test_notifiers_of_a_company_are_called_by_any_of_their_names(
     for name in [name for name in sys.modules if name.startswith("company_alerts")]:
         monkeypatch.delitem(sys.modules, name)
 
-    caller({}, about)(Notifier(path, {}), SLA, notice("opened"))
+    caller({})(Notifier(path, {}), SLA, alert_message("opened"))
 
     assert capsys.readouterr().out == "notified orders\n"
 
@@ -157,10 +170,10 @@ def test_a_message_of_several_misses_names_them_and_what_is_still_missed() -> No
     HEARD.clear()
     text = "{{ message }} ({{ misses | length }}, {{ incident }})"
 
-    caller({}, about)(
+    caller({})(
         Notifier(f"{__name__}.Chat", {"text": text, "channel": "#ops"}),
         SLA,
-        notice("recovered", miss(), miss(sla="billing.alerts"), still_open=(miss(sla="refunds"),)),
+        alert_message("recovered", miss(), miss(sla="billing.alerts"), still_open=(miss(sla="refunds"),)),
     )
 
     assert HEARD == [

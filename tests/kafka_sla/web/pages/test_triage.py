@@ -9,6 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from kafka_sla.notifications.miss_context import surroundings
+from tests.kafka_sla.ledger.test_alert_reports import alert_of, sla_of
 from tests.kafka_sla.web.conftest import Asker, asker
 from tests.kafka_sla.web.world import HOSTILE
 
@@ -148,17 +149,17 @@ def test_a_comment_keeps_its_lines_and_holds_no_nul(operator: Asker, reader: Ask
 def test_the_page_of_a_miss_links_those_that_were_reported_with_it(reader: Asker, miss: str) -> None:
     from starlette.requests import Request
 
-    from kafka_sla.ledger.notices.outbox import Notice
+    from kafka_sla.ledger.alerts.report_plan import Opening
     from kafka_sla.web.queries.context import open_context
 
     ledger = open_context(Request({"type": "http", "state": {}})).ledger
     other = next(found for found in ledger.verdicts.misses() if found.id != miss)
     assert "Reported with" not in reader.get(f"/misses/{miss}").text
 
-    for found in ledger.verdicts.misses():
-        if found.id in (miss, other.id):
-            ledger.outbox.enqueue(Notice("opened", found))
-    ledger.outbox.queue.deliver_together(lambda _: None, lambda notices: ["slow brokers"] * len(notices))
+    together = [alert_of(found) for found in ledger.verdicts.misses() if found.id in (miss, other.id)]
+    with ledger.alert_reports.planning() as plan:
+        openings = [Opening("mail", a.id, a, sla_of(a.sla), None, "slow brokers", False) for a in together]
+        plan.open(openings, lambda _, channel: channel)
 
     incidents = {found["id"]: found["incident"] for found in reader.json("/api/v1/misses")}
     assert incidents[miss] == incidents[other.id] is not None

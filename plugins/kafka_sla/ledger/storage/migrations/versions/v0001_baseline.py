@@ -15,28 +15,32 @@ _SEQ = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 def upgrade() -> None:
     """Create all tables and indexes."""
     op.create_table(
-        "burn_notices",
+        "alert_reports",
         sa.Column("seq", _SEQ, autoincrement=True, nullable=False),
-        sa.Column("burn_id", sa.String(length=64), nullable=False),
-        sa.Column("kind", sa.String(length=16), nullable=False),
         sa.Column("channel", sa.Text(), nullable=False),
+        sa.Column("thread", sa.String(length=64), nullable=False),
+        sa.Column("kind", sa.String(length=16), nullable=False),
         sa.Column("sla", sa.Text(), nullable=False),
-        sa.Column("severity", sa.String(length=16), nullable=False),
+        sa.Column("alert_id", sa.String(length=64), nullable=False),
         sa.Column("start_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("known_until", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("thread", sa.String(length=64), nullable=False),
-        sa.Column("notice", sa.Text(), nullable=False),
-        sa.Column("queued_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("cause", sa.Text(), nullable=False),
+        sa.Column("incident", sa.String(length=64), nullable=False),
+        sa.Column("open_batch", sa.BigInteger(), nullable=False),
+        sa.Column("opened_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("inform_batch", sa.BigInteger(), nullable=True),
+        sa.Column("inform_to", sa.Text(), nullable=True),
+        sa.Column("resolve_batch", sa.BigInteger(), nullable=True),
+        sa.Column("resolved_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("claimed_at", sa.DateTime(timezone=True), nullable=True),
-        sa.Column("sent_at", sa.DateTime(timezone=True), nullable=True),
-        sa.Column("incident", sa.String(length=64), nullable=True),
-        sa.Column("batch", sa.BigInteger(), nullable=True),
-        sa.Column("shared_cause", sa.Text(), nullable=True),
-        sa.CheckConstraint("kind IN ('began', 'over')", name="burn_notices_kind"),
+        sa.Column("content", sa.Text(), nullable=False),
+        sa.CheckConstraint("kind IN ('miss', 'burn')", name="alert_reports_kind"),
         sa.PrimaryKeyConstraint("seq"),
-        sa.UniqueConstraint("burn_id", "kind", "channel"),
+        sa.UniqueConstraint("channel", "thread"),
     )
-    op.create_index("burn_notices_by_sla", "burn_notices", ["sla", "start_at"], unique=False)
+    op.create_index("alert_reports_by_alert", "alert_reports", ["alert_id"], unique=False)
+    op.create_index("alert_reports_by_incident", "alert_reports", ["incident"], unique=False)
+    op.create_index("alert_reports_by_sla", "alert_reports", ["sla", "known_until"], unique=False)
     op.create_table(
         "configurations",
         sa.Column("digest", sa.String(length=64), nullable=False),
@@ -116,28 +120,6 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("seq"),
     )
     op.create_index(op.f("ix_miss_notes_sla"), "miss_notes", ["sla"], unique=False)
-    op.create_table(
-        "notices",
-        sa.Column("seq", _SEQ, autoincrement=True, nullable=False),
-        sa.Column("miss_id", sa.String(length=64), nullable=False),
-        sa.Column("kind", sa.String(length=16), nullable=False),
-        sa.Column("channel", sa.Text(), nullable=False),
-        sa.Column("sla", sa.Text(), nullable=False),
-        sa.Column("thread", sa.String(length=64), nullable=False),
-        sa.Column("start_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("known_until", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("notice", sa.Text(), nullable=False),
-        sa.Column("queued_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("claimed_at", sa.DateTime(timezone=True), nullable=True),
-        sa.Column("sent_at", sa.DateTime(timezone=True), nullable=True),
-        sa.Column("incident", sa.String(length=64), nullable=True),
-        sa.Column("batch", sa.BigInteger(), nullable=True),
-        sa.Column("shared_cause", sa.Text(), nullable=True),
-        sa.CheckConstraint("kind IN ('opened', 'recovered')", name="notices_kind"),
-        sa.PrimaryKeyConstraint("seq"),
-        sa.UniqueConstraint("miss_id", "kind", "channel"),
-    )
-    op.create_index("notices_by_sla", "notices", ["sla", "start_at"], unique=False)
     op.create_table(
         "observed_time",
         sa.Column("cluster", sa.Text(), nullable=False),
