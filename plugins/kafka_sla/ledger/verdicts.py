@@ -39,8 +39,8 @@ from kafka_sla.ledger.judged_windows import (
     unpack_days,
     windows_between,
 )
-from kafka_sla.ledger.miss_rows import miss_of_row, row_of_miss
 from kafka_sla.ledger.storage.database import Database
+from kafka_sla.ledger.storage.miss_rows import miss_of_row, row_of_miss
 from kafka_sla.ledger.storage.schema import NOTICES, SLA_MISSES, SLA_WINDOWS
 from kafka_sla.model.entities import EVERYTHING, Interval, Miss, Sla, SlaWindow, Verdict
 from kafka_sla.sla.judged_interval import JudgedInterval
