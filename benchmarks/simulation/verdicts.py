@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
+from itertools import groupby
 from math import inf
 from typing import Any
 
@@ -221,9 +222,14 @@ def _opening(judged: Sequence[SlaWindow], since: int, limit: float) -> tuple[int
         for first in range(since, last + 1):
             run = judged[first : last + 1]
             ends = run[0].verdict == run[-1].verdict == "bad" and all(w.verdict != "good" for w in run)
-            if ends and len(run) - _bad(run) <= limit and _bad(run) >= limit:
+            if ends and _longest_gap(run) <= limit and _bad(run) >= limit:
                 return first, last
     return None
+
+
+def _longest_gap(windows: Sequence[SlaWindow]) -> int:
+    """The most windows in a row that are not bad."""
+    return max(len(list(gap)) if not is_bad else 0 for is_bad, gap in groupby(windows, lambda w: w.verdict == "bad"))
 
 
 def _bad(windows: Sequence[SlaWindow]) -> int:

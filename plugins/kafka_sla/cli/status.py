@@ -41,7 +41,7 @@ class ClusterStatus:
     gaps: tuple[Interval, ...]
     """Time that is not published."""
     unknown: tuple[Interval, ...] = ()
-    """Published hours in which every verdict is unknown."""
+    """Published time in which every verdict is unknown."""
 
     def holds(self, interval: Interval) -> bool:
         """Is all of this time published?"""
@@ -73,7 +73,7 @@ def cluster_status(settings: Settings, ledger: Ledger) -> tuple[ClusterStatus, .
         _cluster(
             c.name,
             [s.interval for s in slices if s.cluster == c.name],
-            ledger.rollups.unknown_hours([sla.name for sla in settings.slas if sla.cluster == c.name], EVERYTHING),
+            ledger.rollups.unknown_spans([sla.name for sla in settings.slas if sla.cluster == c.name], EVERYTHING),
         )
         for c in settings.clusters
     )
@@ -263,7 +263,7 @@ def _failed(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: row[name] for name in ("severity", "table_name", "expectation", "observed", "unexpected_rows")}
 
 
-def _cluster(name: str, spans: Sequence[Interval], unknown_hours: Sequence[Interval]) -> ClusterStatus:
+def _cluster(name: str, spans: Sequence[Interval], unknown_spans: Sequence[Interval]) -> ClusterStatus:
     merged: list[Interval] = []
     for one in sorted(spans):
         if merged and one.start <= merged[-1].end:
@@ -272,7 +272,7 @@ def _cluster(name: str, spans: Sequence[Interval], unknown_hours: Sequence[Inter
             merged.append(one)
     if not merged:
         return ClusterStatus(name, None, None, None, ())
-    unknown = tuple(part for span in merged for hours in unknown_hours if (part := hours.within(span)))
+    unknown = tuple(part for span in merged for one in unknown_spans if (part := one.within(span)))
     known = sum((s.end - s.start for s in merged), timedelta()) - sum((s.end - s.start for s in unknown), timedelta())
     gaps = tuple(Interval(a.end, b.start) for a, b in pairwise(merged))
     return ClusterStatus(name, merged[0].start, merged[-1], known / (merged[-1].end - merged[0].start), gaps, unknown)

@@ -14,9 +14,9 @@ from sqlalchemy import Connection, Row, and_, exists, insert, null, select, upda
 
 from kafka_sla.errors import BadRequest
 from kafka_sla.ledger.judged_windows import unpack_days, windows_between
-from kafka_sla.ledger.miss_rows import miss_of_row, row_of_miss
 from kafka_sla.ledger.rollups import recount
 from kafka_sla.ledger.storage.database import Database
+from kafka_sla.ledger.storage.miss_rows import miss_of_row, row_of_miss
 from kafka_sla.ledger.storage.schema import EXCLUSIONS, SLA_MISSES, SLA_WINDOWS
 from kafka_sla.model.entities import EVERYTHING, Exclusion, Interval, Miss
 from kafka_sla.sla.exclusion_request import ExclusionRequest, check_length

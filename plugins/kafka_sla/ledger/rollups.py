@@ -138,17 +138,14 @@ class Rollups:
             last: datetime | None = connection.execute(newest).scalar_one()
         return last and last - SLOTS_KEPT + timedelta(hours=1)
 
-    def unknown_hours(self, slas: Sequence[str], interval: Interval) -> list[Interval]:
-        """The hours of the interval in which some of these SLAs were judged, and every verdict of all of them was
-        unknown; hours that follow each other are one span."""
-        t, other = SLA_ROLLUPS.c, SLA_ROLLUPS.alias("other")
-        known, known_of_other = _known_ms(SLA_ROLLUPS), _known_ms(other)
-        is_known = exists().where(
-            other.c.sla.in_(slas), other.c.width_ms == HOUR_MS, other.c.start_at == t.start_at, known_of_other > 0
-        )
-        rows = select(t.start_at).distinct().where(_of(SLA_ROLLUPS, slas, HOUR_MS, interval), known == 0, ~is_known)
-        starts = [start for (start,) in self._database.rows(rows)]
-        return merged_spans(Interval(start, start + timedelta(milliseconds=HOUR_MS)) for start in starts)
+    def unknown_spans(self, slas: Sequence[str], interval: Interval) -> list[Interval]:
+        """The time in which some of these SLAs were judged, and every verdict of all of them was unknown: whole slots
+        of five minutes while these are kept, afterwards whole hours."""
+        widths = (SLOT_MS, HOUR_MS)
+        starts = [
+            (row.start_at, width) for width in widths for row in self._database.rows(_unknown(slas, width, interval))
+        ]
+        return merged_spans(Interval(start, start + timedelta(milliseconds=width)) for start, width in starts)
 
     def read(self, sla: str, width_ms: int, interval: Interval) -> list[Packed]:
         """The rollups of this width that start in the interval, in time order."""
@@ -250,6 +247,15 @@ def _put_sums(
 
 def _span(at: datetime, width_ms: int) -> Interval:
     return Interval(at, at + timedelta(milliseconds=width_ms))
+
+
+def _unknown(slas: Sequence[str], width_ms: int, interval: Interval) -> Select[Any]:
+    """Starts of the rollups that know nothing, where no rollup of another of these SLAs knows something."""
+    t, other = SLA_ROLLUPS.c, SLA_ROLLUPS.alias("other")
+    same_time = and_(other.c.sla.in_(slas), other.c.width_ms == width_ms, other.c.start_at == t.start_at)
+    is_known = exists().where(same_time, _known_ms(other) > 0)
+    mine = _of(SLA_ROLLUPS, slas, width_ms, interval)
+    return select(t.start_at).distinct().where(mine, _known_ms(SLA_ROLLUPS) == 0, ~is_known)
 
 
 def _known_ms(rollups: FromClause) -> ColumnElement[int]:

@@ -39,12 +39,12 @@ from kafka_sla.ledger.judged_windows import (
     unpack_days,
     windows_between,
 )
-from kafka_sla.ledger.miss_rows import miss_of_row, row_of_miss
 from kafka_sla.ledger.storage.database import Database
+from kafka_sla.ledger.storage.miss_rows import miss_of_row, row_of_miss
 from kafka_sla.ledger.storage.schema import SLA_MISSES, SLA_WINDOWS
 from kafka_sla.model.entities import EVERYTHING, Interval, Miss, Sla, SlaWindow, Verdict
 from kafka_sla.sla.judged_interval import JudgedInterval
-from kafka_sla.sla.miss_rule import REMOVED, find_first_window, is_in_progress, judge_misses, reach
+from kafka_sla.sla.miss_rule import REMOVED, is_in_progress, judge_misses, separates_misses
 from kafka_sla.sla.rollups import Sums, added
 
 
@@ -334,19 +334,41 @@ def _judge_newest(connection: Connection, sla: Sla, interval: Interval) -> _Judg
 def _judge_around(connection: Connection, sla: Sla, interval: Interval, looks_back: timedelta) -> _JudgedMisses:
     """Judge the misses again that windows of the interval may have changed: until a time from which on the windows make
     the misses that they made before."""
-    distance = reach(sla.for_ms)
-    before = _read_misses(connection, sla.name, interval.start, interval.start - distance)
-    start = find_first_window(interval.start, sla.for_ms, before)
-    end, step = interval.end + max(distance, looks_back), max(distance, timedelta(minutes=1))
+    start, distance = _find_start(connection, sla, interval.start), _distance(sla)
+    end, step = interval.end + max(distance, looks_back), distance
     while True:
         if not has_windows_since(connection, sla.name, end):
             end = EVERYTHING.end
         windows = _read_judged_windows(connection, sla.name, Interval(start, end))
         misses = judge_misses(sla, windows)
-        stored = _read_misses(connection, sla.name, end, end - distance)
-        if end == EVERYTHING.end or not any(is_in_progress(miss, end - distance) for miss in (*misses, *stored)):
+        last = Interval(end - distance, end)
+        stored = _read_misses(connection, sla.name, end, last.start)
+        if end == EVERYTHING.end or (
+            not any(is_in_progress(miss, last.start) for miss in (*misses, *stored))
+            and separates_misses([w for w in windows if w.window.start >= last.start], last, sla.for_ms)
+        ):
             return _JudgedMisses(misses, Interval(start, end), windows)
         end, step = min(end + step, EVERYTHING.end), 2 * step
+
+
+def _find_start(connection: Connection, sla: Sla, begin: datetime) -> datetime:
+    """From when windows must be read so that what they make from `begin` on is exact: since the start of the miss in
+    progress, or since time that separates misses."""
+    step = _distance(sla)
+    while True:
+        start = max(begin - step, EVERYTHING.start)
+        in_progress = _read_misses(connection, sla.name, begin, start)
+        before = Interval(start, begin)
+        if in_progress or start == EVERYTHING.start:
+            return min([start, *(miss.start for miss in in_progress)])
+        if separates_misses(_read_judged_windows(connection, sla.name, before), before, sla.for_ms):
+            return start
+        step *= 2
+
+
+def _distance(sla: Sla) -> timedelta:
+    """How much time is looked at first: more than `for`, so that it may separate misses."""
+    return max(timedelta(milliseconds=2 * sla.for_ms), timedelta(minutes=1))
 
 
 def _read_judged_windows(connection: Connection, sla: str, interval: Interval) -> list[SlaWindow]:

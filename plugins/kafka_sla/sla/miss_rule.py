@@ -1,7 +1,7 @@
 """When a miss begins, continues and ends: the whole rule.
 
-A miss *opens* when bad windows add up to `for`, with at most `for` of other time among them. Each window that follows
-changes it like this:
+A miss *opens* when bad windows add up to `for`, with at most `for` between one and the next and nothing good. Each
+window that follows changes it like this:
 
 - bad: it continues, even if it had ended as excluded.
 - good: it is over, as `recovered`, or as `excluded` if it ended that way before.
@@ -16,13 +16,12 @@ A miss is *settled* by the window after which no bad window can continue it. Unt
 from __future__ import annotations
 
 import hashlib
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from kafka_sla.model.entities import Miss, MissState, Sla, SlaWindow, epoch_ms
+from kafka_sla.model.entities import Interval, Miss, MissState, Sla, SlaWindow, epoch_ms
 
 NO_LONGER_JUDGED = "no longer judged: "
 REMOVED = f"{NO_LONGER_JUDGED}the SLA has left the configuration"
@@ -61,19 +60,14 @@ def judge_misses(sla: Sla, windows: Sequence[SlaWindow], current: Miss | None = 
     return (*misses, progress.miss) if progress else tuple(misses)
 
 
-def find_first_window(begin: datetime, for_ms: int, misses: Sequence[Miss]) -> datetime:
-    """From when windows must be read so that what they make from `begin` on is exact.
-
-    `misses` are those already judged from windows before `begin`; of these only the ones in progress matter. Without
-    one, the bad windows that may open a miss at `begin` add up to less than `for`, with at most `for` among them.
-    """
-    start = begin - reach(for_ms)
-    return min([start, *(miss.start for miss in misses if miss.start < begin and is_in_progress(miss, start))])
-
-
-def reach(for_ms: int) -> timedelta:
-    """How far apart windows may be that open a miss together."""
-    return timedelta(milliseconds=2 * for_ms)
+def separates_misses(windows: Sequence[SlaWindow], within: Interval, for_ms: int) -> bool:
+    """Whether no miss can open from bad windows on both sides of this time, of which these are the windows: one of them
+    is good, or nothing is bad for longer than `for`."""
+    if any(window.verdict == "good" for window in windows):
+        return True
+    bad = sorted(window.window for window in windows if window.verdict == "bad")
+    ends, starts = [within.start, *(time.end for time in bad)], [*(time.start for time in bad), within.end]
+    return any(start - end > timedelta(milliseconds=for_ms) for end, start in zip(ends, starts, strict=True))
 
 
 def is_in_progress(miss: Miss, at: datetime) -> bool:
@@ -100,45 +94,37 @@ def remove_miss(miss: Miss) -> Miss:
 
 @dataclass(slots=True)
 class _BadStretch:
-    """Bad windows that may open a miss: the latest ones with at most `limit` of other time among them."""
+    """Bad windows that may open a miss, with at most `limit` between one and the next."""
 
     limit: timedelta
-    windows: deque[SlaWindow] = field(default_factory=deque)
-    """Bad and excluded ones, from the first bad one on."""
+    bad: list[SlaWindow] = field(default_factory=list)
     bad_time: timedelta = timedelta(0)
     excluded_time: timedelta = timedelta(0)
+    """Since the last bad window."""
+    has_unknown: bool = False
 
     def add(self, window: SlaWindow) -> None:
         if window.verdict == "good":
-            self.windows.clear()
-            self.bad_time = self.excluded_time = timedelta(0)
-        elif window.verdict == "excluded" and self.windows:
-            self.windows.append(window)
+            self._clear()
+        elif window.verdict == "excluded":
             self.excluded_time += _length(window)
         elif window.verdict == "bad":
-            self.windows.append(window)
+            gap = window.window.start - self.bad[-1].window.end if self.bad else timedelta(0)
+            if gap > self.limit:
+                self._clear()
+            elif self.bad:
+                self.has_unknown |= gap > self.excluded_time
+            self.bad.append(window)
             self.bad_time += _length(window)
-            while self.other_time > self.limit or self.windows[0].verdict != "bad":
-                self._drop_first()
+            self.excluded_time = timedelta(0)
 
-    def _drop_first(self) -> None:
-        first = self.windows.popleft()
-        if first.verdict == "bad":
-            self.bad_time -= _length(first)
-        else:
-            self.excluded_time -= _length(first)
-
-    @property
-    def other_time(self) -> timedelta:
-        return self.windows[-1].window.end - self.windows[0].window.start - self.bad_time
+    def _clear(self) -> None:
+        self.bad.clear()
+        self.bad_time, self.has_unknown = timedelta(0), False
 
     @property
     def opens_miss(self) -> bool:
-        return bool(self.windows) and self.windows[-1].verdict == "bad" and self.bad_time >= self.limit
-
-    @property
-    def bad(self) -> list[SlaWindow]:
-        return [window for window in self.windows if window.verdict == "bad"]
+        return bool(self.bad) and self.bad_time >= self.limit
 
 
 @dataclass(slots=True)
@@ -186,7 +172,7 @@ def _open_miss(sla: Sla, stretch: _BadStretch) -> Miss:
         bad_until=end,
         opened_at=end,
         bad_windows=len(bad),
-        is_certain=all(w.is_certain for w in bad) and stretch.other_time <= stretch.excluded_time,
+        is_certain=all(w.is_certain for w in bad) and not stretch.has_unknown,
         for_ms=sla.for_ms,
         **_copy_worst(max(bad, key=_lateness)),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -9,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from kafka_sla.model.entities import Interval, SlaWindow, Verdict
+from kafka_sla.model.entities import Interval, Miss, SlaWindow, Verdict
 from kafka_sla.sla.evaluate import expiry
-from kafka_sla.sla.miss_rule import find_first_window, judge_misses
+from kafka_sla.sla.miss_rule import is_in_progress, judge_misses, separates_misses
 from tests.kafka_sla.sla.test_evaluate import MINUTE, START, promise, run, window
 
 HOUR = timedelta(hours=1)
@@ -67,7 +68,8 @@ def test_three_bad_minutes_of_every_twenty_are_no_miss_for_five_minutes() -> Non
         ("bbbeeeeeebb", []),
         ("bbb......bb", []),
         ("bbbggbb", []),
-        ("bmmmmbbmmbbb", [(5, None, "open")]),  # the first one is too far away
+        ("bmmmmmmbbmmbbb", [(7, None, "open")]),  # the first one is too far away
+        ("bb" + "mmmbb" * 2, [(0, None, "open")]),  # a dead consumer that is polled each five minutes
         ("bbbbbgbbbbbg", [(0, 5, "recovered"), (6, 11, "recovered")]),
     ],
 )
@@ -175,6 +177,18 @@ def test_the_threshold_that_a_window_was_judged_by_says_whether_it_may_have_been
     assert [m.state for m in judge_misses(promise(max_latency_ms=20_000), timeline("bbmmmmm"))] == ["recovered"]
 
 
+def find_start(windows: list[SlaWindow], before: list[Miss], at: datetime, for_ms: int) -> datetime:
+    """As the ledger reads back: to the miss in progress, or to time that separates misses."""
+    for back in itertools.count(1):
+        start = at - back * MINUTE
+        if starts := [m.start for m in before if is_in_progress(m, start)]:
+            return min(start, *starts)
+        within = Interval(start, at)
+        if separates_misses([w for w in windows if within.covers(w.window)], within, for_ms):
+            return start
+    raise AssertionError
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_continuing_a_miss_and_reading_little_give_what_all_windows_give(seed: int) -> None:
     dice = random.Random(seed)
@@ -188,7 +202,7 @@ def test_continuing_a_miss_and_reading_little_give_what_all_windows_give(seed: i
         if before and before[-1].settled_at is None:
             rest = [w for w in windows if w.window.start >= before[-1].bad_until]
             assert [*before[:-1], *judge_misses(sla, rest, before[-1])] == whole
-        first = find_first_window(at, sla.for_ms, before)
+        first = find_start(windows, before, at, sla.for_ms)
         after = judge_misses(sla, [w for w in windows if w.window.start >= first])
         assert [m for m in after if m.start >= first] == [m for m in whole if m.start >= first], (letters, cut)
 

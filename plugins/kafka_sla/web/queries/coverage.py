@@ -81,11 +81,11 @@ def published_spans(context: Context, interval: Interval) -> Spans:
 
 
 def unknown_spans(context: Context, interval: Interval, published: Spans) -> Spans:
-    """The published time of each cluster in which every verdict is unknown, in whole hours."""
+    """The published time of each cluster in which every verdict is unknown."""
     slas = {
         c.name: [sla.name for sla in context.settings.slas if sla.cluster == c.name] for c in context.settings.clusters
     }
-    hours = {cluster: context.ledger.rollups.unknown_hours(names, interval) for cluster, names in slas.items()}
+    hours = {cluster: context.ledger.rollups.unknown_spans(names, interval) for cluster, names in slas.items()}
     return {
         cluster: [part for span in clipped(published.get(cluster, []), interval) for part in clipped(spans, span)]
         for cluster, spans in hours.items()
