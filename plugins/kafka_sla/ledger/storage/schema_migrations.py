@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from sqlalchemy import Connection, inspect, text
 
 from kafka_sla.errors import StoreError
@@ -10,6 +12,8 @@ HEAD = "0001"
 """The newest revision. A test compares it with the newest file in `migrations/versions`."""
 VERSION_TABLE = "kafka_sla_schema_version"
 """Airflow keeps its own revision in `alembic_version`; both may share a database."""
+_MIGRATING = threading.Lock()
+"""Alembic keeps the environment of a migration in a global variable."""
 
 
 def is_current(connection: Connection) -> bool:
@@ -39,7 +43,8 @@ def upgrade_schema(connection: Connection) -> None:
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
     try:
-        command.upgrade(config, "head")
+        with _MIGRATING:
+            command.upgrade(config, "head")
     except CommandError as error:
         raise StoreError(
             f"the tables in {connection.engine.url.render_as_string(hide_password=True)} have revision"

@@ -19,8 +19,8 @@ CREATE TABLE alert_reports (
 	claimed_at DATETIME, 
 	content TEXT NOT NULL, 
 	PRIMARY KEY (seq), 
-	UNIQUE (channel, thread), 
-	CONSTRAINT alert_reports_kind CHECK (kind IN ('miss', 'burn'))
+	CONSTRAINT alert_reports_kind CHECK (kind IN ('miss', 'burn')), 
+	UNIQUE (channel, thread)
 );
 CREATE TABLE configurations (
 	digest VARCHAR(64) NOT NULL, 
@@ -112,7 +112,7 @@ CREATE TABLE publications (
 	published_at DATETIME NOT NULL, 
 	UNIQUE (load_id, cluster)
 );
-INSERT INTO "publications" VALUES(1,'prod','2026-03-02 10:00:00.000000','2026-03-02 10:05:00.000000','load-of-1.0',0,'2026-11-28 15:02:29.183923');
+INSERT INTO "publications" VALUES(1,'prod','2026-03-02 10:00:00.000000','2026-03-02 10:05:00.000000','load-of-1.0',0,'2026-11-28 15:16:38.231375');
 CREATE TABLE quarantine (
 	load_id TEXT NOT NULL, 
 	interval_start DATETIME NOT NULL, 
@@ -268,8 +268,8 @@ CREATE TABLE store_states (
 	PRIMARY KEY (seq), 
 	UNIQUE (state)
 );
-INSERT INTO "store_states" VALUES(1,'aa3cb380-385d-43cc-8c2e-56ac3435b4a5','ebb8890157964059930f46736ca2b1b6','2026-11-28 15:02:29.887081');
-INSERT INTO "store_states" VALUES(2,'aa3cb380-385d-43cc-8c2e-56ac3435b4a5','2a927432c397445dba475bc59c9e746c','2026-11-28 15:02:29.977177');
+INSERT INTO "store_states" VALUES(1,'b2966c35-9f11-49a1-9279-4b624d7016d9','26629f5cfe7a4841a2cb4db1c0dd0985','2026-11-28 15:16:38.535250');
+INSERT INTO "store_states" VALUES(2,'b2966c35-9f11-49a1-9279-4b624d7016d9','259a2a5a02774f70b9029d1d5d4d6484','2026-11-28 15:16:38.567335');
 CREATE TABLE unjudged_intervals (
 	sla TEXT NOT NULL, 
 	interval_start DATETIME NOT NULL, 

@@ -23,6 +23,10 @@ STORED_1_0 = Path(__file__).with_name("database_1_0.sql")
 """A dump of the SQLite database that version 1.0 writes, with one publication."""
 
 
+def publish(store: Store, load_id: str) -> None:
+    Ledger(store).publications.publish(["prod"], span("10:00", "10:05"), load_id, 0)
+
+
 def execute(store: Store, *statements: str) -> None:
     engine = create_engine(store.url)
     with engine.begin() as connection:
@@ -44,7 +48,7 @@ def schema_differences(store: Store) -> list[object]:
 
 
 def test_a_new_store_has_exactly_the_declared_tables(store: Store) -> None:
-    Ledger(store).publications.publish(["prod"], span("10:00", "10:05"), "load", 0)
+    publish(store, "load")
 
     assert schema_differences(store) == []
 
@@ -74,13 +78,13 @@ def test_a_stored_1_0_database_is_upgraded_and_keeps_its_rows(tmp_path: Path) ->
 
 def test_processes_that_start_at_once_create_the_tables_once(store: Store) -> None:
     with ThreadPoolExecutor(4) as threads:
-        list(threads.map(lambda _: Ledger(store).publications.slices(None, span("10:00", "11:00")), range(4)))
+        list(threads.map(lambda number: publish(store, f"load-{number}"), range(4)))
 
     assert schema_differences(store) == []
 
 
 def test_tables_of_a_newer_version_are_refused(store: Store) -> None:
-    Ledger(store).publications.slices(None, span("10:00", "11:00"))
+    publish(store, "load")
     execute(store, f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
 
     with pytest.raises(StoreError, match="have revision 9999, which this version of kafka-sla does not know"):
