@@ -115,7 +115,9 @@ def _lives(reader: Reader, sla: Sla) -> Iterator[_Life]:
                 end = NEVER if is_contradictory else _grace_end(commit.at, sla)
                 now = _Life(commit.at, end, is_contradictory)
             elif further:
-                now.age, now.lag = NEVER, NEVER
+                rewinds, rewound = rewinds + 1 if soon else 1, commit.at
+                if rewinds < 3:
+                    now.age, now.lag = NEVER, NEVER
         elif event:
             yield now
             now, highest, mark, rewinds, rewound = _Life(commit.at, _grace_end(commit.at, sla)), -1, None, 0, -NEVER

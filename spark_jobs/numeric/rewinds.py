@@ -54,7 +54,8 @@ class Rewinds:
     contradicts: Bools
     """A further step back during a contradiction."""
     restarts: Bools
-    """A step back during which bootstrapping continues, and after which headway is measured from the new position."""
+    """A step back during which bootstrapping continues, and after which headway is measured from the new position. Not
+    the third in a row: a group that is reset again and again makes no headway."""
     mark: Ints
     rewinds: Ints
     rewound_at: Ints
@@ -102,6 +103,7 @@ def _walk(commits: Commits, breaks: Ints, reached: Ints, deadline_us: int, resul
                 is_contradictory = rewinds >= CONTRADICTORY
                 result.begins[i], result.contradictory[i] = is_step or is_contradictory, is_contradictory
             elif is_further:
-                result.restarts[i] = True
+                rewinds, rewound_at = rewinds + 1 if is_soon else 1, at
+                result.restarts[i] = rewinds < CONTRADICTORY
         states[number] = mark, rewinds, rewound_at
     return states

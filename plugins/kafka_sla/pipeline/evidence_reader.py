@@ -52,6 +52,7 @@ _JUDGED = (
     "backlog_age_max_ms",
     "backlog_age_max_low_ms",
     "backlog_age_max_high_ms",
+    "append_delay_ms",
     "unknown_reason",
 )
 _FOR_MEASURING = {"rewound_from", "rewound_at", "rewinds", "progress_at", "lowest_age_ms", "lowest_lag"}
@@ -163,7 +164,8 @@ def _evidence(settings: Settings, sla: Sla, miss: Miss, until: datetime, rows: _
             for time in during
             for piece in lake.in_pieces(CONSUMER_LATENCY, time, sla.cluster, settings.window_ms, ROWS_AT_ONCE)
         )
-    found = evidence(miss, latency, judged, _around(settings, sla, times, rows))
+    around = _around(settings, sla, times, rows)
+    found = evidence(miss, latency, judged, around, counts_append_delay=sla.latency_from == "created")
     found |= covered(miss, until, times)
     return found | (_of_chain(settings, sla, miss, lake, found) if sla.chain else {})
 

@@ -8,8 +8,9 @@ may be a process of its own: what only one needs and is slow to import, it impor
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any, get_args
@@ -54,6 +55,8 @@ from kafka_sla.spark.job_spec import read_job
 _HELD_BACK = timedelta(minutes=30)
 """How long before an interval commits are read again whose time is published: those behind a transaction that was
 open then. Twice as long as brokers let one be by default (transaction.max.timeout.ms)."""
+_MOST_TOPICS = 10
+"""Topics that a warning names."""
 _LONGEST_REASON = 1_000
 
 
@@ -144,8 +147,13 @@ def validate(store: Store, job_path: str) -> dict[str, Any]:
     quarantined = staged(job.output, QUARANTINE).to_pylist()
     ledger.validations.store(results, quarantined)
     broken = [r for r in results if not r["success"]]
+    topics = _topics_of(quarantined)
     said = [
-        (r["severity"], f"{r['severity']}: {r['table_name']}: {r['expectation']} (observed {r['observed']})")
+        (
+            r["severity"],
+            f"{r['severity']}: {r['table_name']}: {r['expectation']} (observed {r['observed']})"
+            + topics.get((r["table_name"], r["expectation_id"]), ""),
+        )
         for r in broken
     ]
     if any(severity == "critical" for severity, _ in said):
@@ -161,6 +169,21 @@ def validate(store: Store, job_path: str) -> dict[str, Any]:
         "warnings": [text for severity, text in said if severity == "warning"],
         "notes": [text for severity, text in said if severity != "warning"],
     }
+
+
+def _topics_of(quarantined: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+    """The topics of the rows that broke each expectation, as text, by table and expectation id."""
+    names: dict[tuple[str, str], set[str]] = {}
+    for row in quarantined:
+        topic = json.loads(row["row"]).get("topic")
+        if topic:
+            names.setdefault((row["table_name"], row["expectation_id"]), set()).add(topic)
+    return {key: f"; topics: {_first_names(sorted(topics))}" for key, topics in names.items()}
+
+
+def _first_names(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_TOPICS
+    return ", ".join(names[:_MOST_TOPICS]) + (f" and {more} more" if more > 0 else "")
 
 
 def publish(store: Store, job_path: str) -> dict[str, Any]:

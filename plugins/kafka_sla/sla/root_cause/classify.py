@@ -12,6 +12,7 @@ from kafka_sla.sla.root_cause.open_transactions import OpenTransaction
 
 Cause = Literal[
     "open_transaction",
+    "produced_late",
     "left_topic",
     "no_position",
     "one_record_waiting",
@@ -93,6 +94,8 @@ class Evidence:
     unread_partition: int | None = None
     one_record_waits: bool = False
     """Exactly one record waited on each late partition during the whole miss, committed to after it was produced."""
+    append_delay_ms: float | None = None
+    """How old records were when they reached Kafka, if the latency of the SLA includes that time."""
 
     @property
     def cause(self) -> Cause:
@@ -123,6 +126,11 @@ class Evidence:
         """The group commits less often than the threshold allows, and has not stopped doing so."""
         spacing_ms = self.commit_spacing_ms
         return bool(spacing_ms and self.max_latency_ms < spacing_ms and self.longest_stall_ms <= MISSED * spacing_ms)
+
+    @property
+    def produced_late(self) -> bool:
+        """Most of the threshold was spent before the records reached Kafka, and the consumer did not stand still."""
+        return (self.append_delay_ms or 0.0) >= OF_THRESHOLD * self.max_latency_ms and not self.stood_still
 
     @property
     def lost_its_members(self) -> bool:
@@ -161,6 +169,7 @@ class Evidence:
 
 RULES: tuple[tuple[Cause, Callable[[Evidence], object]], ...] = (
     ("open_transaction", lambda e: e.open_transaction),
+    ("produced_late", lambda e: e.produced_late),
     ("left_topic", lambda e: e.left_topic),
     ("no_position", lambda e: e.unread_since or e.steady_reason == "no_position"),
     ("one_record_waiting", lambda e: e.one_record_waits),

@@ -43,13 +43,19 @@ _NOTHING = Around()
 
 
 def evidence(
-    miss: Miss, latency: pa.Table, judged: Iterable[tuple[pa.Table, pa.Table]], around: Around = _NOTHING
+    miss: Miss,
+    latency: pa.Table,
+    judged: Iterable[tuple[pa.Table, pa.Table]],
+    around: Around = _NOTHING,
+    *,
+    counts_append_delay: bool = False,
 ) -> dict[str, Any]:
     """JSON-able figures, the `cause` that they show and a `sentence` for people.
 
     `latency` and `around` are published rows of `evidence_times`, at least those of the worst group. `judged`: the
     rows of all partitions in the time of the miss, latency and steady states, in pieces. Rates `during` are those of
     the build-up: from the time when the backlog was last young until the worst window. What was before that is usual.
+    `counts_append_delay`: the latency of the SLA includes the time before records reached Kafka.
     """
     late = late_partitions(miss, judged)
     partitions = worst_partitions(miss, latency, late)
@@ -88,9 +94,18 @@ def evidence(
         unread_since=waiting.unread_since,
         unread_partition=waiting.unread_partition,
         one_record_waits=waiting.one_record,
+        append_delay_ms=largest_append_delay(miss, latency) if counts_append_delay else None,
     )
     words = {"cause": found.cause, "sentence": sentence(found), "remediation": remediation(found)}
     return words | _jsonable(found)
+
+
+def largest_append_delay(miss: Miss, latency: pa.Table) -> float | None:
+    """How old records of the worst group and topic were when they reached Kafka, at most, in the miss; ms."""
+    same = pc.and_(pc.equal(latency["group"], miss.worst_group), pc.equal(latency["topic"], miss.worst_topic))
+    inside = pc.greater_equal(latency["window_start"], pa.scalar(miss.start, latency.schema.field("window_start").type))
+    delay: float | None = pc.max(latency.filter(pc.and_(same, inside))["append_delay_ms"]).as_py()
+    return delay
 
 
 def _worst_late(miss: Miss, late: pa.Table) -> dict[str, Any]:

@@ -31,6 +31,13 @@ def _open_transaction(e: Evidence) -> str:
     return " ".join(steps)
 
 
+def _produced_late(e: Evidence) -> str:
+    return (
+        f"Check the producers of {e.topic}, what buffers records before them, and their clocks. To judge the consumer"
+        " alone, remove latency_from: created from the SLA."
+    )
+
+
 def _left_topic(e: Evidence) -> str:
     names = f"--group {shlex.quote(e.group)} --topic {shlex.quote(e.topic)}"
     return (
@@ -68,6 +75,7 @@ def _not_catching_up(e: Evidence) -> str:
 
 _REMEDIATIONS: dict[Cause, Callable[[Evidence], str]] = {
     "open_transaction": _open_transaction,
+    "produced_late": _produced_late,
     "left_topic": _left_topic,
     "no_position": _no_position,
     "one_record_waiting": _one_record_waiting,

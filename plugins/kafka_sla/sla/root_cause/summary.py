@@ -39,6 +39,13 @@ def _open_transaction(e: Evidence) -> str:
     )
 
 
+def _produced_late(e: Evidence) -> str:
+    return (
+        f"Records of {e.topic} were up to {span(e.append_delay_ms)} old when they reached Kafka: they were late before"
+        f" group {e.group} could read them"
+    )
+
+
 def _left_topic(e: Evidence) -> str:
     instead = f"; they read {', '.join(e.around.topics_read)}" if e.around.topics_read else ""
     return f"Group {e.group} has left {e.topic}: none of its members is assigned to it{instead}{_backlog(e)}"
@@ -158,6 +165,7 @@ def _before(usual: float | None) -> str:
 
 _SENTENCES: dict[Cause, Callable[[Evidence], str]] = {
     "open_transaction": _open_transaction,
+    "produced_late": _produced_late,
     "left_topic": _left_topic,
     "no_position": _no_position,
     "one_record_waiting": _one_record_waiting,

@@ -137,6 +137,7 @@ def _numbered(slas: Sequence[Sla], names: Sequence[Names]) -> pa.Table:
             "threshold": pa.array([sla.max_latency_ms for sla in slas], pa.int64()),
             "expires_within": pa.array([sla.min_time_to_expiry_ms for sla in slas], pa.int64()),
             "all_partitions": [sla.partitions == "all" and not sla.chain for sla in slas],
+            "from_created": [sla.latency_from == "created" for sla in slas],
             "allowed_lag": pa.array([sla.allowed_lag for sla in slas], pa.int64()),
             "when_uncertain": [sla.when_uncertain for sla in slas],
             "is_chain": [bool(sla.chain) for sla in slas],
@@ -222,6 +223,7 @@ _JUDGED = f"""
     WITH latency AS (
         SELECT seen.* REPLACE ({_allowed("")}, {_allowed("low_")}, {_allowed("high_")}),
             threshold, expires_within, when_uncertain, is_chain,
+            CASE WHEN from_created THEN append_delay_ms END AS delay_ms,
             (sla_number, id) IN (SELECT (sla_number, id) FROM expected) AS named FROM seen JOIN slas USING (sla_number)
     ), state AS (
         SELECT sla_number, first_id + partition AS id, window_start AS start, steady_whole_window,
@@ -237,8 +239,10 @@ _JUDGED = f"""
     ), bounded AS (
         SELECT *, coalesce(low_ms > threshold, false) AS surely_over,
             coalesce(high_ms <= threshold, false) AS surely_within FROM (
-            SELECT *, {latency_sql()} AS latency_ms, {latency_sql("_low")} AS low_ms,
-                CASE WHEN records_latency_max_ms IS NOT NULL AND records_latency_max_high_ms IS NULL THEN NULL
+            SELECT *, {latency_sql()} + coalesce(delay_ms, 0) AS latency_ms,
+                greatest({latency_sql("_low")}, delay_ms) AS low_ms,
+                CASE WHEN delay_ms IS NOT NULL THEN NULL
+                     WHEN records_latency_max_ms IS NOT NULL AND records_latency_max_high_ms IS NULL THEN NULL
                      WHEN backlog_age_max_ms IS NOT NULL AND backlog_age_max_high_ms IS NULL THEN NULL
                      ELSE {latency_sql("_high")} END AS high_ms
             FROM latency)
