@@ -24,7 +24,7 @@ def late_consumer_steps_back(world: World) -> None:
     group.commit_once("08:30", behind=300)
     world.expect(good="08:00-08:02", any="08:03-08:05", bad="08:06-")
     world.expect_miss("open", start="08:05-08:06", cause="too_slow")
-    world.expect_mail("was too slow: it consumed 8/s")
+    world.expect_mail("was too slow: it consumed 8.03/s")
 
 
 @story(THEME)

@@ -63,21 +63,6 @@ def old_records_consumer_dies(world: World) -> None:
 
 
 @story(THEME)
-def end_to_end_sla_with_old_records(world: World) -> None:
-    """An SLA that counts from a record's timestamp
-
-    Records are an hour old when they reach Kafka. The SLA says `latency_from: created`.
-
-    Why: the team wants to know about late records wherever the delay arises. The cause says that the records were late
-    before the consumer could read them.
-    """
-    world.set_sla(latency_from="created")
-    world.group(world.topic(rate=10, stamp_skew="-1h"))
-    world.expect(bad="08:00-")
-    world.expect_miss("open", start="07:50-08:00", cause="produced_late")
-
-
-@story(THEME)
 def seconds_as_milliseconds(world: World) -> None:
     """A producer stamps seconds where milliseconds belong
 
