@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import count
 
 from pyiceberg.catalog import Catalog
@@ -69,11 +70,12 @@ def new_table(catalog: Catalog, name: tuple[str, str], table: Table, location: s
     """An empty table of this contract, whose own files lie below the location."""
     schema = _schema(table)
     properties = {**_PROPERTIES, _NAME_MAPPING: schema.name_mapping.model_dump_json()}
-    try:
-        if not catalog.namespace_exists(NAMESPACE):
+    if not catalog.namespace_exists(NAMESPACE):
+        with suppress(NamespaceAlreadyExistsError):  # another process or thread was faster
             catalog.create_namespace(NAMESPACE)
+    try:
         return catalog.create_table(name, schema, location, _partitions(table, schema), properties=properties)
-    except (NamespaceAlreadyExistsError, TableAlreadyExistsError):  # another process was faster
+    except TableAlreadyExistsError:  # another process was faster
         return retrying(lambda: catalog.load_table(name), (NoSuchTableError, OperationalError))
 
 

@@ -6,15 +6,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kafka_sla.model.entities import BurnPair, Miss, ObjectiveOf, Sla, SlaWindow
 from kafka_sla.sla.burn import Burn
-from kafka_sla.sla.catch_up import CatchUp
-from kafka_sla.sla.chains import ChainState
 from kafka_sla.text.formatting import burn as rate_text
 from kafka_sla.text.formatting import latency, moment, plural, rate, share, span
 from kafka_sla.text.periods import any_period
+
+if TYPE_CHECKING:  # these import DuckDB, which must not be loaded while Airflow parses DAG files
+    from kafka_sla.sla.catch_up import CatchUp
+    from kafka_sla.sla.chains import ChainState
 
 
 class Limited(Protocol):

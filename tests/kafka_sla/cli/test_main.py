@@ -210,7 +210,7 @@ def test_history_from_files_becomes_a_miss_and_rows_to_export(capsys: Captured) 
     assert "payments within 30 s" in Path("r.html").read_text("utf-8")
     assert main(["export", "sla_misses", "--output", "misses.csv"]) == 0
     header, row = Path("misses.csv").read_text().splitlines()
-    assert header.startswith("miss_id,sla,cluster,state") and ",old,recovered,2026-11-01T08:08:00.000Z," in row
+    assert header.startswith("miss_id,sla,cluster,state") and ",old,recovered,,2026-11-01T08:08:00.000Z," in row
     exported = sorted(path.name for path in Path.cwd().iterdir())
     assert exported == ["commits.csv", "kafka_sla.yml", "kafka_sla_store", "log.csv", "misses.csv", "r.html"]
 

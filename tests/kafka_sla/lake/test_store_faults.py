@@ -119,7 +119,7 @@ def test_a_full_disk_leaves_the_old_report(tmp_path: Path) -> None:
         write_report(path, ledger, slas, span("11:00", "12:00"))
 
     assert path.read_text() == before
-    assert sorted(found.name for found in tmp_path.iterdir()) == ["report.html", "store"]
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["report.html"]
 
 
 def test_all_that_a_publication_shows_is_safe_on_the_disk_before(
