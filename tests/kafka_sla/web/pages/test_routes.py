@@ -229,7 +229,8 @@ def test_who_may_not_is_told_what(reader: Asker, outsider: Asker) -> None:
         (
             "/misses?state=perhaps",
             422,
-            "<p>State: Input should be &#39;&#39;, &#39;open&#39;, &#39;recovered&#39;, &#39;excluded&#39; or &#39;removed&#39;.</p>",
+            "<p>State: Input should be &#39;&#39;, &#39;open&#39;, &#39;recovered&#39;, &#39;excluded&#39; or"
+            " &#39;removed&#39;.</p>",
         ),
         ("/brokers?broker=one", 422, "<h1>A parameter is not valid</h1>"),
         ("/misses/a%00b", 400, "<p>The address holds a NUL, which no name has.</p>"),
