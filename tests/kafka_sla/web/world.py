@@ -292,6 +292,8 @@ def _latency(flow: Flow, before_end: Any) -> dict[str, Any]:
     late = worst > 20 * flow.usual_ms
     consumed = np.where(late, records // 20, records).ravel()
     ends = np.cumsum(records, axis=1)
+    lags = np.where(late, records * 5, records // 30)
+    committed = np.maximum.accumulate(np.maximum(ends - lags, 0), axis=1)  # no commit goes back
     worst = worst.ravel()
     backlog = worst * 0.8
     return {
@@ -310,7 +312,8 @@ def _latency(flow: Flow, before_end: Any) -> dict[str, Any]:
         "backlog_age_max_high_ms": backlog,
         "negative_latency_records": np.zeros_like(consumed),
         "unknown_latency_records": np.zeros_like(consumed),
-        "records_lag": np.where(late.ravel(), records.ravel() * 5, records.ravel() // 30),
+        "committed_offset": committed.ravel(),
+        "records_lag": (ends - committed).ravel(),
         "log_end_offset": ends.ravel(),
         "method": ["bracketed"] * len(worst),
     }
