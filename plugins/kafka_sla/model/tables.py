@@ -279,7 +279,7 @@ CONSUMER_LATENCY = Table(
         effective_position BIGINT               -- max(committed offset, log start offset) at the window's end
         log_start_offset BIGINT                 -- log start offset known at the window's end
         log_end_offset BIGINT                   -- log end offset known at the window's end
-        last_commit_at TIMESTAMP                -- time of the last commit before the window's end; of a polled position: when it was first seen
+        last_commit_at TIMESTAMP                -- time of the last commit before the window's end; of a polled or assumed position: since when it is known
         polled_only BOOLEAN NOT NULL            -- the position is known from polls only: the group may have moved since the last one, unseen, and low bounds allow for it
         append_delay_ms DOUBLE                  -- records of the window's time were at least this old when they were appended to the log; null: not known to be late
         stamped_ahead_ms DOUBLE                 -- records with timestamps in the window were appended at least this long before them (clock ahead); null: none known
