@@ -182,7 +182,7 @@ def test_misses_carry_cause_and_evidence(reader: Asker) -> None:
 
     (miss,) = rows
     assert miss["end"] is None
-    assert miss["evidence"]["cause"] in ("stopped", "no_position", "produce_rate_jumped", "too_slow", "unclear")
+    assert miss["evidence"]["cause"] in ("stopped", "produce_rate_jumped", "too_slow", "unclear")
     assert miss == reader.json(f"/api/v1/misses/{miss['id']}")
 
 
