@@ -80,7 +80,7 @@ def replay(seed: int, folder: Path) -> int:
     return 1 if found else 0
 
 
-def _judged(made: World, whole: kernel.Made) -> dict[str, list[SlaWindow]]:
+def _judged(made: World, whole: kernel.Made) -> dict[str, tuple[SlaWindow, ...]]:
     span = Interval(kernel.at(-(-made.start // made.window_ms) * made.window_ms), kernel.at(made.end))
     rows = whole[CONSUMER_LATENCY], whole[STEADY_STATE]
     return {sla.name: judge(sla, span, made.window_ms, *rows) for sla in slas.slas_of(made)}

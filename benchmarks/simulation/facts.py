@@ -23,6 +23,7 @@ from kafka_sla.sources.kafka.produced_timeline import Looking, produced_points
 from kafka_sla.sources.kafka.protocol.topics import TopicPartition
 from kafka_sla.sources.kafka.record_sampling import Contents
 from kafka_sla.sources.kafka.timeline.offset_search import Rule
+from kafka_sla.sources.kafka.timeline.transaction_markers import ends_of_records
 
 Facts = dict[Table, pa.Table]
 _BEFORE_MS = 3_600_000
@@ -70,9 +71,15 @@ def _polled(world: World, at: int, source: str) -> Iterator[Row]:
 
 
 def _ends(world: World, at: int, source: str = fact_rows.SNAPSHOT) -> Iterator[Row]:
+    """Log ends as the broker answers; a snapshot lands those of topics that groups read before transaction markers."""
     broker = Broker(world, at)
-    for tp in broker.lives:
-        yield *tp, at, broker.start(tp), broker.end(tp), source
+    ends = {tp: broker.end(tp) for tp in broker.lives}
+    if source == fact_rows.SNAPSHOT:
+        read = {TopicPartition(reader.partition.topic, reader.partition.number) for reader in world.readers}
+        before_markers = ends_of_records(RecordTimes(broker), read, set(ends.items()))  # type: ignore[arg-type]
+        ends = {tp: before_markers[tp, end] for tp, end in ends.items()}
+    for tp, end in ends.items():
+        yield *tp, at, broker.start(tp), end, source
 
 
 def _configs(world: World, at: int) -> Iterator[Row]:
