@@ -274,6 +274,8 @@ class Timeline:
         method = np.where(read, exact, np.where(inside, INTERPOLATED, found.method))
         rows = np.flatnonzero(inside & (high >= low))
         first, last = self.observed(epoch[rows], offset[rows], horizon[rows])
+        is_open = inside & ~read & (latest == NONE) & (earliest != NONE)  # an open transaction: perhaps no record
+        last = np.where(is_open[rows], FAR, last)
         wrong = (high[rows] < first - CLOCK_TOLERANCE_US) | (low[rows] > last + CLOCK_TOLERANCE_US)
         low[rows] = np.where(wrong, first, np.clip(first, low[rows], high[rows]))
         high[rows] = np.where(wrong, last, np.clip(last, low[rows], high[rows]))

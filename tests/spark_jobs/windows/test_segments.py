@@ -157,9 +157,9 @@ def test_a_commit_in_the_next_life_of_its_topic_is_compared_with_none(steps_of: 
 
 
 def test_what_follows_a_commit_that_may_be_of_either_life_is_compared_with_none(steps_of: StepsOf) -> None:
-    points = [point(0, 1_000), point(5, 1_000), point(60, 990), point(120, 995)]
+    points = [point(0, 1_000), point(5, 1_000), point(60, 90), point(120, 95)]
 
-    found = steps_of(points, [commit(2, 900), commit(10, 950), commit(20, 980)])
+    found = steps_of(points, [commit(2, 900), commit(10, 950), commit(20, 80)])
 
     assert (found.void.tolist(), found.recreated.tolist()) == ([False, True, True], [False, False, True])
 
@@ -168,7 +168,7 @@ def test_what_follows_a_commit_that_may_be_of_either_life_is_compared_with_none(
 def test_a_window_knows_of_the_next_life_what_a_poll_within_ten_minutes_of_its_end_tells(
     steps_of: StepsOf, polled: float, recreated: bool
 ) -> None:
-    points = [point(0, 1_000), point(5, 1_000), point(polled, 990), point(1_320, 995)]
+    points = [point(0, 1_000), point(5, 1_000), point(polled, 90), point(1_320, 95)]
 
     found = steps_of(points, [commit(2, 900), commit(10, 950), commit(650, 980)])
 
