@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from demo.broker import Cluster
@@ -112,11 +112,6 @@ class Traffic:
             self.admin.delete_records([TopicPartition(topic, 0, end)])[TopicPartition(topic, 0)].result()
 
         self._begin(work)
-
-    def set_offset(self, group: str, topic: str, offset: int) -> None:
-        """Sets a position without any member, as MirrorMaker 2 does on a standby cluster."""
-        position = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, offset)])
-        self.admin.alter_consumer_group_offsets([position])[group].result()
 
     def sleep_until(self, seconds: float) -> None:
         time.sleep(max(0.0, seconds - self.seconds))

@@ -1,4 +1,4 @@
-"""Stories that only a real broker can tell: transactions, deleted records, members, compaction, standby clusters.
+"""Stories that only a real broker can tell: transactions, deleted records, members, compaction.
 
 A minute of traffic with windows of five seconds and thresholds of six seconds. `kafka-sla run` measures it twice, live:
 before anything happens, and at the end.
@@ -23,7 +23,7 @@ from tests.stories.running import Command
 
 FIRST_RUN, ACTS, LAST_RUN = 21, 35, 75
 """Seconds: when the traffic is measured, and when something happens in each story."""
-STORIES = ("transaction", "deleted", "members", "compacted", "emptied", "standby")
+STORIES = ("transaction", "deleted", "members", "compacted", "emptied")
 WINDOW_MS = 5_000
 CONFIGURATION = """
 clusters: {real: {connection: kafka_stories, groups: ["story-*"], topics: ["story-*"]}}
@@ -49,10 +49,10 @@ def estate(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Estate:
     slas = [f"  - {{name: {name}, group: story-{name}}}\n" for name in STORIES]
     (folder / "kafka_sla.yml").write_text(CONFIGURATION + "".join(slas))
     with traffic(kafka) as world, pytest.MonkeyPatch.context() as patch:
-        for topic in ("transaction", "deleted", "kept", "left", "emptied", "standby"):
+        for topic in ("transaction", "deleted", "kept", "left", "emptied"):
             world.create(f"story-{topic}")
         world.create("story-compacted", cleanup_policy="compact", segment_ms="5000", min_cleanable_dirty_ratio="0.01")
-        for topic in ("transaction", "deleted", "kept", "left", "standby"):
+        for topic in ("transaction", "deleted", "kept", "left"):
             world.write(f"story-{topic}")
         world.write("story-compacted", keys=(b"a", b"b", b"c"))
         world.write("story-emptied", until=5)
@@ -64,7 +64,6 @@ def estate(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Estate:
         world.read("story-compacted", ["story-compacted"], until=ACTS)
         world.read("story-emptied", ["story-emptied"])
         world.delete_records("story-emptied", ACTS)
-        world.set_offset("story-standby", "story-standby", 0)
         patch.setenv("AIRFLOW_CONN_KAFKA_STORIES", json.dumps({"conn_type": "kafka", "extra": kafka.client()}))
         edge = floor_time(datetime.fromtimestamp(world.started_at, UTC), WINDOW_MS) + timedelta(seconds=10)
         for seconds in (FIRST_RUN, LAST_RUN):
@@ -120,9 +119,3 @@ def test_an_emptied_quiet_topic_stays_good(estate: Estate) -> None:
     """Everything was read, then deleted. Nothing is written, and the consumer is alive: two equal log ends prove it."""
     assert set(estate.verdicts["emptied"][2:]) == {"good"}
     assert estate.misses["emptied"] == []
-
-
-def test_a_translated_position_without_members_is_not_judged(estate: Estate) -> None:
-    """Nobody has ever read on this cluster: the position comes from MirrorMaker. Neither good nor bad."""
-    assert {"good", "bad"} & set(estate.verdicts["standby"]) == set()
-    assert "member" in estate.reasons["standby"][-1]
