@@ -39,7 +39,6 @@ class Estate:
 
     verdicts: dict[str, list[str]]
     """In order of time."""
-    reasons: dict[str, list[str]]
     misses: dict[str, list[dict[str, Any]]]
 
 
@@ -76,11 +75,10 @@ def estate(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Estate:
 def read_estate(folder: Path) -> Estate:
     command, path = Command(folder), folder / "sla_windows.csv"
     command.run("export", "sla_windows", "--output", str(path))
-    estate = Estate({name: [] for name in STORIES}, {name: [] for name in STORIES}, {name: [] for name in STORIES})
+    estate = Estate({name: [] for name in STORIES}, {name: [] for name in STORIES})
     with path.open(newline="") as file:
         for row in sorted(csv.DictReader(file), key=lambda row: row["window_start"]):
             estate.verdicts[row["sla"]].append(row["verdict"])
-            estate.reasons[row["sla"]].append(row["reason"])
     for miss in json.loads(command.run("misses", "--json")):
         estate.misses[miss["sla"]].append(miss)
     return estate
