@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.simulation.bounds import Failure
+from benchmarks.simulation.facts import Facts
 from benchmarks.simulation.kernel import Made
 from benchmarks.simulation.world import Partition, World
 from kafka_sla.model.entities import epoch_ms
-from kafka_sla.model.tables import CONSUMER_LATENCY, STEADY_STATE
+from kafka_sla.model.tables import COMMITTED_OFFSETS, CONSUMER_LATENCY, EVERY_COMMIT, STEADY_STATE
 
 _PLACE = ["cluster", "group", "topic", "partition", "window_start"]
 
@@ -23,6 +24,14 @@ def committed_only(whole: Made) -> Made:
     committed = latency.filter(pc.is_null(latency["assumed_offset"]))
     steady = whole[STEADY_STATE].join(committed.select(_PLACE), _PLACE, join_type="left semi")
     return whole | {CONSUMER_LATENCY: committed, STEADY_STATE: _in_order(steady, whole[STEADY_STATE].schema)}
+
+
+def comparable(whole: Made, known: Facts) -> Made:
+    """The rows that do not depend on how the facts are cut. Whether the log of commits or only polls tell of a group
+    is taken from all facts of a run. Where both exist, rows without a committed offset may have other bounds."""
+    sources = set(known[COMMITTED_OFFSETS]["source"].to_pylist())
+    is_mixed = bool(sources & set(EVERY_COMMIT)) and bool(sources - set(EVERY_COMMIT))
+    return committed_only(whole) if is_mixed and whole else whole
 
 
 def _in_order(rows: pa.Table, schema: pa.Schema) -> pa.Table:

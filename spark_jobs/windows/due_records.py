@@ -38,6 +38,8 @@ class _Rows:
     start: Ints
     end: Ints
     epoch: Ints
+    is_between: Bools
+    """At the window's end it is not known which life of the topic a position belongs to."""
 
 
 def count_due_records(
@@ -46,7 +48,9 @@ def count_due_records(
     """Due and late records of these `rows` of the grid, one entry each. The first `allowed_lag` records at a position
     may wait: they are not late."""
     gp, end = grid.gp[rows], grid.end[rows]
-    own = _Rows(gp, grid.start[rows], end, chunk.timeline.epoch_of(chunk.gp_partition[gp], end))
+    place = chunk.gp_partition[gp]
+    is_between = chunk.timeline.between_incarnations(place, end) <= end
+    own = _Rows(gp, grid.start[rows], end, chunk.timeline.epoch_of(place, end), is_between)
     threshold = threshold_ms * 1_000
     due, late = _estimate(chunk, step, own, threshold, allowed_lag)
     low, high = _bounds(chunk, step, own, threshold, allowed_lag)
@@ -100,6 +104,7 @@ def _positions(chunk: Chunk, step: Steps, rows: _Rows, row: Ints, commit: Ints) 
     index = np.clip(commit, 0, None)
     known = (commit >= 0) & (chunk.gp[index] == rows.gp[row]) & ~_is_unknown(chunk, step)[index]
     known &= (step.epoch[index] == rows.epoch[row]) & (chunk.invalid_from[index] > rows.end[row])
+    known &= ~rows.is_between[row]
     position: Ints = np.where(known, chunk.offset[index], FAR)
     return position
 
@@ -156,7 +161,7 @@ def _position_bounds(chunk: Chunk, step: Steps, rows: _Rows, row: Ints, since: I
     lowest, _ = extremes(np.where(unknown, 0, chunk.offset), first, stop)
     _, highest = extremes(np.where(unknown, FAR, chunk.offset), first, stop)
     known &= (step.epoch[first] == rows.epoch[row]) & (step.epoch[last] == rows.epoch[row])
-    known &= chunk.invalid_from[last] > end
+    known &= (chunk.invalid_from[last] > end) & ~rows.is_between[row]
     return np.where(known, lowest, 0), np.where(known & ~hidden, highest, FAR)
 
 

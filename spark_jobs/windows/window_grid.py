@@ -189,6 +189,8 @@ def _seen_at(chunk: Chunk, grid: GridRows) -> Ints:
 
 def alive(chunk: Chunk, grid: GridRows, end: Ends, scope: JobSpan) -> Bools:
     """Rows of group-partitions that still exist: neither deleted nor, until the next commit, expired while lagging."""
+    if chunk.assumed:  # the group reads the topic as long as it has offsets on other partitions
+        return np.ones(len(grid.gp), dtype=np.bool_)
     deleted = chunk.offset[grid.last] == NONE
     silent = grid.end - chunk.at[grid.last] > scope.expire
     expired = silent & (end.known & (end.lag > 0) | (end.invalid != VALID))
