@@ -60,7 +60,9 @@ def _is_comparable(visible: Visibility, start: int, end: int) -> bool:
     life = partition.lives[0]
     if len(partition.lives) > 1 or life.compacts or visible.skew_ms or visible.voids or visible.hidden(start, end):
         return False
-    if life.marker.any() and len(life.moved_at):  # retention may remove offsets before a snapshot sees which are markers
+    if life.marker.any() and len(
+        life.moved_at
+    ):  # retention may remove offsets before a snapshot sees which are markers
         return False
     before = visible.reader.standing(start)
     inside = [commit.offset for commit in visible.reader.commits if start <= commit.at < end]
