@@ -17,13 +17,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_sla.model.entities import MeasuredSla, SteadyState
+from kafka_sla.model.entities import MeasuredSla, Sla, SteadyState
 from kafka_sla.model.tables import STEADY_STATE
 from kafka_sla.spark_jobs.events.chunks import Chunk
 from kafka_sla.spark_jobs.metrics import Metric
 from kafka_sla.spark_jobs.numeric.arrays import FAR, NONE, Bools, Floats, Ints
 from kafka_sla.spark_jobs.numeric.rewinds import Commits, Rewinds, classify_step_backs
-from kafka_sla.spark_jobs.numeric.scans import begins, last_until, latest, running
+from kafka_sla.spark_jobs.numeric.scans import begins, latest, running
 from kafka_sla.spark_jobs.windows.due_records import count_due_records
 from kafka_sla.spark_jobs.windows.segments import Steps, log_end_at, log_start_at
 from kafka_sla.spark_jobs.windows.window_grid import GridRows, backlog_age
@@ -41,6 +41,8 @@ REASONS = (
     "not_catching_up",
     "contradiction_over",
 )
+STATE_NAMES = ("bootstrapping", "steady", "contradictory")
+_BOOTSTRAPPING, _STEADY, _CONTRADICTORY = range(len(STATE_NAMES))
 _CODE = {name: code for code, name in enumerate(REASONS)}
 _STAMP = pa.timestamp("us", "UTC")
 _FIELDS = (
@@ -78,12 +80,16 @@ class _State(TypedDict):
     lowest_lag: int | None
 
 
-class _Rules(NamedTuple):
-    """What an SLA says of when it applies."""
+class SteadyRules(NamedTuple):
+    """The part of an SLA that decides when a group-partition is steady."""
 
     steady: SteadyState
     max_latency_ms: int
     allowed_lag: int
+
+    @classmethod
+    def of(cls, sla: MeasuredSla | Sla) -> SteadyRules:
+        return cls(sla.steady_state, sla.max_latency_ms, sla.allowed_lag)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,20 +127,19 @@ class _BootstrapSpans:
 
 
 @dataclass(frozen=True, slots=True)
-class StateSpans:
-    """Bootstrappings by rules, one entry each, sorted by (group-partition, time); µs."""
+class WindowStates:
+    """The state of group-partitions by some rules, one entry per row of a grid."""
 
-    gp: Ints
-    """Index into the keys of the chunk."""
+    state: Ints
+    """Index into `STATE_NAMES`."""
     since: Ints
-    """An instant of the window that its first commit belongs to: it holds from that window on."""
-    began: Ints
-    steady_at: Ints
-    """FAR: it does not end."""
-    steady_within: Ints
-    """An instant of the window in which it ends: what polls see at the end of one belongs to it."""
-    first_commit: Bools
-    """It began with the first known commit."""
+    """µs."""
+    reason: Ints
+    """Index into `REASONS`."""
+    steady_whole_window: Bools
+
+    def take(self, index: Ints) -> WindowStates:
+        return WindowStates(*(getattr(self, name)[index] for name in self.__slots__))
 
 
 def states(chunk: Chunk, step: Steps, grid: GridRows, slas: tuple[MeasuredSla, ...]) -> pa.Array:
@@ -151,24 +156,11 @@ def states(chunk: Chunk, step: Steps, grid: GridRows, slas: tuple[MeasuredSla, .
     return pa.ListArray.from_arrays(pa.array(offsets), structs.take(pa.array(order)))
 
 
-def supposed(chunk: Chunk, step: Steps, rules: Sequence[SteadyState]) -> list[StateSpans]:
-    """When each group-partition would have been what, by rules that no SLA of the configuration may have. The facts
-    must begin with those of each group: nothing is carried over."""
-    backlog = _backlog(chunk, step)
-    every = [_Rules(steady, steady.caught_up_within_ms, 0) for steady in rules]
-    return [_changes(chunk, _bootstrap_spans(one, chunk, step, backlog, {})) for one in every]
-
-
-def _changes(chunk: Chunk, spans: _BootstrapSpans) -> StateSpans:
-    """The commits with which another bootstrapping begins, or a group-partition."""
-    is_first = begins(chunk.gp, spans.began, spans.why)
-    first, last_of = np.flatnonzero(is_first), np.flatnonzero(np.append(is_first[1:], True)[: len(is_first)])
-    gp, ends = chunk.gp[first], spans.steady_at[last_of]
-    last = last_until(chunk.gp, chunk.at, gp, np.minimum(ends, chunk.at.max(initial=0)))
-    polled = chunk.polled[last] & (chunk.at[last] == ends)
-    return StateSpans(
-        gp, chunk.within[first], spans.began[first], ends, ends - polled, spans.why[first] == _CODE["first_commit"]
-    )
+def supposed(chunk: Chunk, step: Steps, grid: GridRows, every: Sequence[SteadyRules]) -> list[WindowStates]:
+    """The states of all rows of the grid by each of these rules, which no configured SLA may have. The facts must begin
+    with those of each group: nothing is carried over."""
+    backlog, rows = _backlog(chunk, step), np.arange(len(grid.gp))
+    return [_window_states(chunk, _bootstrap_spans(rules, chunk, step, backlog, {}), grid, rows) for rules in every]
 
 
 def _backlog(chunk: Chunk, step: Steps) -> _Backlog:
@@ -225,7 +217,7 @@ def _of_sla(
     """The rows that an SLA covers, and their states."""
     covered = np.array([_covers(sla, key) for key in chunk.keys.to_pylist()], dtype=np.bool_)
     rows = np.flatnonzero(covered[grid.gp]) if len(covered) else np.zeros(0, dtype=np.int64)
-    rules = _Rules(sla.steady_state, sla.max_latency_ms, sla.allowed_lag)
+    rules = SteadyRules.of(sla)
     spans = _bootstrap_spans(rules, chunk, step, backlog, carried)
     records = count_due_records(chunk, step, grid, rows, sla.max_latency_ms, sla.allowed_lag)
     columns = _columns(rules, chunk, spans, grid, rows) | {
@@ -238,24 +230,33 @@ def _of_sla(
     return rows, pa.StructArray.from_arrays([columns[field.name] for field in _struct()], fields=list(_struct()))
 
 
-def _columns(rules: _Rules, chunk: Chunk, spans: _BootstrapSpans, grid: GridRows, rows: Ints) -> dict[str, pa.Array]:
-    """State, since when, why, and what the next interval continues from, of each of these rows."""
+def _window_states(chunk: Chunk, spans: _BootstrapSpans, grid: GridRows, rows: Ints) -> WindowStates:
+    """What is known at the end of each of these rows."""
     last, start, end = grid.last[rows], grid.start[rows], grid.end[rows]
     until = np.maximum(end, chunk.at[last] + 1)  # a poll at the end belongs to the window
-    steady_at, contradictory = spans.steady_at[last], spans.contradictory[last]
-    steady = steady_at < until
-    judged_early = np.isin(spans.steady_why[last], (_CODE["not_catching_up"], _CODE["grace_period_over"]))
+    steady_at, steady_why = spans.steady_at[last], spans.steady_why[last]
+    is_contradictory = spans.contradictory[last] & (steady_at > start)
+    is_steady = (steady_at < until) & ~is_contradictory
+    judged_early = np.isin(steady_why, (_CODE["not_catching_up"], _CODE["grace_period_over"]))
     caught_at = spans.caught_at[last]
     was_steady = (steady_at <= start) & (caught_at > start)  # this window keeps the reason with which it began
-    caught = judged_early & (caught_at < until) & ~was_steady
-    since = np.where(caught, caught_at, np.where(steady, steady_at, spans.began[last]))
-    why = np.where(caught, _CODE["caught_up"], np.where(steady, spans.steady_why[last], spans.why[last]))
-    state = np.where(contradictory & (steady_at > start), "contradictory", np.where(steady, "steady", "bootstrapping"))
-    why = np.where(state == "contradictory", spans.why[last], why)
-    since = np.where(state == "contradictory", spans.began[last], since)
+    caught = is_steady & judged_early & (caught_at < until) & ~was_steady
+    since = np.where(caught, caught_at, np.where(is_steady, steady_at, spans.began[last]))
+    why = np.where(caught, _CODE["caught_up"], np.where(is_steady, steady_why, spans.why[last]))
+    state = np.where(is_contradictory, _CONTRADICTORY, np.where(is_steady, _STEADY, _BOOTSTRAPPING))
+    return WindowStates(state, since, why, is_steady & (steady_at <= start))
+
+
+def _columns(
+    rules: SteadyRules, chunk: Chunk, spans: _BootstrapSpans, grid: GridRows, rows: Ints
+) -> dict[str, pa.Array]:
+    """State, since when, why, and what the next interval continues from, of each of these rows."""
+    last, end = grid.last[rows], grid.end[rows]
+    found = _window_states(chunk, spans, grid, rows)
+    steady, contradictory = found.state == _STEADY, spans.contradictory[last]
     deadline_us = rules.steady.progress_deadline_ms * 1_000
     rewound_at = spans.rewinds.rewound_at[last]
-    is_recent = (rewound_at != NONE) & ((rewound_at + deadline_us >= end) | (state == "contradictory"))
+    is_recent = (rewound_at != NONE) & ((rewound_at + deadline_us >= end) | (found.state == _CONTRADICTORY))
 
     def known(values: Any, mask: Bools, kind: pa.DataType) -> pa.Array:
         return pa.array(values[last], kind, mask=~mask)
@@ -263,10 +264,10 @@ def _columns(rules: _Rules, chunk: Chunk, spans: _BootstrapSpans, grid: GridRows
     bootstraps = ~steady & ~contradictory
     lowest_age, lowest_lag, mark = spans.lowest_age, spans.lowest_lag, spans.rewinds.mark
     return {
-        "state": pa.array(state, pa.string()),
-        "since": pa.array(since, _STAMP),
-        "reason": pa.array(REASONS).take(pa.array(why)),
-        "steady_whole_window": pa.array((steady_at <= start) & (state == "steady")),
+        "state": pa.array(STATE_NAMES).take(pa.array(found.state)),
+        "since": pa.array(found.since, _STAMP),
+        "reason": pa.array(REASONS).take(pa.array(found.reason)),
+        "steady_whole_window": pa.array(found.steady_whole_window),
         "rewound_from": known(mark, mark[last] != NONE, pa.int64()),
         "rewound_at": known(spans.rewinds.rewound_at, is_recent, _STAMP),
         "rewinds": known(spans.rewinds.rewinds, is_recent, pa.int64()),
@@ -281,7 +282,7 @@ def _covers(sla: MeasuredSla, key: dict[str, str]) -> bool:
 
 
 def _bootstrap_spans(
-    rules: _Rules, chunk: Chunk, step: Steps, backlog: _Backlog, carried: dict[int, _State]
+    rules: SteadyRules, chunk: Chunk, step: Steps, backlog: _Backlog, carried: dict[int, _State]
 ) -> _BootstrapSpans:
     """Which event each commit belongs to, and when that span became steady."""
     event, began = _events(rules.steady, chunk, step, carried)
@@ -326,7 +327,7 @@ def _bootstrap_spans(
     )
 
 
-def _is_within(rules: _Rules, limit_ms: int, age_ms: Floats, lag: Ints) -> Bools:
+def _is_within(rules: SteadyRules, limit_ms: int, age_ms: Floats, lag: Ints) -> Bools:
     """Is the backlog not older than this, or not larger than the SLA allows?"""
     return (age_ms <= limit_ms) | ((lag != NONE) & (lag <= rules.allowed_lag) if rules.allowed_lag else False)
 
@@ -343,7 +344,7 @@ class _Headway:
 
 
 def _headway(
-    rules: _Rules,
+    rules: SteadyRules,
     chunk: Chunk,
     backlog: _Backlog,
     counts: Bools,
@@ -387,7 +388,7 @@ def _headway(
 
 
 def _rewinds(
-    rules: _Rules, chunk: Chunk, step: Steps, backlog: _Backlog, carried: dict[int, _State], event: Ints
+    rules: SteadyRules, chunk: Chunk, step: Steps, backlog: _Backlog, carried: dict[int, _State], event: Ints
 ) -> Rewinds:
     """What each step back is."""
     limit, count = rules.max_latency_ms, len(event)

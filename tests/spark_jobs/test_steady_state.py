@@ -8,15 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from kafka_sla.model.entities import Cluster, Interval, Patterns, Sla, SteadyState, epoch_ms
 from kafka_sla.model.tables import COMMITTED_OFFSETS, LOG_OFFSETS, STEADY_STATE, Table
 from kafka_sla.spark.job_spec import Job, Replay
 from kafka_sla.spark_jobs.single_pass import measure_chunk, scope_of
+from kafka_sla.spark_jobs.steady_state import REASONS, STATE_NAMES, SteadyRules, supposed
 from kafka_sla.spark_jobs.steady_state import rows as steady_rows
-from kafka_sla.spark_jobs.steady_state import supposed
 from kafka_sla.spark_jobs.windows.segments import steps
+from kafka_sla.spark_jobs.windows.window_grid import rows as grid_rows
 from tests.spark_jobs.conftest import Row, at, commit, point, record, sla
 from tests.spark_jobs.tasks import chunks_of, files
 
@@ -425,18 +427,25 @@ def test_supposed_rules_tell_when_a_group_would_have_been_steady(tmp_path: Path)
             *(commit(t, 10, group="behind") for t in (310, 320, 330)),
         ],
     }
-    (chunk,) = chunks_of(job_of(tmp_path, facts))
-    (found,) = supposed(chunk, steps(chunk, 60_000_000), [SteadyState(30_000)])
+    job = replace(job_of(tmp_path, facts), interval=Interval(at(0), at(2_160)))
+    (chunk,) = chunks_of(job)
+    grid = grid_rows(chunk, scope_of(job))
+    (found,) = supposed(chunk, steps(chunk, 60_000_000), grid, [SteadyRules(SteadyState(30_000), 30_000, 0)])
 
     zero = epoch_ms(at(0)) * 1_000
-    spans = {chunk.keys["group"][int(gp)].as_py(): number for number, gp in enumerate(found.gp)}
-    assert list(spans) == ["behind", "billing", "polled"]
-    assert (found.began - zero).tolist() == [310_000_000, 300_000_000, 300_000_000]
-    assert (found.since - zero).tolist() == [310_000_000, 300_000_000, 299_999_999]
-    lapsed = zero + (310 + 1_800) * 1_000_000
-    assert found.steady_at.tolist() == [lapsed, zero + 360_000_000, zero + 360_000_000]
-    assert found.steady_within.tolist() == [lapsed, zero + 360_000_000, zero + 359_999_999]
-    assert found.first_commit.tolist() == [True] * 3
+    groups = chunk.keys["group"].take(pa.array(grid.gp)).to_pylist()
+    states = zip(found.state.tolist(), found.reason.tolist(), ((found.since - zero) / 1_000_000).tolist(), strict=True)
+    runs: dict[tuple[str, str, str, float], float] = {}
+    for group, start, (state, reason, since) in zip(groups, (grid.start - zero) / 1_000_000, states, strict=True):
+        runs.setdefault((group, STATE_NAMES[state], REASONS[reason], since), float(start))
+    assert runs == {
+        ("behind", "bootstrapping", "first_commit", 310): 300,
+        ("behind", "steady", "not_catching_up", 310 + 1_800): 2_100,
+        ("billing", "bootstrapping", "first_commit", 300): 300,
+        ("billing", "steady", "caught_up", 360): 360,
+        ("polled", "bootstrapping", "first_commit", 300): 240,
+        ("polled", "steady", "caught_up", 360): 300,
+    }
 
 
 def test_who_is_as_far_behind_as_allowed_has_caught_up(measure: Measure) -> None:

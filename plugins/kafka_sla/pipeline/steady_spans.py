@@ -1,10 +1,10 @@
 """Steady states that group-partitions would have by rules of no configured SLA: replayed from stored facts once, kept
-as spans, given as rows of `steady_state`. Writes nothing."""
+as runs of windows, given as rows of `steady_state`. Writes nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,65 +14,68 @@ from numpy.typing import NDArray
 
 from kafka_sla.lake.queries.latency_rows import Pair
 from kafka_sla.model.arrow_schemas import arrow_schema
-from kafka_sla.model.entities import SteadyState
 from kafka_sla.model.tables import STEADY_STATE
 from kafka_sla.spark.job_spec import Job
 from kafka_sla.spark_jobs.numeric.scans import last_until
-from kafka_sla.spark_jobs.steady_state import StateSpans
-from kafka_sla.spark_jobs.supposed_states import supposed_states
+from kafka_sla.spark_jobs.steady_state import REASONS, STATE_NAMES, SteadyRules, WindowStates
+from kafka_sla.spark_jobs.supposed_states import StateRuns, supposed_states
 
 Ints = NDArray[np.int64]
 _STAMP = pa.timestamp("us", "UTC")
+_Key = tuple[str, str, int, bool]
+"""Group, topic, partition, and whether it is the state of an assumed position."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowStates:
-    """The state of each row of a group and topic by one of the rules; µs."""
+    """The state of each row of a group and topic by one of the rules."""
 
     known: NDArray[np.bool_]
     """Facts say what it was."""
-    whole_window: NDArray[np.bool_]
-    """Steady during the whole window."""
-    began: Ints
-    steady_at: Ints
-    steady: NDArray[np.bool_]
-    """At the window's end."""
-    first_commit: NDArray[np.bool_]
+    states: WindowStates
+
+    @property
+    def whole_window(self) -> NDArray[np.bool_]:
+        """Steady during the whole window."""
+        return self.known & self.states.steady_whole_window
+
+    @property
+    def contradictory(self) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_] = self.known & (self.states.state == STATE_NAMES.index("contradictory"))
+        return found
 
 
 class SteadySpans:
-    """The spans of all group-partitions of a job, by each of the rules."""
+    """The states of all group-partitions of a job, by each of the rules."""
 
-    def __init__(self, job: Job, rules: Sequence[SteadyState]) -> None:
-        self._rules = {one: number for number, one in enumerate(rules)}
-        self._number: dict[tuple[str, str, int], int] = {}
-        found: list[list[StateSpans]] = [[] for _ in rules]
-        for keys, spans in supposed_states(job, rules):
-            first = len(self._number)
-            columns = (keys[name].to_pylist() for name in ("group", "topic", "partition"))
-            self._number |= {key: first + n for n, key in enumerate(zip(*columns, strict=True))}
-            for kept, one in zip(found, spans, strict=True):
-                kept.append(_moved(one, first))
-        self._spans = [_joined(parts) for parts in found]
+    def __init__(self, job: Job, every: Sequence[SteadyRules]) -> None:
+        self._rules = {rules: number for number, rules in enumerate(every)}
+        self._number: dict[_Key, int] = {}
+        parts = [[_no_run()] for _ in every]
+        for some in supposed_states(job, every):
+            columns = (some.keys[name].to_pylist() for name in ("group", "topic", "partition"))
+            keys = [(*key, some.assumed) for key in zip(*columns, strict=True)]
+            numbers = np.array([self._number.setdefault(key, len(self._number)) for key in keys], dtype=np.int64)
+            for of_rules, runs in zip(parts, some.runs, strict=True):
+                of_rules.append(StateRuns(numbers[runs.gp], runs.start, runs.states))
+        self._runs = [_joined(of_rules) for of_rules in parts]
 
-    def of(self, rule: SteadyState, pair: Pair, rows: pa.Table) -> RowStates:
+    def of(self, rules: SteadyRules, pair: Pair, rows: pa.Table) -> RowStates:
         """The state of each of these rows of `consumer_latency`."""
-        spans = self._spans[self._rules[rule]]
-        start, end = micros(rows["window_start"]), micros(rows["window_end"])
-        index = last_until(spans.gp, spans.since, self._numbers(pair, rows), end, before=True)
-        known, at = index >= 0, np.maximum(index, 0)
-        began, steady_at, within, first = (
-            _at(values, at) for values in (spans.began, spans.steady_at, spans.steady_within, spans.first_commit)
-        )
-        return RowStates(
-            known, known & (steady_at <= start), began, steady_at, known & (within < end), first.astype(np.bool_)
-        )
+        runs = self._runs[self._rules[rules]]
+        index = last_until(runs.gp, runs.start, self._numbers(pair, rows), micros(rows["window_start"]))
+        return RowStates(index >= 0, runs.states.take(np.maximum(index, 0)))
 
     def _numbers(self, pair: Pair, rows: pa.Table) -> Ints:
         """The group-partition of each row; -2 where no fact names it."""
         encoded = rows["partition"].combine_chunks().dictionary_encode()
-        numbers = [self._number.get((*pair, partition), -2) for partition in encoded.dictionary.to_pylist()]
-        found: Ints = np.array(numbers, dtype=np.int64)[encoded.indices.to_numpy()]
+        partitions = encoded.dictionary.to_pylist()
+        numbers = np.array(
+            [[self._number.get((*pair, one, assumed), -2) for assumed in (False, True)] for one in partitions],
+            dtype=np.int64,
+        ).reshape(-1, 2)
+        is_assumed = pc.is_valid(rows["assumed_offset"]).to_numpy().astype(np.int64)
+        found: Ints = numbers[encoded.indices.to_numpy(), is_assumed]
         return found
 
 
@@ -82,24 +85,22 @@ def micros(times: pa.ChunkedArray) -> Ints:
     return found
 
 
-def steady_rows(sla: str, rows: pa.Table, states: RowStates) -> pa.Table:
+def steady_rows(sla: str, rows: pa.Table, found: RowStates) -> pa.Table:
     """Rows of `steady_state` beside those of `consumer_latency`. Their counts of due and late records are null."""
-    steady = states.steady
-    reasons = np.where(steady, 0, np.where(states.first_commit, 1, 2))
     columns: dict[str, Any] = {name: rows[name] for name in STEADY_STATE.names if name in rows.column_names}
     columns |= {
         "sla": pa.array([sla]).take(pa.array(np.zeros(len(rows), dtype=np.int64))),
-        "state": pa.array(["bootstrapping", "steady"]).take(pa.array(steady.astype(np.int64))),
-        "since": pa.array(np.where(steady, states.steady_at, states.began), _STAMP),
-        "reason": pa.array(["caught_up", "first_commit", "returned"]).take(pa.array(reasons)),
-        "steady_whole_window": pa.array(states.whole_window),
+        "state": pa.array(STATE_NAMES).take(pa.array(found.states.state)),
+        "since": pa.array(found.states.since, _STAMP),
+        "reason": pa.array(REASONS).take(pa.array(found.states.reason)),
+        "steady_whole_window": pa.array(found.whole_window),
     }
     nothing = pa.nulls(len(rows), pa.int64())
-    found = pa.table(
+    made = pa.table(
         {name: columns.get(name, nothing) for name in STEADY_STATE.names},
         schema=pa.schema([field.with_nullable(True) for field in arrow_schema(STEADY_STATE)]),
     )
-    return found if states.known.all() else found.filter(pa.array(states.known))
+    return made if found.known.all() else made.filter(pa.array(found.known))
 
 
 def of_pair(rows: pa.Table, pair: Pair) -> pa.Table:
@@ -107,15 +108,15 @@ def of_pair(rows: pa.Table, pair: Pair) -> pa.Table:
     return rows.filter(pc.and_(pc.equal(rows["group"], pair[0]), pc.equal(rows["topic"], pair[1])))
 
 
-def _moved(spans: StateSpans, first: int) -> StateSpans:
-    return replace(spans, gp=spans.gp + first)
+def _no_run() -> StateRuns:
+    """A run of no group-partition, in the place of states that are not known."""
+    zero = np.zeros(1, dtype=np.int64)
+    return StateRuns(zero - 1, zero, WindowStates(zero, zero, zero, zero > 0))
 
 
-def _joined(parts: Sequence[StateSpans]) -> StateSpans:
-    nothing = np.zeros(0, dtype=np.int64)
-    names = StateSpans.__slots__
-    return StateSpans(*(np.concatenate([nothing, *(getattr(part, name) for part in parts)]) for name in names))
-
-
-def _at(values: NDArray[Any], index: Ints) -> Ints:
-    return values[index] if len(values) else np.zeros(len(index), dtype=np.int64)
+def _joined(parts: Sequence[StateRuns]) -> StateRuns:
+    """All runs, sorted by (group-partition, start)."""
+    gp, start = (np.concatenate([getattr(part, name) for part in parts]) for name in ("gp", "start"))
+    order = np.lexsort((start, gp))
+    columns = (np.concatenate([getattr(part.states, name) for part in parts]) for name in WindowStates.__slots__)
+    return StateRuns(gp[order], start[order], WindowStates(*columns).take(order))

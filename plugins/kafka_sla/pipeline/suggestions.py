@@ -39,6 +39,7 @@ from kafka_sla.sla.compacted_history import doubted, first_commits
 from kafka_sla.sla.evaluate import judge_together
 from kafka_sla.sla.miss_rule import judge_misses
 from kafka_sla.sla.suggestion import BAD, GOOD, OTHER, THRESHOLDS_MS, Codes, Proposal, proposals
+from kafka_sla.spark_jobs.steady_state import SteadyRules
 
 Supposing = Callable[[Sequence[Mapping[str, Any]]], list[Sla]]
 """Entries of `slas` as the configuration would have them."""
@@ -133,7 +134,7 @@ def suggestions(
     ]
     rules = dict(zip(THRESHOLDS_MS, suppose(of_thresholds), strict=True))
     job = replay_of(settings, lake, span, wanted.cluster, wanted.topics)
-    states = SteadySpans(job, list(dict.fromkeys(sla.steady_state for sla in rules.values())))
+    states = SteadySpans(job, list(dict.fromkeys(map(SteadyRules.of, rules.values()))))
     stored = Interval(EVERYTHING.start, max(s.interval.end for s in slices))
     prefix, compacted = wanted.cluster if len(names) > 1 else "", compacted_commits(lake, wanted.cluster, stored)
     spacings = newest_commit_spacings(lake, ledger, wanted.cluster, wanted.interval)
@@ -152,8 +153,12 @@ def suggestions(
         spacings,
     )
     waiting: list[_Proposed] = []
+    every_partition = all(sla.partitions == "all" for sla in rules.values())
     for pair, rows in latency_by_pair(lake, slices, wanted.groups, wanted.topics):
-        waiting.append(_proposed(place, pair, rows))
+        judged = rows if every_partition else rows.filter(pc.is_null(rows["assumed_offset"]))
+        if not len(judged):
+            continue
+        waiting.append(_proposed(place, pair, judged))
         if sum(len(one.rows) for one in waiting) >= _ROWS_AT_ONCE:
             yield from _judged(place, waiting)
             waiting = []
@@ -215,7 +220,7 @@ def _windows(place: _Place, proposed: Sequence[_Proposed], slas: Sequence[Sla]) 
 
 
 def _steady(place: _Place, one: _Proposed, sla: Sla) -> pa.Table:
-    steady = steady_rows(sla.name, one.rows, place.states.of(sla.steady_state, one.pair, one.rows))
+    steady = steady_rows(sla.name, one.rows, place.states.of(SteadyRules.of(sla), one.pair, one.rows))
     lost = of_pair(place.compacted, one.pair)
     return doubted(steady, lost) if lost.num_rows and first_commits(steady) else steady
 
@@ -258,7 +263,8 @@ class _Grid:
             4,
             np.where(self._unknown | np.isinf(self._high), 3, np.where(self._high > limit_ms, 4, 2)),
         )
-        severity = np.where(states.whole_window, late, np.where(self._unknown | ~states.known, 3, 1))
+        is_unknown = self._unknown | ~states.known | states.contradictory
+        severity = np.where(states.whole_window, late, np.where(is_unknown, 3, 1))
         grid = np.zeros((self._partitions, self._windows), dtype=np.int8)
         grid[self._row, self._column] = severity
         codes: Codes = _FROM_SEVERITY[grid.max(axis=0)]
@@ -266,8 +272,8 @@ class _Grid:
 
     def _of(self, threshold_ms: int) -> RowStates:
         if threshold_ms not in self._states:
-            rule = self._place.rules[threshold_ms].steady_state
-            self._states[threshold_ms] = self._place.states.of(rule, self._pair, self._rows)
+            rules = SteadyRules.of(self._place.rules[threshold_ms])
+            self._states[threshold_ms] = self._place.states.of(rules, self._pair, self._rows)
         return self._states[threshold_ms]
 
 
