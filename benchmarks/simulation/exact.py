@@ -99,6 +99,7 @@ def _lives(reader: Reader, sla: Sla) -> Iterator[_Life]:
     """One after the other, as `docs/reference/steady_state.md` says."""
     rules, deadline = sla.steady_state, sla.steady_state.progress_deadline_ms
     now, highest, mark, before, rewinds, rewound = _Life(0, 0), -1, None, None, 0, -NEVER
+    is_contradictory = False
     for commit in reader.commits:
         now.lapse(deadline, commit.at)
         event, stands = _event(before, commit, sla), -1 if commit.offset is None else commit.offset
@@ -106,7 +107,8 @@ def _lives(reader: Reader, sla: Sla) -> Iterator[_Life]:
             further, soon = mark is None or highest > mark, commit.at <= rewound + deadline
             mark = highest if further else mark
             falls = _on_time(reader, before, commit.at, sla) and not _on_time(reader, commit, commit.at, sla)
-            if falls and now.contradictory and soon:
+            is_contradictory = is_contradictory and soon
+            if falls and is_contradictory:
                 now.progress = rewound = commit.at
             elif falls and further:
                 rewinds, rewound = rewinds + 1 if soon else 1, commit.at
@@ -114,13 +116,14 @@ def _lives(reader: Reader, sla: Sla) -> Iterator[_Life]:
                 is_contradictory = rewinds >= 3
                 end = NEVER if is_contradictory else _grace_end(commit.at, sla)
                 now = _Life(commit.at, end, is_contradictory)
-            elif further:
+            elif further and not is_contradictory:
                 rewinds, rewound = rewinds + 1 if soon else 1, commit.at
                 if rewinds < 3:
                     now.age, now.lag = NEVER, NEVER
         elif event:
             yield now
             now, highest, mark, rewinds, rewound = _Life(commit.at, _grace_end(commit.at, sla)), -1, None, 0, -NEVER
+            is_contradictory = False
         if commit.offset is not None:
             now.look(_age(reader, commit.offset, commit.at), _lag(reader, commit.offset, commit.at), commit.at)
             if _within(reader, commit, commit.at, sla, rules.caught_up_within_ms) and not now.contradictory:

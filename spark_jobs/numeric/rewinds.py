@@ -94,15 +94,16 @@ def _walk(commits: Commits, breaks: Ints, reached: Ints, deadline_us: int, resul
         else:
             is_step, is_further, at = bool(commits.steps_back[i]), mark == NONE or highest > mark, int(commits.at[i])
             is_soon = rewound_at != NONE and at <= rewound_at + deadline_us
+            is_contradictory = is_contradictory and is_soon
             mark = highest if is_further else mark
             is_rewind = bool(commits.falls[i] or not is_step)
-            if is_rewind and is_contradictory and is_soon:
+            if is_rewind and is_contradictory:
                 result.contradicts[i], rewound_at = True, at
             elif is_rewind and is_further:
                 rewinds, rewound_at = rewinds + 1 if is_soon else 1, at
                 is_contradictory = rewinds >= CONTRADICTORY
                 result.begins[i], result.contradictory[i] = is_step or is_contradictory, is_contradictory
-            elif is_further:
+            elif is_further and not is_contradictory:
                 rewinds, rewound_at = rewinds + 1 if is_soon else 1, at
                 result.restarts[i] = rewinds < CONTRADICTORY
         states[number] = mark, rewinds, rewound_at
