@@ -1,5 +1,5 @@
 """A writer whose machine is lost holds its locks for a minute, not for hours: what both sides of a connection are told.
-That Linux and Postgres then do so, decision 43 tells."""
+`docs/decisions/networks.md` describes what Linux and Postgres do then."""
 
 from __future__ import annotations
 
