@@ -1,4 +1,4 @@
-"""Brokers that bounce, hang, die and hand over, while one snapshot after the other is taken. Knows no store."""
+"""Brokers that bounce, hang, die and hand over, while one snapshot after the other is taken."""
 
 from __future__ import annotations
 

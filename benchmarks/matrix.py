@@ -1,5 +1,5 @@
 """`make matrix`: the built wheel in an environment per cell of Airflow, Python and Spark, and what works there, as a
-table. Each cell resolves its dependencies by itself, without our constraints. Knows no metric.
+table. Each cell resolves its dependencies by itself, without our constraints.
 
 Every cell parses the DAGs, imports the web application, and measures the same imported facts: all hashes must agree.
 """

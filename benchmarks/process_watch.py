@@ -1,4 +1,4 @@
-"""Processor time and memory of processes while something runs, by what they are for. Knows no benchmark."""
+"""Processor time and memory of processes while something runs, by what they are for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts of consumers that never were, as many as asked for: offsets of partitions and of groups. Knows no store.
+"""Facts of consumers that never were, as many as asked for: offsets of partitions and of groups.
 
 Every group reads one topic. Records come at a steady rate, with a burst every tenth minute; each partition is read and
 committed at its own second, or up to `uneven_ms` later. What is stored of it is what the package itself would have

@@ -1,4 +1,4 @@
-"""Figures of the speed benchmarks as Markdown, with the machine that they are of. Knows no benchmark."""
+"""Figures of the speed benchmarks as Markdown, with the machine that they are of."""
 
 from __future__ import annotations
 

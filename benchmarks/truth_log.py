@@ -1,4 +1,4 @@
-"""What clients wrote down of their own doing, and the truth that follows from it. Knows nothing of what is measured."""
+"""What clients wrote down of their own doing, and the truth that follows from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the demonstration asks of Airflow over its REST API. Knows nothing of how Airflow was started."""
+"""What the demonstration asks of Airflow over its REST API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Airflow on this machine, as `airflow standalone` runs it, for the demonstration. Knows no DAG and no Kafka."""
+"""Airflow on this machine, as `airflow standalone` runs it, for the demonstration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real Apache Kafka in KRaft mode on free loopback ports, for demonstration and tests. Knows no Airflow."""
+"""A real Apache Kafka in KRaft mode on free loopback ports, for demonstration and tests."""
 
 from __future__ import annotations
 

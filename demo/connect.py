@@ -1,4 +1,4 @@
-"""A real Kafka Connect worker in distributed mode, for tests of its REST endpoint. Knows no connector."""
+"""A real Kafka Connect worker in distributed mode, for tests of its REST endpoint."""
 
 from __future__ import annotations
 

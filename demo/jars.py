@@ -1,6 +1,6 @@
 """Jars of Apache Kafka and of what runs beside it, fetched once with the Ivy jar that the PySpark wheel carries.
 
-`python -m demo.jars` fetches those of the demonstration, all sets at once. Knows no broker and no test.
+`python -m demo.jars` fetches those of the demonstration, all sets at once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A mail server on a free loopback port that keeps each mail as a file. Knows no sender."""
+"""A mail server on a free loopback port that keeps each mail as a file."""
 
 from __future__ import annotations
 

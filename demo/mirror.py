@@ -1,4 +1,4 @@
-"""A real MirrorMaker 2 between two clusters of this demonstration, for demonstration and tests. Knows no Airflow."""
+"""A real MirrorMaker 2 between two clusters of this demonstration, for demonstration and tests."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What the demonstration shows beside its consumers: a mirrored topic, and a broker whose links are slow. Real, small.
 
-The slow broker takes four more processes, so a machine with little memory does without it. Knows no Airflow.
+The slow broker takes four more processes, so a machine with little memory does without it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One Kafka node: its files, its process, its end. Knows nothing of the other nodes but what its properties say."""
+"""One Kafka node: its files, its process, its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One S3-compatible server (SeaweedFS, from a wheel) on loopback, with one bucket. Knows nothing of what lies in it."""
+"""One S3-compatible server (SeaweedFS, from a wheel) on loopback, with one bucket."""
 
 from __future__ import annotations
 

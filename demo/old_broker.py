@@ -1,4 +1,4 @@
-"""A real broker of an older Kafka on a free loopback port: KRaft, or with its ZooKeeper. Knows no test."""
+"""A real broker of an older Kafka on a free loopback port: KRaft, or with its ZooKeeper."""
 
 from __future__ import annotations
 

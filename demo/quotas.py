@@ -1,4 +1,4 @@
-"""Quotas of a broker for the clients of kafka_sla. Knows no request that is throttled."""
+"""Quotas of a broker for the clients of kafka_sla."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real Kafka Streams application that copies records, for tests of the groups that it makes. Knows no test."""
+"""A real Kafka Streams application that copies records, for tests of the groups that it makes."""
 
 from __future__ import annotations
 

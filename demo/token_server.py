@@ -1,4 +1,4 @@
-"""A token endpoint on this machine, which issues unsecured tokens to one client. Knows no Kafka.
+"""A token endpoint on this machine, which issues unsecured tokens to one client.
 
 Brokers take such tokens without a key only when they are told to, for tests.
 """

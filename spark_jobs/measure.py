@@ -3,7 +3,7 @@
     spark-submit measure.py --job job.json [--submission ID]
 
 Everything is written below the job's output folder, one sub-folder a table, and stays invisible until the pipeline
-publishes it. A second run of the same job overwrites its own folder only. Knows no catalog and no SQL database.
+publishes it. A second run of the same job overwrites its own folder only.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The registry of metrics: metric table `x` is made by `spark_jobs/x.py`, whose `METRIC` says when and how.
 
-Its suite, reference page and test have the table's name too. Knows no metric by name.
+Its suite, reference page and test have the table's name too.
 """
 
 from __future__ import annotations

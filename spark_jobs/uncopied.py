@@ -1,5 +1,5 @@
 """Source partitions that a replication flow should copy and has no position on, for `replication_lag`: a MirrorMaker
-that never copied anything would be invisible. Expressions only; knows no lag.
+that never copied anything would be invisible. Expressions only.
 
 A flow says which topics it copies by `topics`. Where it names none, those count of which it copies another partition,
 and all of them as long as it has no position at all.

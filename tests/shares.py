@@ -1,5 +1,5 @@
 """Which tests run in one process when `make test` or `make slow` uses several, and in which order: what is slow to
-start is started once, and what takes long is not left for the end. Knows no test."""
+start is started once, and what takes long is not left for the end."""
 
 from __future__ import annotations
 

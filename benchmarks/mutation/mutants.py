@@ -1,4 +1,4 @@
-"""The mutants of a module: what its text becomes when one thing in it is wrong. Knows no test and runs nothing."""
+"""The mutants of a module: what its text becomes when one thing in it is wrong."""
 
 from __future__ import annotations
 

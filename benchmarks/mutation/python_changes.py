@@ -1,4 +1,4 @@
-"""What can be wrong in Python: one comparison, operator, condition, filter, number or statement. Knows no test."""
+"""What can be wrong in Python: one comparison, operator, condition, filter, number or statement."""
 
 from __future__ import annotations
 

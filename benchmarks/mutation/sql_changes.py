@@ -1,4 +1,4 @@
-"""What can be wrong in SQL that stands in a string: one comparison, one word, one filter. Knows no engine."""
+"""What can be wrong in SQL that stands in a string: one comparison, one word, one filter."""
 
 from __future__ import annotations
 

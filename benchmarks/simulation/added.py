@@ -1,5 +1,5 @@
 """An SLA over some of a world's groups is added to a store in which another one is measured: what is published from
-then on, and of the past once that is run again, is what it would be had the SLA always been there. Knows no truth."""
+then on, and of the past once that is run again, is what it would be had the SLA always been there."""
 
 from __future__ import annotations
 

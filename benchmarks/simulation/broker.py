@@ -1,4 +1,4 @@
-"""A broker at one moment: it answers for the partitions of a world as Kafka does. Knows no reader and no fact.
+"""A broker at one moment: it answers for the partitions of a world as Kafka does.
 
 It stands in for the client of `kafka_sla.sources.kafka`, so that the product's own code decides what is asked.
 """

@@ -1,5 +1,5 @@
-"""Burrow's rules for one partition, written plainly from its page and from how `docs/reference/consumer_status.md`
-says that they differ. Knows no code of the product."""
+"""Burrow's rules for one partition, written plainly from its page and from how `docs/reference/consumer_status.md` says
+that they differ."""
 
 from __future__ import annotations
 

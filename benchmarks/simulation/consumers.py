@@ -1,4 +1,4 @@
-"""What consumers of a group do on a partition: they read, commit, stop, go back. Knows nothing of what is measured."""
+"""What consumers of a group do on a partition: they read, commit, stop, go back."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The same facts measured otherwise: in pieces that carry over, with an SLA that comes later, in another order, some
-twice. Knows no truth."""
+twice."""
 
 from __future__ import annotations
 

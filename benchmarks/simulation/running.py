@@ -1,4 +1,4 @@
-"""Many worlds on all processors: how fast, what was in them, what failed. Knows no invariant."""
+"""Many worlds on all processors: how fast, what was in them, what failed."""
 
 from __future__ import annotations
 

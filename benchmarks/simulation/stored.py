@@ -1,6 +1,5 @@
 """A world through a store of files and SQLite, step by step as runs do: in any order, late facts, rules that change,
-steps that are killed inside and repeated, maintenance in between. Only
-Spark and Great Expectations are left out. Knows no truth."""
+steps that are killed inside and repeated, maintenance in between. Only Spark and Great Expectations are left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What producers write and brokers keep: one life of a partition from a random generator. Knows no reader."""
+"""What producers write and brokers keep: one life of a partition from a random generator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What truly happened to a reader in a window: by plain loops over records and commits. Knows nothing measured.
+"""What truly happened to a reader in a window: by plain loops over records and commits.
 
 A record is consumed at the first commit beyond it of a group that had a position before; what was removed before it was
 read is consumed by nobody.

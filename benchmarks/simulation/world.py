@@ -1,5 +1,5 @@
-"""A world: partitions with their records, readers with their commits, and what follows from them. Makes no world and
-knows nothing of what is seen or measured of one. Times are epoch ms."""
+"""A world: partitions with their records, readers with their commits, and what follows from them. Makes no world. Times
+are epoch ms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that only some of the supported Airflows (3.1 to 3.3) have, or that moved between them. Knows no DAG."""
+"""Names that only some of the supported Airflows (3.1 to 3.3) have, or that moved between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every error that a user can meet. Messages say what is wrong, where, and what to do. Knows no other room."""
+"""Every error that a user can meet. Messages say what is wrong, where, and what to do."""
 
 from collections.abc import Sequence
 from datetime import datetime

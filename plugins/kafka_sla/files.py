@@ -1,4 +1,4 @@
-"""Files of the warehouse, on a disk or behind a URI: write, count, list, remove. Knows no table format."""
+"""Files of the warehouse, on a disk or behind a URI: write, count, list, remove."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""File systems behind URIs, by where they begin: endpoint, region and credentials in PyIceberg's names. Knows no file.
+"""File systems behind URIs, by where they begin: endpoint, region and credentials in PyIceberg's names.
 
 A process learns them from the store's connection; another one, such as Spark's driver, from its environment; Spark's
 tasks from the functions that they run. They are never written to a file, a log or a command line.

@@ -1,4 +1,4 @@
-"""Single Parquet files of the warehouse: how they are written, and reading that notices damage. Knows no table."""
+"""Single Parquet files of the warehouse: how they are written, and reading that notices damage."""
 
 from __future__ import annotations
 

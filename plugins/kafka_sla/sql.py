@@ -1,4 +1,4 @@
-"""The door to DuckDB: SQL over Arrow tables and Parquet files, in memory and in UTC. Knows no table and no store."""
+"""The door to DuckDB: SQL over Arrow tables and Parquet files, in memory and in UTC."""
 
 from __future__ import annotations
 

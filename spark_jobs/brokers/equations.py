@@ -5,7 +5,7 @@ both ways: the same links carry the request and the answer of either. So each le
 
     sum over followers of fetches * (round trip - network of the pair) = sum of TotalTimeMs at the leader
 
-and each of its followers a rough value: its own wait is the pooled one, give or take as much. Knows no solution.
+and each of its followers a rough value: its own wait is the pooled one, give or take as much.
 """
 
 from __future__ import annotations

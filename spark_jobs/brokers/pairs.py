@@ -1,6 +1,6 @@
 """What one step of a cluster says: rows of differences in, rows with latencies and the cluster's verdict out.
 
-The reckoning is in `fetch_mesh`. Knows no window and no Spark.
+The reckoning is in `fetch_mesh`.
 """
 
 from __future__ import annotations

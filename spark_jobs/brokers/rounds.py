@@ -1,4 +1,4 @@
-"""Which step of a cluster's totals a window shows, and what is missing in it. Arrow and Python; knows no equation."""
+"""Which step of a cluster's totals a window shows, and what is missing in it. Arrow and Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which groups of which topics have their unread records counted (KIP-490). Knows no rows."""
+"""Which groups of which topics have their unread records counted (KIP-490)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Parquet files of an object store as frames of Spark: Arrow reads them in Spark's tasks, so that Spark needs no jars
-and no credentials. Knows no table."""
+and no credentials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only some of the supported Sparks (4.0 to 4.2) have. Knows no table."""
+"""What only some of the supported Sparks (4.0 to 4.2) have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work that Spark hands to its tasks as indexes of a list, of files or of shares of them. Knows nothing of the list."""
+"""Work that Spark hands to its tasks as indexes of a list, of files or of shares of them."""
 
 from __future__ import annotations
 

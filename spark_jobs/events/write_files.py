@@ -1,4 +1,4 @@
-"""The writing of measured rows: each Spark task writes its own Parquet files, and tells which. Knows no metric.
+"""The writing of measured rows: each Spark task writes its own Parquet files, and tells which.
 
 Spark's own writer would make one table a pass, so the rows would have to be kept or measured again for the second one,
 and histograms would travel to the JVM entry by entry.

@@ -1,4 +1,4 @@
-"""Logarithmic latency histograms of linear segments, exactly counted and additive. NumPy only; knows no Spark.
+"""Logarithmic latency histograms of linear segments, exactly counted and additive. NumPy only.
 
 Bucket i holds latencies in (gamma^(i-1), gamma^i] ms, bucket 0 those in [0, 1] ms; gamma is `LATENCY_BUCKET_GAMMA`.
 """

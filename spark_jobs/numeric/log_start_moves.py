@@ -1,4 +1,4 @@
-"""What polls of log start offsets find removed while a group stood where it did. NumPy only; knows no table.
+"""What polls of log start offsets find removed while a group stood where it did. NumPy only.
 
 Between two polls of a partition its log start moved from a to b while the group stood at positions p. What lies below
 the smallest p was read for sure, what lies above the largest was not: the loss is between max(0, b - max(a, largest))

@@ -1,4 +1,4 @@
-"""Ranges of offsets whose records were read, or could not be: they overrule the points. NumPy only; knows no Spark.
+"""Ranges of offsets whose records were read, or could not be: they overrule the points. NumPy only.
 
 Points say which records were produced *before* a time. That the others were not takes timestamps that never run
 backwards, and that every offset is a record takes a partition without aborted transactions. Where either is not so, the

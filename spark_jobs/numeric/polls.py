@@ -1,7 +1,7 @@
 """What polls tell of positions: which of them are evidence, and until when a position was seen to hold. NumPy only.
 
 A source of all commits leaves no doubt between two of them. A poll is exact at its own instant; when the group
-committed since the poll before, nobody saw. Knows no produced timeline and no metric.
+committed since the poll before, nobody saw.
 """
 
 from __future__ import annotations

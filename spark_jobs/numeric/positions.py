@@ -1,4 +1,4 @@
-"""Which commits are positions, and why the others are none. NumPy only; knows no metric and no table but their reasons.
+"""Which commits are positions, and why the others are none. NumPy only.
 
 A commit beyond the log end, or one that may belong to another life of a topic that was created again, says nothing of
 where its group stands: from then on, until the next commit, nobody knows.

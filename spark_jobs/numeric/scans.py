@@ -1,4 +1,4 @@
-"""Scans along sorted rows: what each row sees of those before it. NumPy only; knows no events."""
+"""Scans along sorted rows: what each row sees of those before it. NumPy only."""
 
 from __future__ import annotations
 

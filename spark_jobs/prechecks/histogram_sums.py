@@ -1,4 +1,4 @@
-"""Do the histograms of rows add up? Knows no table and no rule."""
+"""Do the histograms of rows add up?"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Which rules of the suites surely hold, going by the files that a job read and the rows that it wrote. Knows no rule,
-but their types.
+"""Which rules of the suites surely hold, going by the files that a job read and the rows that it wrote.
 
 What Great Expectations takes from Spark row by row, Arrow tells in a fraction of the time.
 """

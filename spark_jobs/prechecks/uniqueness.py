@@ -1,4 +1,4 @@
-"""Are the rows of files unique? Arrow reads them in Spark's tasks, their hashes tell. Knows no table, no rule."""
+"""Are the rows of files unique? Arrow reads them in Spark's tasks, their hashes tell."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """How long records took through a chain of topics and groups, per window and stage, as bounds. NumPy only.
 
 Records that the last group commits, and those that wait before a stage at a window's end, are followed backwards
-through all stages before (`origins`). Knows no table.
+through all stages before (`origins`).
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Where groups were seen to stand: commits with the lag of their instant, and polls between them, in order. Knows no
-rule that judges a consumer.
+"""Where groups were seen to stand: commits with the lag of their instant, and polls between them, in order.
 
 A group-partition *exists* from its first sighting until its offset is deleted, or until neither a commit nor a poll has
 told of it for `expire_group`. Where the commit log tells of it, polls are no commits. Elsewhere a poll that finds

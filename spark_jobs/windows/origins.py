@@ -1,9 +1,9 @@
 """From which records of a topic a stage of a chain made records of the next topic, as bounds in time. NumPy only.
 
 Two things are supposed of the stage's group: when it commits, all that came of the records before that position is
-written (at least once, or exactly once), and the first commit after it wrote a record is beyond the record's input.
-So what it wrote between two instants came of offsets between the position before the first and the one that was
-committed after the second, of some partition. Knows no table.
+written (at least once, or exactly once), and the first commit after it wrote a record is beyond the record's input. So
+what it wrote between two instants came of offsets between the position before the first and the one that was committed
+after the second, of some partition.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Segments: runs of records that one commit consumed and one bracket produced. NumPy only; knows no windows' tables.
+"""Segments: runs of records that one commit consumed and one bracket produced. NumPy only.
 
 Latency falls linearly inside a segment, so count, maximum, mean and histogram of all its records follow from its ends.
 Cost grows with commits and points, never with records.

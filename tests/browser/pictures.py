@@ -1,7 +1,7 @@
 """`python -m tests.browser.pictures [FOLDER]`: the pictures of README and docs, drawn from a small world.
 
 Pages, grid and form are those of a real Airflow, whose runs measured imported facts; mails are what a mail server got.
-Knows no test."""
+"""
 
 from __future__ import annotations
 

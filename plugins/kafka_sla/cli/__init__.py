@@ -1,1 +1,1 @@
-"""The command line. Knows no Airflow."""
+"""The command line."""

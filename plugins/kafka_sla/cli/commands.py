@@ -1,5 +1,5 @@
-"""What each command of `kafka-sla` does: it calls the rooms that do the work, and prints. Knows no option's help. A
-room is imported when its command runs: the others need not wait for it."""
+"""What each command of `kafka-sla` does: it calls the rooms that do the work, and prints. A room is imported when its
+command runs: the others need not wait for it."""
 
 from __future__ import annotations
 

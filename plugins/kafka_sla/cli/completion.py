@@ -1,4 +1,4 @@
-"""A script that completes commands and options in bash, and in zsh through bashcompinit. Knows no command by name."""
+"""A script that completes commands and options in bash, and in zsh through bashcompinit."""
 
 from __future__ import annotations
 

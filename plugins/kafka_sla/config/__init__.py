@@ -1,1 +1,1 @@
-"""The configuration: parsed, checked and frozen once. Knows no store's content and no Kafka."""
+"""The configuration: parsed, checked and frozen once."""

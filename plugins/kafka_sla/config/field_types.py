@@ -1,4 +1,4 @@
-"""Kinds of single values in the configuration: pydantic types with their JSON Schema. Knows no key and no file."""
+"""Kinds of single values in the configuration: pydantic types with their JSON Schema."""
 
 from __future__ import annotations
 

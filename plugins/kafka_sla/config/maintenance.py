@@ -1,4 +1,4 @@
-"""Planned maintenances as people write them, to the model's spans. Knows no file and no clock."""
+"""Planned maintenances as people write them, to the model's spans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shape of the configuration file, and its JSON Schema. Knows no file and no rule that spans two keys."""
+"""The shape of the configuration file, and its JSON Schema."""
 
 from __future__ import annotations
 

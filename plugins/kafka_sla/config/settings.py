@@ -1,4 +1,4 @@
-"""The configuration file, parsed once to frozen values or refused with every mistake. Knows no Airflow, no Kafka."""
+"""The configuration file, parsed once to frozen values or refused with every mistake."""
 
 from __future__ import annotations
 

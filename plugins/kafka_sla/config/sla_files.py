@@ -1,4 +1,4 @@
-"""The SLA files of teams, `slas.d/*.yml` beside the configuration, read as one document with it. Knows no rule of SLAs.
+"""The SLA files of teams, `slas.d/*.yml` beside the configuration, read as one document with it.
 
 A file holds `slas`, and `defaults` for them, which go before those of the configuration.
 """

@@ -1,4 +1,4 @@
-"""Where tables and state are kept: a warehouse of files and a SQL database. Knows no table and opens nothing."""
+"""Where tables and state are kept: a warehouse of files and a SQL database."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Proposals as entries of a configuration: names that are unique, patterns that select one name, and the YAML to paste.
 
-Pure; knows no store and judges nothing."""
+Pure.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The table side of a store: Iceberg tables and their Parquet files. Knows no SLA's verdict."""
+"""The table side of a store: Iceberg tables and their Parquet files."""

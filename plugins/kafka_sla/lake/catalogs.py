@@ -1,5 +1,5 @@
-"""The catalog that names a store's Iceberg tables: the store's own database, or another one that PyIceberg can reach.
-Knows no table."""
+"""The catalog that names a store's Iceberg tables: the store's own database, or another one that PyIceberg can
+reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of Parquet files as Arrow tables, through DuckDB. Knows no catalog and no publication."""
+"""Rows of Parquet files as Arrow tables, through DuckDB."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """A day of facts in few files, each row once: in one file, or where it has more rows than should be in memory at once,
-in several that follow each other in time. Knows no catalog."""
+in several that follow each other in time."""
 
 from __future__ import annotations
 

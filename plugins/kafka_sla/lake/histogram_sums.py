@@ -1,5 +1,5 @@
 """Histograms of published rows added up by span. Arrow reads them, because it verifies their pages while it does, and
-they are most of what a table holds: for DuckDB they would have to be read once more. Knows no SLA."""
+they are most of what a table holds: for DuckDB they would have to be read once more."""
 
 from __future__ import annotations
 

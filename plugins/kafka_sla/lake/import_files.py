@@ -1,4 +1,4 @@
-"""Facts from files that people keep: CSV and Parquet in, all of a file or nothing of it. Knows no Kafka."""
+"""Facts from files that people keep: CSV and Parquet in, all of a file or nothing of it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The door to the table store: facts are appended, loads are staged and added, rows are read by interval. Knows no
-Spark; what is visible it asks the ledger."""
+"""The door to the table store: facts are appended, loads are staged and added, rows are read by interval."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Files of a warehouse that nobody needs any more: moved to its trash first, deleted from there later. Touches no file
-that this project cannot have written, wherever it lies; knows no table format and no database."""
+that this project cannot have written, wherever it lies."""
 
 from __future__ import annotations
 

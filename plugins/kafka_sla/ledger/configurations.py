@@ -1,6 +1,5 @@
 """What runs were measured and judged by: configurations, each kept once, and the rules of steady states, of which a
-change leaves nothing to be carried over: of an SLA what it covers, of a cluster everything. Reads no file, and knows no
-run."""
+change leaves nothing to be carried over: of an SLA what it covers, of a cluster everything. Reads no file."""
 
 from __future__ import annotations
 

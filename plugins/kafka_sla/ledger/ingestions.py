@@ -1,4 +1,4 @@
-"""Landings of facts, numbered: they tell whether rows measured earlier had seen all facts there are. Knows no file."""
+"""Landings of facts, numbered: they tell whether rows measured earlier had seen all facts there are."""
 
 from __future__ import annotations
 

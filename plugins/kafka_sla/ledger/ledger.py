@@ -1,4 +1,4 @@
-"""The door to the SQL database: what is published, judged, validated and told. Knows no table file and no Kafka."""
+"""The door to the SQL database: what is published, judged, validated and told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time that snapshots of consumer groups speak for, as few spans per cluster. Knows no file and no page."""
+"""The time that snapshots of consumer groups speak for, as few spans per cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which load is visible when: publications, one row each, the only switch a load has. Knows no file."""
+"""Which load is visible when: publications, one row each, the only switch a load has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table contracts as Arrow schemas, and rows made to fit them. Knows no store and no source of rows."""
+"""The table contracts as Arrow schemas, and rows made to fit them."""
 
 from __future__ import annotations
 

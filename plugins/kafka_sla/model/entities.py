@@ -1,4 +1,4 @@
-"""The nouns that cross rooms, as frozen values. Knows no Kafka, no Spark, no Airflow, no file format and no clock."""
+"""The nouns that cross rooms, as frozen values."""
 
 from __future__ import annotations
 

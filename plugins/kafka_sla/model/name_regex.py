@@ -1,4 +1,4 @@
-"""Regexes of names, matched in time that grows linearly with the name. Knows no configuration and no glob.
+"""Regexes of names, matched in time that grows linearly with the name.
 
 Python's `re` backtracks: a nested repetition such as `([a-z]+-?)+x` takes days on a name of 40 letters. Names come from
 Kafka and from web requests, so anyone could hang a snapshot or a web server. The engine here is Rust's `regex` crate,

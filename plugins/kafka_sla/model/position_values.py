@@ -1,4 +1,4 @@
-"""Positions from the answers of other services, checked before they become facts. Knows no service."""
+"""Positions from the answers of other services, checked before they become facts."""
 
 from __future__ import annotations
 

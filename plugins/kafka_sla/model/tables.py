@@ -1,4 +1,4 @@
-"""Every table that this project writes: name, columns (Spark DDL), key, time column. Knows no engine, does no I/O."""
+"""Every table that this project writes: name, columns (Spark DDL), key, time column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one HTTP client: answers that come whole, in time and in a limited size, or not at all. Knows no service."""
+"""The one HTTP client: answers that come whole, in time and in a limited size, or not at all."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The extra of an Airflow connection of type `http`, by the names of Airflow's HTTP provider. Knows no connection and
-no service."""
+"""The extra of an Airflow connection of type `http`, by the names of Airflow's HTTP provider."""
 
 from __future__ import annotations
 

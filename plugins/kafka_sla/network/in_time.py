@@ -1,4 +1,4 @@
-"""What others answer in time or not at all. Knows no protocol."""
+"""What others answer in time or not at all."""
 
 from __future__ import annotations
 

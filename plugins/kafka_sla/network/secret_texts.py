@@ -1,4 +1,4 @@
-"""Texts of other services without the secrets that were sent to them. Knows no service."""
+"""Texts of other services without the secrets that were sent to them."""
 
 from __future__ import annotations
 

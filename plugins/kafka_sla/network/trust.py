@@ -1,4 +1,4 @@
-"""Whose certificates are believed: those that this machine trusts. Knows no protocol."""
+"""Whose certificates are believed: those that this machine trusts."""
 
 from __future__ import annotations
 

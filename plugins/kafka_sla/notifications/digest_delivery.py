@@ -1,4 +1,4 @@
-"""The making of digests: which are due, who gets which SLAs, the archive, the mails. Knows no Airflow and no Spark."""
+"""The making of digests: which are due, who gets which SLAs, the archive, the mails."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A digest as a mail, shortened to what mail programs show, and whole as the page of the archive. Knows no server and
-no store."""
+"""A digest as a mail, shortened to what mail programs show, and whole as the page of the archive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of a digest its mail shows. Knows no figure."""
+"""How much of a digest its mail shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one mail about several misses says: text and HTML, each SLA in a line. Pure: knows no server, store or clock."""
+"""What one mail about several misses says: text and HTML, each SLA in a line. Pure."""
 
 from __future__ import annotations
 

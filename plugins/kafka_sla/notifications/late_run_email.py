@@ -1,4 +1,4 @@
-"""What a mail about the measuring being late says. Pure: knows no server, store or clock."""
+"""What a mail about the measuring being late says. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of a mail is shown: mail programs hide the end of one that is too long. Knows no figure and no template."""
+"""How much of a mail is shown: mail programs hide the end of one that is too long."""
 
 from __future__ import annotations
 

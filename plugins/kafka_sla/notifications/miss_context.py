@@ -1,5 +1,4 @@
-"""What a mail about a miss adds to the miss: where to read on, what it cost, what else is missed. Knows no server and
-no template."""
+"""What a mail about a miss adds to the miss: where to read on, what it cost, what else is missed."""
 
 from __future__ import annotations
 

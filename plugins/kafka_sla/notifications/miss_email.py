@@ -1,4 +1,4 @@
-"""What a mail about a miss says: text, HTML and the plot, as one message. Pure: knows no server, store or clock."""
+"""What a mail about a miss says: text, HTML and the plot, as one message. Pure."""
 
 from __future__ import annotations
 

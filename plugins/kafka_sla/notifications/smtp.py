@@ -1,4 +1,4 @@
-"""The door to mail servers, by Airflow's conventions of SMTP connections. Knows no store and not what mails say."""
+"""The door to mail servers, by Airflow's conventions of SMTP connections."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """How to log in to a mail server, as the extra of Airflow's SMTP connections says: with the password, or with a token
-of OAuth 2.0 where the server takes no passwords. Knows no mail, and never shows a token or a secret."""
+of OAuth 2.0 where the server takes no passwords. Never shows a token or a secret."""
 
 from __future__ import annotations
 

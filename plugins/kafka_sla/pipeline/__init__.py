@@ -1,1 +1,1 @@
-"""The steps of a run, from snapshot to notification. Knows no Airflow."""
+"""The steps of a run, from snapshot to notification."""

@@ -1,4 +1,4 @@
-"""Judging burn rates after verdicts: for many SLAs at once, since their sums are read together. Knows no rate."""
+"""Judging burn rates after verdicts: for many SLAs at once, since their sums are read together."""
 
 from __future__ import annotations
 

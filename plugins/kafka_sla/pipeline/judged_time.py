@@ -1,5 +1,5 @@
 """Judged time and records of any interval, from as few rows as hold it: whole days, whole hours, and single windows at
-the edges. Changes nothing and knows no objective."""
+the edges. Changes nothing."""
 
 from __future__ import annotations
 

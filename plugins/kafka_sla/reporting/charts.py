@@ -1,4 +1,4 @@
-"""Pictures of an SLA as PNG bytes, drawn by matplotlib without global state. Knows no mail, page or store."""
+"""Pictures of an SLA as PNG bytes, drawn by matplotlib without global state."""
 
 from __future__ import annotations
 

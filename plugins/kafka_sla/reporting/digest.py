@@ -1,6 +1,6 @@
 """What a digest says of a calendar period: each SLA, what changed since the period before, what was not measured.
 
-Pure but for the ledger that it reads. Knows no mail server and no schedule.
+Pure but for the ledger that it reads.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""The periods that a digest tells of: which hold an instant, which fall due when, what they are called. Knows no
-figure."""
+"""The periods that a digest tells of: which hold an instant, which fall due when, what they are called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One HTML file that says how SLAs were met in an interval, readable and printable anywhere. Knows no metric."""
+"""One HTML file that says how SLAs were met in an interval, readable and printable anywhere."""
 
 from __future__ import annotations
 

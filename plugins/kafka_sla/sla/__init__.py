@@ -1,1 +1,1 @@
-"""Pure judgement of published windows: verdicts, misses, attainment. Knows no store and no clock."""
+"""Pure judgement of published windows: verdicts, misses, attainment."""

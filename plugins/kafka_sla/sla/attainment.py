@@ -1,4 +1,4 @@
-"""How far an SLA was met in a period, and what is left of its error budget. Pure; knows no store."""
+"""How far an SLA was met in a period, and what is left of its error budget. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Alerts on burn rates: when they begin and when they are over, from sums of judged time and records. Pure; knows no
-store, clock or mail."""
+"""Alerts on burn rates: when they begin and when they are over, from sums of judged time and records. Pure."""
 
 from __future__ import annotations
 

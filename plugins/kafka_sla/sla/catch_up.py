@@ -1,5 +1,4 @@
-"""When the consumers of an SLA will have caught up, from lag and pace of the newest published windows. Pure; knows no
-store and no page.
+"""When the consumers of an SLA will have caught up, from lag and pace of the newest published windows. Pure.
 
 A backlog is treated as a fluid, as deterministic queueing theory does (G. F. Newell, Applications of Queueing Theory,
 1971): what waits drains at the pace μ − λ, consumed less produced, and is gone after lag / (μ − λ). The pace between

@@ -1,5 +1,4 @@
-"""What the published rows of a chain say of one window: how long it takes, and what each stage adds. Pure; knows no
-store."""
+"""What the published rows of a chain say of one window: how long it takes, and what each stage adds. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time that somebody wants to exclude afterwards, checked before anything is written. Pure; knows no store or clock."""
+"""Time that somebody wants to exclude afterwards, checked before anything is written. Pure."""
 
 from __future__ import annotations
 

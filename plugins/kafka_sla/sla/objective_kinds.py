@@ -1,5 +1,5 @@
 """What objectives count: time, or records. Each kind says how much of it was good, how sure that is, and how much may
-be bad. Pure; knows no store, page or period of the calendar."""
+be bad. Pure."""
 
 from __future__ import annotations
 

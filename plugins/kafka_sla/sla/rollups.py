@@ -1,5 +1,4 @@
-"""An SLA over a slot, an hour or a day: times, records and histograms that add up, so that a year is few rows. Pure;
-knows no store and no page."""
+"""An SLA over a slot, an hour or a day: times, records and histograms that add up, so that a year is few rows. Pure."""
 
 from __future__ import annotations
 

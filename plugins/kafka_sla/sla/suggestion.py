@@ -1,4 +1,4 @@
-"""Thresholds and objectives that fit what was measured of a group and topic. Pure: knows no store, row or YAML.
+"""Thresholds and objectives that fit what was measured of a group and topic. Pure.
 
 A threshold is a round duration that the windows kept to with room to spare. Its objective is one that the next day
 holds in 95 % of cases: bad time comes in spells, and how many of them the next day may have follows from how many there

@@ -1,5 +1,4 @@
-"""What an SLA requires and how a miss broke it, in the words of every page, mail, report and message. Pure; knows no
-store and no HTML."""
+"""What an SLA requires and how a miss broke it, in the words of every page, mail, report and message. Pure."""
 
 from __future__ import annotations
 

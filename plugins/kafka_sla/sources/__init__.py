@@ -1,1 +1,1 @@
-"""Where facts come from: Kafka, Kafka Connect, Spark checkpoints, JMX exporters. Knows no store."""
+"""Where facts come from: Kafka, Kafka Connect, Spark checkpoints, JMX exporters."""

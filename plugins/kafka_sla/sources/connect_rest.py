@@ -1,4 +1,4 @@
-"""The door to Connect's REST endpoint: how far a source connector has copied. Knows no broker and no records."""
+"""The door to Connect's REST endpoint: how far a source connector has copied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The door to brokers' JMX exporters: their running totals of fetches, as facts (KIP-736). Knows no store, no schedule.
+"""The door to brokers' JMX exporters: their running totals of fetches, as facts (KIP-736).
 
 An exporter that is down or shows something else is told in a note: the rest of a snapshot is worth having without it.
 """

@@ -1,7 +1,7 @@
 """The door to checkpoint folders of Spark Structured Streaming queries: which Kafka offsets each batch ended at.
 
 A query writes `offsets/N` before batch N, with the offsets that it ends at, and `commits/N` when it is done. So the
-batch is committed when `commits/N` appears. Knows no broker, and no Spark: the files are read as they are.
+batch is committed when `commits/N` appears.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""How a Spark application is described, packed and started. Knows no metric."""
+"""How a Spark application is described, packed and started."""

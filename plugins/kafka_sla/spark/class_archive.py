@@ -1,6 +1,6 @@
 """The archive of Java classes with which a Spark driver on this machine starts in half the processor time.
 
-`python -m kafka_sla.spark.class_archive` makes it, once per Java and per installed Spark. Knows no job.
+`python -m kafka_sla.spark.class_archive` makes it, once per Java and per installed Spark.
 """
 
 from __future__ import annotations

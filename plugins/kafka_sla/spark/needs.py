@@ -1,4 +1,4 @@
-"""What measuring needs of the machine on which it happens: the extra `worker`, Java, a user. Knows no job."""
+"""What measuring needs of the machine on which it happens: the extra `worker`, Java, a user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The code that Spark needs, as one zip named after its content. Knows no Airflow and no Spark.
+"""The code that Spark needs, as one zip named after its content.
 
 `python -m kafka_sla.spark.package_zip` makes it, where an image is to hold it.
 """

@@ -1,4 +1,4 @@
-"""The processes of a Spark application on this machine, and their end. Knows no job and no Airflow."""
+"""The processes of a Spark application on this machine, and their end."""
 
 from __future__ import annotations
 

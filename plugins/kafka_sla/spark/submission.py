@@ -1,5 +1,5 @@
 """What a driver that runs elsewhere and whoever waits for it leave for each other in the job's folder, the only place
-that both reach. Knows no cluster manager and no Airflow.
+that both reach.
 
 `submitted.txt` names the last submission of the job: drivers of earlier ones end. `waits-<id>.txt` is written anew
 while somebody waits, and `driver-<id>.txt` while the driver lives; the latter says in the end how it ended.

@@ -1,4 +1,4 @@
-"""Where the DAGs find the configuration, and what of it the trigger form shows. Knows nothing of runs."""
+"""Where the DAGs find the configuration, and what of it the trigger form shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Airflow run that a task belongs to: its request, its configuration, its address. Knows no step."""
+"""The Airflow run that a task belongs to: its request, its configuration, its address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one run is to do, decided from its data interval or its form. Knows no Airflow and no clock."""
+"""What one run is to do, decided from its data interval or its form."""
 
 from __future__ import annotations
 

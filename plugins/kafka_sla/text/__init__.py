@@ -1,1 +1,1 @@
-"""Times, durations, names and numbers as people write and read them. Knows no SLA."""
+"""Times, durations, names and numbers as people write and read them."""

@@ -1,4 +1,4 @@
-"""Durations and percentages as people write them, to milliseconds and shares. Knows no file and no setting."""
+"""Durations and percentages as people write them, to milliseconds and shares."""
 
 from __future__ import annotations
 

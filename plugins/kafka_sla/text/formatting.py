@@ -1,4 +1,4 @@
-"""Figures as people read them in mails and reports. Knows no SLA, no HTML and no locale but English."""
+"""Figures as people read them in mails and reports."""
 
 from __future__ import annotations
 

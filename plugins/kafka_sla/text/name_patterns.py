@@ -1,4 +1,4 @@
-"""Names that people select, exact, glob or regex, compiled to `Patterns`. Knows no file and no Kafka."""
+"""Names that people select, exact, glob or regex, compiled to `Patterns`."""
 
 from __future__ import annotations
 

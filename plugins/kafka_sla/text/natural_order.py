@@ -1,4 +1,4 @@
-"""The order in which people expect names: team 2 before team 10, whatever the case. Knows no SLA and no locale."""
+"""The order in which people expect names: team 2 before team 10, whatever the case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Periods of objectives as people write and name them: `month`, `28d`. Knows no instant and no SLA."""
+"""Periods of objectives as people write and name them: `month`, `28d`."""
 
 from __future__ import annotations
 

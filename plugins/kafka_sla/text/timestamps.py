@@ -1,4 +1,4 @@
-"""Instants as people write them: ISO-8601 in, UTC datetimes out, and back. Knows no clock and no file."""
+"""Instants as people write them: ISO-8601 in, UTC datetimes out, and back."""
 
 from __future__ import annotations
 

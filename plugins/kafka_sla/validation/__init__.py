@@ -1,1 +1,1 @@
-"""Great Expectations: the suites and their rule types. Knows no store."""
+"""Great Expectations: the suites and their rule types."""

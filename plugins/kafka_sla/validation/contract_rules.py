@@ -1,4 +1,4 @@
-"""The expectations that follow from a table's contract: keys, NOT NULL columns, windows. Knows no suite file.
+"""The expectations that follow from a table's contract: keys, NOT NULL columns, windows.
 
 They stand before those of `expectations/<table>.json`, which says only what the contract cannot.
 """

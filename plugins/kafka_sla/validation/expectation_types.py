@@ -1,7 +1,7 @@
 """The expectation types that Great Expectations lacks: a row predicate in SQL, histograms that add up, and configured
 groups being present.
 
-Imported by `suites` only, and late: importing Great Expectations takes seconds. Knows no table and no suite file.
+Imported by `suites` only, and late: importing Great Expectations takes seconds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Modules that are imported when somebody asks one for something. Knows no module's name."""
+"""Modules that are imported when somebody asks one for something."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Who may see anything: whoever may read the DAG `kafka_sla`; a scraper, which sees the metrics only; and who may note
-something about a miss or exclude time afterwards: whoever may edit the DAG. Knows no page and no row."""
+something about a miss or exclude time afterwards: whoever may edit the DAG."""
 
 from __future__ import annotations
 

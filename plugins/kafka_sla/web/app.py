@@ -1,4 +1,4 @@
-"""The application that Airflow's web server mounts: every figure behind one right, strict headers. Knows no figure."""
+"""The application that Airflow's web server mounts: every figure behind one right, strict headers."""
 
 from __future__ import annotations
 

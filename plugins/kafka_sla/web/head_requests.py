@@ -1,5 +1,4 @@
-"""HEAD, which proxies, link checkers and unfurlers ask before they GET: answered alike, without the body. Knows no
-route."""
+"""HEAD, which proxies, link checkers and unfurlers ask before they GET: answered alike, without the body."""
 
 from __future__ import annotations
 

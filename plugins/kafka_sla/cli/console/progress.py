@@ -1,4 +1,4 @@
-"""Says on the error stream what long work does and how long it took; the output stays clean. Knows no work."""
+"""Says on the error stream what long work does and how long it took; the output stays clean."""
 
 from __future__ import annotations
 

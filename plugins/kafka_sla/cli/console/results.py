@@ -1,5 +1,4 @@
-"""How commands print their results: text and tables for people, or JSON whose keys are never renamed. Knows no
-command."""
+"""How commands print their results: text and tables for people, or JSON whose keys are never renamed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of an OpenSLO document as keys of an SLA, or why they cannot be. Pure; knows no document as a whole."""
+"""The parts of an OpenSLO document as keys of an SLA, or why they cannot be. Pure."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""YAML files as plain values with their lines, references to variables, and what looks like a secret. Knows no key."""
+"""YAML files as plain values with their lines, references to variables, and what looks like a secret."""

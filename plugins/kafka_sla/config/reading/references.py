@@ -1,5 +1,4 @@
-"""`${env:NAME}` and `${var:NAME}` in a configuration: environment variables and Airflow variables, by name. Knows no
-Airflow: who reads a configuration within one says how its variables are asked for."""
+"""`${env:NAME}` and `${var:NAME}` in a configuration: environment variables and Airflow variables, by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What looks like a secret in a configuration. Knows no key of it."""
+"""What looks like a secret in a configuration."""
 
 from __future__ import annotations
 

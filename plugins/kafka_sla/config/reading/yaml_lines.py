@@ -1,4 +1,4 @@
-"""A YAML file as plain values, with the line of every key path. Knows no setting; never builds objects from tags."""
+"""A YAML file as plain values, with the line of every key path. Never builds objects from tags."""
 
 from __future__ import annotations
 

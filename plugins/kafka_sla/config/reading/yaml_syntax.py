@@ -1,4 +1,4 @@
-"""What is wrong with text that is no YAML: the line to look at, and what to do. Knows no value and no key."""
+"""What is wrong with text that is no YAML: the line to look at, and what to do."""
 
 from __future__ import annotations
 

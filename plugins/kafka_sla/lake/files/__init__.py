@@ -1,1 +1,1 @@
-"""Single files of a store: written for good, checked, exported. Knows no table."""
+"""Single files of a store: written for good, checked, exported."""

@@ -1,4 +1,4 @@
-"""Iceberg's own files, written so that they outlive a power loss once the catalog names them. Knows no table."""
+"""Iceberg's own files, written so that they outlive a power loss once the catalog names them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows as CSV, JSON or Parquet files, written whole or not at all. Knows no store; rows come as Arrow tables."""
+"""Rows as CSV, JSON or Parquet files, written whole or not at all. Rows come as Arrow tables."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What was published of each group and topic, some of them at a time, so that the rows of a long time fit into memory.
-Knows no SLA."""
+"""What was published of each group and topic, some of them at a time, so that the rows of a long time fit into
+memory."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """What all partitions of an SLA did per span of time, summed up by DuckDB while it reads the published files: no row of
-a partition ever becomes a Python value, and a span of a million of them fits into memory. Knows no verdict."""
+a partition ever becomes a Python value, and a span of a million of them fits into memory."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """What is published of brokers, replication or unread records in a span, added up: from the sums of its loads, and from
-rows where a load has none or only a part of a slot is shown. Knows no page."""
+rows where a load has none or only a part of a slot is shown."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Looking for damage: every file of a store's tables is read, and compared with what the catalog and the ledger say of
-it. Changes nothing, and knows no configuration."""
+it. Changes nothing."""
 
 from __future__ import annotations
 

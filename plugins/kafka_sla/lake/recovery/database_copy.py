@@ -1,5 +1,4 @@
-"""All rows of one store's database in another one, of one moment, whether these are SQLite or Postgres. Knows no file
-of the warehouse."""
+"""All rows of one store's database in another one, of one moment, whether these are SQLite or Postgres."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """A store that was moved or copied: Iceberg's files name each other by full paths, so its tables are made anew from the
-data files where these are now. Knows no row."""
+data files where these are now."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The SQL database below the ledger: its tables, former ones, and whose warehouse it is. Knows no verdict."""
+"""The SQL database below the ledger: its tables, former ones, and whose warehouse it is."""

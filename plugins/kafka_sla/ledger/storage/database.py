@@ -1,4 +1,4 @@
-"""The SQL database as short transactions that survive other processes writing at once. Knows no table of its own."""
+"""The SQL database as short transactions that survive other processes writing at once."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""How the store's database is connected to: waits for other writers, and ends with a machine that is lost. Knows no
-table and no transaction's content."""
+"""How the store's database is connected to: waits for other writers, and ends with a machine that is lost."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Which database and which warehouse belong together. The marker of the warehouse names the newest state of its store,
-the database knows every state so far: an older copy of it, or one that another installation went on with, does not.
-Knows nothing of what a store holds."""
+the database knows every state so far: an older copy of it, or one that another installation went on with, does not."""
 
 from __future__ import annotations
 

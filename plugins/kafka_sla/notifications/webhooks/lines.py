@@ -1,4 +1,4 @@
-"""The lines of a message: all of them, or as many as a receiver takes and how many more there are. Knows no event."""
+"""The lines of a message: all of them, or as many as a receiver takes and how many more there are."""
 
 from __future__ import annotations
 

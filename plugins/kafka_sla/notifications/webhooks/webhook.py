@@ -1,5 +1,4 @@
-"""The door to webhooks: an HTTP connection as Airflow keeps it, retries, and a signature. Knows no store and not what
-receivers want to read."""
+"""The door to webhooks: an HTTP connection as Airflow keeps it, retries, and a signature."""
 
 from __future__ import annotations
 

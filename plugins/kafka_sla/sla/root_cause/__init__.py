@@ -1,1 +1,1 @@
-"""Why an SLA was missed: evidence, its classification, one sentence. Knows no store."""
+"""Why an SLA was missed: evidence, its classification, one sentence."""

@@ -1,4 +1,4 @@
-"""The figures of a miss, and which cause they show. Pure: knows no rows and no words for people."""
+"""The figures of a miss, and which cause they show. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the metrics say about why an SLA was missed: figures, and one sentence from them. Pure; knows no store."""
+"""What the metrics say about why an SLA was missed: figures, and one sentence from them. Pure."""
 
 from __future__ import annotations
 

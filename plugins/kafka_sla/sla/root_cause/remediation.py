@@ -1,4 +1,4 @@
-"""What to do about a cause, as a sentence or two with the commands that help. Knows no rows and no SLA."""
+"""What to do about a cause, as a sentence or two with the commands that help."""
 
 from __future__ import annotations
 

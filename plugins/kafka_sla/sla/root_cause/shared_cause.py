@@ -1,5 +1,5 @@
 """Which misses have one cause in common, and what to call it: brokers, a replication flow, a topic or a consumer group.
-Pure; knows no ledger and nobody who hears of misses."""
+Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cause of a miss in one sentence, from the figures that are known. Knows no rows and no SLA."""
+"""The cause of a miss in one sentence, from the figures that are known."""
 
 from __future__ import annotations
 

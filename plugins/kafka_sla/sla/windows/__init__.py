@@ -1,1 +1,1 @@
-"""What the rows of one window say of an SLA, added up. Pure; knows no verdict and no store."""
+"""What the rows of one window say of an SLA, added up. Pure."""

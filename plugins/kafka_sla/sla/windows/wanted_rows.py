@@ -1,4 +1,4 @@
-"""Which published rows are an SLA's, and what of them is compared with its threshold. Pure: knows no store."""
+"""Which published rows are an SLA's, and what of them is compared with its threshold. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the partitions of SLAs did in each window, added up by DuckDB over Arrow. Knows no verdict and no store."""
+"""What the partitions of SLAs did in each window, added up by DuckDB over Arrow."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The door to Kafka: what a cluster knows of an interval, or keeps us from reading. Knows no store and no Spark."""
+"""The door to Kafka: what a cluster knows of an interval, or keeps us from reading."""

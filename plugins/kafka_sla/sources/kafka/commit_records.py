@@ -1,4 +1,4 @@
-"""Records of `__consumer_offsets` as committed offsets, and the positions they tell. Pure: knows no requests.
+"""Records of `__consumer_offsets` as committed offsets, and the positions they tell. Pure.
 
 The names in keys repeat and are decoded once each; all else is decoded for many records at once.
 """

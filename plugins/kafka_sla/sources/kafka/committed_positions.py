@@ -1,4 +1,4 @@
-"""Where each reader stood when, told from its commits. Pure: knows no requests and no clock.
+"""Where each reader stood when, told from its commits. Pure.
 
 A cluster has tens of thousands of readers, so that all of them are asked at once: columns, no object for each.
 """

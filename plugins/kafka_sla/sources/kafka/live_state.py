@@ -1,4 +1,4 @@
-"""What a pass sees: what is there now, and the commits of the interval. Knows no produced timeline."""
+"""What a pass sees: what is there now, and the commits of the interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One pass over one cluster: what Kafka knows of an interval, as facts. Knows no store, no schedule and no Spark."""
+"""One pass over one cluster: what Kafka knows of an interval, as facts."""
 
 from __future__ import annotations
 

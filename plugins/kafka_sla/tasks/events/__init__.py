@@ -1,1 +1,1 @@
-"""What other people's DAGs, notifiers and lineage learn of this project. Knows no step and no store."""
+"""What other people's DAGs, notifiers and lineage learn of this project."""

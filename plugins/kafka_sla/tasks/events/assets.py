@@ -1,5 +1,4 @@
-"""Airflow assets that other people's DAGs may wait for: published tables, misses and burns. Knows no step and no
-store."""
+"""Airflow assets that other people's DAGs may wait for: published tables, misses and burns."""
 
 from __future__ import annotations
 

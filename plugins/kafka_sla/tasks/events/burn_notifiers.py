@@ -1,4 +1,4 @@
-"""What notifiers are told of burns of error budgets. Knows no notifier."""
+"""What notifiers are told of burns of error budgets."""
 
 from __future__ import annotations
 

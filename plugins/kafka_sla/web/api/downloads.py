@@ -1,4 +1,4 @@
-"""Published rows as files: CSV, JSON and Parquet, as `kafka-sla export` writes them. Knows no page."""
+"""Published rows as files: CSV, JSON and Parquet, as `kafka-sla export` writes them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Gauges in Prometheus' text format, written by column: the client library takes seconds for 90,000 series. Knows no
-figure."""
+"""Gauges in Prometheus' text format, written by column: the client library takes seconds for 90,000 series."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a form of these pages sends, and only such a form. Knows no field."""
+"""What a form of these pages sends, and only such a form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One request's page: links that work wherever Airflow is mounted, templates, files. Knows no figure."""
+"""One request's page: links that work wherever Airflow is mounted, templates, files."""
 
 from __future__ import annotations
 

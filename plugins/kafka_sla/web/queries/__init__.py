@@ -1,1 +1,1 @@
-"""What pages and API read of a store. Knows no HTML."""
+"""What pages and API read of a store."""

@@ -1,4 +1,4 @@
-"""Where the web server finds configuration and store: as the DAGs do. Knows no page."""
+"""Where the web server finds configuration and store: as the DAGs do."""
 
 from __future__ import annotations
 

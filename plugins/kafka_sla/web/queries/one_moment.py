@@ -1,4 +1,4 @@
-"""Routes all of whose answer is read at one moment. Knows no answer."""
+"""Routes all of whose answer is read at one moment."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Kerberos logins: by a ticket of the machine's cache, or by one that a keytab gets and renews, kept in memory.
 
-Errors of Kerberos in words, each with a cure. Knows no Kafka request. The package gssapi is only needed here.
+Errors of Kerberos in words, each with a cure. The package gssapi is only needed here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tokens of OAUTHBEARER logins: issued by a token endpoint, an own function or AWS's signer, and renewed in time.
 
-Knows no Kafka request. Never shows a token or a secret.
+Never shows a token or a secret.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A login that could not be tried. Knows no mechanism."""
+"""A login that could not be tried."""
 
 from kafka.errors import SaslAuthenticationFailedError
 

@@ -1,4 +1,4 @@
-"""What is wrong with one key of a connection. Knows no key."""
+"""What is wrong with one key of a connection."""
 
 
 class WrongKey(ValueError):

@@ -1,1 +1,1 @@
-"""Requests and answers of Kafka brokers. Knows no configuration file and no fact table."""
+"""Requests and answers of Kafka brokers."""

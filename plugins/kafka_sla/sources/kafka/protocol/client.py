@@ -1,7 +1,7 @@
 """The wire to one cluster for one pass: requests out, pipelined and to all brokers at once, answers or errors back.
 
-Knows no offsets, groups or timelines. A client serves one pass only: a long-lived one never finds its coordinators
-again after a rolling restart of the brokers.
+A client serves one pass only: a long-lived one never finds its coordinators again after a rolling restart of the
+brokers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Why a cluster could not be opened, in words with a cure: tries each address by hand. Knows no Kafka requests."""
+"""Why a cluster could not be opened, in words with a cure: tries each address by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is in a group and reads which partitions, asked of each kind of group in its own words. Knows no offsets."""
+"""Who is in a group and reads which partitions, asked of each kind of group in its own words."""
 
 from __future__ import annotations
 

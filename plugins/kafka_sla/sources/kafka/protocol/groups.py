@@ -1,4 +1,4 @@
-"""Consumer groups: who is there, in which state, and what each has committed now. Knows no log and no past."""
+"""Consumer groups: who is there, in which state, and what each has committed now."""
 
 from __future__ import annotations
 

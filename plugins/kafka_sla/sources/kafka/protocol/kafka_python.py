@@ -1,5 +1,5 @@
 """What this project uses of kafka-python beyond its documented API, in one place: a new version may change any of it.
-Its connections and messages, and messages that it does not have. Knows no cluster.
+Its connections and messages, and messages that it does not have.
 
 The JSON files in `messages` are Apache Kafka 4.3.1's own message definitions without their comments.
 """

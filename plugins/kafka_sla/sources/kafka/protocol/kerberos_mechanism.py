@@ -1,4 +1,4 @@
-"""How a connection of kafka-python logs in with Kerberos. Knows no keytab and no words."""
+"""How a connection of kafka-python logs in with Kerberos."""
 
 from __future__ import annotations
 

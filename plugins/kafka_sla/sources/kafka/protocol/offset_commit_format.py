@@ -1,4 +1,4 @@
-"""The layout of offset commits in `__consumer_offsets`, many at once. Knows no requests.
+"""The layout of offset commits in `__consumer_offsets`, many at once.
 
 Big-endian; kafka/group/metadata/OffsetCommitKey and OffsetCommitValue, versions 0-4:
 key    i16 version (0, 1: an offset commit), STRING group, STRING topic, i32 partition

@@ -1,4 +1,4 @@
-"""ListOffsets and OffsetFetch as columns, in all versions that brokers speak. Knows no cluster and no leaders."""
+"""ListOffsets and OffsetFetch as columns, in all versions that brokers speak."""
 
 from __future__ import annotations
 

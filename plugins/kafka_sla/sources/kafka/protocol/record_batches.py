@@ -1,4 +1,4 @@
-"""Kafka's record batches (format 2, Kafka ≥ 0.11) as bytes: headers, timestamps, keys and values. Knows no requests."""
+"""Kafka's record batches (format 2, Kafka ≥ 0.11) as bytes: headers, timestamps, keys and values."""
 
 from __future__ import annotations
 

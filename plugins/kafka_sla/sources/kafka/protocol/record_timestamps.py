@@ -1,4 +1,4 @@
-"""When single records were produced, exactly, by fetching the one batch that holds each. Knows no timelines."""
+"""When single records were produced, exactly, by fetching the one batch that holds each."""
 
 from __future__ import annotations
 

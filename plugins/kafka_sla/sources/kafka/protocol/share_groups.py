@@ -1,4 +1,4 @@
-"""Share groups (KIP-932): where each share-partition starts, and how many records it has left. Knows no time.
+"""Share groups (KIP-932): where each share-partition starts, and how many records it has left.
 
 Their members acknowledge single records, in any order. So there is no position that all older records lie behind, and
 nothing from which a latency in time could be told.

@@ -1,4 +1,4 @@
-"""Topics as the cluster knows them: partitions, their leaders, ids and settings. Knows no offsets and no groups."""
+"""Topics as the cluster knows them: partitions, their leaders, ids and settings."""
 
 from __future__ import annotations
 

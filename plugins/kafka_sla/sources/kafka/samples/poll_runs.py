@@ -1,4 +1,4 @@
-"""Polls of many values, thinned to those that say something new. Knows no requests, and not what the values mean."""
+"""Polls of many values, thinned to those that say something new."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Committed offsets and log ends between runs, for clusters whose commit log is closed: polled every few seconds.
-Knows no store and no schedule.
-"""
+"""Committed offsets and log ends between runs, for clusters whose commit log is closed: polled every few seconds."""
 
 from __future__ import annotations
 

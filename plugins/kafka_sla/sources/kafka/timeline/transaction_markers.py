@@ -1,4 +1,4 @@
-"""The markers that end transactions: which topics have them, and where the records before them end. Knows no points.
+"""The markers that end transactions: which topics have them, and where the records before them end.
 
 A marker takes an offset and is no record: nobody reads it, and the position of a group that has read everything may
 stay before it for as long as the topic is idle. It must not look like a record that waits.

@@ -1,1 +1,1 @@
-"""Answers in words and curves for the templates. Knows no query and no HTML tag."""
+"""Answers in words and curves for the templates."""

@@ -1,4 +1,4 @@
-"""Brokers, replication and unread records in words for the templates. Knows no query and no HTML tag."""
+"""Brokers, replication and unread records in words for the templates."""
 
 from __future__ import annotations
 

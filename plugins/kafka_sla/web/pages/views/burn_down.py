@@ -1,4 +1,4 @@
-"""How the error budget of a period went, as the lines of an SVG. Reads the rollups; knows no HTML tag."""
+"""How the error budget of a period went, as the lines of an SVG. Reads the rollups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Missing time and what measures it, in words for the template. Knows no query and no HTML tag."""
+"""Missing time and what measures it, in words for the template."""
 
 from __future__ import annotations
 

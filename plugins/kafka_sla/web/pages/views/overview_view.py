@@ -1,5 +1,4 @@
-"""Which of many SLAs a page shows, in which order, grouped and folded how; all of it is in the page's address. Knows no
-query and no HTML tag."""
+"""Which of many SLAs a page shows, in which order, grouped and folded how; all of it is in the page's address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who reads and who leads the partitions of SLAs, in words for the templates. Knows no query and no HTML tag."""
+"""Who reads and who leads the partitions of SLAs, in words for the templates."""
 
 from __future__ import annotations
 

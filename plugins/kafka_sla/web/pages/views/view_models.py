@@ -1,4 +1,4 @@
-"""Answers in words for the templates: states with their signs, spans, shares. Knows no query and no HTML tag."""
+"""Answers in words for the templates: states with their signs, spans, shares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last year of an SLA as a calendar of days, which the template draws. Reads the rollups; knows no HTML tag."""
+"""The last year of an SLA as a calendar of days, which the template draws. Reads the rollups."""
 
 from __future__ import annotations
 
