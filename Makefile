@@ -13,7 +13,7 @@ SOURCES := plugins spark_jobs expectations demo dags tests benchmarks
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: alerts help setup check format docs test slow wheel release demo compatibility order truth checkpoint speed browser pictures pages faults damage lifetime mutate audit constraints simulate planted matrix kerberos fab warehouses trino engines clean
+.PHONY: alerts help setup check format docs site test slow wheel release demo compatibility order truth checkpoint speed browser pictures pages faults damage lifetime mutate audit constraints simulate planted matrix kerberos fab warehouses trino engines clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,12 @@ docs: $(EDITABLE) ## write docs/reference/tables.md, webhook.schema.json and sto
 	$(BIN)/python -m kafka_sla.validation.table_docs > docs/reference/tables.md
 	$(BIN)/python -m kafka_sla.notifications.webhooks.event > docs/reference/webhook.schema.json
 	$(BIN)/python -m tests.stories.describe > docs/reference/stories.md
+
+site: $(EDITABLE) ## the documentation as a site, in dist/site
+	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt mkdocs-material
+	@rm -rf .work/site && mkdir -p .work/site && cp -r README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs .work/site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo dist/site/index.html
 
 alerts: ## test the alerting rules with Prometheus' own promtool, which must be on the PATH
 	promtool test rules tests/prometheus/kafka-sla-alerts.test.yml
